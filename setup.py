@@ -1,0 +1,39 @@
+"""Packaging: every fact comes from settings.ini; `data/` travels inside the wheel as `cora_nb/data`."""
+from configparser import ConfigParser
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+here = Path(__file__).parent
+ini = ConfigParser(delimiters=["="])
+ini.read(here / "settings.ini", encoding="utf-8")
+cfg = ini["DEFAULT"]
+
+
+def data_packages() -> dict[str, str]:
+    "Every folder of `data/` as a package name -> folder, so that an installed wheel carries it."
+    folders = [p for p in [here / "data", *sorted((here / "data").rglob("*"))] if p.is_dir()]
+    return {".".join(("cora_nb", *p.relative_to(here).parts)): p.relative_to(here).as_posix() for p in folders}
+
+
+data = data_packages()
+setup(
+    name=cfg["lib_name"],
+    version=cfg["version"],
+    description=cfg["description"],
+    long_description=(here / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    author=cfg["author"],
+    author_email=cfg["author_email"],
+    url=cfg["git_url"],
+    license="Apache-2.0",
+    keywords=cfg["keywords"],
+    python_requires=f">={cfg['min_python']}",
+    packages=[*find_packages(include=["cora_nb", "cora_nb.*"]), *data],
+    package_dir=data,
+    package_data={name: ["*"] for name in data},
+    install_requires=cfg["requirements"].split(),
+    extras_require={"dev": cfg["dev_requirements"].split()},
+    entry_points={"console_scripts": [line.strip() for line in cfg["console_scripts"].splitlines() if line.strip()]},
+    zip_safe=False,
+)
