@@ -128,7 +128,7 @@ def read_cat(
     if not records: raise CoraError(f"{path}: no row holds recorded replies")
     return records
 
-# %% ../nbs/05a_importers.ipynb #e3a95b3a
+# %% ../nbs/05a_importers.ipynb #8a8b859d
 def import_cat(
     path: str | Path,         # an xlsx or csv file of the CAT tool
     parse: str | None = None, # a parsing rule for the raw outputs; None: the letter the tool itself recorded
@@ -139,5 +139,5 @@ def import_cat(
     variants, trials, replies = [r.variant for r in records], [r.trial for r in records], [r.reply for r in records]
     if parse is None: table = responses_table(variants, replies, [r.prediction for r in records], trials)
     else: table = grade(variants, replies, parse, trials)
-    table.attrs["facts"] = {"source": Path(path).name, "family": "cora", "parse": parse or "as recorded", "importer": "cat"}
+    table.attrs["facts"] = {"imported": {"file": Path(path).name, "format": "CAT", "parse": parse or "as recorded"}}
     return table

@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['BASELINES', 'PROPOSED', 'SECONDARY', 'BEYOND', 'RANKED', 'UNKNOWN', 'MARKDOWN', 'LATEX', 'FORMATS', 'threshold',
-           'arrange', 'scores_of', 'score_table', 'to_csv', 'shown', 'competition_ranks', 'printed_table', 'layout',
-           'one_line', 'width', 'aligned', 'to_text', 'to_markdown', 'row_format', 'to_styler', 'to_latex', 'render']
+           'arrange', 'scores_of', 'score_table', 'to_csv', 'check_digits', 'shown', 'competition_ranks',
+           'printed_table', 'layout', 'one_line', 'width', 'aligned', 'to_text', 'to_markdown', 'row_format',
+           'to_styler', 'to_latex', 'render']
 
 # %% ../nbs/20_tables.ipynb #e1a1e98c
 import html
@@ -95,7 +96,15 @@ def to_csv(
 # %% ../nbs/20_tables.ipynb #47c6b117
 UNKNOWN = "–" # what a NaN is shown as
 
-# %% ../nbs/20_tables.ipynb #51152952
+# %% ../nbs/20_tables.ipynb #3700fd58
+def check_digits(
+    digits: int, # decimals
+) -> None:
+    "Refuse what is not a whole number from 0 to 15 with a `CoraError`."
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
+        raise CoraError(f"digits must be a whole number from 0 to 15, got {digits!r}")
+
+# %% ../nbs/20_tables.ipynb #b9441ac7
 def shown(
     value: float,    # a score, perhaps NaN
     digits: int = 2, # decimals, 0 to 15
@@ -104,8 +113,7 @@ def shown(
 
     Raises `CoraError` where `digits` is not a whole number from 0 to 15.
     """
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
-        raise CoraError(f"digits must be a whole number from 0 to 15, got {digits!r}")
+    check_digits(digits)
     if value != value: return UNKNOWN
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if float(text) == 0 else text # no "-0.00"

@@ -68,7 +68,8 @@ MISTAKES = [
     (["cora_run", "--on_bad", "ignore"], "ignore"), (["cora_import", "none.xlsx"], "none.xlsx: there is no such file"), (["cora_import", "note.txt"], "note.txt"),
     (["cora_import", "fake.xlsx"], "fake.xlsx: not a readable xlsx file"), (["cora_table", "none.parquet"], "none.parquet: there is no such file"),
     (["cora_table", "note.txt"], "note.txt: not a Parquet file"), (["cora_table", "a.parquet", "--trial", "7"], "no responses of trial 7"),
-    (["cora_table", "a.parquet", "--format", "pdf"], "pdf"), (["cora_table", "a.parquet", "--digits", "99"], "99"),
+    (["cora_table", "a.parquet", "--format", "pdf"], "pdf"), (["cora_table", "a.parquet", "--format", "styler"], "one of text, markdown, latex, csv"),
+    (["cora_run", "--digits", "-1"], "digits must be"), (["cora_run", "--out", "."], "this is a folder"), (["cora_table", "."], "not a"), (["cora_table", "a.parquet", "--digits", "99"], "99"),
 ]
 
 

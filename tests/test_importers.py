@@ -107,6 +107,17 @@ def test_outputs_can_be_parsed_again(tmp_path):
     assert import_cat(path)["prediction"].tolist() == [0] and import_cat(path, parse="tolerant")["prediction"].tolist() == [1]
 
 
+def test_a_record_answers_its_own_variants(shared, medalpaca):
+    "All 33,098 recorded replies, asked again, give the same responses."
+    from cora_nb.respondents import RecordedRespondent
+    from cora_nb.runs import evaluate
+
+    variants = [r.variant for r in read_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx") if r.trial == 0]
+    first = medalpaca[medalpaca["trial"] == 0].reset_index(drop=True)
+    again = evaluate(RecordedRespondent(medalpaca), variants, parse="first_character", progress=False)
+    assert len(again) == 33_098 and again.equals(first)
+
+
 def test_the_recorded_file(shared, medalpaca):
     assert len(medalpaca) == 1273 * (11 + 11 + 24) and medalpaca["question_id"].nunique() == 1273
     assert set(medalpaca["method"]) == set(CAT_METHODS.values())

@@ -116,10 +116,16 @@ def test_thresholds_are_exact():
 
 def test_missing_ids_and_empty_trials_are_refused():
     frame = pd.DataFrame({"question_id": ["a", None], "method": "original", "trial": 0, "correct": True})
-    with pytest.raises(CoraError, match="row 1: question_id is missing"):
+    with pytest.raises(CoraError, match="row 2: question_id is missing"):
         score(frame)
     with pytest.raises(CoraError, match="no responses of trial 3"):
         score(frame.iloc[:1], trial=3)
+
+
+def test_a_question_without_subject_is_named_not_dropped():
+    frame = pd.DataFrame({"question_id": ["a", "b"], "subject": ["s", None], "method": "original", "trial": 0, "correct": True})
+    with pytest.raises(CoraError, match="1 of 2 questions have no subject, the first of them 'b'"):
+        score(frame, by="subject")
 
 
 def test_a_curve_of_many_points():

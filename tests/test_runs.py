@@ -7,7 +7,7 @@ from cora_nb.metrics import score
 from cora_nb.metrics.guessing import guesser_scores
 from cora_nb.respondents import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses import check_responses, read_responses, summarize, write_responses
-from cora_nb.runs import evaluate
+from cora_nb.runs import evaluate, variants_hash
 from cora_nb.variants import make_variants
 from test_respondents import Forgetful
 
@@ -22,7 +22,9 @@ def test_the_road_and_back(tmp_path):
     again = evaluate(RecordedRespondent(read_responses(tmp_path / "r.parquet")), variants, progress=False, trials=2)
     assert again.equals(first)
     facts = first.attrs["facts"]
-    assert facts["benchmark_hash"] == benchmark_hash(MATH[:40]) and facts["questions"] == 40 and facts["parse"] == "first_token" and facts["knows"] == 0.5
+    assert facts["benchmark"] == {"questions": 40, "hash": benchmark_hash(MATH[:40])} and facts["respondent"]["knows"] == 0.5
+    assert facts["asked"] == {"template": "cora", "k": 0, "trials": 2, "parse": "first_token"} and facts["variants"]["hash"] == variants_hash(variants)
+    assert variants_hash(make_variants(MATH[:40], seed=1)) != variants_hash(variants)
 
 
 def test_scores_of_a_known_truth():

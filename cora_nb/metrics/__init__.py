@@ -51,12 +51,12 @@ def majority_vote(
     "Share of questions whose variants were answered correctly more than half of the time. Source: CoRA, Eq. 4."
     return float(np.mean(rc > 0.5)) # Eq. 4
 
-# %% ../../nbs/10_metrics.ipynb #750c6762
+# %% ../../nbs/10_metrics.ipynb #7a27ae1a
 def bmca(
     rc: np.ndarray, # response consistency, shape `(n_questions,)`, in [0, 1]
     c: float,       # least consistency that counts, in [0, 1]
 ) -> float:         # in [0, 1], falling in `c`
-    "Bare-minimum-consistency accuracy: share of questions with RC(i) >= c. Source: CoRA, Eq. 5."
+    "Bare-minimum-consistency accuracy: share of questions with RC(i) >= c. Raises `CoraError` for c outside [0, 1]. Source: CoRA, Eq. 5."
     if not 0 <= c <= 1: raise CoraError(f"c must be in [0, 1], got {c!r}")
     return float(np.mean(rc >= c)) # Eq. 5
 
@@ -76,12 +76,12 @@ def cora(
     "Consistency-rebalanced accuracy. Source: CoRA, Eq. 7."
     return mcqa * consistency_index(mcqa, bmca_1) # Eq. 7
 
-# %% ../../nbs/10_metrics.ipynb #b6e225cb
+# %% ../../nbs/10_metrics.ipynb #68b11ddf
 def car_curve(
     rc: np.ndarray,   # response consistency, shape `(n_questions,)`, in [0, 1]
     points: int = 11, # how many values of c, evenly from 0 to 1
 ) -> pd.Series:       # BMCA(c), indexed by c
-    "The consistency-accuracy relation: BMCA(c) over c. Source: CAT, arXiv 2512.23711."
+    "The consistency-accuracy relation: BMCA(c) over c. Raises `CoraError` for fewer than two points. Source: CAT, arXiv 2512.23711."
     if points < 2: raise CoraError(f"points must be at least 2, got {points!r}")
     c = np.arange(points) / (points - 1)
     return pd.Series([bmca(rc, x) for x in c], index=pd.Index(c, name="c"), name="BMCA(c)")
@@ -120,7 +120,7 @@ def count_hits(
                            "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0)}, index=pd.Index(ids, name="question_id"))
     return counts[trials > 0] if (trials == 0).any() else counts
 
-# %% ../../nbs/10_metrics.ipynb #0fd5b871
+# %% ../../nbs/10_metrics.ipynb #5995444f
 def _question_codes(responses: pd.DataFrame, trial: int | None) -> tuple[np.ndarray, pd.Index, np.ndarray | None]:
     "A number for each row's question, the ids in order of first appearance, and which rows to keep (None: all)."
     keep = None
@@ -130,7 +130,7 @@ def _question_codes(responses: pd.DataFrame, trial: int | None) -> tuple[np.ndar
         if keep.all(): keep = None
     elif not len(responses): raise CoraError("there are no responses to score")
     codes, ids = pd.factorize(responses["question_id"])
-    if (codes < 0).any(): raise CoraError(f"row {np.argmax(codes < 0)}: question_id is missing")
+    if (codes < 0).any(): raise CoraError(f"responses, row {np.argmax(codes < 0) + 1}: question_id is missing")
     return codes, pd.Index(ids), keep
 
 # %% ../../nbs/10_metrics.ipynb #3f660223
@@ -149,7 +149,7 @@ def score_counts(
         "CI": consistency_index(accuracy, bmca_1), "CoRA": cora(accuracy, bmca_1), "CORE": core_index(car_curve(rc)),
     }, name="score")
 
-# %% ../../nbs/10_metrics.ipynb #c08f3e60
+# %% ../../nbs/10_metrics.ipynb #0e696fda
 def score(
     responses: pd.DataFrame,                    # the responses table
     by: str | None = None,                      # "subject" or "method" for one row each
@@ -167,10 +167,10 @@ def score(
     needed = ["question_id", "method", "trial", "correct", *([by] if by else [])]
     if missing := [c for c in dict.fromkeys(needed) if c not in responses]: raise CoraError(f"the responses have no column {', '.join(missing)}")
     if by == "method":
-        methods = [m for m in responses["method"].unique()]
-        parts = {m: responses[responses["method"].isin(["original", m])] for m in methods}
+        parts = {m: responses[responses["method"].isin(["original", m])] for m in responses["method"].unique()}
         return pd.DataFrame({m: score_counts(count_hits(part, trial), thresholds) for m, part in parts.items()}).T.rename_axis("method")
     counts = count_hits(responses, trial)
     if by is None: return score_counts(counts, thresholds)
     subject = responses.drop_duplicates("question_id").set_index("question_id")["subject"].reindex(counts.index)
+    if subject.isna().any(): raise CoraError(f"{subject.isna().sum()} of {len(subject)} questions have no subject, the first of them {subject.index[subject.isna()][0]!r}")
     return pd.DataFrame({s: score_counts(part, thresholds) for s, part in counts.groupby(subject.to_numpy())}).T.rename_axis("subject")

@@ -6,7 +6,7 @@
 __all__ = ['checked', 'combinations', 'trials_and_rate', 'binomial_pmf', 'binomial_tail', 'msgr', 'chance_rates',
            'divergence_set_rates', 'guess_pmf', 'guess_tail', 'guesser_scores', 'minimum_knowledge']
 
-# %% ../../nbs/11_guessing.ipynb #3a81626d
+# %% ../../nbs/11_guessing.ipynb #1e8f8401
 import math
 from collections.abc import Sequence
 
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..core import MAX_CHOICES, MIN_CHOICES, CoraError
+from . import THRESHOLDS
 
 # %% ../../nbs/11_guessing.ipynb #5c845b3b
 def checked(
@@ -150,10 +151,10 @@ def guess_tail(
     share = np.arange(len(pmf)) / (len(pmf) - 1)
     return min(1.0, float(pmf[share > c if strict else share >= c].sum()))
 
-# %% ../../nbs/11_guessing.ipynb #ea800c19
+# %% ../../nbs/11_guessing.ipynb #04620477
 def guesser_scores(
     A: int,  # choices of every question, 2 to 26
-    thresholds: Sequence[float] = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0),  # the values of c for BMCA(c), each in [0, 1]
+    thresholds: Sequence[float] = THRESHOLDS, # the values of c for BMCA(c), each in [0, 1]
 ) -> pd.Series:  # expected scores, named as in the paper
     """What a pure guesser scores on CoRA's divergence set, on average over independent questions.
 

@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['Reply', 'Respondent', 'run_async', 'ask', 'SimulatedRespondent', 'RecordedRespondent']
 
-# %% ../../nbs/04_respondents.ipynb #4d5d69c3
+# %% ../../nbs/04_respondents.ipynb #9444cce1
 import asyncio
 import math
-from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -51,22 +51,25 @@ def run_async(
     except RuntimeError: return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread: return thread.submit(asyncio.run, work).result()
 
-# %% ../../nbs/04_respondents.ipynb #576dc652
+# %% ../../nbs/04_respondents.ipynb #36c507fd
 def ask(
     respondent: Respondent,    # whom to ask
     prompts: Sequence[Prompt], # what to ask
+    on_reply: Callable[[int, Reply], None] = lambda position, reply: None, # called with each reply as it arrives
 ) -> list[Reply]:              # one reply each, in the order of the prompts
-    "Ask a respondent and wait for all replies."
+    "Ask a respondent and wait for all replies. A prompt it passes over gets an error for a reply."
     async def collect():
         replies = [Reply(error="no reply") for _ in prompts]
-        async for position, reply in respondent.answer(prompts): replies[position] = reply
+        async for position, reply in respondent.answer(prompts):
+            on_reply(position, reply)
+            replies[position] = reply
         return replies
     return run_async(collect())
 
-# %% ../../nbs/04_respondents.ipynb #6404b955
+# %% ../../nbs/04_respondents.ipynb #1f4ce632
 @dataclass(frozen=True)
 class SimulatedRespondent:
-    "A respondent with known truth: it knows a share of the questions and guesses the rest."
+    "A respondent with known truth: it knows a share of the questions and guesses the rest. Raises `CoraError` for a field out of its range."
     knows: float = 0.6                 # share of questions it knows, in [0, 1]
     slips: float = 0.0                 # probability of guessing on a question it knows, in [0, 1]
     position: tuple[float, ...] = (1,) # weight of each place when guessing; the last goes on
@@ -84,8 +87,8 @@ class SimulatedRespondent:
 
     def describe(self) -> dict[str, Any]:
         "Its parameters."
-        return {"respondent": "simulated", "model": self.name, "knows": self.knows, "slips": self.slips,
-                "position": list(self.position), "nota": self.nota, "seed": self.seed}
+        return {"respondent": "simulated", "name": self.name, "knows": self.knows, "slips": self.slips,
+                "position": list(self.position), "nota": self.nota, "seed": self.seed, "with_scores": self.with_scores}
 
     def knows_question(self, question_id: str) -> bool:
         "Whether it knows this question: the truth that scores try to find out."
@@ -125,7 +128,7 @@ def _or_none(value: Any) -> Any:
     "None for whatever pandas means by missing."
     return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
 
-# %% ../../nbs/04_respondents.ipynb #eb0a74b8
+# %% ../../nbs/04_respondents.ipynb #39e87390
 class RecordedRespondent:
     "Replies from a responses table: the same words, scores and errors as when they were recorded."
 
@@ -143,13 +146,16 @@ class RecordedRespondent:
 
     def describe(self) -> dict[str, Any]:
         "What is known about the run that was recorded."
-        return {**self._about, "respondent": "recorded", "model": self._about.get("model", self.name)}
+        return {"respondent": "recorded", "name": self.name, "run": self._about}
 
     async def answer(self, prompts: Sequence[Prompt]) -> AsyncIterator[tuple[int, Reply]]:
         "Look every prompt up."
         for position, prompt in enumerate(prompts): yield position, self.look_up(prompt)
 
-    def look_up(self, prompt: Prompt) -> Reply:
+    def look_up(
+        self,
+        prompt: Prompt, # what is asked
+    ) -> Reply:         # with the words of the record
         "The recorded reply, or an error that says why there is none."
         v = prompt.variant
         sources, reply = self._record.get((*v.key, prompt.trial), (None, None))

@@ -100,24 +100,25 @@ def register_family(
 
 register_family(cora);
 
-# %% ../../nbs/02_variants.ipynb #406bbdce
+# %% ../../nbs/02_variants.ipynb #a79033db
 def get_family(
     name: str, # a registered family, or one with a module of its own in `cora_nb.variants`
 ) -> Callable[..., Iterable[Variant]]: # the function that makes its variants
     "Look a family up. Raises `CoraError` with the names there are."
     if name not in FAMILIES and name.isidentifier():
-        try: importlib.import_module(f"cora_nb.variants.{name}")
-        except ModuleNotFoundError: pass
+        try: importlib.import_module(module := f"cora_nb.variants.{name}")
+        except ModuleNotFoundError as e:
+            if e.name != module: raise # the family is there, and something that it needs is not
     if name not in FAMILIES: raise CoraError(f"family must be one of {', '.join(sorted(FAMILIES))}, got {name!r}")
     return FAMILIES[name]
 
-# %% ../../nbs/02_variants.ipynb #c0ff3614
+# %% ../../nbs/02_variants.ipynb #d875dba5
 def make_variants(
     questions: Iterable[Question], # any number of questions
     family: str = "cora",          # which set of methods
     seed: int = 0,                 # for everything random in the family
     **options: object,             # the family's own options
-) -> list[Variant]:                # all variants, question after question, each question's original first
+) -> list[Variant]:                # all variants, question after question, in the family's order
     """The divergence sets of many questions.
 
     Each variant depends on (seed, question id, method, index) and the question alone: any subset of the
