@@ -5,8 +5,9 @@
 # %% auto #0
 __all__ = ['RESPONDENTS', 'TEXT_FORMATS', 'one_line_errors', 'make_respondent', 'cora_run', 'cora_import', 'cora_table']
 
-# %% ../nbs/23_cli.ipynb #16057ce6
+# %% ../nbs/23_cli.ipynb #20c863ca
 import functools
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,16 +26,22 @@ from .runs import evaluate
 from .tables import FORMATS, check_digits, render, score_table
 from .variants import make_variants
 
-# %% ../nbs/23_cli.ipynb #01696eaf
+# %% ../nbs/23_cli.ipynb #8bc0e422
 def one_line_errors(
     command: Callable, # a command
 ) -> Callable:         # the same, with a `CoraError` turned into one line and exit code 1
     "End a command with one line on the error stream where the user can put it right."
     @functools.wraps(command)
     def run(*args, **kwargs):
+        for stream in (sys.stdout, sys.stderr):
+            if hasattr(stream, "reconfigure"): stream.reconfigure(errors="replace") # a terminal that lacks a letter is no reason to stop
         try: return command(*args, **kwargs)
         except CoraError as e: sys.exit(f"{command.__name__}: {e}")
-        except BrokenPipeError: sys.exit(1) # the reader of our output went away, as `| head` does
+        except KeyboardInterrupt: sys.exit(f"{command.__name__}: interrupted")
+        except BrokenPipeError: # the reader of our output went away, as `| head` does
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        except OSError as e: sys.exit(f"{command.__name__}: {e.filename or 'output'}: {e.strerror or e}")
     return run
 
 # %% ../nbs/23_cli.ipynb #e18c8fa9
@@ -64,7 +71,7 @@ def make_respondent(
     if kind not in RESPONDENTS: raise CoraError(f"a respondent is one of {', '.join(RESPONDENTS)}, got {kind!r}")
     return RESPONDENTS[kind](rest)
 
-# %% ../nbs/23_cli.ipynb #6683666a
+# %% ../nbs/23_cli.ipynb #4d57d52c
 @call_parse
 @one_line_errors
 def cora_run(
@@ -72,11 +79,12 @@ def cora_run(
     path: str = None,                # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,               # the benchmark's split; without it, the one it is usually scored on
     limit: int = None,               # take only the first so many questions
-    on_bad: str = "raise",           # malformed rows: raise or skip
+    malformed: str = "raise",        # malformed rows of the benchmark: raise or skip
     family: str = "cora",            # the family of variants
     respondent: str = "simulated",   # who answers: simulated[:field=value,...] or recorded:FILE
     template: str = "cora",          # how prompts are laid out
     shots: int = 0,                  # how many solved questions to show first
+    pool: str = None,                # a file or hub folder to take them from; without it, the benchmark's own pool
     trials: int = 1,                 # how often each prompt is asked
     parse: str = "first_token",      # the rule from reply to choice
     seed: int = 0,                   # for the variants
@@ -87,15 +95,23 @@ def cora_run(
     who = make_respondent(respondent)
     check_writable(out)
     check_digits(digits)
-    questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=on_bad)
-    pool = load_shots(benchmark, path=path) if shots else None
+    questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)
+    solved = _shots(benchmark, path, pool) if shots else None
     variants = make_variants(questions, family=family, seed=seed)
-    facts = {"benchmark": benchmark, "path": path, "split": split, "limit": limit, "on_bad": on_bad, "family": family, "seed": seed, "shots": shots}
-    responses = evaluate(who, variants, template=template, shots=pool, k=shots, trials=trials, parse=parse, facts=facts)
+    facts = {"benchmark": benchmark, "path": path, "split": split, "limit": limit, "malformed": malformed, "family": family, "seed": seed, "shots": shots, "pool": pool}
+    responses = evaluate(who, variants, template=template, shots=solved, k=shots, trials=trials, parse=parse, facts=facts)
     write_responses(responses, out)
+    if responses["error"].notna().all(): raise CoraError(f"all {len(responses)} replies failed, the first of them: {responses['error'].iloc[0]} (responses: {out})")
     print(f"{benchmark}: {len(questions)} questions, {len(variants)} variants of the family {family}\n")
     print(render(score_table({who.name: score(responses)}), digits=digits))
     print(f"\n{_replies_line(responses)}\nresponses: {out}")
+
+# %% ../nbs/23_cli.ipynb #b7c1ad8d
+def _shots(benchmark: str, path: str | None, pool: str | None) -> list:
+    "Solved questions to show. A benchmark read from a single file has no pool beside it: its own questions must not be shown as examples."
+    if pool is None and path is not None and not Path(path).is_dir():
+        raise CoraError(f"{path}: shots would come from the questions that are asked; name a file to take them from with --pool")
+    return load_shots(benchmark, path=pool or path)
 
 # %% ../nbs/23_cli.ipynb #2f960b53
 def _replies_line(responses: pd.DataFrame) -> str:
@@ -103,7 +119,7 @@ def _replies_line(responses: pd.DataFrame) -> str:
     total = summarize(responses).loc["all"]
     return f"{total['replies']} replies: {total['right']} right, {total['wrong']} wrong, {total['unparsed']} unparsed, {total['failed']} failed"
 
-# %% ../nbs/23_cli.ipynb #c99e27a4
+# %% ../nbs/23_cli.ipynb #d09a3b10
 @call_parse
 @one_line_errors
 def cora_import(
@@ -112,11 +128,11 @@ def cora_import(
     parse: str = None,     # the rule from raw output to choice; without it, the letter the tool recorded
     model: str = None,     # the model's name, for the facts; without it, the file's name
     benchmark: str = None, # the benchmark's name, for the facts
-    on_bad: str = "raise", # rows that cannot be read: raise or skip
+    malformed: str = "raise", # rows that cannot be read: raise or skip
 ):
     "Bring another tool's recorded replies into a responses file."
-    out = check_writable(out or Path(file).with_suffix(".parquet"))
-    responses = import_cat(file, parse=parse, on_bad=on_bad)
+    out = check_writable(out or Path(file).parent / f"{Path(file).stem}.parquet")
+    responses = import_cat(file, parse=parse, on_bad=malformed)
     responses.attrs["facts"]["run"] = {"model": model, "benchmark": benchmark}
     write_responses(responses, out)
     print(f"{responses['question_id'].nunique()} questions, {_replies_line(responses)}\nresponses: {out}")
@@ -145,8 +161,9 @@ def cora_table(
     scores = [score(read_responses(f), trial=None if trial == -1 else trial) for f in files]
     print(render(score_table(dict(zip(_column_names(files), scores))), format=format, digits=digits))
 
-# %% ../nbs/23_cli.ipynb #a57b3f53
+# %% ../nbs/23_cli.ipynb #109f04d9
 def _column_names(files: list[str]) -> list[str]:
     "File names without their endings, where they tell the files apart; whole paths otherwise."
+    if twice := [f for f in files if files.count(f) > 1]: raise CoraError(f"{twice[0]}: named twice")
     stems = [Path(f).stem for f in files]
     return stems if len(set(stems)) == len(stems) else [str(f) for f in files]

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CAT_METHODS', 'CAT_TRIALS', 'Record', 'trace_sources', 'read_cat', 'import_cat']
 
-# %% ../nbs/05a_importers.ipynb #35489b6e
+# %% ../nbs/05a_importers.ipynb #fdb528eb
 import json
 import warnings
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from .core import BadRow, CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, Question, Variant
-from .files import read_csv, read_table, read_xlsx
+from .files import one_of_each, read_csv, read_table, read_xlsx
 from .respondents import Reply
 from .responses import grade, responses_table
 
@@ -51,7 +51,7 @@ def trace_sources(
         sources.append(found[0])
     return tuple(sources)
 
-# %% ../nbs/05a_importers.ipynb #459ac334
+# %% ../nbs/05a_importers.ipynb #72e77b76
 def _entry_parts(entry: Any, refuse) -> tuple[list[str], int, int]:
     "The texts shown, the position of the right one, and the tool's own prediction."
     if not isinstance(entry, dict): refuse("an entry must be an object", entry)
@@ -60,9 +60,9 @@ def _entry_parts(entry: Any, refuse) -> tuple[list[str], int, int]:
         refuse("choices must map the letters from A on to 2 to 26 texts", shown)
     if not all(isinstance(text, str) for text in shown.values()): refuse("every choice must be a text", shown)
     right, said = entry.get("correct_choice"), entry.get("model_choice")
-    if right not in shown: refuse("correct_choice must be one of the letters shown", right)
+    if not isinstance(right, str) or right not in shown: refuse("correct_choice must be one of the letters shown", right)
     if "model_choice" not in entry: refuse("the entry has no model_choice: was the model run?", sorted(entry))
-    return list(shown.values()), LETTERS.index(right), LETTERS.index(said) if said in shown else -1
+    return list(shown.values()), LETTERS.index(right), LETTERS.index(said) if isinstance(said, str) and said in shown else -1
 
 # %% ../nbs/05a_importers.ipynb #570c5d0c
 def _row_records(row: dict[str, Any], number: int, file: str) -> list[Record]:
@@ -87,14 +87,15 @@ def _row_records(row: dict[str, Any], number: int, file: str) -> list[Record]:
             records.append(Record(variant, trial, Reply(None if text is None else str(text)), prediction))
     return records
 
-# %% ../nbs/05a_importers.ipynb #ef0d3a61
+# %% ../nbs/05a_importers.ipynb #72814824
 def _load_evaluation(cell: Any, refuse) -> dict[str, Any]:
     "The JSON of one cell."
     if not isinstance(cell, str) or not cell.strip(): refuse("the cell must hold JSON", cell)
-    try: evaluation = json.loads(cell)
+    try: evaluation = json.loads(cell, object_pairs_hook=one_of_each)
     except json.JSONDecodeError as e:
-        cut = " (the cell was cut off at the spreadsheet's limit of 32,767 characters: use csv)" if len(cell) >= 32_767 else ""
+        cut = " (the cell was cut off at a spreadsheet's limit of 32,767 characters; a csv file has none)" if len(cell) == 32_767 else ""
         refuse(f"broken JSON at character {e.pos} of {len(cell)}{cut}", cell[max(0, e.pos - 20):e.pos + 20])
+    except (ValueError, RecursionError) as e: refuse(f"unusable JSON ({e})", cell)
     if not isinstance(evaluation, dict): refuse("the JSON must be an object of methods", evaluation)
     if unknown := [m for m in evaluation if m not in CAT_METHODS]: refuse(f"the methods are {', '.join(CAT_METHODS)}", unknown[0])
     for method, entries in evaluation.items():

@@ -236,7 +236,7 @@ def lettered(
     while cells and (cells[-1] is None or cells[-1] == ""): cells.pop()
     return choice_list(cells, f"{letters[0]} to {letters[-1]}")
 
-# %% ../nbs/01c_layouts.ipynb #1e0e39e6
+# %% ../nbs/01c_layouts.ipynb #8c51a70b
 def plain_layout(
     table: Table,          # a file with plain columns
     answer_as: str | None, # "letter", "index", "text", or None: what the column's name or type says
@@ -244,6 +244,7 @@ def plain_layout(
     "The layout of a file of one's own, found from its columns' names and types."
     letters = [c for c in LETTERS if c in table.columns]
     if letters and letters != list(LETTERS[: len(letters)]): raise CoraError(f"{table.file}: the columns of choices must be A, B, C, ... without a gap; the file has {', '.join(letters)}")
+    if "Z" in letters and "AA" in table.columns: raise CoraError(f"{table.file}: there are more than {MAX_CHOICES} columns of choices; a question has {MIN_CHOICES} to {MAX_CHOICES}")
     one_of(table, "choices", ["choices"] * ("choices" in table.columns) + [", ".join(letters)] * bool(letters), "a column choices or in columns A, B, C, ...")
     column = one_of(table, "answer", [c for c in ANSWERS if c in table.columns], f"one of the columns {', '.join(ANSWERS)}")
     kind = answer_kind(table, column, answer_as)

@@ -6,9 +6,11 @@
 __all__ = ['column_types', 'predict', 'grade', 'responses_table', 'check_responses', 'check_writable', 'write_responses',
            'read_responses', 'summarize']
 
-# %% ../nbs/05_responses.ipynb #90fbbdcb
+# %% ../nbs/05_responses.ipynb #c69d7119
 import json
+import math
 import os
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,7 @@ def column_types() -> dict[str, Any]: # column -> pandas type, in the table's or
             "correct": np.dtype(bool), "reply": text, "scores": pd.ArrowDtype(pa.list_(pa.float64())),
             "confidence": np.dtype("float64"), "error": text}
 
-# %% ../nbs/05_responses.ipynb #a497a404
+# %% ../nbs/05_responses.ipynb #de36a61b
 def predict(
     reply: Reply,                                      # what came back
     choices: Sequence[str],                            # what was shown
@@ -39,9 +41,10 @@ def predict(
     "The choice a reply stands for."
     if reply.error is not None: return -1
     if reply.text is not None: return parse_reply(reply.text, choices, parse)
-    if reply.scores is None: return -1
-    best = max(reply.scores)
-    return reply.scores.index(best) if reply.scores.count(best) == 1 else -1
+    if not reply.scores: return -1
+    scores = [float(s) for s in reply.scores]
+    if any(math.isnan(s) for s in scores) or scores.count(max(scores)) > 1: return -1
+    return scores.index(max(scores))
 
 # %% ../nbs/05_responses.ipynb #e0b93b3c
 def grade(
@@ -61,7 +64,7 @@ def grade(
     predictions = [predict(r, v.choices, parse) for v, r in zip(variants, replies)]
     return responses_table(variants, replies, predictions, trials)
 
-# %% ../nbs/05_responses.ipynb #3caf0f7c
+# %% ../nbs/05_responses.ipynb #42458c39
 def responses_table(
     variants: Sequence[Variant], # what was asked, one for each row
     replies: Sequence[Reply],    # what came back
@@ -76,13 +79,18 @@ def responses_table(
         "family": [v.family for v in variants], "method": [v.method for v in variants], "index": [v.index for v in variants],
         "trial": trials, "n_choices": [len(v.choices) for v in variants], "sources": [v.sources for v in variants],
         "answer": answers, "prediction": predicted, "correct": answers == predicted,
-        "reply": [r.text for r in replies], "scores": [r.scores for r in replies],
-        "confidence": [np.nan if r.confidence is None else r.confidence for r in replies], "error": [r.error for r in replies],
+        "reply": [_storable(r.text) for r in replies], "scores": [r.scores for r in replies],
+        "confidence": [np.nan if r.confidence is None else r.confidence for r in replies], "error": [_storable(r.error) for r in replies],
     }
     return pd.DataFrame({name: pd.array(columns[name], dtype=kind) if not isinstance(kind, np.dtype) else np.asarray(columns[name], dtype=kind)
                          for name, kind in column_types().items()})
 
-# %% ../nbs/05_responses.ipynb #26eb62e2
+# %% ../nbs/05_responses.ipynb #ec4a020d
+def _storable(text: str | None) -> str | None:
+    "The text, with what UTF-8 cannot express written out."
+    return text if text is None or text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+# %% ../nbs/05_responses.ipynb #e631a8f9
 def check_responses(
     responses: pd.DataFrame, # a candidate
     file: str = "",          # where it comes from, for the message
@@ -92,14 +100,24 @@ def check_responses(
     Raises `CoraError` for a missing column and `BadRow` for the first row that breaks a rule. Rows count from 1.
     """
     kinds = column_types()
+    if not responses.columns.is_unique: raise CoraError(f"{file or 'responses'}: the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice")
     if missing := [c for c in kinds if c not in responses.columns]:
         raise CoraError(f"{file or 'responses'}: the column {', '.join(missing)} is missing; a responses table has {', '.join(kinds)}")
     required = [c for c, kind in kinds.items() if isinstance(kind, np.dtype) and c != "confidence"]
     _refuse_first(responses, ((c, responses[c].isna(), f"{c} must not be missing") for c in required), file)
+    _refuse_first(responses, ((c, _not_whole(responses[c], kinds[c]), f"{c} must be {'true or false' if kinds[c] == bool else 'a whole number'}") for c in required), file)
     try: table = responses[list(kinds)].astype(kinds)
-    except (ValueError, TypeError, pd.errors.IntCastingNaNError) as e: raise CoraError(f"{file or 'responses'}: a column has the wrong type ({e})") from None
+    except (ValueError, TypeError, NotImplementedError) as e: raise CoraError(f"{file or 'responses'}: a column has the wrong type ({e})") from None
     _refuse_first(table, _rules(table), file)
     return table
+
+# %% ../nbs/05_responses.ipynb #e3c8ee3e
+def _not_whole(column: pd.Series, kind: np.dtype) -> np.ndarray:
+    "Where a number is no whole one of the column's type, or no truth value: a cast would change it in silence."
+    if column.dtype == kind: return np.zeros(len(column), dtype=bool)
+    numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    low, high = (0, 1) if kind == bool else (np.iinfo(kind).min, np.iinfo(kind).max)
+    return ~((numbers % 1 == 0) & (numbers >= low) & (numbers <= high))
 
 # %% ../nbs/05_responses.ipynb #77a0a377
 def _refuse_first(table: pd.DataFrame, rules, file: str) -> None:
@@ -129,18 +147,31 @@ def _rules(t: pd.DataFrame):
     yield "prediction", t["error"].notna() & (t["prediction"] != -1), "a failed reply has no prediction but -1"
     yield "trial", t.duplicated(["question_id", "family", "method", "index", "trial"]), "this question, variant and trial stand in an earlier row already; trial"
 
-# %% ../nbs/05_responses.ipynb #95960d73
+# %% ../nbs/05_responses.ipynb #67da073c
+def _holds_responses(path: Path) -> bool:
+    "Whether a file is one of ours."
+    import pyarrow as pa, pyarrow.parquet as pq
+    try: return set(column_types()) <= set(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError): return False
+
+# %% ../nbs/05_responses.ipynb #aef4fcd6
 def check_writable(
     path: str | Path, # a file to be written
-) -> Path:            # the same
-    "Refuse a path that cannot become a file, before the work that would fill it. Raises `CoraError`."
-    path = Path(path)
-    if path.is_dir(): raise CoraError(f"{path}: this is a folder, and a file is to be written")
-    if not path.absolute().parent.is_dir(): raise CoraError(f"{path}: there is no folder {path.parent}")
-    if not os.access(path if path.exists() else path.absolute().parent, os.W_OK): raise CoraError(f"{path}: no permission to write here")
-    return path
+) -> Path:            # the same, links followed
+    """Refuse a path that cannot become a file of responses, before the work that would fill it.
 
-# %% ../nbs/05_responses.ipynb #e4b3c25a
+    Raises `CoraError`, also for a file that is there and holds something else.
+    """
+    path = Path(path)
+    try:
+        if not path.absolute().parent.is_dir(): raise CoraError(f"{path}: there is no folder {path.parent}")
+        if path.exists() and not path.is_file(): raise CoraError(f"{path}: {'this is a folder' if path.is_dir() else 'this is no ordinary file'}, and a file is to be written")
+        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK): raise CoraError(f"{path}: no permission to write here")
+        if path.is_file() and path.stat().st_size and not _holds_responses(path): raise CoraError(f"{path}: there is a file of this name already that holds no responses; it is left alone")
+    except OSError as e: raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
+    return path.resolve()
+
+# %% ../nbs/05_responses.ipynb #f6314533
 def write_responses(
     responses: pd.DataFrame,           # a responses table
     path: str | Path,                  # the Parquet file
@@ -156,27 +187,31 @@ def write_responses(
     bare.attrs = {} # the facts are stored once, under our own key
     table = pa.Table.from_pandas(bare, preserve_index=False)
     table = table.replace_schema_metadata({b"cora_nb": json.dumps(facts).encode()})
-    part = (path := check_writable(path)).with_name(path.name + ".part")
-    try:
-        pq.write_table(table, part, compression="zstd")
-        part.replace(path)
-    except OSError as e: raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
-    finally: part.unlink(missing_ok=True)
+    path = check_writable(path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".cora_nb_") as folder:
+        try:
+            pq.write_table(table, part := Path(folder) / "part", compression="zstd")
+            part.replace(path)
+        except OSError as e: raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
 
-# %% ../nbs/05_responses.ipynb #18d00533
+# %% ../nbs/05_responses.ipynb #4318cc40
 def read_responses(
     path: str | Path, # a Parquet file of responses
 ) -> pd.DataFrame:    # the responses table; its facts are in `.attrs["facts"]`
     "Read a responses table and check it. Raises `CoraError` that names the file where it is none."
     import pyarrow as pa, pyarrow.parquet as pq
-    try: table = pq.read_table(path)
-    except FileNotFoundError: raise CoraError(f"{path}: there is no such file") from None
-    except (pa.ArrowException, OSError) as e: raise CoraError(f"{path}: not a Parquet file ({e})") from None
-    kinds = column_types()
+    path = Path(path)
+    try:
+        if not path.is_file(): raise CoraError(f"{path}: {'this is a folder, not a file' if path.is_dir() else 'there is no such file'}")
+        with pq.ParquetFile(path) as file: table = file.read()
+    except pa.ArrowException as e: raise CoraError(f"{path}: not a Parquet file ({str(e).splitlines()[0]})") from None
+    except OSError as e: raise CoraError(f"{path}: {f'cannot be read ({e.strerror})' if e.errno else 'not a Parquet file'}") from None
     frame = table.to_pandas(types_mapper=_pandas_type, ignore_metadata=True)
     frame = check_responses(frame, str(path))
-    try: frame.attrs["facts"] = json.loads((table.schema.metadata or {}).get(b"cora_nb", b"{}"))
-    except ValueError: raise CoraError(f"{path}: the facts in the file's metadata are broken") from None
+    try: facts = json.loads((table.schema.metadata or {}).get(b"cora_nb", b"{}"))
+    except ValueError: facts = None
+    if not isinstance(facts, dict): raise CoraError(f"{path}: the facts in the file's metadata are broken")
+    frame.attrs["facts"] = facts
     return frame
 
 # %% ../nbs/05_responses.ipynb #a5db2daa

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['BASELINES', 'PROPOSED', 'SECONDARY', 'BEYOND', 'RANKED', 'UNKNOWN', 'MARKDOWN', 'LATEX', 'FORMATS', 'threshold',
-           'arrange', 'scores_of', 'score_table', 'to_csv', 'check_digits', 'shown', 'competition_ranks',
-           'printed_table', 'layout', 'one_line', 'width', 'aligned', 'to_text', 'to_markdown', 'row_format',
-           'to_styler', 'to_latex', 'render']
+           'arrange', 'scores_of', 'score_table', 'one_line', 'to_csv', 'check_digits', 'shown', 'competition_ranks',
+           'printed_table', 'layout', 'width', 'aligned', 'to_text', 'to_markdown', 'row_format', 'to_styler',
+           'to_latex', 'render']
 
 # %% ../nbs/20_tables.ipynb #e1a1e98c
 import html
@@ -86,12 +86,19 @@ def score_table(
     values = [[run.get(s, float("nan")) for run in columns.values()] for _, s in rows]
     return pd.DataFrame(values, index=pd.MultiIndex.from_tuples(rows, names=["group", "score"]), columns=names, dtype=float)
 
-# %% ../nbs/20_tables.ipynb #8514f6dd
+# %% ../nbs/20_tables.ipynb #460aff38
+def one_line(
+    name: object, # a run's or a score's name
+) -> str:         # the same without line breaks, control characters, and runs of spaces
+    "A name that stays on its line."
+    return " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())
+
+# %% ../nbs/20_tables.ipynb #541498cb
 def to_csv(
     table: pd.DataFrame, # from `score_table`
 ) -> str:                # columns group, score, and one a run; empty where a score is not known
-    "The table as CSV with unrounded numbers."
-    return table.to_csv(lineterminator="\n")
+    "The table as CSV with unrounded numbers. A NUL in a name becomes a space: older Pythons cannot write it."
+    return table.rename(columns=lambda name: str(name).replace("\0", " ")).to_csv(lineterminator="\n")
 
 # %% ../nbs/20_tables.ipynb #47c6b117
 UNKNOWN = "–" # what a NaN is shown as
@@ -156,13 +163,6 @@ def layout(
         lines.append((1, score, cells) if c is None else (2, f"c ≥ {c}", cells))
         heading = group, c is not None
     return lines
-
-# %% ../nbs/20_tables.ipynb #460aff38
-def one_line(
-    name: object, # a run's or a score's name
-) -> str:         # the same without line breaks, control characters, and runs of spaces
-    "A name that stays on its line."
-    return " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())
 
 # %% ../nbs/20_tables.ipynb #d5efacd6
 def width(

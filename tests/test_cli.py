@@ -65,11 +65,13 @@ MISTAKES = [
     (["cora_run", "--respondent", "simulated:knows=60"], "knows must be in"), (["cora_run", "--respondent", "recorded:none.parquet"], "none.parquet: there is no such file"),
     (["cora_run", "--template", "corra"], "corra"), (["cora_run", "--parse", "wishful"], "wishful"), (["cora_run", "--limit", "0"], "limit"),
     (["cora_run", "--trials", "0"], "trials"), (["cora_run", "--shots", "-1"], "-1"), (["cora_run", "--out", "no/where.parquet"], "there is no folder no"), (["cora_run", "--split", "tset"], "tset"),
-    (["cora_run", "--on_bad", "ignore"], "ignore"), (["cora_import", "none.xlsx"], "none.xlsx: there is no such file"), (["cora_import", "note.txt"], "note.txt"),
+    (["cora_run", "--malformed", "ignore"], "ignore"), (["cora_import", "none.xlsx"], "none.xlsx: there is no such file"), (["cora_import", "note.txt"], "note.txt"),
     (["cora_import", "fake.xlsx"], "fake.xlsx: not a readable xlsx file"), (["cora_table", "none.parquet"], "none.parquet: there is no such file"),
     (["cora_table", "note.txt"], "note.txt: not a Parquet file"), (["cora_table", "a.parquet", "--trial", "7"], "no responses of trial 7"),
     (["cora_table", "a.parquet", "--format", "pdf"], "pdf"), (["cora_table", "a.parquet", "--format", "styler"], "one of text, markdown, latex, csv"),
-    (["cora_run", "--digits", "-1"], "digits must be"), (["cora_run", "--out", "."], "this is a folder"), (["cora_table", "."], "not a"), (["cora_table", "a.parquet", "--digits", "99"], "99"),
+    (["cora_run", "--digits", "-1"], "digits must be"), (["cora_run", "--out", "."], "this is a folder"), (["cora_table", "."], "this is a folder"), (["cora_import", "."], "this is a folder"), (["cora_table", "a.parquet", "a.parquet"], "a.parquet: named twice"),
+    (["cora_run", "--out", "note.txt"], "holds no responses; it is left alone"), (["cora_import", "fake.xlsx", "--out", "fake.xlsx"], "left alone"),
+    (["cora_run", "--benchmark", "mine", "--path", "mine.csv", "--shots", "1"], "--pool"), (["cora_run", "--benchmark", "mine", "--path", "mine.csv", "--out", "mine.csv"], "left alone"), (["cora_table", "a.parquet", "--digits", "99"], "99"),
 ]
 
 
@@ -79,6 +81,7 @@ def desk(tmp_path_factory):
     folder = tmp_path_factory.mktemp("desk")
     (folder / "note.txt").write_text("hello")
     (folder / "fake.xlsx").write_text("hello")
+    (folder / "mine.csv").write_text("question,A,B,answer\nWhat is 1 + 1?,2,3,A\n")
     assert run("cora_run", "--limit", 2, "--out", "a.parquet", cwd=folder)[0] == 0
     return folder
 
@@ -103,6 +106,39 @@ def test_no_markup_from_a_file_reaches_the_terminal_table(desk):
         assert code == 0 and "a\\|b" in out
     finally:
         os.rename(desk / "a|b.parquet", desk / "a.parquet")
+
+
+def test_a_run_in_which_nothing_was_answered_is_no_result(desk):
+    code, out, err = run("cora_run", "--benchmark", "mine", "--path", "mine.csv", "--respondent", "recorded:a.parquet", "--out", "z.parquet", cwd=desk)
+    assert code == 1 and out == "" and "all 8 replies failed, the first of them: nothing was recorded" in err and "Traceback" not in err
+
+
+def test_what_is_there_stays_there(desk, tmp_path):
+    "Neither another file, nor a pipe, nor the target of a link is replaced by accident."
+    os.mkfifo(tmp_path / "pipe")
+    code, _, err = run("cora_run", "--limit", 2, "--out", "pipe", cwd=tmp_path)
+    assert code == 1 and "no ordinary file" in err and (tmp_path / "pipe").is_fifo()
+    (tmp_path / "real.parquet").write_bytes((desk / "a.parquet").read_bytes())
+    (tmp_path / "link.parquet").symlink_to("real.parquet")
+    assert run("cora_run", "--limit", 3, "--out", "link.parquet", cwd=tmp_path)[0] == 0
+    assert (tmp_path / "link.parquet").is_symlink() and len(read_responses(tmp_path / "real.parquet")) == 60
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link.parquet", "pipe", "real.parquet"]
+
+
+def test_a_terminal_without_the_letters(desk):
+    code, out, err = run("cora_table", "a.parquet", "--format", "markdown", cwd=desk, PYTHONIOENCODING="cp1252", PYTHONUTF8="0")
+    assert code == 0 and "Traceback" not in err
+
+
+def test_ctrl_c_is_one_line(desk):
+    import signal
+    import time
+
+    done = subprocess.Popen([str(BIN / "cora_run"), "--trials", "400", "--out", "slow.parquet"], cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.5)
+    done.send_signal(signal.SIGINT)
+    out, err = done.communicate(timeout=60)
+    assert done.returncode == 1 and "Traceback" not in err and "cora_run: interrupted" in err and not (desk / "slow.parquet").exists()
 
 
 def test_a_reader_that_goes_away_is_no_error(desk):

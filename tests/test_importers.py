@@ -43,12 +43,13 @@ def test_both_kinds_of_file(tmp_path, kind):
 
 BAD = [
     ('{"standard_MC": [', "broken JSON at character 17 of 17"),
-    (json.dumps({"standard_MC": [entry(("x" * 20_000, "y" * 20_000), "A")]})[:32_767], "cut off at the spreadsheet's limit of 32,767 characters"),
+    (json.dumps({"standard_MC": [entry(("x" * 20_000, "y" * 20_000), "A")]})[:32_767], "cut off at a spreadsheet's limit of 32,767 characters"),
     ("", "the cell must hold JSON"), ("[1]", "must be an object of methods"), ("null", "must be an object of methods"),
     ({"standard_MC": []}, "no entry standard_MC"), ({"decoupled_MC": [entry()]}, "no entry standard_MC"), ({"standard_mc": [entry()]}, "the methods are standard_MC"),
     ({"standard_MC": {"0": entry()}}, "standard_MC must be a list"), ({"standard_MC": ["A"]}, "an entry must be an object"),
     ({"standard_MC": [entry(right=None)]}, "correct_choice must be one of the letters shown, got None"),
     ({"standard_MC": [entry(right=None, said=None)]}, "correct_choice must be one of the letters shown, got None"),
+    ({"standard_MC": [entry(right=["A"])]}, "letters shown, got"), ('{"standard_MC": [], "standard_MC": []}', "named twice"), ("[" * 100_000, "unusable JSON|broken JSON"),
     ({"standard_MC": [entry(right="D")]}, "letters shown, got 'D'"), ({"standard_MC": [entry(("a",), "A")]}, "2 to 26 texts"),
     ({"standard_MC": [entry() | {"choices": {"B": "a", "A": "b"}}]}, "letters from A on"), ({"standard_MC": [entry() | {"choices": ["a", "b"]}]}, "letters from A on"),
     ({"standard_MC": [entry(("a", None, "c"))]}, "every choice must be a text"), ({"standard_MC": [entry(("a", "b", " "))]}, "choice C must be a non-empty text"),
@@ -68,7 +69,7 @@ def test_a_row_that_cannot_be_read_is_named_and_never_replaced(tmp_path, cell, w
     assert rest["question_id"].unique().tolist() == ["0", "2"]  # nothing counted twice
 
 
-@pytest.mark.parametrize("said", [None, "", "(", "5", "Z", "b", "AB", 3])
+@pytest.mark.parametrize("said", [None, "", ["A"], {"A": 1}, "(", "5", "Z", "b", "AB", 3])
 def test_a_prediction_that_is_no_letter_is_unparsed(tmp_path, said):
     table = import_cat(write(tmp_path, [{"standard_MC": [entry(said=said)]}]))
     assert table["prediction"].tolist() == [-1] and not table["correct"].any()

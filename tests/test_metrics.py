@@ -122,6 +122,28 @@ def test_missing_ids_and_empty_trials_are_refused():
         score(frame.iloc[:1], trial=3)
 
 
+@pytest.mark.parametrize("value", [np.nan, None, "True", 2, 2.5])
+def test_correct_must_be_a_truth_value(value):
+    frame = pd.DataFrame({"question_id": ["a", "b"], "method": "original", "trial": 0, "correct": pd.Series([True, value], dtype=object)})
+    with pytest.raises(CoraError, match="responses, row 2: correct must be true or false"):
+        score(frame)
+    for kind in ("int64", "boolean", "Int64", "bool[pyarrow]"):
+        assert score(frame.assign(correct=pd.Series([1, 0]).astype(bool).astype(kind)))["MCQA"] == 0.5
+
+
+def test_several_families_are_not_pooled():
+    frame = pd.DataFrame({"question_id": ["a", "a"], "family": ["cora", "cyclic"], "method": "original", "trial": 0, "correct": True})
+    with pytest.raises(CoraError, match="several families, cora, cyclic"):
+        score(frame)
+
+
+def test_a_method_without_the_trial_is_left_out():
+    frame = pd.DataFrame({"question_id": "a", "method": ["original", "original", "nota"], "trial": [0, 1, 0], "correct": True})
+    assert list(score(frame, by="method", trial=1).index) == ["original"]
+    with pytest.raises(CoraError, match="no responses of trial 7"):
+        score(frame, by="method", trial=7)
+
+
 def test_a_question_without_subject_is_named_not_dropped():
     frame = pd.DataFrame({"question_id": ["a", "b"], "subject": ["s", None], "method": "original", "trial": 0, "correct": True})
     with pytest.raises(CoraError, match="1 of 2 questions have no subject, the first of them 'b'"):

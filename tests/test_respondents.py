@@ -86,6 +86,9 @@ class Forgetful:
     def describe(self):
         return {"respondent": "forgetful"}
 
+    def request(self, prompt):
+        return {"text": prompt.text}
+
     async def answer(self, prompts):
         for i in range(len(prompts) - 1, -1, -2):
             await asyncio.sleep(0)
@@ -95,3 +98,25 @@ class Forgetful:
 def test_a_respondent_that_forgets_is_counted_not_trusted():
     replies = ask(Forgetful(), PROMPTS[:6])
     assert [r.error for r in replies] == ["no reply", None] * 3
+
+
+def test_an_interrupt_inside_a_running_loop_stops_the_work(tmp_path):
+    "As the Stop button of a notebook: a slow run ends at once, in a process of its own."
+    import subprocess
+    import sys
+    import time
+
+    code = """
+import asyncio, signal, sys, time
+from cora_nb.respondents import run_async
+async def slow():
+    for _ in range(600): await asyncio.sleep(0.05)
+async def cell():
+    signal.setitimer(signal.ITIMER_REAL, 0.5)
+    signal.signal(signal.SIGALRM, lambda *a: (_ for _ in ()).throw(KeyboardInterrupt()))
+    try: run_async(slow())
+    except KeyboardInterrupt: print("stopped")
+asyncio.run(cell())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=25)
+    assert done.stdout.strip() == "stopped"

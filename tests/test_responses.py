@@ -44,11 +44,16 @@ def test_texts_and_lone_surrogates_do_not_break_a_file(tmp_path):
     table = grade(VARIANTS[:2], ["A\x00B", "日本\u202e"])
     write_responses(table, tmp_path / "t.parquet")
     assert read_responses(tmp_path / "t.parquet")["reply"].tolist() == ["A\x00B", "日本\u202e"]
+    half = grade(VARIANTS[:2], ["A \ud83d", Reply(error="\ud800")])
+    write_responses(half, tmp_path / "t.parquet")
+    again = read_responses(tmp_path / "t.parquet")
+    assert again["reply"][0] == "A \\ud83d" and again["error"][1] == "\\ud800" and again["prediction"].tolist() == [0, -1]
 
 
 def test_scores_with_a_tie_choose_nothing():
     assert predict(Reply(scores=(-1.0, -1.0, -2.0)), "abc", "first_token") == -1
     assert predict(Reply(scores=(-2.0, -1.0, -1.5)), "abc", "first_token") == 1
+    assert predict(Reply(scores=(float("nan"), 0.0)), "ab", "first_token") == predict(Reply(scores=()), "ab", "first_token") == -1
     assert predict(Reply(text="B", scores=(0.0, -9.0)), "ab", "first_token") == 1  # words win over scores
 
 
@@ -59,6 +64,7 @@ def test_lengths_must_agree():
 
 BREAKS = [
     ("question_id", None, "question_id must not be missing"), ("family", None, "family must not be missing"), ("method", None, "method must not be missing"),
+    ("prediction", 1.9, "prediction must be a whole number"), ("index", 2**40, "index must be a whole number"), ("correct", 2, "correct must be true or false"), ("trial", "x", "trial must be a whole number"),
     ("index", -1, "index must be at least 0"), ("trial", -2, "trial must be at least 0"), ("n_choices", 27, "n_choices must be from 2 to 26"),
     ("n_choices", 3, "sources must name one source"), ("sources", [0], "sources must name one source"), ("answer", 4, "answer must be an index of a choice shown"),
     ("answer", -1, "answer must be an index"), ("prediction", 4, "prediction must be an index of a choice shown, or -1"), ("prediction", -2, "prediction must be"),
@@ -81,7 +87,9 @@ def test_duplicates_wrong_types_and_missing_columns():
     with pytest.raises(BadRow, match="row 4.*earlier row"):
         check_responses(pd.concat([table, table.iloc[:1]], ignore_index=True))
     with pytest.raises(CoraError, match="wrong type"):
-        check_responses(table.astype(object).assign(answer="B"))
+        check_responses(table.astype(object).assign(sources="B"))
+    with pytest.raises(CoraError, match="'trial' occurs twice"):
+        check_responses(pd.concat([table, table[["trial"]]], axis=1))
     with pytest.raises(CoraError, match="x.parquet: the column correct is missing"):
         check_responses(table.drop(columns="correct"), "x.parquet")
     extra = check_responses(table.assign(note="kept out"))
@@ -102,6 +110,8 @@ def test_files_that_are_none(tmp_path):
         read_responses(tmp_path / "other.parquet")
     with pytest.raises(CoraError, match="there is no such file"):
         read_responses(tmp_path / "nothing.parquet")
+    with pytest.raises(CoraError, match="this is a folder"):
+        read_responses(tmp_path)
     with pytest.raises(CoraError, match="there is no folder"):
         write_responses(whole, tmp_path / "no" / "where.parquet")
 

@@ -146,3 +146,17 @@ def test_unreadable_files_are_named(tmp_path):
     pq.write_table(pa.table({"question_id": ["q"]}), tmp_path / "half.parquet")
     with pytest.raises(CoraError, match="half.parquet: the column subject, .* is missing"):
         read_variants(tmp_path / "half.parquet")
+
+
+@pytest.mark.parametrize("field,value,why", [("answer", 5, "answer must be an index"), ("answer", None, "answer must not be missing"), ("sources", [77, 1, 2], "sources must be indices"),
+                                             ("choices", ["x", "b", "c"], "must be those that sources name"), ("original_answer", 9, "the answer must be an index"), ("question_id", None, "must not be missing")])
+def test_rows_that_are_no_variants_are_named(tmp_path, field, value, why):
+    import pyarrow as pa, pyarrow.parquet as pq
+    from cora_nb.variants import variants_table
+
+    table = variants_table(make_variants([Question("q", "?", ("a", "b", "c"), 0)]))
+    rows = table.to_pylist()
+    rows[0][field] = value
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), tmp_path / "bad.parquet")
+    with pytest.raises(CoraError, match=f"bad.parquet, row 1.*{why}"):
+        read_variants(tmp_path / "bad.parquet")

@@ -99,7 +99,7 @@ def core_index(
     likeness = y[1:].mean()            # 1 - DTW(y, 1) / DTW(worst, 1)
     return float(area * likeness)
 
-# %% ../../nbs/10_metrics.ipynb #f7a02478
+# %% ../../nbs/10_metrics.ipynb #04acd284
 def count_hits(
     responses: pd.DataFrame,  # the responses table; columns `question_id`, `method`, `trial`, `correct`
     trial: int | None = 0,    # which repetition of each prompt to count; None for all
@@ -109,7 +109,7 @@ def count_hits(
     Raises `CoraError` where nothing is left to count.
     """
     codes, ids, keep = _question_codes(responses, trial)
-    correct = responses["correct"].to_numpy(dtype=bool)
+    correct = _flags(responses["correct"])
     is_original = (responses["method"] == "original").to_numpy(dtype=bool, na_value=False)
     if keep is not None: codes, correct, is_original = codes[keep], correct[keep], is_original[keep]
     n = len(ids)
@@ -119,6 +119,14 @@ def count_hits(
     counts = pd.DataFrame({"hits": np.bincount(codes[correct], minlength=n), "trials": trials,
                            "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0)}, index=pd.Index(ids, name="question_id"))
     return counts[trials > 0] if (trials == 0).any() else counts
+
+# %% ../../nbs/10_metrics.ipynb #af6b4b93
+def _flags(column: pd.Series) -> np.ndarray:
+    "Truth values as numpy's, shape `(n_rows,)`. A missing or other value would silently count as right, so it is refused."
+    if column.dtype == bool: return column.to_numpy()
+    bad = ~column.isin([True, False]).to_numpy(dtype=bool)
+    if bad.any(): raise CoraError(f"responses, row {bad.argmax() + 1}: correct must be true or false, got {column.iloc[bad.argmax()]!r}")
+    return column.to_numpy(dtype=bool)
 
 # %% ../../nbs/10_metrics.ipynb #5995444f
 def _question_codes(responses: pd.DataFrame, trial: int | None) -> tuple[np.ndarray, pd.Index, np.ndarray | None]:
@@ -149,7 +157,7 @@ def score_counts(
         "CI": consistency_index(accuracy, bmca_1), "CoRA": cora(accuracy, bmca_1), "CORE": core_index(car_curve(rc)),
     }, name="score")
 
-# %% ../../nbs/10_metrics.ipynb #0e696fda
+# %% ../../nbs/10_metrics.ipynb #09c4ec2c
 def score(
     responses: pd.DataFrame,                    # the responses table
     by: str | None = None,                      # "subject" or "method" for one row each
@@ -165,9 +173,14 @@ def score(
     """
     if by not in (None, "subject", "method"): raise CoraError(f"by must be 'subject', 'method' or None, got {by!r}")
     needed = ["question_id", "method", "trial", "correct", *([by] if by else [])]
+    if not responses.columns.is_unique: raise CoraError(f"the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice in the responses")
     if missing := [c for c in dict.fromkeys(needed) if c not in responses]: raise CoraError(f"the responses have no column {', '.join(missing)}")
+    if "family" in responses and len(families := responses["family"].drop_duplicates()) > 1:
+        raise CoraError(f"the responses are of several families, {', '.join(map(str, families))}; score one at a time")
     if by == "method":
-        parts = {m: responses[responses["method"].isin(["original", m])] for m in responses["method"].unique()}
+        methods = responses["method"] if trial is None else responses.loc[responses["trial"] == trial, "method"]
+        if methods.empty: raise CoraError(f"there are no responses{'' if trial is None else f' of trial {trial!r}'} to score")
+        parts = {m: responses[responses["method"].isin(["original", m])] for m in methods.unique()}
         return pd.DataFrame({m: score_counts(count_hits(part, trial), thresholds) for m, part in parts.items()}).T.rename_axis("method")
     counts = count_hits(responses, trial)
     if by is None: return score_counts(counts, thresholds)

@@ -19,7 +19,7 @@ from fastcore.basics import patch
 from ..core import CoraError, LETTERS, Variant, uniforms
 from ..prompts import Prompt
 
-# %% ../../nbs/04_respondents.ipynb #4c6b1842
+# %% ../../nbs/04_respondents.ipynb #d516c006
 @dataclass(frozen=True, slots=True)
 class Reply:
     "What a respondent gave back for one prompt."
@@ -27,8 +27,9 @@ class Reply:
     scores: tuple[float, ...] | None = None   # log-probability of each choice shown, in the order shown
     confidence: float | None = None           # probability of the chosen answer, in [0, 1], where known
     error: str | None = None                  # why there is no reply; None where there is one
+    meta: dict[str, Any] | None = None        # what a server says beside the reply, such as the tokens it counted
 
-# %% ../../nbs/04_respondents.ipynb #d8cf105f
+# %% ../../nbs/04_respondents.ipynb #bd76bde7
 @runtime_checkable
 class Respondent(Protocol):
     "Whatever answers prompts."
@@ -38,18 +39,29 @@ class Respondent(Protocol):
         "Everything that decides what it replies, as plain JSON values."
         ...
 
+    def request(self, prompt: Prompt) -> dict[str, Any]:
+        "Everything that decides the reply to one prompt but the trial, as plain JSON values."
+        ...
+
     def answer(self, prompts: Sequence[Prompt]) -> AsyncIterator[tuple[int, Reply]]:
         "Yield (position in `prompts`, reply) as replies become ready; exactly one for each prompt."
         ...
 
-# %% ../../nbs/04_respondents.ipynb #02f3ffeb
+# %% ../../nbs/04_respondents.ipynb #36218ba5
 def run_async(
     work: Coroutine, # what to wait for
 ) -> Any:            # its result
     "Run a coroutine to its end, from a script or from a notebook with a running event loop."
     try: asyncio.get_running_loop()
     except RuntimeError: return asyncio.run(work)
-    with ThreadPoolExecutor(1) as thread: return thread.submit(asyncio.run, work).result()
+    loop = asyncio.new_event_loop()
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(loop.run_forever)
+        waiting = asyncio.run_coroutine_threadsafe(work, loop)
+        try: return waiting.result()
+        finally: # also when somebody presses Stop: the work ends at its next breath, not at its end
+            waiting.cancel()
+            loop.call_soon_threadsafe(loop.stop)
 
 # %% ../../nbs/04_respondents.ipynb #36c507fd
 def ask(
@@ -66,7 +78,7 @@ def ask(
         return replies
     return run_async(collect())
 
-# %% ../../nbs/04_respondents.ipynb #1f4ce632
+# %% ../../nbs/04_respondents.ipynb #9fd171a6
 @dataclass(frozen=True)
 class SimulatedRespondent:
     "A respondent with known truth: it knows a share of the questions and guesses the rest. Raises `CoraError` for a field out of its range."
@@ -90,6 +102,11 @@ class SimulatedRespondent:
         return {"respondent": "simulated", "name": self.name, "knows": self.knows, "slips": self.slips,
                 "position": list(self.position), "nota": self.nota, "seed": self.seed, "with_scores": self.with_scores}
 
+    def request(self, prompt: Prompt) -> dict[str, Any]:
+        "Its parameters, and which variant is shown: it does not read the words."
+        v = prompt.variant
+        return {**self.describe(), "question_id": v.question_id, "method": v.method, "index": v.index, "sources": v.sources, "answer": v.answer}
+
     def knows_question(self, question_id: str) -> bool:
         "Whether it knows this question: the truth that scores try to find out."
         return uniforms(1, self.seed, question_id, "knows")[0] < self.knows
@@ -106,7 +123,7 @@ def probabilities(
     total = sum(weights)
     return [(1 - known) * w / total + known * (i == variant.answer) for i, w in enumerate(weights)]
 
-# %% ../../nbs/04_respondents.ipynb #0b335d79
+# %% ../../nbs/04_respondents.ipynb #952b8679
 @patch
 async def answer(
     self: SimulatedRespondent,
@@ -114,6 +131,7 @@ async def answer(
 ) -> AsyncIterator[tuple[int, Reply]]:
     "Draw a letter for each prompt from its probabilities."
     for position, prompt in enumerate(prompts):
+        if position % 1000 == 0: await asyncio.sleep(0) # a chance to be stopped
         v = prompt.variant
         p = self.probabilities(v)
         u, choice = uniforms(1, self.seed, v.question_id, v.method, v.index, prompt.trial)[0], 0
@@ -128,7 +146,7 @@ def _or_none(value: Any) -> Any:
     "None for whatever pandas means by missing."
     return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
 
-# %% ../../nbs/04_respondents.ipynb #39e87390
+# %% ../../nbs/04_respondents.ipynb #81683091
 class RecordedRespondent:
     "Replies from a responses table: the same words, scores and errors as when they were recorded."
 
@@ -138,7 +156,9 @@ class RecordedRespondent:
         name: str = "recorded",  # how it is called in tables
     ):
         self.name = name
-        keys = zip(responses["question_id"], responses["method"], responses["index"].tolist(), responses["trial"].tolist())
+        needed = ["question_id", "family", "method", "index", "trial", "sources", "reply", "scores", "confidence", "error"]
+        if missing := [c for c in needed if c not in responses]: raise CoraError(f"the record has no column {', '.join(missing)}")
+        keys = zip(responses["question_id"], responses["family"], responses["method"], responses["index"].tolist(), responses["trial"].tolist())
         parts = ([_or_none(v) for v in responses[c]] for c in ("reply", "scores", "confidence", "error"))
         replies = (Reply(text, None if scores is None else tuple(scores), confidence, error) for text, scores, confidence, error in zip(*parts))
         self._record = {key: (tuple(sources), reply) for key, sources, reply in zip(keys, responses["sources"], replies)}
@@ -148,9 +168,16 @@ class RecordedRespondent:
         "What is known about the run that was recorded."
         return {"respondent": "recorded", "name": self.name, "run": self._about}
 
+    def request(self, prompt: Prompt) -> dict[str, Any]:
+        "Which variant is looked up, and in which record."
+        v = prompt.variant
+        return {**self.describe(), "question_id": v.question_id, "method": v.method, "index": v.index, "sources": v.sources}
+
     async def answer(self, prompts: Sequence[Prompt]) -> AsyncIterator[tuple[int, Reply]]:
         "Look every prompt up."
-        for position, prompt in enumerate(prompts): yield position, self.look_up(prompt)
+        for position, prompt in enumerate(prompts):
+            if position % 1000 == 0: await asyncio.sleep(0)
+            yield position, self.look_up(prompt)
 
     def look_up(
         self,
@@ -158,7 +185,7 @@ class RecordedRespondent:
     ) -> Reply:         # with the words of the record
         "The recorded reply, or an error that says why there is none."
         v = prompt.variant
-        sources, reply = self._record.get((*v.key, prompt.trial), (None, None))
+        sources, reply = self._record.get((v.question_id, v.family, v.method, v.index, prompt.trial), (None, None))
         if reply is None: return Reply(error="nothing was recorded for this prompt")
         if sources != v.sources: return Reply(error=f"recorded with the choices {list(sources)}, asked with {list(v.sources)}")
         return reply

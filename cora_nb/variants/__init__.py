@@ -166,7 +166,19 @@ def write_variants(
     import pyarrow.parquet as pq
     pq.write_table(variants_table(variants), path, compression="zstd")
 
-# %% ../../nbs/02_variants.ipynb #74bd6813
+# %% ../../nbs/02_variants.ipynb #e594af59
+def _check_row(r: dict, number: int, file: str) -> None:
+    "Refuse a row that is no variant."
+    def refuse(field, why): raise BadRow(why, file, number, r["question_id"], field, r[field])
+    for field in set(r) - {"subject"}:
+        if r[field] is None or isinstance(r[field], list) and None in r[field]: refuse(field, f"{field} must not be missing")
+    if not 0 <= r["answer"] < len(r["choices"]): refuse("answer", "answer must be an index of a choice shown")
+    if len(r["sources"]) != len(r["choices"]): refuse("sources", "sources must name one source for each choice shown")
+    if not all(NEW <= s < len(r["original_choices"]) for s in r["sources"]): refuse("sources", "sources must be indices of original choices, or -1")
+    texts = [r["original_choices"][s] if s != NEW else shown for s, shown in zip(r["sources"], r["choices"])]
+    if texts != r["choices"]: refuse("choices", "the choices shown must be those that sources name")
+
+# %% ../../nbs/02_variants.ipynb #d66100d5
 def read_variants(
     path: str | Path, # a Parquet file written by `write_variants`, or a data set's with the same columns
 ) -> list[Variant]:   # the variants, equal to those that were written
@@ -181,9 +193,9 @@ def read_variants(
         raise CoraError(f"{path}: the column {', '.join(missing)} is missing; a file of variants has {', '.join(names)}")
     variants, question = [], None
     for number, r in enumerate(table.select(names).to_pylist(), start=1):
-        if not 0 <= r["answer"] < len(r["choices"]) == len(r["sources"]):
-            raise BadRow("answer must be an index of a choice, and each choice must have a source", str(path), number, r["question_id"], "answer", r["answer"])
-        if question is None or question.id != r["question_id"]: # variants of one question stand together and share it
-            question = Question(r["question_id"], r["question"], tuple(r["original_choices"]), r["original_answer"], r["subject"])
+        _check_row(r, number, str(path))
+        try: asked = Question(r["question_id"], r["question"], tuple(r["original_choices"]), r["original_answer"], r["subject"])
+        except BadRow as e: raise BadRow(e.why, str(path), number, e.id, e.field, e.value) from None
+        if asked != question: question = asked # variants of one question stand together and share it
         variants.append(Variant(question, r["family"], r["method"], r["index"], tuple(r["choices"]), r["answer"], tuple(r["sources"])))
     return variants
