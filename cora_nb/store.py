@@ -38,7 +38,7 @@ create table if not exists replies (
 ) without rowid
 """
 
-# %% ../nbs/05b_store.ipynb #40376a72
+# %% ../nbs/05b_store.ipynb #4e596e91
 class Store:
     "Replies in a SQLite file, found by their key. Several processes may share one."
 
@@ -49,7 +49,7 @@ class Store:
         self.path = Path(path)
         if not self.path.absolute().parent.is_dir(): raise CoraError(f"{path}: there is no folder {self.path.parent}")
         try:
-            self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None) # each statement is a transaction of its own
+            self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False) # each statement is a transaction of its own
             self._db.execute("pragma journal_mode = wal")   # readers and one writer at the same time
             self._db.execute("pragma synchronous = normal") # survives a kill of the process; a power cut may cost the last replies
             self._db.execute(_TABLE)

@@ -33,8 +33,8 @@ def test_round_trip_and_counts(tmp_path_factory, replies):
     again = read_responses(path)
     assert again.equals(table) and dict(again.dtypes) == column_types() and again.attrs["facts"] == {"model": "m"}
     counts = summarize(table)
-    assert (counts[["right", "wrong", "unparsed", "failed"]].sum(axis=1) == counts["replies"]).all()
-    assert counts.loc["all", "replies"] == len(VARIANTS) and counts.loc["all", "failed"] == sum(r.error is not None for r in replies)
+    assert (counts[["right", "wrong", "unparsed", "failed", "not_asked"]].sum(axis=1) == counts["rows"]).all()
+    assert counts.loc["all", "rows"] == len(VARIANTS) and counts.loc["all", "failed"] == sum(r.error is not None for r in replies)
     for row, v, r in zip(table.itertuples(), VARIANTS, replies):
         assert tuple(row.sources) == v.sources and row.answer == v.answer and row.correct == (row.prediction == v.answer)
         assert (row.reply is pd.NA) == (r.text is None) and (row.scores is pd.NA or tuple(row.scores) == r.scores)

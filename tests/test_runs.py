@@ -46,7 +46,7 @@ def test_unparsed_and_failed_are_counted():
     counts = summarize(evaluate(SimulatedRespondent(), variants, parse=never, progress=False)).loc["all"]
     assert counts["unparsed"] == 60 and counts["right"] == 0
     lost = summarize(evaluate(Forgetful(), variants, progress=False)).loc["all"]
-    assert lost["failed"] == 30 and lost["replies"] == 60
+    assert lost["failed"] == 30 and lost["rows"] == 60
 
 
 def test_progress_goes_to_the_error_stream(capsys):

@@ -6,11 +6,12 @@
 __all__ = ['THRESHOLDS', 'response_consistency', 'mcqa', 'mcqa_plus', 'majority_vote', 'bmca', 'consistency_index', 'cora',
            'car_curve', 'core_index', 'count_hits', 'score_counts', 'score']
 
-# %% ../../nbs/10_metrics.ipynb #24080163
+# %% ../../nbs/10_metrics.ipynb #78f3b4b7
 import numpy as np
 import pandas as pd
 
 from ..core import CoraError
+from ..responses import NOT_ASKED
 
 # %% ../../nbs/10_metrics.ipynb #b385e5a2
 def response_consistency(
@@ -99,12 +100,12 @@ def core_index(
     likeness = y[1:].mean()            # 1 - DTW(y, 1) / DTW(worst, 1)
     return float(area * likeness)
 
-# %% ../../nbs/10_metrics.ipynb #04acd284
+# %% ../../nbs/10_metrics.ipynb #a74e9691
 def count_hits(
-    responses: pd.DataFrame,  # the responses table; columns `question_id`, `method`, `trial`, `correct`
+    responses: pd.DataFrame,  # the responses table; columns `question_id`, `method`, `trial`, `correct`, and `error` if there is one
     trial: int | None = 0,    # which repetition of each prompt to count; None for all
-) -> pd.DataFrame:            # one row a question, index `question_id`, columns `hits`, `trials`, `original`
-    """Hits, replies, and the share of right replies to the original (NaN where it was not asked), for each question.
+) -> pd.DataFrame:            # one row a question, index `question_id`, columns `hits`, `trials`, `original`, `unasked`
+    """Hits, variants, the share of right replies to the original (NaN where it was not asked), and the variants left out by early stopping.
 
     Raises `CoraError` where nothing is left to count.
     """
@@ -112,12 +113,15 @@ def count_hits(
     correct = _flags(responses["correct"])
     is_original = (responses["method"] == "original").to_numpy(dtype=bool, na_value=False)
     if keep is not None: codes, correct, is_original = codes[keep], correct[keep], is_original[keep]
+    unasked = (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False) if "error" in responses else np.zeros(len(responses), dtype=bool)
+    if keep is not None: unasked = unasked[keep]
     n = len(ids)
     trials = np.bincount(codes, minlength=n)
-    asked = np.bincount(codes[is_original], minlength=n)
+    asked = np.bincount(codes[is_original & ~unasked], minlength=n)
     right = np.bincount(codes[is_original & correct], minlength=n)
     counts = pd.DataFrame({"hits": np.bincount(codes[correct], minlength=n), "trials": trials,
-                           "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0)}, index=pd.Index(ids, name="question_id"))
+                           "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0),
+                           "unasked": np.bincount(codes[unasked], minlength=n)}, index=pd.Index(ids, name="question_id"))
     return counts[trials > 0] if (trials == 0).any() else counts
 
 # %% ../../nbs/10_metrics.ipynb #af6b4b93
@@ -141,14 +145,22 @@ def _question_codes(responses: pd.DataFrame, trial: int | None) -> tuple[np.ndar
     if (codes < 0).any(): raise CoraError(f"responses, row {np.argmax(codes < 0) + 1}: question_id is missing")
     return codes, pd.Index(ids), keep
 
-# %% ../../nbs/10_metrics.ipynb #3f660223
+# %% ../../nbs/10_metrics.ipynb #e13a95d1
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0) # the values of c in Tables 1 to 4
 
 def score_counts(
-    counts: pd.DataFrame,                       # as from `count_hits`
+    counts: pd.DataFrame,                       # as from `count_hits`; the column `unasked` may be missing
     thresholds: tuple[float, ...] = THRESHOLDS, # the values of c for BMCA(c)
-) -> pd.Series:                                 # the scores by name, each in [0, 1]
+) -> pd.Series:                                 # the scores by name, each in [0, 1]; NaN where they are not known
     "All scores from hits, trials and originals. Source: CoRA, Eq. 1 to 7; CAT for CORE."
+    worst = _score_counts(counts, thresholds)
+    if "unasked" not in counts or not counts["unasked"].any(): return worst
+    best = _score_counts(counts.assign(hits=counts["hits"] + counts["unasked"]), thresholds)
+    return worst.where(worst == best)
+
+# %% ../../nbs/10_metrics.ipynb #968e87b1
+def _score_counts(counts: pd.DataFrame, thresholds: tuple[float, ...]) -> pd.Series:
+    "All scores, every variant counted as asked."
     rc = response_consistency(counts["hits"].to_numpy(), counts["trials"].to_numpy())
     accuracy, bmca_1 = mcqa(counts["original"].to_numpy()), bmca(rc, 1.0)
     return pd.Series({

@@ -5,26 +5,28 @@
 # %% auto #0
 __all__ = ['ChatRespondent', 'letter_scores', 'retry_after']
 
-# %% ../../nbs/04a_chat.ipynb #9f0dc64e
+# %% ../../nbs/04a_chat.ipynb #deebbf67
 import asyncio
 import email.utils
 import json
 import math
 import os
 import random
+import sys
 import time
 import warnings
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from fastcore.basics import patch
 
 from ..core import CoraError, LETTERS
-from ..prompts import Prompt
+from ..prompts import Prompt, check_count
 from . import Reply
 
-# %% ../../nbs/04a_chat.ipynb #94ae37e1
+# %% ../../nbs/04a_chat.ipynb #a1b69a83
 @dataclass
 class ChatRespondent:
     "A model behind an OpenAI-compatible server."
@@ -39,16 +41,19 @@ class ChatRespondent:
     key_variable: str = "OPENAI_API_KEY"  # the environment variable that holds the key
     api_version: str | None = None        # Azure's; set it to speak Azure's dialect
     concurrency: int = 32                 # requests under way at a time
-    timeout: float = 60.0                 # seconds for one request
+    timeout: float = 60.0                 # seconds for one request, to the last byte of its reply
     retries: int = 6                      # how often a failed request is tried again
     name: str = ""                        # how it is called in tables; empty: the model's name
 
     def __post_init__(self):
         self.name = self.name or self.model
-        self.base_url = self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        self.base_url = (self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1").rstrip("/")
+        if not self.base_url.startswith(("http://", "https://")): raise CoraError(f"base_url must start with http:// or https://, got {self.base_url!r}")
+        if "@" in self.base_url.split("/")[2]: raise CoraError(f"base_url must not hold a name or a password; keys belong into the environment variable {self.key_variable}")
         if self.endpoint not in ("chat", "completions"): raise CoraError(f"endpoint must be 'chat' or 'completions', got {self.endpoint!r}")
-        for what, least in (("temperature", 0), ("max_tokens", 1), ("top_logprobs", 0), ("concurrency", 1), ("retries", 0)):
-            if getattr(self, what) < least: raise CoraError(f"{what} must be at least {least}, got {getattr(self, what)!r}")
+        for what, least in (("max_tokens", 1), ("top_logprobs", 0), ("concurrency", 1), ("retries", 0)): check_count(what, getattr(self, what), least)
+        if not 0 <= self.temperature < math.inf: raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
+        if not 0 < self.timeout < math.inf: raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
         self._quiet_until = 0.0            # no request starts before this moment: a server has asked for a pause
         self._answered = 0                 # replies so far: a server that never answered is not there
@@ -105,7 +110,7 @@ def _logprobs(choice: dict[str, Any]) -> tuple[list[float], dict[str, float]]:
         return [x for x in given["token_logprobs"] if x is not None], dict(tops[0] or {})
     return [], {}
 
-# %% ../../nbs/04a_chat.ipynb #85b4d984
+# %% ../../nbs/04a_chat.ipynb #24f898bf
 @patch
 def read_reply(
     self: ChatRespondent,
@@ -113,18 +118,21 @@ def read_reply(
     n_choices: int,         # how many choices were shown
 ) -> Reply:                 # text and what else there is; an error where the server refused to answer
     "A reply from the server's JSON. Raises `ValueError` where it is none."
-    choices = answer.get("choices") if isinstance(answer, dict) else None
-    if not choices: raise ValueError("the server sent no choices")
+    if not isinstance(answer, dict): raise ValueError("the server sent no JSON object")
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices: raise ValueError(f"the server sent no choices{': ' + str(answer['error']) if answer.get('error') else ''}")
     choice = choices[0]
     if choice.get("finish_reason") == "content_filter": return Reply(error="the server refused: content filter")
-    text = choice["message"].get("content") or "" if self.endpoint == "chat" else choice.get("text")
+    said = choice.get("message") if self.endpoint == "chat" else choice
+    if not isinstance(said, dict): raise ValueError("the server sent no message")
+    text = said.get("content") or "" if self.endpoint == "chat" else said.get("text")
     if not isinstance(text, str): raise ValueError("the server sent no text")
     tokens, top = _logprobs(choice)
-    if self.top_logprobs and not tokens: self._warn_once("the server was asked for log-probabilities and sent none; there will be no scores and no confidence")
+    if self.top_logprobs and text and not tokens: self._warn_once("the server was asked for log-probabilities and sent none; there will be no scores and no confidence")
     usage = answer.get("usage") or {}
     meta = {"prompt_tokens": usage.get("prompt_tokens"), "completion_tokens": usage.get("completion_tokens"), "finish_reason": choice.get("finish_reason"),
             "model": answer.get("model"), "fingerprint": answer.get("system_fingerprint"), "mean_logprob": sum(tokens) / len(tokens) if tokens else None}
-    return Reply(text, letter_scores(top, n_choices), math.exp(sum(tokens)) if tokens else None, None, {k: v for k, v in meta.items() if v is not None})
+    return Reply(text, letter_scores(top, n_choices), min(1.0, math.exp(sum(tokens))) if tokens else None, None, {k: v for k, v in meta.items() if v is not None})
 
 # %% ../../nbs/04a_chat.ipynb #9832b8c8
 @patch
@@ -134,18 +142,39 @@ def _warn_once(self: ChatRespondent, message: str) -> None:
         said.add(message)
         warnings.warn(f"{self.name}: {message}")
 
-# %% ../../nbs/04a_chat.ipynb #c77ea555
+# %% ../../nbs/04a_chat.ipynb #b2bf1e87
 def retry_after(
     headers: dict[str, str], # of the response, names in lower case
 ) -> float:                  # seconds to wait; 0 where the server does not say
     "What the server asks us to wait, in either of the forms of `Retry-After`."
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if value is None: continue
-        try: return max(0.0, float(value) * scale)
-        except ValueError: pass
-        if (moment := email.utils.parsedate_tz(value)) is not None: return max(0.0, email.utils.mktime_tz(moment) - time.time())
+        value = headers.get(name, "")
+        try: seconds = float(value) * scale
+        except ValueError:
+            try: seconds = email.utils.mktime_tz(email.utils.parsedate_tz(value)) - time.time()
+            except (TypeError, ValueError, OverflowError): continue # neither a number nor a date
+        if math.isfinite(seconds): return max(0.0, seconds)
     return 0.0
+
+# %% ../../nbs/04a_chat.ipynb #6bc41608
+@patch
+def _key(self: ChatRespondent) -> str:
+    "The key, from the environment; empty where there is none."
+    key = os.environ.get(self.key_variable, "").strip()
+    if not (key.isascii() and key.isprintable()): raise CoraError(f"the environment variable {self.key_variable} holds something that cannot be a key")
+    return key
+
+# %% ../../nbs/04a_chat.ipynb #b294e898
+@patch
+def _line(
+    self: ChatRespondent,
+    words: Any, # of a server or a library
+) -> str:       # one line, at most 300 characters
+    "What somebody said, fit for an error message."
+    words, key = str(words), self._key()
+    if len(key) >= 8: words = words.replace(key, "***")
+    line = " ".join(words.split())
+    return line if len(line) <= 300 else line[:297] + "..."
 
 # %% ../../nbs/04a_chat.ipynb #cc952227
 class _Again(Exception):
@@ -154,35 +183,39 @@ class _Again(Exception):
         super().__init__(why)
         self.wait, self.no_connection = wait, no_connection
 
-# %% ../../nbs/04a_chat.ipynb #533ef80f
+# %% ../../nbs/04a_chat.ipynb #ee5c71ac
 @patch
 def _judge(self: ChatRespondent, e: Exception) -> Reply:
     "What a failure means: a reply with an error, `_Again`, or the end of the run."
     import openai
-    if isinstance(e, openai.APITimeoutError): raise _Again(f"no reply within {self.timeout:g} s") from e
-    if isinstance(e, openai.APIConnectionError): raise _Again(f"connection failed ({e.__cause__ or e})", no_connection=True) from e
-    if not isinstance(e, openai.APIStatusError): raise _Again(f"unusable reply ({e})") from e
+    if isinstance(e, UnicodeEncodeError): return Reply(error=f"this prompt cannot be sent ({self._line(e)})")
+    absent = type(e.__cause__).__name__ in ("ConnectError", "ConnectTimeout") # httpx's names
+    if isinstance(e, (openai.APITimeoutError, TimeoutError)): raise _Again(f"no reply within {self.timeout:g} s", no_connection=absent) from None
+    if isinstance(e, openai.APIConnectionError): raise _Again(f"connection failed ({self._line(e.__cause__ or e)})", no_connection=absent) from None
+    if not isinstance(e, openai.APIStatusError): raise _Again(f"unusable reply ({self._line(e)})") from None
     detail = e.body if isinstance(e.body, dict) else {}
-    words, code = detail.get("message") or e.message, detail.get("code")
-    if e.status_code in (401, 403, 404) or code == "insufficient_quota": raise CoraError(f"{self.model} at {self.base_url}: {e.status_code} {words}") from e
-    if e.status_code in (408, 409, 429) or e.status_code >= 500: raise _Again(f"{e.status_code} {words}", retry_after(dict(e.response.headers))) from e
-    if "max_completion_tokens" in str(words) and self._tokens_field == "max_tokens":
-        self._tokens_field = "max_completion_tokens"
-        raise _Again(str(words)) from e
-    return Reply(error=f"{e.status_code} {words}")
+    why = f"{e.status_code} {self._line(detail.get('message') or e.message)}"
+    if e.status_code in (401, 402, 403, 404, 405) or "insufficient_quota" in (detail.get("code"), detail.get("type")): raise CoraError(f"{self.model} at {self.base_url}: {why}") from None
+    if e.status_code in (408, 409, 429) or e.status_code >= 500: raise _Again(why, retry_after(dict(e.response.headers))) from None
+    return Reply(error=why)
 
-# %% ../../nbs/04a_chat.ipynb #8278bbc8
+# %% ../../nbs/04a_chat.ipynb #16ee65e6
 @patch
 async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     "One request."
+    import anyio # comes with openai
     import openai
-    fields = self.body(prompt) | {self._tokens_field: self.max_tokens}
+    limit, path = self._tokens_field, "/chat/completions" if self.endpoint == "chat" else "/completions"
+    fields = self.body(prompt) | {limit: self.max_tokens}
     try: # the raw bytes: building openai's typed objects would cost as much again as the request
-        raw = await client.post("/chat/completions" if self.endpoint == "chat" else "/completions", body=fields, cast_to=openai.HttpxBinaryResponseContent)
+        with anyio.fail_after(self.timeout): raw = await client.post(path, body=fields, cast_to=openai.HttpxBinaryResponseContent)
         return self.read_reply(json.loads(raw.content), prompt.variant.n_choices)
-    except (openai.OpenAIError, ValueError, KeyError, TypeError, AttributeError) as e: return self._judge(e)
+    except (openai.OpenAIError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError) as e:
+        if limit == "max_tokens" and isinstance(e, openai.BadRequestError) and "max_completion_tokens" in str(e): self._tokens_field = "max_completion_tokens"
+        else: return self._judge(e)
+    return await self._try(client, prompt)
 
-# %% ../../nbs/04a_chat.ipynb #48dd37ac
+# %% ../../nbs/04a_chat.ipynb #334c719d
 @patch
 async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     "Ask until there is a reply, or until patience ends."
@@ -193,34 +226,47 @@ async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
             if attempt == self.retries:
                 if failure.no_connection and not self._answered: raise CoraError(f"{self.model} at {self.base_url}: {failure}") from None
                 return Reply(error=f"{failure}, tried {attempt + 1} times")
+            if failure.wait > 60: self._warn_once("the server asks for pauses of more than a minute, and gets them")
             if failure.wait: self._quiet_until = max(self._quiet_until, time.monotonic() + failure.wait)
-            else: await asyncio.sleep(min(60.0, 0.5 * 2**attempt) * random.uniform(0.5, 1.0))
+            else: await asyncio.sleep(min(60.0, 0.5 * 2 ** min(attempt, 7)) * random.uniform(0.5, 1.0))
         else:
             self._answered += 1
             return reply
 
-# %% ../../nbs/04a_chat.ipynb #430c2bae
-@patch
-def _clients(self: ChatRespondent) -> list:
-    "`openai` clients for this server, with four connections each: a pool searches all its connections for each request, so small pools are fast."
+# %% ../../nbs/04a_chat.ipynb #691a2698
+@lru_cache(maxsize=1)
+def _ssl_context():
+    "The SSL context of the HTTP library that `openai` uses, with that library's defaults."
     import openai
-    key = os.environ.get(self.key_variable)
+    return sys.modules[type(openai.DEFAULT_CONNECTION_LIMITS).__module__.split(".")[0]].create_ssl_context()
+
+# %% ../../nbs/04a_chat.ipynb #29771bef
+@patch
+def _clients(
+    self: ChatRespondent,
+    at_once: int, # requests under way at a time
+) -> list:
+    "`openai` clients for this server, with four connections each."
+    import openai
+    key = self._key()
     if not key and "api.openai.com" in self.base_url: raise CoraError(f"the environment variable {self.key_variable} holds no key for {self.base_url}")
     limits = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=4, max_keepalive_connections=4)
+    timeout = openai.Timeout(self.timeout, connect=min(10.0, self.timeout)) # who does not even pick up is not there
     def client():
-        common = {"api_key": key or "none", "timeout": self.timeout, "max_retries": 0, "http_client": openai.DefaultAsyncHttpxClient(limits=limits)}
+        common = {"api_key": key or "none", "timeout": timeout, "max_retries": 0, "http_client": openai.DefaultAsyncHttpxClient(limits=limits, verify=_ssl_context())}
         if self.api_version: return openai.AsyncAzureOpenAI(azure_endpoint=self.base_url, api_version=self.api_version, azure_deployment=self.model, **common)
         return openai.AsyncOpenAI(base_url=self.base_url, **common)
-    return [client() for _ in range(math.ceil(self.concurrency / 4))]
+    return [client() for _ in range(math.ceil(at_once / 4))]
 
-# %% ../../nbs/04a_chat.ipynb #5e11112b
+# %% ../../nbs/04a_chat.ipynb #36b6a160
 @patch
 async def answer(
     self: ChatRespondent,
     prompts: Sequence[Prompt], # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
     "Keep `concurrency` requests under way and hand over each reply as it arrives. Raises `CoraError` where going on is pointless."
-    clients, todo, arrived = self._clients(), iter(enumerate(prompts)), asyncio.Queue()
+    at_once = min(self.concurrency, len(prompts))
+    clients, todo, arrived = self._clients(at_once), iter(enumerate(prompts)), asyncio.Queue()
 
     async def worker(client):
         for position, prompt in todo:
@@ -228,7 +274,7 @@ async def answer(
             arrived.put_nowait((position, await self._reply(client, prompt), taken))
             await taken.wait() # the reply is stored before the next question is asked
 
-    workers = [asyncio.create_task(worker(clients[i % len(clients)])) for i in range(min(self.concurrency, len(prompts)))]
+    workers = [asyncio.create_task(worker(clients[i % len(clients)])) for i in range(at_once)]
     for w in workers: w.add_done_callback(lambda w: w.cancelled() or w.exception() and arrived.put_nowait(w.exception()))
     try:
         for _ in prompts:
