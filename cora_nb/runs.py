@@ -64,12 +64,12 @@ class _Progress:
         self.bar.update()
         if self.failed or self.unparsed: self.bar.set_postfix(failed=self.failed, unparsed=f"{self.unparsed / max(self.bar.n, 1):.1%}", refresh=False)
 
-# %% ../nbs/06_runs.ipynb #fe4cb59d
+# %% ../nbs/06_runs.ipynb #e430940c
 class _Asking:
     "The prompts of a run, their keys, and the replies so far."
 
-    def __init__(self, respondent: Respondent, prompts: Sequence[Prompt], rule: Callable, store: Store | None, progress: _Progress):
-        self.respondent, self.prompts, self.rule, self.store, self.progress = respondent, prompts, rule, store, progress
+    def __init__(self, respondent: Respondent, prompts: Sequence[Prompt], rule: Callable, store: Store | None):
+        self.respondent, self.prompts, self.rule, self.store, self.progress = respondent, prompts, rule, store, None
         self.keys = [reply_key(respondent.request(p), p.trial) for p in prompts]
         self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
         self.predictions = [-1] * len(prompts)
@@ -105,7 +105,7 @@ class _Asking:
         return {"prompts": len(self.prompts), "in_store": self.found, "asked": self.asked,
                 "not_asked": sum(r.error == NOT_ASKED for r in self.replies), **self.tokens}
 
-# %% ../nbs/06_runs.ipynb #a46cc037
+# %% ../nbs/06_runs.ipynb #15a7276b
 STOPS = {None: None, "cora": (1.0,), "bmca": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)} # what has to be known before a question is settled
 
 def evaluate(
@@ -135,9 +135,9 @@ def evaluate(
     prompts = make_prompts(variants, template=template, shots=shots, k=k, trials=trials)
     early = EarlyStop(prompts, thresholds or STOPS[stop]) if stop else None
     todo = early.first() if early else range(len(prompts))
-    shown = _Progress(len(prompts), respondent.name, progress)
-    with shown.bar:
-        asking = _Asking(respondent, prompts, rule, store, shown)
+    asking = _Asking(respondent, prompts, rule, store) # a respondent that cannot even be described stops here
+    asking.progress = _Progress(len(prompts), respondent.name, progress)
+    with asking.progress.bar:
         while len(todo):
             asking.get(todo)
             if not early: break
@@ -149,7 +149,7 @@ def evaluate(
     responses.attrs["facts"] = {**run_facts(respondent, variants, **asked), "calls": asking.calls(), "run": facts or {}}
     return responses
 
-# %% ../nbs/06_runs.ipynb #6a608896
+# %% ../nbs/06_runs.ipynb #773b1bc1
 def plan(
     respondent: Respondent,              # who would answer
     variants: Sequence[Variant],         # what would be asked
@@ -166,4 +166,4 @@ def plan(
     reads, writes = sum(map(count, todo)), len(todo) * getattr(respondent, "max_tokens", 1)
     numbers = {"prompts": len(prompts), "different": len(keys), "in_store": len(known), "calls": len(todo), "tokens_read": reads, "tokens_written_at_most": writes}
     if prices: numbers["cost"] = (reads * prices[0] + writes * prices[1]) / 1e6
-    return pd.Series(numbers, name=respondent.name)
+    return pd.Series(numbers, name=respondent.name, dtype=object)

@@ -22,7 +22,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers  # noqa: E402
 
-QUESTIONS = [*math_benchmark(n=12), Question("long", "Which of these words, said so often that it bores, is right? " * 3, ("this", "that", "those"), answer=1)]
+QUESTIONS = [*math_benchmark(n=8), Question("long", "Which of these words, said so often that it bores, is right? " * 3, ("this", "that", "those"), answer=1)]
 VARIANTS = make_variants(QUESTIONS)[::3]
 PROMPTS = make_prompts(VARIANTS, template="bare")
 CHAT = "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}[assistant]{{ suffix }}"
@@ -146,6 +146,13 @@ def test_confidence_is_the_probability_of_the_whole_reply(folders):
         total *= float(logprobs.max().exp())
         ids = torch.cat([ids, logprobs.argmax()[None, None]], 1)
     assert reply.confidence == pytest.approx(total, rel=1e-3)
+
+
+def test_the_cache_spares_reading_twice(folders, monkeypatch):
+    who = respondent(folders["llama"], max_new_tokens=4)
+    sizes = spy(who, monkeypatch)
+    ask(who, PROMPTS[:1])
+    assert [width for _, width in sizes] == [len(who.encode(PROMPTS[0].text)), 1, 1, 1]
 
 
 def test_end_at_once_is_an_empty_reply(folders):
@@ -300,6 +307,7 @@ def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatc
     from huggingface_hub import constants
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(transformers.utils.hub, "TRANSFORMERS_CACHE", str(tmp_path), raising=False)  # where transformers 4 looks
     root = tmp_path / "models--some--llama"
     for commit, kind in (("a" * 40, "llama"), ("b" * 40, "words")):
         shutil.copytree(folders[kind], root / "snapshots" / commit)
@@ -310,10 +318,9 @@ def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatc
     assert (who.name, who.fingerprint) == ("llama", "a" * 40)
     dev = replace(who, revision="dev")
     assert dev.fingerprint == "b" * 40 and dev.request(PROMPTS[0]) != who.request(PROMPTS[0])
-    assert texts(ask(who, PROMPTS)) == texts(ask(respondent(folders["llama"]), PROMPTS))
-    (root / "refs" / "main").write_text("b" * 40)  # main moves on: what was found stays
-    fresh = CausalRespondent("some/llama", device="cpu")
-    assert fresh.fingerprint == "b" * 40 and who.fingerprint == "a" * 40
+    (root / "refs" / "main").write_text("b" * 40)  # main moves on before the weights are read: what was found stays
+    assert texts(ask(who, PROMPTS)) == texts(ask(respondent(folders["llama"]), PROMPTS)) and who.fingerprint == "a" * 40
+    assert CausalRespondent("some/llama", device="cpu").fingerprint == "b" * 40
     with pytest.raises(CoraError, match="some/other: no folder of this name, and no model from the hub") as e:
         ask(CausalRespondent("some/other"), PROMPTS)
     assert "\n" not in str(e.value)
@@ -344,6 +351,15 @@ def test_smaller_batches_when_memory_runs_out(llama, monkeypatch, raised):
     assert len(tried) == len(sizes) + fitted  # once it fits, it goes on fitting
     tried.clear(), sizes.clear()
     assert texts(ask(llama, PROMPTS)) == expected and len(tried) == len(sizes)  # and the next call remembers
+
+
+def test_memory_that_runs_out_in_the_middle_of_a_reply(folders, monkeypatch):
+    "The second attempt starts from the beginning."
+    who = respondent(folders["llama"], max_new_tokens=4)
+    expected = ask(who, PROMPTS)
+    spy(who, monkeypatch, lambda n, width: torch.OutOfMemoryError("CUDA out of memory") if width == 1 and n > 20 else None)
+    replies = ask(who, PROMPTS)
+    assert texts(replies) == texts(expected) and [r.meta for r in replies] == [r.meta for r in expected]
 
 
 def test_memory_for_not_even_one(llama, monkeypatch):

@@ -23,7 +23,7 @@ def test_the_road_and_back(tmp_path):
     assert again.equals(first)
     facts = first.attrs["facts"]
     assert facts["benchmark"] == {"questions": 40, "hash": benchmark_hash(MATH[:40])} and facts["respondent"]["knows"] == 0.5
-    assert facts["asked"] == {"template": "cora", "k": 0, "trials": 2, "parse": "first_token"} and facts["variants"]["hash"] == variants_hash(variants)
+    assert facts["asked"] == {"template": "cora", "k": 0, "trials": 2, "parse": "first_token", "stop": None, "thresholds": None, "batch": None} and facts["variants"]["hash"] == variants_hash(variants)
     assert variants_hash(make_variants(MATH[:40], seed=1)) != variants_hash(variants)
 
 
