@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['Reply', 'Respondent', 'run_async', 'ask', 'SimulatedRespondent', 'RecordedRespondent']
 
-# %% ../../nbs/04_respondents.ipynb #9444cce1
+# %% ../../nbs/04_respondents.ipynb #0dcbae97
 import asyncio
+import contextlib
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -47,23 +48,29 @@ class Respondent(Protocol):
         "Yield (position in `prompts`, reply) as replies become ready; exactly one for each prompt."
         ...
 
-# %% ../../nbs/04_respondents.ipynb #36218ba5
+# %% ../../nbs/04_respondents.ipynb #257746f9
 def run_async(
     work: Coroutine, # what to wait for
 ) -> Any:            # its result
     "Run a coroutine to its end, from a script or from a notebook with a running event loop."
     try: asyncio.get_running_loop()
     except RuntimeError: return asyncio.run(work)
-    loop = asyncio.new_event_loop()
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(loop.run_forever)
-        waiting = asyncio.run_coroutine_threadsafe(work, loop)
-        try: return waiting.result()
-        finally: # also when somebody presses Stop: the work ends at its next breath, not at its end
-            waiting.cancel()
-            loop.call_soon_threadsafe(loop.stop)
+        started: Future = Future() # the loop and the task, once they run
 
-# %% ../../nbs/04_respondents.ipynb #36c507fd
+        async def watched():
+            task = asyncio.ensure_future(work)
+            started.set_result((asyncio.get_running_loop(), task))
+            return await task
+
+        waiting = thread.submit(asyncio.run, watched())
+        try: return waiting.result()
+        except BaseException: # somebody pressed Stop: the work ends at its next breath, not at its end
+            loop, task = started.result()
+            if not waiting.done(): loop.call_soon_threadsafe(task.cancel)
+            raise
+
+# %% ../../nbs/04_respondents.ipynb #8ccf88c5
 def ask(
     respondent: Respondent,    # whom to ask
     prompts: Sequence[Prompt], # what to ask
@@ -72,9 +79,10 @@ def ask(
     "Ask a respondent and wait for all replies. A prompt it passes over gets an error for a reply."
     async def collect():
         replies = [Reply(error="no reply") for _ in prompts]
-        async for position, reply in respondent.answer(prompts):
-            on_reply(position, reply)
-            replies[position] = reply
+        async with contextlib.aclosing(respondent.answer(prompts)) as arriving: # closed also when `on_reply` raises
+            async for position, reply in arriving:
+                on_reply(position, reply)
+                replies[position] = reply
         return replies
     return run_async(collect())
 
