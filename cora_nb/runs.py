@@ -5,12 +5,13 @@
 # %% auto #0
 __all__ = ['STOPS', 'variants_hash', 'run_facts', 'evaluate', 'plan']
 
-# %% ../nbs/06_runs.ipynb #97187ae9
+# %% ../nbs/06_runs.ipynb #d9b9ea34
+import contextlib
 import hashlib
 import json
 import platform
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pandas as pd
@@ -34,7 +35,15 @@ def variants_hash(
     shown = [(v.question_id, v.family, v.method, v.index, v.choices, v.answer) for v in variants]
     return hashlib.sha256(json.dumps(shown, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
-# %% ../nbs/06_runs.ipynb #9d0866b0
+# %% ../nbs/06_runs.ipynb #f8cd5c70
+def _versions() -> dict[str, str]:
+    "Of Python and of the packages that can change a number, as far as they are installed."
+    found = {"cora_nb": __version__, "python": platform.python_version()}
+    for package in ("numpy", "pandas", "pyarrow", "openai", "torch", "transformers"):
+        with contextlib.suppress(PackageNotFoundError): found[package] = version(package)
+    return found
+
+# %% ../nbs/06_runs.ipynb #69917d41
 def run_facts(
     respondent: Respondent,      # who answered
     variants: Sequence[Variant], # what was asked
@@ -42,12 +51,11 @@ def run_facts(
 ) -> dict[str, Any]:             # plain JSON values, grouped
     "What has to be known to repeat a run."
     questions = list({v.question_id: v.question for v in variants}.values())
-    packages = ("numpy", "pandas", "pyarrow", "openai", "torch", "transformers")
     return {"respondent": respondent.describe(),
             "benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)},
             "variants": {"families": list(dict.fromkeys(v.family for v in variants)), "count": len(variants), "hash": variants_hash(variants)},
             "asked": asked,
-            "versions": {"cora_nb": __version__, "python": platform.python_version(), **{p: version(p) for p in packages}}}
+            "versions": _versions()}
 
 # %% ../nbs/06_runs.ipynb #6c8960ef
 class _Progress:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,7 @@ MISTAKES = [
     (["cora_run", "--benchmark", "maths"], "maths"), (["cora_run", "simulated", "--path", "nowhere.csv", "--benchmark", "mine"], "nowhere.csv"),
     (["cora_run", "simulated", "--family", "corra"], "family must be one of"), (["cora_run", "oracle"], "a respondent is one of"), 
     (["cora_run", "simulated:knows=60"], "knows must be in"), (["cora_run", "recorded:none.parquet"], "none.parquet: there is no such file"), (["cora_run", "chat:"], "needs a model"),
-    (["cora_run", "chat:m,concurrency=0"], "concurrency must be"), (["cora_run", "causal:nowhere/at-all", "--limit", "1"], "nowhere/at-all"), (["cora_run", "simulated", "simulated"], "two respondents are called 'simulated'"),
+    (["cora_run", "chat:m,concurrency=0"], "concurrency must be"), (["cora_run", "causal:nowhere/at-all", "--limit", "1"], "nowhere/at-all" if find_spec("torch") else "needs torch"), (["cora_run", "simulated", "simulated"], "two respondents are called 'simulated'"),
     (["cora_run", "simulated", "--template", "corra"], "corra"), (["cora_run", "simulated", "--parse", "wishful"], "wishful"), (["cora_run", "simulated", "--limit", "0"], "limit"), (["cora_run", "simulated", "--stop", "soon"], "stop must be"),
     (["cora_run", "simulated", "--trials", "0"], "trials"), (["cora_run", "simulated", "--shots", "-1"], "-1"), (["cora_run", "simulated", "--out", "no/where"], "there is no folder no"), (["cora_run", "simulated", "--split", "tset"], "tset"),
     (["cora_run", "simulated", "--malformed", "ignore"], "ignore"), (["cora_run", "simulated", "--digits", "-1"], "digits must be"), (["cora_run", "simulated", "--out", "note.txt"], "this is no folder"), (["cora_run", "simulated", "--dry", "--price", "cheap"], "price must be two numbers"),
