@@ -72,7 +72,7 @@ class _Progress:
         self.bar.update()
         if self.failed or self.unparsed: self.bar.set_postfix(failed=self.failed, unparsed=f"{self.unparsed / max(self.bar.n, 1):.1%}", refresh=False)
 
-# %% ../nbs/06_runs.ipynb #e430940c
+# %% ../nbs/06_runs.ipynb #b8dfa649
 class _Asking:
     "The prompts of a run, their keys, and the replies so far."
 
@@ -105,8 +105,7 @@ class _Asking:
             for i in groups[number]: self.take(i, reply)
 
         self.asked += len(groups)
-        for number, reply in enumerate(ask(self.respondent, [self.prompts[g[0]] for g in groups], arrived) if groups else []):
-            if reply.error == "no reply": arrived(number, reply)
+        if groups: ask(self.respondent, [self.prompts[g[0]] for g in groups], arrived)
 
     def calls(self) -> dict[str, int]:
         "What it took."

@@ -100,7 +100,7 @@ def core_index(
     likeness = y[1:].mean()            # 1 - DTW(y, 1) / DTW(worst, 1)
     return float(area * likeness)
 
-# %% ../../nbs/10_metrics.ipynb #a74e9691
+# %% ../../nbs/10_metrics.ipynb #52dc52e0
 def count_hits(
     responses: pd.DataFrame,  # the responses table; columns `question_id`, `method`, `trial`, `correct`, and `error` if there is one
     trial: int | None = 0,    # which repetition of each prompt to count; None for all
@@ -112,9 +112,8 @@ def count_hits(
     codes, ids, keep = _question_codes(responses, trial)
     correct = _flags(responses["correct"])
     is_original = (responses["method"] == "original").to_numpy(dtype=bool, na_value=False)
-    if keep is not None: codes, correct, is_original = codes[keep], correct[keep], is_original[keep]
     unasked = (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False) if "error" in responses else np.zeros(len(responses), dtype=bool)
-    if keep is not None: unasked = unasked[keep]
+    if keep is not None: codes, correct, is_original, unasked = codes[keep], correct[keep], is_original[keep], unasked[keep]
     n = len(ids)
     trials = np.bincount(codes, minlength=n)
     asked = np.bincount(codes[is_original & ~unasked], minlength=n)

@@ -70,7 +70,7 @@ def run_async(
             if not waiting.done(): loop.call_soon_threadsafe(task.cancel)
             raise
 
-# %% ../../nbs/04_respondents.ipynb #8ccf88c5
+# %% ../../nbs/04_respondents.ipynb #c6810023
 def ask(
     respondent: Respondent,    # whom to ask
     prompts: Sequence[Prompt], # what to ask
@@ -78,11 +78,14 @@ def ask(
 ) -> list[Reply]:              # one reply each, in the order of the prompts
     "Ask a respondent and wait for all replies. A prompt it passes over gets an error for a reply."
     async def collect():
-        replies = [Reply(error="no reply") for _ in prompts]
+        replies: list[Reply | None] = [None] * len(prompts)
         async with contextlib.aclosing(respondent.answer(prompts)) as arriving: # closed also when `on_reply` raises
             async for position, reply in arriving:
                 on_reply(position, reply)
                 replies[position] = reply
+        for position in [i for i, reply in enumerate(replies) if reply is None]:
+            replies[position] = Reply(error="no reply")
+            on_reply(position, replies[position])
         return replies
     return run_async(collect())
 
