@@ -4,10 +4,12 @@ import os
 import random
 import signal
 import sqlite3
+import threading
 import time
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from tqdm.auto import tqdm
 
 from cora_nb.benchmarks import load_benchmark
 from cora_nb.core import CoraError
@@ -83,6 +85,7 @@ class Logged:
 
 
 def _run(folder, log_name, pause, stop):
+    tqdm.set_lock(threading.RLock())  # tqdm's own is shared with forked children: one killed while it holds it would block everybody
     log = os.open(folder / log_name, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     with Store(folder / "r.sqlite") as store:
         evaluate(Logged(log, pause), VARIANTS, store=store, stop=stop, progress=False)
