@@ -14,7 +14,8 @@ from cora_nb.benchmarks import math_benchmark
 from cora_nb.core import LETTERS, CoraError, Question
 from cora_nb.prompts import make_prompts
 from cora_nb.respondents import Respondent, ask, causal
-from cora_nb.respondents.causal import CausalRespondent, folder_fingerprint
+from cora_nb.respondents.causal import CausalRespondent
+from cora_nb.respondents.local import folder_fingerprint
 from cora_nb.variants import make_variants
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
