@@ -51,7 +51,7 @@ class FailureRates:
             rate = (self.failed[cell] + weight * rate) / (self.asked[cell] + weight)
         return rate
 
-# %% ../nbs/05d_stopping.ipynb #5cd30eeb
+# %% ../nbs/05d_stopping.ipynb #da037828
 class EarlyStop:
     "Chooses what to ask next, until every question is settled."
 
@@ -68,6 +68,7 @@ class EarlyStop:
         self.unasked = {q: set(m) for q, m in self.members.items()}
         self.hits = dict.fromkeys(self.members, 0)
         self.queue: list[str] = []
+        self.learned = 0 # replies beside the originals
 
     def first(self) -> list[int]: # positions
         "The originals, with which every run begins. Raises `CoraError` for a question without one."
@@ -84,7 +85,9 @@ class EarlyStop:
         v = self.prompts[position].variant
         self.unasked[v.question_id].discard(position)
         self.hits[v.question_id] += correct
-        if v.method != "original": self.rates.learn(v.method, v.answer, correct)
+        if v.method != "original":
+            self.rates.learn(v.method, v.answer, correct)
+            self.learned += 1
         if not self.is_settled(v.question_id): self.queue.append(v.question_id)
 
     def is_settled(self, question_id: str) -> bool:
@@ -96,6 +99,7 @@ class EarlyStop:
         size: int, # at most so many
     ) -> list[int]: # positions; empty when every question is settled
         "The next batch: the likeliest failure of each question, questions asked most first."
+        size = min(size, 16 + self.learned // 4)
         self.queue.sort(key=lambda q: len(self.unasked[q]))
         batch, self.queue = self.queue[:size], self.queue[size:]
         return [max(self.unasked[q], key=lambda i: (self._estimate(i), -i)) for q in batch]
