@@ -112,6 +112,17 @@ def test_what_concerns_one_prompt_is_recorded_and_the_run_goes_on(fault):
         assert ("content filter" in replies[3].error) if "filter" == fault[-6:] else replies[3].error.startswith(str(RECORDED[fault].status))
 
 
+def test_a_server_that_refuses_every_prompt_stops_the_run():
+    "A request it does not understand is not the prompts' fault. One reply in between, and the refusals are single prompts' again."
+    refused = RECORDED["400"]
+    with FaultyServer(lambda asked: refused) as server:
+        with pytest.raises(CoraError, match="the first 20 prompts were all refused: 400"): ask(ChatRespondent("m", base_url=server.url, concurrency=4), PROMPTS[:500])
+        assert len(server.asked) < 30
+    with FaultyServer(lambda asked: GOOD if asked.number == 7 else refused) as server:
+        replies = ask(ChatRespondent("m", base_url=server.url, concurrency=4), PROMPTS[:60])
+        assert sum(r.error is None for r in replies) == 1 and len(server.asked) == 60
+
+
 def test_timeouts_and_slow_replies():
     slow = Answer(wait=60)
     with FaultyServer(lambda asked: slow if asked.prompt == PROMPTS[0].text else GOOD) as server:

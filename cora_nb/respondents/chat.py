@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ChatRespondent', 'letter_scores', 'retry_after']
 
-# %% ../../nbs/04a_chat.ipynb #05ec12cb
+# %% ../../nbs/04a_chat.ipynb #70343f80
 import asyncio
 import email.utils
 import json
@@ -22,11 +22,11 @@ from typing import Any
 
 from fastcore.basics import patch
 
-from ..core import CoraError, LETTERS
-from ..prompts import Prompt, check_count
+from ..core import CoraError, LETTERS, check_count
+from ..prompts import Prompt
 from . import Reply
 
-# %% ../../nbs/04a_chat.ipynb #a1b69a83
+# %% ../../nbs/04a_chat.ipynb #1080b6ea
 @dataclass
 class ChatRespondent:
     "A model behind an OpenAI-compatible server."
@@ -56,7 +56,7 @@ class ChatRespondent:
         if not 0 < self.timeout < math.inf: raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
         self._quiet_until = 0.0            # no request starts before this moment: a server has asked for a pause
-        self._answered = 0                 # replies so far: a server that never answered is not there
+        self._answered = self._refused = 0 # replies and refusals so far: a server that never answered is not there, one that only refused wants something else
 
     def describe(self) -> dict[str, Any]:
         "Everything that decides what it replies."
@@ -183,7 +183,9 @@ class _Again(Exception):
         super().__init__(why)
         self.wait, self.no_connection = wait, no_connection
 
-# %% ../../nbs/04a_chat.ipynb #14a114a6
+# %% ../../nbs/04a_chat.ipynb #20f2a0cc
+_PATIENCE = 20 # refusals without a single reply before the run stops
+
 @patch
 def _judge(self: ChatRespondent, e: Exception) -> Reply:
     "What a failure means: a reply with an error, `_Again`, or the end of the run."
@@ -197,6 +199,8 @@ def _judge(self: ChatRespondent, e: Exception) -> Reply:
     why = f"{e.status_code} {self._line(detail.get('message') or e.response.text or e.message)}"
     if e.status_code in (401, 402, 403, 404, 405) or "insufficient_quota" in (detail.get("code"), detail.get("type")): raise CoraError(f"{self.model} at {self.base_url}: {why}") from None
     if e.status_code in (408, 409, 429) or e.status_code >= 500: raise _Again(why, retry_after(dict(e.response.headers))) from None
+    self._refused += 1
+    if self._refused >= _PATIENCE and not self._answered: raise CoraError(f"{self.model} at {self.base_url}: the first {self._refused} prompts were all refused: {why}") from None
     return Reply(error=why)
 
 # %% ../../nbs/04a_chat.ipynb #9ca80b3f
@@ -210,7 +214,7 @@ async def _within(
     import anyio # Python 3.10; anyio comes with openai, and costs a tenth of a millisecond here
     with anyio.fail_after(seconds): return await work
 
-# %% ../../nbs/04a_chat.ipynb #0bc38a9b
+# %% ../../nbs/04a_chat.ipynb #343bbe6a
 @patch
 async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     "One request."
@@ -220,13 +224,15 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     try: # plain JSON values: building openai's typed objects would cost half as much again as the request
         answer = await _within(self.timeout, client.post(path, body=fields, cast_to=object))
         if isinstance(answer, str): answer = json.loads(answer) # a server that does not call its JSON so
-        return self.read_reply(answer, prompt.variant.n_choices)
+        reply = self.read_reply(answer, prompt.variant.n_choices)
+        self._answered += 1
+        return reply
     except (openai.OpenAIError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError) as e:
         if limit == "max_tokens" and isinstance(e, openai.BadRequestError) and "max_completion_tokens" in str(e): self._tokens_field = "max_completion_tokens"
         else: return self._judge(e)
     return await self._try(client, prompt)
 
-# %% ../../nbs/04a_chat.ipynb #334c719d
+# %% ../../nbs/04a_chat.ipynb #0c1b101f
 @patch
 async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     "Ask until there is a reply, or until patience ends."
@@ -235,14 +241,12 @@ async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
         try: reply = await self._try(client, prompt)
         except _Again as failure:
             if attempt == self.retries:
-                if failure.no_connection and not self._answered: raise CoraError(f"{self.model} at {self.base_url}: {failure}") from None
+                if failure.no_connection and not (self._answered or self._refused): raise CoraError(f"{self.model} at {self.base_url}: {failure}") from None
                 return Reply(error=f"{failure}, tried {attempt + 1} times")
             if failure.wait > 60: self._warn_once("the server asks for pauses of more than a minute, and gets them")
             if failure.wait: self._quiet_until = max(self._quiet_until, time.monotonic() + failure.wait)
             else: await asyncio.sleep(min(60.0, 0.5 * 2 ** min(attempt, 7)) * random.uniform(0.5, 1.0))
-        else:
-            self._answered += 1
-            return reply
+        else: return reply
 
 # %% ../../nbs/04a_chat.ipynb #691a2698
 @lru_cache(maxsize=1)
