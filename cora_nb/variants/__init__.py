@@ -4,15 +4,19 @@
 
 # %% auto #0
 __all__ = ['NEW', 'NOTA_TEXT', 'FAMILIES', 'shuffle', 'replace_by_nota', 'decouple', 'cora_sources', 'make_variant', 'cora',
-           'register_family', 'get_family', 'make_variants', 'variants_table', 'variants_dataset', 'write_variants',
-           'read_variants']
+           'register_family', 'get_family', 'LeftOut', 'make_variants', 'variants_table', 'variants_dataset',
+           'write_variants', 'read_variants']
 
-# %% ../../nbs/02_variants.ipynb #bdc0d8a7
+# %% ../../nbs/02_variants.ipynb #016e6115
 import importlib
 import inspect
+import pkgutil
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import cora_nb.variants
 from ..core import BadRow, CoraError, Question, Variant, permutation
 
 # %% ../../nbs/02_variants.ipynb #067b49be
@@ -100,7 +104,7 @@ def register_family(
 
 register_family(cora);
 
-# %% ../../nbs/02_variants.ipynb #a79033db
+# %% ../../nbs/02_variants.ipynb #6a4d6824
 def get_family(
     name: str, # a registered family, or one with a module of its own in `cora_nb.variants`
 ) -> Callable[..., Iterable[Variant]]: # the function that makes its variants
@@ -109,10 +113,16 @@ def get_family(
         try: importlib.import_module(module := f"cora_nb.variants.{name}")
         except ModuleNotFoundError as e:
             if e.name != module: raise # the family is there, and something that it needs is not
-    if name not in FAMILIES: raise CoraError(f"family must be one of {', '.join(sorted(FAMILIES))}, got {name!r}")
+    if name not in FAMILIES:
+        there = {*FAMILIES, *(m.name for m in pkgutil.iter_modules(cora_nb.variants.__path__))}
+        raise CoraError(f"family must be one of {', '.join(sorted(there))}, got {name!r}")
     return FAMILIES[name]
 
-# %% ../../nbs/02_variants.ipynb #d875dba5
+# %% ../../nbs/02_variants.ipynb #645edd2c
+class LeftOut(CoraError):
+    "A question that a family does not take. The message is the reason, the same for all questions it applies to."
+
+# %% ../../nbs/02_variants.ipynb #7bd79d20
 def make_variants(
     questions: Iterable[Question], # any number of questions
     family: str = "cora",          # which set of methods
@@ -122,14 +132,20 @@ def make_variants(
     """The divergence sets of many questions.
 
     Each variant depends on (seed, question id, method, index) and the question alone: any subset of the
-    questions in any order on any machine gives the same variants. Raises `CoraError` for a family or an
-    option that does not exist.
+    questions in any order on any machine gives the same variants. Questions that the family does not take are
+    left out, with a warning that counts them. Raises `CoraError` for a family or an option that does not exist.
     """
     make = get_family(family)
     allowed = list(inspect.signature(make).parameters)[2:]
     if unknown := [o for o in options if o not in allowed]:
-        raise CoraError(f"family {family!r} takes the options {', '.join(allowed)}, got {', '.join(map(repr, unknown))}")
-    return [variant for question in questions for variant in make(question, seed, **options)]
+        takes = f"the options {', '.join(allowed)}" if allowed else "no options"
+        raise CoraError(f"family {family!r} takes {takes}, got {', '.join(map(repr, unknown))}")
+    variants, left_out, asked = [], Counter(), 0
+    for asked, question in enumerate(questions, start=1):
+        try: variants += list(make(question, seed, **options))
+        except LeftOut as e: left_out[str(e)] += 1
+    for why, n in left_out.items(): warnings.warn(f"{family}: left out {n} of {asked} questions: {why}", stacklevel=2)
+    return variants
 
 # %% ../../nbs/02_variants.ipynb #49e37c89
 def variants_table(
