@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['STOPS', 'variants_hash', 'run_facts', 'evaluate', 'plan']
 
-# %% ../nbs/06_runs.ipynb #d9b9ea34
+# %% ../nbs/06_runs.ipynb #d9fe60c5
 import contextlib
 import hashlib
 import json
@@ -19,10 +19,10 @@ from tqdm.auto import tqdm
 
 from . import __version__
 from .benchmarks import benchmark_hash
-from .core import CoraError, Question, Variant
+from .core import CoraError, Question, THRESHOLDS, Variant
 from .parsing import get_rule
 from .prompts import Prompt, Template, make_prompts
-from .respondents import Reply, Respondent, ask
+from .respondents import Reply, Respondent, ask, finished
 from .responses import NOT_ASKED, predict, responses_table
 from .stopping import EarlyStop
 from .store import Store, reply_key
@@ -72,7 +72,7 @@ class _Progress:
         self.bar.update()
         if self.failed or self.unparsed: self.bar.set_postfix(failed=self.failed, unparsed=f"{self.unparsed / max(self.bar.n, 1):.1%}", refresh=False)
 
-# %% ../nbs/06_runs.ipynb #b8dfa649
+# %% ../nbs/06_runs.ipynb #b772b9ae
 class _Asking:
     "The prompts of a run, their keys, and the replies so far."
 
@@ -83,11 +83,13 @@ class _Asking:
         self.predictions = [-1] * len(prompts)
         self.known = {} if store is None else store.get(self.keys)
         self.found, self.asked, self.tokens = len(self.known), 0, {"prompt_tokens": 0, "completion_tokens": 0}
+        self.before = dict(getattr(respondent, "spent", {})) # what a respondent that keeps count of its work had spent by then
 
     def take(self, position: int, reply: Reply) -> None:
         "A reply becomes the one for this prompt."
-        self.replies[position] = reply
-        self.predictions[position] = predict(reply, self.prompts[position].variant.choices, self.rule)
+        prompt = self.prompts[position]
+        self.replies[position] = reply = finished(self.respondent, prompt, reply)
+        self.predictions[position] = predict(reply, prompt.variant.choices, self.rule)
         self.progress.take(reply, self.predictions[position])
 
     def get(self, positions: Sequence[int]) -> None:
@@ -109,11 +111,13 @@ class _Asking:
 
     def calls(self) -> dict[str, int]:
         "What it took."
-        return {"prompts": len(self.prompts), "in_store": self.found, "asked": self.asked,
-                "not_asked": sum(r.error == NOT_ASKED for r in self.replies), **self.tokens}
+        spent = {what: n - self.before.get(what, 0) for what, n in getattr(self.respondent, "spent", {}).items()}
+        tied = sum(p == -1 and r.error is None and r.text is None for p, r in zip(self.predictions, self.replies))
+        return {"prompts": len(self.prompts), "in_store": self.found, "asked": self.asked, "not_asked": sum(r.error == NOT_ASKED for r in self.replies),
+                **({"tied": tied} if tied else {}), **self.tokens, **spent}
 
-# %% ../nbs/06_runs.ipynb #15a7276b
-STOPS = {None: None, "cora": (1.0,), "bmca": (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)} # what has to be known before a question is settled
+# %% ../nbs/06_runs.ipynb #6486e123
+STOPS = {None: None, "cora": (1.0,), "bmca": THRESHOLDS} # what has to be known before a question is settled
 
 def evaluate(
     respondent: Respondent,              # who answers
