@@ -51,11 +51,12 @@ def one_line_errors(
         except OSError as e: sys.exit(f"{command.__name__}: {e.filename or 'output'}: {e.strerror or e}")
     return run
 
-# %% ../nbs/23_cli.ipynb #2b2591ec
+# %% ../nbs/23_cli.ipynb #1d2c0820
 KINDS = { # kind -> module, class, and the field that stands first without a name
     "simulated": ("cora_nb.respondents", "SimulatedRespondent", None),
     "chat": ("cora_nb.respondents.chat", "ChatRespondent", "model"),
     "causal": ("cora_nb.respondents.causal", "CausalRespondent", "path"),
+    "likelihood": ("cora_nb.respondents.likelihood", "LikelihoodRespondent", "path"),
 }
 SPECIAL: dict[str, Callable[[str], Respondent]] = {
     "recorded": lambda file: RecordedRespondent(read_responses(file), name=Path(file).stem),
@@ -69,22 +70,25 @@ def _convert(kind: object, text: str) -> object:
     if "bool" in kind: return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
     return float(text) if "float" in kind else int(text) if "int" in kind else text
 
-# %% ../nbs/23_cli.ipynb #ad16bc67
-def _from_fields(kind: str, rest: str) -> Respondent:
-    "A respondent of a kind with fields."
-    module, name, first = KINDS[kind]
-    cls = getattr(importlib.import_module(module), name)
-    kinds = {f.name: f.type for f in dataclasses.fields(cls) if "dict" not in str(f.type)}
-    given, parts = {}, [p for p in rest.split(",") if p]
-    if first:
-        if not parts or "=" in parts[0]: raise CoraError(f"{kind}: needs a {first}, as in {kind}:{first.upper()}, got {rest!r}")
-        given[first] = parts.pop(0)
-    for part in parts:
+# %% ../nbs/23_cli.ipynb #f72a4e36
+def _fields(kind: str, cls: type, parts: list[str]) -> dict:
+    "Fields of a respondent's class from `field=value` texts."
+    kinds, given = {f.name: f.type for f in dataclasses.fields(cls) if "dict" not in str(f.type)}, {}
+    for part in filter(None, parts):
         field, _, text = part.partition("=")
         if field not in kinds: raise CoraError(f"a {kind} respondent has the fields {', '.join(kinds)}, got {part!r}")
         try: given[field] = _convert(kinds[field], text)
         except (ValueError, KeyError): raise CoraError(f"the field {field} of a {kind} respondent cannot be {text!r}") from None
-    return cls(**given)
+    return given
+
+def _from_fields(kind: str, rest: str) -> Respondent:
+    "A respondent of a kind with fields."
+    module, name, first = KINDS[kind]
+    cls = getattr(importlib.import_module(module), name)
+    if not first: return cls(**_fields(kind, cls, rest.split(",")))
+    named, *parts = rest.split(",")
+    if not named or "=" in named: raise CoraError(f"{kind}: needs a {first}, as in {kind}:{first.upper()}, got {rest!r}")
+    return cls(**{first: named} | _fields(kind, cls, parts))
 
 # %% ../nbs/23_cli.ipynb #d5377cf1
 def make_respondent(
@@ -103,8 +107,8 @@ try: # how one argument takes several values: fastcore 1 ...
 except ImportError: # ... and fastcore 2
     def several(help, nargs): return Annotated[str, help, {"nargs": nargs}]
 
-# %% ../nbs/23_cli.ipynb #501ea1ef
-Respondents = several("who answers: chat:MODEL, causal:PATH, simulated or recorded:FILE; none: simulated", "*")
+# %% ../nbs/23_cli.ipynb #698ff7df
+Respondents = several("who answers: chat:MODEL, causal:PATH, likelihood:PATH, simulated or recorded:FILE; none: the two that come along", "*")
 
 @call_parse
 @one_line_errors
@@ -131,7 +135,7 @@ def cora_run(
 ):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
     check_digits(digits)
-    who = [make_respondent(spec) for spec in respondents or ["simulated"]]
+    who = [make_respondent(spec) for spec in respondents or ["causal:organism/steady", "causal:organism/skewed"]]
     if twice := [w.name for w in who if [x.name for x in who].count(w.name) > 1]: raise CoraError(f"two respondents are called {twice[0]!r}; give one another name with ,name=...")
     files = [_out_file(out, w.name) for w in who] if not dry else []
     questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)

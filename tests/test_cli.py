@@ -27,11 +27,19 @@ def run(*words, cwd, **env):
 
 
 def test_run_without_arguments(tmp_path):
-    code, out, err = run("cora_run", cwd=tmp_path)
-    assert code == 0 and "300 questions, 6000 variants" in out and "CoRA" in out and "6000 replies" in out and "100%" in err
-    responses = read_responses(tmp_path / "responses" / "simulated.parquet")
-    facts = json.loads((tmp_path / "responses" / "simulated.json").read_text())
-    assert len(responses) == 6000 and facts == responses.attrs["facts"] and facts["run"]["benchmark"] == "math" and facts["calls"]["asked"] == 6000
+    "Both organisms, without a network; a second run with early stopping finds all it needs in the store."
+    pytest.importorskip("transformers")
+    offline = {name: "http://127.0.0.1:9" for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
+    code, out, err = run("cora_run", cwd=tmp_path, HF_HUB_OFFLINE="1", **offline)
+    assert code == 0 and "300 questions, 6000 variants" in out and "CoRA" in out and out.count("6000 replies") == 2 and "100%" in err and re.search(r"CoRA +0\.\d\d \(1\) +0\.\d\d \(2\)", out)
+    full = {name: read_responses(tmp_path / "responses" / f"{name}.parquet") for name in ("steady", "skewed")}
+    facts = json.loads((tmp_path / "responses" / "steady.json").read_text())
+    assert facts == full["steady"].attrs["facts"] and facts["run"]["benchmark"] == "math" and facts["respondent"]["path"] == "organism/steady" and facts["calls"]["asked"] > 5000
+    code, out, _ = run("cora_run", "--stop", "cora", "--out", "again", cwd=tmp_path)
+    assert code == 0 and "not asked" in out
+    for name, responses in full.items():
+        again = read_responses(tmp_path / "again" / f"{name}.parquet")
+        assert again.attrs["facts"]["calls"]["asked"] == 0 and score(again)["CoRA"] == score(responses)["CoRA"]
 
 
 def test_a_local_model_answers_once(tmp_path):
@@ -88,7 +96,7 @@ MISTAKES = [
     (["cora_run", "--benchmark", "maths"], "maths"), (["cora_run", "simulated", "--path", "nowhere.csv", "--benchmark", "mine"], "nowhere.csv"),
     (["cora_run", "simulated", "--family", "corra"], "family must be one of"), (["cora_run", "oracle"], "a respondent is one of"), 
     (["cora_run", "simulated:knows=60"], "knows must be in"), (["cora_run", "recorded:none.parquet"], "none.parquet: there is no such file"), (["cora_run", "chat:"], "needs a model"),
-    (["cora_run", "chat:m,concurrency=0"], "concurrency must be"), (["cora_run", "causal:nowhere/at-all", "--limit", "1"], "nowhere/at-all" if find_spec("torch") else "needs torch"), (["cora_run", "simulated", "simulated"], "two respondents are called 'simulated'"),
+    (["cora_run", "chat:m,concurrency=0"], "concurrency must be"), (["cora_run", "causal:nowhere/at-all", "--limit", "1"], "nowhere/at-all" if find_spec("torch") else "needs torch"), (["cora_run", "causal:organism/wise"], "organisms are steady and skewed"), (["cora_run", "likelihood:organism/steady,adaptation=both"], "adaptation must be one of"), (["cora_run", "simulated", "simulated"], "two respondents are called 'simulated'"),
     (["cora_run", "simulated", "--template", "corra"], "corra"), (["cora_run", "simulated", "--parse", "wishful"], "wishful"), (["cora_run", "simulated", "--limit", "0"], "limit"), (["cora_run", "simulated", "--stop", "soon"], "stop must be"),
     (["cora_run", "simulated", "--trials", "0"], "trials"), (["cora_run", "simulated", "--shots", "-1"], "-1"), (["cora_run", "simulated", "--out", "no/where"], "there is no folder no"), (["cora_run", "simulated", "--split", "tset"], "tset"),
     (["cora_run", "simulated", "--malformed", "ignore"], "ignore"), (["cora_run", "simulated", "--digits", "-1"], "digits must be"), (["cora_run", "simulated", "--out", "note.txt"], "this is no folder"), (["cora_run", "simulated", "--dry", "--price", "cheap"], "price must be two numbers"),
@@ -185,7 +193,7 @@ def test_a_reader_that_goes_away_is_no_error(desk):
 HEAVY = ("torch", "transformers", "datasets", "openai", "matplotlib", "seaborn", "scipy.stats", "sklearn")
 
 
-@pytest.mark.parametrize("module", ["cora_nb", "cora_nb.metrics", "cora_nb.metrics.guessing", "cora_nb.tables", "cora_nb.variants", "cora_nb.respondents.chat", "cora_nb.respondents.causal", "cora_nb.cli"])
+@pytest.mark.parametrize("module", ["cora_nb", "cora_nb.metrics", "cora_nb.metrics.guessing", "cora_nb.tables", "cora_nb.variants", "cora_nb.respondents.chat", "cora_nb.respondents.local", "cora_nb.respondents.causal", "cora_nb.respondents.likelihood", "cora_nb.cli"])
 def test_imports_stay_light(module):
     code = f"import sys, {module}; print(*[m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
