@@ -83,11 +83,11 @@ def write_batch(
         written.append(part)
     return written
 
-# %% ../nbs/05c_batch.ipynb #28d496ca
+# %% ../nbs/05c_batch.ipynb #af2993ad
 def _reply(
     respondent: ChatRespondent, # who answered
     result: dict[str, Any],     # one line
-    n_choices: int,             # how many choices were shown
+    labels: Sequence[str],      # what one says to choose
 ) -> Reply:                     # with an error where there is no answer
     "A reply from a line of results."
     try:
@@ -96,7 +96,7 @@ def _reply(
             return Reply(error=respondent._line(": ".join(words) or why))
         if not (response := result.get("response")): return Reply(error="no response")
         status, body = response["status_code"], response["body"]
-        if status == 200: return respondent.read_reply(body, n_choices)
+        if status == 200: return respondent.read_reply(body, labels)
         why = body.get("error") if isinstance(body, dict) else None
         return Reply(error=respondent._line(f"{status} {why.get('message') if isinstance(why, dict) else body}"))
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as e: return Reply(error=f"unusable reply ({respondent._line(e)})")
@@ -121,7 +121,7 @@ def _results(paths: Sequence[str | Path], on_bad: str) -> Iterator[dict[str, Any
             if isinstance(row, BadRow) and on_bad == "raise": raise row
             yield row
 
-# %% ../nbs/05c_batch.ipynb #a077f777
+# %% ../nbs/05c_batch.ipynb #57efefe5
 def read_batch(
     respondent: ChatRespondent,             # who answered, with the parameters of `write_batch`
     prompts: Sequence[Prompt],              # what was asked; more or fewer than in the file do no harm
@@ -140,7 +140,7 @@ def read_batch(
     fates: dict[str, str | None] = {} # why a prompt failed; None: answered
     for row in good:
         if (key := row["custom_id"]) not in asked or fates.get(key, "") is None: continue
-        reply = _reply(respondent, row, asked[key].variant.n_choices)
+        reply = _reply(respondent, row, asked[key].variant.labels)
         if reply.error is None: store.put(key, reply)
         fates[key] = reply.error
     reasons = [why for why in fates.values() if why is not None]

@@ -14,7 +14,7 @@ from itertools import groupby, islice
 
 from .core import CoraError, LETTERS, Question, Variant, check_count
 
-# %% ../nbs/03_prompts.ipynb #b8bddfc9
+# %% ../nbs/03_prompts.ipynb #d6bdc7df
 @dataclass(frozen=True)
 class Template:
     "How a question becomes text: the instruction, and what stands between the parts."
@@ -25,20 +25,26 @@ class Template:
     before_choices: str = "\n"           # between the question and its first choice
     before_answer: str = "\nAnswer:"     # after the last choice: where the model goes on
     before_letter: str = " "             # between the answer line and the letter, in a shot's plain text
+    several: str = "More than one choice may be correct. Answer with the letters of all correct choices, separated by commas.\n\n" # the instruction where several may be chosen
+    true_false: str = ""                 # the instruction of true-or-false questions
 
     def opening(
         self,
-        n_choices: int, # how many choices the question shows
-    ) -> str:           # the instruction and what follows it
+        n_choices: int,    # how many choices the question shows
+        form: str = "mcq", # one of `FORMS`
+    ) -> str:              # the instruction and what follows it
         "What stands before the first question."
+        if form != "mcq": return self.several if form == "several" else self.true_false
         return self.instruction.replace("$LETTERS$", LETTERS[:n_choices]) + self.after_instruction
 
     def body(
         self,
         text: str,              # the question
         choices: Sequence[str], # the texts shown, in the order shown
-    ) -> str:                   # the question, its lettered choices and the answer line
+        form: str = "mcq",      # one of `FORMS`
+    ) -> str:                   # the question, its lettered choices (none in a true-or-false question) and the answer line
         "One question, ready to be answered."
+        if form == "tfq": return f"{self.before_question}{text}{self.before_answer}"
         lines = "\n".join(map("{}. {}".format, LETTERS, choices))
         return f"{self.before_question}{text}{self.before_choices}{lines}{self.before_answer}"
 
@@ -87,25 +93,26 @@ def choose_shots(
     of = f" of subject {question.subject!r}" if own else ""
     raise CoraError(f"question {question.id!r} needs {k} shots and the pool has {len(shots)}{of} besides the question itself")
 
-# %% ../nbs/03_prompts.ipynb #1a4d8bad
+# %% ../nbs/03_prompts.ipynb #a6c55228
 def shot_body(
     template: Template,      # the layout
     shot: Question | Variant, # the example
-) -> tuple[str, str]:        # the question up to its answer line; the letter of its answer
+) -> tuple[str, str]:        # the question up to its answer line; the letter (or word) of its answer
     "One example, question and answer apart."
-    question = shot.question if isinstance(shot, Variant) else shot
-    return template.body(question.text, shot.choices), LETTERS[shot.answer]
+    if isinstance(shot, Variant): return template.body(shot.asked, shot.choices, shot.form), shot.labels[shot.answer]
+    return template.body(shot.text, shot.choices), LETTERS[shot.answer]
 
-# %% ../nbs/03_prompts.ipynb #5cc2064d
+# %% ../nbs/03_prompts.ipynb #1d18b7f1
 @lru_cache(maxsize=256)
 def text_prefix(
     template: Template,                    # the layout
     shots: tuple[Question | Variant, ...], # the examples, in order
     n_choices: int,                        # how many choices the question to come shows
+    form: str = "mcq",                     # how the question to come is put, one of `FORMS`
 ) -> str:                                  # instruction and examples, an empty line after each example
     "What stands before the question, as plain text."
     bodies = (shot_body(template, s) for s in shots)
-    return template.opening(n_choices) + "".join(f"{body}{template.before_letter}{letter}\n\n" for body, letter in bodies)
+    return template.opening(n_choices, form) + "".join(f"{body}{template.before_letter}{letter}\n\n" for body, letter in bodies)
 
 # %% ../nbs/03_prompts.ipynb #4b32416e
 @lru_cache(maxsize=256)
@@ -118,7 +125,7 @@ def chat_prefix(
     for body, letter in (shot_body(template, s) for s in shots): turns += [("user", body), ("assistant", letter)]
     return tuple(turns)
 
-# %% ../nbs/03_prompts.ipynb #0df5c181
+# %% ../nbs/03_prompts.ipynb #1269d0da
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """A variant and how it is to be put to a respondent.
@@ -138,14 +145,14 @@ class Prompt:
     def text(self) -> str:
         "The whole prompt as plain text, for models that go on writing."
         v, template = self.variant, get_template(self.template)
-        return text_prefix(template, self.shots, len(v.choices)) + template.body(v.question.text, v.choices)
+        return text_prefix(template, self.shots, len(v.choices), v.form) + template.body(v.asked, v.choices, v.form)
 
     @property
     def messages(self) -> list[dict[str, str]]: # turns of {"role": ..., "content": ...}
         "The prompt as a conversation, for chat models. The first turn begins with the instruction."
         v, template = self.variant, get_template(self.template)
-        turns = [*chat_prefix(template, self.shots), ("user", template.body(v.question.text, v.choices))]
-        turns[0] = ("user", template.opening(len(v.choices)) + turns[0][1])
+        turns = [*chat_prefix(template, self.shots), ("user", template.body(v.asked, v.choices, v.form))]
+        turns[0] = ("user", template.opening(len(v.choices), v.form) + turns[0][1])
         return [{"role": role, "content": content} for role, content in turns]
 
 # %% ../nbs/03_prompts.ipynb #afbb1875

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['STOPS', 'variants_hash', 'run_facts', 'evaluate', 'plan']
 
-# %% ../nbs/06_runs.ipynb #d9fe60c5
+# %% ../nbs/06_runs.ipynb #8c5ff39d
 import contextlib
 import hashlib
 import json
@@ -20,19 +20,19 @@ from tqdm.auto import tqdm
 from . import __version__
 from .benchmarks import benchmark_hash
 from .core import CoraError, Question, THRESHOLDS, Variant
-from .parsing import get_rule
+from .parsing import FORM_RULES, get_rule
 from .prompts import Prompt, Template, make_prompts
 from .respondents import Reply, Respondent, ask, finished
 from .responses import NOT_ASKED, predict, responses_table
 from .stopping import EarlyStop
 from .store import Store, reply_key
 
-# %% ../nbs/06_runs.ipynb #0d068e6e
+# %% ../nbs/06_runs.ipynb #b4da5851
 def variants_hash(
     variants: Sequence[Variant], # any variants
 ) -> str:                        # 64 hexadecimal digits
     "SHA-256 over what the variants show, in their order: the same on every machine."
-    shown = [(v.question_id, v.family, v.method, v.index, v.choices, v.answer) for v in variants]
+    shown = [(v.question_id, v.family, v.method, v.index, v.choices, v.answer, *([v.form, v.text] if v.form != "mcq" or v.text else [])) for v in variants]
     return hashlib.sha256(json.dumps(shown, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 # %% ../nbs/06_runs.ipynb #f8cd5c70
@@ -72,7 +72,7 @@ class _Progress:
         self.bar.update()
         if self.failed or self.unparsed: self.bar.set_postfix(failed=self.failed, unparsed=f"{self.unparsed / max(self.bar.n, 1):.1%}", refresh=False)
 
-# %% ../nbs/06_runs.ipynb #b772b9ae
+# %% ../nbs/06_runs.ipynb #98afafee
 class _Asking:
     "The prompts of a run, their keys, and the replies so far."
 
@@ -89,7 +89,7 @@ class _Asking:
         "A reply becomes the one for this prompt."
         prompt = self.prompts[position]
         self.replies[position] = reply = finished(self.respondent, prompt, reply)
-        self.predictions[position] = predict(reply, prompt.variant.choices, self.rule)
+        self.predictions[position] = predict(reply, prompt.variant.choices, FORM_RULES.get(prompt.variant.form, self.rule))
         self.progress.take(reply, self.predictions[position])
 
     def get(self, positions: Sequence[int]) -> None:

@@ -143,7 +143,7 @@ def probabilities(
     total = sum(weights)
     return [(1 - known) * w / total + known * (i == variant.answer) for i, w in enumerate(weights)]
 
-# %% ../../nbs/04_respondents.ipynb #952b8679
+# %% ../../nbs/04_respondents.ipynb #2b273272
 @patch
 async def answer(
     self: SimulatedRespondent,
@@ -159,7 +159,7 @@ async def answer(
             u -= p[choice]
             choice += 1
         scores = tuple(math.log(x) if x > 0 else -math.inf for x in p) if self.with_scores else None
-        yield position, Reply(LETTERS[choice], scores, p[choice] if self.with_scores else None)
+        yield position, Reply(v.labels[choice], scores, p[choice] if self.with_scores else None)
 
 # %% ../../nbs/04_respondents.ipynb #7ad9d8bc
 def _or_none(value: Any) -> Any:

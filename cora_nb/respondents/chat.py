@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ChatRespondent', 'letter_scores', 'retry_after']
 
-# %% ../../nbs/04a_chat.ipynb #70343f80
+# %% ../../nbs/04a_chat.ipynb #d675e62f
 import asyncio
 import email.utils
 import json
@@ -22,7 +22,7 @@ from typing import Any
 
 from fastcore.basics import patch
 
-from ..core import CoraError, LETTERS, check_count
+from ..core import CoraError, check_count
 from ..prompts import Prompt
 from . import Reply
 
@@ -86,16 +86,16 @@ def request(
     "Everything that decides a reply but the trial: the server, the body and the length limit."
     return {"server": self.base_url, "endpoint": self.endpoint, "max_tokens": self.max_tokens, **self.body(prompt)}
 
-# %% ../../nbs/04a_chat.ipynb #82f4c961
+# %% ../../nbs/04a_chat.ipynb #74f94ec7
 def letter_scores(
     top: dict[str, float], # log-probabilities of the likeliest first tokens
-    n_choices: int,        # how many choices were shown
-) -> tuple[float, ...] | None: # a log-probability for each choice; None where no letter is among them
+    labels: Sequence[str], # what one says to choose: letters, or the words Yes and No, which count in any case
+) -> tuple[float, ...] | None: # a log-probability for each choice; None where no label is among them
     "The log-probability of each letter."
-    letters = LETTERS[:n_choices]
-    shares = dict.fromkeys(letters, 0.0)
+    shares = dict.fromkeys((label if len(label) == 1 else label.casefold() for label in labels), 0.0)
     for token, logprob in top.items():
-        if (letter := token.strip()) in shares: shares[letter] += math.exp(logprob)
+        said = token.strip()
+        if (label := said if said in shares else said.casefold() if len(said) > 1 else "") in shares: shares[label] += math.exp(logprob)
     return tuple(math.log(p) if p else -math.inf for p in shares.values()) if any(shares.values()) else None
 
 # %% ../../nbs/04a_chat.ipynb #3f90b7f2
@@ -110,12 +110,12 @@ def _logprobs(choice: dict[str, Any]) -> tuple[list[float], dict[str, float]]:
         return [x for x in given["token_logprobs"] if x is not None], dict(tops[0] or {})
     return [], {}
 
-# %% ../../nbs/04a_chat.ipynb #24f898bf
+# %% ../../nbs/04a_chat.ipynb #4ad783da
 @patch
 def read_reply(
     self: ChatRespondent,
     answer: dict[str, Any], # the server's JSON
-    n_choices: int,         # how many choices were shown
+    labels: Sequence[str],  # what one says to choose
 ) -> Reply:                 # text and what else there is; an error where the server refused to answer
     "A reply from the server's JSON. Raises `ValueError` where it is none."
     if not isinstance(answer, dict): raise ValueError("the server sent no JSON object")
@@ -132,7 +132,7 @@ def read_reply(
     usage = answer.get("usage") or {}
     meta = {"prompt_tokens": usage.get("prompt_tokens"), "completion_tokens": usage.get("completion_tokens"), "finish_reason": choice.get("finish_reason"),
             "model": answer.get("model"), "fingerprint": answer.get("system_fingerprint"), "mean_logprob": sum(tokens) / len(tokens) if tokens else None}
-    return Reply(text, letter_scores(top, n_choices), min(1.0, math.exp(sum(tokens))) if tokens else None, None, {k: v for k, v in meta.items() if v is not None})
+    return Reply(text, letter_scores(top, labels), min(1.0, math.exp(sum(tokens))) if tokens else None, None, {k: v for k, v in meta.items() if v is not None})
 
 # %% ../../nbs/04a_chat.ipynb #9832b8c8
 @patch
@@ -214,7 +214,7 @@ async def _within(
     import anyio # Python 3.10; anyio comes with openai, and costs a tenth of a millisecond here
     with anyio.fail_after(seconds): return await work
 
-# %% ../../nbs/04a_chat.ipynb #343bbe6a
+# %% ../../nbs/04a_chat.ipynb #07514533
 @patch
 async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     "One request."
@@ -224,7 +224,7 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     try: # plain JSON values: building openai's typed objects would cost half as much again as the request
         answer = await _within(self.timeout, client.post(path, body=fields, cast_to=object))
         if isinstance(answer, str): answer = json.loads(answer) # a server that does not call its JSON so
-        reply = self.read_reply(answer, prompt.variant.n_choices)
+        reply = self.read_reply(answer, prompt.variant.labels)
         self._answered += 1
         return reply
     except (openai.OpenAIError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError) as e:

@@ -7,7 +7,7 @@ __all__ = ['NEW', 'NOTA_TEXT', 'FAMILIES', 'shuffle', 'replace_by_nota', 'decoup
            'register_family', 'get_family', 'LeftOut', 'make_variants', 'variants_table', 'variants_dataset',
            'write_variants', 'read_variants']
 
-# %% ../../nbs/02_variants.ipynb #016e6115
+# %% ../../nbs/02_variants.ipynb #7f9d3963
 import importlib
 import inspect
 import pkgutil
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import cora_nb.variants
-from ..core import BadRow, CoraError, Question, Variant, permutation
+from ..core import BadRow, CoraError, FORMS, Question, Variant, permutation
 
 # %% ../../nbs/02_variants.ipynb #067b49be
 NEW = -1                       # the source of a choice that the question never had
@@ -147,7 +147,7 @@ def make_variants(
     for why, n in left_out.items(): warnings.warn(f"{family}: left out {n} of {asked} questions: {why}", stacklevel=2)
     return variants
 
-# %% ../../nbs/02_variants.ipynb #49e37c89
+# %% ../../nbs/02_variants.ipynb #b7f8a66e
 def variants_table(
     variants: Sequence[Variant], # any variants
 ) -> "pyarrow.Table":            # one row each
@@ -162,6 +162,7 @@ def variants_table(
         "answer": ([v.answer for v in variants], number), "sources": ([v.sources for v in variants], numbers),
         "original_choices": ([v.question.choices for v in variants], texts),
         "original_answer": ([v.question.answer for v in variants], number),
+        "form": ([v.form for v in variants], text), "text": ([v.text for v in variants], text),
     }
     return pa.table({name: pa.array(values, type) for name, (values, type) in columns.items()})
 
@@ -182,7 +183,7 @@ def write_variants(
     import pyarrow.parquet as pq
     pq.write_table(variants_table(variants), path, compression="zstd")
 
-# %% ../../nbs/02_variants.ipynb #e594af59
+# %% ../../nbs/02_variants.ipynb #f8a3c662
 def _check_row(r: dict, number: int, file: str) -> None:
     "Refuse a row that is no variant."
     def refuse(field, why): raise BadRow(why, file, number, r["question_id"], field, r[field])
@@ -191,10 +192,11 @@ def _check_row(r: dict, number: int, file: str) -> None:
     if not 0 <= r["answer"] < len(r["choices"]): refuse("answer", "answer must be an index of a choice shown")
     if len(r["sources"]) != len(r["choices"]): refuse("sources", "sources must name one source for each choice shown")
     if not all(NEW <= s < len(r["original_choices"]) for s in r["sources"]): refuse("sources", "sources must be indices of original choices, or -1")
+    if r["form"] not in FORMS: refuse("form", f"form must be one of {', '.join(FORMS)}")
     texts = [r["original_choices"][s] if s != NEW else shown for s, shown in zip(r["sources"], r["choices"])]
     if texts != r["choices"]: refuse("choices", "the choices shown must be those that sources name")
 
-# %% ../../nbs/02_variants.ipynb #d66100d5
+# %% ../../nbs/02_variants.ipynb #e04e3f65
 def read_variants(
     path: str | Path, # a Parquet file written by `write_variants`, or a data set's with the same columns
 ) -> list[Variant]:   # the variants, equal to those that were written
@@ -213,5 +215,5 @@ def read_variants(
         try: asked = Question(r["question_id"], r["question"], tuple(r["original_choices"]), r["original_answer"], r["subject"])
         except BadRow as e: raise BadRow(e.why, str(path), number, e.id, e.field, e.value) from None
         if asked != question: question = asked # variants of one question stand together and share it
-        variants.append(Variant(question, r["family"], r["method"], r["index"], tuple(r["choices"]), r["answer"], tuple(r["sources"])))
+        variants.append(Variant(question, r["family"], r["method"], r["index"], tuple(r["choices"]), r["answer"], tuple(r["sources"]), r["form"], r["text"]))
     return variants
