@@ -107,8 +107,8 @@ try: # how one argument takes several values: fastcore 1 ...
 except ImportError: # ... and fastcore 2
     def several(help, nargs): return Annotated[str, help, {"nargs": nargs}]
 
-# %% ../nbs/23_cli.ipynb #698ff7df
-Respondents = several("who answers: chat:MODEL, causal:PATH, likelihood:PATH, simulated or recorded:FILE; none: the two that come along", "*")
+# %% ../nbs/23_cli.ipynb #87116766
+Respondents = several("who answers: chat:MODEL, causal:PATH, likelihood:PATH, simulated or recorded:FILE; none: the two that ship with the package", "*")
 
 @call_parse
 @one_line_errors
