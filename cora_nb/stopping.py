@@ -5,24 +5,25 @@
 # %% auto #0
 __all__ = ['is_settled', 'FailureRates', 'EarlyStop']
 
-# %% ../nbs/05d_stopping.ipynb #995dcc7e
+# %% ../nbs/05d_stopping.ipynb #0e875aef
 from collections import defaultdict
 from collections.abc import Sequence
 
-from .core import CoraError
+from .core import CoraError, check_count
 from .prompts import Prompt
 
-# %% ../nbs/05d_stopping.ipynb #782db2fd
+# %% ../nbs/05d_stopping.ipynb #050a1ecb
 def is_settled(
     hits: int,                   # right replies so far
     unasked: int,                # variants not asked yet
-    size: int,                   # all variants of the question
+    size: int,                   # all variants of the question, at least 1
     thresholds: Sequence[float], # the values of c that matter, each in [0, 1]
 ) -> bool:                       # True where no further reply can change any of BMCA(c)
-    "Whether the question's part in every BMCA(c) is decided."
+    "Whether the question's part in every BMCA(c) is decided. Raises `CoraError` for a size that is not a whole number of at least 1."
+    check_count("size", size, 1)
     return all(hits / size >= c or (hits + unasked) / size < c for c in thresholds)
 
-# %% ../nbs/05d_stopping.ipynb #4f9b9722
+# %% ../nbs/05d_stopping.ipynb #8d489f47
 class FailureRates:
     "How often variants fail, by method and position of the right answer, learned on the way."
 
@@ -42,25 +43,30 @@ class FailureRates:
 
     def estimate(
         self,
-        method: str,
-        position: int,
-    ) -> float: # in (0, 1)
+        method: str,   # the variant's method
+        position: int, # where its right answer stands
+    ) -> float:        # in (0, 1)
         "The failure rate to expect of such a variant."
         rate = 0.5
         for cell, weight in (((), 2), ((method,), 2), ((method, position), 5)):
             rate = (self.failed[cell] + weight * rate) / (self.asked[cell] + weight)
         return rate
 
-# %% ../nbs/05d_stopping.ipynb #da037828
+# %% ../nbs/05d_stopping.ipynb #439ca430
 class EarlyStop:
-    "Chooses what to ask next, until every question is settled."
+    """Chooses what to ask next, until every question is settled.
+
+    Raises `CoraError` for thresholds that are not numbers in [0, 1], for none of them, and for prompts of several trials.
+    """
 
     def __init__(
         self,
         prompts: Sequence[Prompt],                 # all prompts of the run, one for each variant
-        thresholds: Sequence[float] = (1.0,),      # the values of c that matter; (1.0,) is enough for CoRA
+        thresholds: Sequence[float] = (1.0,),      # the values of c that matter, each in [0, 1]; (1.0,) is enough for CoRA
     ):
-        if not thresholds or not all(0 <= c <= 1 for c in thresholds): raise CoraError(f"thresholds must be numbers in [0, 1], got {thresholds!r}")
+        try: fine = len(thresholds) > 0 and all(0 <= c <= 1 for c in thresholds)
+        except TypeError: fine = False
+        if not fine: raise CoraError(f"thresholds must be numbers in [0, 1], such as (1.0,), got {thresholds!r}")
         if any(p.trial for p in prompts): raise CoraError("early stopping works with one trial of each prompt")
         self.prompts, self.thresholds, self.rates = prompts, tuple(thresholds), FailureRates()
         self.members: dict[str, list[int]] = defaultdict(list) # question -> positions of its prompts

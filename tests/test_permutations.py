@@ -79,7 +79,7 @@ def test_a_sample_is_as_long_as_it_should_be(A, limit):
     assert len(got) == len(set(got)) == limit and got[0] == tuple(range(A))
 
 
-def test_the_papers_numbers():
+def test_the_24_orders_of_the_paper_and_our_limit_of_100():
     assert len(orders(numbered(4))) == 24 and len(orders(numbered(5))) == 100 and len(orders(numbered(6))) == 100
 
 
@@ -132,6 +132,20 @@ def test_whole_numbers_stay_below_their_bounds(bounds, key):
     numbers = whole_numbers(bounds, key)
     assert len(numbers) == len(bounds) and all(0 <= n < bound for n, bound in zip(numbers, bounds))
     assert whole_numbers(bounds[:3], key) == numbers[:3]
+
+
+@pytest.mark.parametrize("call,says", [
+    (lambda: order_of_rank(-1, 3), "rank must be a whole number of 0 or more, got -1"),
+    (lambda: order_of_rank(6, 3), "rank must be less than 3! = 6, got 6"),
+    (lambda: order_of_rank(1.0, 3), "rank must be a whole number of 0 or more, got 1.0"),
+    (lambda: order_of_rank(0, 0), "n must be a whole number of 1 or more, got 0"),
+    (lambda: sample_orders(5, -3, "k"), "limit must be a whole number of 1 or more, got -3"),
+    (lambda: sample_orders(5, 0, "k"), "limit must be a whole number of 1 or more, got 0"),
+    (lambda: sample_orders(-1, 5, "k"), "n must be a whole number of 1 or more, got -1"),
+])
+def test_parts_refuse_what_is_out_of_range(call, says):
+    with pytest.raises(CoraError) as e: call()
+    assert str(e.value) == says
 
 
 def test_whole_numbers_reach_the_last_digits():

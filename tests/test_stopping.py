@@ -11,7 +11,7 @@ from cora_nb.metrics import score
 from cora_nb.respondents import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses import NOT_ASKED, check_responses, read_responses, summarize, write_responses
 from cora_nb.runs import evaluate
-from cora_nb.stopping import is_settled
+from cora_nb.stopping import EarlyStop, is_settled
 from cora_nb.variants import make_variants
 
 FOUR = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
@@ -58,6 +58,21 @@ def test_own_thresholds():
     assert score(part, thresholds=(0.75,))["BMCA(0.75)"] == score(full, thresholds=(0.75,))["BMCA(0.75)"]
     with pytest.raises(CoraError, match="thresholds must be numbers in"):
         evaluate(who, variants, stop="bmca", thresholds=(75,), progress=False)
+
+
+@pytest.mark.parametrize("thresholds", [1.0, None, "1.0", (), (1.5,), ("a",), (float("nan"),), (None,)])
+def test_bad_thresholds_get_one_clear_line(thresholds):
+    with pytest.raises(CoraError, match=r"^thresholds must be numbers in \[0, 1\], such as \(1.0,\), got "): EarlyStop([], thresholds)
+
+
+@pytest.mark.parametrize("thresholds", [[1.0], np.array([0.5, 1.0])])
+def test_any_sequence_of_thresholds_will_do(thresholds):
+    assert EarlyStop([], thresholds).thresholds == tuple(thresholds)
+
+
+@pytest.mark.parametrize("size", [0, -1, 1.5])
+def test_a_question_has_variants(size):
+    with pytest.raises(CoraError, match="size must be a whole number of 1 or more"): is_settled(0, 0, size, [1.0])
 
 
 @pytest.mark.parametrize("batch", [1, 16, 64, 256, 1000])

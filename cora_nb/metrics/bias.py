@@ -113,7 +113,7 @@ def consistency(
     table.loc[unclear, "choice"] = pd.NA
     return table[replies > 0] if (replies == 0).any() else table
 
-# %% ../../nbs/12_bias.ipynb #8471ceb4
+# %% ../../nbs/12_bias.ipynb #a084f8d2
 def share_interval(
     totals: np.ndarray,  # what was counted in each question, shape `(n_questions,)` or `(n_questions, n_ranks)`, from 0 to `sizes`
     sizes: np.ndarray,   # replies to each question, shape `(n_questions,)`, at least 1
@@ -122,7 +122,7 @@ def share_interval(
     """A share of all replies and its interval, where the replies to one question belong together.
 
     Wilson's interval for the effective number of replies. `low` and `high` are NaN for a single question.
-    Raises `CoraError` for shapes that do not fit and numbers out of range.
+    Raises `CoraError` for shapes that do not fit and numbers out of range. Source of the effective number: Kish, 1965.
     """
     from scipy.stats import t
     totals, sizes = np.asarray(totals, float), np.asarray(sizes, float)
@@ -140,11 +140,11 @@ def share_interval(
     middle, scale = share + z2 / effective / 2, 1 + z2 / effective
     return share, np.clip((middle - half) / scale, 0, 1), np.clip((middle + half) / scale, 0, 1)
 
-# %% ../../nbs/12_bias.ipynb #c757ebd7
+# %% ../../nbs/12_bias.ipynb #8ad96f0d
 def consistency_table(
     runs: Mapping[str, pd.DataFrame], # name of the run -> its responses table
     trial: int | None = 0,            # which repetition of each prompt; None for all
-    level: float = 0.95,              # of the intervals
+    level: float = 0.95,              # probability that an interval holds the true share, between 0 and 1
 ) -> pd.DataFrame:                    # one row a run: counts, then `accuracy`, `consistency`, `always`, each with `_low` and `_high`
     """Accuracy over all replies, mean consistency over questions, share of questions always answered alike.
 
@@ -257,12 +257,12 @@ def _ranks(r: _Replies, predicted: np.ndarray, key: np.ndarray, first: int, coun
     shares = pd.DataFrame({"share": share, "low": low, "high": high, "expected": expected_shares(q, test["accuracy"]), "key": q}, index=index)
     return Ranks(shares, test, pd.Series({"questions": len(sizes), "replies": sizes.sum(), **counts}))
 
-# %% ../../nbs/12_bias.ipynb #a1fac7a9
+# %% ../../nbs/12_bias.ipynb #509c8fb7
 def position_ranks(
     responses: pd.DataFrame,       # the responses table, of one family
     n_choices: int | None = None,  # look at replies to so many choices; None: the most frequent number, the larger at a tie
     trial: int | None = 0,         # which repetition of each prompt; None for all
-    level: float = 0.95,           # of the intervals
+    level: float = 0.95,           # probability that an interval holds the true share, between 0 and 1
 ) -> Ranks:                        # ranks 1 (the top place) to A
     """How often each place was predicted, with an interval, what to expect without a position bias, and a test.
 
@@ -336,14 +336,14 @@ def _match_lengths(r: _Replies, questions: Sequence[Question], length: Callable[
             raise CoraError(f"question {r.ids[r.codes[i]]!r}: the responses show its choice number {r.source(place)[i] + 1}, and it has {n_choices[r.codes[i]]}")
     return lengths
 
-# %% ../../nbs/12_bias.ipynb #5a60924c
+# %% ../../nbs/12_bias.ipynb #425794a9
 def length_ranks(
     responses: pd.DataFrame,              # the responses table, of one family
     questions: Sequence[Question],        # the questions asked, others may be among them
     length: Callable[[str], float] = len, # length of a text: `len` for characters, or a tokenizer's count
     n_choices: int | None = None,         # look at replies to so many choices; None: the most frequent number, the larger at a tie
     trial: int | None = 0,                # which repetition of each prompt; None for all
-    level: float = 0.95,                  # of the intervals
+    level: float = 0.95,                  # probability that an interval holds the true share, between 0 and 1
 ) -> Ranks:                               # ranks 0 (the longest) to A - 1
     """How often the longest choice was predicted, the second longest, and so on, with intervals, expectation and a test.
 

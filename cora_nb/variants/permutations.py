@@ -5,20 +5,23 @@
 # %% auto #0
 __all__ = ['order_of_rank', 'take', 'whole_numbers', 'sample_orders', 'permutations']
 
-# %% ../../nbs/02a_permutations.ipynb #a3c0c544
+# %% ../../nbs/02a_permutations.ipynb #86b913f5
 import itertools
 from collections.abc import Iterator, Sequence
 from math import factorial
 
-from ..core import MIN_CHOICES, Question, Variant, check_count, uniforms
+from ..core import CoraError, MIN_CHOICES, Question, Variant, check_count, uniforms
 from . import LeftOut, make_variant, register_family
 
-# %% ../../nbs/02a_permutations.ipynb #7ae14982
+# %% ../../nbs/02a_permutations.ipynb #19323020
 def order_of_rank(
     rank: int, # from 0 to `n! - 1`
-    n: int,    # how many things to order
+    n: int,    # how many things to order, at least 1
 ) -> tuple[int, ...]: # the numbers 0 to `n - 1` in the order of that rank
-    "The order that stands on line `rank` of the dictionary of all orders."
+    "The order that stands on line `rank` of the dictionary of all orders. Raises `CoraError` for a rank or a number of things out of range."
+    check_count("n", n, 1)
+    check_count("rank", rank, 0)
+    if rank >= factorial(n): raise CoraError(f"rank must be less than {n}! = {factorial(n)}, got {rank}")
     left, order = list(range(n)), []
     for k in range(n - 1, -1, -1):
         place, rank = divmod(rank, factorial(k))
@@ -47,18 +50,23 @@ def whole_numbers(
     triples = zip(words[::3], words[1::3], words[2::3])
     return [((a << 106 | b << 53 | c) * bound) >> 159 for (a, b, c), bound in zip(triples, bounds)]
 
-# %% ../../nbs/02a_permutations.ipynb #fc7fe87b
+# %% ../../nbs/02a_permutations.ipynb #c046b76e
 def sample_orders(
-    n: int,       # how many things to order
+    n: int,       # how many things to order, at least 1
     limit: int,   # at most so many orders, at least 1
     *key: object, # as for `uniforms`; plays no part where all orders fit
 ) -> Iterator[tuple[int, ...]]: # `min(limit, n!)` different orders of the numbers 0 to `n - 1`, their own order first
-    "All orders if they fit the limit, a random sample without repetition if they do not."
+    """All orders if they fit the limit, a random sample without repetition if they do not.
+
+    Raises `CoraError` for a limit or a number of things that is not a whole number of at least 1.
+    """
+    check_count("n", n, 1)
+    check_count("limit", limit, 1)
     if (orders := factorial(n)) <= limit: return itertools.permutations(range(n))
     steps = whole_numbers(range(orders - 1, orders - limit, -1), *key)
     return (order_of_rank(rank, n) for rank in (0, *(1 + number for number in take(steps))))
 
-# %% ../../nbs/02a_permutations.ipynb #acbad07a
+# %% ../../nbs/02a_permutations.ipynb #9ef251ac
 def permutations(
     question: Question,    # A choices
     seed: int = 0,         # for the sample; plays no part where all orders fit
@@ -67,10 +75,11 @@ def permutations(
 ) -> Iterator[Variant]:    # `min(limit, A!)` variants, the original first
     """The choices of one question in many orders, no order twice.
 
-    Raises `LeftOut` for a question with more than `most_choices` choices and `CoraError` for a limit that is none.
-    Source: Quadruple-Slit Experiment, sections 4 and 5.2.
+    Raises `LeftOut` for a question with more than `most_choices` choices, and `CoraError` for a limit that is not a whole
+    number of at least 1 or a `most_choices` that is not one of at least 2.
+    Source: Quadruple-Slit Experiment, sections 4 and 5.2; the limit of 100 is our choice.
     """
-    check_count("limit", limit, 1)
+    check_count("limit", limit, 1) # before any question is left out
     check_count("most_choices", most_choices, MIN_CHOICES)
     if question.n_choices > most_choices: raise LeftOut(f"more than {most_choices} choices (see the option most_choices)")
     for i, sources in enumerate(sample_orders(question.n_choices, limit, seed, question.id, "permuted")):
