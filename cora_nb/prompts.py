@@ -4,15 +4,15 @@
 
 # %% auto #0
 __all__ = ['TEMPLATES', 'Template', 'get_template', 'choose_shots', 'shot_body', 'text_prefix', 'chat_prefix', 'Prompt',
-           'make_prompts']
+           'shots_of_form', 'make_prompts']
 
-# %% ../nbs/03_prompts.ipynb #8b141983
+# %% ../nbs/03_prompts.ipynb #7b576f47
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
 
-from .core import CoraError, LETTERS, Question, Variant, check_count
+from .core import CoraError, FORMS, LETTERS, Question, Variant, check_count
 
 # %% ../nbs/03_prompts.ipynb #d6bdc7df
 @dataclass(frozen=True)
@@ -155,7 +155,17 @@ class Prompt:
         turns[0] = ("user", template.opening(len(v.choices), v.form) + turns[0][1])
         return [{"role": role, "content": content} for role, content in turns]
 
-# %% ../nbs/03_prompts.ipynb #afbb1875
+# %% ../nbs/03_prompts.ipynb #0557d42e
+def shots_of_form(
+    shots: tuple[Question | Variant, ...], # examples, as `choose_shots` finds them
+    form: str,                             # how the question to come is put, one of `FORMS`
+) -> tuple[Question | Variant, ...]:       # the same examples, put in the same way
+    "Examples for a question of this form: questions become true-or-false questions where that is the form."
+    if form != "tfq" or not shots: return shots
+    from cora_nb.variants.mcqa_plus import true_false_shots
+    return true_false_shots(shots)
+
+# %% ../nbs/03_prompts.ipynb #6a0c0052
 def make_prompts(
     variants: Sequence[Variant],               # what to ask, in order
     template: str | Template = "cora",         # a name in `TEMPLATES`, or a template of your own
@@ -174,5 +184,6 @@ def make_prompts(
     prompts = []
     for question, group in groupby(variants, key=lambda v: v.question):
         examples = choose_shots(shots or (), question, k)
-        prompts += [Prompt(v, trial, template, examples) for v in group for trial in range(trials)]
+        put = {form: shots_of_form(examples, form) for form in FORMS}
+        prompts += [Prompt(v, trial, template, put[v.form]) for v in group for trial in range(trials)]
     return prompts
