@@ -11,6 +11,10 @@ settings.register_profile("cora_nb", deadline=None)  # a busy machine is no fail
 settings.load_profile("cora_nb")
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "peers: compares with another package, and is skipped where that is not installed")
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     "The folder of real benchmarks and recorded replies."
