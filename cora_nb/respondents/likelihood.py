@@ -113,20 +113,20 @@ def normalize(
     lengths = {"token": tokens, "char": [len(t.lstrip()) for t in texts], "byte": [len(t.lstrip().encode("utf-8", "surrogatepass")) for t in texts]}[normalization]
     return tuple(s / max(n, 1) for s, n in zip(sums, lengths))
 
-# %% ../../nbs/04e_likelihood.ipynb #48ea349f
+# %% ../../nbs/04e_likelihood.ipynb #d3cbbbdc
 @dataclass
 class LikelihoodRespondent(LocalModel):
     "A causal language model on this machine that is asked how likely it finds each choice. Raises `CoraError` for a field out of its range."
     adaptation: str = "joint-label" # what is shown and what is scored: one of `ADAPTATIONS`
     normalization: str = "sum"      # how scores are made comparable: one of `NORMALIZATIONS`
     seam: str = "merged"            # what is done where the tokenizer merges context and continuation: one of `SEAMS`
-    room: int = 512                 # tokens computed at a time; does not change a score
+    room: int | None = None         # tokens computed at a time, which does not change a score; None: 512 on a cpu, 4096 elsewhere, fewer where memory runs out
 
     def __post_init__(self):
         super().__post_init__()
         for what, known in (("adaptation", ADAPTATIONS), ("normalization", NORMALIZATIONS), ("seam", SEAMS)):
             if getattr(self, what) not in known: raise CoraError(f"{what} must be one of {', '.join(known)}, got {getattr(self, what)!r}")
-        check_count("room", self.room, 1)
+        if self.room is not None: check_count("room", self.room, 1)
         self.spent = {"tokens_asked": 0, "tokens_computed": 0, "texts_truncated": 0} # so far
 
 # %% ../../nbs/04e_likelihood.ipynb #ff8a45ce
@@ -198,14 +198,14 @@ def _raw(self: LikelihoodRespondent, prompt: Prompt, texts: list, found: list) -
     meta = {"tokens": [len(ids) - start for ids, start, _ in texts[:n]]} | ({"alone": sums[n:]} if len(sums) > n else {}) | ({"truncated": cut} if cut else {})
     return Reply(scores=tuple(sums[:n]), meta=meta)
 
-# %% ../../nbs/04e_likelihood.ipynb #8c398db6
+# %% ../../nbs/04e_likelihood.ipynb #74e88b53
 @patch
 async def answer(
     self: LikelihoodRespondent,
     prompts: Sequence[Prompt], # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
     "Raw replies, as they become ready. Raises `CoraError` where the model cannot be loaded or gives no numbers."
-    scorer = TreeScorer(self, room=self.room)
+    scorer = TreeScorer(self, room=self.room or (512 if self.place[0].startswith("cpu") else 4096))
     for begin in range(0, len(prompts), _PORTION):
         known: dict = {} # orders of the same choices have the same texts in `separate`
         texts = await asyncio.to_thread(lambda: [self._texts(p, known) for p in prompts[begin:begin + _PORTION]])
