@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
-from tiny_models import KINDS, OWN, PROMPTS, SHOTS, TOKENIZERS, VARIANTS, byte_level, make_model, plain_logprobs, plain_split, processors, save, torch, transformers, words
+from tiny_models import KINDS, OWN, PROMPTS, SHOTS, TOKENIZERS, VARIANTS, byte_level, make_model, plain_logprobs, plain_split, save, torch, words
 
 from cora_nb.benchmarks import math_benchmark
 from cora_nb.core import CoraError, Question
