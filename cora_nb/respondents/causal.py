@@ -183,14 +183,14 @@ def _step(self: CausalRespondent, ids, mask, cache):
     out = self.model(**{k: v for k, v in inputs.items() if k in known})
     return out.logits[:, -1].float(), getattr(out, "past_key_values", None)
 
-# %% ../../nbs/04c_causal.ipynb #dcffb718
+# %% ../../nbs/04c_causal.ipynb #175ea0d5
 @patch
 def _logprobs(self: CausalRespondent, logits, going: dict[int, _Row]):
     "Log-probabilities of the next token. Raises `CoraError` where the model gave no numbers to a row that is still going."
     logprobs = logits.log_softmax(-1)
     broken = logprobs.isnan().any(-1).tolist()
     for i, row in going.items():
-        if broken[i]: raise CoraError(f"{self.path}: the model's output for question {row.prompt.variant.question_id!r} is not a number (NaN); its weights are damaged, or {self.place[1]} is too narrow for it")
+        if broken[i]: raise self.not_a_number(row.prompt.variant.question_id)
     return logprobs
 
 # %% ../../nbs/04c_causal.ipynb #9a5d31b6
@@ -240,12 +240,12 @@ def generate(
             mask = torch.cat([mask, mask.new_ones(len(rows), 1)], 1)
     return [self._reply(row) for row in rows]
 
-# %% ../../nbs/04c_causal.ipynb #d83c8a71
+# %% ../../nbs/04c_causal.ipynb #b6ac4d54
 @patch
 def _refusal(self: CausalRespondent, ids: Sequence[int]) -> str | None:
     "Why these tokens cannot be asked; None where they can."
     if not ids: return "the prompt has no tokens"
-    if max(ids) >= (n := self.model.get_input_embeddings().num_embeddings): raise CoraError(f"{self.path}: its tokenizer gives token {max(ids)} and the model knows {n}; they do not belong together")
+    self.check_token(max(ids))
     if self.window is None or len(ids) + self.max_new_tokens - 1 <= self.window: return None
     reply = f" and up to {self.max_new_tokens} more for the reply" if self.max_new_tokens > 1 else ""
     return f"the prompt is too long: {len(ids)} tokens{reply}, and the model's window is {self.window}"

@@ -157,7 +157,7 @@ def finish(
     best = max(scores)
     return replace(reply, scores=scores, confidence=1 / sum(math.exp(s - best) for s in scores) if math.isfinite(best) else None)
 
-# %% ../../nbs/04e_likelihood.ipynb #566f9dd8
+# %% ../../nbs/04e_likelihood.ipynb #3881347f
 _PORTION = 2000 # prompts whose texts are sorted together
 
 @patch
@@ -183,7 +183,7 @@ def _texts(self: LikelihoodRespondent, prompt: Prompt, known: dict) -> list[tupl
     except UnicodeEncodeError as e: return Reply(error=f"the prompt is no valid text ({one_line(e)})") # half a character: tokenizers refuse it
     except CoraError as e: return Reply(error=str(e))
     longest, largest = max(len(ids) - start for ids, start, _ in split), max(int(np.max(ids)) for ids, *_ in split)
-    if largest >= (n := self.model.get_input_embeddings().num_embeddings): raise CoraError(f"{self.path}: its tokenizer gives token {largest} and the model knows {n}; they do not belong together")
+    self.check_token(largest)
     if self.window and longest > self.window: return Reply(error=f"a choice is too long: {longest} tokens, and the model's window is {self.window}")
     return split
 
@@ -192,7 +192,7 @@ def _raw(self: LikelihoodRespondent, prompt: Prompt, texts: list, found: list) -
     "A reply from the log-probabilities of a prompt's texts."
     if any(x is None for x in found): return Reply(error="memory ran out with this prompt alone")
     sums, n = [float(x.sum()) for x in found], prompt.variant.n_choices
-    if any(map(math.isnan, sums)): raise CoraError(f"{self.path}: the model's output for question {prompt.variant.question_id!r} is not a number (NaN); its weights are damaged, or {self.place[1]} is too narrow for it")
+    if any(map(math.isnan, sums)): raise self.not_a_number(prompt.variant.question_id)
     cut = max(lost for *_, lost in texts)
     self.spent["texts_truncated"] += cut > 0
     meta = {"tokens": [len(ids) - start for ids, start, _ in texts[:n]]} | ({"alone": sums[n:]} if len(sums) > n else {}) | ({"truncated": cut} if cut else {})

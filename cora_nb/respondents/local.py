@@ -164,6 +164,24 @@ def model(self: LocalModel):
     "The model itself, loaded when it is first asked for."
     return self._once("model", self._make_model)
 
+# %% ../../nbs/04b_local.ipynb #13b26a25
+@patch
+def check_token(
+    self: LocalModel,
+    largest: int, # the largest token id of a text
+) -> None:
+    "Refuse, with a `CoraError`, tokens that the model does not have."
+    n = self.model.get_input_embeddings().num_embeddings
+    if largest >= n: raise CoraError(f"{self.path}: its tokenizer gives token {largest} and the model knows {n}; they do not belong together")
+
+@patch
+def not_a_number(
+    self: LocalModel,
+    question_id: str, # what was asked
+) -> CoraError:       # to be raised
+    "What to say where the model's output is not a number."
+    return CoraError(f"{self.path}: the model's output for question {question_id!r} is not a number (NaN); its weights are damaged, or {self.place[1]} is too narrow for it")
+
 # %% ../../nbs/04b_local.ipynb #ebd2c800
 @patch
 def identity(self: LocalModel) -> dict[str, Any]: # plain JSON values
