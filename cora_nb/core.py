@@ -102,8 +102,8 @@ def check_question(
     if not 0 <= q.answer < len(q.choices): refuse(f"the answer must be an index from 0 to {len(q.choices) - 1}", "answer", q.answer)
     if q.subject is not None and not isinstance(q.subject, str): refuse("the subject must be a text or None", "subject", q.subject)
 
-# %% ../nbs/00_core.ipynb #5cc58ae8
-FORMS = ("mcq", "several", "tfq")
+# %% ../nbs/00_core.ipynb #a7a21ebb
+FORMS = ("mcq", "several", "tfq", "lfgq")
 
 @dataclass(frozen=True, slots=True)
 class Variant:
@@ -125,8 +125,8 @@ class Variant:
 
     @property
     def labels(self) -> tuple[str, ...]: # one for each choice shown
-        "What one says to choose: a letter, or in a true-or-false question the choice itself."
-        return self.choices if self.form == "tfq" else tuple(LETTERS[:len(self.choices)])
+        "What one says to choose: a letter, or the choice itself where there are no letters."
+        return self.choices if self.form in ("tfq", "lfgq") else tuple(LETTERS[:len(self.choices)])
 
     @property
     def question_id(self) -> str:

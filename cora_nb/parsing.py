@@ -5,15 +5,15 @@
 # %% auto #0
 __all__ = ['PATTERNS', 'RULES', 'FORM_RULES', 'letter_index', 'first_token', 'first_alphanumeric', 'first_character', 'own_words',
            'undecorated', 'match_text', 'choice_text', 'first_line', 'letter_at', 'stated', 'judged', 'meant', 'begins',
-           'explain', 'tolerant', 'yes_no', 'selected', 'only_one', 'get_rule', 'parse']
+           'explain', 'tolerant', 'yes_no', 'selected', 'only_one', 'in_words', 'get_rule', 'rules_by_form', 'parse']
 
-# %% ../nbs/03a_parsing.ipynb #50164734
+# %% ../nbs/03a_parsing.ipynb #25ffac21
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import index as as_index
 
-from .core import CoraError, LETTERS
+from .core import CoraError, FORMS, LETTERS
 
 # %% ../nbs/03a_parsing.ipynb #a3ac77ee
 def letter_index(
@@ -262,9 +262,18 @@ def only_one(
     found = selected(reply, len(choices))
     return found[0] if len(found) == 1 else -1
 
-# %% ../nbs/03a_parsing.ipynb #392420d8
+# %% ../nbs/03a_parsing.ipynb #1a69af19
+def in_words(
+    reply: str | None,      # what the model wrote
+    choices: Sequence[str], # the texts it may be, none of them shown
+) -> int:                   # index of a choice, or -1
+    "The choice whose text a free reply is."
+    found = choice_text(own_words(reply), choices) if isinstance(reply, str) else None
+    return -1 if found is None else found
+
+# %% ../nbs/03a_parsing.ipynb #6c715ef8
 RULES = {rule.__name__: rule for rule in (first_token, first_alphanumeric, first_character, tolerant)}
-FORM_RULES = {"tfq": yes_no, "several": only_one} # forms that are not answered with one letter have rules of their own
+FORM_RULES = {"tfq": yes_no, "several": only_one, "lfgq": in_words} # forms that are not answered with one letter have rules of their own
 
 def get_rule(
     rule: str | Callable, # a name in `RULES`, or a function of your own
@@ -276,6 +285,14 @@ def get_rule(
     if callable(rule): return rule
     if isinstance(rule, str) and rule in RULES: return RULES[rule]
     raise CoraError(f"there is no parsing rule {rule!r}; there are {', '.join(RULES)}")
+
+def rules_by_form(
+    rule: str | Callable | Mapping[str, str | Callable], # for questions with one letter to choose, or for each form its own
+) -> dict[str, Callable]: # form -> rule, for all of `FORMS`
+    "The rule for each form. Raises `CoraError` for a form or a rule that does not exist."
+    given = rule if isinstance(rule, Mapping) else {"mcq": rule}
+    if unknown := set(given) - set(FORMS): raise CoraError(f"a form is one of {', '.join(FORMS)}, got {min(unknown, key=str)!r}")
+    return {"mcq": first_token, **FORM_RULES, **{form: get_rule(r) for form, r in given.items()}}
 
 def parse(
     reply: str | None,               # what the model wrote, None where it wrote nothing

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['TEMPLATES', 'Template', 'get_template', 'choose_shots', 'shot_body', 'text_prefix', 'chat_prefix', 'Prompt',
-           'shots_of_form', 'make_prompts']
+           'shots_of_form', 'long_form_shot', 'make_prompts']
 
 # %% ../nbs/03_prompts.ipynb #7b576f47
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from itertools import groupby, islice
 
 from .core import CoraError, FORMS, LETTERS, Question, Variant, check_count
 
-# %% ../nbs/03_prompts.ipynb #d6bdc7df
+# %% ../nbs/03_prompts.ipynb #ac4b18eb
 @dataclass(frozen=True)
 class Template:
     "How a question becomes text: the instruction, and what stands between the parts."
@@ -27,6 +27,7 @@ class Template:
     before_letter: str = " "             # between the answer line and the letter, in a shot's plain text
     several: str = "More than one choice may be correct. Answer with the letters of all correct choices, separated by commas.\n\n" # the instruction where several may be chosen
     true_false: str = ""                 # the instruction of true-or-false questions
+    long_form: str = ""                  # the instruction of questions without choices
 
     def opening(
         self,
@@ -34,17 +35,17 @@ class Template:
         form: str = "mcq", # one of `FORMS`
     ) -> str:              # the instruction and what follows it
         "What stands before the first question."
-        if form != "mcq": return self.several if form == "several" else self.true_false
-        return self.instruction.replace("$LETTERS$", LETTERS[:n_choices]) + self.after_instruction
+        others = {"several": self.several, "tfq": self.true_false, "lfgq": self.long_form}
+        return others[form] if form in others else self.instruction.replace("$LETTERS$", LETTERS[:n_choices]) + self.after_instruction
 
     def body(
         self,
         text: str,              # the question
         choices: Sequence[str], # the texts shown, in the order shown
         form: str = "mcq",      # one of `FORMS`
-    ) -> str:                   # the question, its lettered choices (none in a true-or-false question) and the answer line
+    ) -> str:                   # the question, its lettered choices (where the form shows any) and the answer line
         "One question, ready to be answered."
-        if form == "tfq": return f"{self.before_question}{text}{self.before_answer}"
+        if form in ("tfq", "lfgq"): return f"{self.before_question}{text}{self.before_answer}"
         lines = "\n".join(map("{}. {}".format, LETTERS, choices))
         return f"{self.before_question}{text}{self.before_choices}{lines}{self.before_answer}"
 
@@ -155,15 +156,22 @@ class Prompt:
         turns[0] = ("user", template.opening(len(v.choices), v.form) + turns[0][1])
         return [{"role": role, "content": content} for role, content in turns]
 
-# %% ../nbs/03_prompts.ipynb #0557d42e
+# %% ../nbs/03_prompts.ipynb #a92946de
 def shots_of_form(
     shots: tuple[Question | Variant, ...], # examples, as `choose_shots` finds them
     form: str,                             # how the question to come is put, one of `FORMS`
 ) -> tuple[Question | Variant, ...]:       # the same examples, put in the same way
-    "Examples for a question of this form: questions become true-or-false questions where that is the form."
+    "Examples for a question of this form: questions become true-or-false questions, or lose their choices, where that is the form."
+    if form == "lfgq": return tuple(long_form_shot(s) if isinstance(s, Question) else s for s in shots)
     if form != "tfq" or not shots: return shots
     from cora_nb.variants.mcqa_plus import true_false_shots
     return true_false_shots(shots)
+
+def long_form_shot(
+    shot: Question, # an example with choices
+) -> Variant:       # answered with the text of its right choice
+    "An example without choices."
+    return Variant(shot, "shots", "long_form", 0, shot.choices, shot.answer, tuple(range(shot.n_choices)), "lfgq")
 
 # %% ../nbs/03_prompts.ipynb #6a0c0052
 def make_prompts(

@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['STOPS', 'variants_hash', 'run_facts', 'evaluate', 'plan']
 
-# %% ../nbs/06_runs.ipynb #8c5ff39d
+# %% ../nbs/06_runs.ipynb #6f9c7ac7
 import contextlib
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -20,7 +20,7 @@ from tqdm.auto import tqdm
 from . import __version__
 from .benchmarks import benchmark_hash
 from .core import CoraError, Question, THRESHOLDS, Variant
-from .parsing import FORM_RULES, get_rule
+from .parsing import rules_by_form
 from .prompts import Prompt, Template, make_prompts
 from .respondents import Reply, Respondent, ask, finished
 from .responses import NOT_ASKED, predict, responses_table
@@ -72,12 +72,12 @@ class _Progress:
         self.bar.update()
         if self.failed or self.unparsed: self.bar.set_postfix(failed=self.failed, unparsed=f"{self.unparsed / max(self.bar.n, 1):.1%}", refresh=False)
 
-# %% ../nbs/06_runs.ipynb #98afafee
+# %% ../nbs/06_runs.ipynb #138bfa7d
 class _Asking:
     "The prompts of a run, their keys, and the replies so far."
 
-    def __init__(self, respondent: Respondent, prompts: Sequence[Prompt], rule: Callable, store: Store | None):
-        self.respondent, self.prompts, self.rule, self.store, self.progress = respondent, prompts, rule, store, None
+    def __init__(self, respondent: Respondent, prompts: Sequence[Prompt], rules: dict[str, Callable], store: Store | None):
+        self.respondent, self.prompts, self.rules, self.store, self.progress = respondent, prompts, rules, store, None
         self.keys = [reply_key(respondent.request(p), p.trial) for p in prompts]
         self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
         self.predictions = [-1] * len(prompts)
@@ -89,7 +89,7 @@ class _Asking:
         "A reply becomes the one for this prompt."
         prompt = self.prompts[position]
         self.replies[position] = reply = finished(self.respondent, prompt, reply)
-        self.predictions[position] = predict(reply, prompt.variant.choices, FORM_RULES.get(prompt.variant.form, self.rule))
+        self.predictions[position] = predict(reply, prompt.variant.choices, self.rules[prompt.variant.form])
         self.progress.take(reply, self.predictions[position])
 
     def get(self, positions: Sequence[int]) -> None:
@@ -116,7 +116,13 @@ class _Asking:
         return {"prompts": len(self.prompts), "in_store": self.found, "asked": self.asked, "not_asked": sum(r.error == NOT_ASKED for r in self.replies),
                 **({"tied": tied} if tied else {}), **self.tokens, **spent}
 
-# %% ../nbs/06_runs.ipynb #6486e123
+# %% ../nbs/06_runs.ipynb #a2306abe
+def _rule_names(parse: str | Callable | Mapping, rules: dict[str, Callable]) -> str | dict[str, str]:
+    "The names of the rules that were chosen; custom for a function without a name."
+    names = {form: getattr(rule, "__name__", "custom") for form, rule in rules.items()}
+    return {form: names[form] for form in parse} if isinstance(parse, Mapping) else names["mcq"]
+
+# %% ../nbs/06_runs.ipynb #f56d0911
 STOPS = {None: None, "cora": (1.0,), "bmca": THRESHOLDS} # what has to be known before a question is settled
 
 def evaluate(
@@ -126,7 +132,7 @@ def evaluate(
     shots: Sequence[Question] | None = None, # pool of solved questions to show first
     k: int = 0,                          # how many of them
     trials: int = 1,                     # how often each prompt is asked
-    parse: str | Callable = "first_token", # from reply to choice
+    parse: str | Callable | Mapping = "first_token", # from reply to choice; for each form its own where it is a mapping
     store: Store | None = None,          # where replies are kept and found again
     stop: str | None = None,             # "cora": ask only what CoRA needs; "bmca": what BMCA(c) needs; None: everything
     thresholds: Sequence[float] | None = None, # the values of c that matter with stop="bmca"; None: those of the paper
@@ -142,11 +148,11 @@ def evaluate(
     if not len(variants): raise CoraError("there are no variants to ask")
     if stop not in STOPS: raise CoraError(f"stop must be 'cora', 'bmca' or None, got {stop!r}")
     if thresholds is not None and stop != "bmca": raise CoraError("thresholds go with stop='bmca'")
-    rule = get_rule(parse)
+    rules = rules_by_form(parse)
     prompts = make_prompts(variants, template=template, shots=shots, k=k, trials=trials)
     early = EarlyStop(prompts, thresholds or STOPS[stop]) if stop else None
     todo = early.first() if early else range(len(prompts))
-    asking = _Asking(respondent, prompts, rule, store) # a respondent that cannot even be described stops here
+    asking = _Asking(respondent, prompts, rules, store) # a respondent that cannot even be described stops here
     asking.progress = _Progress(len(prompts), respondent.name, progress)
     with asking.progress.bar:
         while len(todo):
@@ -155,7 +161,7 @@ def evaluate(
             for i in todo: early.learn(i, asking.predictions[i] == prompts[i].variant.answer)
             todo = early.next(batch)
     responses = responses_table([p.variant for p in prompts], asking.replies, asking.predictions, [p.trial for p in prompts])
-    asked = {"template": str(getattr(template, "name", template)), "k": k, "trials": trials, "parse": getattr(rule, "__name__", "custom"),
+    asked = {"template": str(getattr(template, "name", template)), "k": k, "trials": trials, "parse": _rule_names(parse, rules),
              "stop": stop, "thresholds": list(early.thresholds) if early else None, "batch": batch if early else None}
     responses.attrs["facts"] = {**run_facts(respondent, variants, **asked), "calls": asking.calls(), "run": facts or {}}
     return responses

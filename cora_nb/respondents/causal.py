@@ -193,7 +193,7 @@ def _logprobs(self: CausalRespondent, logits, going: dict[int, _Row]):
         if broken[i]: raise self.not_a_number(row.prompt.variant.question_id)
     return logprobs
 
-# %% ../../nbs/04c_causal.ipynb #9a5d31b6
+# %% ../../nbs/04c_causal.ipynb #183d1681
 @patch(as_prop=True)
 def _ends(self: CausalRespondent) -> set[int]: # ids
     "The tokens that end a reply."
@@ -207,10 +207,10 @@ def _reply(self: CausalRespondent, row: _Row) -> Reply:
     return Reply(text=text, scores=row.scores, confidence=math.exp(row.logprob), meta={"prompt_tokens": len(row.ids), "completion_tokens": len(row.said)})
 @patch
 def _score(self: CausalRespondent, rows: Sequence[_Row], logprobs) -> None:
-    "Give each row the scores of its letters, or of yes and no."
-    ways = {False: ("letters", lambda: letter_tokens(self.tokenizer)), True: ("words yes and no", lambda: word_tokens(self.tokenizer, ("Yes", "No")))}
-    for true_false, way in ways.items():
-        some = [i for i, row in enumerate(rows) if (row.prompt.variant.form == "tfq") == true_false]
+    "Give each row the scores of its letters, or of yes and no. A free reply has neither."
+    letters, words = ("letters", lambda: letter_tokens(self.tokenizer)), ("words yes and no", lambda: word_tokens(self.tokenizer, ("Yes", "No")))
+    for forms, way in {("mcq", "several"): letters, ("tfq",): words}.items():
+        some = [i for i, row in enumerate(rows) if row.prompt.variant.form in forms]
         if not some: continue
         for i, scores in zip(some, letter_scores(logprobs[some], self._once(*way), [rows[i].prompt.variant.n_choices for i in some])): rows[i].scores = scores
 

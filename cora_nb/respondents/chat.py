@@ -214,7 +214,7 @@ async def _within(
     import anyio # Python 3.10; anyio comes with openai, and costs a tenth of a millisecond here
     with anyio.fail_after(seconds): return await work
 
-# %% ../../nbs/04a_chat.ipynb #07514533
+# %% ../../nbs/04a_chat.ipynb #023ebb0a
 @patch
 async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     "One request."
@@ -224,7 +224,8 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     try: # plain JSON values: building openai's typed objects would cost half as much again as the request
         answer = await _within(self.timeout, client.post(path, body=fields, cast_to=object))
         if isinstance(answer, str): answer = json.loads(answer) # a server that does not call its JSON so
-        reply = self.read_reply(answer, prompt.variant.labels)
+        v = prompt.variant
+        reply = self.read_reply(answer, v.labels if v.form != "lfgq" else ())
         self._answered += 1
         return reply
     except (openai.OpenAIError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError) as e:
