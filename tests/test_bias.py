@@ -13,8 +13,9 @@ from scipy.stats import chi2, chisquare
 
 from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.metrics.bias import (
-    Ranks, choice_lengths, consistency, consistency_table, expected_shares, length_ranks, position_ranks, rank_table, rank_test, share_interval,
+    Ranks, choice_lengths, consistency, consistency_table, expected_shares, length_ranks, position_ranks, rank_table, rank_test,
 )
+from cora_nb.metrics.replies import share_interval
 from cora_nb.responses import NOT_ASKED, check_responses, column_types, grade
 from cora_nb.variants import make_variants
 
@@ -231,17 +232,6 @@ def test_order_and_names_do_not_matter(run):
     np.testing.assert_allclose(one.test, two.test, rtol=1e-6, atol=1e-9)
 
 
-def test_interval_against_a_solved_equation():
-    "Wilson's limits are where the distance from the share is z standard errors of the limit itself."
-    from scipy.optimize import brentq
-    from scipy.stats import t
-    totals, sizes = np.array([5, 0, 3, 6, 1, 2.5]), np.array([6, 4, 6, 7, 6, 6])
-    p, G = totals.sum() / sizes.sum(), 6
-    v = G / (G - 1) * ((totals - p * sizes) ** 2).sum() / sizes.sum() ** 2
-    gap = lambda x: (p - x) ** 2 - t.ppf(0.95, 5) ** 2 * x * (1 - x) * v / (p * (1 - p))
-    np.testing.assert_allclose(share_interval(totals, sizes, 0.9), [p, brentq(gap, 0, p), brentq(gap, p, 1)], rtol=1e-9)
-
-
 # --- level and coverage ---------------------------------------------------------------------------------------------------
 
 KEY, A, ORDERS = np.array([0.4, 0.3, 0.2, 0.1]), 4, 24
@@ -334,22 +324,13 @@ EVERY = [consistency, position_ranks, lambda t: length_ranks(t, QUESTIONS)]
 @pytest.mark.parametrize("measure", EVERY)
 @pytest.mark.parametrize("spoil, message", [
     (lambda t: t.iloc[:0], "no responses"),
-    (lambda t: t.assign(trial=1), "no responses of trial 0"),
-    (lambda t: t.drop(columns="n_choices"), "no column n_choices"),
     (lambda t: t.drop(columns=["sources", "answer"]), "no column sources, answer"),
     (lambda t: t.assign(prediction=3), "row 1, prediction: prediction must be a whole number from -1 to 2, got 3"),
-    (lambda t: t.assign(prediction=[0, None, *[0] * 6]), "row 2, prediction"),
-    (lambda t: t.assign(answer=-1), "answer must be a whole number from 0 to 2, got -1"),
-    (lambda t: t.assign(n_choices=4), "sources must name one source for each choice shown"),
-    (lambda t: t.assign(n_choices=[3, 3, 3, 3, 3, 3, 3, 2.5]), "row 8, n_choices"),
-    (lambda t: t.assign(sources="abc"), "sources must be a list"),
-    (lambda t: t.assign(sources=[None, *t["sources"].iloc[1:]]), "row 1, sources"),
-    (lambda t: t.assign(question_id=[None, *t["question_id"].iloc[1:]]), "question_id is missing"),
     (lambda t: t.assign(family=["cyclic", *["cora"] * 7]), "several families, cyclic, cora"),
     (lambda t: t.assign(error=[NOT_ASKED, *[None] * 7]), "1 of 8 replies were not asked for"),
-    (lambda t: pd.concat([t, t[["answer"]]], axis=1), "'answer' occurs twice"),
 ])
 def test_bad_tables(measure, spoil, message):
+    "All of them are read by `flat_replies`, which tests/test_replies.py has more of."
     with pytest.raises(CoraError, match=message): measure(spoil(HAND))
 
 
@@ -381,8 +362,6 @@ def test_other_bad_arguments():
         with pytest.raises(CoraError): rank_test(np.array(x), np.array(key), np.array(right))
     for key, accuracy in [([0.5, 0.6], 0.5), ([1.0], 0.5), ([0.5, 0.5], 1.1), ([-0.5, 1.5], 0.5)]:
         with pytest.raises(CoraError): expected_shares(key, accuracy)
-    for totals, sizes in [([2.0], [1.0]), ([0.0], [0.0]), ([], []), ([1.0, 1.0], [1.0])]:
-        with pytest.raises(CoraError): share_interval(totals, sizes)
 
 
 def test_sizes_are_counted_and_new_choices_left_out():

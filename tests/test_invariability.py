@@ -1,4 +1,4 @@
-"""The metrics of the MCQA+ paper: by hand, against plain loops, and what is refused."""
+"""The metrics of the MCQA+ paper on choices shown together: by hand, against plain loops, and what is refused."""
 import math
 import subprocess
 import sys
@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cora_nb.core import BadRow, CoraError
+from cora_nb.core import CoraError, Question
 from cora_nb.metrics.invariability import (
-    acc_h, always_right, choices_sweep, confidence_ratio, consistency_classes, first_order, mcqa_plus_scores, misleading_choices,
-    multiple_selection, nota_table, order_counts, orders, s_c, true_false_scores, wrong_on_original,
+    acc_h, always_right, choices_sweep, consistency_classes, first_order, mcqa_plus_scores, misleading_choices, nota_table,
+    order_counts, order_scores, orders, s_c, wrong_on_original,
 )
-from cora_nb.parsing import selected
 from cora_nb.published import load_published
-from cora_nb.responses import NOT_ASKED, check_responses, column_types
+from cora_nb.responses import NOT_ASKED, check_responses, column_types, grade
+from cora_nb.variants import make_variants
 
 FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "confidence": np.nan, "error": None}
 
@@ -135,7 +135,6 @@ def test_orders_takes_four_of_fourteen():
     with pytest.raises(CoraError, match="'q' was shown different choices"): acc_h(frame)
     sweep = choices_sweep(frame)
     assert sweep.index.tolist() == [2, 4] and sweep["in_orders"].tolist() == [0, 1] and sweep["Acc"].tolist() == [1, 1]
-    assert true_false_scores(frame)["share"].tolist() == [1, 0]
     assert nota_table(orders(frame), frame[frame["method"] == "nota_answer"])["after"].tolist()[::2] == [0, 0]
 
 
@@ -177,71 +176,72 @@ def test_sweep_against_the_parts():
         assert row["Acc_low"] <= row["Acc"] <= row["Acc_high"]
 
 
-# --- true or false --------------------------------------------------------------------------------------------------------
-
-@st.composite
-def claims(draw):
-    rows = []
-    for q in range(draw(st.integers(1, 5))):
-        n = draw(st.integers(2, 5))
-        right = draw(st.integers(0, n - 1))
-        for i in range(n):
-            score = draw(st.none() | st.tuples(*[st.floats(-20, 0) | st.just(-math.inf)] * 2).map(list))
-            rows.append((f"q{q}", "true_false", i, [-1, -1], int(i != right), draw(st.integers(-1, 1)), score))
-    rows = draw(st.permutations(rows))
-    return table([r[:-1] for r in rows]).assign(scores=pd.Series([r[-1] for r in rows], dtype=object))
+def test_sweep_is_the_order_scores_of_each_number():
+    rng = np.random.default_rng(6)
+    frame = pd.concat([table([(f"q{q}", f"options_{n}" if i == 0 else "reordered", i, list(rng.permutation(n)), 0, int(rng.integers(-1, n))) for q in range(12) for i in range(2 + (q > 3))]) for n in (2, 3, 5)])
+    sweep = choices_sweep(frame)
+    for n, row in sweep.iterrows():
+        scores = order_scores(frame[frame["n_choices"] == n])
+        for name in ("Acc", "S_c", "Acc-H"): assert row[[name, f"{name}_low", f"{name}_high"]].tolist() == scores.loc[name, ["share", "low", "high"]].tolist()
 
 
-@settings(max_examples=150, deadline=None)
-@given(claims(), st.booleans())
-def test_claims_against_loops(frame, normalise):
-    hits, conf = {0: [], 1: []}, defaultdict(lambda: {0: [], 1: []})
-    for row in frame.to_dict("records"):
-        hits[row["answer"]].append(row["prediction"] == row["answer"])
-        s = row["scores"]
-        if s is None: p = math.nan
-        elif not normalise: p = math.exp(s[0])
-        else: p = math.exp(s[0]) / (math.exp(s[0]) + math.exp(s[1])) if max(s) > -math.inf else math.nan
-        conf[row["question_id"]][row["answer"]].append(p)
-    scores = true_false_scores(frame)
-    assert scores["share"].tolist() == pytest.approx([sum(h) / len(h) for h in hits.values()])
-    assert scores["replies"].tolist() == [len(h) for h in hits.values()]
-    known = [(c[0][0], max(c[1])) for c in conf.values() if not any(map(math.isnan, c[0] + c[1]))]
-    found = confidence_ratio(frame, normalise)
-    assert found["questions"] == len(known) and found["missing"] == len(conf) - len(known)
-    if not known: assert found[["Conf_right", "Conf_wrong*", "ratio"]].isna().all(); return
-    right, wrong = (sum(k[i] for k in known) / len(known) for i in (0, 1))
-    assert found[["Conf_right", "Conf_wrong*"]].tolist() == pytest.approx([right, wrong])
-    assert found["ratio"] == pytest.approx(wrong / right) if right else math.isnan(found["ratio"])
+@settings(max_examples=100, deadline=None)
+@given(order_tables(least=1), st.sampled_from(["apart", "together"]))
+def test_order_scores_against_loops(frame, fillers):
+    loop = loop_counts(frame, fillers)
+    several = [c for c in loop.values() if c["orders"] > 1]
+    right = [row["correct"] for row in frame.to_dict("records") if row["method"] == "original"]
+    columns = {"Acc": [float(x) for x in right], "S_c": [c["n_same"] / c["orders"] for c in several], "Acc-H": [float(c["right"] == c["orders"]) for c in several]}
+    found = order_scores(frame, fillers=fillers)
+    assert found.index.tolist() == list(columns) and found.columns.tolist() == ["questions", "share", "low", "high"]
+    for name, values in columns.items():
+        row = found.loc[name]
+        assert row["questions"] == len(values)
+        if not values: assert row[["share", "low", "high"]].isna().all(); continue
+        assert row["share"] == pytest.approx(sum(values) / len(values))
+        if len(values) < 2: assert row[["low", "high"]].isna().all(); continue
+        assert row["low"] - 1e-9 <= row["share"] <= row["high"] + 1e-9
+        wider = order_scores(frame, fillers=fillers, level=0.99).loc[name]
+        assert wider["low"] <= row["low"] and row["high"] <= wider["high"]
 
 
-def test_typed_claims_give_the_same():
-    frame = table([("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(3)]).assign(scores=[[-0.5, -1.0], [-1.5, -0.3], [-2.0, -0.1]])
-    assert confidence_ratio(typed(frame)).tolist() == pytest.approx([math.exp(-0.5), math.exp(-1.5), math.exp(-1), 1, 0])
-    assert confidence_ratio(typed(frame.assign(scores=None)))["missing"] == 1
+# --- which rows the sweep takes -------------------------------------------------------------------------------------------
+
+QUESTIONS = [Question(f"q{i}", "?", ("north", "south", "east", "west"), i % 4) for i in range(6)] + [Question("own", "?", ("4", "7", "9", "None of these"), 1)]
 
 
-# --- several choices ------------------------------------------------------------------------------------------------------
+def replies_of(family, seed=0, luck=0, **options):
+    "Graded replies of somebody who guesses."
+    variants, rng = make_variants(QUESTIONS, family, seed=seed, **options), np.random.default_rng(luck)
+    return grade(variants, ["ABCDEFGHIJ"[rng.integers(v.n_choices)] for v in variants])
 
-@settings(max_examples=150, deadline=None)
-@given(st.data())
-def test_selection_against_loops(data):
-    rows, misled, texts = [], {}, ["A", "A, B", "B and D", "C, D", "A, B, C, D", "none", "", None, "The answers are A and C."]
-    for q in range(data.draw(st.integers(1, 6))):
-        shown = data.draw(st.permutations(range(data.draw(st.integers(2, 4)))))
-        right, wrong = data.draw(st.permutations(range(len(shown))))[:2]
-        misled[f"q{q}"] = shown[wrong]
-        rows.append((f"q{q}", "several", 0, list(shown), right, -1, wrong, data.draw(st.sampled_from(texts))))
-    frame = table([r[:6] for r in rows]).assign(reply=[r[7] for r in rows])
-    named = [selected(r[7], len(r[3])) for r in rows]
-    for among in ("several", "all"):
-        count = [i for i, s in enumerate(named) if len(s) > 1 or among == "all"]
-        found = multiple_selection(frame, misled, among=among)
-        assert found["replies"].tolist() == [len(rows), len(count), len(count)]
-        assert found.loc["multi", "count"] == sum(len(s) > 1 for s in named)
-        assert found.loc["recall_right", "count"] == sum(rows[i][4] in named[i] for i in count)
-        assert found.loc["recall_misleading", "count"] == sum(rows[i][6] in named[i] for i in count)
-        assert multiple_selection(typed(frame), misled, among=among).astype(float).equals(found.astype(float))
+
+def test_sweep_leaves_out_other_forms():
+    "Every method of both families, and those that are still to come."
+    plain = pd.concat([replies_of("reorderings", luck=n, n_choices=n) for n in (2, 4, 6)], ignore_index=True)
+    expected = choices_sweep(plain)
+    denied = pd.concat([replies_of("reorderings", luck=n, n_choices=n, nota=True) for n in (2, 4, 6)], ignore_index=True)
+    assert set(denied["method"]) == {"nota_answer", "options_2_nota_answer", "options_6_nota_answer", "reordered"}
+    pd.testing.assert_frame_equal(choices_sweep(pd.concat([plain, denied], ignore_index=True)), expected)
+    pd.testing.assert_frame_equal(choices_sweep(pd.concat([denied, plain], ignore_index=True).sample(frac=1, random_state=1)), expected)
+    for method in ("true_false", "true_false_written", "multiple_selection", "replaced", "options_6_replaced", "nota_answer", "x_nota_answer"):
+        pd.testing.assert_frame_equal(choices_sweep(pd.concat([plain, plain.assign(method=method, prediction=0)], ignore_index=True)), expected)
+        with pytest.raises(CoraError, match="there are no responses to score"): choices_sweep(plain.assign(method=method))
+    with pytest.raises(CoraError, match="there are no responses to score"): choices_sweep(denied)
+    further = denied[(denied["method"] == "reordered") & (denied["question_id"] != "own")] # known by the new choice that is right
+    pd.testing.assert_frame_equal(choices_sweep(pd.concat([plain, further], ignore_index=True)), expected)
+    with pytest.raises(CoraError, match="there are no responses to score"): choices_sweep(further)
+
+
+def test_sweep_takes_both_families_and_no_order_twice():
+    plus, sized = replies_of("mcqa_plus", luck=9), pd.concat([replies_of("reorderings", luck=n, n_choices=n) for n in (2, 6, 10)], ignore_index=True)
+    both = choices_sweep(pd.concat([plus, sized], ignore_index=True))
+    pd.testing.assert_frame_equal(both.loc[[2, 6, 10]], choices_sweep(sized))
+    pd.testing.assert_frame_equal(both.loc[[4]], choices_sweep(orders(plus)))
+    assert both.loc[[3, 8], "in_orders"].tolist() == [0, 0] and both["questions"].eq(len(QUESTIONS)).all()
+    again = replies_of("reorderings", luck=4)
+    pd.testing.assert_frame_equal(choices_sweep(pd.concat([plus, again], ignore_index=True)).loc[[4]], choices_sweep(again))
+    with pytest.raises(CoraError, match="several families"): choices_sweep(pd.concat([plus, again.assign(family="other")], ignore_index=True))
 
 
 # --- Table 7 --------------------------------------------------------------------------------------------------------------
@@ -269,11 +269,6 @@ def test_one_of_each_is_drawn_evenly():
 
 # --- the printed numbers --------------------------------------------------------------------------------------------------
 
-def test_printed_ratio_is_a_ratio_of_means():
-    five = load_published(5, "mcqa_plus").pivot(index=["model", "benchmark", "shots"], columns="score", values="value")
-    assert (100 * five["Conf_wrong*"] / five["Conf_right"] - five["Conf_wrong*/Conf_right"]).abs().max() < 0.03
-
-
 def test_printed_scores_are_of_four_orders():
     eight = load_published(8, "mcqa_plus")
     assert eight.loc[eight["score"] == "S_c", "value"].min() == 25 # not 10, with ten choices
@@ -282,7 +277,6 @@ def test_printed_scores_are_of_four_orders():
 # --- what is refused ------------------------------------------------------------------------------------------------------
 
 OK = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0], 1, 0)])
-TF = table([("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(3)])
 
 
 @pytest.mark.parametrize("call, message", [
@@ -292,17 +286,12 @@ TF = table([("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(3)])
     (lambda: s_c(OK.assign(sources=[[0, -2], [-2, 0]])), "index of a choice or -1, got -2"),
     (lambda: s_c(OK.assign(sources=[[0, 1], [2, 0]])), "was shown different choices"),
     (lambda: acc_h(OK.iloc[:1]), "'q' was asked in 1"),
+    (lambda: order_scores(OK, level=1), "level must be between 0 and 1, got 1"),
+    (lambda: order_scores(OK.assign(sources=[[0, 1], [2, 0]])), "was shown different choices"),
     (lambda: orders(OK.drop(columns="method")), "no column method"),
     (lambda: first_order(None), "must be a table, got a NoneType"),
     (lambda: consistency_classes(OK, level=95), "level must be between 0 and 1, got 95"),
     (lambda: nota_table(OK.iloc[:1], OK), "before must have at least 2 orders"),
-    (lambda: true_false_scores(TF.assign(n_choices=3, sources=[[-1] * 3] * 3)), "has 2 choices"),
-    (lambda: true_false_scores(pd.concat([TF, TF])), "'q' has 2 and 4"),
-    (lambda: true_false_scores(TF, level=0), "level must be between 0 and 1"),
-    (lambda: confidence_ratio(TF.assign(scores=["x", "y", "z"])), "scores must be a list of numbers"),
-    (lambda: multiple_selection(OK, {"q": 1}), "no column reply"),
-    (lambda: multiple_selection(OK.assign(reply="A"), {"q": "B"}), "misleading must be a whole number"),
-    (lambda: multiple_selection(OK.assign(reply="A"), {"q": 1}, among="some"), "among must be 'several' or 'all', got 'some'"),
     (lambda: mcqa_plus_scores(OK, original=OK), "MCQA takes one reply to each question, and 'q' has 2"),
     (lambda: mcqa_plus_scores(OK, sampled=OK.iloc[:1].assign(question_id="r")), "2 questions are in one of the tables only, such as 'q'"),
     (lambda: mcqa_plus_scores(OK.assign(error=[None, NOT_ASKED])), "stopped early"),
@@ -311,11 +300,6 @@ TF = table([("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(3)])
 def test_refused(call, message):
     with pytest.raises(CoraError) as error: call()
     assert message in str(error.value) and "\n" not in str(error.value)
-
-
-def test_wrong_scores_name_the_row():
-    with pytest.raises(BadRow) as error: confidence_ratio(TF.assign(scores=[[-1.0, -1.0], [-1.0], [-1.0, -1.0]]))
-    assert (error.value.row, error.value.field) == (2, "scores")
 
 
 def test_import_is_light():

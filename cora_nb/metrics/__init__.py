@@ -6,11 +6,12 @@
 __all__ = ['response_consistency', 'mcqa', 'mcqa_plus', 'majority_vote', 'bmca', 'consistency_index', 'cora', 'car_curve',
            'core_index', 'count_hits', 'score_counts', 'score']
 
-# %% ../../nbs/10_metrics.ipynb #aed7f305
+# %% ../../nbs/10_metrics.ipynb #63616d21
 import numpy as np
 import pandas as pd
 
 from ..core import CoraError, THRESHOLDS
+from .replies import question_codes
 from ..responses import NOT_ASKED
 
 # %% ../../nbs/10_metrics.ipynb #b385e5a2
@@ -100,7 +101,7 @@ def core_index(
     likeness = y[1:].mean()            # 1 - DTW(y, 1) / DTW(worst, 1)
     return float(area * likeness)
 
-# %% ../../nbs/10_metrics.ipynb #52dc52e0
+# %% ../../nbs/10_metrics.ipynb #5ed615ff
 def count_hits(
     responses: pd.DataFrame,  # the responses table; columns `question_id`, `method`, `trial`, `correct`, and `error` if there is one
     trial: int | None = 0,    # which repetition of each prompt to count; None for all
@@ -109,7 +110,7 @@ def count_hits(
 
     Raises `CoraError` where nothing is left to count.
     """
-    codes, ids, keep = _question_codes(responses, trial)
+    codes, ids, keep = question_codes(responses, trial)
     correct = _flags(responses["correct"])
     is_original = (responses["method"] == "original").to_numpy(dtype=bool, na_value=False)
     unasked = (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False) if "error" in responses else np.zeros(len(responses), dtype=bool)
@@ -130,19 +131,6 @@ def _flags(column: pd.Series) -> np.ndarray:
     bad = ~column.isin([True, False]).to_numpy(dtype=bool)
     if bad.any(): raise CoraError(f"responses, row {bad.argmax() + 1}: correct must be true or false, got {column.iloc[bad.argmax()]!r}")
     return column.to_numpy(dtype=bool)
-
-# %% ../../nbs/10_metrics.ipynb #5995444f
-def _question_codes(responses: pd.DataFrame, trial: int | None) -> tuple[np.ndarray, pd.Index, np.ndarray | None]:
-    "A number for each row's question, the ids in order of first appearance, and which rows to keep (None: all)."
-    keep = None
-    if trial is not None:
-        keep = responses["trial"].to_numpy() == trial
-        if not keep.any(): raise CoraError(f"there are no responses of trial {trial!r} to score")
-        if keep.all(): keep = None
-    elif not len(responses): raise CoraError("there are no responses to score")
-    codes, ids = pd.factorize(responses["question_id"])
-    if (codes < 0).any(): raise CoraError(f"responses, row {np.argmax(codes < 0) + 1}: question_id is missing")
-    return codes, pd.Index(ids), keep
 
 # %% ../../nbs/10_metrics.ipynb #d45182af
 def score_counts(
