@@ -1,11 +1,14 @@
 """Shared by all tests: where the real data lie, and a skip with a reason where they do not."""
 import os
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+
+DICTIONARY = Path("/usr/share/dict/words")
 
 settings.register_profile("cora_nb", deadline=None)  # a busy machine is no failure
 settings.load_profile("cora_nb")
@@ -29,3 +32,25 @@ def medalpaca(shared):
     from cora_nb.importers import import_cat
 
     return import_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx")
+
+
+@pytest.fixture(scope="session")
+def mmlu(shared):
+    "Every fourteenth question of MMLU, from all subjects."
+    from cora_nb.benchmarks import load_benchmark
+
+    if not (shared / "hub" / "cais__mmlu").is_dir(): pytest.skip(f"MMLU not found under {shared / 'hub'}")
+    return load_benchmark("mmlu", path=shared / "hub")[::14][:1000]
+
+
+@pytest.fixture(scope="session")
+def words(shared):
+    "Every word of the real benchmarks, and the machine's dictionary where there is one."
+    from cora_nb.benchmarks import load_benchmark
+
+    names = {"cais__mmlu": "mmlu", "bigbio__med_qa": "medqa", "allenai__ai2_arc": "arc", "truthfulqa__truthful_qa": "truthfulqa", "tau__commonsense_qa": "csqa"}
+    there = [name for folder, name in names.items() if (shared / "hub" / folder).is_dir()]
+    if not there: pytest.skip(f"no benchmark found under {shared / 'hub'}")
+    asked = [q for name in there for q in load_benchmark(name, path=shared / "hub", on_bad="skip")]
+    found = set(re.findall(r"[^\W\d_]+", "\n".join(t for q in asked for t in (q.text, *q.choices)).casefold()))
+    return found | set(DICTIONARY.read_text(errors="ignore").casefold().split()) if DICTIONARY.exists() else found

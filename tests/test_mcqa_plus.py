@@ -4,18 +4,17 @@ import subprocess
 import sys
 from collections import Counter
 from math import factorial
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from conftest import DICTIONARY
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts import make_prompts
 from cora_nb.variants import make_variants, read_variants, write_variants
 from cora_nb.variants.mcqa_plus import SIZES, filler, fillers, says_none
 
 NOTA = "None of the above"
-DICTIONARY = Path("/usr/share/dict/words")
 
 texts = st.sampled_from(["a", "b", NOTA, "none of these.", "42", filler(0, "q", "filler", 0), filler(0, "q", "filler", 2)]) | st.text(min_size=1).filter(str.strip)
 
@@ -28,28 +27,6 @@ def questions(draw, most=26):
 
 
 def numbered(A, id="q"): return Question(id, "?", tuple(f"choice {i}" for i in range(A)), A // 2)
-
-
-@pytest.fixture(scope="module")
-def mmlu(shared):
-    "Every fourteenth question of MMLU, from all subjects."
-    from cora_nb.benchmarks import load_benchmark
-
-    if not (shared / "hub" / "cais__mmlu").is_dir(): pytest.skip(f"MMLU not found under {shared / 'hub'}")
-    return load_benchmark("mmlu", path=shared / "hub")[::14][:1000]
-
-
-@pytest.fixture(scope="module")
-def words(shared):
-    "Every word of the real benchmarks, and the machine's dictionary where there is one."
-    from cora_nb.benchmarks import load_benchmark
-
-    names = {"cais__mmlu": "mmlu", "bigbio__med_qa": "medqa", "allenai__ai2_arc": "arc", "truthfulqa__truthful_qa": "truthfulqa", "tau__commonsense_qa": "csqa"}
-    there = [name for folder, name in names.items() if (shared / "hub" / folder).is_dir()]
-    if not there: pytest.skip(f"no benchmark found under {shared / 'hub'}")
-    asked = [q for name in there for q in load_benchmark(name, path=shared / "hub", on_bad="skip")]
-    found = set(re.findall(r"[^\W\d_]+", "\n".join(t for q in asked for t in (q.text, *q.choices)).casefold()))
-    return found | set(DICTIONARY.read_text(errors="ignore").casefold().split()) if DICTIONARY.exists() else found
 
 
 # What every variant is: written from the definition, without the module's own operators
