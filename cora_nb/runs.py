@@ -166,7 +166,7 @@ def evaluate(
     responses.attrs["facts"] = {**run_facts(respondent, variants, **asked), "calls": asking.calls(), "run": facts or {}}
     return responses
 
-# %% ../nbs/06_runs.ipynb #773b1bc1
+# %% ../nbs/06_runs.ipynb #4430a502
 def plan(
     respondent: Respondent,              # who would answer
     variants: Sequence[Variant],         # what would be asked
@@ -180,7 +180,7 @@ def plan(
     known = {} if store is None else store.get(keys)
     todo = [p for key, p in keys.items() if key not in known]
     count = getattr(respondent, "count_tokens", lambda prompt: -(-len(prompt.text) // 4))
-    reads, writes = sum(map(count, todo)), len(todo) * getattr(respondent, "max_tokens", 1)
+    reads, writes = sum(map(count, todo)), len(todo) * getattr(respondent, "max_tokens", getattr(respondent, "max_new_tokens", 1))
     numbers = {"prompts": len(prompts), "different": len(keys), "in_store": len(known), "calls": len(todo), "tokens_read": reads, "tokens_written_at_most": writes}
     if prices: numbers["cost"] = (reads * prices[0] + writes * prices[1]) / 1e6
     return pd.Series(numbers, name=respondent.name, dtype=object)
