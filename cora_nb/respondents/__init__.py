@@ -98,14 +98,14 @@ def ask(
         return replies
     return run_async(collect())
 
-# %% ../../nbs/04_respondents.ipynb #9fd171a6
+# %% ../../nbs/04_respondents.ipynb #c6928226
 @dataclass(frozen=True)
 class SimulatedRespondent:
     "A respondent with known truth: it knows a share of the questions and guesses the rest. Raises `CoraError` for a field out of its range."
     knows: float = 0.6                 # share of questions it knows, in [0, 1]
     slips: float = 0.0                 # probability of guessing on a question it knows, in [0, 1]
     position: tuple[float, ...] = (1,) # weight of each place when guessing; the last goes on
-    nota: float = 1.0                  # factor for choices the question never had when guessing, at least 0
+    nota: float = 1.0                  # factor for choices the question never had when guessing, at least 0; Yes and No are no such choices
     seed: int = 0                      # of everything random
     with_scores: bool = False          # also reply with the log-probability of each choice
     name: str = "simulated"            # how it is called in tables
@@ -131,14 +131,14 @@ class SimulatedRespondent:
         "Whether it knows this question: the truth that scores try to find out."
         return uniforms(1, self.seed, question_id, "knows")[0] < self.knows
 
-# %% ../../nbs/04_respondents.ipynb #78c59edc
+# %% ../../nbs/04_respondents.ipynb #3b0ff450
 @patch
 def probabilities(
     self: SimulatedRespondent,
     variant: Variant, # a variant of A choices
 ) -> list[float]:     # the probability of each choice shown, summing to 1
     "How likely each choice is. The known answer has probability 1 - slips, and guessing shares the rest."
-    weights = [self.position[min(i, len(self.position) - 1)] * (self.nota if s < 0 else 1.0) for i, s in enumerate(variant.sources)]
+    weights = [self.position[min(i, len(self.position) - 1)] * (self.nota if s < 0 and variant.form != "tfq" else 1.0) for i, s in enumerate(variant.sources)]
     known = (1.0 - self.slips) if self.knows_question(variant.question_id) else 0.0
     total = sum(weights)
     return [(1 - known) * w / total + known * (i == variant.answer) for i, w in enumerate(weights)]
