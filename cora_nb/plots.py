@@ -194,7 +194,7 @@ def plot_lengths(
     """
     return _plot_ranks(table, lambda rank, last: f"length rank {rank}" + {0: " (longest)", last: " (shortest)"}.get(rank, ""), col_wrap, height)
 
-# %% ../nbs/21_plots.ipynb #78b60436
+# %% ../nbs/21_plots.ipynb #ec98bcf7
 def plot_numbers(
     results: Mapping[str, pd.DataFrame], # name -> tidy results: `score`, `value`, and perhaps `low`, `high` and the other columns of `tables.PLACES`
     ax: Any = None,                      # matplotlib axes; None: new ones, as high as the rows need
@@ -202,7 +202,8 @@ def plot_numbers(
     "Numbers with their intervals, a row each, in percent. Raises `CoraError` as `tables.result_table` does."
     import matplotlib.pyplot as plt
     rows = result_table(results).index # refuses what cannot be drawn
-    labels = [", ".join(str(p) for p in row if p != "") if isinstance(row, tuple) else str(row) for row in rows]
+    told = [i for i, name in enumerate(rows.names) if len(rows.names) == 1 or rows.get_level_values(name).nunique() > 1]
+    labels = [", ".join(row[i] for i in told if row[i] != "") if isinstance(row, tuple) else str(row) for row in rows]
     ax = ax or plt.subplots(figsize=(5, 0.6 + len(rows) * (0.14 + 0.13 * len(results))))[1]
     for k, (name, frame) in enumerate(results.items()):
         numbers = frame.assign(**{c: pd.NA for c in (*rows.names, "low", "high") if c not in frame})
