@@ -289,7 +289,7 @@ def render(
     if format == "csv": return to_csv(table).rstrip("\n")
     return FORMATS[format](table, digits=digits, ranks=ranks, caption=caption)
 
-# %% ../nbs/20_tables.ipynb #ca8a0243
+# %% ../nbs/20_tables.ipynb #3f7883fa
 PLACES = ["table", "subset", "setting", "n_choices", "n_same", "score"] # what names a number, as far as a frame has it
 
 def result_table(
@@ -300,18 +300,19 @@ def result_table(
     "Tidy results side by side, in percent. Raises `CoraError` for what is no such frame and for a number that comes twice."
     check_digits(digits)
     if not isinstance(results, Mapping) or not results: raise CoraError("results must be given by name, such as {'my model': mcqa_plus_results(runs)}")
-    columns = {str(name): _percentages(str(name), frame, digits, interval) for name, frame in results.items()}
+    places = [p for p in PLACES if p != "table" or all(isinstance(f, pd.DataFrame) and p in f for f in results.values())]
+    columns = {str(name): _percentages(str(name), frame, places, digits, interval) for name, frame in results.items()}
     rows = list(dict.fromkeys(place for column in columns.values() for place in column))
-    shown_places = [i for i, name in enumerate(PLACES) if name == "score" or len({place[i] for place in rows}) > 1]
-    index = pd.MultiIndex.from_tuples([tuple(place[i] for i in shown_places) for place in rows], names=[PLACES[i] for i in shown_places])
+    told = [i for i, name in enumerate(places) if name == "score" or len({place[i] for place in rows}) > 1]
+    index = pd.MultiIndex.from_tuples([tuple(place[i] for i in told) for place in rows], names=[places[i] for i in told])
     return pd.DataFrame({name: [column.get(place, UNKNOWN) for place in rows] for name, column in columns.items()}, index=index, dtype=object)
 
-def _percentages(name: str, frame: pd.DataFrame, digits: int, interval: bool) -> dict[tuple[str, ...], str]:
+def _percentages(name: str, frame: pd.DataFrame, places: list[str], digits: int, interval: bool) -> dict[tuple[str, ...], str]:
     "Place -> text, for one column."
     if not isinstance(frame, pd.DataFrame) or not {"score", "value"} <= set(frame): raise CoraError(f"{name}: tidy results have the columns score and value")
     texts: dict[tuple[str, ...], str] = {}
     for row in frame.to_dict("records"):
-        place = tuple("" if pd.isna(row.get(p)) else str(row[p]) for p in PLACES)
+        place = tuple("" if pd.isna(row.get(p)) else str(row[p]) for p in places)
         if place in texts: raise CoraError(f"{name}: two numbers for {', '.join(filter(None, place))}")
         value, low, high = (shown(100 * float("nan" if pd.isna(row.get(c)) else row[c]), digits) for c in ("value", "low", "high"))
         texts[place] = f"{value} [{low}, {high}]" if interval and low != UNKNOWN else value

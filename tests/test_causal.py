@@ -481,3 +481,14 @@ def test_without_torch(folders, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(CoraError, match="needs torch and transformers: pip install torch transformers"):
         respondent(folders["llama"]).place
+
+
+def test_room_for_several_letters(llama):
+    "Prompts that allow several letters get room for them, those beside them do not; alone or together makes no difference."
+    several = [replace(p, variant=replace(p.variant, form="several")) for p in PROMPTS[:4]]
+    mixed = [p for pair in zip(several, PROMPTS[4:8]) for p in pair]
+    together = ask(llama, mixed)
+    lengths = [r.meta["completion_tokens"] for r in together]
+    assert lengths[1::2] == [1] * 4 and all(n <= 3 * p.variant.n_choices for n, p in zip(lengths[::2], several)) and max(lengths) > 1
+    assert texts(together) == [texts(ask(llama, [p]))[0] for p in mixed]
+    assert llama.request(several[0])["max_new_tokens"] == 3 * several[0].variant.n_choices and llama.request(PROMPTS[4])["max_new_tokens"] == 1

@@ -346,6 +346,16 @@ def test_what_is_sent():
     assert model.request(PROMPTS[0]) == {"server": server.url, "endpoint": "chat", **asked.body}
 
 
+def test_room_for_several_letters():
+    "Where several letters may be named, one token would make every model name one."
+    from dataclasses import replace
+    several = replace(PROMPTS[0], variant=replace(PROMPTS[0].variant, form="several"))
+    with FaultyServer() as server:
+        models = [ChatRespondent("m", base_url=server.url, max_tokens=n) for n in (1, 50)]
+        for model in models: ask(model, [several])
+    assert [a.body["max_tokens"] for a in server.asked] == [3 * several.variant.n_choices, 50] == [m.request(several)["max_tokens"] for m in models]
+
+
 def test_seeds_are_the_same_every_time_and_differ_between_trials():
     prompts = make_prompts(VARIANTS[:3], trials=3)
     seen = []

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CausalRespondent', 'letter_tokens', 'word_tokens', 'letter_scores', 'choose_tokens', 'pad_left']
 
-# %% ../../nbs/04c_causal.ipynb #770d535c
+# %% ../../nbs/04c_causal.ipynb #617340ee
 import asyncio
 import hashlib
 import inspect
@@ -19,7 +19,7 @@ from fastcore.basics import patch
 
 from ..core import CoraError, LETTERS, check_count, uniforms
 from ..prompts import Prompt
-from . import Reply
+from . import Reply, longest_reply
 from .local import LocalModel, free_memory, one_line, out_of_memory
 
 # %% ../../nbs/04c_causal.ipynb #d971b494
@@ -72,7 +72,7 @@ def encode(
     closed = not self.uses_chat and len(ids) > 1 and ids[-1] == self.tokenizer.eos_token_id
     return ids[:-1] if closed else ids
 
-# %% ../../nbs/04c_causal.ipynb #a5efc3cb
+# %% ../../nbs/04c_causal.ipynb #5a854eb0
 @patch
 def _decisive(self: CausalRespondent) -> dict[str, Any]:
     "What decides the replies, whatever is asked."
@@ -89,7 +89,7 @@ def request(
     prompt: Prompt, # what to ask
 ) -> dict[str, Any]: # plain JSON values
     "Everything that decides a reply but the trial: the weights, the exact text and the parameters."
-    return {**self._decisive(), "text": self.sent(prompt), "special_tokens": not self.uses_chat}
+    return {**self._decisive(), "max_new_tokens": longest_reply(prompt, self.max_new_tokens), "text": self.sent(prompt), "special_tokens": not self.uses_chat}
 
 # %% ../../nbs/04c_causal.ipynb #99cea254
 def letter_tokens(
@@ -152,7 +152,7 @@ def pad_left(
         mask[i, longest - len(row):] = 1
     return ids, mask
 
-# %% ../../nbs/04c_causal.ipynb #2cfc8ecf
+# %% ../../nbs/04c_causal.ipynb #68eb8fbe
 @dataclass(slots=True)
 class _Row:
     "A prompt on its way through the model, and what the model has said so far."
@@ -160,6 +160,7 @@ class _Row:
     prompt: Prompt
     ids: array        # its tokens
     text_hash: str    # of the text as it was sent
+    limit: int        # the longest reply, in tokens
     scores: tuple[float, ...] | None = None
     said: list[int] = field(default_factory=list)
     logprob: float = 0.0
@@ -173,12 +174,12 @@ class _Row:
         self.said.append(token)
         self.logprob += logprob
 
-# %% ../../nbs/04c_causal.ipynb #135557fc
+# %% ../../nbs/04c_causal.ipynb #c7df3718
 @patch
-def _step(self: CausalRespondent, ids, mask, cache):
+def _step(self: CausalRespondent, ids, mask, cache, cached: bool):
     "Logits of the next token in float32, and the cache."
     positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1]:]
-    inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache, "use_cache": self.max_new_tokens > 1, "logits_to_keep": 1}
+    inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache, "use_cache": cached, "logits_to_keep": 1}
     known = inspect.signature(type(self.model).forward).parameters
     out = self.model(**{k: v for k, v in inputs.items() if k in known})
     return out.logits[:, -1].float(), getattr(out, "past_key_values", None)
@@ -214,21 +215,22 @@ def _score(self: CausalRespondent, rows: Sequence[_Row], logprobs) -> None:
         if not some: continue
         for i, scores in zip(some, letter_scores(logprobs[some], self._once(*way), [rows[i].prompt.variant.n_choices for i in some])): rows[i].scores = scores
 
-# %% ../../nbs/04c_causal.ipynb #82710b1c
+# %% ../../nbs/04c_causal.ipynb #ebda7e45
 @patch
 def generate(
     self: CausalRespondent,
-    rows: Sequence[_Row], # prompts that fit into memory together
+    rows: Sequence[_Row], # prompts that fit into memory together, all with the same limit
 ) -> list[Reply]:         # one each
     "Let the model go on from each prompt, all at the same time."
     import torch
     for row in rows: row.said, row.logprob = [], 0.0 # it may be a second attempt
     ids, mask = (t.to(self.model.device) for t in pad_left([row.ids for row in rows]))
-    draws = torch.tensor([row.draws(self.max_new_tokens, self.seed) for row in rows], dtype=torch.float64)
+    limit = rows[0].limit
+    draws = torch.tensor([row.draws(limit, self.seed) for row in rows], dtype=torch.float64)
     ends, cache, going = self._ends, None, dict(enumerate(rows))
     with torch.inference_mode():
-        for step in range(self.max_new_tokens):
-            logits, cache = self._step(ids, mask, cache)
+        for step in range(limit):
+            logits, cache = self._step(ids, mask, cache, limit > 1)
             logprobs = self._logprobs(logits, going)
             if step == 0: self._score(rows, logprobs)
             chosen = choose_tokens(logits, self.temperature, draws[:, step])
@@ -240,17 +242,17 @@ def generate(
             mask = torch.cat([mask, mask.new_ones(len(rows), 1)], 1)
     return [self._reply(row) for row in rows]
 
-# %% ../../nbs/04c_causal.ipynb #b6ac4d54
+# %% ../../nbs/04c_causal.ipynb #0d5991b2
 @patch
-def _refusal(self: CausalRespondent, ids: Sequence[int]) -> str | None:
+def _refusal(self: CausalRespondent, ids: Sequence[int], limit: int) -> str | None:
     "Why these tokens cannot be asked; None where they can."
     if not ids: return "the prompt has no tokens"
     self.check_token(max(ids))
-    if self.window is None or len(ids) + self.max_new_tokens - 1 <= self.window: return None
-    reply = f" and up to {self.max_new_tokens} more for the reply" if self.max_new_tokens > 1 else ""
+    if self.window is None or len(ids) + limit - 1 <= self.window: return None
+    reply = f" and up to {limit} more for the reply" if limit > 1 else ""
     return f"the prompt is too long: {len(ids)} tokens{reply}, and the model's window is {self.window}"
 
-# %% ../../nbs/04c_causal.ipynb #b6ff5a90
+# %% ../../nbs/04c_causal.ipynb #fec9c966
 @patch
 def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
     "A prompt made ready for the model, or the reason why it cannot be."
@@ -258,8 +260,9 @@ def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
     try: text_hash = hashlib.sha256(text.encode()).hexdigest()
     except UnicodeEncodeError as e: return Reply(error=f"the prompt is no valid text ({one_line(e)})") # half a character: tokenizers refuse it
     ids = array("i", self.encode(text))
-    why = self._refusal(ids)
-    return Reply(error=why) if why else _Row(position, prompt, ids, text_hash)
+    limit = longest_reply(prompt, self.max_new_tokens)
+    why = self._refusal(ids, limit)
+    return Reply(error=why) if why else _Row(position, prompt, ids, text_hash, limit)
 
 # %% ../../nbs/04c_causal.ipynb #808f51d9
 @patch
@@ -271,16 +274,16 @@ def _attempt(self: CausalRespondent, rows: Sequence[_Row]) -> list[Reply] | None
     free_memory() # only here, past the except clause: the exception holds on to the tensors
     return None
 
-# %% ../../nbs/04c_causal.ipynb #b82709c1
+# %% ../../nbs/04c_causal.ipynb #17811769
 @patch
 def in_one_batch(
     self: CausalRespondent,
-    longest: int, # tokens of the longest prompt
+    longest: int, # tokens of the longest prompt, with the room for its reply
 ) -> int:         # at least 1
-    "How many prompts of this length, with room for their replies, go into one batch."
-    return max(1, self._room // (longest + self.max_new_tokens - 1))
+    "How many prompts of this length go into one batch."
+    return max(1, self._room // longest)
 
-# %% ../../nbs/04c_causal.ipynb #7039228a
+# %% ../../nbs/04c_causal.ipynb #6ca9d109
 _PORTION = 10_000 # prompts that are tokenized and sorted together: a quarter of a million long ones need not be in memory at once
 
 @patch
@@ -293,12 +296,13 @@ async def answer(
         ready = await asyncio.to_thread(lambda: [self._row(i, p) for i, p in enumerate(prompts[start:start + _PORTION], start)])
         for position, refused in enumerate(ready, start):
             if isinstance(refused, Reply): yield position, refused
-        rows = sorted((row for row in ready if isinstance(row, _Row)), key=lambda row: -len(row.ids))
+        rows = sorted((row for row in ready if isinstance(row, _Row)), key=lambda row: (-row.limit, -len(row.ids)))
         while rows:
-            batch = rows[:self.in_one_batch(len(rows[0].ids))]
+            longest = len(rows[0].ids) + rows[0].limit - 1
+            batch = [row for row in rows[:self.in_one_batch(longest)] if row.limit == rows[0].limit]
             replies = await asyncio.to_thread(self._attempt, batch)
             if replies is None and len(batch) > 1:
-                self._room = (len(batch[0].ids) + self.max_new_tokens - 1) * (len(batch) // 2)
+                self._room = longest * (len(batch) // 2)
                 continue
             del rows[:len(batch)]
             for row, reply in zip(batch, replies or [Reply(error=f"memory ran out with this prompt of {len(batch[0].ids)} tokens alone")]): yield row.position, reply

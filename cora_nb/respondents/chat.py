@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ChatRespondent', 'letter_scores', 'retry_after']
 
-# %% ../../nbs/04a_chat.ipynb #d675e62f
+# %% ../../nbs/04a_chat.ipynb #dbf815ed
 import asyncio
 import email.utils
 import json
@@ -24,7 +24,7 @@ from fastcore.basics import patch
 
 from ..core import CoraError, check_count
 from ..prompts import Prompt
-from . import Reply
+from . import Reply, longest_reply
 
 # %% ../../nbs/04a_chat.ipynb #1080b6ea
 @dataclass
@@ -77,14 +77,14 @@ def body(
     elif self.top_logprobs: fields["logprobs"] = self.top_logprobs
     return fields
 
-# %% ../../nbs/04a_chat.ipynb #96cc2f12
+# %% ../../nbs/04a_chat.ipynb #0ec64901
 @patch
 def request(
     self: ChatRespondent,
     prompt: Prompt, # what to ask
 ) -> dict[str, Any]: # plain JSON values
     "Everything that decides a reply but the trial: the server, the body and the length limit."
-    return {"server": self.base_url, "endpoint": self.endpoint, "max_tokens": self.max_tokens, **self.body(prompt)}
+    return {"server": self.base_url, "endpoint": self.endpoint, "max_tokens": longest_reply(prompt, self.max_tokens), **self.body(prompt)}
 
 # %% ../../nbs/04a_chat.ipynb #74f94ec7
 def letter_scores(
@@ -214,13 +214,13 @@ async def _within(
     import anyio # Python 3.10; anyio comes with openai, and costs a tenth of a millisecond here
     with anyio.fail_after(seconds): return await work
 
-# %% ../../nbs/04a_chat.ipynb #023ebb0a
+# %% ../../nbs/04a_chat.ipynb #e4b35fc8
 @patch
 async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     "One request."
     import openai
     limit, path = self._tokens_field, "/chat/completions" if self.endpoint == "chat" else "/completions"
-    fields = self.body(prompt) | {limit: self.max_tokens}
+    fields = self.body(prompt) | {limit: longest_reply(prompt, self.max_tokens)}
     try: # plain JSON values: building openai's typed objects would cost half as much again as the request
         answer = await _within(self.timeout, client.post(path, body=fields, cast_to=object))
         if isinstance(answer, str): answer = json.loads(answer) # a server that does not call its JSON so
