@@ -46,20 +46,21 @@ def mcqa_plus_steps(
             **{f"options_{n}": partial(sized, n) for n in SIZES},
             "misleading": misled}
 
-# %% ../nbs/19_battery.ipynb #c4e63386
+# %% ../nbs/19_battery.ipynb #22271e3d
 def run_steps(
     respondent: Respondent,      # who answers
     steps: Steps,                # as from `mcqa_plus_steps`
     store: Store | None = None,  # where replies are kept and found again
     on_run: Callable[[str, pd.DataFrame], None] = lambda name, responses: None, # called with each run when it is complete
     facts: dict[str, Any] | None = None, # further facts to keep with each run, as plain JSON values
+    progress: bool = True,       # show a progress bar for each run
     **asked: Any,                # template, shots, k, parse and so on, as for `runs.evaluate`
 ) -> dict[str, pd.DataFrame]:    # name -> responses; a step with nothing to ask is not in it
     "Take the steps in order, each with what the earlier ones found. Raises `CoraError` for no questions, and as `evaluate` does."
     runs: dict[str, pd.DataFrame] = {}
     for name, variants_after in steps.items():
         if not (variants := variants_after(runs)): continue
-        runs[name] = evaluate(respondent, variants, store=store, facts={**(facts or {}), "step": name}, **asked)
+        runs[name] = evaluate(respondent, variants, store=store, facts={**(facts or {}), "step": name}, progress=progress and f"{respondent.name}, {name}", **asked)
         on_run(name, runs[name])
     if not runs: raise CoraError("there are no questions to ask")
     return runs

@@ -122,7 +122,7 @@ def _rule_names(parse: str | Callable | Mapping, rules: dict[str, Callable]) -> 
     names = {form: getattr(rule, "__name__", "custom") for form, rule in rules.items()}
     return {form: names[form] for form in parse} if isinstance(parse, Mapping) else names["mcq"]
 
-# %% ../nbs/06_runs.ipynb #f56d0911
+# %% ../nbs/06_runs.ipynb #057ef107
 STOPS = {None: None, "cora": (1.0,), "bmca": THRESHOLDS} # what has to be known before a question is settled
 
 def evaluate(
@@ -137,7 +137,7 @@ def evaluate(
     stop: str | None = None,             # "cora": ask only what CoRA needs; "bmca": what BMCA(c) needs; None: everything
     thresholds: Sequence[float] | None = None, # the values of c that matter with stop="bmca"; None: those of the paper
     batch: int = 256,                    # prompts at a time when stopping early
-    progress: bool = True,               # show a progress bar
+    progress: bool | str = True,         # show a progress bar; a text names it in place of the respondent
     facts: dict[str, Any] | None = None, # further facts to keep, as plain JSON values, under "run"
 ) -> pd.DataFrame:                       # the responses table, its facts in `.attrs["facts"]`
     """Ask a respondent all variants and grade what it says.
@@ -153,7 +153,7 @@ def evaluate(
     early = EarlyStop(prompts, thresholds or STOPS[stop]) if stop else None
     todo = early.first() if early else range(len(prompts))
     asking = _Asking(respondent, prompts, rules, store) # a respondent that cannot even be described stops here
-    asking.progress = _Progress(len(prompts), respondent.name, progress)
+    asking.progress = _Progress(len(prompts), progress if isinstance(progress, str) else respondent.name, bool(progress))
     with asking.progress.bar:
         while len(todo):
             asking.get(todo)
