@@ -14,7 +14,7 @@ from itertools import groupby, islice
 
 from .core import CoraError, FORMS, LETTERS, Question, Variant, check_count
 
-# %% ../nbs/03_prompts.ipynb #ac4b18eb
+# %% ../nbs/03_prompts.ipynb #2717cf9f
 @dataclass(frozen=True)
 class Template:
     "How a question becomes text: the instruction, and what stands between the parts."
@@ -28,6 +28,10 @@ class Template:
     several: str = "More than one choice may be correct. Answer with the letters of all correct choices, separated by commas.\n\n" # the instruction where several may be chosen
     true_false: str = ""                 # the instruction of true-or-false questions
     long_form: str = ""                  # the instruction of questions without choices
+    pre_mcq: str = ""                    # before each question with one letter to choose: a request
+    post_mcq: str = ""                   # after its last choice, ahead of the answer line: another one
+    post_tfq: str = ""                   # after each true-or-false question
+    post_lfgq: str = ""                  # after each question without choices
 
     def opening(
         self,
@@ -45,11 +49,11 @@ class Template:
         form: str = "mcq",      # one of `FORMS`
     ) -> str:                   # the question, its lettered choices (where the form shows any) and the answer line
         "One question, ready to be answered."
-        if form in ("tfq", "lfgq"): return f"{self.before_question}{text}{self.before_answer}"
-        lines = "\n".join(map("{}. {}".format, LETTERS, choices))
-        return f"{self.before_question}{text}{self.before_choices}{lines}{self.before_answer}"
+        pre, post = {"mcq": (self.pre_mcq, self.post_mcq), "tfq": ("", self.post_tfq), "lfgq": ("", self.post_lfgq)}.get(form, ("", ""))
+        lines = "" if form in ("tfq", "lfgq") else self.before_choices + "\n".join(map("{}. {}".format, LETTERS, choices))
+        return f"{pre}{self.before_question}{text}{lines}{post}{self.before_answer}"
 
-# %% ../nbs/03_prompts.ipynb #55a982fc
+# %% ../nbs/03_prompts.ipynb #8d8d6ec4
 _INSTRUCTION = (
     "Answer the following multiple choice question. The first line of your response should be of the following format: "
     "'LETTER' (without quotes), where LETTER is one of {letters} (depending on the number of alternatives), "
@@ -60,6 +64,8 @@ TEMPLATES = {t.name: t for t in (
     Template("cora", _INSTRUCTION.format(letters="$LETTERS$"), after_instruction="\n\n", before_choices="\nChoices: "),
     Template("cat", _INSTRUCTION.format(letters="ABCD"), before_letter=""),
     Template("bare"),
+    Template("li2024", before_question="", before_answer="", before_letter="\n", pre_mcq="Please select a correct option.\n",
+             post_mcq="\nOnly one option can be selected. No explanation is allowed.", post_tfq=" Just answer 'yes' or 'no'.", post_lfgq=" Just answer in one sentence."),
 )}
 
 # %% ../nbs/03_prompts.ipynb #26533f75

@@ -31,16 +31,16 @@ INSTRUCTION = (
 def slow_text(name, q, shots):
     "What the prompt must be, piece by piece."
     letters = LETTERS[: len(q.choices)]
-    out = {"cora": INSTRUCTION.replace("XXX", letters) + "\n\n", "cat": INSTRUCTION.replace("XXX", "ABCD"), "bare": ""}[name]
+    out = {"cora": INSTRUCTION.replace("XXX", letters) + "\n\n", "cat": INSTRUCTION.replace("XXX", "ABCD"), "bare": "", "li2024": ""}[name]
     for s in [*shots, q]:
-        out += "Question: " + s.text + "\n"
+        out += ("Please select a correct option.\n" if name == "li2024" else "Question: ") + s.text + "\n"
         if name == "cora":
             out += "Choices: "
         for i, choice in enumerate(s.choices):
             out += LETTERS[i] + ". " + choice + "\n"
-        out += "Answer:"
+        out += "Only one option can be selected. No explanation is allowed." if name == "li2024" else "Answer:"
         if s is not q:
-            out += ("" if name == "cat" else " ") + LETTERS[s.answer] + "\n\n"
+            out += {"cat": "", "li2024": "\n"}.get(name, " ") + LETTERS[s.answer] + "\n\n"
     return out
 
 
