@@ -46,10 +46,12 @@ def word_tokenizer(letters="ABCD"):
 
 
 SMALL = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, bos_token_id=None, eos_token_id=1)
-KINDS = {  # positions: rotary, learned, none but a slope over the mask; and no attention at all
+KINDS = {  # positions: rotary, learned, none but a slope over the mask, other ones in long texts; and no attention at all
     "llama": lambda n: transformers.LlamaConfig(vocab_size=n, intermediate_size=64, max_position_embeddings=400, initializer_range=0.5, **SMALL),
     "gpt2": lambda n: transformers.GPT2Config(vocab_size=n, n_embd=32, n_layer=2, n_head=2, n_positions=400, bos_token_id=None, eos_token_id=1, initializer_range=0.3),
     "bloom": lambda n: transformers.BloomConfig(vocab_size=n, initializer_range=0.5, **SMALL),
+    "phi3": lambda n: transformers.Phi3Config(vocab_size=n, pad_token_id=0, intermediate_size=64, max_position_embeddings=400, original_max_position_embeddings=100, initializer_range=0.5,
+                                             rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 8, "long_factor": [9.0] * 8, "factor": 4.0}, **SMALL),
     "mamba": lambda n: transformers.MambaConfig(vocab_size=n, hidden_size=32, num_hidden_layers=2, state_size=4, eos_token_id=1, initializer_range=0.5),
 }
 
@@ -165,7 +167,7 @@ def test_end_at_once_is_an_empty_reply(folders):
 
 # whoever else is in the batch
 
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mamba", "words", "chat"])
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mamba", "phi3", "words", "chat"])
 @pytest.mark.parametrize("new", [1, 4])
 def test_batches_do_not_matter(folders, kind, new):
     large = ask(respondent(folders[kind], max_new_tokens=new), PROMPTS)

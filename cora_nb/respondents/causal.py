@@ -283,7 +283,15 @@ def in_one_batch(
     "How many prompts of this length go into one batch."
     return max(1, self._room // longest)
 
-# %% ../../nbs/04c_causal.ipynb #6ca9d109
+# %% ../../nbs/04c_causal.ipynb #d0a6cec4
+@patch
+def _alike(self: CausalRespondent, row: _Row, other: _Row) -> bool:
+    "Whether two prompts may share a batch."
+    border = getattr(self.model.config.get_text_config(), "original_max_position_embeddings", None) or math.inf
+    def side(r): return "beyond" if (n := len(r.ids)) > border else n if n + r.limit - 1 > border else "below" # a reply that crosses it crosses with its likes
+    return row.limit == other.limit and side(row) == side(other)
+
+# %% ../../nbs/04c_causal.ipynb #839630e9
 _PORTION = 10_000 # prompts that are tokenized and sorted together: a quarter of a million long ones need not be in memory at once
 
 @patch
@@ -299,7 +307,7 @@ async def answer(
         rows = sorted((row for row in ready if isinstance(row, _Row)), key=lambda row: (-row.limit, -len(row.ids)))
         while rows:
             longest = len(rows[0].ids) + rows[0].limit - 1
-            batch = [row for row in rows[:self.in_one_batch(longest)] if row.limit == rows[0].limit]
+            batch = [row for row in rows[:self.in_one_batch(longest)] if self._alike(row, rows[0])]
             replies = await asyncio.to_thread(self._attempt, batch)
             if replies is None and len(batch) > 1:
                 self._room = longest * (len(batch) // 2)
