@@ -23,7 +23,7 @@ from .store import Store
 from .variants import make_variants
 from .variants.mcqa_plus import SIZES
 
-# %% ../nbs/19_battery.ipynb #a5b375aa
+# %% ../nbs/19_battery.ipynb #17d65f96
 Runs = Mapping[str, pd.DataFrame]                  # name of a run -> its responses
 Steps = Mapping[str, Callable[[Runs], list[Variant]]] # name of a run -> its variants, given the runs before
 
@@ -32,7 +32,9 @@ def mcqa_plus_steps(
     seed: int = 0,                 # for everything random in the variants
     statements: Mapping[tuple[str, int], str] | None = None, # (question id, index of the choice) -> a true-or-false question written for it
 ) -> Steps:                        # in the order in which they have to be taken
-    "The runs of the MCQA+ paper. Source: MCQA+, sections 2 to 4."
+    "The runs of the MCQA+ paper. Raises `CoraError` for what is no list of questions. Source: MCQA+, sections 2 to 4."
+    if isinstance(questions, Question) or not all(isinstance(q, Question) for q in questions): raise CoraError(f"questions must be a list of questions, as from load_benchmark, got {type(questions).__name__}")
+    if unknown := set(statements or ()) - {(q.id, i) for q in questions for i in range(q.n_choices)}: raise CoraError(f"{len(unknown)} statements are about no choice of these questions, such as {min(unknown, key=str)!r}")
     def sized(n: int, runs: Runs) -> list[Variant]:
         return make_variants([q for q in questions if q.n_choices != n], "reorderings", seed, n_choices=n)
 
@@ -135,18 +137,21 @@ def _table_8(runs: Runs, level: float) -> Iterator[dict[str, Any]]:
     for n, row in choices_sweep(asked, level=level).iterrows():
         for name in ("Acc", "S_c", "Acc-H"): yield _row(name, row, name, f"{name}_low", f"{name}_high", n_choices=n)
 
-# %% ../nbs/19_battery.ipynb #97bbd55a
+# %% ../nbs/19_battery.ipynb #60bf8100
 TABLES = {2: _table_2, 3: _table_3, 4: _table_4, 5: _table_5, 6: _table_6, 7: _table_7, 8: _table_8}
 
 def mcqa_plus_results(
     runs: Runs,          # from `run_steps` with `mcqa_plus_steps`, or their responses read back from files
-    tables: Sequence[int] = tuple(TABLES), # which of Tables 2 to 8
+    tables: int | Sequence[int] = tuple(TABLES), # which of Tables 2 to 8
     level: float = 0.95, # of the intervals
 ) -> pd.DataFrame:       # columns `COLUMNS`; a row a number; `value`, `low`, `high` are shares, or a ratio for Table 5
     """The numbers of the MCQA+ paper's tables for one respondent, each with its interval.
 
-    Raises `CoraError` for a table or a run that is not there. Source: MCQA+, Tables 2 to 8.
+    Table 6 is left out without the run `misleading`, and Table 8 has the numbers of choices that were asked. Raises `CoraError` for a
+    table that does not exist, and without the run `mcqa_plus` (for Table 3 also `nota_answer`). Source: MCQA+, Tables 2 to 8.
     """
+    if not isinstance(runs, Mapping): raise CoraError(f"runs must map names to responses, as from run_steps, got {type(runs).__name__}")
+    if isinstance(tables, int): tables = [tables]
     if unknown := [t for t in tables if t not in TABLES]: raise CoraError(f"tables must be among {', '.join(map(str, TABLES))}, got {unknown[0]!r}")
     needed = {"mcqa_plus", *(["nota_answer"] if 3 in tables else [])}
     if missing := sorted(needed - set(runs)): raise CoraError(f"there is no run {missing[0]}; there are {', '.join(runs) or 'none'}")

@@ -231,7 +231,7 @@ def cora_mcqa_plus(
         result.to_csv(file, index=False)
         print(f"{name}: {file}")
 
-# %% ../nbs/23_cli.ipynb #842d6325
+# %% ../nbs/23_cli.ipynb #1fdbad46
 def _written(author: Respondent | None, file: str | None, questions: list, replies: Store | None, dry: bool, out: str) -> dict | None:
     "The true-or-false questions that somebody wrote; None where they are to be made by rule."
     if author and file: raise CoraError("--writer and --statements exclude each other: one of them says where the true-or-false questions come from")
@@ -261,7 +261,7 @@ def _plan_steps(steps: dict, who: list[Respondent], replies: Store | None, price
 def _result_text(number: int, results: dict[str, pd.DataFrame], digits: int) -> str:
     "One table of the MCQA+ paper."
     parts = {name: r[r["table"] == number] for name, r in results.items()}
-    if all(p.empty for p in parts.values()): return f"Table {number}: no question was answered wrongly\n"
+    if all(p.empty for p in parts.values()): return f"Table {number}: no question has a misleading choice, a wrong one that was picked\n"
     with pd.option_context("display.width", None, "display.max_columns", None, "display.max_rows", None):
         return f"Table {number}\n{result_table(parts, digits)}\n"
 
@@ -286,7 +286,7 @@ def cora_import(
 # %% ../nbs/23_cli.ipynb #8b3dbfa8
 TEXT_FORMATS = [name for name in FORMATS if name != "styler"] # a Styler is for notebooks
 
-# %% ../nbs/23_cli.ipynb #74c2b971
+# %% ../nbs/23_cli.ipynb #4bb07563
 @call_parse
 @one_line_errors
 def cora_table(
@@ -294,10 +294,12 @@ def cora_table(
     format: str = "text", # text, markdown, latex or csv
     digits: int = 2,      # decimals
     trial: int = 0,       # which repetition of each prompt to score; -1 for all
+    ci: float = None,     # level of an interval behind each score, such as 0.95; without it, none
 ):
     "Print the scores of one or more responses files as the paper prints them."
     if format not in TEXT_FORMATS: raise CoraError(f"format must be one of {', '.join(TEXT_FORMATS)}, got {format!r}")
-    scores = [score(read_responses(f), trial=None if trial == -1 else trial) for f in files]
+    if ci is not None and not 0 < ci < 1: raise CoraError(f"ci must be between 0 and 1, such as 0.95, got {ci!r}")
+    scores = [score(read_responses(f), trial=None if trial == -1 else trial, ci=ci) for f in files]
     print(render(score_table(dict(zip(_column_names(files), scores))), format=format, digits=digits))
 
 # %% ../nbs/23_cli.ipynb #109f04d9

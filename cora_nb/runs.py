@@ -122,7 +122,7 @@ def _rule_names(parse: str | Callable | Mapping, rules: dict[str, Callable]) -> 
     names = {form: getattr(rule, "__name__", "custom") for form, rule in rules.items()}
     return {form: names[form] for form in parse} if isinstance(parse, Mapping) else names["mcq"]
 
-# %% ../nbs/06_runs.ipynb #057ef107
+# %% ../nbs/06_runs.ipynb #53f95985
 STOPS = {None: None, "cora": (1.0,), "bmca": THRESHOLDS} # what has to be known before a question is settled
 
 def evaluate(
@@ -145,6 +145,7 @@ def evaluate(
     With `stop`, the scores that are known are exactly those of the full run, and all others are NaN. Raises
     `CoraError` before anything is asked: for no variants, an unknown template, rule or stop, or too few shots.
     """
+    if not isinstance(respondent, Respondent): raise CoraError(f"a respondent has a name and can describe itself, make requests and answer; got {respondent!r}, a {type(respondent).__name__}")
     if not len(variants): raise CoraError("there are no variants to ask")
     if stop not in STOPS: raise CoraError(f"stop must be 'cora', 'bmca' or None, got {stop!r}")
     if thresholds is not None and stop != "bmca": raise CoraError("thresholds go with stop='bmca'")

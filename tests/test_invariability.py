@@ -141,7 +141,8 @@ def test_orders_takes_four_of_fourteen():
 @settings(max_examples=60, deadline=None)
 @given(order_tables(), st.data())
 def test_nota_table_against_loops(frame, data):
-    after = frame.assign(prediction=[data.draw(st.integers(-1, n - 1)) for n in frame["n_choices"]])
+    after = frame.assign(prediction=[data.draw(st.integers(-1, n - 1)) for n in frame["n_choices"]], method=frame["method"].replace("original", "nota_answer"),
+                         index=frame["index"] + (frame["method"] != "original"))
     kept = data.draw(st.booleans())
     if kept: after = after[after["question_id"].isin(set(always_right(frame)) or {"q0"})]
     result = nota_table(frame, after)
@@ -150,7 +151,7 @@ def test_nota_table_against_loops(frame, data):
         for row in t.to_dict("records"):
             ok = row["prediction"] == row["answer"]
             hard[row["question_id"]] = hard.get(row["question_id"], True) and ok
-            if row["method"] == "original": acc[row["question_id"]] = ok
+            if row["method"] in ("original", "nota_answer"): acc[row["question_id"]] = ok
         return {"Acc": acc, "Acc-H": hard}
     was, now = scores(frame), scores(after)
     for (subset, score), row in result.iterrows():
@@ -159,6 +160,16 @@ def test_nota_table_against_loops(frame, data):
         if not ids or any(q not in now[score] for q in ids): assert math.isnan(row["after"]); continue
         before, then = (sum(t[score][q] for q in ids) / len(ids) for t in (was, now))
         assert (row["before"], row["after"], row["difference"]) == pytest.approx((before, then, then - before))
+
+
+def test_nota_table_refuses_what_was_not_changed():
+    rows = table([("q", "original" if i == 0 else "reordered", max(i - 1, 0), [0, 1, 2], 0, 0) for i in range(4)])
+    with pytest.raises(CoraError, match="after must have None of the above as the right choice, and question 'q' is there as it was"): nota_table(rows, rows)
+
+
+def test_sets_that_agree_in_sum_and_squares_are_different_sets():
+    frame = table([("q", "original", 0, [1, 5, 6], 0, 0), ("q", "reordered", 0, [2, 3, 7], 0, 0)])
+    with pytest.raises(CoraError, match="'q' was shown different choices"): s_c(frame)
 
 
 def test_sweep_against_the_parts():

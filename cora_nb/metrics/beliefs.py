@@ -152,16 +152,17 @@ def _named(replies: pd.Series, n_choices: np.ndarray) -> np.ndarray: # shape `(n
     for row, (reply, n) in zip(table, different): row[list(selected(reply, n))] = True
     return table[codes]
 
-# %% ../../nbs/14_beliefs.ipynb #8ae1631a
+# %% ../../nbs/14_beliefs.ipynb #02398861
 def _misled(r: Replies, misleading: Mapping[str, int]) -> np.ndarray: # shape `(n_rows,)`
     "The place of the misleading choice in each row."
+    if not hasattr(misleading, "keys"): raise CoraError(f"misleading must map question ids to indices of choices, got {type(misleading).__name__}")
     known = pd.Series(dict(misleading), dtype=object).reindex(r.ids)
     if (none := known.isna()).any(): raise CoraError(f"{none.sum()} of {len(known)} questions have no misleading choice, the first of them {r.ids[none.argmax()]!r}")
     source = whole_numbers(pd.DataFrame({"misleading": known}), "misleading", 0, np.iinfo(np.int16).max)
     row = np.repeat(np.arange(len(r.codes)), r.n_choices)
     found = np.flatnonzero(r.flat == source[r.codes][row])
     times = np.bincount(row[found], minlength=len(r.codes))
-    if (bad := times != 1).any(): raise CoraError(f"question {r.ids[r.codes[bad.argmax()]]!r} does not show its misleading choice, number {source[r.codes[bad.argmax()]] + 1}, once")
+    if (bad := times != 1).any(): raise CoraError(f"question {r.ids[r.codes[bad.argmax()]]!r} does not show its misleading choice, number {source[r.codes[bad.argmax()]] + 1}, once; give only the replies to questions that allow several")
     place = found - r.starts # one a row, in the order of the rows
     if (bad := place == r.answer).any(): raise CoraError(f"the misleading choice of question {r.ids[r.codes[bad.argmax()]]!r} is its right one")
     return place

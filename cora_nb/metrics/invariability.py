@@ -35,14 +35,14 @@ def first_order(
     later = ~(part["method"] == "original").to_numpy(dtype=bool, na_value=False)
     return part.iloc[first_of_each(part, later, part["index"].to_numpy())]
 
-# %% ../../nbs/13_invariability.ipynb #707282b5
+# %% ../../nbs/13_invariability.ipynb #e5c00b86
 def _same_choices(r: Replies) -> np.ndarray: # shape `(n_questions,)`, bool
-    "Whether all replies to a question were shown the same choices: their number, the sum of their sources, and that of the squares agree."
-    def total(values):
-        sums = np.concatenate([[0], np.cumsum(values)])
-        return sums[r.starts + r.n_choices] - sums[r.starts]
-    flat, same = r.flat.astype(np.int64), np.ones(len(r.ids), dtype=bool)
-    for value in (r.n_choices, total(flat), total(flat**2)):
+    "Whether all replies to a question were shown the same choices: as many, and the same of the question's own (one bit each)."
+    if len(r.flat) and r.flat.max() > 62: raise CoraError(f"responses: a source must be at most 62, got {int(r.flat.max())}")
+    bits = np.where(r.flat >= 0, np.int64(1) << np.maximum(r.flat, 0).astype(np.int64), 0)
+    sums = np.concatenate([[0], np.cumsum(bits)]) # differences are right even where the sums run over
+    same = np.ones(len(r.ids), dtype=bool)
+    for value in (r.n_choices, sums[r.starts + r.n_choices] - sums[r.starts]):
         first = np.zeros(len(r.ids), dtype=value.dtype)
         first[r.codes[::-1]] = value[::-1]
         same[r.codes[value != first[r.codes]]] = False
@@ -188,7 +188,7 @@ def misleading_choices(
     found = pd.Series(r_wrong.source(r_wrong.prediction).astype(np.int64), index=pd.Index(r.ids[r_wrong.codes], name="question_id"), name="misleading")
     return found[found >= 0]
 
-# %% ../../nbs/13_invariability.ipynb #48be1efe
+# %% ../../nbs/13_invariability.ipynb #206d45be
 def nota_table(
     before: pd.DataFrame,  # responses to several orders of the questions as they were
     after: pd.DataFrame,   # responses to the same questions with None of the above in place of the right choice, in one order or several
@@ -201,6 +201,9 @@ def nota_table(
     """
     was, now = _by_question(before, trial), _by_question(after, trial)
     if was["Acc-H"].isna().any(): raise CoraError("before must have at least 2 orders of each question")
+    first = first_order(after, trial)
+    if (same := (first["method"] == "original").to_numpy(dtype=bool, na_value=False)).any():
+        raise CoraError(f"after must have None of the above as the right choice, and question {first['question_id'].iloc[same.argmax()]!r} is there as it was; are before and after exchanged?")
     if len(unknown := now.index.difference(was.index)): raise CoraError(f"{len(unknown)} questions were asked after the substitution but not before, the first of them {unknown[0]!r}")
     rows = {}
     for subset, ids in {"all": was.index, "always right": was.index[was["Acc-H"] == 1]}.items():
@@ -212,7 +215,7 @@ def nota_table(
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["subset", "score"])
     return table.assign(difference=table["after"] - table["before"]).astype({"questions": int, "asked": int})
 
-# %% ../../nbs/13_invariability.ipynb #e277b735
+# %% ../../nbs/13_invariability.ipynb #a9adc82d
 def mcqa_plus_scores(
     responses: pd.DataFrame,               # responses to all variants of the family `mcqa_plus`
     original: pd.DataFrame | None = None,  # responses to the originals; None: those in `responses`
@@ -224,6 +227,7 @@ def mcqa_plus_scores(
     "Accuracy on the originals, on all variants, and on one of each question. Raises `CoraError` where the tables are of different questions, and where a run stopped early. Source: MCQA+, Table 7."
     need_columns(responses, "question_id", "method", "index", "trial", "correct")
     part = of_trial(responses, trial)
+    if "family" in part and (other := part["family"] != "mcqa_plus").any(): raise CoraError(f"the responses must be to the family mcqa_plus, got {part['family'][other].iloc[0]!r}; metrics.score has the MCQA+ of the CoRA paper, over another set")
     if original is None: original = part[part["method"] == "original"]
     need_columns(original, "question_id", "method", "trial", "correct")
     if not len(original): raise CoraError("there are no originals among the responses; give them as original=")
