@@ -4,17 +4,20 @@
 
 # %% auto #0
 __all__ = ['checked', 'combinations', 'trials_and_rate', 'binomial_pmf', 'binomial_tail', 'msgr', 'chance_rates',
-           'divergence_set_rates', 'guess_pmf', 'guess_tail', 'guesser_scores', 'minimum_knowledge']
+           'divergence_set_rates', 'guess_pmf', 'guess_tail', 'expected_scores', 'guesser_scores', 'guess_rates',
+           'chance_scores', 'guesser_order_scores', 'corrected', 'minimum_knowledge']
 
-# %% ../../nbs/11_guessing.ipynb #1e8f8401
+# %% ../../nbs/11_guessing.ipynb #ba3818ee
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from ..core import MAX_CHOICES, MIN_CHOICES, CoraError
-from . import THRESHOLDS
+from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant, check_count
+from . import THRESHOLDS, weighted_scores
+from .replies import need_columns, of_trial, whole_numbers
 
 # %% ../../nbs/11_guessing.ipynb #5c845b3b
 def checked(
@@ -151,7 +154,25 @@ def guess_tail(
     share = np.arange(len(pmf)) / (len(pmf) - 1)
     return min(1.0, float(pmf[share > c if strict else share >= c].sum()))
 
-# %% ../../nbs/11_guessing.ipynb #04620477
+# %% ../../nbs/11_guessing.ipynb #3d5f8b2e
+def expected_scores(
+    sets: Iterable[tuple[Sequence[float], float, float]], # for each kind of question: the probability of a hit on each variant, that on the original, and how many such questions there are (any weight above 0)
+    thresholds: Sequence[float] = THRESHOLDS, # the values of c for BMCA(c), each in [0, 1]
+) -> pd.Series: # the scores by name, as from `metrics.score`
+    """What is expected of a respondent whose probability of a hit is known for each variant, independent of the other variants.
+
+    The products CoRA and CORE are products of expectations: their expectation in the limit of many questions.
+    Raises `CoraError` for a rate or a threshold outside [0, 1]. Source: CoRA, Eq. 1 to 7; CAT for CORE.
+    """
+    thresholds, outcomes = checked("c", thresholds, 0, 1).ravel().tolist(), []
+    for rates, original, n in sets:
+        pmf = guess_pmf(rates)
+        outcomes.append(np.column_stack(np.broadcast_arrays(np.arange(len(pmf)), len(pmf) - 1, original, n * pmf)))
+    if not outcomes: raise CoraError("there are no questions to expect anything of")
+    table = pd.DataFrame(np.concatenate(outcomes), columns=["hits", "trials", "original", "weight"])
+    return pd.Series(weighted_scores(table, thresholds, table["weight"].to_numpy()), name="expected")
+
+# %% ../../nbs/11_guessing.ipynb #5b47aef8
 def guesser_scores(
     A: int,  # choices of every question, 2 to 26
     thresholds: Sequence[float] = THRESHOLDS, # the values of c for BMCA(c), each in [0, 1]
@@ -161,12 +182,95 @@ def guesser_scores(
     CoRA is the product of the expected MCQA and CI: its expectation in the limit of many questions.
     Raises `CoraError` where `A` is not a whole number from 2 to 26 or a threshold lies outside [0, 1]. Source: CoRA, Eq. 1 to 7.
     """
-    rates = divergence_set_rates(A)
-    mcqa, always = 1 / A, guess_tail(rates, 1.0)
-    scores = {"MCQA": mcqa, "MCQA+": rates.mean(), "MV": guess_tail(rates, 0.5, strict=True)}  # Eq. 1, 2, 4
-    scores |= {f"BMCA({float(c)})": guess_tail(rates, c) for c in thresholds}  # Eq. 5
-    ci = 1 - (mcqa - always)  # Eq. 6
-    return pd.Series(scores | {"CI": ci, "CoRA": mcqa * ci}, name="pure guesser")  # Eq. 7
+    scores = expected_scores([(divergence_set_rates(A), 1 / A, 1)], thresholds)
+    return scores.drop(["RC", "CORE"]).rename("pure guesser")
+
+# %% ../../nbs/11_guessing.ipynb #711b8c05
+def guess_rates(
+    asked: Iterable[Variant] | pd.DataFrame, # variants or responses, as for `chance_scores`
+    trial: int | None = 0,                   # as for `chance_scores`
+    position: Sequence[float] = (1,),        # as for `chance_scores`
+) -> pd.DataFrame:                           # one row for each variant asked: `question_id`, `method`, `rate`
+    "The probability that a guesser hits each variant. Raises `CoraError` as `chance_scores` does."
+    if not isinstance(asked, pd.DataFrame):
+        variants = list(asked)
+        if wrong := [v for v in variants if not isinstance(v, Variant)]: raise CoraError(f"asked must be variants or a responses table, got a {type(wrong[0]).__name__}")
+        if wrong := [v.form for v in variants if v.form not in ("mcq", "tfq")]: raise CoraError(f"a variant of the form {wrong[0]!r} does not ask for one of its choices, so nothing is known about chance")
+        asked = pd.DataFrame([(v.question_id, v.family, v.method, v.n_choices, v.answer, 0 if trial is None else trial) for v in variants], columns=["question_id", "family", "method", "n_choices", "answer", "trial"])
+    need_columns(asked, "question_id", "method", "n_choices", "answer", "trial")
+    part = of_trial(asked, trial)
+    if "family" in part and part["family"].nunique() > 1: raise CoraError(f"the variants are of several families, {', '.join(map(str, part['family'].unique()))}; look at one at a time")
+    n = whole_numbers(part, "n_choices", MIN_CHOICES, MAX_CHOICES)
+    answer, weights = whole_numbers(part, "answer", 0, n - 1), checked("position", position, 0).ravel()
+    if not weights.size or not weights.all(): raise CoraError(f"position must be positive weights, got {position!r}")
+    weights = weights[np.minimum(np.arange(MAX_CHOICES), len(weights) - 1)] # the last goes on
+    return part[["question_id", "method"]].assign(rate=weights[answer] / np.cumsum(weights)[n - 1])
+
+# %% ../../nbs/11_guessing.ipynb #ea70d124
+def chance_scores(
+    asked: Iterable[Variant] | pd.DataFrame,  # variants of one family, or responses to them (what was replied plays no part)
+    thresholds: Sequence[float] = THRESHOLDS, # the values of c for BMCA(c), each in [0, 1]
+    trial: int | None = 0,                    # of a responses table: which repetition of each prompt; None for all
+    position: Sequence[float] = (1,),         # weight of each place when guessing, above 0; the last goes on. (1,) is a pure guesser
+) -> pd.Series:                               # the scores by name, as from `metrics.score`; NaN where they are not known
+    """What a guesser is expected to score on exactly these divergence sets.
+
+    Every question has its own Poisson-binomial distribution of hits. CoRA and CORE are products of expectations: exact in the limit of many questions.
+    Raises `CoraError` for a table that is empty or incomplete, several families, a threshold or a weight out of range, and for
+    forms that do not ask for one of the choices shown. Responses do not tell their form: leave out what does not show choices.
+    """
+    rows = guess_rates(asked, trial, position)
+    codes, ids = pd.factorize(rows["question_id"])
+    rate, own = rows["rate"].to_numpy(), (rows["method"] == "original").to_numpy(dtype=bool, na_value=False)
+    originals = np.bincount(codes[own], minlength=len(ids))
+    total = np.bincount(codes[own], weights=rate[own], minlength=len(ids))
+    original = np.divide(total, originals, out=np.full(len(ids), -1.0), where=originals > 0) # -1: not asked
+    order = np.lexsort((rate, codes))
+    ends = np.cumsum(np.bincount(codes, minlength=len(ids)))[:-1]
+    kinds = Counter((r.tobytes(), o) for r, o in zip(np.split(rate[order], ends), original.tolist())) # equal sets are computed once
+    return expected_scores([(np.frombuffer(r), o if o >= 0 else np.nan, n) for (r, o), n in kinds.items()], thresholds).rename("chance")
+
+# %% ../../nbs/11_guessing.ipynb #5e9fa642
+def guesser_order_scores(
+    n_choices: int,  # choices shown, at least 2
+    orders: int = 4, # in so many orders, at least 1
+) -> pd.Series:      # `Acc`, `S_c`, `Acc-H`, as from `metrics.invariability.order_scores`
+    """What a pure guesser is expected to score where the same choices are shown in several orders.
+
+    Raises `CoraError` for numbers that are not whole or too small. Source of the scores: MCQA+, section 2.2.2 and Eq. 1.
+    """
+    check_count("n_choices", n_choices, MIN_CHOICES); check_count("orders", orders, 1)
+    largest = 0.0 # the expected count of the most frequent choice
+    for m in range(orders):
+        box, filled = [1 / (math.factorial(j) * float(n_choices) ** j) for j in range(m + 1)], np.ones(1)
+        for _ in range(n_choices): filled = np.convolve(filled, box)[:orders + 1]
+        largest += 1 - (math.factorial(orders) * filled[orders] if len(filled) > orders else 0)
+    return pd.Series({"Acc": 1 / n_choices, "S_c": largest / orders, "Acc-H": float(n_choices) ** -orders}, name="pure guesser")
+
+# %% ../../nbs/11_guessing.ipynb #dc0e0360
+def corrected(
+    scores: float | Sequence[float] | pd.Series | pd.DataFrame, # in [0, 1], NaN where not known; or as from `metrics.score`, with `by` or `ci` too
+    chance: float | Sequence[float] | pd.Series,                # what guessing gives, in [0, 1]; a Series is matched with the scores by name
+) -> float | np.ndarray | pd.Series | pd.DataFrame:             # at most 1; 0 at chance, negative below it, NaN where chance is 1
+    """Scores corrected for chance, (score - chance) / (1 - chance), in the shape of `scores`.
+
+    Raises `CoraError` for a value out of range, and where a Series of chances lacks a score.
+    """
+    try: values, zero = np.asarray(scores, dtype=float), np.asarray(chance, dtype=float)
+    except (TypeError, ValueError): raise CoraError("scores and chance must be numbers") from None
+    if (bad := values[(values < 0) | (values > 1)]).size: raise CoraError(f"scores must be from 0 to 1, got {bad.flat[0]:g}")
+    if isinstance(chance, pd.Series) and isinstance(scores, (pd.Series, pd.DataFrame)):
+        down = isinstance(scores, pd.Series) or not set(scores.columns) & set(chance.index)
+        names = scores.index.get_level_values(-1) if down else scores.columns
+        if unknown := [name for name in names if name not in chance.index]: raise CoraError(f"chance has no value for {unknown[0]!r}")
+        zero = chance[names].to_numpy(float)
+        if down and values.ndim == 2: zero = zero[:, None]
+    elif values.ndim and zero.ndim and values.shape[-zero.ndim:] != zero.shape: raise CoraError(f"scores and chance do not fit: they have the shapes {values.shape} and {zero.shape}")
+    if (bad := zero[(zero < 0) | (zero > 1)]).size: raise CoraError(f"chance must be from 0 to 1, got {bad.flat[0]:g}")
+    with np.errstate(divide="ignore", invalid="ignore"): result = (values - zero) / np.where(zero == 1, np.nan, 1 - zero)
+    if isinstance(scores, pd.Series): return pd.Series(result, scores.index, name=scores.name)
+    if isinstance(scores, pd.DataFrame): return pd.DataFrame(result, scores.index, scores.columns)
+    return result[()]
 
 # %% ../../nbs/11_guessing.ipynb #23e3b9f0
 def minimum_knowledge(
