@@ -260,7 +260,7 @@ def confidences(
     if (bad := (value < 0) | (value > 1)).any(): raise CoraError(f"confidence must be in [0, 1], got {value[bad][0].item()!r} for question {r.ids[r.codes[bad.argmax()]]!r}")
     return pd.DataFrame({"question_id": r.ids[r.codes], "n_choices": r.n_choices, "confidence": value, "right": r.prediction == r.answer, "no_choice": r.prediction < 0})
 
-# %% ../../nbs/17_calibration.ipynb #b90a735c
+# %% ../../nbs/17_calibration.ipynb #bfd59a1f
 def calibration_table(
     runs: pd.DataFrame | Mapping[Any, pd.DataFrame], # a responses table, or several by name, such as formats or benchmarks
     source: str = "confidence",  # one of `SOURCES`
@@ -269,7 +269,7 @@ def calibration_table(
     trial: int | None = 0,       # which repetition of each prompt; None for all
     level: float = 0.95,         # probability that an interval holds the true value, between 0 and 1
     seed: int = 0,               # of bootstrap and simulation
-) -> pd.DataFrame:               # index `run`, `n_choices`; counts, then `accuracy` and `ECE` with `_low`, `_high`, `confidence`, `ECE_by_chance`, `ECE_p`, `ECE_unweighted`, `brier`
+) -> pd.DataFrame:               # index `run`, `n_choices`; counts, `accuracy_all` over all replies, then of those with a confidence `accuracy` and `ECE` with `_low`, `_high`, `confidence`, `ECE_by_chance`, `ECE_p`, `ECE_unweighted`, `brier`
     """Calibration by the number of choices shown. Replies without a confidence count in `replies` and `no_confidence` alone; an unrecognised one is wrong.
 
     Raises `CoraError` as `confidences` and `binned` do. Source: Li et al., Table 5.
@@ -280,7 +280,7 @@ def calibration_table(
     for name, responses in runs.items():
         for A, part in confidences(responses, source, trial).groupby("n_choices"):
             known = part.dropna(subset=["confidence"])
-            row = {"questions": part["question_id"].nunique(), "replies": len(part), "no_confidence": len(part) - len(known), "no_choice": int(part["no_choice"].sum())}
+            row = {"questions": part["question_id"].nunique(), "replies": len(part), "no_confidence": len(part) - len(known), "no_choice": int(part["no_choice"].sum()), "accuracy_all": part["right"].mean()}
             by = known.groupby("question_id")["right"].agg(["sum", "size"])
             row |= dict(zip(("accuracy", "accuracy_low", "accuracy_high"), share_of_asked(by["sum"].to_numpy(), by["size"].to_numpy(), level)))
             if len(known):

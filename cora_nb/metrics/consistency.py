@@ -164,7 +164,7 @@ def correlations(
         rows = {"pearson": (r.statistic, np.tanh(z - half), np.tanh(z + half), r.pvalue, n), "spearman": (rho.statistic, low, high, rho.pvalue, n)}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "p", "n"]).rename_axis("correlation")
 
-# %% ../../nbs/16_consistency.ipynb #3d33ba1b
+# %% ../../nbs/16_consistency.ipynb #85cd3dfc
 def consistency_by(
     groups: Mapping[Any, pd.DataFrame], # name of the group, such as a temperature -> a table as from `sequences` or `label_sequences`
     level: float = 0.95,                # probability that an interval holds the true value, between 0 and 1
@@ -190,7 +190,8 @@ def consistency_by(
         found = correlations(table["K"], table["accuracy"], level, seed=seed)
         for kind in found.index: row |= dict(zip((kind, f"{kind}_low", f"{kind}_high", f"{kind}_p"), found.loc[kind, ["value", "low", "high", "p"]]))
         rows[name] = row
-    return pd.DataFrame.from_dict(rows, orient="index").astype(dict.fromkeys(("questions", "prompts", "answers", "no_choice"), int)).rename_axis("group")
+    index = pd.Index(list(rows), name="group", tupleize_cols=False) # a name may be a pair, such as (model, temperature)
+    return pd.DataFrame(list(rows.values()), index=index).astype(dict.fromkeys(("questions", "prompts", "answers", "no_choice"), int))
 
 # %% ../../nbs/16_consistency.ipynb #f9ec8fc8
 def plot_consistency(
