@@ -44,7 +44,7 @@ def cluster_table(
     n_kinds = int(kind.max()) + 1
     return np.bincount(code * n_kinds + kind, minlength=len(names) * n_kinds).reshape(len(names), n_kinds)
 
-# %% ../nbs/09_resampling.ipynb #fe821799
+# %% ../nbs/09_resampling.ipynb #041b07aa
 def draw_questions(
     kind: np.ndarray,      # the kind of each question, shape `(n_questions,)`, from 0
     resamples: int = 10_000, # how many to draw
@@ -53,9 +53,10 @@ def draw_questions(
 ) -> np.ndarray:           # how often each kind was drawn, shape `(resamples, n_kinds)`
     "Resamples of the questions. Raises `CoraError` as `cluster_table` does. Source: Efron, 1979."
     check_count("resamples", resamples, 1)
+    check_count("seed", seed, 0)
     rng, table = np.random.default_rng(seed), cluster_table(kind, clusters)
     if table is None: return rng.multinomial(len(kind), np.bincount(kind) / len(kind), size=resamples)
-    return rng.multinomial(len(table), np.full(len(table), 1 / len(table)), size=resamples) @ table
+    return rng.multinomial(len(table), np.full(len(table), 1 / len(table)), size=resamples).astype(float) @ table # whole numbers have no fast matrix product
 
 # %% ../nbs/09_resampling.ipynb #d406357d
 def left_out(

@@ -67,6 +67,12 @@ def test_run_is_repeatable_and_table_compares(tmp_path):
     assert code == 0 and rows[0][-2:] == ["a", "c"] and any("CoRA" in r for r in rows)
     for format in ("markdown", "latex"):
         assert run("cora_table", "a.parquet", "--format", format, cwd=here)[0] == 0
+    code, sure, err = run("cora_table", "a.parquet", "c.parquet", "--ci", 0.95, cwd=here)
+    assert (code, err) == (0, "") and re.search(r"MCQA +\d\.\d\d \[\d\.\d\d, \d\.\d\d\] \(\d\)", sure)
+    plain = run("cora_table", "a.parquet", "c.parquet", cwd=here)[1]
+    assert [re.sub(r" \[[^]]*\]", "", line).split() for line in sure.splitlines()] == [line.split() for line in plain.splitlines()]
+    head = run("cora_table", "a.parquet", "--ci", 0.95, "--format", "csv", cwd=here)[1].splitlines()[0]
+    assert head == "group,score,a,a low,a high"
 
 
 def test_a_record_can_be_graded_again(tmp_path):
@@ -104,7 +110,7 @@ MISTAKES = [
     (["cora_import", "none.xlsx"], "none.xlsx: there is no such file"), (["cora_import", "note.txt"], "note.txt"), (["cora_import", "."], "this is a folder"),
     (["cora_import", "fake.xlsx"], "fake.xlsx: not a readable xlsx file"), (["cora_import", "fake.xlsx", "--out", "fake.xlsx"], "left alone"), (["cora_import", "fake.xlsx", "--out", "note.txt"], "holds no responses; it is left alone"),
     (["cora_table", "none.parquet"], "none.parquet: there is no such file"), (["cora_table", "note.txt"], "note.txt: not a Parquet file"), (["cora_table", "a.parquet", "--trial", "7"], "no responses of trial 7"),
-    (["cora_table", "a.parquet", "--format", "pdf"], "pdf"), (["cora_table", "a.parquet", "--format", "styler"], "one of text, markdown, latex, csv"), (["cora_table", "a.parquet", "--digits", "99"], "99"),
+    (["cora_table", "a.parquet", "--format", "pdf"], "pdf"), (["cora_table", "a.parquet", "--format", "styler"], "one of text, markdown, latex, csv"), (["cora_table", "a.parquet", "--digits", "99"], "99"), (["cora_table", "a.parquet", "--ci", "95"], "ci must be between 0 and 1, such as 0.95, got 95.0"),
     (["cora_table", "."], "this is a folder"), (["cora_table", "a.parquet", "a.parquet"], "a.parquet: named twice"),
 ]
 

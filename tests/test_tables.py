@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import rankdata
 
 from cora_nb.core import CoraError
-from cora_nb.tables import competition_ranks, printed_table, render, score_table, shown, width
+from cora_nb.tables import competition_ranks, numbers as values_of, printed_table, render, score_table, shown, width
 
 SCORES = ["MCQA", "MCQA+", "MV", "CoRA", *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)), "CI"]
 
@@ -175,6 +175,67 @@ def test_unknown_numbers():
     assert render(table, "csv").splitlines() == ["group,score,a,b,c,d", "Baselines,MCQA,,0.5,0.6,", "Proposed metric,CoRA,,,,"]
 
 
+def sure(scores, width=0.04):
+    "As from `score(responses, ci=0.95)`."
+    value = pd.Series(scores, dtype=float)
+    return pd.DataFrame({"value": value, "low": value - width, "high": value + width / 2})
+
+
+def test_intervals_stand_behind_the_number_and_before_the_rank():
+    table = score_table({"a": sure({"MCQA": 0.87, "CI": 0.9}), "b": pd.Series({"MCQA": 0.5, "CI": 0.6}), "c": sure({"MCQA": 0.7, "CI": math.nan})})
+    cells = [["0.87 [0.83, 0.89] (1)", "0.50 (3)", "0.70 [0.66, 0.72] (2)"], ["0.90 [0.86, 0.92]", "0.60", "–"]]
+    assert printed_table(table).to_numpy().tolist() == cells
+    assert printed_table(table).columns.tolist() == ["a", "b", "c"]
+    text, tex, md = (render(table, f) for f in ("text", "latex", "markdown"))
+    assert "MCQA             0.87 [0.83, 0.89] (1)  0.50 (3)  0.70 [0.66, 0.72] (2)" in text
+    assert r"MCQA & 0.87 [0.83, 0.89] (1) & 0.50 (3) & 0.70 [0.66, 0.72] (2) \\" in tex and r"CI & 0.90 [0.86, 0.92] & 0.60 & -- \\" in tex and "{lccc}" in tex
+    assert "| 0.87 [0.83, 0.89] (1) | 0.50 (3) | 0.70 [0.66, 0.72] (2) |" in md and {line.count("|") for line in md.splitlines()} == {5}
+    assert re.findall(r"<td[^>]*>(.*?)</td>", render(table, "styler").to_html()) == sum(cells, [])
+    rows = list(csv.reader(io.StringIO(render(table, "csv"))))
+    assert rows[0] == ["group", "score", "a", "a low", "a high", "b", "b low", "b high", "c", "c low", "c high"]
+    assert rows[1][2:] == ["0.87", "0.83", "0.89", "0.5", "", "", "0.7", "0.6599999999999999", "0.72"] and rows[2][-3:] == ["", "", ""]
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "latex", "csv", "styler"])
+def test_intervals_can_be_left_out(format):
+    runs = {"a": {"MCQA": 0.87, "MV": 0.8}, "b": {"MCQA": 0.7, "MV": 0.9}}
+    plain, rich = score_table(runs), score_table({name: sure(run) for name, run in runs.items()})
+    pages = [render(plain, format), render(rich, format, interval=False)]
+    if format == "styler": pages = [page.to_html() for page in pages]
+    assert pages[0] == pages[1] != (render(rich, format).to_html() if format == "styler" else render(rich, format))
+    pd.testing.assert_frame_equal(values_of(rich), plain)
+    np.testing.assert_allclose(values_of(rich, "low"), plain - 0.04)
+    assert values_of(plain, "high").isna().all(axis=None)
+
+
+def test_a_table_without_a_known_interval_is_plain():
+    nothing = sure({"MCQA": 0.5}).assign(low=np.nan, high=np.nan)
+    assert score_table({"a": nothing}).columns.tolist() == ["a"] == score_table({"a": nothing[["value"]]}).columns.tolist()
+    assert score_table({"a": sure({"MCQA": 0.5, "RC": 0.5})}, beyond=True).shape == (2, 3)
+
+
+@given(st.lists(st.floats(0, 1) | st.just(math.nan), min_size=9, max_size=9))
+def test_intervals_go_there_and_back(values):
+    frame = pd.DataFrame(np.reshape(values, (3, 3)), index=["MCQA", "MV", "CI"], columns=["value", "low", "high"])
+    table = score_table({"a": frame, "b": {"MCQA": 0.5}})
+    pd.testing.assert_frame_equal(score_table(table.droplevel("group")), table)
+    back = pd.read_csv(io.StringIO(render(table, "csv")), index_col=["group", "score"])
+    np.testing.assert_allclose(back.to_numpy(float), table.to_numpy(), rtol=1e-14)
+    for cell, (v, low, high) in zip(printed_table(table, ranks=False)["a"], frame.to_numpy()):
+        assert cell == (shown(v) if any(math.isnan(x) for x in (v, low, high)) else f"{shown(v)} [{shown(low)}, {shown(high)}]")
+
+
+def test_scores_with_intervals_come_from_score():
+    from cora_nb.metrics import score
+    rng = np.random.default_rng(0)
+    rows = [(f"q{i}", m, rng.random() < 0.7) for i in range(40) for m in ("original", "nota")]
+    table = pd.DataFrame(rows, columns=["question_id", "method", "correct"]).assign(trial=0)
+    scores = score(table, ci=0.95, resamples=300)
+    made = score_table({"with": scores, "without": score(table), "responses": table})
+    assert made.droplevel("group").loc["MCQA", "with"].tolist() == scores.loc["MCQA"].tolist()
+    assert made.droplevel("group").loc["MCQA"][[("without", "value"), ("responses", "value")]].tolist() == [scores.loc["MCQA", "value"]] * 2
+
+
 def test_one_run_has_no_ranks():
     _, _, runs = published(3)
     table = score_table({"Gran": runs["Gran"]})
@@ -297,6 +358,9 @@ def test_responses_are_scored_on_the_way():
     ({"a": [0.5]}, "a Series of scores or a responses table is needed, got a list"),
     ({"a": None}, "got a NoneType"),
     ({"a": pd.Series([0.5, 0.6], index=["MCQA", "MCQA"])}, "the score 'MCQA' occurs twice"),
+    ({"a": pd.DataFrame({"value": [0.5], "low": [0.4]}, index=["MCQA"])}, "run 'a': scores have the columns value, low and high, and a responses table has question_id; got value, low"),
+    ({"a": pd.DataFrame({"value": [0.5], "low": [-math.inf], "high": [1]}, index=["MCQA"])}, "run 'a': the score 'MCQA, low' must be a finite number, got -inf"),
+    ({"a": pd.DataFrame({"value": [0.5, 0.5]}, index=["MCQA", "MCQA"])}, "the score 'MCQA' occurs twice"),
     ({"a": {"CORE": 0.5}}, "nothing to show: no run among ['a'] has a score of the table"),
     ({}, "nothing to show"),
     ({1: {"MCQA": 1}, "1": {"MCQA": 1}}, "two runs have the same name"),
