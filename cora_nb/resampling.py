@@ -44,16 +44,16 @@ def cluster_table(
     n_kinds = int(kind.max()) + 1
     return np.bincount(code * n_kinds + kind, minlength=len(names) * n_kinds).reshape(len(names), n_kinds)
 
-# %% ../nbs/09_resampling.ipynb #041b07aa
+# %% ../nbs/09_resampling.ipynb #e0aa166f
 def draw_questions(
     kind: np.ndarray,      # the kind of each question, shape `(n_questions,)`, from 0
     resamples: int = 10_000, # how many to draw
-    seed: int = 0,         # of the draws
+    seed: int | np.random.Generator = 0, # of the draws; or a generator that goes on
     clusters: Sequence | None = None, # what each question belongs to; whole clusters are drawn
 ) -> np.ndarray:           # how often each kind was drawn, shape `(resamples, n_kinds)`
     "Resamples of the questions. Raises `CoraError` as `cluster_table` does. Source: Efron, 1979."
     check_count("resamples", resamples, 1)
-    check_count("seed", seed, 0)
+    if not isinstance(seed, np.random.Generator): check_count("seed", seed, 0)
     rng, table = np.random.default_rng(seed), cluster_table(kind, clusters)
     if table is None: return rng.multinomial(len(kind), np.bincount(kind) / len(kind), size=resamples)
     return rng.multinomial(len(table), np.full(len(table), 1 / len(table)), size=resamples).astype(float) @ table # whole numbers have no fast matrix product
