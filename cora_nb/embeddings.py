@@ -209,7 +209,7 @@ def project(
         return _sklearn("manifold").TSNE(init="pca", random_state=seed, **way).fit_transform(points)[back.ravel()]
     return np.stack([place(states.layer(i)) for i in (range(states.layers.shape[1]) if layers is None else layers)])
 
-# %% ../nbs/18_embeddings.ipynb #f95e8eb9
+# %% ../nbs/18_embeddings.ipynb #06f86f33
 def plot_layers(
     places: np.ndarray,                  # from `project`, shape `(n_layers, n_prompts, 2)`
     formats: Sequence[str],              # one for each prompt
@@ -228,7 +228,7 @@ def plot_layers(
         style = [plt.Line2D([], [], linestyle="none", markersize=5, **_mark(k)) for k in range(len(kinds))]
         fig.legend(style, kinds, ncols=len(kinds), loc="outside lower center", frameon=False)
     for ax, number, points in zip(np.ravel(axes), numbers, places):
-        for k, kind in enumerate(kinds): ax.plot(*points[[f == kind for f in formats]].T, linestyle="none", markersize=3.5 + 3 * (k > 0) * (len(np.unique(points, axis=0)) < 5), zorder=3 - k / 9, **_mark(k))
+        for k, kind in enumerate(kinds): ax.plot(*points[[f == kind for f in formats]].T, linestyle="none", markersize=3.5 + 3 * (k > 0) * (len(np.unique(points.round(6), axis=0)) < 5), zorder=3 - k / 9, **_mark(k))
         ax.set(xticks=[], yticks=[], title=f"layer {number}" + ("" if scores is None else f": {scores.loc[number, 'accuracy']:.2f}"))
         ax.margins(0.1)
         ax.title.set_fontsize(9)
