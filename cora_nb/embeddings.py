@@ -238,12 +238,12 @@ def _mark(k: int) -> dict[str, Any]:
     "Filled or open, so that they differ without colour."
     return {"marker": _MARKS[k % len(_MARKS)], "markerfacecolor": ("0", "none", "0.6")[k % 3], "markeredgecolor": "0", "markeredgewidth": 0.6}
 
-# %% ../nbs/18_embeddings.ipynb #79a25423
+# %% ../nbs/18_embeddings.ipynb #663666b4
 @call_parse
 @one_line_errors
 def cora_embeddings(
-    models: several("models on this machine: folders, names on the hub, or organism/NAME; none: organism/steady", "*"),
-    benchmark: str = "math",   # a benchmark's name; `math` is bundled
+    models: several("models on this machine: folders, names on the Hugging Face hub, or organism/NAME; none: organism/steady", "*"),
+    benchmark: str = "math",   # a benchmark's name; math is bundled
     path: str = None,          # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,         # the benchmark's split; without it, the one it is usually scored on
     limit: int = 100,          # take only the first so many questions
@@ -259,6 +259,9 @@ def cora_embeddings(
 ):
     "Compare the hidden states of the same questions with and without choices, layer by layer."
     _sklearn("manifold") # better to know before a large model is read
+    check_count("permutations", permutations, 1)
+    check_count("limit", limit, 5) # folds of the probe
+    if not perplexity > 0: raise CoraError(f"perplexity must be positive, got {perplexity!r}")
     readers = [CausalRespondent(m, chat=chat) for m in models or ["organism/steady"]]
     if twice := [r.name for r in readers if [x.name for x in readers].count(r.name) > 1]: raise CoraError(f"two models are called {twice[0]!r}; read them one at a time, into different folders")
     prompts, folder = format_prompts(load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed), template, ends), Path(out)

@@ -200,7 +200,7 @@ def score_intervals(
     bounds = {name: interval(samples[name], value, jackknife[name], sizes, level, method) for name, value in values.items()}
     return pd.DataFrame(bounds, index=["low", "high"]).T.assign(value=values)[["value", "low", "high"]]
 
-# %% ../../nbs/10_metrics.ipynb #bb59888b
+# %% ../../nbs/10_metrics.ipynb #93e54632
 def score(
     responses: pd.DataFrame,                    # the responses table
     by: str | None = None,                      # "subject" or "method" for one row each
@@ -218,6 +218,7 @@ def score(
     Source: CoRA, Eq. 1 to 7; CAT for CORE.
     """
     if by not in (None, "subject", "method"): raise CoraError(f"by must be 'subject', 'method' or None, got {by!r}")
+    if unknown := set(resampling) - {"resamples", "seed", "method"}: raise CoraError(f"score has no option {min(unknown)!r}; for intervals there are resamples, seed and method")
     if ci is None and (clusters or resampling): raise CoraError(f"{clusters and 'clusters' or min(resampling)} goes with intervals: say which, such as ci=0.95")
     needed = ["question_id", "method", "trial", "correct", *([by] if by else []), *([clusters] if clusters else [])]
     if not responses.columns.is_unique: raise CoraError(f"the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice in the responses")

@@ -18,7 +18,7 @@ from .replies import need_columns, of_trial, question_codes, whole_numbers
 from ..resampling import check_level, draw_questions, kinds
 from ..responses import NOT_ASKED
 
-# %% ../../nbs/10b_ablations.ipynb #68a3e3a3
+# %% ../../nbs/10b_ablations.ipynb #9153ac42
 def subset(
     responses: pd.DataFrame,                     # the responses table
     methods: str | Sequence[str] | Callable = "same_size", # "same_size", a method, several, or a function from the table to a truth value a row
@@ -28,6 +28,7 @@ def subset(
     if callable(methods): keep = _verdicts(methods(responses), len(responses))
     elif isinstance(methods, str) and methods == "same_size": keep = _same_size(responses)
     else:
+        if not isinstance(methods, (str, Sequence)): raise CoraError(f"methods must be 'same_size', a method, several, or a function, got {methods!r}")
         wanted, known = [methods] if isinstance(methods, str) else list(methods), list(dict.fromkeys(responses["method"]))
         if not wanted or (missing := [m for m in wanted if m not in known]):
             raise CoraError(f"methods must be 'same_size' or among {', '.join(map(str, known))}, got {missing[0]!r}" if wanted else "methods must name at least one method, got none")

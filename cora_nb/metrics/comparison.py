@@ -286,7 +286,7 @@ def _ranks(values: pd.Series, drawn: np.ndarray) -> pd.DataFrame:
     p = np.stack([(((ahead < k) & (k <= ahead + level)) / level).mean(axis=1) for k in places], axis=1)
     return pd.DataFrame({"value": values, "rank": values.round(12).rank(method="min", ascending=False), "expected": p @ places, **dict(zip(places, p.T))})
 
-# %% ../../nbs/10c_comparison.ipynb #fe53cb62
+# %% ../../nbs/10c_comparison.ipynb #e5554f03
 def questions_needed(
     half_width: float | None = None,  # of an interval, in (0, 0.5): this far up and down; or give `difference`
     difference: float | None = None,  # between two respondents, in [-1, 1] and not 0, that a test should find
@@ -308,7 +308,11 @@ def questions_needed(
     """
     from scipy.stats import norm
     check_level(level)
+    if isinstance(pilot, (str, Mapping)): raise CoraError(f"pilot must be a table of responses or a list of two, got a {type(pilot).__name__}")
     pilots = [pilot] if isinstance(pilot, pd.DataFrame) else list(pilot or [])
+    if pilots and (accuracy is not None or discordance is not None): raise CoraError("a pilot knows accuracy and discordance itself: leave them out")
+    if not pilots and score != "MCQA": raise CoraError(f"without a pilot only MCQA can be planned, got {score!r}; give a pilot")
+    if not pilots and half_width is None and difference is None: raise CoraError("give half_width, for an interval, or difference, for a test")
     if half_width is not None:
         if difference is not None or discordance is not None: raise CoraError("give either half_width or difference; discordance goes with difference")
         _within("half_width", half_width, 0, 0.5, ends=False)

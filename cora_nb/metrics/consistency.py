@@ -53,7 +53,7 @@ def _no_option(answer: Any) -> bool:
     "Whether an answer names no option: None or NaN."
     return answer is None or bool(pd.api.types.is_scalar(answer) and pd.isna(answer))
 
-# %% ../../nbs/16_consistency.ipynb #e2c44c5c
+# %% ../../nbs/16_consistency.ipynb #84fa7c1e
 def label_sequences(
     answers: Sequence[Sequence],  # for each question the options named, such as "AAAAB" or ["A", None, "B"]; None for no option
     right: Any,                   # the right option: one for all questions, or a list with one for each
@@ -66,6 +66,7 @@ def label_sequences(
     `mode` is missing at a tie; `mode_right` is 1 or 0, and at a tie of k options with the right one among them 1/k. Labels may be texts or numbers, given by a person or by a parser. Raises `CoraError` for
     no question, an empty sequence, and lists of different lengths. Source: Li et al., section 4.1.2.
     """
+    if isinstance(answers, str): raise CoraError(f"answers must be one sequence for each question, got the text {answers[:20]!r}")
     answers = [list(a) for a in answers]
     rights = list(right) if isinstance(right, (list, tuple, np.ndarray, pd.Series, pd.Index)) else [right] * len(answers)
     index = pd.RangeIndex(len(answers)) if ids is None else pd.Index(ids)

@@ -185,7 +185,7 @@ def guesser_scores(
     scores = expected_scores([(divergence_set_rates(A), 1 / A, 1)], thresholds)
     return scores.drop(["RC", "CORE"]).rename("pure guesser")
 
-# %% ../../nbs/11_guessing.ipynb #711b8c05
+# %% ../../nbs/11_guessing.ipynb #d2d8ecd3
 def guess_rates(
     asked: Iterable[Variant] | pd.DataFrame, # variants or responses, as for `chance_scores`
     trial: int | None = 0,                   # as for `chance_scores`
@@ -202,7 +202,7 @@ def guess_rates(
     if "family" in part and part["family"].nunique() > 1: raise CoraError(f"the variants are of several families, {', '.join(map(str, part['family'].unique()))}; look at one at a time")
     n = whole_numbers(part, "n_choices", MIN_CHOICES, MAX_CHOICES)
     answer, weights = whole_numbers(part, "answer", 0, n - 1), checked("position", position, 0).ravel()
-    if not weights.size or not weights.all(): raise CoraError(f"position must be positive weights, got {position!r}")
+    if np.ndim(position) != 1 or not weights.size or not weights.all(): raise CoraError(f"position must be positive weights, one for each place, such as (4, 1), got {position!r}")
     weights = weights[np.minimum(np.arange(MAX_CHOICES), len(weights) - 1)] # the last goes on
     return part[["question_id", "method"]].assign(rate=weights[answer] / np.cumsum(weights)[n - 1])
 

@@ -67,7 +67,7 @@ def method_table(
     part = of_trial(responses, trial)
     return table.assign(chance=(1 / part["n_choices"].astype(float)).groupby(part["method"].astype(str).to_numpy()).mean())
 
-# %% ../../nbs/10d_items.ipynb #672bc5e8
+# %% ../../nbs/10d_items.ipynb #fd5aa433
 WHAT = ("mixed", "lost")
 
 def finders(
@@ -77,6 +77,7 @@ def finders(
 ) -> pd.DataFrame:        # a row for each inconsistent question, a column for each slot but `base`, True where the slot finds the question
     "Which slot finds which inconsistent question. Raises `CoraError` where `base` is no slot, or was not asked everywhere."
     if what not in WHAT: raise CoraError(f"what must be one of {', '.join(WHAT)}, got {what!r}")
+    if not isinstance(base, tuple) or len(base) != 2: raise CoraError(f"base must be a method and an index, such as ('original', 0), got {base!r}")
     if base not in slots.columns: raise CoraError(f"no variant is called {_label(base)}; say which to compare the others with, such as base={slots.columns[0]}")
     if (bad := slots[base].isna()).any(): raise CoraError(f"{_label(base)} was not asked of {bad.sum()} questions, the first of them {bad.idxmax()!r}")
     others, first = slots.drop(columns=[base]), slots[[base]].to_numpy()

@@ -61,7 +61,7 @@ def check_options(
     if not wanted and not sizes: raise CoraError("nothing is left to ask: only names no form, and there are no sizes")
     return wanted, tuple(sizes)
 
-# %% ../../nbs/02g_formats.ipynb #9314956f
+# %% ../../nbs/02g_formats.ipynb #664856d9
 def formats(
     question: Question,             # A choices
     seed: int = 0,                  # decides what a claim is about and which distractors go
@@ -69,7 +69,7 @@ def formats(
     only: str | Sequence[str] = METHODS, # the forms wanted, any of `mcq`, `tfq`, `lfgq`
     sizes: int | Sequence[int] = (), # numbers of choices for the methods `mcq_n`, the answer last
     statements: Mapping[tuple[str, int], str] | None = None, # (question id, index of the choice) -> its true-or-false question, written by someone
-) -> Iterator[Variant]:             # 3 variants, in the order `mcq`, `tfq`, `lfgq`
+) -> Iterator[Variant]:             # in the order `mcq`, `tfq`, `lfgq`, then the sizes; 3 by default
     """The same question in several forms. Source: Li et al., section 4.1.
 
     Raises `CoraError` for an option that makes no sense, and `LeftOut` for fewer choices than the largest of `sizes`.
