@@ -402,7 +402,7 @@ GOOD = letter_table("ABCD", "BACD")
     (lambda: exact_p(GOOD, draws=0), "draws must be a whole number of 1 or more, got 0"),
     (lambda: accuracy_gap(GOOD * 0), "no question was asked in both orders"),
     (lambda: accuracy_gap(GOOD, level=1), "level must be between 0 and 1, got 1"),
-    (lambda: paired_interval(-1, 0, 4), "at least 0 and at most n together, got -1, 0 and 4"),
+    (lambda: paired_interval(-1, 0, 4), "b must be a whole number of 0 or more, got -1"),
     (lambda: paired_interval(0, 0, 0), "n must be a whole number of 1 or more, got 0"),
     (lambda: adjust_p([0.1, -1]), "p must be from 0 to 1, got -1.0"),
     (lambda: adjust_p([0.1], "none"), "method must be 'holm' or 'bh', got 'none'"),

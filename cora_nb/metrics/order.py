@@ -209,7 +209,7 @@ def exact_p(
     p = binom.pmf(went, m, 0.5).prod(axis=1)[large].sum() if exact else (1 + large.sum()) / (1 + draws)
     return pd.Series({"statistic": float(observed), "p": min(float(p), 1.0), "outcomes": len(went), "exact": bool(exact)}, dtype=object)
 
-# %% ../../nbs/15_order.ipynb #05ba31b5
+# %% ../../nbs/15_order.ipynb #75aa0a91
 def paired_interval(
     b: int,              # questions right in the first order only
     c: int,              # questions right in the second order only
@@ -221,7 +221,9 @@ def paired_interval(
     from scipy.stats import norm
     if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
     check_count("n", n, 1)
-    if min(b, c) < 0 or b + c > n: raise CoraError(f"b and c must be at least 0 and at most n together, got {b}, {c} and {n}")
+    check_count("b", b, 0)
+    check_count("c", c, 0)
+    if b + c > n: raise CoraError(f"b and c must be at least 0 and at most n together, got {b}, {c} and {n}")
     z, gap, edge = norm.ppf((1 + level) / 2), (b - c) / n, 1e-12
     def score(delta, sign):
         linear = (2 * n - b + c) * delta - b - c
@@ -251,14 +253,15 @@ def accuracy_gap(
     return pd.Series({"n": n, "accuracy_1": (both + b) / n, "accuracy_2": (both + c) / n, "gap": (b - c) / n,
                       "gap_low": low, "gap_high": high, "gap_p": float(binomtest(b, b + c).pvalue) if b + c else 1.0})
 
-# %% ../../nbs/15_order.ipynb #1f023b4d
+# %% ../../nbs/15_order.ipynb #98e94e8c
 def adjust_p(
     p: Sequence[float],   # p-values, NaN for tests that were not made
     method: str = "holm", # or "bh" (Benjamini-Hochberg)
 ) -> np.ndarray:          # adjusted p-values, to be compared with the same level; NaN stays
     "Correct for many tests. Raises `CoraError` for another method and for what is no probability. Source: Holm, 1979; Benjamini and Hochberg, 1995."
     from scipy.stats import false_discovery_control
-    p = np.asarray(p, float)
+    try: p = np.atleast_1d(np.asarray(p, float))
+    except (TypeError, ValueError): raise CoraError(f"p must be numbers from 0 to 1, got {p!r}") from None
     if method not in ("holm", "bh"): raise CoraError(f"method must be 'holm' or 'bh', got {method!r}")
     made, adjusted = ~np.isnan(p), np.full(p.shape, np.nan)
     if not ((p[made] >= 0) & (p[made] <= 1)).all(): raise CoraError(f"p must be from 0 to 1, got {float(p[made][(p[made] < 0) | (p[made] > 1)][0])!r}")
