@@ -246,7 +246,7 @@ def test_the_command(tmp_path):
     pd.testing.assert_frame_equal(scores, separability(hidden_states("organism/steady", format_prompts(math_benchmark(n=300)[:12]), progress=False), permutations=19), atol=1e-6)
 
 
-@pytest.mark.parametrize("words, what", [(("organism/nobody",), "the model organisms are steady and skewed, got 'nobody'"), (("--ends", "open"), "ends must be one of same, own, got 'open'"), (("--limit", "3"), "5 folds need as many questions, got 3"),
+@pytest.mark.parametrize("words, what", [(("organism/nobody",), "the model organisms are steady and skewed, got 'nobody'"), (("--ends", "open"), "ends must be one of same, own, got 'open'"), (("--limit", "3"), "limit must be a whole number of 5 or more, got 3"),
                                          (("--out", "no/where"), "there is no folder no"), (("organism/steady", "organism/steady"), "two models are called 'steady'"), (("--template", "none"), "there is no template 'none'")])
 def test_mistakes_end_in_one_line(tmp_path, monkeypatch, words, what, capsys):
     from cora_nb.embeddings import cora_embeddings
