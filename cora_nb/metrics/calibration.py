@@ -7,7 +7,7 @@ __all__ = ['BINNINGS', 'SOURCES', 'check_pairs', 'bin_edges', 'binned', 'joined'
            'ece_interval', 'brier_parts', 'brier', 'reliability', 'plot_reliability', 'score_confidence', 'confidences',
            'calibration_table']
 
-# %% ../../nbs/17_calibration.ipynb #7e9b18c4
+# %% ../../nbs/17_calibration.ipynb #90d4459e
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 
 from ..core import CoraError, check_count
-from .replies import flat_replies, need_columns, share_of_asked
+from .replies import flat_replies, need_columns, share_of_asked, wilson
+from ..resampling import check_level
 
 # %% ../../nbs/17_calibration.ipynb #3df4f217
 BINNINGS = ("width", "mass", "distinct") # bins of equal width, of about equal size, one for each value
@@ -131,7 +132,7 @@ def chance_errors(
         found.append(_bin_errors(counts, np.abs(np.add.reduceat(gaps, starts, axis=1)), weighted))
     return np.concatenate(found)
 
-# %% ../../nbs/17_calibration.ipynb #7f8ff7eb
+# %% ../../nbs/17_calibration.ipynb #4bd82875
 def ece_interval(
     confidence: Sequence[float],  # how sure each answer was, in [0, 1], shape `(n_answers,)`
     right: Sequence[bool],        # whether it was right, 0 or 1, same shape
@@ -145,7 +146,7 @@ def ece_interval(
 ) -> pd.Series:                   # `ECE`, `low`, `high`; `by_chance` (mean) and `by_chance_high` (quantile at `level`) of the perfectly calibrated; `p`
     "ECE with an interval over questions, beside what perfect calibration would get by chance, and how often it would get as much. Raises `CoraError` as `binned` does."
     x, y = check_pairs(confidence, right)
-    if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    check_level(level)
     value, chance = ece(x, y, bins, method, weighted), chance_errors(x, bins, method, weighted, resamples, seed)
     owner = np.arange(len(x)) if groups is None else pd.factorize(pd.Series(list(groups), dtype=object))[0]
     if len(owner) != len(x) or (owner < 0).any(): raise CoraError(f"groups must name a question for each of {len(x)} answers, got {len(owner)} with {(owner < 0).sum()} missing")
@@ -188,7 +189,7 @@ def brier(
     x, y = check_pairs(confidence, right)
     return float(np.mean((x - y) ** 2))
 
-# %% ../../nbs/17_calibration.ipynb #3c9d21f7
+# %% ../../nbs/17_calibration.ipynb #81d8d7c2
 def reliability(
     table: pd.DataFrame, # from `binned`
     level: float = 0.95, # probability that an interval holds the true share, between 0 and 1
@@ -196,11 +197,11 @@ def reliability(
     "What each bin promised and kept, with Wilson's interval for independent answers. Raises `CoraError` for a level outside (0, 1). Source: Li et al., Figure 4."
     from scipy.stats import norm
     need_columns(table, "low", "high", "n", "confidence", "right")
-    if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    check_level(level)
     n, z2 = table["n"], norm.ppf((1 + level) / 2) ** 2
     share = table["right"] / n
-    middle, half = (share + z2 / (2 * n)) / (1 + z2 / n), np.sqrt(z2 * share * (1 - share) / n + z2**2 / (4 * n**2)) / (1 + z2 / n)
-    means = {"confidence": table["confidence"] / n, "accuracy": share, "accuracy_low": (middle - half).clip(0, 1), "accuracy_high": (middle + half).clip(0, 1)}
+    low, high = wilson(share, n, z2)
+    means = {"confidence": table["confidence"] / n, "accuracy": share, "accuracy_low": low, "accuracy_high": high}
     return table[["low", "high", "n"]].assign(**means, gap=share - means["confidence"])
 
 # %% ../../nbs/17_calibration.ipynb #98fb6db3

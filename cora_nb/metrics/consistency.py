@@ -7,7 +7,7 @@ __all__ = ['UNPARSED', 'label_sequences', 'sequence_consistency', 'sequence_accu
            'correlations', 'consistency_by', 'plot_consistency', 'matrix_statistics', 'FormatComparison',
            'compare_right', 'compare_formats']
 
-# %% ../../nbs/16_consistency.ipynb #d01b1d63
+# %% ../../nbs/16_consistency.ipynb #e6d2739f
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +17,7 @@ import pandas as pd
 
 from ..core import CoraError, check_count
 from .replies import flat_replies, need_columns, of_trial, share_interval, whole_numbers
+from ..resampling import check_level
 from ..responses import NOT_ASKED
 
 # %% ../../nbs/16_consistency.ipynb #67f65c8a
@@ -130,7 +131,7 @@ def sequences(
     table["mode"] = table["mode"].astype("Int64").where(table["mode"] >= 0)
     return table
 
-# %% ../../nbs/16_consistency.ipynb #461df481
+# %% ../../nbs/16_consistency.ipynb #757ac01a
 def correlations(
     x: Sequence[float],     # one number for each question, NaN where not known
     y: Sequence[float],     # another one for each, in the same order
@@ -146,7 +147,7 @@ def correlations(
     from scipy.stats import norm, pearsonr, rankdata, spearmanr
     x, y = np.asarray(x, float), np.asarray(y, float)
     if x.ndim != 1 or x.shape != y.shape: raise CoraError(f"x and y must be lists of one length, got the shapes {x.shape} and {y.shape}")
-    if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    check_level(level)
     check_count("resamples", resamples, 1)
     if np.isinf(x).any() or np.isinf(y).any(): raise CoraError("x and y must be finite numbers or NaN, got inf")
     known = ~(np.isnan(x) | np.isnan(y))
@@ -236,7 +237,7 @@ class FormatComparison:
         phi = self.table.loc["phi"]
         return f"{int(self.matrix.to_numpy().sum())} questions in both; phi {phi['value']:.3f} ({phi['low']:.3f} to {phi['high']:.3f}) of at most {self.phi_max:.3f}, p = {phi['p']:.2g}"
 
-# %% ../../nbs/16_consistency.ipynb #787b4e9a
+# %% ../../nbs/16_consistency.ipynb #8a8cc29e
 def compare_right(
     first: Sequence[bool],  # right in the first format, shape `(n_questions,)`
     second: Sequence[bool], # right in the second, in the same order
@@ -251,7 +252,7 @@ def compare_right(
     if x.ndim != 1 or x.shape != y.shape or not x.size: raise CoraError(f"first and second must be equally long and not empty, got the shapes {x.shape} and {y.shape}")
     for name, v in zip(names, (x, y)):
         if (bad := ~np.isin(v, (0, 1))).any(): raise CoraError(f"{name}: right must be 0 or 1, got {v[bad][0].item()!r} for question number {bad.argmax()}")
-    if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    check_level(level)
     check_count("resamples", resamples, 1)
     n, cells = len(x), np.bincount((2 * (1 - x) + (1 - y)).astype(int), minlength=4)
     a, b, c, d = map(int, cells)

@@ -7,7 +7,7 @@ __all__ = ['CASES', 'ODD', 'TESTS', 'swap_table', 'letter_table', 'count_content
            'contingency_statistic', 'fit_statistic', 'paired_statistic', 'order_tests', 'exact_p', 'paired_interval',
            'accuracy_gap', 'adjust_p', 'swap_tables', 'order_table']
 
-# %% ../../nbs/15_order.ipynb #73ecfc2f
+# %% ../../nbs/15_order.ipynb #e13af3e2
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
@@ -18,6 +18,7 @@ import pandas as pd
 
 from ..core import CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, check_count, data_path
 from .replies import flat_replies, need_columns, of_trial
+from ..resampling import check_level
 
 # %% ../../nbs/15_order.ipynb #2f29cde3
 CASES = ["case_1", "case_2"]
@@ -209,7 +210,7 @@ def exact_p(
     p = binom.pmf(went, m, 0.5).prod(axis=1)[large].sum() if exact else (1 + large.sum()) / (1 + draws)
     return pd.Series({"statistic": float(observed), "p": min(float(p), 1.0), "outcomes": len(went), "exact": bool(exact)}, dtype=object)
 
-# %% ../../nbs/15_order.ipynb #75aa0a91
+# %% ../../nbs/15_order.ipynb #25bbe551
 def paired_interval(
     b: int,              # questions right in the first order only
     c: int,              # questions right in the second order only
@@ -219,7 +220,7 @@ def paired_interval(
     "Score interval for the difference of two paired shares. Raises `CoraError` for counts that do not fit. Source: Tango, 1998."
     from scipy.optimize import brentq
     from scipy.stats import norm
-    if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    check_level(level)
     check_count("n", n, 1)
     check_count("b", b, 0)
     check_count("c", c, 0)

@@ -5,17 +5,18 @@
 # %% auto #0
 __all__ = ['wrong_places', 'pattern_table', 'place_odds', 'plot_places']
 
-# %% ../../nbs/15a_order_places.ipynb #ce8c9536
+# %% ../../nbs/15a_order_places.ipynb #f2f034d8
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError
 from .order import CASES, count_contents, swap_counts, swap_tables
+from .replies import wilson
+from ..resampling import check_level
 
-# %% ../../nbs/15a_order_places.ipynb #d2e6e471
+# %% ../../nbs/15a_order_places.ipynb #0ec90543
 def _places(table: pd.DataFrame) -> np.ndarray:
     "How often each place was chosen in each order, shape `(2, N)`."
     n = count_contents(table)
@@ -29,14 +30,14 @@ def wrong_places(
 ) -> pd.DataFrame:       # index `case` and `place` (1 is the first); columns `wrong` predictions there, their `share`, `low`, `high`
     "Wrong predictions by place, with Wilson's interval; NaN where none is wrong. Replies without a choice have no place. Source: Li et al., section 3.2 and Table 4."
     from scipy.stats import norm
-    if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    check_level(level)
     wrong = _places(table)[:, :-1].astype(float)
     n, z2 = wrong.sum(axis=1, keepdims=True), norm.ppf((1 + level) / 2) ** 2
-    with np.errstate(invalid="ignore"): share = wrong / n
-    half = np.sqrt(z2 * n * share * (1 - share) + z2**2 / 4)
-    low, high = (n * share + z2 / 2 - half) / (n + z2), (n * share + z2 / 2 + half) / (n + z2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = wrong / n
+        low, high = wilson(share, n, z2)
     index = pd.MultiIndex.from_product([CASES, range(1, wrong.shape[1] + 1)], names=["case", "place"])
-    return pd.DataFrame({"wrong": wrong.ravel().astype(int), "share": share.ravel(), "low": np.clip(low, 0, 1).ravel(), "high": np.clip(high, 0, 1).ravel()}, index=index)
+    return pd.DataFrame({"wrong": wrong.ravel().astype(int), "share": share.ravel(), "low": low.ravel(), "high": high.ravel()}, index=index)
 
 # %% ../../nbs/15a_order_places.ipynb #92f2f49c
 def pattern_table(
@@ -49,7 +50,7 @@ def pattern_table(
     names = ["model", "benchmark"][:len(next(iter(tables)))]
     return pd.concat({name if len(names) > 1 else name[0]: wrong_places(t, level) for name, t in tables.items()}, names=names)
 
-# %% ../../nbs/15a_order_places.ipynb #243d1a4b
+# %% ../../nbs/15a_order_places.ipynb #be9cee3c
 def place_odds(
     table: pd.DataFrame, # a swap table
     level: float = 0.95, # probability that an interval holds the true odds, between 0 and 1
@@ -59,7 +60,7 @@ def place_odds(
     Odds of 1 are no preference. Approximate; over questions asked in both orders. Raises `CoraError` for anything but a swap table.
     """
     from scipy.stats import norm
-    if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    check_level(level)
     count_contents(table)
     joint = table.to_numpy(float)[:-1, :-1]
     first, second = joint.sum(axis=1)[:2] + 0.5, joint.sum(axis=0)[:2] + 0.5

@@ -4,15 +4,16 @@
 
 # %% auto #0
 __all__ = ['need_columns', 'of_trial', 'question_codes', 'first_of_each', 'Replies', 'whole_numbers', 'flat_replies',
-           'share_interval', 'share_of_asked']
+           'share_interval', 'wilson', 'share_of_asked']
 
-# %% ../../nbs/10a_replies.ipynb #d0bb5094
+# %% ../../nbs/10a_replies.ipynb #ac5a8495
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from ..core import BadRow, CoraError, MIN_CHOICES
+from ..resampling import check_level
 from ..responses import NOT_ASKED
 
 # %% ../../nbs/10a_replies.ipynb #026d40b2
@@ -143,7 +144,7 @@ def flat_replies(
     if unasked.any(): raise CoraError(f"{unasked.sum()} of {len(unasked)} replies were not asked for, because the run stopped early; those that are left are no fair sample")
     return replies
 
-# %% ../../nbs/10a_replies.ipynb #a084f8d2
+# %% ../../nbs/10a_replies.ipynb #aebc0932
 def share_interval(
     totals: np.ndarray,  # what was counted in each question, shape `(n_questions,)` or `(n_questions, n_ranks)`, from 0 to `sizes`
     sizes: np.ndarray,   # replies to each question, shape `(n_questions,)`, at least 1
@@ -156,7 +157,7 @@ def share_interval(
     """
     from scipy.stats import t
     totals, sizes = np.asarray(totals, float), np.asarray(sizes, float)
-    if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    check_level(level)
     if sizes.ndim != 1 or totals.shape[:1] != sizes.shape or not sizes.size: raise CoraError(f"totals and sizes must have a row for each question, got the shapes {totals.shape} and {sizes.shape}")
     G, n, row_sizes = len(sizes), sizes.sum(), sizes.reshape(-1, *[1] * (totals.ndim - 1))
     if (sizes < 1).any() or not ((totals >= -1e-9) & (totals <= row_sizes + 1e-9)).all(): raise CoraError("sizes must be at least 1, and totals from 0 to the size of their question")
@@ -166,18 +167,26 @@ def share_interval(
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.where(np.minimum(share, 1 - share) < 1e-12, G, share * (1 - share) / v)
     z2 = t.ppf((1 + level) / 2, G - 1) ** 2
-    half = np.sqrt(z2 * share * (1 - share) / effective + (z2 / effective) ** 2 / 4)
-    middle, scale = share + z2 / effective / 2, 1 + z2 / effective
-    return share, np.clip((middle - half) / scale, 0, 1), np.clip((middle + half) / scale, 0, 1)
+    return share, *wilson(share, effective, z2)
 
-# %% ../../nbs/10a_replies.ipynb #de3c031a
+def wilson(
+    share: np.ndarray, # what was seen, in [0, 1]; NaN where nothing was
+    n: np.ndarray,     # how many independent replies it rests on, above 0
+    z2: float,         # the square of the normal, or Student's, quantile for the level
+) -> tuple[np.ndarray, np.ndarray]: # low and high, in [0, 1]
+    "Wilson's interval for a share. Source: Wilson, 1927."
+    half = np.sqrt(z2 * share * (1 - share) / n + (z2 / n) ** 2 / 4)
+    middle, scale = share + z2 / n / 2, 1 + z2 / n
+    return np.clip((middle - half) / scale, 0, 1), np.clip((middle + half) / scale, 0, 1)
+
+# %% ../../nbs/10a_replies.ipynb #cef01c58
 def share_of_asked(
     totals: np.ndarray,  # what was counted in each question, shape `(n_questions,)`, from 0 to `sizes`
     sizes: np.ndarray,   # replies to each question, shape `(n_questions,)`; questions with 0 are left out
     level: float = 0.95, # as for `share_interval`
 ) -> tuple[float, float, float]: # share, low, high
     "`share_interval` of the questions that have a reply; NaN where none has."
-    if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    check_level(level)
     asked = np.asarray(sizes) > 0
     if not asked.any(): return (np.nan,) * 3
     return tuple(map(float, share_interval(np.asarray(totals, float)[asked], np.asarray(sizes)[asked], level)))
