@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['READERS', 'Table', 'read_text', 'refuse_twice', 'read_csv', 'one_of_each', 'json_row', 'read_jsonl', 'read_parquet',
-           'read_xlsx', 'read_table']
+           'read_xlsx', 'read_table', 'write_whole']
 
-# %% ../nbs/01a_files.ipynb #c00ef605
+# %% ../nbs/01a_files.ipynb #8adcc648
 import csv
 import io
 import json
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -153,3 +154,15 @@ def read_table(
     if not table.rows: raise CoraError(f"{path}: the file has no rows")
     if not table.columns: raise next((r for _, r in table.rows if isinstance(r, BadRow)), CoraError(f"{path}: the rows have no columns"))
     return table
+
+# %% ../nbs/01a_files.ipynb #633f7105
+def write_whole(
+    path: Path,                      # the file; its folder must be there
+    write: Callable[[Path], object], # writes the content to the path that it is given
+) -> None:
+    "Write a file that appears whole or not at all. Raises `CoraError` where it cannot be written."
+    try:
+        with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".cora_nb_") as folder:
+            write(part := Path(folder) / "part")
+            part.replace(path)
+    except OSError as e: raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None

@@ -7,10 +7,9 @@ __all__ = ['KEY', 'JUDGE', 'TEMPLATE', 'SHEET', 'SAYS_RIGHT', 'SAYS_WRONG', 'lon
            'judge_answers', 'write_labels', 'read_label', 'read_labels', 'grades', 'regrade', 'apply_labels',
            'grading_summary']
 
-# %% ../nbs/08_grading.ipynb #5bcc7ffa
+# %% ../nbs/08_grading.ipynb #a2bbe875
 import csv
 import re
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from .core import BadRow, CoraError, LETTERS, Question, Variant
-from .files import read_table
+from .files import read_table, write_whole
 from .free_text import exact_number, same_words
 from .parsing import choice_text, get_rule, parse as parse_reply
 from .prompts import Template
@@ -110,7 +109,7 @@ def judge_answers(
     table.attrs["facts"] = facts | {"no_verdict": int(right[[i for i, _ in put]].isna().sum())}
     return table
 
-# %% ../nbs/08_grading.ipynb #900a6691
+# %% ../nbs/08_grading.ipynb #b46e54b6
 SHEET = [*KEY, "question", "choices", "right_answer", "reply", "graded", "label"]
 
 def _as_text(text: str) -> str:
@@ -143,11 +142,7 @@ def write_labels(
     sheet["graded"] = [v.choices[p] if (p := int(responses["prediction"].iloc[at])) >= 0 else "-" for at, v in rows]
     sheet["graded"] = [("right: " if ok else "wrong: ") + g for g, ok in zip(sheet["graded"], responses["correct"].iloc[[p for p, _ in rows]])]
     sheet["label"] = ""
-    try:
-        with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".cora_nb_") as folder:
-            sheet[SHEET].to_csv(part := Path(folder) / "part", index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-            part.replace(path)
-    except OSError as e: raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
+    write_whole(path, lambda part: sheet[SHEET].to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC))
     return len(sheet)
 
 # %% ../nbs/08_grading.ipynb #329ce141

@@ -6,11 +6,10 @@
 __all__ = ['NOT_ASKED', 'column_types', 'predict', 'grade', 'responses_table', 'check_responses', 'check_writable',
            'write_responses', 'read_responses', 'summarize']
 
-# %% ../nbs/05_responses.ipynb #c69d7119
+# %% ../nbs/05_responses.ipynb #7d95edf5
 import json
 import math
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from .core import BadRow, CoraError, MAX_CHOICES, MIN_CHOICES, Variant
+from .files import write_whole
 from .parsing import parse as parse_reply
 from .respondents import Reply
 
@@ -171,7 +171,7 @@ def check_writable(
     except OSError as e: raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
     return path.resolve()
 
-# %% ../nbs/05_responses.ipynb #f6314533
+# %% ../nbs/05_responses.ipynb #4acfbb16
 def write_responses(
     responses: pd.DataFrame,           # a responses table
     path: str | Path,                  # the Parquet file
@@ -188,11 +188,7 @@ def write_responses(
     table = pa.Table.from_pandas(bare, preserve_index=False)
     table = table.replace_schema_metadata({b"cora_nb": json.dumps(facts).encode()})
     path = check_writable(path)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".cora_nb_") as folder:
-        try:
-            pq.write_table(table, part := Path(folder) / "part", compression="zstd")
-            part.replace(path)
-        except OSError as e: raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
+    write_whole(path, lambda part: pq.write_table(table, part, compression="zstd"))
 
 # %% ../nbs/05_responses.ipynb #4318cc40
 def read_responses(

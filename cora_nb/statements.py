@@ -8,10 +8,9 @@ __all__ = ['REQUEST', 'AGAIN', 'TEMPLATE', 'LEAD', 'OTHERS', 'CHECKS', 'SHORTEST
            'statements_table', 'write_statements', 'by_id', 'complete_statements', 'statements_summary',
            'save_statements', 'read_statements']
 
-# %% ../nbs/07_statements.ipynb #b19c8a7d
+# %% ../nbs/07_statements.ipynb #ca6d5123
 import csv
 import re
-import tempfile
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ import pandas as pd
 
 from .benchmarks import benchmark_hash
 from .core import BadRow, CoraError, Question, Variant
-from .files import read_table
+from .files import read_table, write_whole
 from .parsing import own_words
 from .prompts import Template
 from .respondents import Respondent
@@ -282,7 +281,7 @@ def statements_summary(
     counts.loc["complete"] = len(complete), len({id for id, _ in complete})
     return counts
 
-# %% ../nbs/07_statements.ipynb #2a661fc9
+# %% ../nbs/07_statements.ipynb #830dcfd0
 def save_statements(
     table: pd.DataFrame,     # a statements table
     path: str | Path,        # ends in .csv or .parquet
@@ -294,13 +293,10 @@ def save_statements(
     if missing := [c for c in COLUMNS if c not in table]: raise CoraError(f"a statements table needs the column {', '.join(missing)}")
     if path.exists() and not overwrite: raise CoraError(f"{path}: there is a file of this name already, perhaps corrected by hand; overwrite=True replaces it")
     if not path.absolute().parent.is_dir(): raise CoraError(f"{path}: there is no folder {path.parent}")
-    try:
-        with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".cora_nb_") as folder:
-            part = Path(folder) / "part"
-            if kind == ".csv": table[list(COLUMNS)].to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC) # every text in quotes: a lone carriage return would else end a row
-            else: table[list(COLUMNS)].to_parquet(part, index=False) # pandas keeps .attrs in the file's metadata
-            part.replace(path)
-    except OSError as e: raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
+    def write(part):
+        if kind == ".csv": table[list(COLUMNS)].to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC) # every text in quotes: a lone carriage return would else end a row
+        else: table[list(COLUMNS)].to_parquet(part, index=False) # pandas keeps .attrs in the file's metadata
+    write_whole(path, write)
 
 # %% ../nbs/07_statements.ipynb #df2ade21
 def read_statements(
