@@ -29,7 +29,7 @@ def shared() -> Path:
 @pytest.fixture(scope="session")
 def medalpaca(shared):
     "The recorded replies of medalpaca-7b on MedQA, imported once."
-    from cora_nb.importers import import_cat
+    from cora_nb.interop.cat import import_cat
 
     return import_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx")
 
@@ -37,7 +37,7 @@ def medalpaca(shared):
 @pytest.fixture(scope="session")
 def mmlu(shared):
     "Every fourteenth question of MMLU, from all subjects."
-    from cora_nb.benchmarks import load_benchmark
+    from cora_nb.benchmarks.load import load_benchmark
 
     if not (shared / "hub" / "cais__mmlu").is_dir(): pytest.skip(f"MMLU not found under {shared / 'hub'}")
     return load_benchmark("mmlu", path=shared / "hub")[::14][:1000]
@@ -46,7 +46,7 @@ def mmlu(shared):
 @pytest.fixture(scope="session")
 def words(shared):
     "Every word of the real benchmarks, and the machine's dictionary where there is one."
-    from cora_nb.benchmarks import load_benchmark
+    from cora_nb.benchmarks.load import load_benchmark
 
     names = {"cais__mmlu": "mmlu", "bigbio__med_qa": "medqa", "allenai__ai2_arc": "arc", "truthfulqa__truthful_qa": "truthfulqa", "tau__commonsense_qa": "csqa"}
     there = [name for folder, name in names.items() if (shared / "hub" / folder).is_dir()]

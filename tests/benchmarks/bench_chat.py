@@ -15,11 +15,11 @@ import multiprocessing
 import time
 import warnings
 
-from cora_nb.benchmarks import math_benchmark
-from cora_nb.prompts import make_prompts
-from cora_nb.respondents import Reply
+from cora_nb.benchmarks.load import math_benchmark
+from cora_nb.prompts.templates import make_prompts
+from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.chat import ChatRespondent, _ssl_context
-from cora_nb.variants import make_variants
+from cora_nb.variants.families import make_variants
 from measure import report
 
 REQUESTS, AT_ONCE, SECONDS = 5000, 256, 0.05

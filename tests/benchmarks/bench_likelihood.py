@@ -23,13 +23,13 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from cora_nb.benchmarks import load_benchmark, load_shots, math_benchmark
+from cora_nb.benchmarks.load import load_benchmark, load_shots, math_benchmark
 from cora_nb.core import Question
-from cora_nb.prompts import make_prompts
+from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.likelihood import LikelihoodRespondent, context_and_continuations, split_tokens
 from cora_nb.respondents.token_trees import sort_texts
-from cora_nb.runs import evaluate
-from cora_nb.variants import make_variants
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.variants.families import make_variants
 from measure import measure, report
 
 HUB = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data" / "hub"

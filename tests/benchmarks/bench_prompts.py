@@ -2,11 +2,11 @@
 import os
 from pathlib import Path
 
-from cora_nb.benchmarks import load_benchmark, load_shots
+from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import LETTERS
-from cora_nb.parsing import RULES, parse
-from cora_nb.prompts import make_prompts
-from cora_nb.variants import make_variants
+from cora_nb.prompts.letters import RULES, parse
+from cora_nb.prompts.templates import make_prompts
+from cora_nb.variants.families import make_variants
 from measure import measure, report
 
 HUB = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data" / "hub"

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from cora_nb.metrics import score
+from cora_nb.metrics.cora import score
 from measure import measure, report, resident_mb
 
 QUESTIONS, VARIANTS = 1_000_000, 26

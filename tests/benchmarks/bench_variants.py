@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cora_nb.benchmarks import load_benchmark
+from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import LETTERS, Question
-from cora_nb.variants import make_variants
+from cora_nb.variants.families import make_variants
 from measure import measure, report
 
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared"))

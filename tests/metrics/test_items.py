@@ -1,0 +1,243 @@
+"Which variants find what, and what questions are like: against plain loops, brute force over all subsets, and scipy."
+import math
+import re
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+from scipy.stats import pearsonr
+
+from cora_nb.core import CoraError
+from cora_nb.metrics.items import (fewest_variants, finders, finding_curve, finding_table, greedy_order, item_breaks,
+                                   item_consistency, item_table, method_table, slot_table)
+from cora_nb.metrics.replies import share_interval
+from cora_nb.responses.table import NOT_ASKED
+
+METHODS = [("original", 0), ("shuffled", 0), ("nota", 0), ("nota", 1), ("decoupled", 0), ("decoupled", 1)]
+
+
+def responses_of(cells, prefix="q"):
+    "A responses table from rows of 1, 0 and None (no such variant), one a question."
+    rows = [(f"{prefix}{i}", m, k, bool(v)) for i, row in enumerate(cells) for (m, k), v in zip(METHODS, row) if v is not None]
+    return pd.DataFrame(rows, columns=["question_id", "method", "index", "correct"]).assign(trial=0, subject="s", n_choices=4, family="cora", error=None)
+
+
+cell = st.sampled_from([0, 1, 1, None])
+tables = st.integers(2, 6).flatmap(lambda w: st.lists(st.tuples(st.sampled_from([0, 1]), *[cell] * (w - 1)), min_size=1, max_size=14))
+matrices = st.integers(1, 6).flatmap(lambda w: st.lists(st.lists(st.booleans(), min_size=w, max_size=w).filter(any), min_size=2, max_size=20))
+
+
+def found_table(matrix): return pd.DataFrame(matrix, columns=pd.MultiIndex.from_tuples([("m", i) for i in range(len(matrix[0]))], names=["method", "index"]))
+
+
+@given(tables)
+def test_slots_are_what_was_answered(cells):
+    slots = slot_table(responses_of(cells))
+    for i, row in enumerate(cells):
+        for slot, v in zip(METHODS, row):
+            if v is not None: assert slots.loc[f"q{i}", slot] == v
+            elif slot in slots: assert math.isnan(slots.loc[f"q{i}", slot])
+    assert set(slots.columns) == {s for row in cells for s, v in zip(METHODS, row) if v is not None}
+
+
+@given(tables, st.randoms())
+def test_the_order_of_rows_does_not_matter_to_the_numbers(cells, random):
+    table = responses_of(cells)
+    mixed = table.sample(frac=1, random_state=random.randrange(2**31))
+    a, b = slot_table(table), slot_table(mixed)
+    pd.testing.assert_frame_equal(b.loc[a.index, a.columns], a)
+
+
+@given(tables)
+def test_finders_by_the_book(cells):
+    slots = slot_table(responses_of(cells))
+    mixed = {f"q{i}" for i, row in enumerate(cells) if {0, 1} <= set(row)}
+    lost = {f"q{i}" for i, row in enumerate(cells) if row[0] == 1 and 0 in row}
+    for what, expected in (("mixed", mixed), ("lost", lost)):
+        found = finders(slots, what)
+        assert set(found.index) == expected and ("original", 0) not in found
+        for id in found.index:
+            row = cells[int(id[1:])]
+            for slot, v in zip(METHODS[1:], row[1:]):
+                if slot in found: assert found.loc[id, slot] == (v is not None and v != row[0] and (what == "mixed" or row[0] == 1))
+
+
+@given(tables)
+def test_finding_table_counts_one_by_one(cells):
+    found = finders(slot_table(responses_of(cells)))
+    assume(len(found))
+    table = finding_table(found)
+    who = {id: {m for m, k in found.columns if found.loc[id, (m, k)]} for id in found.index}
+    for method, row in table.iterrows():
+        assert row["finds"] == sum(method in w for w in who.values())
+        assert row["only"] == sum(w == {method} for w in who.values())
+        assert row["variants"] == sum(m == method for m, _ in found.columns)
+        assert row["share"] == pytest.approx(row["finds"] / len(found)) and row["only_share"] == pytest.approx(row["only"] / len(found))
+    assert len(finding_table(found, "slot")) == found.shape[1]
+
+
+def brute_force(matrix, need):
+    "The fewest columns that find `need` rows, by trying all subsets from the smallest."
+    values = np.asarray(matrix)
+    return next(k for k in range(1, values.shape[1] + 1) if any(values[:, c].any(axis=1).sum() >= need for c in map(list, combinations(range(values.shape[1]), k))))
+
+
+@settings(max_examples=60)
+@given(matrices, st.sampled_from([0.05, 0.5, 0.8, 0.95, 1.0]))
+def test_the_fewest_are_the_fewest(matrix, share):
+    need = max(math.ceil(share * len(matrix) - 1e-9), 1)
+    result = fewest_variants(found_table(matrix), share)
+    assert len(result.slots) == result.least == brute_force(matrix, need) and result.exact
+    chosen = [int(s.split()[1]) for s in result.slots]
+    assert result.found == np.asarray(matrix)[:, chosen].any(axis=1).sum() >= need and result.of == len(matrix)
+    assert len(result.slots) <= result.greedy <= len(result.slots) * sum(1 / i for i in range(1, np.asarray(matrix).sum(axis=0).max() + 1)) + 1e-9
+
+
+def test_the_trap_of_the_greedy_choice():
+    "Two sets cover twelve questions; greedy takes the bait and needs three."
+    cover = [set(range(6)), set(range(6, 12)), {0, 1, 2, 3, 6, 7, 8, 9}]
+    result = fewest_variants(found_table([[q in c for c in cover] for q in range(12)]), 1)
+    assert (result.slots, result.greedy, result.least) == (["m 0", "m 1"], 3, 2)
+    assert "no fewer would do" in str(result)
+
+
+def test_a_solver_without_time_leaves_the_greedy_choice():
+    rng = np.random.default_rng(0)
+    matrix = rng.random((400, 40)) < 0.06
+    matrix = matrix[matrix.any(axis=1)]
+    result = fewest_variants(found_table(matrix.tolist()), 0.9, seconds=1e-6)
+    assert 1 <= result.least <= len(result.slots) <= result.greedy and result.found >= 0.9 * len(matrix)
+    if not result.exact: assert f"fewer than {result.least} would not do" in str(result)
+
+
+@given(matrices)
+def test_greedy_takes_the_largest_gain_and_keeps_its_promise(matrix):
+    values = np.asarray(matrix)
+    order = greedy_order(values)
+    assert sorted(order) == list(range(values.shape[1]))
+    for k in range(1, len(order) + 1):
+        gains = [values[:, [*order[:k - 1], j]].any(axis=1).sum() for j in range(values.shape[1]) if j not in order[:k - 1]]
+        reached = values[:, order[:k]].any(axis=1).sum()
+        assert reached == max(gains)
+        best = max(values[:, list(c)].any(axis=1).sum() for c in combinations(range(values.shape[1]), k))
+        assert reached >= (1 - (1 - 1 / k) ** k) * best - 1e-9
+
+
+@settings(max_examples=30)
+@given(matrices)
+def test_the_curve_by_brute_force(matrix):
+    values, curve = np.asarray(matrix), finding_curve(found_table(matrix), splits=3)
+    n = values.shape[1]
+    for k in range(n + 1):
+        blind = np.mean([values[:, list(c)].any(axis=1).mean() if k else 0.0 for c in combinations(range(n), k)])
+        assert curve.loc[k, "random"] == pytest.approx(blind)
+        order = greedy_order(values)[:k]
+        assert curve.loc[k, "found"] == pytest.approx(values[:, order].any(axis=1).mean() if k else 0)
+    assert (curve["low"] <= curve["held_out"] + 1e-12).all() and (curve["held_out"] <= curve["high"] + 1e-12).all()
+    assert curve["held_out"].is_monotonic_increasing and curve["held_out"].iloc[-1] == pytest.approx(1)
+
+
+def test_variants_that_are_alike_gain_nothing_by_choosing():
+    "The flattery of choosing and judging on the same questions is seen, and gone on the other half."
+    rng = np.random.default_rng(1)
+    matrix = rng.random((60, 20)) < 0.2
+    curve = finding_curve(found_table(matrix[matrix.any(axis=1)].tolist()), splits=200)
+    middle = curve.loc[2:6]
+    assert (middle["found"] > middle["random"] + 0.03).all() and (middle["held_out"] < middle["random"] + 0.02).all()
+    pd.testing.assert_frame_equal(curve, finding_curve(found_table(matrix[matrix.any(axis=1)].tolist()), splits=200))
+
+
+@given(tables)
+def test_accuracy_by_method_with_a_plain_loop(cells):
+    responses = responses_of(cells)
+    table = method_table(responses)
+    for method, part in responses.groupby("method"):
+        assert table.loc[method, "value"] == pytest.approx(part["correct"].mean())
+        assert (table.loc[method, "replies"], table.loc[method, "questions"]) == (len(part), part["question_id"].nunique())
+        each = part.groupby("question_id")["correct"]
+        np.testing.assert_allclose(table.loc[method, ["value", "low", "high"]].astype(float), np.array([float(x) for x in share_interval(each.sum().to_numpy(), each.size().to_numpy())]))
+        assert table.loc[method, "chance"] == 0.25
+
+
+runs_of = st.tuples(st.integers(1, 5), st.integers(2, 6), st.integers(1, 4)).flatmap(
+    lambda n: st.lists(st.lists(st.lists(st.sampled_from([0, 1]), min_size=n[2], max_size=n[2]), min_size=n[1], max_size=n[1]), min_size=n[0], max_size=n[0]))
+
+
+@given(runs_of)
+def test_items_against_scipy(cells):
+    runs = {f"r{i}": responses_of(table) for i, table in enumerate(cells)}
+    items, rc = item_table(runs), np.mean(cells, axis=2).T # questions x respondents
+    np.testing.assert_allclose(item_consistency(runs), rc)
+    for q in range(len(rc)):
+        row, rest = items.loc[f"q{q}"], np.delete(rc, q, axis=0).mean(axis=0)
+        assert row["difficulty"] == pytest.approx(rc[q].mean()) and row["subject"] == "s"
+        if len(cells) == 1: assert math.isnan(row["disagreement"])
+        else: assert row["disagreement"] == pytest.approx(np.mean((rc[q] - rc[q].mean()) ** 2)) and row["disagreement"] <= 0.25 + 1e-12
+        if len(cells) < 3 or np.ptp(rc[q]) < 1e-9 or np.ptp(rest) < 1e-9: assert math.isnan(row["discrimination"])
+        else: assert row["discrimination"] == pytest.approx(pearsonr(rc[q], rest)[0], abs=1e-6)
+
+
+def test_runs_may_have_their_rows_in_any_order():
+    rng = np.random.default_rng(0)
+    runs = {name: responses_of((rng.random((6, 4)) < 0.5).astype(int).tolist()) for name in "abcd"}
+    shuffled = {name: run.sample(frac=1, random_state=i) if i else run for i, (name, run) in enumerate(runs.items())}
+    pd.testing.assert_frame_equal(item_table(runs), item_table(shuffled))
+
+
+@given(tables)
+def test_breaks_name_every_wrong_reply(cells):
+    breaks = item_breaks(responses_of(cells))
+    for i, row in enumerate(cells):
+        asked = [v for v in row if v is not None]
+        got = breaks.loc[f"q{i}"]
+        assert (got["right"], got["asked"]) == (sum(asked), len(asked)) and got["rc"] == pytest.approx(sum(asked) / len(asked))
+        told = {m: (int(w), int(a)) for m, w, a in re.findall(r"(\w+) (\d+) of (\d+)", got["broken_by"])}
+        by = {m: [v for (x, _), v in zip(METHODS, row) if x == m and v is not None] for m, _ in METHODS}
+        assert told == {m: (v.count(0), len(v)) for m, v in by.items() if 0 in v}
+
+
+def test_other_trials_and_other_types_of_text():
+    table = responses_of([(1, 0), (1, 1)])
+    both = pd.concat([table, table.assign(trial=1, correct=~table["correct"])]).astype({"method": "string", "question_id": "string"})
+    assert slot_table(both, trial=1).to_numpy().tolist() == [[0, 1], [0, 0]]
+    assert len(finders(slot_table(both))) == 1 and item_table({"a": both}, trial=None)["difficulty"].tolist() == [0.5, 0.5]
+
+
+GOOD = responses_of([(1, 0, 1), (1, 1, 1), (0, 0, 0)])
+
+
+@pytest.mark.parametrize("call, says", [
+    (lambda: slot_table([1]), "responses must be a table, got a list"),
+    (lambda: slot_table(GOOD.drop(columns="correct")), "no column correct"),
+    (lambda: slot_table(GOOD.iloc[:0]), "no responses of trial 0"),
+    (lambda: slot_table(GOOD.assign(family=["cora"] * 8 + ["cyclic"])), "several families, cora, cyclic"),
+    (lambda: slot_table(GOOD.assign(error=[NOT_ASKED] + [None] * 8)), "1 of 9 replies were not asked for"),
+    (lambda: slot_table(GOOD.assign(index=["x"] * 9)), "index must be a whole number"),
+    (lambda: slot_table(GOOD.assign(method=[None] * 9)), "row 1: method is missing"),
+    (lambda: slot_table(GOOD.assign(correct=["yes"] * 9)), "correct must be true or false"),
+    (lambda: slot_table(pd.concat([GOOD, GOOD]), trial=None), "original 0 of question 'q0' was answered twice"),
+    (lambda: method_table(GOOD, level=95), "level must be between 0 and 1"),
+    (lambda: finders(slot_table(GOOD), base=("cyclic", 0)), "no variant is called cyclic 0"),
+    (lambda: finders(slot_table(responses_of([(1, 1), (1, None)])), base=("shuffled", 0)), "shuffled 0 was not asked of 1 questions, the first of them 'q1'"),
+    (lambda: finding_table(finders(slot_table(GOOD)), by="subject"), "by must be method or slot, got 'subject'"),
+    (lambda: finding_table(finders(slot_table(GOOD.assign(correct=True)))), "no question is inconsistent"),
+    (lambda: fewest_variants(slot_table(GOOD).to_numpy()), "a table from finders is needed, got a ndarray"),
+    (lambda: fewest_variants(finders(slot_table(GOOD)), 0), "share must be above 0 and at most 1, got 0"),
+    (lambda: item_table({}), "runs must be given by name"),
+    (lambda: item_table({"a": GOOD, "b": GOOD[GOOD["question_id"] != "q1"]}), "b: other questions than a, 1 are in one of them only, such as 'q1'"),
+    (lambda: item_table({"a": GOOD, "b": GOOD.iloc[:-1]}), "b: 2 variants of 'q2', and a has 3"),
+    (lambda: item_table({"a": GOOD.assign(error=NOT_ASKED)}), "a: 9 replies were not asked for"),
+])
+def test_mistakes_get_one_line(call, says):
+    with pytest.raises(CoraError) as told: call()
+    assert says in str(told.value) and "\n" not in str(told.value)
+
+
+def test_the_recorded_replies(medalpaca):
+    slots = slot_table(medalpaca)
+    assert slots.shape == (1273, 26) and not slots.isna().any(axis=None)
+    sizes = {what: (len(found), len(result.slots), result.exact) for what in ("mixed", "lost") for found in [finders(slots, what)] for result in [fewest_variants(found)]}
+    assert sizes == {"mixed": (1206, 8, True), "lost": (319, 4, True)}
+    assert method_table(medalpaca).loc["original", "value"] == pytest.approx(0.2608, abs=5e-5)

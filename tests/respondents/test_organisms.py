@@ -1,0 +1,62 @@
+"""The model organisms: the same score, one of them does not know; and everything that runs models, run on them."""
+import json
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("transformers", reason="transformers is not installed")
+
+from cora_nb.benchmarks.load import math_benchmark  # noqa: E402
+from cora_nb.core import data_path  # noqa: E402
+from cora_nb.metrics.cora import score  # noqa: E402
+from cora_nb.respondents.causal import CausalRespondent  # noqa: E402
+from cora_nb.runs.evaluate import evaluate  # noqa: E402
+from cora_nb.runs.store import Store  # noqa: E402
+from cora_nb.variants.families import make_variants  # noqa: E402
+
+VARIANTS = make_variants(math_benchmark(300, seed=0))
+NAMES = ("steady", "skewed")
+
+
+@pytest.fixture(scope="module")
+def replies(tmp_path_factory):
+    with Store(tmp_path_factory.mktemp("organisms") / "replies.sqlite") as store: yield store
+
+
+@pytest.fixture(scope="module")
+def full(replies):
+    return {name: evaluate(CausalRespondent(f"organism/{name}"), VARIANTS, store=replies, progress=False) for name in NAMES}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_are_small_and_safe(name):
+    files = {f.name: f.stat().st_size for f in data_path("models", name).iterdir()}
+    assert sum(files.values()) <= 5_000_000 and "model.safetensors" in files and not any(f.endswith((".bin", ".pt", ".py")) for f in files)
+    assert "auto_map" not in json.loads((data_path("models", name) / "config.json").read_text())
+
+
+def test_the_same_score_and_one_does_not_know(full):
+    steady, skewed = (score(full[name]) for name in NAMES)
+    assert min(steady["MCQA"], skewed["MCQA"]) > 0.6 and abs(steady["MCQA"] - skewed["MCQA"]) <= 0.05
+    assert steady["CoRA"] - skewed["CoRA"] >= 0.15
+    whole = full["skewed"][full["skewed"]["method"].isin(["original", "shuffled"])] # with fewer choices than it has ever seen, it may name one that is not there
+    assert (full["steady"]["prediction"] >= 0).all() and (whole["prediction"] >= 0).all()
+
+
+def test_skewed_leans_on_the_first_place(full):
+    original = {name: r[r["method"] == "original"] for name, r in full.items()}
+    first = {name: (r["prediction"] == 0).mean() - (r["answer"] == 0).mean() for name, r in original.items()}
+    assert first["skewed"] >= first["steady"] + 0.03
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stopping_early_gives_the_scores_of_the_full_run(name, full, replies, capsys):
+    "Every reply is in the store already, so the stopped run asks nothing new, and counts what it would have asked."
+    part = evaluate(CausalRespondent(f"organism/{name}"), VARIANTS, stop="cora", store=replies, progress=False)
+    assert part.attrs["facts"]["calls"]["asked"] == 0
+    known = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
+    assert score(part)[known].equals(score(full[name])[known])
+    calls, sets = int((~part["error"].str.startswith("not asked", na=False)).sum()), full[name].groupby("question_id")["correct"]
+    least = int((sets.size().where(sets.all(), 1 + full[name][full[name]["method"] == "original"].set_index("question_id")["correct"])).sum())
+    with capsys.disabled(): print(f"\n{name}: {calls} calls of {len(part)}, least possible {least}")
+    assert least <= calls <= 1.5 * least

@@ -1,0 +1,74 @@
+"""Runs: whole roads from questions to scores."""
+import pytest
+
+from cora_nb.benchmarks.load import benchmark_hash, load_benchmark
+from cora_nb.core import CoraError, Question
+from cora_nb.metrics.cora import score
+from cora_nb.metrics.guessing import guesser_scores
+from cora_nb.respondents.protocol import RecordedRespondent, SimulatedRespondent
+from cora_nb.responses.table import check_responses, read_responses, summarize, write_responses
+from cora_nb.runs.evaluate import evaluate, variants_hash
+from cora_nb.variants.families import make_variants
+from helpers import Forgetful
+
+MATH = load_benchmark("math")
+
+
+def test_the_road_and_back(tmp_path):
+    variants = make_variants(MATH[:40])
+    first = evaluate(SimulatedRespondent(knows=0.5), variants, progress=False, trials=2)
+    assert check_responses(first).equals(first) and len(first) == 40 * 20 * 2
+    write_responses(first, tmp_path / "r.parquet")
+    again = evaluate(RecordedRespondent(read_responses(tmp_path / "r.parquet")), variants, progress=False, trials=2)
+    assert again.equals(first)
+    facts = first.attrs["facts"]
+    assert facts["benchmark"] == {"questions": 40, "hash": benchmark_hash(MATH[:40])} and facts["respondent"]["knows"] == 0.5
+    assert facts["asked"] == {"template": "cora", "k": 0, "trials": 2, "parse": "first_token", "stop": None, "thresholds": None, "batch": None} and facts["variants"]["hash"] == variants_hash(variants)
+    assert variants_hash(make_variants(MATH[:40], seed=1)) != variants_hash(variants)
+
+
+def test_scores_of_a_known_truth():
+    "Who knows 60% and never guesses right by NOTA scores what the truth says, within sampling error."
+    variants = make_variants(MATH)
+    who = SimulatedRespondent(knows=0.6)
+    truth = sum(who.knows_question(q.id) for q in MATH) / len(MATH)
+    s = score(evaluate(who, variants, progress=False))
+    chance = guesser_scores(4)
+    assert s["BMCA(1.0)"] == pytest.approx(truth, abs=1e-9)
+    for name in ("MCQA", "MCQA+"):
+        assert s[name] == pytest.approx(truth + (1 - truth) * chance[name], abs=0.06)
+
+
+def test_unparsed_and_failed_are_counted():
+    def never(reply, choices):
+        return -1
+    variants = make_variants(MATH[:3])
+    counts = summarize(evaluate(SimulatedRespondent(), variants, parse=never, progress=False)).loc["all"]
+    assert counts["unparsed"] == 60 and counts["right"] == 0
+    lost = summarize(evaluate(Forgetful(), variants, progress=False)).loc["all"]
+    assert lost["failed"] == 30 and lost["rows"] == 60
+
+
+def test_progress_goes_to_the_error_stream(capsys):
+    evaluate(Forgetful(), make_variants(MATH[:2]), progress=True)
+    out, err = capsys.readouterr()
+    assert out == "" and "forgetful" in err
+
+
+def test_shots_come_from_the_pool():
+    seen = []
+
+    class Reader(Forgetful):
+        async def answer(self, prompts):
+            seen.extend(p.text for p in prompts)
+            async for pair in super().answer(prompts):
+                yield pair
+
+    pool = [Question("shot", "What is 1 + 1?", ("2", "3"), 0)]
+    evaluate(Reader(), make_variants(MATH[:1]), shots=pool, k=1, progress=False)
+    assert all(t.count("What is 1 + 1?") == 1 and t.index("1 + 1") < t.index(MATH[0].text) for t in seen)
+
+
+def test_nothing_to_ask():
+    with pytest.raises(CoraError, match="no variants"):
+        evaluate(SimulatedRespondent(), [])

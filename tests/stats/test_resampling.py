@@ -1,0 +1,120 @@
+"""Resamples and intervals against slow loops, scipy's bootstrap, and respondents whose truth is known."""
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy import stats
+
+from cora_nb.core import CoraError
+from cora_nb.metrics.cora import score_counts, score_intervals, weighted_scores
+from cora_nb.stats.resampling import cluster_table, draw_questions, interval, kinds, left_out
+
+number = st.sampled_from([0.0, -0.0, 1.0, 2.5, float("nan")])
+
+
+@given(st.lists(st.tuples(number, number), min_size=1, max_size=30))
+def test_kinds_are_the_different_rows(rows):
+    found, kind = kinds(rows)
+    assert kind.shape == (len(rows),) and set(kind) == set(range(len(found)))
+    np.testing.assert_array_equal(found[kind], np.array(rows) + 0.0)
+    assert len(found) == len({tuple("nan" if x != x else x + 0.0 for x in row) for row in rows})
+
+
+def test_draws_have_the_distribution_of_drawing_questions_one_by_one():
+    kind = np.array([0] * 5 + [1] * 3 + [2] * 2)
+    drawn, rng = draw_questions(kind, 20_000, seed=1), np.random.default_rng(2)
+    slow = np.stack([np.bincount(kind[rng.integers(0, 10, 10)], minlength=3) for _ in range(20_000)])
+    np.testing.assert_allclose(drawn.mean(axis=0), [5, 3, 2], atol=0.05)
+    np.testing.assert_allclose(np.cov(drawn.T), np.cov(slow.T), atol=0.1)
+    assert stats.chi2_contingency([np.bincount(d[:, 1], minlength=11)[:8] for d in (drawn, slow)]).pvalue > 0.001
+
+
+def test_whole_clusters_are_drawn():
+    kind, clusters = np.array([0, 1, 1, 2, 2, 2, 0]), list("abbccca")
+    table = cluster_table(kind, clusters)
+    assert table.tolist() == [[2, 0, 0], [0, 2, 0], [0, 0, 3]]
+    drawn, rng = draw_questions(kind, 20_000, 1, clusters), np.random.default_rng(2)
+    slow = table[rng.integers(0, 3, (20_000, 3))].sum(axis=1)
+    assert (drawn % [2, 2, 3] == 0).all() and set(drawn.sum(axis=1)) <= set(range(6, 10))
+    np.testing.assert_allclose(np.cov(drawn.T), np.cov(slow.T), atol=0.15)
+    rows, sizes = left_out(kind, clusters)
+    assert rows.tolist() == [[0, 2, 3], [2, 0, 3], [2, 2, 0]] and sizes.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("method", ["bca", "percentile"])
+def test_intervals_agree_with_scipy(seed, method):
+    values = np.random.default_rng(seed).choice([0.0, 0.1, 0.35, 1.0], 60, p=[0.5, 0.3, 0.15, 0.05])
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=40_000, method={"bca": "BCa"}.get(method, method), rng=np.random.default_rng(seed)).confidence_interval
+    found, kind = kinds(values[:, None])
+    mean = lambda w: w @ found[:, 0] / w.sum(axis=1)
+    without, sizes = left_out(kind)
+    ours = interval(mean(draw_questions(kind, 40_000, seed)), values.mean(), mean(without), sizes, method=method)
+    np.testing.assert_allclose(ours, theirs, atol=0.03 * (theirs.high - theirs.low))
+
+
+def test_clusters_of_one_and_clusters_that_are_copies():
+    rng = np.random.default_rng(0)
+    counts = pd.DataFrame({"hits": rng.integers(0, 5, 80), "trials": 4}).assign(original=lambda c: (c["hits"] > 1).astype(float))
+    single, each = score_intervals(counts, seed=3), score_intervals(counts, seed=4, clusters=np.arange(80))
+    np.testing.assert_allclose(single, each, atol=0.02)
+    copied = score_intervals(pd.concat([counts] * 3), seed=5, clusters=np.tile(np.arange(80), 3))
+    np.testing.assert_allclose(single, copied, atol=0.02)  # three copies of a question tell no more than one
+
+
+@given(st.integers(2, 400), st.floats(0.5, 0.999), st.booleans())
+@settings(max_examples=30)
+def test_at_the_edge_it_is_clopper_and_pearson(n, level, right):
+    ours = interval(np.full(100, float(right)), float(right), np.full(1, float(right)), np.array([n]), level)
+    theirs = stats.binomtest(n * right, n).proportion_ci(level, "exact")
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=12), st.floats(0.5, 0.9999), st.integers(0, 100))
+@settings(max_examples=60)
+def test_low_is_never_above_high(hits, level, seed):
+    counts = pd.DataFrame({"hits": hits, "trials": 4}).assign(original=lambda c: (c["hits"] > 2).astype(float))
+    found = score_intervals(counts, level=level, resamples=200, seed=seed)
+    assert (found["low"] <= found["high"]).all() and (found[["low", "high"]].stack().between(0, 1)).all()
+
+
+def test_unknown_scores_have_no_interval():
+    counts = pd.DataFrame({"hits": [1, 2, 4, 3], "trials": 4, "original": [1, 0, np.nan, 1]})
+    found = score_intervals(counts, resamples=100)
+    assert found.loc[["MCQA", "CI", "CoRA"]].isna().all(axis=None) and found.loc[["MCQA+", "MV", "BMCA(1.0)"]].notna().all(axis=None)
+    assert score_intervals(counts[:1])[["low", "high"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("call, why", [
+    (lambda: kinds(np.zeros(3)), "at least one row of numbers, got the shape (3,)"),
+    (lambda: draw_questions(np.array([0, 0]), 2.5), "resamples must be a whole number of 1 or more, got 2.5"),
+    (lambda: draw_questions(np.array([0, 1]), 5, clusters=["a", None]), "1 questions belong to no cluster, the first of them number 2"),
+    (lambda: draw_questions(np.array([0, 1]), 5, clusters=["a"]), "one cluster for each question, got 1 for 2"),
+    (lambda: draw_questions(np.array([0, 1]), 5, clusters=["a", "a"]), "all questions belong to one cluster, 'a'"),
+    (lambda: interval(np.zeros(3), 0.0, np.zeros(1), np.ones(1), level=True), "level must be between 0 and 1, got True"),
+    (lambda: interval(np.zeros(3), 0.0, np.zeros(1), np.ones(1), method="t"), "one of bca, percentile, got 't'"),
+])
+def test_faults_are_one_line(call, why):
+    with pytest.raises(CoraError) as e: call()
+    assert why in str(e.value) and "\n" not in str(e.value)
+
+
+def test_coverage_in_the_middle():
+    "A small version of the study: 400 benchmarks of 300 questions."
+    rng, names, times = np.random.default_rng(0), ["MCQA", "MCQA+", "BMCA(1.0)", "CoRA"], 400
+    truth = np.array([0.5, 0.5, 0.1253707, 0.5 * 0.6253707])  # beta(0.5, 0.5), twenty variants
+    inside = np.zeros(4)
+    for seed in range(times):
+        right = rng.random((300, 20)) < rng.beta(0.5, 0.5, (300, 1))
+        found = score_intervals(pd.DataFrame({"hits": right.sum(axis=1), "trials": 20, "original": right[:, 0] * 1.0}), (1.0,), resamples=800, seed=seed).loc[names]
+        inside += (found["low"] <= truth) & (truth <= found["high"])
+    assert ((inside / times > 0.92) & (inside / times < 0.98)).all(), inside / times
+
+
+def test_weights_are_copies_of_questions():
+    rng = np.random.default_rng(4)
+    counts = pd.DataFrame({"hits": rng.integers(0, 7, 9), "trials": 6}).assign(original=lambda c: (c["hits"] > 2).astype(float))
+    weights = rng.multinomial(9, np.full(9, 1 / 9), size=5)
+    many = pd.DataFrame(weighted_scores(counts, weights=weights))
+    for w, row in zip(weights, many.to_dict("records")):
+        np.testing.assert_allclose(list(row.values()), score_counts(counts.loc[np.repeat(np.arange(9), w)]).to_numpy(), atol=1e-12)
