@@ -1,4 +1,5 @@
 """Packaging: every fact comes from settings.ini; `data/` travels inside the wheel as `cora_nb/data`."""
+
 from configparser import ConfigParser
 from pathlib import Path
 

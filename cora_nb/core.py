@@ -25,11 +25,11 @@ class BadRow(CoraError):
 
     def __init__(
         self,
-        why: str,              # what is wrong, as a sentence that starts in lower case
-        file: str = "",        # the file, or the hub's name of the data set
-        row: int | None = None, # the row's number, counted from 1, headers not included
-        id: str | None = None, # the question's id
-        field: str = "",       # the column
+        why: str,  # what is wrong, as a sentence that starts in lower case
+        file: str = "",  # the file, or the hub's name of the data set
+        row: int | None = None,  # the row's number, counted from 1, headers not included
+        id: str | None = None,  # the question's id
+        field: str = "",  # the column
         value: object = None,  # what was found there
     ):
         self.why, self.file, self.row, self.id, self.field, self.value = why, file, row, id, field, value
@@ -37,7 +37,12 @@ class BadRow(CoraError):
 
     def describe(self) -> str:
         "The message: where, which field, what is wrong, and the value, cut to a readable length."
-        place = [self.file, f"row {self.row}" if self.row is not None else "", f"id {self.id!r}" if self.id else "", self.field]
+        place = [
+            self.file,
+            f"row {self.row}" if self.row is not None else "",
+            f"id {self.id!r}" if self.id else "",
+            self.field,
+        ]
         where = ", ".join(p for p in place if p)
         shown = repr(self.value)
         shown = shown if len(shown) <= 80 else shown[:77] + "..."
@@ -45,9 +50,9 @@ class BadRow(CoraError):
 
 # %% ../nbs/core.ipynb #9d8c345b
 def check_count(
-    name: str,     # what is counted, for the message
-    value: object, # the number given
-    least: int,    # the smallest that makes sense
+    name: str,  # what is counted, for the message
+    value: object,  # the number given
+    least: int,  # the smallest that makes sense
 ) -> None:
     "Refuse, with a `CoraError`, what is not a whole number of at least `least`."
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
@@ -56,67 +61,87 @@ def check_count(
 # %% ../nbs/core.ipynb #0820a6e6
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MIN_CHOICES, MAX_CHOICES = 2, len(LETTERS)
-THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0) # shares of right replies that count as mastering a question, in Tables 1 to 4 of the CoRA paper
+THRESHOLDS = (
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.9,
+    1.0,
+)  # shares of right replies that count as mastering a question, in Tables 1 to 4 of the CoRA paper
 
 # %% ../nbs/core.ipynb #1e99b54b
 @dataclass(frozen=True, slots=True)
 class Question:
     "A multiple-choice question with exactly one right choice."
-    id: str                   # unique within its benchmark
-    text: str                 # the question itself, without its choices
+
+    id: str  # unique within its benchmark
+    text: str  # the question itself, without its choices
     choices: tuple[str, ...]  # 2 to 26 texts, in the benchmark's own order
-    answer: int               # index of the right choice, from 0
-    subject: str | None = None # topic, where the benchmark has one
+    answer: int  # index of the right choice, from 0
+    subject: str | None = None  # topic, where the benchmark has one
 
     def __post_init__(self):
         object.__setattr__(self, "choices", tuple(self.choices))
         check_question(self)
 
     @property
-    def n_choices(self) -> int: # A in the CoRA paper
+    def n_choices(self) -> int:  # A in the CoRA paper
         "How many choices the question has."
         return len(self.choices)
 
     @property
-    def distractors(self) -> tuple[int, ...]: # indices into `choices`
+    def distractors(self) -> tuple[int, ...]:  # indices into `choices`
         "The choices that are not the answer."
         return tuple(i for i in range(len(self.choices)) if i != self.answer)
 
 # %% ../nbs/core.ipynb #c6bd00b8
 def check_question(
-    q: Question, # the candidate
+    q: Question,  # the candidate
 ) -> None:
     """Refuse what is not a multiple-choice question.
 
     Raises `BadRow` naming the id, the field and the value.
     """
-    def refuse(why, field, value): raise BadRow(why, id=q.id if isinstance(q.id, str) else None, field=field, value=value)
 
-    if not isinstance(q.id, str) or not q.id: refuse("the id must be a non-empty text", "id", q.id)
-    if not isinstance(q.text, str) or not q.text.strip(): refuse("the question must be a non-empty text", "question", q.text)
+    def refuse(why, field, value):
+        raise BadRow(why, id=q.id if isinstance(q.id, str) else None, field=field, value=value)
+
+    if not isinstance(q.id, str) or not q.id:
+        refuse("the id must be a non-empty text", "id", q.id)
+    if not isinstance(q.text, str) or not q.text.strip():
+        refuse("the question must be a non-empty text", "question", q.text)
     if not MIN_CHOICES <= len(q.choices) <= MAX_CHOICES:
-        refuse(f"a question needs {MIN_CHOICES} to {MAX_CHOICES} choices and has {len(q.choices)}", "choices", q.choices)
+        refuse(
+            f"a question needs {MIN_CHOICES} to {MAX_CHOICES} choices and has {len(q.choices)}", "choices", q.choices
+        )
     for i, choice in enumerate(q.choices):
-        if not isinstance(choice, str) or not choice.strip(): refuse(f"choice {LETTERS[i]} must be a non-empty text", "choices", choice)
-    if isinstance(q.answer, bool) or not isinstance(q.answer, int): refuse("the answer must be the index of a choice", "answer", q.answer)
-    if not 0 <= q.answer < len(q.choices): refuse(f"the answer must be an index from 0 to {len(q.choices) - 1}", "answer", q.answer)
-    if q.subject is not None and not isinstance(q.subject, str): refuse("the subject must be a text or None", "subject", q.subject)
+        if not isinstance(choice, str) or not choice.strip():
+            refuse(f"choice {LETTERS[i]} must be a non-empty text", "choices", choice)
+    if isinstance(q.answer, bool) or not isinstance(q.answer, int):
+        refuse("the answer must be the index of a choice", "answer", q.answer)
+    if not 0 <= q.answer < len(q.choices):
+        refuse(f"the answer must be an index from 0 to {len(q.choices) - 1}", "answer", q.answer)
+    if q.subject is not None and not isinstance(q.subject, str):
+        refuse("the subject must be a text or None", "subject", q.subject)
 
 # %% ../nbs/core.ipynb #a7a21ebb
 FORMS = ("mcq", "several", "tfq", "lfgq")
 
+
 @dataclass(frozen=True, slots=True)
 class Variant:
     "A question with altered choices: one member of its divergence set."
-    question: Question        # where it comes from
-    family: str               # the named set of methods, such as "cora"
-    method: str               # how it was made, such as "nota_shuffled"
-    index: int                # which of the method's variants, from 0
+
+    question: Question  # where it comes from
+    family: str  # the named set of methods, such as "cora"
+    method: str  # how it was made, such as "nota_shuffled"
+    index: int  # which of the method's variants, from 0
     choices: tuple[str, ...]  # the texts shown, in the order shown
-    answer: int               # position of the right choice among those shown
+    answer: int  # position of the right choice among those shown
     sources: tuple[int, ...]  # index of each shown choice among the original ones, -1 for a new one
-    form: str = "mcq"         # how it is put: one of `FORMS`
-    text: str = ""            # what is asked in place of the question's text; empty: the question's own
+    form: str = "mcq"  # how it is put: one of `FORMS`
+    text: str = ""  # what is asked in place of the question's text; empty: the question's own
 
     @property
     def asked(self) -> str:
@@ -124,9 +149,9 @@ class Variant:
         return self.text or self.question.text
 
     @property
-    def labels(self) -> tuple[str, ...]: # one for each choice shown
+    def labels(self) -> tuple[str, ...]:  # one for each choice shown
         "What one says to choose: a letter, or the choice itself where there are no letters."
-        return self.choices if self.form in ("tfq", "lfgq") else tuple(LETTERS[:len(self.choices)])
+        return self.choices if self.form in ("tfq", "lfgq") else tuple(LETTERS[: len(self.choices)])
 
     @property
     def question_id(self) -> str:
@@ -144,36 +169,37 @@ class Variant:
         return len(self.choices)
 
     @property
-    def key(self) -> tuple[str, str, int]: # (question id, method, index)
+    def key(self) -> tuple[str, str, int]:  # (question id, method, index)
         "What names this variant within a family."
         return self.question.id, self.method, self.index
 
 # %% ../nbs/core.ipynb #63b9c9c5
 def uniforms(
-    n: int,       # how many numbers
-    *key: object, # what the numbers depend on: usually seed, question id, method, index
-) -> list[float]: # `n` numbers in [0, 1), multiples of 2**-53
+    n: int,  # how many numbers
+    *key: object,  # what the numbers depend on: usually seed, question id, method, index
+) -> list[float]:  # `n` numbers in [0, 1), multiples of 2**-53
     "Uniform random numbers that are a function of their key and of nothing else."
     draw = hashlib.shake_128("\x1f".join(map(str, key)).encode()).digest(8 * n)
     return [(word >> 11) * 2.0**-53 for word in struct.unpack(f"<{n}Q", draw)]
 
 # %% ../nbs/core.ipynb #ec3c1ace
 def permutation(
-    n: int,       # how many items
-    *key: object, # as for `uniforms`
-) -> list[int]:   # the numbers 0 to `n` - 1 in random order
+    n: int,  # how many items
+    *key: object,  # as for `uniforms`
+) -> list[int]:  # the numbers 0 to `n` - 1 in random order
     "A random order that is a function of its key and of nothing else."
     return sorted(range(n), key=uniforms(n, *key).__getitem__)
 
 # %% ../nbs/core.ipynb #2ed261ce
 def data_path(
-    *parts: str, # folders and file name below `data/`
-) -> Path:       # where it is on this machine
+    *parts: str,  # folders and file name below `data/`
+) -> Path:  # where it is on this machine
     """Where something that ships with the project lies.
 
     Raises `FileNotFoundError` where the installation lacks it.
     """
     package = Path(cora_nb.__file__).parent
-    for root in (package / "data", package.parent / "data"): # a wheel, a checkout
-        if (path := root.joinpath(*parts)).exists(): return path
+    for root in (package / "data", package.parent / "data"):  # a wheel, a checkout
+        if (path := root.joinpath(*parts)).exists():
+            return path
     raise FileNotFoundError(f"{'/'.join(('data', *parts))} is not part of this installation of cora_nb")

@@ -1,4 +1,5 @@
 """Shared by all tests: where the real data lie, and a skip with a reason where they do not."""
+
 import os
 import re
 from pathlib import Path
@@ -15,7 +16,9 @@ settings.load_profile("cora_nb")
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "peers: compares with another package, and is skipped where that is not installed")
+    config.addinivalue_line(
+        "markers", "peers: compares with another package, and is skipped where that is not installed"
+    )
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +42,8 @@ def mmlu(shared):
     "Every fourteenth question of MMLU, from all subjects."
     from cora_nb.benchmarks.load import load_benchmark
 
-    if not (shared / "hub" / "cais__mmlu").is_dir(): pytest.skip(f"MMLU not found under {shared / 'hub'}")
+    if not (shared / "hub" / "cais__mmlu").is_dir():
+        pytest.skip(f"MMLU not found under {shared / 'hub'}")
     return load_benchmark("mmlu", path=shared / "hub")[::14][:1000]
 
 
@@ -48,9 +52,16 @@ def words(shared):
     "Every word of the real benchmarks, and the machine's dictionary where there is one."
     from cora_nb.benchmarks.load import load_benchmark
 
-    names = {"cais__mmlu": "mmlu", "bigbio__med_qa": "medqa", "allenai__ai2_arc": "arc", "truthfulqa__truthful_qa": "truthfulqa", "tau__commonsense_qa": "csqa"}
+    names = {
+        "cais__mmlu": "mmlu",
+        "bigbio__med_qa": "medqa",
+        "allenai__ai2_arc": "arc",
+        "truthfulqa__truthful_qa": "truthfulqa",
+        "tau__commonsense_qa": "csqa",
+    }
     there = [name for folder, name in names.items() if (shared / "hub" / folder).is_dir()]
-    if not there: pytest.skip(f"no benchmark found under {shared / 'hub'}")
+    if not there:
+        pytest.skip(f"no benchmark found under {shared / 'hub'}")
     asked = [q for name in there for q in load_benchmark(name, path=shared / "hub", on_bad="skip")]
     found = set(re.findall(r"[^\W\d_]+", "\n".join(t for q in asked for t in (q.text, *q.choices)).casefold()))
     return found | set(DICTIONARY.read_text(errors="ignore").casefold().split()) if DICTIONARY.exists() else found

@@ -4,6 +4,7 @@
 which requests arrive (after the last one, all is well), or a function of the request. The server counts: who asked
 what, and how many requests were under way at once.
 """
+
 import asyncio
 import json
 import threading
@@ -14,9 +15,14 @@ from typing import Any
 
 def completion(text: Any = "B", **choice: Any) -> dict[str, Any]:
     "The JSON of a good chat completion; `choice` adds to its only choice or replaces parts of it."
-    return {"id": "c", "object": "chat.completion", "created": 1, "model": "tiny-1",
-            "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"} | choice],
-            "usage": {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}}
+    return {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "tiny-1",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"} | choice],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10},
+    }
 
 
 def refusal(message: str, **more: Any) -> dict[str, Any]:
@@ -27,21 +33,23 @@ def refusal(message: str, **more: Any) -> dict[str, Any]:
 @dataclass(frozen=True)
 class Answer:
     "What the server does with one request."
+
     status: int = 200
-    body: Any = field(default_factory=completion) # JSON values, or bytes as they are
+    body: Any = field(default_factory=completion)  # JSON values, or bytes as they are
     headers: dict[str, str] = field(default_factory=dict)
-    wait: float = 0.0       # seconds before anything is sent
+    wait: float = 0.0  # seconds before anything is sent
     cut: str | None = None  # "before": the connection ends without a byte; "mid": in the middle of the body
-    drip: float = 0.0       # seconds between the bytes of the body
+    drip: float = 0.0  # seconds between the bytes of the body
 
 
 @dataclass(frozen=True)
 class Asked:
     "One request as it arrived."
-    number: int # from 0
+
+    number: int  # from 0
     path: str
-    headers: dict[str, str] # names in lower case
-    body: Any               # JSON values
+    headers: dict[str, str]  # names in lower case
+    body: Any  # JSON values
 
     @property
     def prompt(self) -> str:
@@ -50,7 +58,7 @@ class Asked:
 
 
 GOOD = Answer()
-AGAIN = { # a bad moment: the respondent should try again
+AGAIN = {  # a bad moment: the respondent should try again
     "429": Answer(429, refusal("slow down")),
     "429 with Retry-After": Answer(429, refusal("slow down"), {"Retry-After": "0.01"}),
     "429 with retry-after-ms": Answer(429, refusal("slow down"), {"retry-after-ms": "10"}),
@@ -80,16 +88,18 @@ AGAIN = { # a bad moment: the respondent should try again
     "log-probabilities that are none": Answer(body=completion(logprobs={"content": [{"token": "B", "logprob": None}]})),
     "log-probability of 10,000": Answer(body=completion(logprobs={"content": [{"token": "B", "logprob": 1e4}]})),
 }
-STOPS = { # the same for all prompts: the run should stop
+STOPS = {  # the same for all prompts: the run should stop
     "wrong key": Answer(401, refusal("Incorrect API key provided", code="invalid_api_key")),
     "unknown model": Answer(404, refusal("The model 'some-model' does not exist", code="model_not_found")),
     "wrong address": Answer(404, b"not found", {"Content-Type": "text/plain"}),
     "no permission": Answer(403, refusal("not for you")),
-    "account empty": Answer(429, refusal("You exceeded your current quota", type="insufficient_quota", code="insufficient_quota")),
+    "account empty": Answer(
+        429, refusal("You exceeded your current quota", type="insufficient_quota", code="insufficient_quota")
+    ),
     "account empty, elsewhere": Answer(402, refusal("Insufficient balance")),
     "not made for this": Answer(405, refusal("Method not allowed")),
 }
-RECORDED = { # this prompt will not be answered
+RECORDED = {  # this prompt will not be answered
     "400": Answer(400, refusal("this prompt is too long")),
     "422": Answer(422, {"detail": "bad field"}),
     "content filter": Answer(body=completion(None, finish_reason="content_filter")),
@@ -102,8 +112,8 @@ class FaultyServer:
 
     def __init__(
         self,
-        plan: Sequence[Answer] | Callable[[Asked], Answer] = (), # what to do with each request
-        gate: int = 0, # no request is answered before so many are under way at once
+        plan: Sequence[Answer] | Callable[[Asked], Answer] = (),  # what to do with each request
+        gate: int = 0,  # no request is answered before so many are under way at once
     ):
         self.plan, self.gate = plan, gate
         self.asked: list[Asked] = []
@@ -128,12 +138,14 @@ class FaultyServer:
         ready.set()
         await self._end.wait()
         server.close()
-        for transport in list(self._connections): transport.abort()
-        await asyncio.sleep(0) # each connection hears of its end
+        for transport in list(self._connections):
+            transport.abort()
+        await asyncio.sleep(0)  # each connection hears of its end
 
     def choose(self, asked: Asked) -> Answer:
         "The plan's answer."
-        if callable(self.plan): return self.plan(asked)
+        if callable(self.plan):
+            return self.plan(asked)
         return self.plan[asked.number] if asked.number < len(self.plan) else GOOD
 
 
@@ -149,16 +161,19 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc):
         self.server._connections.discard(self.transport)
-        if self.task: self.task.cancel()
+        if self.task:
+            self.task.cancel()
 
     def data_received(self, data):
         self.buffer += data
         head, found, rest = self.buffer.partition(b"\r\n\r\n")
-        if not found: return
+        if not found:
+            return
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         length = int(headers.get("content-length", 0))
-        if len(rest) < length: return
+        if len(rest) < length:
+            return
         self.buffer = rest[length:]
         asked = Asked(len(self.server.asked), first.split(" ")[1], headers, json.loads(rest[:length] or b"null"))
         self.server.asked.append(asked)
@@ -168,23 +183,32 @@ class _Connection(asyncio.Protocol):
         server = self.server
         server.under_way += 1
         server.most_at_once = max(server.most_at_once, server.under_way)
-        if server.under_way >= server.gate: server._open.set()
+        if server.under_way >= server.gate:
+            server._open.set()
         try:
             await server._open.wait()
-            if answer.wait: await asyncio.sleep(answer.wait)
-        finally: server.under_way -= 1 # before the first byte: the client cannot ask anew before it has seen one
+            if answer.wait:
+                await asyncio.sleep(answer.wait)
+        finally:
+            server.under_way -= 1  # before the first byte: the client cannot ask anew before it has seen one
         await self.send(answer)
 
     async def send(self, answer: Answer) -> None:
-        if answer.cut == "before": return self.transport.abort()
+        if answer.cut == "before":
+            return self.transport.abort()
         body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | answer.headers
-        head = f"HTTP/1.1 {answer.status} Status\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items()) + "\r\n"
+        head = (
+            f"HTTP/1.1 {answer.status} Status\r\n"
+            + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            + "\r\n"
+        )
         if answer.cut == "mid":
-            self.transport.write(head.encode() + body[:len(body) // 2])
+            self.transport.write(head.encode() + body[: len(body) // 2])
             return self.transport.close()
-        if not answer.drip: return self.transport.write(head.encode() + body)
+        if not answer.drip:
+            return self.transport.write(head.encode() + body)
         self.transport.write(head.encode())
         for i in range(len(body)):
             await asyncio.sleep(answer.drip)
-            self.transport.write(body[i:i + 1])
+            self.transport.write(body[i : i + 1])

@@ -1,4 +1,5 @@
 """What several test files use: a command run as a user runs it, a respondent that forgets, questions of every kind."""
+
 import asyncio
 import os
 import subprocess
@@ -18,12 +19,15 @@ def run(*words, cwd, **env):
     "Exit code, output, errors of a command; replies are kept in a store of the folder's own."
     env = {"XDG_CACHE_HOME": str(cwd), **env}
     command = [str(BIN / words[0]), *map(str, words[1:])]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "120", **env})
+    done = subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "120", **env}
+    )
     return done.returncode, done.stdout, done.stderr
 
 
 class Forgetful:
     "Answers every second prompt, in reverse order."
+
     name = "forgetful"
 
     def describe(self):
@@ -38,11 +42,18 @@ class Forgetful:
             yield i, Reply("A")
 
 
-texts = st.sampled_from(["a", "b", "None of the above", "none of these.", "42", filler(0, "q", "filler", 0), filler(0, "q", "filler", 2)]) | st.text(min_size=1).filter(str.strip)
+texts = st.sampled_from(
+    ["a", "b", "None of the above", "none of these.", "42", filler(0, "q", "filler", 0), filler(0, "q", "filler", 2)]
+) | st.text(min_size=1).filter(str.strip)
 
 
 @st.composite
 def questions(draw, most=26):
     "Any question, with choices that may repeat, may be fillers, and may say None of the above."
     choices = draw(st.lists(texts, min_size=2, max_size=most))
-    return Question(draw(st.sampled_from(["q", "p"]) | st.text(min_size=1)), draw(texts), tuple(choices), draw(st.integers(0, len(choices) - 1)))
+    return Question(
+        draw(st.sampled_from(["q", "p"]) | st.text(min_size=1)),
+        draw(texts),
+        tuple(choices),
+        draw(st.integers(0, len(choices) - 1)),
+    )

@@ -18,30 +18,33 @@ OPERATIONS = ("addition", "subtraction", "multiplication", "division")
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #0944df83
 def pose(
-    operation: str, # one of `OPERATIONS`
-    x: int,         # a first number
-    y: int,         # a second number
-) -> tuple[int, str, int, int]: # left operand, sign, right operand, result
+    operation: str,  # one of `OPERATIONS`
+    x: int,  # a first number
+    y: int,  # a second number
+) -> tuple[int, str, int, int]:  # left operand, sign, right operand, result
     "A calculation made of two numbers, forwards or backwards."
-    if operation == "addition": return x, "+", y, x + y
-    if operation == "subtraction": return x + y, "-", x, y
-    if operation == "multiplication": return x, "*", y, x * y
+    if operation == "addition":
+        return x, "+", y, x + y
+    if operation == "subtraction":
+        return x + y, "-", x, y
+    if operation == "multiplication":
+        return x, "*", y, x * y
     return x * y, "/", x, y
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #207321e3
 @cache
 def products_up_to(
-    largest: int, # L
-) -> list[int]:   # entry i: number of pairs (x, y) with x <= i + 2, x and y at least 2, x * y <= L
+    largest: int,  # L
+) -> list[int]:  # entry i: number of pairs (x, y) with x <= i + 2, x and y at least 2, x * y <= L
     "Running count of the pairs whose product fits."
     return list(accumulate(largest // x - 1 for x in range(2, largest // 2 + 1)))
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #153a158b
 def draw_pair(
-    operation: str, # one of `OPERATIONS`
-    largest: int,   # L, at least 4
-    *key: object,   # what the pair depends on, as for `uniforms`
-) -> tuple[int, int]: # x and y, each pair that fits equally likely
+    operation: str,  # one of `OPERATIONS`
+    largest: int,  # L, at least 4
+    *key: object,  # what the pair depends on, as for `uniforms`
+) -> tuple[int, int]:  # x and y, each pair that fits equally likely
     "Two numbers whose sum (or product, for multiplication and division) is at most `largest`."
     u, v = uniforms(2, *key)
     if operation in ("addition", "subtraction"):
@@ -54,45 +57,65 @@ def draw_pair(
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #500e450b
 def slips(
-    left: int,   # left operand
+    left: int,  # left operand
     right: int,  # right operand
-    result: int, # the right answer
+    result: int,  # the right answer
 ) -> list[int]:  # wrong answers a person might give, without repeats; some may be negative or large
     "What comes out when the calculation goes a little wrong."
-    wrong = [result + 1, result - 1, result + 2, result - 2, result + 10, result - 10, int(str(result)[::-1]),
-             left + right, abs(left - right), left * right, left, right]
-    if left % right == 0: wrong.append(left // right)
+    wrong = [
+        result + 1,
+        result - 1,
+        result + 2,
+        result - 2,
+        result + 10,
+        result - 10,
+        int(str(result)[::-1]),
+        left + right,
+        abs(left - right),
+        left * right,
+        left,
+        right,
+    ]
+    if left % right == 0:
+        wrong.append(left // right)
     return [w for w in dict.fromkeys(wrong) if w != result]
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #1b0829da
 def wrong_answers(
-    result: int,       # the right answer
+    result: int,  # the right answer
     liked: list[int],  # plausible distractors, in the order to use them
-    n: int,            # how many to return
-    largest: int,      # stay within 0 to here, unless there is no room for `n` numbers
-    *key: object,      # what the choice depends on
-) -> list[int]:        # `n` different numbers, none of them `result` or negative
+    n: int,  # how many to return
+    largest: int,  # stay within 0 to here, unless there is no room for `n` numbers
+    *key: object,  # what the choice depends on
+) -> list[int]:  # `n` different numbers, none of them `result` or negative
     "Distractors, so that the rank of the right answer among all choices tells nothing."
     below = int(uniforms(1, *key)[0] * (n + 1))
-    below = min(max(below, n - max(largest - result, 0)), result) # numbers from 0 to `result` - 1, and above to `largest`
+    below = min(
+        max(below, n - max(largest - result, 0)), result
+    )  # numbers from 0 to `result` - 1, and above to `largest`
+
     def side(sign, size):
         fitting = [w for w in liked if (w - result) * sign > 0 and 0 <= w <= largest]
         return list(dict.fromkeys([*fitting, *(result + sign * i for i in range(1, size + 1))]))[:size]
+
     return side(-1, below) + side(1, n - below)
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #fdcd139b
 def math_question(
-    number: int,    # from 1
+    number: int,  # from 1
     seed: int,
-    largest: int,   # largest number that may occur
-    n_choices: int, # 2 to 26
-    taken: set[str], # texts of the questions before, which must not come again
-) -> Question:      # subject = the operation
+    largest: int,  # largest number that may occur
+    n_choices: int,  # 2 to 26
+    taken: set[str],  # texts of the questions before, which must not come again
+) -> Question:  # subject = the operation
     "Question `number` of the benchmark with this seed."
     operation = OPERATIONS[(number - 1) % 4]
     for attempt in count():
-        left, sign, right, result = pose(operation, *draw_pair(operation, largest, "math", seed, number, "pair", attempt))
-        if (text := f"What is {left} {sign} {right}?") not in taken: break
+        left, sign, right, result = pose(
+            operation, *draw_pair(operation, largest, "math", seed, number, "pair", attempt)
+        )
+        if (text := f"What is {left} {sign} {right}?") not in taken:
+            break
     found = slips(left, right, result)
     liked = [found[i] for i in permutation(len(found), "math", seed, number, "slips")]
     shown = [result, *wrong_answers(result, liked, n_choices - 1, largest, "math", seed, number, "rank")]
@@ -101,30 +124,32 @@ def math_question(
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #98df9bd3
 def math_capacity(
-    largest: int, # largest number that may occur, at least 4
-) -> int:         # how many questions `math_benchmark` can make without repeating one
+    largest: int,  # largest number that may occur, at least 4
+) -> int:  # how many questions `math_benchmark` can make without repeating one
     "The size of the largest MATH benchmark."
     sums, products = largest * (largest - 1) // 2, products_up_to(largest)[-1]
     return min(4 * n + i for i, n in enumerate((sums, sums, products, products)))
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #202c7f88
 def whole(
-    name: str,    # the parameter's name
+    name: str,  # the parameter's name
     value: object,
     low: int,
     high: int | None = None,
 ) -> None:
     "Refuse what is not a whole number in the range."
     if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
-        raise CoraError(f"{name} must be a whole number {f'from {low} to {high}' if high is not None else f'of at least {low}'}, got {value!r}")
+        raise CoraError(
+            f"{name} must be a whole number {f'from {low} to {high}' if high is not None else f'of at least {low}'}, got {value!r}"
+        )
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #f774ff95
 def math_benchmark(
-    n: int = 300,         # number of questions
-    seed: int = 0,        # another seed, other questions
-    largest: int = 100,   # every operand and result is a whole number from 0 to this, 4 to 1,000,000
-    n_choices: int = 4,   # 2 to 26
-) -> list[Question]:      # ids "math-SEED-NUMBER", subject = the operation
+    n: int = 300,  # number of questions
+    seed: int = 0,  # another seed, other questions
+    largest: int = 100,  # every operand and result is a whole number from 0 to this, 4 to 1,000,000
+    n_choices: int = 4,  # 2 to 26
+) -> list[Question]:  # ids "math-SEED-NUMBER", subject = the operation
     """Simple arithmetic questions: the four operations in turn, no question twice.
 
     The first k questions do not depend on `n`. Raises `CoraError` where `largest` does not allow `n` different questions.

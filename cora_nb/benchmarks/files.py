@@ -21,103 +21,124 @@ from ..core import BadRow, CoraError
 @dataclass(frozen=True, slots=True)
 class Table:
     "The rows of a file as they were read, before anybody made sense of them."
-    file: str                              # where they come from, for messages
-    columns: tuple[str, ...]               # every column that occurs
-    rows: list[tuple[int, dict | BadRow]]  # the row's number, from 1, and its values by column, or why it cannot be read
-    typed: bool                            # False where every value is text, as in CSV
+
+    file: str  # where they come from, for messages
+    columns: tuple[str, ...]  # every column that occurs
+    rows: list[
+        tuple[int, dict | BadRow]
+    ]  # the row's number, from 1, and its values by column, or why it cannot be read
+    typed: bool  # False where every value is text, as in CSV
 
 # %% ../../nbs/benchmarks/files.ipynb #ed5bcc9b
 def read_text(
-    path: Path, # a text file
-) -> str:       # its content, never blank
+    path: Path,  # a text file
+) -> str:  # its content, never blank
     """The text of a UTF-8 file.
 
     Raises `CoraError` where the file is blank or in another encoding, with the line of the first byte that does not fit.
     """
     data = path.read_bytes()
-    try: text = data.decode("utf-8-sig")
+    try:
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as e:
         line = data[: e.start].count(b"\n") + 1
-        raise CoraError(f"{path}: line {line} is not UTF-8 (byte 0x{e.object[e.start]:02x}); save the file as UTF-8") from None
-    if not text.strip(): raise CoraError(f"{path}: the file is empty")
+        raise CoraError(
+            f"{path}: line {line} is not UTF-8 (byte 0x{e.object[e.start]:02x}); save the file as UTF-8"
+        ) from None
+    if not text.strip():
+        raise CoraError(f"{path}: the file is empty")
     return text
 
 # %% ../../nbs/benchmarks/files.ipynb #09821faf
 def refuse_twice(
-    path: Path,          # the file
-    header: list[str],   # its columns
+    path: Path,  # the file
+    header: list[str],  # its columns
 ) -> None:
     "Refuse a file that names a column twice: nobody could say which one is meant."
-    if twice := sorted({c for c in header if header.count(c) > 1}): raise CoraError(f"{path}: the header names {', '.join(map(repr, twice))} twice")
+    if twice := sorted({c for c in header if header.count(c) > 1}):
+        raise CoraError(f"{path}: the header names {', '.join(map(repr, twice))} twice")
 
 # %% ../../nbs/benchmarks/files.ipynb #fe66e50f
 def read_csv(
-    path: Path, # a CSV file with a header, separated by commas
-) -> Table:     # every value a text
+    path: Path,  # a CSV file with a header, separated by commas
+) -> Table:  # every value a text
     "The rows of a CSV file, nothing converted."
     records = []
-    csv.field_size_limit(2**31 - 1) # Python's own limit of 131,072 characters a cell is too small for recorded replies
-    try: records.extend(r for r in csv.reader(io.StringIO(read_text(path), newline=""), strict=True) if r)
+    csv.field_size_limit(2**31 - 1)  # Python's own limit of 131,072 characters a cell is too small for recorded replies
+    try:
+        records.extend(r for r in csv.reader(io.StringIO(read_text(path), newline=""), strict=True) if r)
     except csv.Error as e:
         place = f"row {len(records)}" if records else "the header"
-        raise CoraError(f"{path}: {place} is not CSV ({e}); look for a quote that is not closed or not doubled") from None
+        raise CoraError(
+            f"{path}: {place} is not CSV ({e}); look for a quote that is not closed or not doubled"
+        ) from None
     header, *body = records
     refuse_twice(path, header)
+
     def row(n, cells):
-        if len(cells) == len(header): return dict(zip(header, cells))
+        if len(cells) == len(header):
+            return dict(zip(header, cells))
         return BadRow(f"the row has {len(cells)} cells and the header {len(header)}", str(path), n, value=cells)
+
     return Table(str(path), tuple(header), [(n, row(n, cells)) for n, cells in enumerate(body, 1)], typed=False)
 
 # %% ../../nbs/benchmarks/files.ipynb #bf8c76a4
 def one_of_each(
-    pairs: list[tuple[str, object]], # what an object holds, in order
-) -> dict:                           # the same as a dictionary
+    pairs: list[tuple[str, object]],  # what an object holds, in order
+) -> dict:  # the same as a dictionary
     "An object whose names are all different."
-    if len(found := dict(pairs)) == len(pairs): return found
+    if len(found := dict(pairs)) == len(pairs):
+        return found
     names = [name for name, _ in pairs]
     raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} is named twice")
 
 # %% ../../nbs/benchmarks/files.ipynb #8eb8fbd1
 def json_row(
-    line: str, # the line's text
-    file: str, # for the message
-    n: int,    # the line's number
-) -> dict | BadRow: # the object, or why there is none
+    line: str,  # the line's text
+    file: str,  # for the message
+    n: int,  # the line's number
+) -> dict | BadRow:  # the object, or why there is none
     "What one line of a JSONL file holds."
-    try: row = json.loads(line, object_pairs_hook=one_of_each)
-    except (ValueError, RecursionError) as e: return BadRow(f"the line is not JSON ({e})", file, n, value=line)
+    try:
+        row = json.loads(line, object_pairs_hook=one_of_each)
+    except (ValueError, RecursionError) as e:
+        return BadRow(f"the line is not JSON ({e})", file, n, value=line)
     return row if isinstance(row, dict) else BadRow("the line must be a JSON object", file, n, value=row)
 
 # %% ../../nbs/benchmarks/files.ipynb #f5111299
 def read_jsonl(
-    path: Path, # a file with one JSON object a line
-) -> Table:     # values as JSON types them
+    path: Path,  # a file with one JSON object a line
+) -> Table:  # values as JSON types them
     "The rows of a JSON Lines file."
     lines = enumerate(read_text(path).split("\n"), 1)
     rows = [(n, json_row(line, str(path), n)) for n, line in lines if line.strip()]
-    return Table(str(path), tuple(dict.fromkeys(c for _, row in rows if isinstance(row, dict) for c in row)), rows, typed=True)
+    return Table(
+        str(path), tuple(dict.fromkeys(c for _, row in rows if isinstance(row, dict) for c in row)), rows, typed=True
+    )
 
 # %% ../../nbs/benchmarks/files.ipynb #54ded88d
 def read_parquet(
-    path: Path, # a Parquet file
-) -> Table:     # values as the file types them
+    path: Path,  # a Parquet file
+) -> Table:  # values as the file types them
     "The rows of a Parquet file."
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file: table = file.read()
+        with pq.ParquetFile(path) as file:
+            table = file.read()
         refuse_twice(path, table.column_names)
         rows = table.to_pylist()
-    except CoraError: raise
+    except CoraError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as e:
         raise CoraError(f"{path}: not a readable Parquet file ({str(e).splitlines()[0]})") from None
     return Table(str(path), tuple(table.column_names), list(enumerate(rows, 1)), typed=True)
 
 # %% ../../nbs/benchmarks/files.ipynb #41057ebc
 def read_xlsx(
-    path: Path, # an Excel workbook
-) -> Table:     # the first sheet; values as the sheet types them, None for an empty cell
+    path: Path,  # an Excel workbook
+) -> Table:  # the first sheet; values as the sheet types them, None for an empty cell
     "The rows of the first sheet of a workbook, whose first row names the columns."
     from openpyxl import load_workbook
     from tqdm import tqdm
@@ -125,7 +146,10 @@ def read_xlsx(
     try:
         lines = load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True)
         header, *body = [*tqdm(lines, desc=path.name, unit="row", delay=1, leave=False)] or [()]
-    except Exception as e: raise CoraError(f"{path}: not a readable xlsx file ({type(e).__name__}: {e})") from None # a broken workbook breaks the library in many ways
+    except Exception as e:
+        raise CoraError(
+            f"{path}: not a readable xlsx file ({type(e).__name__}: {e})"
+        ) from None  # a broken workbook breaks the library in many ways
     columns = tuple("" if c is None else str(c) for c in header)
     refuse_twice(path, [c for c in columns if c])
     rows = [(n, dict(zip(columns, row))) for n, row in enumerate(body, 1) if any(cell is not None for cell in row)]
@@ -136,33 +160,44 @@ READERS = {".csv": read_csv, ".jsonl": read_jsonl, ".parquet": read_parquet}
 
 # %% ../../nbs/benchmarks/files.ipynb #1d15a938
 def read_table(
-    path: str | Path,                                  # a file
-    readers: dict[str, Callable[[Path], Table]] = READERS, # how each extension is read
-) -> Table:                                            # its rows, at least one
+    path: str | Path,  # a file
+    readers: dict[str, Callable[[Path], Table]] = READERS,  # how each extension is read
+) -> Table:  # its rows, at least one
     """The rows of a file, read by its extension: .csv, .jsonl or .parquet unless `readers` says otherwise.
 
     Raises `CoraError` naming the file where there is none, where it is of another kind, or where it cannot be read as a whole.
     """
     path = Path(path)
-    try: found = path.is_file()
-    except OSError as e: raise CoraError(f"{path}: cannot be read ({e.strerror or e})") from None
-    if not found: raise CoraError(f"{path}: {'this is a folder' if path.is_dir() else 'there is no such file'}")
+    try:
+        found = path.is_file()
+    except OSError as e:
+        raise CoraError(f"{path}: cannot be read ({e.strerror or e})") from None
+    if not found:
+        raise CoraError(f"{path}: {'this is a folder' if path.is_dir() else 'there is no such file'}")
     reader = readers.get(path.suffix.lower())
-    if reader is None: raise CoraError(f"{path}: cannot tell what kind of file this is; the name must end in one of {', '.join(readers)}")
-    try: table = reader(path)
-    except OSError as e: raise CoraError(f"{path}: cannot be read ({e.strerror or e})") from None
-    if not table.rows: raise CoraError(f"{path}: the file has no rows")
-    if not table.columns: raise next((r for _, r in table.rows if isinstance(r, BadRow)), CoraError(f"{path}: the rows have no columns"))
+    if reader is None:
+        raise CoraError(
+            f"{path}: cannot tell what kind of file this is; the name must end in one of {', '.join(readers)}"
+        )
+    try:
+        table = reader(path)
+    except OSError as e:
+        raise CoraError(f"{path}: cannot be read ({e.strerror or e})") from None
+    if not table.rows:
+        raise CoraError(f"{path}: the file has no rows")
+    if not table.columns:
+        raise next((r for _, r in table.rows if isinstance(r, BadRow)), CoraError(f"{path}: the rows have no columns"))
     return table
 
 # %% ../../nbs/benchmarks/files.ipynb #633f7105
 def write_whole(
-    path: Path,                      # the file; its folder must be there
-    write: Callable[[Path], object], # writes the content to the path that it is given
+    path: Path,  # the file; its folder must be there
+    write: Callable[[Path], object],  # writes the content to the path that it is given
 ) -> None:
     "Write a file that appears whole or not at all. Raises `CoraError` where it cannot be written."
     try:
         with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".cora_nb_") as folder:
             write(part := Path(folder) / "part")
             part.replace(path)
-    except OSError as e: raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
+    except OSError as e:
+        raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None

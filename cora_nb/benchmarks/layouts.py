@@ -8,7 +8,6 @@ __all__ = ['LAYOUTS', 'ANSWERS', 'KINDS', 'choice_list', 'part', 'by_index', 'by
            'read_medmcqa', 'answer_kind', 'one_of', 'lettered', 'plain_layout']
 
 # %% ../../nbs/benchmarks/layouts.ipynb #f1d00c18
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -17,69 +16,82 @@ from .files import Table
 
 # %% ../../nbs/benchmarks/layouts.ipynb #5487a4d5
 def choice_list(
-    value: object, # what stands in the row
-    column: str,   # where, for the message
-) -> tuple:        # its members, 2 to 26
+    value: object,  # what stands in the row
+    column: str,  # where, for the message
+) -> tuple:  # its members, 2 to 26
     "A list of choices."
     if not isinstance(value, (list, tuple)):
         raise BadRow('must be a list (in a CSV cell a JSON list such as ["yes", "no"])', field=column, value=value)
     if not MIN_CHOICES <= len(value) <= MAX_CHOICES:
-        raise BadRow(f"a question needs {MIN_CHOICES} to {MAX_CHOICES} choices and has {len(value)}", field=column, value=value)
+        raise BadRow(
+            f"a question needs {MIN_CHOICES} to {MAX_CHOICES} choices and has {len(value)}", field=column, value=value
+        )
     return tuple(value)
 
 # %% ../../nbs/benchmarks/layouts.ipynb #2eb8b703
 def part(
-    value: object, # what stands in the row
-    name: str,     # which part of it
-    column: str,   # where, for the message
-) -> object:       # the part
+    value: object,  # what stands in the row
+    name: str,  # which part of it
+    column: str,  # where, for the message
+) -> object:  # the part
     "One member of a value that has named members."
-    if not isinstance(value, dict) or name not in value: raise BadRow(f"must have a member {name!r}", field=column, value=value)
+    if not isinstance(value, dict) or name not in value:
+        raise BadRow(f"must have a member {name!r}", field=column, value=value)
     return value[name]
 
 # %% ../../nbs/benchmarks/layouts.ipynb #9f9d8a91
 def by_index(
-    value: object,         # what stands in the row
-    choices: Sequence[str], # what it points into
-    column: str,           # where, for the message
-) -> int:                  # the same number
+    value: object,  # what stands in the row
+    choices: Sequence[str],  # what it points into
+    column: str,  # where, for the message
+) -> int:  # the same number
     "An answer that counts the choices from 0."
     if isinstance(value, bool) or not isinstance(value, int):
-        raise BadRow("the answer must be the index of a choice, a whole number counted from 0", field=column, value=value)
-    if not 0 <= value < len(choices): raise BadRow(f"the answer must be an index from 0 to {len(choices) - 1}", field=column, value=value)
+        raise BadRow(
+            "the answer must be the index of a choice, a whole number counted from 0", field=column, value=value
+        )
+    if not 0 <= value < len(choices):
+        raise BadRow(f"the answer must be an index from 0 to {len(choices) - 1}", field=column, value=value)
     return value
 
 # %% ../../nbs/benchmarks/layouts.ipynb #69ccc3d8
 def by_label(
-    value: object,           # what stands in the row
-    labels: Sequence[object], # one for each choice
-    column: str,             # where, for the message
-) -> int:                    # index of the choice with this label
+    value: object,  # what stands in the row
+    labels: Sequence[object],  # one for each choice
+    column: str,  # where, for the message
+) -> int:  # index of the choice with this label
     "An answer that repeats the label of its choice."
-    if labels.count(value) == 1: return labels.index(value)
+    if labels.count(value) == 1:
+        return labels.index(value)
     found = "two or more" if value in labels else "none"
-    raise BadRow(f"the answer must be exactly one of the labels {', '.join(map(str, labels))}, and is {found} of them", field=column, value=value)
+    raise BadRow(
+        f"the answer must be exactly one of the labels {', '.join(map(str, labels))}, and is {found} of them",
+        field=column,
+        value=value,
+    )
 
 # %% ../../nbs/benchmarks/layouts.ipynb #a4e3b758
 def by_letter(
-    value: object,          # what stands in the row
-    choices: Sequence[str], # what it points into
-    column: str,            # where, for the message
-) -> int:                   # index of the choice
+    value: object,  # what stands in the row
+    choices: Sequence[str],  # what it points into
+    column: str,  # where, for the message
+) -> int:  # index of the choice
     "An answer that is a capital letter, A for the first choice."
     letters = LETTERS[: len(choices)]
-    if isinstance(value, str) and len(value) == 1 and value in letters: return letters.index(value)
+    if isinstance(value, str) and len(value) == 1 and value in letters:
+        return letters.index(value)
     raise BadRow(f"the answer must be one of the letters A to {letters[-1]}", field=column, value=value)
 
 # %% ../../nbs/benchmarks/layouts.ipynb #4fa40609
 def by_text(
-    value: object,          # what stands in the row
-    choices: Sequence[str], # what it is looked for in
-    column: str,            # where, for the message
-) -> int:                   # index of the one choice with this text
+    value: object,  # what stands in the row
+    choices: Sequence[str],  # what it is looked for in
+    column: str,  # where, for the message
+) -> int:  # index of the one choice with this text
     "An answer that repeats the text of its choice."
     found = [i for i, choice in enumerate(choices) if choice == value]
-    if len(found) == 1: return found[0]
+    if len(found) == 1:
+        return found[0]
     which = f"matches choices {' and '.join(LETTERS[i] for i in found)}" if found else "matches none of the choices"
     raise BadRow(f"the answer must be the text of exactly one choice, and {which}", field=column, value=value)
 
@@ -87,175 +99,308 @@ def by_text(
 @dataclass(frozen=True)
 class Layout:
     "How a benchmark writes its questions down, and where it lives."
-    read: Callable[[dict], dict | None]   # row -> text, choices, answer, perhaps id and subject; None leaves the row out
-    text: tuple[str, ...]                 # columns needed that hold text
-    data: tuple[str, ...]                 # columns needed that hold numbers, lists and the like
-    hub: str = ""                         # "owner/name" on the hub
-    config: str | None = None             # the hub's configuration; None: all of them, each a subject
-    split: str | None = None              # what to ask unless told otherwise
+
+    read: Callable[[dict], dict | None]  # row -> text, choices, answer, perhaps id and subject; None leaves the row out
+    text: tuple[str, ...]  # columns needed that hold text
+    data: tuple[str, ...]  # columns needed that hold numbers, lists and the like
+    hub: str = ""  # "owner/name" on the hub
+    config: str | None = None  # the hub's configuration; None: all of them, each a subject
+    split: str | None = None  # what to ask unless told otherwise
     shots: tuple[str, str] | None = None  # (benchmark, split) to take examples from
-    names: dict[str, str] = field(default_factory=dict) # the column behind a question's field, where it is called otherwise
+    names: dict[str, str] = field(
+        default_factory=dict
+    )  # the column behind a question's field, where it is called otherwise
 
     @property
-    def columns(self) -> tuple[str, ...]: # names
+    def columns(self) -> tuple[str, ...]:  # names
         "Every column a row needs."
         return self.text + self.data
 
 # %% ../../nbs/benchmarks/layouts.ipynb #1c811569
-LAYOUTS: dict[str, Layout] = {} # name of the benchmark -> its layout
+LAYOUTS: dict[str, Layout] = {}  # name of the benchmark -> its layout
 
 # %% ../../nbs/benchmarks/layouts.ipynb #c358b247
 def read_mmlu(
-    row: dict, # as MMLU has them
-) -> dict:     # the fields of a question
+    row: dict,  # as MMLU has them
+) -> dict:  # the fields of a question
     "A list of choices and an index."
     choices = choice_list(row["choices"], "choices")
-    return dict(text=row["question"], choices=choices, answer=by_index(row["answer"], choices, "answer"), subject=row.get("subject"))
+    return dict(
+        text=row["question"],
+        choices=choices,
+        answer=by_index(row["answer"], choices, "answer"),
+        subject=row.get("subject"),
+    )
 
-LAYOUTS["mmlu"] = Layout(read_mmlu, ("question", "subject"), ("choices", "answer"), "cais/mmlu", "all", "test", ("mmlu", "dev"))
+
+LAYOUTS["mmlu"] = Layout(
+    read_mmlu, ("question", "subject"), ("choices", "answer"), "cais/mmlu", "all", "test", ("mmlu", "dev")
+)
 
 # %% ../../nbs/benchmarks/layouts.ipynb #16da0e3a
 def read_mmlu_redux(
-    row: dict, # as MMLU-Redux has them
-) -> dict | None: # the fields of a question, or None where its checkers objected to it
+    row: dict,  # as MMLU-Redux has them
+) -> dict | None:  # the fields of a question, or None where its checkers objected to it
     "As MMLU, without the questions that are in error."
-    if not isinstance(row["error_type"], str): raise BadRow("must be a text such as 'ok'", field="error_type", value=row["error_type"])
+    if not isinstance(row["error_type"], str):
+        raise BadRow("must be a text such as 'ok'", field="error_type", value=row["error_type"])
     return read_mmlu(row) if row["error_type"] == "ok" else None
 
-LAYOUTS["mmlu_redux"] = Layout(read_mmlu_redux, ("question", "error_type"), ("choices", "answer"),
-                               "edinburgh-dawg/mmlu-redux-2.0", None, "test", ("mmlu", "dev"))
+
+LAYOUTS["mmlu_redux"] = Layout(
+    read_mmlu_redux,
+    ("question", "error_type"),
+    ("choices", "answer"),
+    "edinburgh-dawg/mmlu-redux-2.0",
+    None,
+    "test",
+    ("mmlu", "dev"),
+)
 
 # %% ../../nbs/benchmarks/layouts.ipynb #c72de451
 def read_medqa(
-    row: dict, # as bigbio/med_qa has them, configuration med_qa_en_source
-) -> dict:     # the fields of a question
+    row: dict,  # as bigbio/med_qa has them, configuration med_qa_en_source
+) -> dict:  # the fields of a question
     "A list of keys with values, the answer's key and its text."
     options = choice_list(row["options"], "options")
     keys = [part(o, "key", "options") for o in options]
     choices = tuple(part(o, "value", "options") for o in options)
     answer = by_label(row["answer_idx"], keys, "answer_idx")
-    if row["answer"] != choices[answer]: raise BadRow(f"must repeat the text of option {keys[answer]}, {choices[answer]!r}", field="answer", value=row["answer"])
+    if row["answer"] != choices[answer]:
+        raise BadRow(
+            f"must repeat the text of option {keys[answer]}, {choices[answer]!r}", field="answer", value=row["answer"]
+        )
     return dict(text=row["question"], choices=choices, answer=answer)
 
-LAYOUTS["medqa"] = Layout(read_medqa, ("question", "answer_idx", "answer"), ("options",), "bigbio/med_qa", "med_qa_en_source", "test",
-                          ("medqa", "validation"), {"choices": "options"})
+
+LAYOUTS["medqa"] = Layout(
+    read_medqa,
+    ("question", "answer_idx", "answer"),
+    ("options",),
+    "bigbio/med_qa",
+    "med_qa_en_source",
+    "test",
+    ("medqa", "validation"),
+    {"choices": "options"},
+)
 
 # %% ../../nbs/benchmarks/layouts.ipynb #82b58c31
 def read_labelled(
-    row: dict, # as ARC and CommonsenseQA have them
-) -> dict:     # the fields of a question
+    row: dict,  # as ARC and CommonsenseQA have them
+) -> dict:  # the fields of a question
     "Texts beside labels, and the answer's label."
     choices = choice_list(part(row["choices"], "text", "choices"), "choices.text")
     labels = part(row["choices"], "label", "choices")
     if not isinstance(labels, (list, tuple)) or len(labels) != len(choices):
         raise BadRow(f"must be a list of {len(choices)} labels, one for each text", field="choices.label", value=labels)
-    return dict(id=row["id"], text=row["question"], choices=choices, answer=by_label(row["answerKey"], list(labels), "answerKey"))
+    return dict(
+        id=row["id"],
+        text=row["question"],
+        choices=choices,
+        answer=by_label(row["answerKey"], list(labels), "answerKey"),
+    )
 
-LAYOUTS["arc"] = Layout(read_labelled, ("id", "question", "answerKey"), ("choices",), "allenai/ai2_arc", "ARC-Challenge", "test",
-                        ("arc", "validation"), {"choices": "choices.text"})
-LAYOUTS["csqa"] = Layout(read_labelled, ("id", "question", "answerKey"), ("choices",), "tau/commonsense_qa", "default", "validation",
-                         ("csqa", "train"), {"choices": "choices.text"})
+
+LAYOUTS["arc"] = Layout(
+    read_labelled,
+    ("id", "question", "answerKey"),
+    ("choices",),
+    "allenai/ai2_arc",
+    "ARC-Challenge",
+    "test",
+    ("arc", "validation"),
+    {"choices": "choices.text"},
+)
+LAYOUTS["csqa"] = Layout(
+    read_labelled,
+    ("id", "question", "answerKey"),
+    ("choices",),
+    "tau/commonsense_qa",
+    "default",
+    "validation",
+    ("csqa", "train"),
+    {"choices": "choices.text"},
+)
 
 # %% ../../nbs/benchmarks/layouts.ipynb #3c542220
 def read_truthfulqa(
-    row: dict, # as truthfulqa/truthful_qa has them, configuration multiple_choice
-) -> dict:     # the fields of a question
+    row: dict,  # as truthfulqa/truthful_qa has them, configuration multiple_choice
+) -> dict:  # the fields of a question
     "Choices beside zeros and a single one."
     choices = choice_list(part(row["mc1_targets"], "choices", "mc1_targets"), "mc1_targets.choices")
     labels = part(row["mc1_targets"], "labels", "mc1_targets")
-    if not isinstance(labels, (list, tuple)) or len(labels) != len(choices) or sorted(map(str, labels)) != ["0"] * (len(choices) - 1) + ["1"]:
-        raise BadRow(f"must be {len(choices)} numbers, a single 1 and otherwise 0", field="mc1_targets.labels", value=labels)
+    if (
+        not isinstance(labels, (list, tuple))
+        or len(labels) != len(choices)
+        or sorted(map(str, labels)) != ["0"] * (len(choices) - 1) + ["1"]
+    ):
+        raise BadRow(
+            f"must be {len(choices)} numbers, a single 1 and otherwise 0", field="mc1_targets.labels", value=labels
+        )
     return dict(text=row["question"], choices=choices, answer=labels.index(1))
 
-LAYOUTS["truthfulqa"] = Layout(read_truthfulqa, ("question",), ("mc1_targets",), "truthfulqa/truthful_qa", "multiple_choice", "validation",
-                               names={"choices": "mc1_targets.choices"})
+
+LAYOUTS["truthfulqa"] = Layout(
+    read_truthfulqa,
+    ("question",),
+    ("mc1_targets",),
+    "truthfulqa/truthful_qa",
+    "multiple_choice",
+    "validation",
+    names={"choices": "mc1_targets.choices"},
+)
 
 # %% ../../nbs/benchmarks/layouts.ipynb #8379ae66
 def read_hellaswag(
-    row: dict, # as Rowan/hellaswag has them
-) -> dict:     # the fields of a question
+    row: dict,  # as Rowan/hellaswag has them
+) -> dict:  # the fields of a question
     "A beginning, its endings, and an index written as text."
     choices, label = choice_list(row["endings"], "endings"), row["label"]
     index = int(label) if isinstance(label, str) and label.isascii() and label.isdigit() else label
-    return dict(text=row["ctx"], choices=choices, answer=by_index(index, choices, "label"), subject=row.get("activity_label"))
+    return dict(
+        text=row["ctx"], choices=choices, answer=by_index(index, choices, "label"), subject=row.get("activity_label")
+    )
 
-LAYOUTS["hellaswag"] = Layout(read_hellaswag, ("ctx", "label"), ("endings",), "Rowan/hellaswag", "default", "validation",
-                              ("hellaswag", "train"), {"question": "ctx", "choices": "endings", "subject": "activity_label"})
+
+LAYOUTS["hellaswag"] = Layout(
+    read_hellaswag,
+    ("ctx", "label"),
+    ("endings",),
+    "Rowan/hellaswag",
+    "default",
+    "validation",
+    ("hellaswag", "train"),
+    {"question": "ctx", "choices": "endings", "subject": "activity_label"},
+)
 
 # %% ../../nbs/benchmarks/layouts.ipynb #88eb329c
 def read_medmcqa(
-    row: dict, # as openlifescienceai/medmcqa has them
-) -> dict:     # the fields of a question
+    row: dict,  # as openlifescienceai/medmcqa has them
+) -> dict:  # the fields of a question
     "Four columns of choices and an index."
     choices = tuple(row[c] for c in ("opa", "opb", "opc", "opd"))
-    return dict(id=row["id"], text=row["question"], choices=choices, answer=by_index(row["cop"], choices, "cop"), subject=row.get("subject_name"))
+    return dict(
+        id=row["id"],
+        text=row["question"],
+        choices=choices,
+        answer=by_index(row["cop"], choices, "cop"),
+        subject=row.get("subject_name"),
+    )
 
-LAYOUTS["medmcqa"] = Layout(read_medmcqa, ("id", "question", "opa", "opb", "opc", "opd"), ("cop",), "openlifescienceai/medmcqa", "default",
-                            "validation", ("medmcqa", "train"), {"choices": "opa to opd", "subject": "subject_name"})
+
+LAYOUTS["medmcqa"] = Layout(
+    read_medmcqa,
+    ("id", "question", "opa", "opb", "opc", "opd"),
+    ("cop",),
+    "openlifescienceai/medmcqa",
+    "default",
+    "validation",
+    ("medmcqa", "train"),
+    {"choices": "opa to opd", "subject": "subject_name"},
+)
 
 # %% ../../nbs/benchmarks/layouts.ipynb #2418ae66
-ANSWERS = {"answer": None, "answer_letter": "letter", "answer_index": "index", "answer_text": "text"} # column -> kind it names
+ANSWERS = {
+    "answer": None,
+    "answer_letter": "letter",
+    "answer_index": "index",
+    "answer_text": "text",
+}  # column -> kind it names
 KINDS = {"letter": by_letter, "index": by_index, "text": by_text}
 
 # %% ../../nbs/benchmarks/layouts.ipynb #849656ae
 def answer_kind(
-    table: Table,          # a file in the plain layout
-    column: str,           # its answer column
-    answer_as: str | None, # what the user says
-) -> str:                  # a key of `KINDS`
+    table: Table,  # a file in the plain layout
+    column: str,  # its answer column
+    answer_as: str | None,  # what the user says
+) -> str:  # a key of `KINDS`
     """What an answer column holds: what its name says, else what the user says, else what its type says.
 
     Raises `CoraError` where the name and the user disagree.
     """
     named = ANSWERS[column]
-    if named and answer_as not in (None, named): raise CoraError(f"{table.file}: the column {column} holds the answer as {named}, which answer_as={answer_as!r} contradicts")
-    if named or answer_as: return named or answer_as
+    if named and answer_as not in (None, named):
+        raise CoraError(
+            f"{table.file}: the column {column} holds the answer as {named}, which answer_as={answer_as!r} contradicts"
+        )
+    if named or answer_as:
+        return named or answer_as
     types = [type(row.get(column)) for _, row in table.rows if isinstance(row, dict)]
-    typed = next((t for t in types if t in (int, str)), float if float in types else str) # one type a column: the first sound value's
+    typed = next(
+        (t for t in types if t in (int, str)), float if float in types else str
+    )  # one type a column: the first sound value's
     return "letter" if typed is str else "index"
 
 # %% ../../nbs/benchmarks/layouts.ipynb #3447b148
 def one_of(
-    table: Table,           # a file in the plain layout
-    what: str,              # for the message
-    found: Sequence[str],   # the columns found that could be it
-    wanted: str,            # what it should have been
-) -> str:                   # the one column
+    table: Table,  # a file in the plain layout
+    what: str,  # for the message
+    found: Sequence[str],  # the columns found that could be it
+    wanted: str,  # what it should have been
+) -> str:  # the one column
     "The only column that fits. Raises `CoraError` where there is none, or more than one."
-    if len(found) == 1: return found[0]
+    if len(found) == 1:
+        return found[0]
     which = f"has {' and '.join(found)}; keep one" if found else f"has only {', '.join(map(repr, table.columns))}"
     raise CoraError(f"{table.file}: the {what} must stand in {wanted}; the file {which}")
 
 # %% ../../nbs/benchmarks/layouts.ipynb #b9de8a25
 def lettered(
-    row: dict,              # a row with columns A, B, C, ...
-    letters: Sequence[str], # the columns
-) -> tuple:                 # the choices: nothing at the end is no choice
+    row: dict,  # a row with columns A, B, C, ...
+    letters: Sequence[str],  # the columns
+) -> tuple:  # the choices: nothing at the end is no choice
     "Choices that stand in a column each."
     cells = [row.get(c) for c in letters]
-    while cells and (cells[-1] is None or cells[-1] == ""): cells.pop()
+    while cells and (cells[-1] is None or cells[-1] == ""):
+        cells.pop()
     return choice_list(cells, f"{letters[0]} to {letters[-1]}")
 
 # %% ../../nbs/benchmarks/layouts.ipynb #8c51a70b
 def plain_layout(
-    table: Table,          # a file with plain columns
-    answer_as: str | None, # "letter", "index", "text", or None: what the column's name or type says
+    table: Table,  # a file with plain columns
+    answer_as: str | None,  # "letter", "index", "text", or None: what the column's name or type says
 ) -> Layout:
     "The layout of a file of one's own, found from its columns' names and types."
     letters = [c for c in LETTERS if c in table.columns]
-    if letters and letters != list(LETTERS[: len(letters)]): raise CoraError(f"{table.file}: the columns of choices must be A, B, C, ... without a gap; the file has {', '.join(letters)}")
-    if "Z" in letters and "AA" in table.columns: raise CoraError(f"{table.file}: there are more than {MAX_CHOICES} columns of choices; a question has {MIN_CHOICES} to {MAX_CHOICES}")
-    one_of(table, "choices", ["choices"] * ("choices" in table.columns) + [", ".join(letters)] * bool(letters), "a column choices or in columns A, B, C, ...")
-    column = one_of(table, "answer", [c for c in ANSWERS if c in table.columns], f"one of the columns {', '.join(ANSWERS)}")
+    if letters and letters != list(LETTERS[: len(letters)]):
+        raise CoraError(
+            f"{table.file}: the columns of choices must be A, B, C, ... without a gap; the file has {', '.join(letters)}"
+        )
+    if "Z" in letters and "AA" in table.columns:
+        raise CoraError(
+            f"{table.file}: there are more than {MAX_CHOICES} columns of choices; a question has {MIN_CHOICES} to {MAX_CHOICES}"
+        )
+    one_of(
+        table,
+        "choices",
+        ["choices"] * ("choices" in table.columns) + [", ".join(letters)] * bool(letters),
+        "a column choices or in columns A, B, C, ...",
+    )
+    column = one_of(
+        table, "answer", [c for c in ANSWERS if c in table.columns], f"one of the columns {', '.join(ANSWERS)}"
+    )
     kind = answer_kind(table, column, answer_as)
     others = " or ".join(f'answer_as="{k}"' for k in KINDS if k != kind)
-    hint = "" if ANSWERS[column] or answer_as else f" (the column is read as {kind}; if it is something else, pass {others})"
+    hint = (
+        ""
+        if ANSWERS[column] or answer_as
+        else f" (the column is read as {kind}; if it is something else, pass {others})"
+    )
 
     def read(row):
         choices = lettered(row, letters) if letters else choice_list(row["choices"], "choices")
-        try: answer = KINDS[kind](row[column], choices, column)
-        except BadRow as e: raise BadRow(e.why + hint, field=column, value=row[column]) from None
-        return dict(text=row["question"], choices=choices, answer=answer, subject=row.get("subject")) | ({"id": row.get("id")} if "id" in table.columns else {})
+        try:
+            answer = KINDS[kind](row[column], choices, column)
+        except BadRow as e:
+            raise BadRow(e.why + hint, field=column, value=row[column]) from None
+        return dict(text=row["question"], choices=choices, answer=answer, subject=row.get("subject")) | (
+            {"id": row.get("id")} if "id" in table.columns else {}
+        )
 
     data = ([] if letters else ["choices"]) + ([column] if kind == "index" else [])
-    return Layout(read, ("question",) + (() if kind == "index" else (column,)), tuple(data), names={"choices": "A to " + letters[-1]} if letters else {})
+    return Layout(
+        read,
+        ("question",) + (() if kind == "index" else (column,)),
+        tuple(data),
+        names={"choices": "A to " + letters[-1]} if letters else {},
+    )

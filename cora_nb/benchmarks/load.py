@@ -22,89 +22,112 @@ from .files import Table, read_table
 from .layouts import KINDS, LAYOUTS, Layout, plain_layout
 
 # %% ../../nbs/benchmarks/load.ipynb #4bf5a6ff
-_all_ = ["LAYOUTS", "Layout", "math_benchmark"] # at home elsewhere, wanted here
+_all_ = ["LAYOUTS", "Layout", "math_benchmark"]  # at home elsewhere, wanted here
 
 # %% ../../nbs/benchmarks/load.ipynb #8dc3f339
 def usable_row(
-    row: dict | BadRow, # as it came from the file
+    row: dict | BadRow,  # as it came from the file
     table: Table,
     layout: Layout,
-) -> dict:              # every column the layout needs, JSON cells of CSV decoded
+) -> dict:  # every column the layout needs, JSON cells of CSV decoded
     "A row that a layout can read."
-    if isinstance(row, BadRow): raise row
-    if absent := [c for c in layout.columns if c not in row]: raise BadRow("the field is missing", field=absent[0])
+    if isinstance(row, BadRow):
+        raise row
+    if absent := [c for c in layout.columns if c not in row]:
+        raise BadRow("the field is missing", field=absent[0])
     return row if table.typed else row | {c: decoded(row[c]) for c in layout.data}
 
 # %% ../../nbs/benchmarks/load.ipynb #fc1eaf37
 def decoded(
-    cell: str, # of a CSV file
-) -> object:   # the JSON value it holds, or the cell itself, for whoever needs a list or number to refuse
+    cell: str,  # of a CSV file
+) -> object:  # the JSON value it holds, or the cell itself, for whoever needs a list or number to refuse
     "What a cell means where it must hold a number or a list."
-    try: return json.loads(cell)
-    except (ValueError, RecursionError): return cell
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return cell
 
 # %% ../../nbs/benchmarks/load.ipynb #dd14d430
-HALF = re.compile("[\ud800-\udfff]") # the two ranges of half characters, side by side
+HALF = re.compile("[\ud800-\udfff]")  # the two ranges of half characters, side by side
 
 # %% ../../nbs/benchmarks/load.ipynb #4824a85b
 def sound_question(
-    fields: dict, # what a layout found, with an id
-    names: dict[str, str], # the column behind a field, where it is called otherwise
+    fields: dict,  # what a layout found, with an id
+    names: dict[str, str],  # the column behind a field, where it is called otherwise
 ) -> Question:
     "The question these fields make. Raises `BadRow` naming the column and the value."
     id, subject = fields["id"], fields.get("subject")
     fields = fields | dict(id=str(id) if type(id) is int else id, subject=None if subject == "" else subject)
     try:
         q = Question(**fields)
-        for name, text in [("id", q.id), ("question", q.text), *(("choices", c) for c in q.choices), ("subject", q.subject or "")]:
-            if HALF.search(text): raise BadRow("the text holds half a character (a lone surrogate)", field=name, value=text)
+        for name, text in [
+            ("id", q.id),
+            ("question", q.text),
+            *(("choices", c) for c in q.choices),
+            ("subject", q.subject or ""),
+        ]:
+            if HALF.search(text):
+                raise BadRow("the text holds half a character (a lone surrogate)", field=name, value=text)
         return q
-    except BadRow as e: raise BadRow(e.why, field=names.get(e.field, e.field), value=e.value) from None
+    except BadRow as e:
+        raise BadRow(e.why, field=names.get(e.field, e.field), value=e.value) from None
 
 # %% ../../nbs/benchmarks/load.ipynb #d3e2b99e
 def to_question(
-    n: int,             # the row's number, from 1
-    row: dict | BadRow, # its values
-    table: Table,       # where it stands
+    n: int,  # the row's number, from 1
+    row: dict | BadRow,  # its values
+    table: Table,  # where it stands
     layout: Layout,
-    id: str,            # unless the row has its own
-) -> Question | None:   # None where the layout leaves the row out
+    id: str,  # unless the row has its own
+) -> Question | None:  # None where the layout leaves the row out
     "The question in a row. Raises `BadRow` with the file, the row, the id, the field and the value."
-    if isinstance(row, dict) and type(row.get("id")) in (int, str): id = str(row["id"]) or id # for messages, until the layout has spoken
+    if isinstance(row, dict) and type(row.get("id")) in (int, str):
+        id = str(row["id"]) or id  # for messages, until the layout has spoken
     try:
         fields = layout.read(usable_row(row, table, layout))
         return None if fields is None else sound_question({"id": id} | fields, layout.names)
-    except BadRow as e: raise BadRow(e.why, table.file, n, id, e.field, e.value) from None
+    except BadRow as e:
+        raise BadRow(e.why, table.file, n, id, e.field, e.value) from None
 
 # %% ../../nbs/benchmarks/load.ipynb #fe01a5fd
 def questions_in(
-    tables: list[tuple[str, Table]], # (beginning of the ids of a table's questions, table)
+    tables: list[tuple[str, Table]],  # (beginning of the ids of a table's questions, table)
     layout: Layout,
-    refused: list[BadRow] | None,    # where to collect the rows that are refused; None: stop at the first
-) -> Iterator[Question]:             # with ids all different
+    refused: list[BadRow] | None,  # where to collect the rows that are refused; None: stop at the first
+) -> Iterator[Question]:  # with ids all different
     "The questions of some tables, in order."
     from tqdm import tqdm
 
     seen = {}
     for tag, table in tables:
         if absent := [c for c in layout.columns if c not in table.columns]:
-            raise CoraError(f"{table.file}: no column {' and no '.join(map(repr, absent))}; the file has {', '.join(map(repr, table.columns))}")
+            raise CoraError(
+                f"{table.file}: no column {' and no '.join(map(repr, absent))}; the file has {', '.join(map(repr, table.columns))}"
+            )
         for n, row in tqdm(table.rows, desc=tag, unit="row", delay=1, leave=False):
             try:
                 question = to_question(n, row, table, layout, f"{tag}-{n}")
-                if question is None: continue
-                if question.id in seen: raise BadRow(f"the id must be unique, and is that of {seen[question.id]} too", table.file, n, question.id, "id", question.id)
+                if question is None:
+                    continue
+                if question.id in seen:
+                    raise BadRow(
+                        f"the id must be unique, and is that of {seen[question.id]} too",
+                        table.file,
+                        n,
+                        question.id,
+                        "id",
+                        question.id,
+                    )
             except BadRow as e:
-                if refused is None: raise
+                if refused is None:
+                    raise
                 refused.append(e)
                 continue
             seen[question.id] = f"row {n} of {table.file}"
             yield question
 
 # %% ../../nbs/benchmarks/load.ipynb #2d05c3be
-def listing(
-    folder: Path,
-) -> str: # the names in it, for a message
+def listing(folder: Path) -> str:  # the names in it, for a message
     "What a folder holds."
     names = sorted(p.stem if p.suffix == ".parquet" else p.name for p in folder.iterdir() if not p.name.startswith("."))
     return f"there {'is' if len(names) == 1 else 'are'} {', '.join(names) or 'nothing'}"
@@ -113,111 +136,131 @@ def listing(
 def folder_tables(
     layout: Layout,
     split: str,
-    root: Path, # holds `<owner>__<name>/<config>/<split>.parquet`
-) -> list[tuple[str, Table]]: # (configuration, table)
+    root: Path,  # holds `<owner>__<name>/<config>/<split>.parquet`
+) -> list[tuple[str, Table]]:  # (configuration, table)
     "A benchmark's tables from a folder laid out like the hub. Raises `CoraError` saying what there is."
     home = root / layout.hub.replace("/", "__")
-    if not home.is_dir(): raise CoraError(f"{root}: no folder {home.name}; {listing(root)}")
+    if not home.is_dir():
+        raise CoraError(f"{root}: no folder {home.name}; {listing(root)}")
     configs = [layout.config] if layout.config else sorted(p.name for p in home.iterdir() if p.is_dir())
     tables = []
     for config in configs:
         file = home / config / f"{split}.parquet"
-        if not file.parent.is_dir(): raise CoraError(f"{home}: no configuration {config!r}; {listing(home)}")
-        if not file.is_file(): raise CoraError(f"{file.parent}: no split {split!r}; {listing(file.parent)}")
+        if not file.parent.is_dir():
+            raise CoraError(f"{home}: no configuration {config!r}; {listing(home)}")
+        if not file.is_file():
+            raise CoraError(f"{file.parent}: no split {split!r}; {listing(file.parent)}")
         tables.append((config, read_table(file)))
-    if not tables: raise CoraError(f"{home}: the folder is empty")
+    if not tables:
+        raise CoraError(f"{home}: the folder is empty")
     return tables
 
 # %% ../../nbs/benchmarks/load.ipynb #b8482d23
-def hub_table(
-    layout: Layout,
-    config: str,
-    split: str,
-) -> Table:
+def hub_table(layout: Layout, config: str, split: str) -> Table:
     "One split of a data set on the Hugging Face hub."
     import datasets
 
-    try: rows = datasets.load_dataset(layout.hub, config, split=split)
+    try:
+        rows = datasets.load_dataset(layout.hub, config, split=split)
     except RuntimeError as e:
-        if "script" not in str(e): raise
+        if "script" not in str(e):
+            raise
         export = f"hf://datasets/{layout.hub}@refs%2Fconvert%2Fparquet/{config}/{split}/*.parquet"
         rows = datasets.load_dataset("parquet", data_files={split: export}, split=split)
-    return Table(f"{layout.hub}, {config}, {split}", tuple(rows.column_names), list(enumerate(rows.to_list(), 1)), typed=True)
+    return Table(
+        f"{layout.hub}, {config}, {split}", tuple(rows.column_names), list(enumerate(rows.to_list(), 1)), typed=True
+    )
 
 # %% ../../nbs/benchmarks/load.ipynb #667b2dac
-def hub_tables(
-    layout: Layout,
-    split: str,
-) -> list[tuple[str, Table]]: # (configuration, table)
+def hub_tables(layout: Layout, split: str) -> list[tuple[str, Table]]:  # (configuration, table)
     "A benchmark's tables from the hub. Raises `CoraError` with the library's own words where that fails."
     import datasets
     from tqdm import tqdm
 
     try:
         configs = [layout.config] if layout.config else datasets.get_dataset_config_names(layout.hub)
-        return [(c, hub_table(layout, c, split)) for c in tqdm(configs, desc=layout.hub, unit="table", delay=1, leave=False)]
-    except Exception as e: # whatever the network or the hub can do wrong
+        return [
+            (c, hub_table(layout, c, split)) for c in tqdm(configs, desc=layout.hub, unit="table", delay=1, leave=False)
+        ]
+    except Exception as e:  # whatever the network or the hub can do wrong
         words = (str(e).strip() or type(e).__name__).splitlines()[0]
-        raise CoraError(f"{layout.hub}: cannot load split {split!r} from the Hugging Face hub ({words}); path= reads a file or folder instead") from e
+        raise CoraError(
+            f"{layout.hub}: cannot load split {split!r} from the Hugging Face hub ({words}); path= reads a file or folder instead"
+        ) from e
 
 # %% ../../nbs/benchmarks/load.ipynb #0fa8eaec
-BUNDLED = {"math": ("benchmarks", "math.jsonl")} # name -> file below data/, in the plain layout
+BUNDLED = {"math": ("benchmarks", "math.jsonl")}  # name -> file below data/, in the plain layout
 
 # %% ../../nbs/benchmarks/load.ipynb #6b78158c
 def find_tables(
-    name: str,
-    split: str | None,
-    path: Path | None,
-    answer_as: str | None,
-) -> tuple[Layout, list[tuple[str, Table]]]: # the layout, and (beginning of the ids, table)
+    name: str, split: str | None, path: Path | None, answer_as: str | None
+) -> tuple[Layout, list[tuple[str, Table]]]:  # the layout, and (beginning of the ids, table)
     "What `load_benchmark` reads, and how to read it."
     layout, known = LAYOUTS.get(name), f"known are {', '.join(sorted([*LAYOUTS, *BUNDLED]))}"
     if path is None and name in BUNDLED:
-        if split: raise CoraError(f"{name}: no split {split!r}; the bundled benchmark is not split")
+        if split:
+            raise CoraError(f"{name}: no split {split!r}; the bundled benchmark is not split")
         path = data_path(*BUNDLED[name])
-    if layout is None and path is None: raise CoraError(f"no benchmark {name!r}; {known}; any other name needs path= with a file")
-    if layout and answer_as: raise CoraError(f"answer_as={answer_as!r}: the layout of {name} decides what its answers are; answer_as is for files with plain columns")
+    if layout is None and path is None:
+        raise CoraError(f"no benchmark {name!r}; {known}; any other name needs path= with a file")
+    if layout and answer_as:
+        raise CoraError(
+            f"answer_as={answer_as!r}: the layout of {name} decides what its answers are; answer_as is for files with plain columns"
+        )
     if path is not None and not path.is_dir():
         table = read_table(path)
         split = split or (layout.split if layout else None)
         return layout or plain_layout(table, answer_as), [(f"{name}-{split}" if split else name, table)]
-    if layout is None: raise CoraError(f"{path}: a folder can only hold benchmarks with a layout, and {name!r} has none; {known}")
+    if layout is None:
+        raise CoraError(f"{path}: a folder can only hold benchmarks with a layout, and {name!r} has none; {known}")
     split = split or layout.split
     tables = hub_tables(layout, split) if path is None else folder_tables(layout, split, path)
-    if layout.config: return layout, [(f"{name}-{split}", table) for _, table in tables]
-    for config, table in tables: table.rows[:] = [(n, row | {"subject": config}) for n, row in table.rows]
+    if layout.config:
+        return layout, [(f"{name}-{split}", table) for _, table in tables]
+    for config, table in tables:
+        table.rows[:] = [(n, row | {"subject": config}) for n, row in table.rows]
     return layout, [(f"{name}-{split}-{config}", table) for config, table in tables]
 
 # %% ../../nbs/benchmarks/load.ipynb #788f6604
 def load_benchmark(
-    name: str,                     # a known benchmark, or any name for a file of your own
-    split: str | None = None,      # None: the one usually asked; with a file, only a label in the ids
-    path: str | Path | None = None, # a file, or a folder laid out like the hub; None: the Hugging Face hub, or what is bundled
-    limit: int | None = None,      # the first so many questions
-    on_bad: str = "raise",         # a malformed row: "raise" an error, or "skip" it with a warning
+    name: str,  # a known benchmark, or any name for a file of your own
+    split: str | None = None,  # None: the one usually asked; with a file, only a label in the ids
+    path: str
+    | Path
+    | None = None,  # a file, or a folder laid out like the hub; None: the Hugging Face hub, or what is bundled
+    limit: int | None = None,  # the first so many questions
+    on_bad: str = "raise",  # a malformed row: "raise" an error, or "skip" it with a warning
     answer_as: str | None = None,  # how to read a column named just `answer`: "letter", "index" (from 0) or "text"
-) -> list[Question]:               # ids all different, in the order of the file
+) -> list[Question]:  # ids all different, in the order of the file
     """The questions of a benchmark.
 
     A known name with a file reads it in that benchmark's columns; any other name reads plain columns: `question`, `choices`
     (or `A`, `B`, ...), `answer` (or `answer_letter`, `answer_index`, `answer_text`), perhaps `id` and `subject`.
     Raises `BadRow` at the first malformed row, and `CoraError` for anything wrong with a file as a whole or with a parameter.
     """
-    if limit is not None: whole("limit", limit, 1)
-    if on_bad not in ("raise", "skip"): raise CoraError(f'on_bad must be "raise" or "skip", got {on_bad!r}')
-    if answer_as is not None and answer_as not in KINDS: raise CoraError(f"answer_as must be one of {', '.join(KINDS)}, got {answer_as!r}")
+    if limit is not None:
+        whole("limit", limit, 1)
+    if on_bad not in ("raise", "skip"):
+        raise CoraError(f'on_bad must be "raise" or "skip", got {on_bad!r}')
+    if answer_as is not None and answer_as not in KINDS:
+        raise CoraError(f"answer_as must be one of {', '.join(KINDS)}, got {answer_as!r}")
     layout, tables = find_tables(name, split, None if path is None else Path(path).expanduser(), answer_as)
     refused = [] if on_bad == "skip" else None
     found = list(islice(questions_in(tables, layout, refused), limit))
-    if refused: warnings.warn(f"{name}: dropped {len(refused)} malformed row{'s' * (len(refused) > 1)}: {'; '.join(map(str, refused[:3]))}{'; ...' * (len(refused) > 3)}", stacklevel=2)
-    if not found: raise CoraError(f"{tables[0][1].file}: not one row could be used as a question")
+    if refused:
+        warnings.warn(
+            f"{name}: dropped {len(refused)} malformed row{'s' * (len(refused) > 1)}: {'; '.join(map(str, refused[:3]))}{'; ...' * (len(refused) > 3)}",
+            stacklevel=2,
+        )
+    if not found:
+        raise CoraError(f"{tables[0][1].file}: not one row could be used as a question")
     return found
 
 # %% ../../nbs/benchmarks/load.ipynb #70f7b7d8
 def load_shots(
-    name: str,                     # as for `load_benchmark`
-    path: str | Path | None = None, # as for `load_benchmark`
-) -> list[Question]:               # the pool to take examples from
+    name: str,  # as for `load_benchmark`
+    path: str | Path | None = None,  # as for `load_benchmark`
+) -> list[Question]:  # the pool to take examples from
     """Questions to show as examples, none of which is in the benchmark's usual split.
 
     Raises `CoraError` where a benchmark has no second split to take them from.
@@ -226,28 +269,32 @@ def load_shots(
         asked = {q.text for q in load_benchmark(name)}
         return [q for q in math_benchmark(100, seed=1) if q.text not in asked]
     layout = LAYOUTS.get(name)
-    if layout and not layout.shots: raise CoraError(f"{name} has one split only, {layout.split}, and no examples apart from its questions")
+    if layout and not layout.shots:
+        raise CoraError(f"{name} has one split only, {layout.split}, and no examples apart from its questions")
     pool, split = layout.shots if layout else (name, "shots")
-    if layout is None and (path is None or Path(path).is_dir()): raise CoraError(f"{name!r} is no known benchmark; its examples need path= with a file")
+    if layout is None and (path is None or Path(path).is_dir()):
+        raise CoraError(f"{name!r} is no known benchmark; its examples need path= with a file")
     return load_benchmark(pool, split, path)
 
 # %% ../../nbs/benchmarks/load.ipynb #33f5da79
 def benchmark_hash(
-    questions: Sequence[Question], # in order
-) -> str:                          # 64 hexadecimal digits
+    questions: Sequence[Question],  # in order
+) -> str:  # 64 hexadecimal digits
     "SHA-256 of everything the questions say."
     digest = hashlib.sha256()
-    for q in questions: digest.update(json.dumps([q.id, q.text, q.choices, q.answer, q.subject]).encode() + b"\n")
+    for q in questions:
+        digest.update(json.dumps([q.id, q.text, q.choices, q.answer, q.subject]).encode() + b"\n")
     return digest.hexdigest()
 
 # %% ../../nbs/benchmarks/load.ipynb #4b14256d
 def write_benchmark(
     questions: Sequence[Question],
-    path: str | Path, # ends in .jsonl
-) -> Path:            # the same path
+    path: str | Path,  # ends in .jsonl
+) -> Path:  # the same path
     "Write questions in the plain layout, one JSON object a line."
     path = Path(path)
-    if path.suffix.lower() != ".jsonl": raise CoraError(f"{path}: a benchmark is written as JSON Lines, to a name that ends in .jsonl")
+    if path.suffix.lower() != ".jsonl":
+        raise CoraError(f"{path}: a benchmark is written as JSON Lines, to a name that ends in .jsonl")
     rows = [dict(id=q.id, question=q.text, choices=q.choices, answer=q.answer, subject=q.subject) for q in questions]
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8", newline="\n")
     return path

@@ -34,22 +34,24 @@ from ..report.tables import FORMATS, check_digits, render, result_table, score_t
 from ..variants.families import make_variants
 
 # %% ../../nbs/cli/main.ipynb #1d2c0820
-KINDS = { # kind -> module, class, and the field that stands first without a name
+KINDS = {  # kind -> module, class, and the field that stands first without a name
     "simulated": ("cora_nb.respondents.protocol", "SimulatedRespondent", None),
     "chat": ("cora_nb.respondents.chat", "ChatRespondent", "model"),
     "causal": ("cora_nb.respondents.causal", "CausalRespondent", "path"),
     "likelihood": ("cora_nb.respondents.likelihood", "LikelihoodRespondent", "path"),
 }
 SPECIAL: dict[str, Callable[[str], Respondent]] = {
-    "recorded": lambda file: RecordedRespondent(read_responses(file), name=Path(file).stem),
+    "recorded": lambda file: RecordedRespondent(read_responses(file), name=Path(file).stem)
 }
 
 # %% ../../nbs/cli/main.ipynb #0eb9a8f1
 def _convert(kind: object, text: str) -> object:
     "A field's value from its text, by the type the field is annotated with. Raises `ValueError`."
     kind = str(kind)
-    if "tuple" in kind: return tuple(float(w) for w in text.split("/"))
-    if "bool" in kind: return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+    if "tuple" in kind:
+        return tuple(float(w) for w in text.split("/"))
+    if "bool" in kind:
+        return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
     return float(text) if "float" in kind else int(text) if "int" in kind else text
 
 # %% ../../nbs/cli/main.ipynb #f72a4e36
@@ -58,55 +60,67 @@ def _fields(kind: str, cls: type, parts: list[str]) -> dict:
     kinds, given = {f.name: f.type for f in dataclasses.fields(cls) if "dict" not in str(f.type)}, {}
     for part in filter(None, parts):
         field, _, text = part.partition("=")
-        if field not in kinds: raise CoraError(f"a {kind} respondent has the fields {', '.join(kinds)}, got {part!r}")
-        try: given[field] = _convert(kinds[field], text)
-        except (ValueError, KeyError): raise CoraError(f"the field {field} of a {kind} respondent cannot be {text!r}") from None
+        if field not in kinds:
+            raise CoraError(f"a {kind} respondent has the fields {', '.join(kinds)}, got {part!r}")
+        try:
+            given[field] = _convert(kinds[field], text)
+        except (ValueError, KeyError):
+            raise CoraError(f"the field {field} of a {kind} respondent cannot be {text!r}") from None
     return given
+
 
 def _from_fields(kind: str, rest: str) -> Respondent:
     "A respondent of a kind with fields."
     module, name, first = KINDS[kind]
     cls = getattr(importlib.import_module(module), name)
-    if not first: return cls(**_fields(kind, cls, rest.split(",")))
+    if not first:
+        return cls(**_fields(kind, cls, rest.split(",")))
     named, *parts = rest.split(",")
-    if not named or "=" in named: raise CoraError(f"{kind}: needs a {first}, as in {kind}:{first.upper()}, got {rest!r}")
+    if not named or "=" in named:
+        raise CoraError(f"{kind}: needs a {first}, as in {kind}:{first.upper()}, got {rest!r}")
     return cls(**{first: named} | _fields(kind, cls, parts))
 
 # %% ../../nbs/cli/main.ipynb #d5377cf1
 def make_respondent(
-    spec: str,     # "kind" or "kind:what it needs"
-) -> Respondent:   # ready to answer
+    spec: str,  # "kind" or "kind:what it needs"
+) -> Respondent:  # ready to answer
     "A respondent from its name on the command line. Raises `CoraError` for an unknown kind or field."
     kind, _, rest = spec.partition(":")
-    if kind in SPECIAL: return SPECIAL[kind](rest)
-    if kind not in KINDS: raise CoraError(f"a respondent is one of {', '.join([*SPECIAL, *KINDS])}, got {kind!r}")
+    if kind in SPECIAL:
+        return SPECIAL[kind](rest)
+    if kind not in KINDS:
+        raise CoraError(f"a respondent is one of {', '.join([*SPECIAL, *KINDS])}, got {kind!r}")
     return _from_fields(kind, rest)
 
 # %% ../../nbs/cli/main.ipynb #4c54ee76
-Respondents = several("who answers: chat:MODEL, causal:PATH, likelihood:PATH, simulated or recorded:FILE; none: the two that ship with the package", "*")
+Respondents = several(
+    "who answers: chat:MODEL, causal:PATH, likelihood:PATH, simulated or recorded:FILE; none: the two that ship with the package",
+    "*",
+)
+
 
 @call_parse
 @one_line_errors
 def cora_run(
     respondents: Respondents,
-    benchmark: str = "math",         # a benchmark's name; `math` is bundled
-    path: str = None,                # a file, or a folder laid out like the hub; without it, the Hugging Face hub
-    split: str = None,               # the benchmark's split; without it, the one it is usually scored on
-    limit: int = None,               # take only the first so many questions
-    malformed: str = "raise",        # malformed rows of the benchmark: raise or skip
-    family: str = "cora",            # the family of variants
-    template: str = "cora",          # how prompts are laid out
-    shots: int = 0,                  # how many solved questions to show first
-    pool: str = None,                # a file or hub folder to take them from; without it, the benchmark's own pool
-    trials: int = 1,                 # how often each prompt is asked
-    parse: str = "first_token",      # the rule from reply to choice
-    stop: str = None,                # ask only what is needed: cora or bmca
-    seed: int = 0,                   # for the variants
-    store: str = None,               # the file that keeps replies; "none" to keep nothing
-    dry: bool = False,               # only say what the run would take
-    price: str = None,               # money for a million tokens read and written, as 2.5/10
-    digits: int = 2,                 # decimals in the table
-    out: str = "responses",          # the folder for the responses files
+    benchmark: str = "math",  # a benchmark's name; `math` is bundled
+    path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
+    split: str = None,  # the benchmark's split; without it, the one it is usually scored on
+    limit: int = None,  # take only the first so many questions
+    malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
+    family: str = "cora",  # the family of variants
+    template: str = "cora",  # how prompts are laid out
+    shots: int = 0,  # how many solved questions to show first
+    pool: str = None,  # a file or hub folder to take them from; without it, the benchmark's own pool
+    trials: int = 1,  # how often each prompt is asked
+    parse: str = "first_token",  # the rule from reply to choice
+    stop: str = None,  # ask only what is needed: cora or bmca
+    seed: int = 0,  # for the variants
+    store: str = None,  # the file that keeps replies; "none" to keep nothing
+    dry: bool = False,  # only say what the run would take
+    price: str = None,  # money for a million tokens read and written, as 2.5/10
+    digits: int = 2,  # decimals in the table
+    out: str = "responses",  # the folder for the responses files
 ):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
     check_digits(digits)
@@ -116,23 +130,44 @@ def cora_run(
     solved = _shots(benchmark, path, pool) if shots else None
     variants = make_variants(questions, family=family, seed=seed)
     asked = {"template": template, "shots": solved, "k": shots, "trials": trials}
-    facts = {"benchmark": benchmark, "path": path, "split": split, "limit": limit, "malformed": malformed, "family": family, "seed": seed, "pool": pool}
+    facts = {
+        "benchmark": benchmark,
+        "path": path,
+        "split": split,
+        "limit": limit,
+        "malformed": malformed,
+        "family": family,
+        "seed": seed,
+        "pool": pool,
+    }
     with _open_store(store, who) as replies:
-        if dry: return print(pd.DataFrame([plan(w, variants, _store_for(w, replies), _prices(price), **asked) for w in who]).to_string())
+        if dry:
+            return print(
+                pd.DataFrame(
+                    [plan(w, variants, _store_for(w, replies), _prices(price), **asked) for w in who]
+                ).to_string()
+            )
         runs = {}
-        for w, file in zip(who, files): # each is on disk before the next begins
-            runs[w.name] = evaluate(w, variants, parse=parse, store=_store_for(w, replies), stop=stop, facts=facts, **asked)
+        for w, file in zip(who, files):  # each is on disk before the next begins
+            runs[w.name] = evaluate(
+                w, variants, parse=parse, store=_store_for(w, replies), stop=stop, facts=facts, **asked
+            )
             _write_run(file, runs[w.name])
-    if lost := [r for r in runs.values() if r["error"].notna().all()]: raise CoraError(f"all {len(lost[0])} replies failed, the first of them: {lost[0]['error'].iloc[0]} (responses: {out})")
+    if lost := [r for r in runs.values() if r["error"].notna().all()]:
+        raise CoraError(
+            f"all {len(lost[0])} replies failed, the first of them: {lost[0]['error'].iloc[0]} (responses: {out})"
+        )
     print(f"{benchmark}: {len(questions)} questions, {len(variants)} variants of the family {family}\n")
     print(render(score_table({name: score(r, trial=0) for name, r in runs.items()}), digits=digits))
-    for (name, responses), file in zip(runs.items(), files): print(f"\n{name}: {_replies_line(responses)}\n  {file}")
+    for (name, responses), file in zip(runs.items(), files):
+        print(f"\n{name}: {_replies_line(responses)}\n  {file}")
 
 # %% ../../nbs/cli/main.ipynb #3cb7d450
 def _distinct(respondents: list[str]) -> list[Respondent]:
     "Respondents from their names, the two that ship with the package where there are none. Raises `CoraError` where two are called the same."
     who = [make_respondent(spec) for spec in respondents or ["causal:organism/steady", "causal:organism/skewed"]]
-    if twice := [w.name for w in who if [x.name for x in who].count(w.name) > 1]: raise CoraError(f"two respondents are called {twice[0]!r}; give one another name with ,name=...")
+    if twice := [w.name for w in who if [x.name for x in who].count(w.name) > 1]:
+        raise CoraError(f"two respondents are called {twice[0]!r}; give one another name with ,name=...")
     return who
 
 # %% ../../nbs/cli/main.ipynb #222761b9
@@ -140,7 +175,10 @@ def _out_file(out: str, name: str) -> Path:
     "Where the responses of a respondent go: its name, with what no file name can hold replaced."
     folder = Path(out)
     if not folder.is_dir():
-        if folder.exists() or not folder.absolute().parent.is_dir(): raise CoraError(f"{out}: {'this is no folder' if folder.exists() else f'there is no folder {folder.parent}'}")
+        if folder.exists() or not folder.absolute().parent.is_dir():
+            raise CoraError(
+                f"{out}: {'this is no folder' if folder.exists() else f'there is no folder {folder.parent}'}"
+            )
         folder.mkdir()
     return check_writable(folder / (re.sub(r"[^\w.+-]+", "-", name) + ".parquet"))
 
@@ -148,100 +186,148 @@ def _out_file(out: str, name: str) -> Path:
 def _write_run(file: Path, responses: pd.DataFrame) -> None:
     "The responses file, and its facts as JSON beside it."
     write_responses(responses, file)
-    file.with_suffix(".json").write_text(json.dumps(responses.attrs["facts"], indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    file.with_suffix(".json").write_text(
+        json.dumps(responses.attrs["facts"], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
 
 # %% ../../nbs/cli/main.ipynb #6971896d
-FREE = (SimulatedRespondent, RecordedRespondent) # their replies cost nothing, and are not kept
+FREE = (SimulatedRespondent, RecordedRespondent)  # their replies cost nothing, and are not kept
+
 
 def _open_store(store: str | None, who: list[Respondent]):
     "The store to use: the named file, the one in the user's cache if anybody needs it, or none."
-    if store == "none" or store is None and all(isinstance(w, FREE) for w in who): return contextlib.nullcontext()
+    if store == "none" or store is None and all(isinstance(w, FREE) for w in who):
+        return contextlib.nullcontext()
     if store is None:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cora_nb"
         folder.mkdir(parents=True, exist_ok=True)
         store = folder / "replies.sqlite"
     return Store(store)
 
+
 def _store_for(who: Respondent, store: Store | None) -> Store | None:
     "The store, for a respondent whose replies are worth keeping."
     return None if isinstance(who, FREE) else store
 
+
 def _prices(price: str | None) -> tuple[float, float] | None:
     "Two prices from `2.5/10`."
-    if price is None: return None
-    try: read, write = (float(p) for p in price.split("/"))
-    except ValueError: raise CoraError(f"price must be two numbers as in 2.5/10, got {price!r}") from None
+    if price is None:
+        return None
+    try:
+        read, write = (float(p) for p in price.split("/"))
+    except ValueError:
+        raise CoraError(f"price must be two numbers as in 2.5/10, got {price!r}") from None
     return read, write
 
 # %% ../../nbs/cli/main.ipynb #b7c1ad8d
 def _shots(benchmark: str, path: str | None, pool: str | None) -> list:
     "Solved questions to show. A benchmark read from a single file has no pool beside it: its own questions must not be shown as examples."
     if pool is None and path is not None and not Path(path).is_dir():
-        raise CoraError(f"{path}: shots would come from the questions that are asked; name a file to take them from with --pool")
+        raise CoraError(
+            f"{path}: shots would come from the questions that are asked; name a file to take them from with --pool"
+        )
     return load_shots(benchmark, path=pool or path)
 
 # %% ../../nbs/cli/main.ipynb #97bda471
 def _replies_line(responses: pd.DataFrame) -> str:
     "How many replies there are, and how many of them are no answers."
     total = summarize(responses).loc["all"]
-    return ", ".join([f"{total['rows'] - total['not_asked']} replies: {total['right']} right", *(f"{total[k]} {k.replace('_', ' ')}" for k in ("wrong", "unparsed", "failed", "not_asked") if k != "not_asked" or total[k])])
+    return ", ".join(
+        [
+            f"{total['rows'] - total['not_asked']} replies: {total['right']} right",
+            *(
+                f"{total[k]} {k.replace('_', ' ')}"
+                for k in ("wrong", "unparsed", "failed", "not_asked")
+                if k != "not_asked" or total[k]
+            ),
+        ]
+    )
 
 # %% ../../nbs/cli/main.ipynb #4a663983
 @call_parse
 @one_line_errors
 def cora_mcqa_plus(
     respondents: Respondents,
-    benchmark: str = "math",         # a benchmark's name; `math` is bundled
-    path: str = None,                # a file, or a folder laid out like the hub; without it, the Hugging Face hub
-    split: str = None,               # the benchmark's split; without it, the one it is usually scored on
-    limit: int = None,               # take only the first so many questions
-    malformed: str = "raise",        # malformed rows of the benchmark: raise or skip
-    template: str = "cora",          # how prompts are laid out
-    shots: int = 0,                  # how many solved questions to show first
-    pool: str = None,                # a file or hub folder to take them from; without it, the benchmark's own pool
-    parse: str = "first_token",      # the rule from reply to choice
-    writer: str = None,              # who writes the true-or-false questions, as chat:MODEL,max_tokens=100; without it, they are made by rule
-    statements: str = None,          # a file of true-or-false questions, as an earlier run with a writer left it
-    seed: int = 0,                   # for the variants
-    store: str = None,               # the file that keeps replies; "none" to keep nothing
-    dry: bool = False,               # only say what the runs would take
-    price: str = None,               # money for a million tokens read and written, as 2.5/10
-    digits: int = 1,                 # decimals of the percentages
-    out: str = "responses",          # the folder for the responses files
+    benchmark: str = "math",  # a benchmark's name; `math` is bundled
+    path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
+    split: str = None,  # the benchmark's split; without it, the one it is usually scored on
+    limit: int = None,  # take only the first so many questions
+    malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
+    template: str = "cora",  # how prompts are laid out
+    shots: int = 0,  # how many solved questions to show first
+    pool: str = None,  # a file or hub folder to take them from; without it, the benchmark's own pool
+    parse: str = "first_token",  # the rule from reply to choice
+    writer: str = None,  # who writes the true-or-false questions, as chat:MODEL,max_tokens=100; without it, they are made by rule
+    statements: str = None,  # a file of true-or-false questions, as an earlier run with a writer left it
+    seed: int = 0,  # for the variants
+    store: str = None,  # the file that keeps replies; "none" to keep nothing
+    dry: bool = False,  # only say what the runs would take
+    price: str = None,  # money for a million tokens read and written, as 2.5/10
+    digits: int = 1,  # decimals of the percentages
+    out: str = "responses",  # the folder for the responses files
 ):
     "Run everything behind Tables 2 to 8 of the MCQA+ paper, and print them."
     check_digits(digits)
     who = _distinct(respondents)
     questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)
     asked = {"template": template, "shots": _shots(benchmark, path, pool) if shots else None, "k": shots}
-    facts = {"benchmark": benchmark, "path": path, "split": split, "limit": limit, "malformed": malformed, "seed": seed, "pool": pool, "statements": statements}
+    facts = {
+        "benchmark": benchmark,
+        "path": path,
+        "split": split,
+        "limit": limit,
+        "malformed": malformed,
+        "seed": seed,
+        "pool": pool,
+        "statements": statements,
+    }
     author = make_respondent(writer) if writer else None
-    files = {} if dry else {w.name: {name: _out_file(out, f"{w.name}.{name}") for name in mcqa_plus_steps([])} for w in who}
+    files = (
+        {} if dry else {w.name: {name: _out_file(out, f"{w.name}.{name}") for name in mcqa_plus_steps([])} for w in who}
+    )
     with _open_store(store, [*who, *([author] if author else [])]) as replies:
         steps = mcqa_plus_steps(questions, seed, _written(author, statements, questions, replies, dry, out))
-        if dry: return print(_plan_steps(steps, who, replies, _prices(price), asked))
+        if dry:
+            return print(_plan_steps(steps, who, replies, _prices(price), asked))
         results = {}
         for w in who:
-            def keep(name, responses): _write_run(files[w.name][name], responses)
-            results[w.name] = mcqa_plus_results(run_steps(w, steps, _store_for(w, replies), keep, facts, parse=parse, **asked))
+
+            def keep(name, responses):
+                _write_run(files[w.name][name], responses)
+
+            results[w.name] = mcqa_plus_results(
+                run_steps(w, steps, _store_for(w, replies), keep, facts, parse=parse, **asked)
+            )
     print(f"{benchmark}: {len(questions)} questions\n")
-    for number in TABLES: print(_result_text(number, results, digits))
+    for number in TABLES:
+        print(_result_text(number, results, digits))
     for name, result in results.items():
         file = _out_file(out, f"{name}.mcqa_plus_tables").with_suffix(".csv")
         result.to_csv(file, index=False)
         print(f"{name}: {file}")
 
 # %% ../../nbs/cli/main.ipynb #1fdbad46
-def _written(author: Respondent | None, file: str | None, questions: list, replies: Store | None, dry: bool, out: str) -> dict | None:
+def _written(
+    author: Respondent | None, file: str | None, questions: list, replies: Store | None, dry: bool, out: str
+) -> dict | None:
     "The true-or-false questions that somebody wrote; None where they are to be made by rule."
-    if author and file: raise CoraError("--writer and --statements exclude each other: one of them says where the true-or-false questions come from")
-    if file: return complete_statements(read_statements(file, questions))
-    if not author or dry: return None
+    if author and file:
+        raise CoraError(
+            "--writer and --statements exclude each other: one of them says where the true-or-false questions come from"
+        )
+    if file:
+        return complete_statements(read_statements(file, questions))
+    if not author or dry:
+        return None
     table = write_statements(author, questions, store=_store_for(author, replies))
     _keep_statements(table, _out_file(out, "statements").with_suffix(".csv"))
     texts = complete_statements(table)
-    print(f"{author.name} wrote true-or-false questions for {len({q for q, _ in texts})} of {len(questions)} questions; the others are asked by rule")
+    print(
+        f"{author.name} wrote true-or-false questions for {len({q for q, _ in texts})} of {len(questions)} questions; the others are asked by rule"
+    )
     return texts
+
 
 def _keep_statements(table: pd.DataFrame, file: Path) -> None:
     "Write what was written, but never over a file that somebody has changed since."
@@ -249,19 +335,26 @@ def _keep_statements(table: pd.DataFrame, file: Path) -> None:
     save_statements(table, new, overwrite=True)
     if file.exists() and file.read_bytes() != new.read_bytes():
         new.unlink()
-        raise CoraError(f"{file} holds other true-or-false questions, perhaps corrected by hand: hand it back with --statements, or move it away")
+        raise CoraError(
+            f"{file} holds other true-or-false questions, perhaps corrected by hand: hand it back with --statements, or move it away"
+        )
     new.replace(file)
 
-def _plan_steps(steps: dict, who: list[Respondent], replies: Store | None, prices: tuple[float, float] | None, asked: dict) -> str:
+
+def _plan_steps(
+    steps: dict, who: list[Respondent], replies: Store | None, prices: tuple[float, float] | None, asked: dict
+) -> str:
     "What the runs would take, as far as it is known beforehand."
     variants = [v for variants_after in steps.values() for v in variants_after({})]
     table = pd.DataFrame([plan(w, variants, _store_for(w, replies), prices, **asked) for w in who])
     return f"{table.to_string()}\nand up to two more prompts for each question that is answered wrongly"
 
+
 def _result_text(number: int, results: dict[str, pd.DataFrame], digits: int) -> str:
     "One table of the MCQA+ paper."
     parts = {name: r[r["table"] == number] for name, r in results.items()}
-    if all(p.empty for p in parts.values()): return f"Table {number}: no question has a misleading choice, a wrong one that was picked\n"
+    if all(p.empty for p in parts.values()):
+        return f"Table {number}: no question has a misleading choice, a wrong one that was picked\n"
     with pd.option_context("display.width", None, "display.max_columns", None, "display.max_rows", None):
         return f"Table {number}\n{result_table(parts, digits)}\n"
 
@@ -269,12 +362,12 @@ def _result_text(number: int, results: dict[str, pd.DataFrame], digits: int) -> 
 @call_parse
 @one_line_errors
 def cora_import(
-    file: str,             # an xlsx or csv file of the CAT tool (github.com/IBM/cat)
-    out: str = None,       # the responses file to write; without it, beside the input under the same name
-    parse: str = None,     # the rule from raw output to choice; without it, the letter the tool recorded
-    model: str = None,     # the model's name, for the facts; without it, the file's name
-    benchmark: str = None, # the benchmark's name, for the facts
-    malformed: str = "raise", # rows that cannot be read: raise or skip
+    file: str,  # an xlsx or csv file of the CAT tool (github.com/IBM/cat)
+    out: str = None,  # the responses file to write; without it, beside the input under the same name
+    parse: str = None,  # the rule from raw output to choice; without it, the letter the tool recorded
+    model: str = None,  # the model's name, for the facts; without it, the file's name
+    benchmark: str = None,  # the benchmark's name, for the facts
+    malformed: str = "raise",  # rows that cannot be read: raise or skip
 ):
     "Bring another tool's recorded replies into a responses file."
     out = check_writable(out or Path(file).parent / f"{Path(file).stem}.parquet")
@@ -284,27 +377,30 @@ def cora_import(
     print(f"{responses['question_id'].nunique()} questions, {_replies_line(responses)}\nresponses: {out}")
 
 # %% ../../nbs/cli/main.ipynb #8b3dbfa8
-TEXT_FORMATS = [name for name in FORMATS if name != "styler"] # a Styler is for notebooks
+TEXT_FORMATS = [name for name in FORMATS if name != "styler"]  # a Styler is for notebooks
 
 # %% ../../nbs/cli/main.ipynb #4bb07563
 @call_parse
 @one_line_errors
 def cora_table(
     files: several("responses files, one for each column", "+"),
-    format: str = "text", # text, markdown, latex or csv
-    digits: int = 2,      # decimals
-    trial: int = 0,       # which repetition of each prompt to score; -1 for all
-    ci: float = None,     # level of an interval behind each score, such as 0.95; without it, none
+    format: str = "text",  # text, markdown, latex or csv
+    digits: int = 2,  # decimals
+    trial: int = 0,  # which repetition of each prompt to score; -1 for all
+    ci: float = None,  # level of an interval behind each score, such as 0.95; without it, none
 ):
     "Print the scores of one or more responses files as the paper prints them."
-    if format not in TEXT_FORMATS: raise CoraError(f"format must be one of {', '.join(TEXT_FORMATS)}, got {format!r}")
-    if ci is not None and not 0 < ci < 1: raise CoraError(f"ci must be between 0 and 1, such as 0.95, got {ci!r}")
+    if format not in TEXT_FORMATS:
+        raise CoraError(f"format must be one of {', '.join(TEXT_FORMATS)}, got {format!r}")
+    if ci is not None and not 0 < ci < 1:
+        raise CoraError(f"ci must be between 0 and 1, such as 0.95, got {ci!r}")
     scores = [score(read_responses(f), trial=None if trial == -1 else trial, ci=ci) for f in files]
     print(render(score_table(dict(zip(_column_names(files), scores))), format=format, digits=digits))
 
 # %% ../../nbs/cli/main.ipynb #109f04d9
 def _column_names(files: list[str]) -> list[str]:
     "File names without their endings, where they tell the files apart; whole paths otherwise."
-    if twice := [f for f in files if files.count(f) > 1]: raise CoraError(f"{twice[0]}: named twice")
+    if twice := [f for f in files if files.count(f) > 1]:
+        raise CoraError(f"{twice[0]}: named twice")
     stems = [Path(f).stem for f in files]
     return stems if len(set(stems)) == len(stems) else [str(f) for f in files]

@@ -16,25 +16,36 @@ from ..core import CoraError
 
 # %% ../../nbs/cli/shared.ipynb #8bc0e422
 def one_line_errors(
-    command: Callable, # a command
-) -> Callable:         # the same, with a `CoraError` turned into one line and exit code 1
+    command: Callable,  # a command
+) -> Callable:  # the same, with a `CoraError` turned into one line and exit code 1
     "End a command with one line on the error stream where the user can put it right."
+
     @functools.wraps(command)
     def run(*args, **kwargs):
         for stream in (sys.stdout, sys.stderr):
-            if hasattr(stream, "reconfigure"): stream.reconfigure(errors="replace") # a terminal that lacks a letter is no reason to stop
-        try: return command(*args, **kwargs)
-        except CoraError as e: sys.exit(f"{command.__name__}: {e}")
-        except KeyboardInterrupt: sys.exit(f"{command.__name__}: interrupted")
-        except BrokenPipeError: # the reader of our output went away, as `| head` does
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")  # a terminal that lacks a letter is no reason to stop
+        try:
+            return command(*args, **kwargs)
+        except CoraError as e:
+            sys.exit(f"{command.__name__}: {e}")
+        except KeyboardInterrupt:
+            sys.exit(f"{command.__name__}: interrupted")
+        except BrokenPipeError:  # the reader of our output went away, as `| head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
-        except OSError as e: sys.exit(f"{command.__name__}: {e.filename or 'output'}: {e.strerror or e}")
+        except OSError as e:
+            sys.exit(f"{command.__name__}: {e.filename or 'output'}: {e.strerror or e}")
+
     return run
 
 # %% ../../nbs/cli/shared.ipynb #f1a248dc
-try: # how one argument takes several values: fastcore 1 ...
+try:  # how one argument takes several values: fastcore 1 ...
     from fastcore.script import Param
-    def several(help, nargs): return Param(help, str, nargs=nargs)
-except ImportError: # ... and fastcore 2
-    def several(help, nargs): return Annotated[str, help, {"nargs": nargs}]
+
+    def several(help, nargs):
+        return Param(help, str, nargs=nargs)
+except ImportError:  # ... and fastcore 2
+
+    def several(help, nargs):
+        return Annotated[str, help, {"nargs": nargs}]

@@ -20,68 +20,94 @@ from ..responses.table import grade, responses_table
 
 # %% ../../nbs/interop/cat.ipynb #0cadb6d0
 CAT_METHODS = {
-    "standard_MC": "original", "standard_MC_shuffled": "shuffled",
-    "standard_MC_wNOTA": "nota", "standard_MC_wNOTA_shuffled": "nota_shuffled",
-    "decoupled_MC": "decoupled", "decoupled_MC_shuffled": "decoupled_shuffled",
-    "decoupled_MC_wNOTA": "decoupled_nota", "decoupled_MC_wNOTA_shuffled": "decoupled_nota_shuffled",
+    "standard_MC": "original",
+    "standard_MC_shuffled": "shuffled",
+    "standard_MC_wNOTA": "nota",
+    "standard_MC_wNOTA_shuffled": "nota_shuffled",
+    "decoupled_MC": "decoupled",
+    "decoupled_MC_shuffled": "decoupled_shuffled",
+    "decoupled_MC_wNOTA": "decoupled_nota",
+    "decoupled_MC_wNOTA_shuffled": "decoupled_nota_shuffled",
 }
-CAT_TRIALS = ("standard_MC", "standard_MC_shuffled") # methods whose list is repetitions, not different variants
+CAT_TRIALS = ("standard_MC", "standard_MC_shuffled")  # methods whose list is repetitions, not different variants
 
 # %% ../../nbs/interop/cat.ipynb #4f9db111
 class Record(NamedTuple):
     "One recorded reply."
-    variant: Variant # what was shown
-    trial: int       # which repetition
-    reply: Reply     # the raw output
+
+    variant: Variant  # what was shown
+    trial: int  # which repetition
+    reply: Reply  # the raw output
     prediction: int  # the choice that the tool itself took from it, or -1
 
 # %% ../../nbs/interop/cat.ipynb #abe09347
 def trace_sources(
-    shown: list[str],    # the texts of a variant, in the order shown
+    shown: list[str],  # the texts of a variant, in the order shown
     choices: list[str],  # the texts of the original
-    answer: int,         # index of the right choice among the originals
-    position: int,       # where the right choice stands among those shown
-) -> tuple[int, ...]:    # for each text shown, the index of the original choice, or -1
+    answer: int,  # index of the right choice among the originals
+    position: int,  # where the right choice stands among those shown
+) -> tuple[int, ...]:  # for each text shown, the index of the original choice, or -1
     "Where each text comes from. The right choice is placed by position, the others by text."
     left = [(i, text) for i, text in enumerate(choices) if i != answer]
     sources = []
     for place, text in enumerate(shown):
         found = (answer, text) if place == position else next((pair for pair in left if pair[1] == text), (-1, text))
-        if found in left: left.remove(found)
+        if found in left:
+            left.remove(found)
         sources.append(found[0])
     return tuple(sources)
 
 # %% ../../nbs/interop/cat.ipynb #72e77b76
 def _entry_parts(entry: Any, refuse) -> tuple[list[str], int, int]:
     "The texts shown, the position of the right one, and the tool's own prediction."
-    if not isinstance(entry, dict): refuse("an entry must be an object", entry)
+    if not isinstance(entry, dict):
+        refuse("an entry must be an object", entry)
     shown = entry.get("choices")
-    if not isinstance(shown, dict) or not MIN_CHOICES <= len(shown) <= MAX_CHOICES or list(shown) != list(LETTERS[:len(shown)]):
+    if (
+        not isinstance(shown, dict)
+        or not MIN_CHOICES <= len(shown) <= MAX_CHOICES
+        or list(shown) != list(LETTERS[: len(shown)])
+    ):
         refuse("choices must map the letters from A on to 2 to 26 texts", shown)
-    if not all(isinstance(text, str) for text in shown.values()): refuse("every choice must be a text", shown)
+    if not all(isinstance(text, str) for text in shown.values()):
+        refuse("every choice must be a text", shown)
     right, said = entry.get("correct_choice"), entry.get("model_choice")
-    if not isinstance(right, str) or right not in shown: refuse("correct_choice must be one of the letters shown", right)
-    if "model_choice" not in entry: refuse("the entry has no model_choice: was the model run?", sorted(entry))
-    return list(shown.values()), LETTERS.index(right), LETTERS.index(said) if isinstance(said, str) and said in shown else -1
+    if not isinstance(right, str) or right not in shown:
+        refuse("correct_choice must be one of the letters shown", right)
+    if "model_choice" not in entry:
+        refuse("the entry has no model_choice: was the model run?", sorted(entry))
+    return (
+        list(shown.values()),
+        LETTERS.index(right),
+        LETTERS.index(said) if isinstance(said, str) and said in shown else -1,
+    )
 
 # %% ../../nbs/interop/cat.ipynb #570c5d0c
 def _row_records(row: dict[str, Any], number: int, file: str) -> list[Record]:
     "All records of one row. Raises `BadRow` with its number."
     id = f"{number - 1}"
-    def refuse(why, value, field="expanded_evaluation"): raise BadRow(why, file=file, row=number, id=id, field=field, value=value)
+
+    def refuse(why, value, field="expanded_evaluation"):
+        raise BadRow(why, file=file, row=number, id=id, field=field, value=value)
+
     evaluation = _load_evaluation(row.get("expanded_evaluation"), refuse)
-    if not isinstance(row.get("question"), str): refuse("the question must be a text", row.get("question"), "question")
-    if not evaluation.get("standard_MC"): refuse("there is no entry standard_MC, so the original choices are not known", list(evaluation))
+    if not isinstance(row.get("question"), str):
+        refuse("the question must be a text", row.get("question"), "question")
+    if not evaluation.get("standard_MC"):
+        refuse("there is no entry standard_MC, so the original choices are not known", list(evaluation))
     choices, answer, _ = _entry_parts(evaluation["standard_MC"][0], refuse)
-    try: question = Question(id, row["question"], tuple(choices), answer)
-    except BadRow as e: refuse(e.why, e.value, e.field)
+    try:
+        question = Question(id, row["question"], tuple(choices), answer)
+    except BadRow as e:
+        refuse(e.why, e.value, e.field)
     records = []
     for cat_name, entries in evaluation.items():
         for i, entry in enumerate(entries):
             shown, position, prediction = _entry_parts(entry, refuse)
             index, trial = (0, i) if cat_name in CAT_TRIALS else (i, 0)
             sources = trace_sources(shown, choices, answer, position)
-            if shown[position] != choices[answer]: refuse(f"the right choice of {cat_name} is not the question's", shown[position])
+            if shown[position] != choices[answer]:
+                refuse(f"the right choice of {cat_name} is not the question's", shown[position])
             variant = Variant(question, "cora", CAT_METHODS[cat_name], index, tuple(shown), position, sources)
             text = entry.get("output", entry["model_choice"])
             records.append(Record(variant, trial, Reply(None if text is None else str(text)), prediction))
@@ -90,55 +116,73 @@ def _row_records(row: dict[str, Any], number: int, file: str) -> list[Record]:
 # %% ../../nbs/interop/cat.ipynb #72814824
 def _load_evaluation(cell: Any, refuse) -> dict[str, Any]:
     "The JSON of one cell."
-    if not isinstance(cell, str) or not cell.strip(): refuse("the cell must hold JSON", cell)
-    try: evaluation = json.loads(cell, object_pairs_hook=one_of_each)
+    if not isinstance(cell, str) or not cell.strip():
+        refuse("the cell must hold JSON", cell)
+    try:
+        evaluation = json.loads(cell, object_pairs_hook=one_of_each)
     except json.JSONDecodeError as e:
-        cut = " (the cell was cut off at a spreadsheet's limit of 32,767 characters; a csv file has none)" if len(cell) == 32_767 else ""
-        refuse(f"broken JSON at character {e.pos} of {len(cell)}{cut}", cell[max(0, e.pos - 20):e.pos + 20])
-    except (ValueError, RecursionError) as e: refuse(f"unusable JSON ({e})", cell)
-    if not isinstance(evaluation, dict): refuse("the JSON must be an object of methods", evaluation)
-    if unknown := [m for m in evaluation if m not in CAT_METHODS]: refuse(f"the methods are {', '.join(CAT_METHODS)}", unknown[0])
+        cut = (
+            " (the cell was cut off at a spreadsheet's limit of 32,767 characters; a csv file has none)"
+            if len(cell) == 32_767
+            else ""
+        )
+        refuse(f"broken JSON at character {e.pos} of {len(cell)}{cut}", cell[max(0, e.pos - 20) : e.pos + 20])
+    except (ValueError, RecursionError) as e:
+        refuse(f"unusable JSON ({e})", cell)
+    if not isinstance(evaluation, dict):
+        refuse("the JSON must be an object of methods", evaluation)
+    if unknown := [m for m in evaluation if m not in CAT_METHODS]:
+        refuse(f"the methods are {', '.join(CAT_METHODS)}", unknown[0])
     for method, entries in evaluation.items():
-        if not isinstance(entries, list): refuse(f"{method} must be a list", entries)
+        if not isinstance(entries, list):
+            refuse(f"{method} must be a list", entries)
     return evaluation
 
 # %% ../../nbs/interop/cat.ipynb #8d98147b
 def read_cat(
-    path: str | Path,        # an xlsx or csv file of the CAT tool
-    on_bad: str = "raise",   # what to do with a row that cannot be read: "raise" or "skip"
-) -> list[Record]:           # all recorded replies, row after row
+    path: str | Path,  # an xlsx or csv file of the CAT tool
+    on_bad: str = "raise",  # what to do with a row that cannot be read: "raise" or "skip"
+) -> list[Record]:  # all recorded replies, row after row
     """Read the recorded replies of the CoRA authors' own tool.
 
     The question's id is its place in the file, from 0. Raises `BadRow` naming row, field and value, or
     `CoraError` for the file as a whole. With `on_bad="skip"` bad rows are left out with a warning that counts them.
     """
     from tqdm import tqdm
-    if on_bad not in ("raise", "skip"): raise CoraError(f"on_bad must be 'raise' or 'skip', got {on_bad!r}")
+
+    if on_bad not in ("raise", "skip"):
+        raise CoraError(f"on_bad must be 'raise' or 'skip', got {on_bad!r}")
     table = read_table(path, {".xlsx": read_xlsx, ".csv": read_csv})
     if missing := [c for c in ("question", "expanded_evaluation") if c not in table.columns]:
         raise CoraError(f"{path}: the column {', '.join(missing)} is missing; there are {', '.join(table.columns)}")
     records, bad = [], []
     for number, row in tqdm(table.rows, desc="taking apart", unit="row", delay=1, leave=False):
         try:
-            if isinstance(row, BadRow): raise row
+            if isinstance(row, BadRow):
+                raise row
             records += _row_records(row, number, table.file)
         except BadRow as e:
-            if on_bad == "raise": raise
+            if on_bad == "raise":
+                raise
             bad.append(e)
-    if bad: warnings.warn(f"{path}: left out {len(bad)} rows that could not be read, the first of them: {bad[0]}")
-    if not records: raise CoraError(f"{path}: no row holds recorded replies")
+    if bad:
+        warnings.warn(f"{path}: left out {len(bad)} rows that could not be read, the first of them: {bad[0]}")
+    if not records:
+        raise CoraError(f"{path}: no row holds recorded replies")
     return records
 
 # %% ../../nbs/interop/cat.ipynb #8a8b859d
 def import_cat(
-    path: str | Path,         # an xlsx or csv file of the CAT tool
-    parse: str | None = None, # a parsing rule for the raw outputs; None: the letter the tool itself recorded
-    on_bad: str = "raise",    # what to do with a row that cannot be read: "raise" or "skip"
-) -> pd.DataFrame:            # the responses table
+    path: str | Path,  # an xlsx or csv file of the CAT tool
+    parse: str | None = None,  # a parsing rule for the raw outputs; None: the letter the tool itself recorded
+    on_bad: str = "raise",  # what to do with a row that cannot be read: "raise" or "skip"
+) -> pd.DataFrame:  # the responses table
     "The responses table of a CAT file. Errors as for `read_cat`."
     records = read_cat(path, on_bad)
     variants, trials, replies = [r.variant for r in records], [r.trial for r in records], [r.reply for r in records]
-    if parse is None: table = responses_table(variants, replies, [r.prediction for r in records], trials)
-    else: table = grade(variants, replies, parse, trials)
+    if parse is None:
+        table = responses_table(variants, replies, [r.prediction for r in records], trials)
+    else:
+        table = grade(variants, replies, parse, trials)
     table.attrs["facts"] = {"imported": {"file": Path(path).name, "format": "CAT", "parse": parse or "as recorded"}}
     return table

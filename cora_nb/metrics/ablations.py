@@ -20,28 +20,46 @@ from ..responses.table import NOT_ASKED
 
 # %% ../../nbs/metrics/ablations.ipynb #9153ac42
 def subset(
-    responses: pd.DataFrame,                     # the responses table
-    methods: str | Sequence[str] | Callable = "same_size", # "same_size", a method, several, or a function from the table to a truth value a row
-) -> pd.DataFrame:                               # those of its rows, at least one of each question
+    responses: pd.DataFrame,  # the responses table
+    methods: str
+    | Sequence[str]
+    | Callable = "same_size",  # "same_size", a method, several, or a function from the table to a truth value a row
+) -> pd.DataFrame:  # those of its rows, at least one of each question
     "Some of the variants. Raises `CoraError` for a method that does not occur, and where a question would have none left."
     need_columns(responses, "question_id", "method", "trial")
-    if callable(methods): keep = _verdicts(methods(responses), len(responses))
-    elif isinstance(methods, str) and methods == "same_size": keep = _same_size(responses)
+    if callable(methods):
+        keep = _verdicts(methods(responses), len(responses))
+    elif isinstance(methods, str) and methods == "same_size":
+        keep = _same_size(responses)
     else:
-        if not isinstance(methods, (str, Sequence)): raise CoraError(f"methods must be 'same_size', a method, several, or a function, got {methods!r}")
-        wanted, known = [methods] if isinstance(methods, str) else list(methods), list(dict.fromkeys(responses["method"]))
+        if not isinstance(methods, (str, Sequence)):
+            raise CoraError(f"methods must be 'same_size', a method, several, or a function, got {methods!r}")
+        wanted, known = (
+            [methods] if isinstance(methods, str) else list(methods),
+            list(dict.fromkeys(responses["method"])),
+        )
         if not wanted or (missing := [m for m in wanted if m not in known]):
-            raise CoraError(f"methods must be 'same_size' or among {', '.join(map(str, known))}, got {missing[0]!r}" if wanted else "methods must name at least one method, got none")
+            raise CoraError(
+                f"methods must be 'same_size' or among {', '.join(map(str, known))}, got {missing[0]!r}"
+                if wanted
+                else "methods must name at least one method, got none"
+            )
         keep = responses["method"].isin(wanted).to_numpy(dtype=bool)
     left = responses[keep]
     lost = pd.Index(responses["question_id"].unique()).difference(left["question_id"].unique(), sort=False)
-    if len(lost): raise CoraError(f"{len(lost)} questions have no variant in the subset, the first of them {lost[0]!r}")
+    if len(lost):
+        raise CoraError(f"{len(lost)} questions have no variant in the subset, the first of them {lost[0]!r}")
     return left
+
 
 def _verdicts(said: object, n: int) -> np.ndarray:
     "What a reader's function said of each row."
-    if np.shape(said) != (n,) or not pd.Series(said).isin([True, False]).all(): raise CoraError(f"the function given as methods must say true or false for each of the {n} rows, got {type(said).__name__} of shape {np.shape(said)}")
+    if np.shape(said) != (n,) or not pd.Series(said).isin([True, False]).all():
+        raise CoraError(
+            f"the function given as methods must say true or false for each of the {n} rows, got {type(said).__name__} of shape {np.shape(said)}"
+        )
     return np.asarray(said, dtype=bool)
+
 
 def _same_size(responses: pd.DataFrame) -> np.ndarray:
     "Rows that show as many choices as the question's original."
@@ -50,62 +68,83 @@ def _same_size(responses: pd.DataFrame) -> np.ndarray:
     original = responses["method"].to_numpy() == "original"
     of_original = dict(zip(responses["question_id"][original], n_choices[original]))
     shown = responses["question_id"].map(of_original)
-    if shown.isna().any(): raise CoraError(f"question {responses['question_id'][shown.isna()].iloc[0]!r} has no original, so nothing says how many choices it has")
+    if shown.isna().any():
+        raise CoraError(
+            f"question {responses['question_id'][shown.isna()].iloc[0]!r} has no original, so nothing says how many choices it has"
+        )
     return n_choices == shown.to_numpy()
 
 # %% ../../nbs/metrics/ablations.ipynb #66754fa1
 def subset_scores(
-    responses: pd.DataFrame,                    # the responses table
-    methods: str | Sequence[str] | Callable = "same_size", # as for `subset`
-    thresholds: tuple[float, ...] = THRESHOLDS, # the values of c for BMCA(c)
-    trial: int | None = 0,                      # which repetition of each prompt; None for all
-) -> pd.Series:                                 # scores by name, as from `score`
+    responses: pd.DataFrame,  # the responses table
+    methods: str | Sequence[str] | Callable = "same_size",  # as for `subset`
+    thresholds: tuple[float, ...] = THRESHOLDS,  # the values of c for BMCA(c)
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+) -> pd.Series:  # scores by name, as from `score`
     "All scores on some of the variants. MCQA is that of the originals, of which the subset may have none."
     counts = count_hits(subset(of_trial(responses, trial), methods), trial)
     return score_counts(counts.assign(original=count_hits(responses, trial)["original"]), thresholds)
 
 # %% ../../nbs/metrics/ablations.ipynb #caba1228
-PRINTED_SCORES = ("MCQA+", "MV", "CoRA") # of Tables 5 and 6
+PRINTED_SCORES = ("MCQA+", "MV", "CoRA")  # of Tables 5 and 6
+
 
 def ablation_table(
-    runs: Mapping[str, pd.DataFrame],            # name of the run -> its responses table
-    methods: str | Sequence[str] | Callable = "same_size", # as for `subset`
-    scores: Sequence[str] = PRINTED_SCORES,      # names of scores
-    trial: int | None = 0,                       # which repetition of each prompt; None for all
-) -> pd.DataFrame:                               # rows (part, score) with the parts "subset" and "difference", a column a run, unrounded
+    runs: Mapping[str, pd.DataFrame],  # name of the run -> its responses table
+    methods: str | Sequence[str] | Callable = "same_size",  # as for `subset`
+    scores: Sequence[str] = PRINTED_SCORES,  # names of scores
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+) -> pd.DataFrame:  # rows (part, score) with the parts "subset" and "difference", a column a run, unrounded
     "Scores on some of the variants, and their differences from those on all. Source: CoRA, Table 5."
     _check_runs(runs)
     part = pd.DataFrame({name: subset_scores(r, methods, trial=trial) for name, r in runs.items()})
     whole = pd.DataFrame({name: score_counts(count_hits(r, trial)) for name, r in runs.items()})
-    return pd.concat({"subset": _pick(part, scores), "difference": _pick(part - whole, scores)}, names=["part", "score"])
+    return pd.concat(
+        {"subset": _pick(part, scores), "difference": _pick(part - whole, scores)}, names=["part", "score"]
+    )
+
 
 def _check_runs(runs: object) -> None:
-    if not isinstance(runs, Mapping) or not runs: raise CoraError(f"runs must be given by name, such as {{'my model': responses}}, got a {type(runs).__name__}")
+    if not isinstance(runs, Mapping) or not runs:
+        raise CoraError(f"runs must be given by name, such as {{'my model': responses}}, got a {type(runs).__name__}")
+
 
 def _pick(table: pd.DataFrame, scores: Sequence[str]) -> pd.DataFrame:
-    if missing := [s for s in scores if s not in table.index]: raise CoraError(f"scores must be among {', '.join(table.index)}, got {missing[0]!r}")
+    if missing := [s for s in scores if s not in table.index]:
+        raise CoraError(f"scores must be among {', '.join(table.index)}, got {missing[0]!r}")
     return table.loc[list(scores)]
 
 # %% ../../nbs/metrics/ablations.ipynb #c879aace
 def right_matrix(
-    responses: pd.DataFrame, # the responses table; columns `question_id`, `method`, `index`, `trial`, `correct`
-    trial: int = 0,          # which repetition of each prompt
-    by_size: bool = False,   # columns for each size of set, where there are several
-) -> pd.DataFrame:           # rows the questions, columns (size, method, index); 1 right, 0 wrong, NaN where the question has no such variant
+    responses: pd.DataFrame,  # the responses table; columns `question_id`, `method`, `index`, `trial`, `correct`
+    trial: int = 0,  # which repetition of each prompt
+    by_size: bool = False,  # columns for each size of set, where there are several
+) -> (
+    pd.DataFrame
+):  # rows the questions, columns (size, method, index); 1 right, 0 wrong, NaN where the question has no such variant
     "Right and wrong by question and variant. Raises `CoraError` for sets that differ, a variant that comes twice, or one that was not asked."
     need_columns(responses, "question_id", "method", "index", "trial", "correct")
     check_count("trial", trial, 0)
     rows = of_trial(responses, trial)
-    if "error" in rows and (n := int((rows["error"] == NOT_ASKED).sum())): raise CoraError(f"{n} of {len(rows)} variants were not asked, because the run stopped early; there is no telling whether they would be right")
+    if "error" in rows and (n := int((rows["error"] == NOT_ASKED).sum())):
+        raise CoraError(
+            f"{n} of {len(rows)} variants were not asked, because the run stopped early; there is no telling whether they would be right"
+        )
     count_hits(rows, trial)  # refuses what is neither right nor wrong
     codes, ids, _ = question_codes(rows, None)
     method, names = pd.factorize(rows["method"])
-    if (method < 0).any(): raise CoraError(f"responses, row {np.argmax(method < 0) + 1}: method is missing")
-    names, place = np.unique([str(m) for m in names], return_inverse=True) # by name, so that the order of the rows does not change what is drawn
+    if (method < 0).any():
+        raise CoraError(f"responses, row {np.argmax(method < 0) + 1}: method is missing")
+    names, place = np.unique(
+        [str(m) for m in names], return_inverse=True
+    )  # by name, so that the order of the rows does not change what is drawn
     method = place[method]
     index = whole_numbers(rows, "index", 0, 10**6)
     sizes = np.bincount(codes)
-    if len(np.unique(sizes)) > 1 and not by_size: raise CoraError(f"the questions have sets of different sizes ({_told(sizes)}); by_size=True draws from each size by itself")
+    if len(np.unique(sizes)) > 1 and not by_size:
+        raise CoraError(
+            f"the questions have sets of different sizes ({_told(sizes)}); by_size=True draws from each size by itself"
+        )
     shape = (sizes.max() + 1, len(names), index.max() + 1)
     found, slot = np.unique(np.ravel_multi_index((sizes[codes], method, index), shape), return_inverse=True)
     size, of_method, of_index = np.unravel_index(found, shape)
@@ -115,25 +154,30 @@ def right_matrix(
     _check_filled(matrix, sizes, slots, ids)
     return pd.DataFrame(matrix, index=pd.Index(ids, name="question_id"), columns=slots)
 
+
 def _told(sizes: np.ndarray) -> str:
     return ", ".join(f"{n} questions of {size} variants" for size, n in zip(*np.unique(sizes, return_counts=True)))
+
 
 def _check_filled(matrix: np.ndarray, sizes: np.ndarray, slots: pd.MultiIndex, ids: pd.Index) -> None:
     "Every question must have all the slots of its size, each once."
     here = ~np.isnan(matrix)
-    if (twice := here.sum(axis=1) < sizes).any(): raise CoraError(f"question {ids[twice.argmax()]!r} has a variant twice in one trial")
+    if (twice := here.sum(axis=1) < sizes).any():
+        raise CoraError(f"question {ids[twice.argmax()]!r} has a variant twice in one trial")
     lacks = ~here & (slots.get_level_values("size").to_numpy() == sizes[:, None])
     if lacks.any():
         row, column = np.argwhere(lacks)[0]
-        raise CoraError(f"question {ids[row]!r} has no variant {slots[column][1]} {slots[column][2]}, which other questions with {sizes[row]} variants have")
+        raise CoraError(
+            f"question {ids[row]!r} has no variant {slots[column][1]} {slots[column][2]}, which other questions with {sizes[row]} variants have"
+        )
 
 # %% ../../nbs/metrics/ablations.ipynb #a1236df5
 def draw_slots(
-    right: pd.DataFrame,     # as from `right_matrix`
-    draws: int = 100,        # how many slots to draw for each question, with replacement
-    resamples: int = 10_000, # how many times
-    seed: int | np.random.Generator = 0, # of the draws
-) -> np.ndarray:             # how often each slot was drawn, shape `(resamples, n_slots)`
+    right: pd.DataFrame,  # as from `right_matrix`
+    draws: int = 100,  # how many slots to draw for each question, with replacement
+    resamples: int = 10_000,  # how many times
+    seed: int | np.random.Generator = 0,  # of the draws
+) -> np.ndarray:  # how often each slot was drawn, shape `(resamples, n_slots)`
     "Resamples of the slots, the same for all questions of one size."
     check_count("draws", draws, 1)
     check_count("resamples", resamples, 1)
@@ -142,31 +186,43 @@ def draw_slots(
 
 # %% ../../nbs/metrics/ablations.ipynb #636b5864
 def least_hits(
-    draws: int,              # of each question
-    thresholds: Sequence[float], # the values of c for BMCA(c)
-) -> list[int]:              # for MV, and for each threshold
+    draws: int,  # of each question
+    thresholds: Sequence[float],  # the values of c for BMCA(c)
+) -> list[int]:  # for MV, and for each threshold
     "How many hits it takes."
     rc = np.arange(draws + 1) / draws
-    return [int(np.argmax(rc > 0.5)), *(int(np.argmax(rc >= c)) for c in thresholds)] # Eq. 4 and 5
+    return [int(np.argmax(rc > 0.5)), *(int(np.argmax(rc >= c)) for c in thresholds)]  # Eq. 4 and 5
 
 # %% ../../nbs/metrics/ablations.ipynb #c1bb473a
 def draw_scores(
-    hits: np.ndarray,         # right replies among the slots drawn, shape `(n_resamples, n_rows)`
-    draws: int,               # slots drawn for each question
-    original: np.ndarray,     # whether each row was right in the original, NaN where it was not asked, shape `(n_rows,)`
-    size: np.ndarray,         # variants of each row, shape `(n_rows,)`
-    times: np.ndarray,        # questions that each row stands for, shape `(n_rows,)` or `(n_resamples, n_rows)`
-    thresholds: Sequence[float] = THRESHOLDS, # the values of c for BMCA(c)
-) -> pd.DataFrame:            # rows the resamples, columns the scores
+    hits: np.ndarray,  # right replies among the slots drawn, shape `(n_resamples, n_rows)`
+    draws: int,  # slots drawn for each question
+    original: np.ndarray,  # whether each row was right in the original, NaN where it was not asked, shape `(n_rows,)`
+    size: np.ndarray,  # variants of each row, shape `(n_rows,)`
+    times: np.ndarray,  # questions that each row stands for, shape `(n_rows,)` or `(n_resamples, n_rows)`
+    thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
+) -> pd.DataFrame:  # rows the resamples, columns the scores
     "Scores of resamples from their hits. Source: CoRA, Eq. 1 to 7."
-    if bad := [c for c in thresholds if not 0 <= c <= 1]: raise CoraError(f"c must be in [0, 1], got {bad[0]!r}")
+    if bad := [c for c in thresholds if not 0 <= c <= 1]:
+        raise CoraError(f"c must be in [0, 1], got {bad[0]!r}")
     small, n, sized = hits.astype(np.min_scalar_type(draws)), np.sum(times, axis=-1, dtype=float), times * size
-    def share(least: int) -> np.ndarray: return _dot((small >= least).astype(times.dtype), times) / n
+
+    def share(least: int) -> np.ndarray:
+        return _dot((small >= least).astype(times.dtype), times) / n
+
     voted, *reached, everywhere = (share(least) for least in least_hits(draws, [*thresholds, 1.0]))
     accuracy = times @ original / n * np.ones(len(hits))
-    return pd.DataFrame({"MCQA": accuracy, "MCQA+": _dot(hits, sized.astype(float)) / (draws * np.sum(sized, axis=-1, dtype=float)), "MV": voted,
-                         **{f"BMCA({float(c)})": b for c, b in zip(thresholds, reached)},
-                         "CI": consistency_index(accuracy, everywhere), "CoRA": cora(accuracy, everywhere)})
+    return pd.DataFrame(
+        {
+            "MCQA": accuracy,
+            "MCQA+": _dot(hits, sized.astype(float)) / (draws * np.sum(sized, axis=-1, dtype=float)),
+            "MV": voted,
+            **{f"BMCA({float(c)})": b for c, b in zip(thresholds, reached)},
+            "CI": consistency_index(accuracy, everywhere),
+            "CoRA": cora(accuracy, everywhere),
+        }
+    )
+
 
 def _dot(values: np.ndarray, times: np.ndarray) -> np.ndarray:
     "Sums over the rows of each resample, each row as often as it counts."
@@ -176,40 +232,56 @@ def _dot(values: np.ndarray, times: np.ndarray) -> np.ndarray:
 # %% ../../nbs/metrics/ablations.ipynb #cd66a5d8
 OVER = ("variants", "apart", "questions", "both")
 
+
 def variant_bootstrap(
     responses: pd.DataFrame,  # the responses table
-    draws: int = 100,         # slots to draw for each question, with replacement
+    draws: int = 100,  # slots to draw for each question, with replacement
     resamples: int = 10_000,  # how many times
-    seed: int = 0,            # of the draws; runs with the same variants and the same seed get the same draws
-    thresholds: tuple[float, ...] = THRESHOLDS, # the values of c for BMCA(c)
-    over: str = "variants",   # what is drawn, one of `OVER`
-    methods: str | Sequence[str] | Callable | None = None, # which variants there are to draw from, as for `subset`; None: all
-    trial: int = 0,           # which repetition of each prompt
-    by_size: bool = False,    # allow sets of different sizes, each drawing from its own slots
-    room: int = 1 << 21,      # how many numbers of hits to hold at a time
-) -> pd.DataFrame:            # rows the resamples; columns MCQA, MCQA+, MV, BMCA(c), CI, CoRA
+    seed: int = 0,  # of the draws; runs with the same variants and the same seed get the same draws
+    thresholds: tuple[float, ...] = THRESHOLDS,  # the values of c for BMCA(c)
+    over: str = "variants",  # what is drawn, one of `OVER`
+    methods: str
+    | Sequence[str]
+    | Callable
+    | None = None,  # which variants there are to draw from, as for `subset`; None: all
+    trial: int = 0,  # which repetition of each prompt
+    by_size: bool = False,  # allow sets of different sizes, each drawing from its own slots
+    room: int = 1 << 21,  # how many numbers of hits to hold at a time
+) -> pd.DataFrame:  # rows the resamples; columns MCQA, MCQA+, MV, BMCA(c), CI, CoRA
     """Scores of resampled variants. MCQA is that of the originals, and the same in all resamples unless questions are drawn.
 
     Raises `CoraError` as `subset` and `right_matrix` do, and for an unknown `over`. Source: CoRA, Section 6.1.
     """
-    if over not in OVER: raise CoraError(f"over must be one of {', '.join(OVER)}, got {over!r}")
-    for name, value, least in (("draws", draws, 1), ("resamples", resamples, 1), ("seed", seed, 0), ("room", room, 1)): check_count(name, value, least)
+    if over not in OVER:
+        raise CoraError(f"over must be one of {', '.join(OVER)}, got {over!r}")
+    for name, value, least in (("draws", draws, 1), ("resamples", resamples, 1), ("seed", seed, 0), ("room", room, 1)):
+        check_count(name, value, least)
     right = right_matrix(responses if methods is None else subset(of_trial(responses, trial), methods), trial, by_size)
-    original, size = count_hits(responses, trial)["original"].reindex(right.index).to_numpy(float), right.notna().sum(axis=1).to_numpy(float)
+    original, size = (
+        count_hits(responses, trial)["original"].reindex(right.index).to_numpy(float),
+        right.notna().sum(axis=1).to_numpy(float),
+    )
     slot_rng, question_rng = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     if over == "questions":
         found, kind = kinds(np.column_stack([right.sum(axis=1), size, original]))
         counts = pd.DataFrame(found, columns=["hits", "trials", "original"])
-        return pd.DataFrame(weighted_scores(counts, thresholds, draw_questions(kind, resamples, question_rng))).drop(columns=["RC", "CORE"])
+        return pd.DataFrame(weighted_scores(counts, thresholds, draw_questions(kind, resamples, question_rng))).drop(
+            columns=["RC", "CORE"]
+        )
     found, kind = kinds(np.column_stack([right.fillna(0), size, original]))
-    if over == "apart": found, kind = found[kind], np.arange(len(kind)) # questions that are alike draw apart, too
-    number = np.float32 if max(draws, len(right)) < 1 << 24 else np.float64 # whole numbers up to here are exact
+    if over == "apart":
+        found, kind = found[kind], np.arange(len(kind))  # questions that are alike draw apart, too
+    number = np.float32 if max(draws, len(right)) < 1 << 24 else np.float64  # whole numbers up to here are exact
     rows, size, original = np.ascontiguousarray(found[:, :-2].T, dtype=number), found[:, -2], found[:, -1]
     slots = [None] * resamples if over == "apart" else draw_slots(right, draws, resamples, slot_rng).astype(number)
     once, step = np.bincount(kind).astype(number), max(1, room // len(found))
     parts = []
-    for drawn in (slots[start:start + step] for start in range(0, resamples, step)):
-        hits = slot_rng.binomial(draws, rows.sum(axis=0) / size, (len(drawn), len(size))).astype(number) if over == "apart" else drawn @ rows
+    for drawn in (slots[start : start + step] for start in range(0, resamples, step)):
+        hits = (
+            slot_rng.binomial(draws, rows.sum(axis=0) / size, (len(drawn), len(size))).astype(number)
+            if over == "apart"
+            else drawn @ rows
+        )
         times = draw_questions(kind, len(drawn), question_rng).astype(number) if over == "both" else once
         parts.append(draw_scores(hits, draws, original, size, times, thresholds))
     return pd.concat(parts, ignore_index=True)
@@ -217,36 +289,67 @@ def variant_bootstrap(
 # %% ../../nbs/metrics/ablations.ipynb #cf7fd503
 def bootstrap_summary(
     samples: pd.DataFrame,  # as from `variant_bootstrap`
-    full: pd.Series,        # the scores on all variants, as from `score`
-    level: float = 0.95,    # of the interval
-) -> pd.DataFrame:          # index the scores; columns `full`, `mean`, `sd`, `sd_x1000`, `difference` (mean - full), `low`, `high` (percentiles)
+    full: pd.Series,  # the scores on all variants, as from `score`
+    level: float = 0.95,  # of the interval
+) -> pd.DataFrame:  # index the scores; columns `full`, `mean`, `sd`, `sd_x1000`, `difference` (mean - full), `low`, `high` (percentiles)
     "Mean, spread and middle part of resampled scores. An interval of percentiles, uncorrected for the shift that `difference` shows."
     check_level(level)
     full, mean, sd = full.reindex(samples.columns), samples.mean(), samples.std(ddof=0)
     low, high = (samples.quantile(q) for q in ((1 - level) / 2, (1 + level) / 2))
-    return pd.DataFrame({"full": full, "mean": mean, "sd": sd, "sd_x1000": 1000 * sd, "difference": mean - full, "low": low, "high": high}).rename_axis("score")
+    return pd.DataFrame(
+        {
+            "full": full,
+            "mean": mean,
+            "sd": sd,
+            "sd_x1000": 1000 * sd,
+            "difference": mean - full,
+            "low": low,
+            "high": high,
+        }
+    ).rename_axis("score")
+
 
 def bootstrap_table(
-    runs: Mapping[str, pd.DataFrame],       # name of the run -> its responses table
-    scores: Sequence[str] = PRINTED_SCORES, # names of scores
-    **options: object,                      # of `variant_bootstrap`
-) -> pd.DataFrame:                          # rows (part, score) with the parts "mean", "sd_x1000" and "difference", a column a run, unrounded
+    runs: Mapping[str, pd.DataFrame],  # name of the run -> its responses table
+    scores: Sequence[str] = PRINTED_SCORES,  # names of scores
+    **options: object,  # of `variant_bootstrap`
+) -> pd.DataFrame:  # rows (part, score) with the parts "mean", "sd_x1000" and "difference", a column a run, unrounded
     "Means and spreads of resampled variants, and what the means differ by from the scores on all. Source: CoRA, Table 6."
     _check_runs(runs)
     trial = options.get("trial", 0)
-    found = {name: bootstrap_summary(variant_bootstrap(r, **options), score_counts(count_hits(r, trial), options.get("thresholds", THRESHOLDS))) for name, r in runs.items()}
-    return pd.concat({part: _pick(pd.DataFrame({name: f[part] for name, f in found.items()}), scores) for part in ("mean", "sd_x1000", "difference")}, names=["part", "score"])
+    found = {
+        name: bootstrap_summary(
+            variant_bootstrap(r, **options), score_counts(count_hits(r, trial), options.get("thresholds", THRESHOLDS))
+        )
+        for name, r in runs.items()
+    }
+    return pd.concat(
+        {
+            part: _pick(pd.DataFrame({name: f[part] for name, f in found.items()}), scores)
+            for part in ("mean", "sd_x1000", "difference")
+        },
+        names=["part", "score"],
+    )
 
 # %% ../../nbs/metrics/ablations.ipynb #df26d184
 def paper_layout(
-    table: pd.DataFrame, # as from `ablation_table` or `bootstrap_table`
-    digits: int = 2,     # decimals
-) -> pd.DataFrame:       # rows (part, score), a column a run; texts such as "0.86 (1)"
+    table: pd.DataFrame,  # as from `ablation_table` or `bootstrap_table`
+    digits: int = 2,  # decimals
+) -> pd.DataFrame:  # rows (part, score), a column a run; texts such as "0.86 (1)"
     "The table as texts: ranks, or standard deviations, in parentheses."
     check_count("digits", digits, 0)
-    def shown(part: str) -> pd.DataFrame: return table.loc[part].map(lambda x: "–" if np.isnan(x) else f"{round(x, digits) + 0.0:.{digits}f}")
+
+    def shown(part: str) -> pd.DataFrame:
+        return table.loc[part].map(lambda x: "–" if np.isnan(x) else f"{round(x, digits) + 0.0:.{digits}f}")
+
     first = "mean" if "mean" in table.index else "subset"
-    if first == "mean": aside = table.loc["sd_x1000"]
-    else: aside = table.loc[first].round(digits).rank(axis=1, method="min", ascending=False) if table.shape[1] > 1 else np.nan * table.loc[first] # one run has no rank
+    if first == "mean":
+        aside = table.loc["sd_x1000"]
+    else:
+        aside = (
+            table.loc[first].round(digits).rank(axis=1, method="min", ascending=False)
+            if table.shape[1] > 1
+            else np.nan * table.loc[first]
+        )  # one run has no rank
     texts = shown(first) + aside.map(lambda x: "" if np.isnan(x) else f" ({x:.0f})")
     return pd.concat({first: texts, "difference": shown("difference")}, names=["part", "score"])

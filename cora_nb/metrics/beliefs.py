@@ -16,7 +16,8 @@ from .replies import Replies, flat_replies, need_columns, of_trial, share_of_ask
 from ..prompts.letters import selected
 
 # %% ../../nbs/metrics/beliefs.ipynb #c679bdce
-TRUE_FALSE = ("true_false", "true_false_written") # by rule, and written by a language model
+TRUE_FALSE = ("true_false", "true_false_written")  # by rule, and written by a language model
+
 
 def _claims(responses: pd.DataFrame, trial: int) -> tuple[pd.DataFrame, Replies, np.ndarray]:
     "The rows of true-or-false questions, their replies, and which of them judge the right choice. One kind, one right statement a question."
@@ -24,22 +25,30 @@ def _claims(responses: pd.DataFrame, trial: int) -> tuple[pd.DataFrame, Replies,
     part = of_trial(responses, trial)
     part = part[part["method"].isin(TRUE_FALSE)]
     kinds = list(part["method"].unique())
-    if len(kinds) != 1: raise CoraError(f"there must be true-or-false questions of one kind, {' or '.join(TRUE_FALSE)}; got {' and '.join(kinds) or 'none'}")
+    if len(kinds) != 1:
+        raise CoraError(
+            f"there must be true-or-false questions of one kind, {' or '.join(TRUE_FALSE)}; got {' and '.join(kinds) or 'none'}"
+        )
     r = flat_replies(part, None)
-    if (r.n_choices != 2).any(): raise CoraError(f"a true-or-false question has 2 choices, and one of question {r.ids[r.codes[(r.n_choices != 2).argmax()]]!r} has {r.n_choices.max()}")
+    if (r.n_choices != 2).any():
+        raise CoraError(
+            f"a true-or-false question has 2 choices, and one of question {r.ids[r.codes[(r.n_choices != 2).argmax()]]!r} has {r.n_choices.max()}"
+        )
     claims_right = r.answer == 0
     n_right, n_wrong = r.count(claims_right), r.count(~claims_right)
     if (bad := (n_right != 1) | (n_wrong < 1)).any():
         i = bad.argmax()
-        raise CoraError(f"each question needs one statement from its right choice and others from wrong ones; {r.ids[i]!r} has {n_right[i]} and {n_wrong[i]}")
+        raise CoraError(
+            f"each question needs one statement from its right choice and others from wrong ones; {r.ids[i]!r} has {n_right[i]} and {n_wrong[i]}"
+        )
     return part, r, claims_right
 
 # %% ../../nbs/metrics/beliefs.ipynb #2ec29eb1
 def true_false_scores(
-    responses: pd.DataFrame, # responses with true-or-false questions; other methods are not looked at
-    trial: int = 0,          # which repetition of each prompt
-    level: float = 0.95,     # of the intervals
-) -> pd.DataFrame:           # index `right` and `wrong`; `questions`, `replies`, `no_choice`, `share`, `low`, `high`
+    responses: pd.DataFrame,  # responses with true-or-false questions; other methods are not looked at
+    trial: int = 0,  # which repetition of each prompt
+    level: float = 0.95,  # of the intervals
+) -> pd.DataFrame:  # index `right` and `wrong`; `questions`, `replies`, `no_choice`, `share`, `low`, `high`
     """How many right choices were accepted, and how many wrong ones rejected. A reply that says neither is a wrong one.
 
     Raises `CoraError` where there are no true-or-false questions, of two kinds, or without one right statement each. Source: MCQA+, Table 4.
@@ -49,49 +58,79 @@ def true_false_scores(
     for name, mask in {"right": claims_right, "wrong": ~claims_right}.items():
         some = r[mask]
         share = share_of_asked(some.count(some.prediction == some.answer), some.count(), level)
-        rows[name] = {"questions": len(r.ids), "replies": len(some), "no_choice": (some.prediction < 0).sum(), **dict(zip(["share", "low", "high"], share))}
-    return pd.DataFrame.from_dict(rows, orient="index").astype({c: int for c in ("questions", "replies", "no_choice")}).rename_axis("statement")
+        rows[name] = {
+            "questions": len(r.ids),
+            "replies": len(some),
+            "no_choice": (some.prediction < 0).sum(),
+            **dict(zip(["share", "low", "high"], share)),
+        }
+    return (
+        pd.DataFrame.from_dict(rows, orient="index")
+        .astype({c: int for c in ("questions", "replies", "no_choice")})
+        .rename_axis("statement")
+    )
 
 # %% ../../nbs/metrics/beliefs.ipynb #b078667c
-def _p_yes(part: pd.DataFrame, normalise: bool) -> np.ndarray: # shape `(n_rows,)`, in [0, 1]; NaN where not known
+def _p_yes(part: pd.DataFrame, normalise: bool) -> np.ndarray:  # shape `(n_rows,)`, in [0, 1]; NaN where not known
     "The probability of Yes from the scores of Yes and No."
     import pyarrow as pa, pyarrow.compute as pc
-    if "scores" not in part or part["scores"].isna().all(): return np.full(len(part), np.nan)
+
+    if "scores" not in part or part["scores"].isna().all():
+        return np.full(len(part), np.nan)
     try:
         lists = pa.array(part["scores"], from_pandas=True).cast(pa.list_(pa.float64()))
         lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(float)
         if (bad := (lengths != 2) & ~np.isnan(lengths)).any():
-            raise BadRow("scores of a true-or-false question must be 2 numbers", "responses", int(bad.argmax()) + 1, field="scores", value=part["scores"].iloc[bad.argmax()])
+            raise BadRow(
+                "scores of a true-or-false question must be 2 numbers",
+                "responses",
+                int(bad.argmax()) + 1,
+                field="scores",
+                value=part["scores"].iloc[bad.argmax()],
+            )
         yes, no = (pc.list_element(lists, i).to_numpy(zero_copy_only=False).astype(float) for i in (0, 1))
-    except pa.ArrowException as e: raise CoraError(f"responses: scores must be a list of numbers in each row ({str(e).splitlines()[0]})") from None
-    if not normalise and (bad := yes > 1e-9).any(): raise CoraError(f"scores must be log-probabilities, at most 0, got {yes[bad.argmax()]:.4g}; normalise=True takes other scores")
-    with np.errstate(invalid="ignore", over="ignore"): return 1 / (1 + np.exp(no - yes)) if normalise else np.exp(np.minimum(yes, 0))
+    except pa.ArrowException as e:
+        raise CoraError(f"responses: scores must be a list of numbers in each row ({str(e).splitlines()[0]})") from None
+    if not normalise and (bad := yes > 1e-9).any():
+        raise CoraError(
+            f"scores must be log-probabilities, at most 0, got {yes[bad.argmax()]:.4g}; normalise=True takes other scores"
+        )
+    with np.errstate(invalid="ignore", over="ignore"):
+        return 1 / (1 + np.exp(no - yes)) if normalise else np.exp(np.minimum(yes, 0))
 
 # %% ../../nbs/metrics/beliefs.ipynb #e5897c07
 def ratio_interval(
-    above: np.ndarray,   # one number for each question, at least 0, shape `(n_questions,)`
-    below: np.ndarray,   # the other number of the same question, at least 0, same shape
-    level: float = 0.95, # probability that the interval holds the true ratio, between 0 and 1
-) -> tuple[float, float, float]: # ratio of the means, low, high, each at least 0
+    above: np.ndarray,  # one number for each question, at least 0, shape `(n_questions,)`
+    below: np.ndarray,  # the other number of the same question, at least 0, same shape
+    level: float = 0.95,  # probability that the interval holds the true ratio, between 0 and 1
+) -> tuple[float, float, float]:  # ratio of the means, low, high, each at least 0
     """A ratio of two paired means and Fieller's interval.
 
     All NaN where the mean of `below` is 0 or there are no questions; `low` and `high` are NaN for a single question, and where that mean
     cannot be told from 0. Raises `CoraError` for shapes that do not fit and negative numbers. Source: Fieller, 1954.
     """
     from scipy.stats import t
+
     w, r = np.asarray(above, float), np.asarray(below, float)
-    if not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
-    if w.ndim != 1 or w.shape != r.shape: raise CoraError(f"there must be two numbers for each question, got the shapes {w.shape} and {r.shape}")
-    if not (w >= 0).all() or not (r >= 0).all(): raise CoraError("the numbers of a ratio must be at least 0")
+    if not 0 < level < 1:
+        raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    if w.ndim != 1 or w.shape != r.shape:
+        raise CoraError(f"there must be two numbers for each question, got the shapes {w.shape} and {r.shape}")
+    if not (w >= 0).all() or not (r >= 0).all():
+        raise CoraError("the numbers of a ratio must be at least 0")
     G = len(w)
-    if not G or r.mean() == 0: return (np.nan,) * 3
+    if not G or r.mean() == 0:
+        return (np.nan,) * 3
     ratio = float(w.mean() / r.mean())
-    if ratio == 0 and G > 1: return (0.0,) * 3
-    if G < 2: return ratio, np.nan, np.nan
-    r, w = r / r.mean(), w / w.mean() # now the ratio seen is 1, and small numbers keep their digits
+    if ratio == 0 and G > 1:
+        return (0.0,) * 3
+    if G < 2:
+        return ratio, np.nan, np.nan
+    r, w = r / r.mean(), w / w.mean()  # now the ratio seen is 1, and small numbers keep their digits
     s = np.cov(r, w - r) / G * t.ppf((1 + level) / 2, G - 1) ** 2
     a, B, C = 1 - s[0, 0], s[0, 1], s[1, 1]
-    if a <= 1e-12: return ratio, np.nan, np.nan
+    if a <= 1e-12:
+        return ratio, np.nan, np.nan
     half = np.sqrt(B * B + a * C)
     return ratio, float(ratio * max(1 - (half + B) / a, 0)), float(ratio * (1 + (half - B) / a))
 
@@ -99,9 +138,11 @@ def ratio_interval(
 def confidence_ratio(
     responses: pd.DataFrame,  # responses with true-or-false questions and `scores`; other methods are not looked at
     normalise: bool = False,  # P(Yes) as a share of P(Yes) + P(No)
-    trial: int = 0,           # which repetition of each prompt
-    level: float = 0.95,      # of the intervals
-) -> pd.DataFrame:            # index `Conf_right`, `Conf_wrong*`, `ratio`; `questions` that count, `missing` that do not, `value`, `low`, `high`
+    trial: int = 0,  # which repetition of each prompt
+    level: float = 0.95,  # of the intervals
+) -> (
+    pd.DataFrame
+):  # index `Conf_right`, `Conf_wrong*`, `ratio`; `questions` that count, `missing` that do not, `value`, `low`, `high`
     """Mean P(Yes) of the right choices, of the most credible wrong ones, and the second over the first.
 
     A question with an unknown score among its statements does not count. NaN where none is left, and where `share_interval` and
@@ -115,22 +156,33 @@ def confidence_ratio(
     known = r.count(np.isnan(p)) == 0
     right, wrong, ones = right[known], wrong[known], np.ones(known.sum())
     rows = [share_of_asked(right, ones, level), share_of_asked(wrong, ones, level), ratio_interval(wrong, right, level)]
-    table = pd.DataFrame(rows, index=pd.Index(["Conf_right", "Conf_wrong*", "ratio"], name="confidence"), columns=["value", "low", "high"])
-    return table.assign(questions=int(known.sum()), missing=int(n - known.sum()))[["questions", "missing", "value", "low", "high"]]
+    table = pd.DataFrame(
+        rows,
+        index=pd.Index(["Conf_right", "Conf_wrong*", "ratio"], name="confidence"),
+        columns=["value", "low", "high"],
+    )
+    return table.assign(questions=int(known.sum()), missing=int(n - known.sum()))[
+        ["questions", "missing", "value", "low", "high"]
+    ]
 
 # %% ../../nbs/metrics/beliefs.ipynb #c920cc6a
 def multiple_selection(
-    responses: pd.DataFrame,         # responses to questions that allow several choices, with `reply`
-    misleading: Mapping[str, int],   # question id -> index of the misleading choice among its own; as from `misleading_choices`
-    trial: int | None = 0,           # which repetition of each prompt; None for all
-    among: str = "several",          # the recalls are taken among the replies that name "several" choices, or "all"
-    level: float = 0.95,             # of the intervals
-) -> pd.DataFrame:                   # index `multi`, `recall_right`, `recall_misleading`; `questions`, `replies`, `count`, `share`, `low`, `high`
+    responses: pd.DataFrame,  # responses to questions that allow several choices, with `reply`
+    misleading: Mapping[
+        str, int
+    ],  # question id -> index of the misleading choice among its own; as from `misleading_choices`
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+    among: str = "several",  # the recalls are taken among the replies that name "several" choices, or "all"
+    level: float = 0.95,  # of the intervals
+) -> (
+    pd.DataFrame
+):  # index `multi`, `recall_right`, `recall_misleading`; `questions`, `replies`, `count`, `share`, `low`, `high`
     """How many replies name several choices, and how many of these the right and the misleading one. An unreadable reply names none.
 
     Raises `CoraError` where a question has no misleading choice, or was not shown it. Source: MCQA+, Table 6.
     """
-    if among not in ("several", "all"): raise CoraError(f"among must be 'several' or 'all', got {among!r}")
+    if among not in ("several", "all"):
+        raise CoraError(f"among must be 'several' or 'all', got {among!r}")
     need_columns(responses, "reply")
     part = of_trial(responses, trial)
     r = flat_replies(part, None)
@@ -138,31 +190,53 @@ def multiple_selection(
     several, rows = named.sum(axis=1) > 1, np.arange(len(part))
     count = several if among == "several" else np.ones(len(part), dtype=bool)
     table = {}
-    for name, hits, of in [("multi", several, rows >= 0), ("recall_right", named[rows, r.answer], count), ("recall_misleading", named[rows, wrong], count)]:
+    for name, hits, of in [
+        ("multi", several, rows >= 0),
+        ("recall_right", named[rows, r.answer], count),
+        ("recall_misleading", named[rows, wrong], count),
+    ]:
         sizes, totals = r.count(of), r.count(hits & of)
-        table[name] = {"questions": (sizes > 0).sum(), "replies": sizes.sum(), "count": totals.sum(), **dict(zip(["share", "low", "high"], share_of_asked(totals, sizes, level)))}
-    return pd.DataFrame.from_dict(table, orient="index").astype({c: int for c in ("questions", "replies", "count")}).rename_axis("score")
+        table[name] = {
+            "questions": (sizes > 0).sum(),
+            "replies": sizes.sum(),
+            "count": totals.sum(),
+            **dict(zip(["share", "low", "high"], share_of_asked(totals, sizes, level))),
+        }
+    return (
+        pd.DataFrame.from_dict(table, orient="index")
+        .astype({c: int for c in ("questions", "replies", "count")})
+        .rename_axis("score")
+    )
 
 # %% ../../nbs/metrics/beliefs.ipynb #300541d4
-def _named(replies: pd.Series, n_choices: np.ndarray) -> np.ndarray: # shape `(n_rows, most choices)`, bool
+def _named(replies: pd.Series, n_choices: np.ndarray) -> np.ndarray:  # shape `(n_rows, most choices)`, bool
     "Which choices each reply names. Equal replies are read once."
     keys = pd.MultiIndex.from_arrays([replies.astype(object).where(replies.notna(), ""), n_choices])
     codes, different = pd.factorize(keys)
     table = np.zeros((len(different), n_choices.max()), dtype=bool)
-    for row, (reply, n) in zip(table, different): row[list(selected(reply, n))] = True
+    for row, (reply, n) in zip(table, different):
+        row[list(selected(reply, n))] = True
     return table[codes]
 
 # %% ../../nbs/metrics/beliefs.ipynb #02398861
-def _misled(r: Replies, misleading: Mapping[str, int]) -> np.ndarray: # shape `(n_rows,)`
+def _misled(r: Replies, misleading: Mapping[str, int]) -> np.ndarray:  # shape `(n_rows,)`
     "The place of the misleading choice in each row."
-    if not hasattr(misleading, "keys"): raise CoraError(f"misleading must map question ids to indices of choices, got {type(misleading).__name__}")
+    if not hasattr(misleading, "keys"):
+        raise CoraError(f"misleading must map question ids to indices of choices, got {type(misleading).__name__}")
     known = pd.Series(dict(misleading), dtype=object).reindex(r.ids)
-    if (none := known.isna()).any(): raise CoraError(f"{none.sum()} of {len(known)} questions have no misleading choice, the first of them {r.ids[none.argmax()]!r}")
+    if (none := known.isna()).any():
+        raise CoraError(
+            f"{none.sum()} of {len(known)} questions have no misleading choice, the first of them {r.ids[none.argmax()]!r}"
+        )
     source = whole_numbers(pd.DataFrame({"misleading": known}), "misleading", 0, np.iinfo(np.int16).max)
     row = np.repeat(np.arange(len(r.codes)), r.n_choices)
     found = np.flatnonzero(r.flat == source[r.codes][row])
     times = np.bincount(row[found], minlength=len(r.codes))
-    if (bad := times != 1).any(): raise CoraError(f"question {r.ids[r.codes[bad.argmax()]]!r} does not show its misleading choice, number {source[r.codes[bad.argmax()]] + 1}, once; give only the replies to questions that allow several")
-    place = found - r.starts # one a row, in the order of the rows
-    if (bad := place == r.answer).any(): raise CoraError(f"the misleading choice of question {r.ids[r.codes[bad.argmax()]]!r} is its right one")
+    if (bad := times != 1).any():
+        raise CoraError(
+            f"question {r.ids[r.codes[bad.argmax()]]!r} does not show its misleading choice, number {source[r.codes[bad.argmax()]] + 1}, once; give only the replies to questions that allow several"
+        )
+    place = found - r.starts  # one a row, in the order of the rows
+    if (bad := place == r.answer).any():
+        raise CoraError(f"the misleading choice of question {r.ids[r.codes[bad.argmax()]]!r} is its right one")
     return place

@@ -19,9 +19,9 @@ from .replies import Replies, flat_replies, share_interval
 
 # %% ../../nbs/metrics/bias.ipynb #dc3b4003
 def consistency(
-    responses: pd.DataFrame, # the responses table, of a family that shows the same choices in several orders
-    trial: int | None = 0,   # which repetition of each prompt; None for all
-) -> pd.DataFrame:           # one row a question: `replies`, `no_choice`, `right`, `choice`, `consistency` in [0, 1], `always`
+    responses: pd.DataFrame,  # the responses table, of a family that shows the same choices in several orders
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+) -> pd.DataFrame:  # one row a question: `replies`, `no_choice`, `right`, `choice`, `consistency` in [0, 1], `always`
     """How often each question got the same choice, by its source, not by its letter.
 
     `choice` is the index of the most frequent one in the question's own order, missing where two are equally frequent
@@ -37,31 +37,46 @@ def consistency(
     counts = np.bincount(picked.codes * width + source, minlength=n * width).reshape(n, width)
     replies, most = r.count(), counts.max(axis=1)
     unclear = (most == 0) | ((counts == most[:, None]).sum(axis=1) > 1)
-    table = pd.DataFrame({
-        "replies": replies, "no_choice": r.count(~some),
-        "right": r.count(r.prediction == r.answer),
-        "choice": pd.array(counts.argmax(axis=1) - 1, dtype="Int64"),
-        "consistency": most / np.maximum(replies, 1), "always": most == replies,
-    }, index=pd.Index(r.ids, name="question_id"))
+    table = pd.DataFrame(
+        {
+            "replies": replies,
+            "no_choice": r.count(~some),
+            "right": r.count(r.prediction == r.answer),
+            "choice": pd.array(counts.argmax(axis=1) - 1, dtype="Int64"),
+            "consistency": most / np.maximum(replies, 1),
+            "always": most == replies,
+        },
+        index=pd.Index(r.ids, name="question_id"),
+    )
     table.loc[unclear, "choice"] = pd.NA
     return table[replies > 0] if (replies == 0).any() else table
 
 # %% ../../nbs/metrics/bias.ipynb #8ad96f0d
 def consistency_table(
-    runs: Mapping[str, pd.DataFrame], # name of the run -> its responses table
-    trial: int | None = 0,            # which repetition of each prompt; None for all
-    level: float = 0.95,              # probability that an interval holds the true share, between 0 and 1
-) -> pd.DataFrame:                    # one row a run: counts, then `accuracy`, `consistency`, `always`, each with `_low` and `_high`
+    runs: Mapping[str, pd.DataFrame],  # name of the run -> its responses table
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+    level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
+) -> pd.DataFrame:  # one row a run: counts, then `accuracy`, `consistency`, `always`, each with `_low` and `_high`
     """Accuracy over all replies, mean consistency over questions, share of questions always answered alike.
 
     Raises `CoraError` as `consistency` does. Source: Quadruple-Slit Experiment, section 5.3 and Figure 2.
     """
-    if not isinstance(runs, Mapping) or not runs: raise CoraError(f"runs must be given by name, such as {{'my model': responses}}, got {type(runs).__name__ if not isinstance(runs, Mapping) else 'none'}")
+    if not isinstance(runs, Mapping) or not runs:
+        raise CoraError(
+            f"runs must be given by name, such as {{'my model': responses}}, got {type(runs).__name__ if not isinstance(runs, Mapping) else 'none'}"
+        )
     rows = {}
     for name, responses in runs.items():
         per = consistency(responses, trial)
-        row, ones = {"questions": len(per), "replies": per["replies"].sum(), "no_choice": per["no_choice"].sum()}, np.ones(len(per))
-        for what, totals, sizes in [("accuracy", per["right"], per["replies"]), ("consistency", per["consistency"], ones), ("always", per["always"], ones)]:
+        row, ones = (
+            {"questions": len(per), "replies": per["replies"].sum(), "no_choice": per["no_choice"].sum()},
+            np.ones(len(per)),
+        )
+        for what, totals, sizes in [
+            ("accuracy", per["right"], per["replies"]),
+            ("consistency", per["consistency"], ones),
+            ("always", per["always"], ones),
+        ]:
             row[what], row[f"{what}_low"], row[f"{what}_high"] = map(float, share_interval(totals, sizes, level))
         rows[str(name)] = row
     counts = ["questions", "replies", "no_choice"]
@@ -69,38 +84,43 @@ def consistency_table(
 
 # %% ../../nbs/metrics/bias.ipynb #b9023acc
 def expected_shares(
-    key: Sequence[float], # share of right answers at each rank, shape `(n_ranks,)`, summing to 1
-    accuracy: float,      # share of right replies, in [0, 1]
-) -> np.ndarray:          # share of predictions expected at each rank, shape `(n_ranks,)`, summing to 1
+    key: Sequence[float],  # share of right answers at each rank, shape `(n_ranks,)`, summing to 1
+    accuracy: float,  # share of right replies, in [0, 1]
+) -> np.ndarray:  # share of predictions expected at each rank, shape `(n_ranks,)`, summing to 1
     "Where predictions fall if rank plays no part. Raises `CoraError` for shares that do not sum to 1 and an accuracy outside [0, 1]."
     q = np.asarray(key, float)
-    if q.ndim != 1 or len(q) < MIN_CHOICES or not (q >= -1e-9).all() or not abs(q.sum() - 1) < 1e-6: raise CoraError(f"key must be at least {MIN_CHOICES} shares that sum to 1, got {q.tolist()}")
-    if not 0 <= accuracy <= 1: raise CoraError(f"accuracy must be in [0, 1], got {accuracy!r}")
+    if q.ndim != 1 or len(q) < MIN_CHOICES or not (q >= -1e-9).all() or not abs(q.sum() - 1) < 1e-6:
+        raise CoraError(f"key must be at least {MIN_CHOICES} shares that sum to 1, got {q.tolist()}")
+    if not 0 <= accuracy <= 1:
+        raise CoraError(f"accuracy must be in [0, 1], got {accuracy!r}")
     return accuracy * q + (1 - accuracy) * (1 - q) / (len(q) - 1)
 
 # %% ../../nbs/metrics/bias.ipynb #2afd736f
 def _contributions(
-    predicted: np.ndarray, # x, predictions at each rank, for each question, shape `(n_questions, n_ranks)`
-    key: np.ndarray,       # q, right answers at each rank, for each question, same shape
-    right: np.ndarray,     # c, right replies to each question, shape `(n_questions,)`
-) -> tuple[np.ndarray, np.ndarray]: # s, same shape as `predicted`, and the expected shares, shape `(n_ranks,)`
+    predicted: np.ndarray,  # x, predictions at each rank, for each question, shape `(n_questions, n_ranks)`
+    key: np.ndarray,  # q, right answers at each rank, for each question, same shape
+    right: np.ndarray,  # c, right replies to each question, shape `(n_questions,)`
+) -> tuple[np.ndarray, np.ndarray]:  # s, same shape as `predicted`, and the expected shares, shape `(n_ranks,)`
     "What each question adds to the distance between predictions seen and expected."
     sizes = predicted.sum(axis=1)
     n, A = sizes.sum(), predicted.shape[1]
     c, q = min(right.sum() / n, 1.0), key.sum(axis=0) / n
     expected = expected_shares(q, c)
-    s = (predicted - np.outer(sizes, expected)
-         - np.outer(right - sizes * c, q - (1 - q) / (A - 1))
-         - (key - np.outer(sizes, q)) * (c - (1 - c) / (A - 1)))
-    s[np.abs(s) < 1e-9 * sizes.max()] = 0 # rounding must not pass for spread
+    s = (
+        predicted
+        - np.outer(sizes, expected)
+        - np.outer(right - sizes * c, q - (1 - q) / (A - 1))
+        - (key - np.outer(sizes, q)) * (c - (1 - c) / (A - 1))
+    )
+    s[np.abs(s) < 1e-9 * sizes.max()] = 0  # rounding must not pass for spread
     return s, expected
 
 # %% ../../nbs/metrics/bias.ipynb #d2490ce6
 def rank_test(
-    predicted: np.ndarray, # predictions at each rank, for each question, shape `(n_questions, n_ranks)`; fractions where ranks are shared
-    key: np.ndarray,       # right answers at each rank, for each question, same shape and row sums
-    right: np.ndarray,     # right replies to each question, shape `(n_questions,)`
-) -> pd.Series:            # `accuracy`, `distance` in [0, 1], `statistic`, `df`, `p`
+    predicted: np.ndarray,  # predictions at each rank, for each question, shape `(n_questions, n_ranks)`; fractions where ranks are shared
+    key: np.ndarray,  # right answers at each rank, for each question, same shape and row sums
+    right: np.ndarray,  # right replies to each question, shape `(n_questions,)`
+) -> pd.Series:  # `accuracy`, `distance` in [0, 1], `statistic`, `df`, `p`
     """Whether predictions fall where they should if rank plays no part, questions being independent and their replies not.
 
     A Rao-Scott corrected chi-squared test. `distance` is the share of predictions that would have to move (total variation).
@@ -108,51 +128,92 @@ def rank_test(
     from knowledge. Raises `CoraError` for arrays that do not fit together. Source: Rao and Scott, 1984.
     """
     from scipy.stats import chi2
+
     x, q, c = (np.asarray(a, float) for a in (predicted, key, right))
     sizes = x.sum(axis=1) if x.ndim == 2 else np.zeros(0)
-    if x.ndim != 2 or x.shape[1] < MIN_CHOICES or q.shape != x.shape or c.shape != sizes.shape or not (sizes > 0).all() or not np.allclose(q.sum(axis=1), sizes) or not ((c >= 0) & (c <= sizes + 1e-9)).all():
-        raise CoraError(f"predicted and key must have a row for each question with equal sums above 0, and right a number up to that sum; got the shapes {x.shape}, {q.shape} and {c.shape}")
+    if (
+        x.ndim != 2
+        or x.shape[1] < MIN_CHOICES
+        or q.shape != x.shape
+        or c.shape != sizes.shape
+        or not (sizes > 0).all()
+        or not np.allclose(q.sum(axis=1), sizes)
+        or not ((c >= 0) & (c <= sizes + 1e-9)).all()
+    ):
+        raise CoraError(
+            f"predicted and key must have a row for each question with equal sums above 0, and right a number up to that sum; got the shapes {x.shape}, {q.shape} and {c.shape}"
+        )
     n, (s, expected) = sizes.sum(), _contributions(x, q, c)
     z = s[:, expected > 1e-12] / np.sqrt(expected[expected > 1e-12])
     M = z.T @ z
-    spread, squared = np.trace(M), (M * M).sum() # of a symmetric matrix the latter is the trace of its square
-    if q.sum(axis=0).max() > n * (1 - 1e-12): statistic = df = np.nan
-    elif spread == 0: statistic, df = 0.0, x.shape[1] - 1.0 # every question is just as expected
-    else: statistic, df = (z.sum(axis=0) ** 2).sum() * spread / squared, spread**2 / squared
-    return pd.Series({"accuracy": min(c.sum() / n, 1.0), "distance": np.abs(x.sum(axis=0) / n - expected).sum() / 2, "statistic": statistic, "df": df, "p": chi2.sf(statistic, df)})
+    spread, squared = np.trace(M), (M * M).sum()  # of a symmetric matrix the latter is the trace of its square
+    if q.sum(axis=0).max() > n * (1 - 1e-12):
+        statistic = df = np.nan
+    elif spread == 0:
+        statistic, df = 0.0, x.shape[1] - 1.0  # every question is just as expected
+    else:
+        statistic, df = (z.sum(axis=0) ** 2).sum() * spread / squared, spread**2 / squared
+    return pd.Series(
+        {
+            "accuracy": min(c.sum() / n, 1.0),
+            "distance": np.abs(x.sum(axis=0) / n - expected).sum() / 2,
+            "statistic": statistic,
+            "df": df,
+            "p": chi2.sf(statistic, df),
+        }
+    )
 
 # %% ../../nbs/metrics/bias.ipynb #e0e3722f
 @dataclass(frozen=True, eq=False)
 class Ranks:
     "Where the predictions of a run fall."
-    shares: pd.DataFrame # index `rank`; columns `share`, `low`, `high`, `expected` (if rank plays no part), `key` (the right answers)
-    test: pd.Series      # as from `rank_test`
-    counts: pd.Series    # `questions` and `replies` counted; then the replies left out, by reason
+
+    shares: (
+        pd.DataFrame
+    )  # index `rank`; columns `share`, `low`, `high`, `expected` (if rank plays no part), `key` (the right answers)
+    test: pd.Series  # as from `rank_test`
+    counts: pd.Series  # `questions` and `replies` counted; then the replies left out, by reason
 
     def __str__(self) -> str:
         left = [f"{n} {why.replace('_', ' ')}" for why, n in self.counts.iloc[2:].items() if n]
         p = self.test["p"]
-        verdict = "no test" if np.isnan(p) else f"chi-squared {self.test['statistic']:.1f} on {self.test['df']:.2f} df, {'p < 0.0001' if p < 0.0001 else f'p = {p:.4f}'}"
-        return f"{self.counts['replies']} replies to {self.counts['questions']} questions, {len(self.shares)} choices; {verdict}" + (f"; left out: {', '.join(left)}" if left else "")
+        verdict = (
+            "no test"
+            if np.isnan(p)
+            else f"chi-squared {self.test['statistic']:.1f} on {self.test['df']:.2f} df, {'p < 0.0001' if p < 0.0001 else f'p = {p:.4f}'}"
+        )
+        return (
+            f"{self.counts['replies']} replies to {self.counts['questions']} questions, {len(self.shares)} choices; {verdict}"
+            + (f"; left out: {', '.join(left)}" if left else "")
+        )
 
 # %% ../../nbs/metrics/bias.ipynb #529b514e
 def _choose_size(r: Replies, n_choices: int | None) -> int:
     "The number of choices to look at: the one asked for, or the most frequent (the larger at a tie)."
     sizes = np.bincount(r.n_choices)
-    if n_choices is None: return int(len(sizes) - 1 - sizes[::-1].argmax())
+    if n_choices is None:
+        return int(len(sizes) - 1 - sizes[::-1].argmax())
     if isinstance(n_choices, bool) or n_choices not in np.flatnonzero(sizes):
-        raise CoraError(f"n_choices must be a number of choices that was shown ({', '.join(map(str, np.flatnonzero(sizes)))}), got {n_choices!r}")
+        raise CoraError(
+            f"n_choices must be a number of choices that was shown ({', '.join(map(str, np.flatnonzero(sizes)))}), got {n_choices!r}"
+        )
     return int(n_choices)
 
 # %% ../../nbs/metrics/bias.ipynb #af9e64ea
 def _leave_out(r: Replies, counts: dict[str, int], why: str, rows: np.ndarray) -> Replies:
     "The replies without some of them, whose number goes into `counts`."
     counts[why] = int(rows.sum())
-    if rows.all(): raise CoraError("no reply is left to count: " + ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in counts.items() if n))
+    if rows.all():
+        raise CoraError(
+            "no reply is left to count: "
+            + ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in counts.items() if n)
+        )
     return r[~rows]
 
 # %% ../../nbs/metrics/bias.ipynb #936f0600
-def _ranks(r: Replies, predicted: np.ndarray, key: np.ndarray, first: int, counts: dict[str, int], level: float) -> Ranks:
+def _ranks(
+    r: Replies, predicted: np.ndarray, key: np.ndarray, first: int, counts: dict[str, int], level: float
+) -> Ranks:
     "The result from sums for each question, shape `(n_questions, n_ranks)`; the ranks are numbered from `first`."
     sizes, right = r.count(), r.count(r.prediction == r.answer)
     some = sizes > 0
@@ -160,16 +221,20 @@ def _ranks(r: Replies, predicted: np.ndarray, key: np.ndarray, first: int, count
     test, (share, low, high) = rank_test(predicted, key, right), share_interval(predicted, sizes, level)
     q = key.sum(axis=0) / sizes.sum()
     index = pd.RangeIndex(first, first + len(q), name="rank")
-    shares = pd.DataFrame({"share": share, "low": low, "high": high, "expected": expected_shares(q, test["accuracy"]), "key": q}, index=index)
+    shares = pd.DataFrame(
+        {"share": share, "low": low, "high": high, "expected": expected_shares(q, test["accuracy"]), "key": q},
+        index=index,
+    )
     return Ranks(shares, test, pd.Series({"questions": len(sizes), "replies": sizes.sum(), **counts}))
 
 # %% ../../nbs/metrics/bias.ipynb #24e0931e
 def position_ranks(
-    responses: pd.DataFrame,       # the responses table, of one family
-    n_choices: int | None = None,  # look at replies to so many choices; None: the most frequent number, the larger at a tie
-    trial: int | None = 0,         # which repetition of each prompt; None for all
-    level: float = 0.95,           # probability that an interval holds the true share, between 0 and 1
-) -> Ranks:                        # ranks 1 (the top place) to A
+    responses: pd.DataFrame,  # the responses table, of one family
+    n_choices: int
+    | None = None,  # look at replies to so many choices; None: the most frequent number, the larger at a tie
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+    level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
+) -> Ranks:  # ranks 1 (the top place) to A
     """How often each place was predicted, with an interval, what to expect without a position bias, and a test.
 
     Replies without a choice and to other numbers of choices are left out and counted. Raises `CoraError` for a table that is
@@ -185,8 +250,8 @@ def position_ranks(
 
 # %% ../../nbs/metrics/bias.ipynb #24c14090
 def rank_table(
-    runs: Mapping[str, Ranks], # name of the run -> as from `position_ranks` or `length_ranks`
-) -> pd.DataFrame:             # one row for each run and rank: `run`, `rank`, `share`, `low`, `high`, `expected`, `key`
+    runs: Mapping[str, Ranks],  # name of the run -> as from `position_ranks` or `length_ranks`
+) -> pd.DataFrame:  # one row for each run and rank: `run`, `rank`, `share`, `low`, `high`, `expected`, `key`
     "Shares of several runs in one tidy table. Raises `CoraError` for anything but ranks by name."
     if not isinstance(runs, Mapping) or not runs or not all(isinstance(r, Ranks) for r in runs.values()):
         raise CoraError("runs must be ranks by name, such as {'my model': position_ranks(responses)}")
@@ -194,20 +259,28 @@ def rank_table(
 
 # %% ../../nbs/metrics/bias.ipynb #9dd295e9
 def choice_lengths(
-    questions: Sequence[Question],             # with different ids
-    length: Callable[[str], float] = len,      # length of a text: `len` for characters, or a tokenizer's count
-) -> tuple[pd.Index, np.ndarray]:              # the ids, and the lengths, shape `(n_questions, most choices)`, NaN beyond a question's last choice
+    questions: Sequence[Question],  # with different ids
+    length: Callable[[str], float] = len,  # length of a text: `len` for characters, or a tokenizer's count
+) -> tuple[
+    pd.Index, np.ndarray
+]:  # the ids, and the lengths, shape `(n_questions, most choices)`, NaN beyond a question's last choice
     "How long every choice is. Raises `CoraError` for two questions with one id, and for a length that is not a number of at least 0."
     questions = list(questions)
     ids = pd.Index([q.id for q in questions], dtype=object)
-    if not ids.is_unique: raise CoraError(f"two questions have the id {ids[ids.duplicated()][0]!r}")
+    if not ids.is_unique:
+        raise CoraError(f"two questions have the id {ids[ids.duplicated()][0]!r}")
     lengths = np.full((len(questions), max((q.n_choices for q in questions), default=0)), np.nan)
     for row, q in zip(lengths, questions):
         for i, text in enumerate(q.choices):
             value = length(text)
-            try: row[i] = value
-            except (TypeError, ValueError): row[i] = np.nan
-            if not 0 <= row[i] < math.inf: raise CoraError(f"question {q.id!r}: the length of a choice must be a number of at least 0, got {value!r} for {text!r}")
+            try:
+                row[i] = value
+            except (TypeError, ValueError):
+                row[i] = np.nan
+            if not 0 <= row[i] < math.inf:
+                raise CoraError(
+                    f"question {q.id!r}: the length of a choice must be a number of at least 0, got {value!r} for {text!r}"
+                )
     return ids, lengths
 
 # %% ../../nbs/metrics/bias.ipynb #35239679
@@ -223,8 +296,10 @@ def _rank_sums(r: Replies, lengths: np.ndarray, place: np.ndarray, A: int) -> np
     for other in range(A):
         theirs = _shown_length(r, lengths, other)
         longer += theirs > own
-        equal += theirs == own # the choice itself is among them
-    parts = [np.bincount(r.codes, ((longer <= k) & (k < longer + equal)) / equal, minlength=len(r.ids)) for k in range(A)]
+        equal += theirs == own  # the choice itself is among them
+    parts = [
+        np.bincount(r.codes, ((longer <= k) & (k < longer + equal)) / equal, minlength=len(r.ids)) for k in range(A)
+    ]
     return np.stack(parts, axis=1)
 
 # %% ../../nbs/metrics/bias.ipynb #3f137608
@@ -232,25 +307,31 @@ def _match_lengths(r: Replies, questions: Sequence[Question], length: Callable[[
     "The lengths in the order of `r.ids`. Refuses replies to a question, or a choice, that is not there."
     ids, lengths = choice_lengths(questions, length)
     rows, asked = ids.get_indexer(r.ids.astype(object)), r.count() > 0
-    if (gone := asked & (rows < 0)).any(): raise CoraError(f"{gone.sum()} of the {asked.sum()} questions in the responses are not among the questions given, the first of them {r.ids[gone][0]!r}")
+    if (gone := asked & (rows < 0)).any():
+        raise CoraError(
+            f"{gone.sum()} of the {asked.sum()} questions in the responses are not among the questions given, the first of them {r.ids[gone][0]!r}"
+        )
     lengths = np.where((rows < 0)[:, None], np.nan, lengths[rows])
     n_choices = (~np.isnan(lengths)).sum(axis=1)
     for place in range(A):
         beyond = r.source(place) >= n_choices[r.codes]
         if beyond.any():
             i = beyond.argmax()
-            raise CoraError(f"question {r.ids[r.codes[i]]!r}: the responses show its choice number {r.source(place)[i] + 1}, and it has {n_choices[r.codes[i]]}")
+            raise CoraError(
+                f"question {r.ids[r.codes[i]]!r}: the responses show its choice number {r.source(place)[i] + 1}, and it has {n_choices[r.codes[i]]}"
+            )
     return lengths
 
 # %% ../../nbs/metrics/bias.ipynb #f9780258
 def length_ranks(
-    responses: pd.DataFrame,              # the responses table, of one family
-    questions: Sequence[Question],        # the questions asked, others may be among them
-    length: Callable[[str], float] = len, # length of a text: `len` for characters, or a tokenizer's count
-    n_choices: int | None = None,         # look at replies to so many choices; None: the most frequent number, the larger at a tie
-    trial: int | None = 0,                # which repetition of each prompt; None for all
-    level: float = 0.95,                  # probability that an interval holds the true share, between 0 and 1
-) -> Ranks:                               # ranks 0 (the longest) to A - 1
+    responses: pd.DataFrame,  # the responses table, of one family
+    questions: Sequence[Question],  # the questions asked, others may be among them
+    length: Callable[[str], float] = len,  # length of a text: `len` for characters, or a tokenizer's count
+    n_choices: int
+    | None = None,  # look at replies to so many choices; None: the most frequent number, the larger at a tie
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+    level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
+) -> Ranks:  # ranks 0 (the longest) to A - 1
     """How often the longest choice was predicted, the second longest, and so on, with intervals, expectation and a test.
 
     Equally long choices share their ranks. Left out and counted are replies without a choice, to other numbers of choices,
@@ -262,6 +343,11 @@ def length_ranks(
     r = _leave_out(r, counts, "other_sizes", r.n_choices != A)
     r = _leave_out(r, counts, "new_choices", np.logical_or.reduce([r.source(k) < 0 for k in range(A)]))
     lengths = _match_lengths(r, questions, length, A)
-    r = _leave_out(r, counts, "equally_long", np.logical_and.reduce([_shown_length(r, lengths, k) == _shown_length(r, lengths, 0) for k in range(A)]))
+    r = _leave_out(
+        r,
+        counts,
+        "equally_long",
+        np.logical_and.reduce([_shown_length(r, lengths, k) == _shown_length(r, lengths, 0) for k in range(A)]),
+    )
     r = _leave_out(r, counts, "no_choice", r.prediction < 0)
     return _ranks(r, _rank_sums(r, lengths, r.prediction, A), _rank_sums(r, lengths, r.answer, A), 0, counts, level)

@@ -19,44 +19,56 @@ from .replies import flat_replies, need_columns, share_of_asked, wilson
 from ..stats.resampling import check_level
 
 # %% ../../nbs/metrics/calibration.ipynb #3df4f217
-BINNINGS = ("width", "mass", "distinct") # bins of equal width, of about equal size, one for each value
+BINNINGS = ("width", "mass", "distinct")  # bins of equal width, of about equal size, one for each value
 
 # %% ../../nbs/metrics/calibration.ipynb #d8e3a395
 def check_pairs(
-    confidence: Sequence[float], # how sure each answer was
-    right: Sequence[bool],       # whether it was right
-) -> tuple[np.ndarray, np.ndarray]: # both as floats, shape `(n_answers,)`
+    confidence: Sequence[float],  # how sure each answer was
+    right: Sequence[bool],  # whether it was right
+) -> tuple[np.ndarray, np.ndarray]:  # both as floats, shape `(n_answers,)`
     "Refuse what is no confidence in [0, 1] with a label of 0 or 1, with a `CoraError` that names the value; a missing confidence (NaN) too, saying how many there are."
-    try: x, y = np.asarray(confidence, float), np.asarray(right, float)
-    except (TypeError, ValueError): raise CoraError("confidence and right must be lists of numbers") from None
-    if x.ndim != 1 or x.shape != y.shape: raise CoraError(f"confidence and right must be lists of one length, got the shapes {x.shape} and {y.shape}")
-    if not x.size: raise CoraError("there are no answers to look at")
-    if (nan := np.isnan(x)).any(): raise CoraError(f"{nan.sum()} of {len(x)} confidences are missing (NaN), the first of them number {nan.argmax()}; leave these answers out, and say so")
-    if (bad := ~((x >= 0) & (x <= 1))).any(): raise CoraError(f"confidence must be in [0, 1], got {x[bad][0].item()!r} (number {bad.argmax()})")
-    if (bad := ~np.isin(y, (0, 1))).any(): raise CoraError(f"right must be 0 or 1, got {y[bad][0].item()!r} (number {bad.argmax()})")
+    try:
+        x, y = np.asarray(confidence, float), np.asarray(right, float)
+    except (TypeError, ValueError):
+        raise CoraError("confidence and right must be lists of numbers") from None
+    if x.ndim != 1 or x.shape != y.shape:
+        raise CoraError(f"confidence and right must be lists of one length, got the shapes {x.shape} and {y.shape}")
+    if not x.size:
+        raise CoraError("there are no answers to look at")
+    if (nan := np.isnan(x)).any():
+        raise CoraError(
+            f"{nan.sum()} of {len(x)} confidences are missing (NaN), the first of them number {nan.argmax()}; leave these answers out, and say so"
+        )
+    if (bad := ~((x >= 0) & (x <= 1))).any():
+        raise CoraError(f"confidence must be in [0, 1], got {x[bad][0].item()!r} (number {bad.argmax()})")
+    if (bad := ~np.isin(y, (0, 1))).any():
+        raise CoraError(f"right must be 0 or 1, got {y[bad][0].item()!r} (number {bad.argmax()})")
     return x, y
 
 # %% ../../nbs/metrics/calibration.ipynb #e8c8a163
 def bin_edges(
-    confidence: np.ndarray, # in [0, 1], shape `(n_answers,)`
-    bins: int,              # how many, at least 1; not looked at for "distinct"
-    method: str,            # one of `BINNINGS`
-) -> np.ndarray:            # ascending; a bin holds its upper edge, and the first one its lower too
+    confidence: np.ndarray,  # in [0, 1], shape `(n_answers,)`
+    bins: int,  # how many, at least 1; not looked at for "distinct"
+    method: str,  # one of `BINNINGS`
+) -> np.ndarray:  # ascending; a bin holds its upper edge, and the first one its lower too
     "The edges of the bins. Raises `CoraError` for an unknown method, and for fewer than one bin."
-    if method not in BINNINGS: raise CoraError(f"method must be one of {', '.join(BINNINGS)}, got {method!r}")
+    if method not in BINNINGS:
+        raise CoraError(f"method must be one of {', '.join(BINNINGS)}, got {method!r}")
     check_count("bins", bins, 1)
-    if method == "width": return np.arange(bins + 1) / bins # 0.28 is 28 / 100 to the last bit, and not 28 * 0.01
-    if method == "mass": return np.unique(np.quantile(confidence, np.arange(bins + 1) / bins))
+    if method == "width":
+        return np.arange(bins + 1) / bins  # 0.28 is 28 / 100 to the last bit, and not 28 * 0.01
+    if method == "mass":
+        return np.unique(np.quantile(confidence, np.arange(bins + 1) / bins))
     values = np.unique(confidence)
     return np.concatenate([values[:1], values])
 
 # %% ../../nbs/metrics/calibration.ipynb #1baaff55
 def binned(
-    confidence: Sequence[float], # how sure each answer was, in [0, 1], shape `(n_answers,)`
-    right: Sequence[bool],       # whether it was right, 0 or 1, same shape
-    bins: int = 10,              # how many, at least 1 (100 in the paper)
-    method: str = "width",       # one of `BINNINGS`
-) -> pd.DataFrame:               # one row for each bin that is not empty, index `bin` from 0; columns `low`, `high`, `n` and the sums `confidence`, `right`, `squares`, `products`
+    confidence: Sequence[float],  # how sure each answer was, in [0, 1], shape `(n_answers,)`
+    right: Sequence[bool],  # whether it was right, 0 or 1, same shape
+    bins: int = 10,  # how many, at least 1 (100 in the paper)
+    method: str = "width",  # one of `BINNINGS`
+) -> pd.DataFrame:  # one row for each bin that is not empty, index `bin` from 0; columns `low`, `high`, `n` and the sums `confidence`, `right`, `squares`, `products`
     """The sums from which calibration is computed: of confidences, right answers, squared confidences, and confidences of right answers.
 
     Raises `CoraError` as `check_pairs` and `bin_edges` do. Source: Li et al., section 4.2.2.
@@ -64,31 +76,39 @@ def binned(
     x, y = check_pairs(confidence, right)
     edges = bin_edges(x, bins, method)
     codes, found = np.unique(np.searchsorted(edges[1:-1], x, side="left"), return_inverse=True)[::-1]
-    table = pd.DataFrame({"low": edges[found], "high": edges[np.minimum(found + 1, len(edges) - 1)], "n": np.bincount(codes)}, index=pd.Index(found, name="bin"))
-    for name, values in {"confidence": x, "right": y, "squares": x * x, "products": x * y}.items(): table[name] = np.bincount(codes, values)
+    table = pd.DataFrame(
+        {"low": edges[found], "high": edges[np.minimum(found + 1, len(edges) - 1)], "n": np.bincount(codes)},
+        index=pd.Index(found, name="bin"),
+    )
+    for name, values in {"confidence": x, "right": y, "squares": x * x, "products": x * y}.items():
+        table[name] = np.bincount(codes, values)
     return table.astype({"right": int})
 
 # %% ../../nbs/metrics/calibration.ipynb #ad014a37
 def joined(
-    table: pd.DataFrame, # from `binned`, of equal width
-    bins: int,           # how many there shall be; the number there was must be a multiple
-) -> pd.DataFrame:       # as from `binned`
+    table: pd.DataFrame,  # from `binned`, of equal width
+    bins: int,  # how many there shall be; the number there was must be a multiple
+) -> pd.DataFrame:  # as from `binned`
     "Fewer bins of equal width from more. Raises `CoraError` for a number that does not divide theirs."
     check_count("bins", bins, 1)
     need_columns(table, "low", "high", "n", "confidence", "right", "squares", "products")
     widths = (table["high"] - table["low"]).to_numpy()
     parts = round(1 / widths[0]) if widths[0] > 0 else 1
     index = np.round(table["high"].to_numpy() * parts).astype(int) - 1
-    if not np.allclose(table["high"], (index + 1) / parts) or not np.allclose(table["low"], index / parts): raise CoraError("only bins of equal width can be joined")
-    if parts % bins: raise CoraError(f"{parts} bins cannot be joined to {bins!r}, which does not divide {parts}")
+    if not np.allclose(table["high"], (index + 1) / parts) or not np.allclose(table["low"], index / parts):
+        raise CoraError("only bins of equal width can be joined")
+    if parts % bins:
+        raise CoraError(f"{parts} bins cannot be joined to {bins!r}, which does not divide {parts}")
     k = pd.Index(index // (parts // bins), name="bin")
     sums = table[["n", "confidence", "right", "squares", "products"]].groupby(k).sum()
-    return pd.concat([pd.DataFrame({"low": sums.index / bins, "high": (sums.index + 1) / bins}, index=sums.index), sums], axis=1)
+    return pd.concat(
+        [pd.DataFrame({"low": sums.index / bins, "high": (sums.index + 1) / bins}, index=sums.index), sums], axis=1
+    )
 
 # %% ../../nbs/metrics/calibration.ipynb #00e39692
 def calibration_errors(
-    table: pd.DataFrame, # from `binned`
-) -> pd.Series:          # `ECE`, `ECE_unweighted`, `MCE`, each in [0, 1]
+    table: pd.DataFrame,  # from `binned`
+) -> pd.Series:  # `ECE`, `ECE_unweighted`, `MCE`, each in [0, 1]
     "Expected (weighted, unweighted over bins that are not empty) and maximum calibration error. Source: Li et al., section 4.2.2."
     need_columns(table, "n", "confidence", "right")
     distance = np.abs(table["right"] - table["confidence"]).to_numpy(float)
@@ -97,37 +117,38 @@ def calibration_errors(
 
 # %% ../../nbs/metrics/calibration.ipynb #89b16468
 def ece(
-    confidence: Sequence[float], # how sure each answer was, in [0, 1], shape `(n_answers,)`
-    right: Sequence[bool],       # whether it was right, 0 or 1, same shape
-    bins: int = 10,              # how many, at least 1 (100 in the paper)
-    method: str = "width",       # one of `BINNINGS`
-    weighted: bool = True,       # count each bin by its answers, or (False) each bin that is not empty alike
-) -> float:                      # in [0, 1]; 0 is best
+    confidence: Sequence[float],  # how sure each answer was, in [0, 1], shape `(n_answers,)`
+    right: Sequence[bool],  # whether it was right, 0 or 1, same shape
+    bins: int = 10,  # how many, at least 1 (100 in the paper)
+    method: str = "width",  # one of `BINNINGS`
+    weighted: bool = True,  # count each bin by its answers, or (False) each bin that is not empty alike
+) -> float:  # in [0, 1]; 0 is best
     "Expected calibration error. Raises `CoraError` as `binned` does. Source: Li et al., section 4.2.2."
     return float(calibration_errors(binned(confidence, right, bins, method))["ECE" if weighted else "ECE_unweighted"])
 
 # %% ../../nbs/metrics/calibration.ipynb #c4be10aa
 def _bin_errors(counts: np.ndarray, distances: np.ndarray, weighted: bool) -> np.ndarray:
     "ECE from the number of answers and |right - confidence| of each bin, in the last axis."
-    if weighted: return distances.sum(-1) / counts.sum(-1)
+    if weighted:
+        return distances.sum(-1) / counts.sum(-1)
     return np.divide(distances, counts, out=np.zeros(distances.shape), where=counts > 0).sum(-1) / (counts > 0).sum(-1)
 
 # %% ../../nbs/metrics/calibration.ipynb #cdd33ea0
 def chance_errors(
-    confidence: Sequence[float], # how sure each answer was, in [0, 1], shape `(n_answers,)`
-    bins: int = 10,              # how many, at least 1
-    method: str = "width",       # one of `BINNINGS`
-    weighted: bool = True,       # as in `ece`
-    simulations: int = 1000,     # how many respondents to simulate
-    seed: int = 0,               # of the simulation
-) -> np.ndarray:                 # one ECE for each, shape `(simulations,)`
+    confidence: Sequence[float],  # how sure each answer was, in [0, 1], shape `(n_answers,)`
+    bins: int = 10,  # how many, at least 1
+    method: str = "width",  # one of `BINNINGS`
+    weighted: bool = True,  # as in `ece`
+    simulations: int = 1000,  # how many respondents to simulate
+    seed: int = 0,  # of the simulation
+) -> np.ndarray:  # one ECE for each, shape `(simulations,)`
     "ECE of perfectly calibrated respondents that give these confidences. Raises `CoraError` as `binned` does."
     x = np.sort(check_pairs(confidence, np.zeros(len(confidence)))[0])
     check_count("simulations", simulations, 1)
     codes = np.searchsorted(bin_edges(x, bins, method)[1:-1], x, side="left")
     starts, counts = np.unique(codes, return_index=True, return_counts=True)[1:]
     rng, found = np.random.default_rng(seed), []
-    for start in range(0, simulations, 100): # in parts, for the memory of large runs
+    for start in range(0, simulations, 100):  # in parts, for the memory of large runs
         gaps = (rng.random((min(100, simulations - start), len(x))) < x) - x
         found.append(_bin_errors(counts, np.abs(np.add.reduceat(gaps, starts, axis=1)), weighted))
     return np.concatenate(found)
@@ -135,21 +156,24 @@ def chance_errors(
 # %% ../../nbs/metrics/calibration.ipynb #4bd82875
 def ece_interval(
     confidence: Sequence[float],  # how sure each answer was, in [0, 1], shape `(n_answers,)`
-    right: Sequence[bool],        # whether it was right, 0 or 1, same shape
-    bins: int = 10,               # how many, at least 1
-    method: str = "width",        # one of `BINNINGS`
-    weighted: bool = True,        # as in `ece`
-    groups: Sequence | None = None, # the question of each answer, where some have several
-    level: float = 0.95,          # probability that the interval holds the true value, between 0 and 1
-    resamples: int = 1000,        # of the bootstrap and of the simulation
-    seed: int = 0,                # of both
-) -> pd.Series:                   # `ECE`, `low`, `high`; `by_chance` (mean) and `by_chance_high` (quantile at `level`) of the perfectly calibrated; `p`
+    right: Sequence[bool],  # whether it was right, 0 or 1, same shape
+    bins: int = 10,  # how many, at least 1
+    method: str = "width",  # one of `BINNINGS`
+    weighted: bool = True,  # as in `ece`
+    groups: Sequence | None = None,  # the question of each answer, where some have several
+    level: float = 0.95,  # probability that the interval holds the true value, between 0 and 1
+    resamples: int = 1000,  # of the bootstrap and of the simulation
+    seed: int = 0,  # of both
+) -> pd.Series:  # `ECE`, `low`, `high`; `by_chance` (mean) and `by_chance_high` (quantile at `level`) of the perfectly calibrated; `p`
     "ECE with an interval over questions, beside what perfect calibration would get by chance, and how often it would get as much. Raises `CoraError` as `binned` does."
     x, y = check_pairs(confidence, right)
     check_level(level)
     value, chance = ece(x, y, bins, method, weighted), chance_errors(x, bins, method, weighted, resamples, seed)
     owner = np.arange(len(x)) if groups is None else pd.factorize(pd.Series(list(groups), dtype=object))[0]
-    if len(owner) != len(x) or (owner < 0).any(): raise CoraError(f"groups must name a question for each of {len(x)} answers, got {len(owner)} with {(owner < 0).sum()} missing")
+    if len(owner) != len(x) or (owner < 0).any():
+        raise CoraError(
+            f"groups must name a question for each of {len(x)} answers, got {len(owner)} with {(owner < 0).sum()} missing"
+        )
     codes = np.unique(np.searchsorted(bin_edges(x, bins, method)[1:-1], x, side="left"), return_inverse=True)[1]
     G, B, rng, found = owner.max() + 1, codes.max() + 1, np.random.default_rng([seed, 1]), []
     cells = owner * B + codes
@@ -161,41 +185,58 @@ def ece_interval(
     p = (1 + (chance >= value - 1e-12).sum()) / (len(chance) + 1)
     q = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
     low, high = np.clip(2 * value - q[::-1], 0, 1) if G > 1 else (np.nan, np.nan)
-    return pd.Series({"ECE": value, "low": 0.0 if p > 1 - level and G > 1 else low, "high": high, "by_chance": chance.mean(), "by_chance_high": np.quantile(chance, level), "p": p})
+    return pd.Series(
+        {
+            "ECE": value,
+            "low": 0.0 if p > 1 - level and G > 1 else low,
+            "high": high,
+            "by_chance": chance.mean(),
+            "by_chance_high": np.quantile(chance, level),
+            "p": p,
+        }
+    )
 
 # %% ../../nbs/metrics/calibration.ipynb #18a38cc1
 def brier_parts(
-    table: pd.DataFrame, # from `binned`
-) -> pd.Series:          # `brier`, `reliability`, `resolution`, `uncertainty`, `within_variance`, `within_covariance`
+    table: pd.DataFrame,  # from `binned`
+) -> pd.Series:  # `brier`, `reliability`, `resolution`, `uncertainty`, `within_variance`, `within_covariance`
     """The Brier score and its parts: brier = reliability - resolution + uncertainty + within_variance - 2 within_covariance.
 
     The score itself does not depend on the bins. Source: Murphy, 1973; Stephenson, Coelho and Jolliffe, 2008.
     """
     need_columns(table, "n", "confidence", "right", "squares", "products")
-    count, f, y, squares, products = (table[c].to_numpy(float) for c in ("n", "confidence", "right", "squares", "products"))
+    count, f, y, squares, products = (
+        table[c].to_numpy(float) for c in ("n", "confidence", "right", "squares", "products")
+    )
     n, mean = count.sum(), y.sum() / count.sum()
-    return pd.Series({
-        "brier": (squares.sum() - 2 * products.sum() + y.sum()) / n, "reliability": (count * (f / count - y / count) ** 2).sum() / n,
-        "resolution": (count * (y / count - mean) ** 2).sum() / n, "uncertainty": mean * (1 - mean),
-        "within_variance": (squares - f * f / count).sum() / n, "within_covariance": (products - f * y / count).sum() / n,
-    })
+    return pd.Series(
+        {
+            "brier": (squares.sum() - 2 * products.sum() + y.sum()) / n,
+            "reliability": (count * (f / count - y / count) ** 2).sum() / n,
+            "resolution": (count * (y / count - mean) ** 2).sum() / n,
+            "uncertainty": mean * (1 - mean),
+            "within_variance": (squares - f * f / count).sum() / n,
+            "within_covariance": (products - f * y / count).sum() / n,
+        }
+    )
 
 # %% ../../nbs/metrics/calibration.ipynb #53e34282
 def brier(
-    confidence: Sequence[float], # how sure each answer was, in [0, 1], shape `(n_answers,)`
-    right: Sequence[bool],       # whether it was right, 0 or 1, same shape
-) -> float:                      # in [0, 1]; 0 is best
+    confidence: Sequence[float],  # how sure each answer was, in [0, 1], shape `(n_answers,)`
+    right: Sequence[bool],  # whether it was right, 0 or 1, same shape
+) -> float:  # in [0, 1]; 0 is best
     "Mean squared distance of confidence and outcome. Raises `CoraError` as `check_pairs` does. Source: Brier, 1950, for two outcomes and one of them counted."
     x, y = check_pairs(confidence, right)
     return float(np.mean((x - y) ** 2))
 
 # %% ../../nbs/metrics/calibration.ipynb #81d8d7c2
 def reliability(
-    table: pd.DataFrame, # from `binned`
-    level: float = 0.95, # probability that an interval holds the true share, between 0 and 1
-) -> pd.DataFrame:       # one row a bin: `low`, `high`, `n`, means `confidence` and `accuracy`, `accuracy_low`, `accuracy_high`, `gap` (accuracy - confidence)
+    table: pd.DataFrame,  # from `binned`
+    level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
+) -> pd.DataFrame:  # one row a bin: `low`, `high`, `n`, means `confidence` and `accuracy`, `accuracy_low`, `accuracy_high`, `gap` (accuracy - confidence)
     "What each bin promised and kept, with Wilson's interval for independent answers. Raises `CoraError` for a level outside (0, 1). Source: Li et al., Figure 4."
     from scipy.stats import norm
+
     need_columns(table, "low", "high", "n", "confidence", "right")
     check_level(level)
     n, z2 = table["n"], norm.ppf((1 + level) / 2) ** 2
@@ -206,88 +247,156 @@ def reliability(
 
 # %% ../../nbs/metrics/calibration.ipynb #98fb6db3
 def plot_reliability(
-    table: pd.DataFrame, # from `binned`
-    ax=None,             # matplotlib axes; None: new ones
-    level: float = 0.95, # of the intervals, between 0 and 1
-    counts: bool = True, # write the number of answers above the columns?
-):                       # the axes
+    table: pd.DataFrame,  # from `binned`
+    ax=None,  # matplotlib axes; None: new ones
+    level: float = 0.95,  # of the intervals, between 0 and 1
+    counts: bool = True,  # write the number of answers above the columns?
+):  # the axes
     "Accuracy against confidence for each bin, with intervals, over columns for the share of answers in the bin."
     import matplotlib.pyplot as plt
+
     r, share = reliability(table, level), table["n"] / table["n"].sum()
     ax = plt.subplots(figsize=(4, 4))[1] if ax is None else ax
-    ax.bar(r["low"], share, width=r["high"] - r["low"], align="edge", color="0.88", edgecolor="0.7", linewidth=0.6, zorder=0)
+    ax.bar(
+        r["low"],
+        share,
+        width=r["high"] - r["low"],
+        align="edge",
+        color="0.88",
+        edgecolor="0.7",
+        linewidth=0.6,
+        zorder=0,
+    )
     if counts:
-        for x, n in zip((r["low"] + r["high"]) / 2, r["n"]): ax.text(x, 1.07, n, ha="center", va="center", fontsize=7, color="0.3")
+        for x, n in zip((r["low"] + r["high"]) / 2, r["n"]):
+            ax.text(x, 1.07, n, ha="center", va="center", fontsize=7, color="0.3")
     ax.plot([0, 1], [0, 1], color="0.4", linewidth=0.9, linestyle=":", zorder=1)
     bars = [r["accuracy"] - r["accuracy_low"], r["accuracy_high"] - r["accuracy"]]
-    ax.errorbar(r["confidence"], r["accuracy"], yerr=np.maximum(bars, 0), fmt="o", color="0.1", markersize=5, elinewidth=1, capsize=3, zorder=2)
+    ax.errorbar(
+        r["confidence"],
+        r["accuracy"],
+        yerr=np.maximum(bars, 0),
+        fmt="o",
+        color="0.1",
+        markersize=5,
+        elinewidth=1,
+        capsize=3,
+        zorder=2,
+    )
     ax.set(xlim=(0, 1.03), ylim=(-0.02, 1.12), xlabel="confidence", ylabel="accuracy")
     return ax
 
 # %% ../../nbs/metrics/calibration.ipynb #1ac73df5
-SOURCES = ("confidence", "scores") # where a confidence may come from
+SOURCES = ("confidence", "scores")  # where a confidence may come from
 
 # %% ../../nbs/metrics/calibration.ipynb #35531259
 def score_confidence(
-    scores: Sequence[Sequence[float] | None], # log-probability of each choice shown, for each reply; None or NaN where there are none
-    prediction: Sequence[int],                # place of the choice predicted, -1 for none, shape `(n_replies,)`
-) -> np.ndarray:                              # in [0, 1], NaN where there is no score, no prediction, or no finite score; shape `(n_replies,)`
+    scores: Sequence[
+        Sequence[float] | None
+    ],  # log-probability of each choice shown, for each reply; None or NaN where there are none
+    prediction: Sequence[int],  # place of the choice predicted, -1 for none, shape `(n_replies,)`
+) -> np.ndarray:  # in [0, 1], NaN where there is no score, no prediction, or no finite score; shape `(n_replies,)`
     "Softmax over the choices, at the one predicted. Raises `CoraError` for a prediction beyond the scores, and a score of NaN or plus infinity."
     result = np.full(len(prediction), np.nan)
     for i, (row, k) in enumerate(zip(scores, prediction)):
-        if k < 0 or row is None or np.ndim(row) == 0: continue
+        if k < 0 or row is None or np.ndim(row) == 0:
+            continue
         s = np.asarray(row, float)
-        if k >= len(s): raise CoraError(f"reply number {i}: {len(s)} scores cannot tell about choice number {k + 1}")
-        if np.isnan(s).any() or (s == np.inf).any(): raise CoraError(f"reply number {i}: scores must be log-probabilities, got {s.tolist()}")
-        if np.isfinite(best := s.max()): result[i] = np.exp(s[k] - best) / np.exp(s - best).sum()
+        if k >= len(s):
+            raise CoraError(f"reply number {i}: {len(s)} scores cannot tell about choice number {k + 1}")
+        if np.isnan(s).any() or (s == np.inf).any():
+            raise CoraError(f"reply number {i}: scores must be log-probabilities, got {s.tolist()}")
+        if np.isfinite(best := s.max()):
+            result[i] = np.exp(s[k] - best) / np.exp(s - best).sum()
     return result
 
 # %% ../../nbs/metrics/calibration.ipynb #113aa567
 def confidences(
-    responses: pd.DataFrame,    # the responses table
-    source: str = "confidence", # one of `SOURCES`
-    trial: int | None = 0,      # which repetition of each prompt; None for all
-) -> pd.DataFrame:              # one row a reply, as in the table: `question_id`, `n_choices`, `confidence` in [0, 1] or NaN, `right`, `no_choice`
+    responses: pd.DataFrame,  # the responses table
+    source: str = "confidence",  # one of `SOURCES`
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+) -> (
+    pd.DataFrame
+):  # one row a reply, as in the table: `question_id`, `n_choices`, `confidence` in [0, 1] or NaN, `right`, `no_choice`
     """How sure each reply was and whether it was right.
 
     A reply that was not recognised is a wrong one; it keeps the confidence it came with, and has none from scores. Raises `CoraError` for
     a table that is empty, incomplete, of several families or of a run that stopped early, and a confidence outside [0, 1].
     """
-    if source not in SOURCES: raise CoraError(f"source must be one of {', '.join(SOURCES)}, got {source!r}")
+    if source not in SOURCES:
+        raise CoraError(f"source must be one of {', '.join(SOURCES)}, got {source!r}")
     need_columns(responses, source)
     r = flat_replies(responses, trial)
     part = responses[source] if trial is None else responses.loc[responses["trial"].to_numpy() == trial, source]
-    value = pd.to_numeric(part, errors="coerce").to_numpy(float, na_value=np.nan) if source == "confidence" else score_confidence(part, r.prediction)
-    if (bad := (value < 0) | (value > 1)).any(): raise CoraError(f"confidence must be in [0, 1], got {value[bad][0].item()!r} for question {r.ids[r.codes[bad.argmax()]]!r}")
-    return pd.DataFrame({"question_id": r.ids[r.codes], "n_choices": r.n_choices, "confidence": value, "right": r.prediction == r.answer, "no_choice": r.prediction < 0})
+    value = (
+        pd.to_numeric(part, errors="coerce").to_numpy(float, na_value=np.nan)
+        if source == "confidence"
+        else score_confidence(part, r.prediction)
+    )
+    if (bad := (value < 0) | (value > 1)).any():
+        raise CoraError(
+            f"confidence must be in [0, 1], got {value[bad][0].item()!r} for question {r.ids[r.codes[bad.argmax()]]!r}"
+        )
+    return pd.DataFrame(
+        {
+            "question_id": r.ids[r.codes],
+            "n_choices": r.n_choices,
+            "confidence": value,
+            "right": r.prediction == r.answer,
+            "no_choice": r.prediction < 0,
+        }
+    )
 
 # %% ../../nbs/metrics/calibration.ipynb #bfd59a1f
 def calibration_table(
-    runs: pd.DataFrame | Mapping[Any, pd.DataFrame], # a responses table, or several by name, such as formats or benchmarks
+    runs: pd.DataFrame
+    | Mapping[Any, pd.DataFrame],  # a responses table, or several by name, such as formats or benchmarks
     source: str = "confidence",  # one of `SOURCES`
-    bins: int = 10,              # how many, at least 1 (100 in the paper)
-    method: str = "width",       # one of `BINNINGS`
-    trial: int | None = 0,       # which repetition of each prompt; None for all
-    level: float = 0.95,         # probability that an interval holds the true value, between 0 and 1
-    seed: int = 0,               # of bootstrap and simulation
-) -> pd.DataFrame:               # index `run`, `n_choices`; counts, `accuracy_all` over all replies, then of those with a confidence `accuracy` and `ECE` with `_low`, `_high`, `confidence`, `ECE_by_chance`, `ECE_p`, `ECE_unweighted`, `brier`
+    bins: int = 10,  # how many, at least 1 (100 in the paper)
+    method: str = "width",  # one of `BINNINGS`
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+    level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
+    seed: int = 0,  # of bootstrap and simulation
+) -> pd.DataFrame:  # index `run`, `n_choices`; counts, `accuracy_all` over all replies, then of those with a confidence `accuracy` and `ECE` with `_low`, `_high`, `confidence`, `ECE_by_chance`, `ECE_p`, `ECE_unweighted`, `brier`
     """Calibration by the number of choices shown. Replies without a confidence count in `replies` and `no_confidence` alone; an unrecognised one is wrong.
 
     Raises `CoraError` as `confidences` and `binned` do. Source: Li et al., Table 5.
     """
     runs = runs if isinstance(runs, Mapping) else {"run": runs}
-    if not runs: raise CoraError("there are no runs to look at")
+    if not runs:
+        raise CoraError("there are no runs to look at")
     rows = {}
     for name, responses in runs.items():
         for A, part in confidences(responses, source, trial).groupby("n_choices"):
             known = part.dropna(subset=["confidence"])
-            row = {"questions": part["question_id"].nunique(), "replies": len(part), "no_confidence": len(part) - len(known), "no_choice": int(part["no_choice"].sum()), "accuracy_all": part["right"].mean()}
+            row = {
+                "questions": part["question_id"].nunique(),
+                "replies": len(part),
+                "no_confidence": len(part) - len(known),
+                "no_choice": int(part["no_choice"].sum()),
+                "accuracy_all": part["right"].mean(),
+            }
             by = known.groupby("question_id")["right"].agg(["sum", "size"])
-            row |= dict(zip(("accuracy", "accuracy_low", "accuracy_high"), share_of_asked(by["sum"].to_numpy(), by["size"].to_numpy(), level)))
+            row |= dict(
+                zip(
+                    ("accuracy", "accuracy_low", "accuracy_high"),
+                    share_of_asked(by["sum"].to_numpy(), by["size"].to_numpy(), level),
+                )
+            )
             if len(known):
                 x, y = known["confidence"], known["right"]
-                e, table = ece_interval(x, y, bins, method, groups=known["question_id"], level=level, seed=seed), binned(x, y, bins, method)
-                row |= {"confidence": x.mean(), "ECE": e["ECE"], "ECE_low": e["low"], "ECE_high": e["high"], "ECE_by_chance": e["by_chance"], "ECE_p": e["p"]}
+                e, table = (
+                    ece_interval(x, y, bins, method, groups=known["question_id"], level=level, seed=seed),
+                    binned(x, y, bins, method),
+                )
+                row |= {
+                    "confidence": x.mean(),
+                    "ECE": e["ECE"],
+                    "ECE_low": e["low"],
+                    "ECE_high": e["high"],
+                    "ECE_by_chance": e["by_chance"],
+                    "ECE_p": e["p"],
+                }
                 row |= {"ECE_unweighted": calibration_errors(table)["ECE_unweighted"], "brier": brier(x, y)}
             rows[name, A] = row
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["run", "n_choices"])

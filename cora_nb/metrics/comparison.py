@@ -25,37 +25,52 @@ from ..stats.resampling import check_level, cluster_table, draw_questions, inter
 
 # %% ../../nbs/metrics/comparison.ipynb #453e85b2
 def matched_counts(
-    runs: Mapping[Any, pd.DataFrame], # name -> responses table, at least one
-    trial: int | None = 0,            # which repetition of each prompt; None for all
-    common: bool = False,             # keep the questions that all were asked, with a warning; else refuse others
-) -> dict[Any, pd.DataFrame]:         # name -> counts as from `metrics.count_hits`, the same questions in the same order
+    runs: Mapping[Any, pd.DataFrame],  # name -> responses table, at least one
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+    common: bool = False,  # keep the questions that all were asked, with a warning; else refuse others
+) -> dict[Any, pd.DataFrame]:  # name -> counts as from `metrics.count_hits`, the same questions in the same order
     "Hits and trials of several respondents on the same questions and variants. Raises `CoraError` that names the first thing that differs."
-    if not isinstance(runs, Mapping) or not runs: raise CoraError("runs must be given by name, such as {'my model': responses}")
+    if not isinstance(runs, Mapping) or not runs:
+        raise CoraError("runs must be given by name, such as {'my model': responses}")
     parts = {}
     for name, responses in runs.items():
         need_columns(responses, "question_id", "method", "trial", "correct")
-        if not responses.columns.is_unique: raise CoraError(f"{name}: the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice")
+        if not responses.columns.is_unique:
+            raise CoraError(f"{name}: the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice")
         parts[name] = of_trial(responses, trial)
     _same_families(parts)
     counts = {name: count_hits(part, None) for name, part in parts.items()}
     ids = next(iter(counts.values())).index
-    if common: ids, parts = _common(counts, parts)
+    if common:
+        ids, parts = _common(counts, parts)
     first, *others = parts
-    for other in others: _same_variants(first, parts[first], other, parts[other])
+    for other in others:
+        _same_variants(first, parts[first], other, parts[other])
     return {name: c.loc[ids] for name, c in counts.items()}
+
 
 def _same_families(parts: Mapping[Any, pd.DataFrame]) -> None:
     "Refuse families that differ, within a run or between runs."
     found = [(name, str(f)) for name, part in parts.items() if "family" in part for f in part["family"].unique()]
     for name, family in found[1:]:
-        if family != found[0][1]: raise CoraError(f"only runs of one family can be compared; {found[0][0]} has {found[0][1]!r}, {name} has {family!r}")
+        if family != found[0][1]:
+            raise CoraError(
+                f"only runs of one family can be compared; {found[0][0]} has {found[0][1]!r}, {name} has {family!r}"
+            )
 
-def _common(counts: Mapping[Any, pd.DataFrame], parts: Mapping[Any, pd.DataFrame]) -> tuple[pd.Index, dict[Any, pd.DataFrame]]:
+
+def _common(
+    counts: Mapping[Any, pd.DataFrame], parts: Mapping[Any, pd.DataFrame]
+) -> tuple[pd.Index, dict[Any, pd.DataFrame]]:
     "The questions of all, and the rows about them."
     first, *others = (c.index for c in counts.values())
     ids = first[np.logical_and.reduce([first.isin(o) for o in others] or [np.ones(len(first), bool)])]
-    if not len(ids): raise CoraError("there is no question that all respondents were asked")
-    if left := len(set().union(*(c.index for c in counts.values()))) - len(ids): warnings.warn(f"left out {left} of {left + len(ids)} questions: not all respondents were asked them", stacklevel=4)
+    if not len(ids):
+        raise CoraError("there is no question that all respondents were asked")
+    if left := len(set().union(*(c.index for c in counts.values()))) - len(ids):
+        warnings.warn(
+            f"left out {left} of {left + len(ids)} questions: not all respondents were asked them", stacklevel=4
+        )
     return ids, {name: part[part["question_id"].isin(ids)] for name, part in parts.items()}
 
 # %% ../../nbs/metrics/comparison.ipynb #6479ebcf
@@ -63,26 +78,41 @@ def _same_variants(first: Any, one: pd.DataFrame, other: Any, two: pd.DataFrame)
     "Refuse questions, variants and answers that differ, naming the first."
     for here, there, a, b in ((first, other, one, two), (other, first, two, one)):
         missing = pd.Index(a["question_id"].unique()).difference(b["question_id"].unique(), sort=False)
-        if len(missing): raise CoraError(f"question {missing[0]!r} is in the responses of {here} and not in those of {there} ({len(missing)} such questions)")
+        if len(missing):
+            raise CoraError(
+                f"question {missing[0]!r} is in the responses of {here} and not in those of {there} ({len(missing)} such questions)"
+            )
     keys = ["question_id", "method", *(["index"] if "index" in one and "index" in two else [])]
     sizes = [part.groupby(keys, sort=False, observed=True).size() for part in (one, two)]
     if (bad := sizes[0].sub(sizes[1], fill_value=0)).any():
         at = bad.index[bad.to_numpy() != 0][0]
-        raise CoraError(f"question {at[0]!r}, variant {' '.join(map(str, at[1:]))}: {first} has {int(sizes[0].get(at, 0))} replies, {other} has {int(sizes[1].get(at, 0))}; compare the same variants")
-    if "answer" not in one or "answer" not in two: return
-    answers = [part[part["method"] == "original"].drop_duplicates("question_id").set_index("question_id")["answer"] for part in (one, two)]
+        raise CoraError(
+            f"question {at[0]!r}, variant {' '.join(map(str, at[1:]))}: {first} has {int(sizes[0].get(at, 0))} replies, {other} has {int(sizes[1].get(at, 0))}; compare the same variants"
+        )
+    if "answer" not in one or "answer" not in two:
+        return
+    answers = [
+        part[part["method"] == "original"].drop_duplicates("question_id").set_index("question_id")["answer"]
+        for part in (one, two)
+    ]
     if (differ := answers[0] != answers[1].reindex(answers[0].index)).any():
-        raise CoraError(f"question {differ.idxmax()!r} has its answer in another place in the responses of {other} than in those of {first}; are these the same questions?")
+        raise CoraError(
+            f"question {differ.idxmax()!r} has its answer in another place in the responses of {other} than in those of {first}; are these the same questions?"
+        )
 
 # %% ../../nbs/metrics/comparison.ipynb #a1e946a6
 LOOKED_AT = ["hits", "trials", "original"]
 
+
 @dataclass(frozen=True)
 class Together:
     "Several respondents on the same questions, with questions that are alike for all of them taken together."
-    rows: list[pd.DataFrame] # for each respondent its different results: `hits`, `trials`, `original`
-    codes: np.ndarray        # which of its results each respondent has on each kind of question, shape `(n_kinds, n_respondents)`
-    kind: np.ndarray         # the kind of each question, shape `(n_questions,)`
+
+    rows: list[pd.DataFrame]  # for each respondent its different results: `hits`, `trials`, `original`
+    codes: (
+        np.ndarray
+    )  # which of its results each respondent has on each kind of question, shape `(n_kinds, n_respondents)`
+    kind: np.ndarray  # the kind of each question, shape `(n_questions,)`
 
     def own(self, weights: np.ndarray, i: int) -> np.ndarray:
         "From how often each kind counts to how often each result of respondent `i` does."
@@ -94,17 +124,19 @@ class Together:
 
 # %% ../../nbs/metrics/comparison.ipynb #59da8d1b
 def put_together(
-    counts: Sequence[pd.DataFrame], # one table a respondent, as from `matched_counts`
+    counts: Sequence[pd.DataFrame],  # one table a respondent, as from `matched_counts`
 ) -> Together:
     "Find the kinds of questions."
     found = [kinds(c[LOOKED_AT].to_numpy(float)) for c in counts]
     codes, kind = kinds(np.stack([k for _, k in found], axis=1))
     return Together([pd.DataFrame(f, columns=LOOKED_AT) for f, _ in found], codes.astype(int), kind)
 
+
 def _blocks(total: int, width: int) -> list[int]:
     "Sizes of blocks of rows, so that memory does not grow with the number of draws."
     step = max(1, 4_000_000 // width)
     return [min(step, total - start) for start in range(0, total, step)]
+
 
 def _joined(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
     "Blocks one after the other."
@@ -112,55 +144,64 @@ def _joined(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 # %% ../../nbs/metrics/comparison.ipynb #98b808d0
 def draw_scores(
-    together: Together,       # the respondents
+    together: Together,  # the respondents
     resamples: int = 10_000,  # how many to draw
-    seed: int = 0,            # of the draws
-    clusters: Sequence | None = None, # what each question belongs to; whole clusters are drawn
-    n: int | None = None,     # draw so many questions; None: as many as there are
-) -> dict[str, np.ndarray]:   # score -> its values on resamples of the questions, shape `(n_respondents, resamples)`
+    seed: int = 0,  # of the draws
+    clusters: Sequence | None = None,  # what each question belongs to; whole clusters are drawn
+    n: int | None = None,  # draw so many questions; None: as many as there are
+) -> dict[str, np.ndarray]:  # score -> its values on resamples of the questions, shape `(n_respondents, resamples)`
     "All scores of all respondents, on the same questions for all of them."
     rng, parts = np.random.default_rng(seed), []
     shares = np.bincount(together.kind) / len(together.kind)
     for size in _blocks(resamples, max(len(shares), len(together.kind) if clusters is not None else 0)):
-        drawn = draw_questions(together.kind, size, rng, clusters) if n is None else rng.multinomial(n, shares, size=size)
+        drawn = (
+            draw_questions(together.kind, size, rng, clusters) if n is None else rng.multinomial(n, shares, size=size)
+        )
         each = [together.scores(drawn, i) for i in range(len(together.rows))]
         parts.append({name: np.stack([scores[name] for scores in each]) for name in each[0]})
     return _joined(parts)
 
 # %% ../../nbs/metrics/comparison.ipynb #12b7105c
 def exchange_scores(
-    together: Together,       # two respondents
-    draws: int = 10_000,      # how often to exchange
-    seed: int = 0,            # of the draws
-    clusters: Sequence | None = None, # what each question belongs to; whole clusters are exchanged
-) -> dict[str, np.ndarray]:   # score -> differences, shape `(draws,)`
+    together: Together,  # two respondents
+    draws: int = 10_000,  # how often to exchange
+    seed: int = 0,  # of the draws
+    clusters: Sequence | None = None,  # what each question belongs to; whole clusters are exchanged
+) -> dict[str, np.ndarray]:  # score -> differences, shape `(draws,)`
     "Differences of two respondents, first minus second, whose results are exchanged at random. Source of such tests: Fisher, 1935; Pitman, 1937."
     rng, sizes, table = np.random.default_rng(seed), np.bincount(together.kind), cluster_table(together.kind, clusters)
     rows, parts = pd.concat(together.rows, ignore_index=True), []
     for block in _blocks(draws, max(len(sizes), 0 if table is None else len(table))):
-        taken = rng.binomial(sizes, 0.5, size=(block, len(sizes))) if table is None else rng.integers(0, 2, size=(block, len(table))).astype(float) @ table
+        taken = (
+            rng.binomial(sizes, 0.5, size=(block, len(sizes)))
+            if table is None
+            else rng.integers(0, 2, size=(block, len(table))).astype(float) @ table
+        )
         weights = [np.hstack([together.own(w, 0), together.own(sizes - w, 1)]) for w in (sizes - taken, taken)]
         first, second = (weighted_scores(rows, THRESHOLDS, w) for w in weights)
         parts.append({name: first[name] - second[name] for name in first})
     return _joined(parts)
 
+
 def exchange_p(
-    difference: float,     # what was seen
-    exchanged: np.ndarray, # what might have been, shape `(draws,)`
-) -> float:                # in (0, 1]; NaN where the difference is not known
+    difference: float,  # what was seen
+    exchanged: np.ndarray,  # what might have been, shape `(draws,)`
+) -> float:  # in (0, 1]; NaN where the difference is not known
     "Share of differences at least as large in size, the one seen among them."
-    if np.isnan(difference) or np.isnan(exchanged).any(): return np.nan
+    if np.isnan(difference) or np.isnan(exchanged).any():
+        return np.nan
     return float((1 + (np.abs(exchanged) >= abs(difference) - 1e-9).sum()) / (1 + len(exchanged)))
 
 # %% ../../nbs/metrics/comparison.ipynb #35cff8ec
-CROOKED = ("CoRA", "CORE") # scores that are no mean over questions, and no difference of such means
+CROOKED = ("CoRA", "CORE")  # scores that are no mean over questions, and no difference of such means
+
 
 def stretched(
-    exchanged: np.ndarray, # differences, shape `(draws,)`
-    difference: float,     # what was seen
-    jackknife: np.ndarray, # the difference without each question (or kind, or cluster), shape `(n_rows,)`
-    sizes: np.ndarray,     # how many questions each of these stands for, shape `(n_rows,)`
-) -> np.ndarray:           # shape `(draws,)`
+    exchanged: np.ndarray,  # differences, shape `(draws,)`
+    difference: float,  # what was seen
+    jackknife: np.ndarray,  # the difference without each question (or kind, or cluster), shape `(n_rows,)`
+    sizes: np.ndarray,  # how many questions each of these stands for, shape `(n_rows,)`
+) -> np.ndarray:  # shape `(draws,)`
     "Exchanged differences with the spread that two respondents have who are equal on this score alone."
     n, away = sizes.sum(), jackknife - np.average(jackknife, weights=sizes)
     wanted, spread = (sizes @ away**2) * (n - 1) / n + difference**2 / n, np.mean(exchanged**2)
@@ -168,20 +209,22 @@ def stretched(
 
 # %% ../../nbs/metrics/comparison.ipynb #4613affb
 def compare_counts(
-    first: pd.DataFrame,        # counts as from `matched_counts`
-    second: pd.DataFrame,       # the other respondent's, the same questions in the same order
-    level: float = 0.95,        # of the intervals
-    resamples: int = 10_000,    # of the questions, and exchanges
-    seed: int = 0,              # of both
-    clusters: Sequence | None = None,    # what each question belongs to, shape `(n_questions,)`
-    scores: Sequence[str] | None = None, # names of scores; None: all
-) -> pd.DataFrame:              # as from `compare`
+    first: pd.DataFrame,  # counts as from `matched_counts`
+    second: pd.DataFrame,  # the other respondent's, the same questions in the same order
+    level: float = 0.95,  # of the intervals
+    resamples: int = 10_000,  # of the questions, and exchanges
+    seed: int = 0,  # of both
+    clusters: Sequence | None = None,  # what each question belongs to, shape `(n_questions,)`
+    scores: Sequence[str] | None = None,  # names of scores; None: all
+) -> pd.DataFrame:  # as from `compare`
     "`compare` for counts. Raises `CoraError` for counts of other questions, an unknown score, fewer than two questions."
     check_level(level)
     check_count("resamples", resamples, 1)
     check_count("seed", seed, 0)
-    if not first.index.equals(second.index): raise CoraError("the counts are of different questions, or in another order")
-    if len(first) < 2: raise CoraError(f"there must be at least two questions to compare, got {len(first)}")
+    if not first.index.equals(second.index):
+        raise CoraError("the counts are of different questions, or in another order")
+    if len(first) < 2:
+        raise CoraError(f"there must be at least two questions to compare, got {len(first)}")
     values, both = [score_counts(c) for c in (first, second)], put_together([first, second])
     drawn, exchanged = draw_scores(both, resamples, seed, clusters), exchange_scores(both, resamples, seed, clusters)
     without, sizes = left_out(both.kind, clusters)
@@ -190,34 +233,50 @@ def compare_counts(
         difference = values[0][name] - values[1][name]
         each, swapped = jackknife[0][name] - jackknife[1][name], exchanged[name]
         low, high = _difference_interval(drawn[name][0] - drawn[name][1], difference, each, sizes, level)
-        if name in CROOKED: swapped = stretched(swapped, difference, each, sizes)
-        rows[name] = {"first": values[0][name], "second": values[1][name], "difference": difference, "low": low, "high": high, "p": exchange_p(difference, swapped)}
+        if name in CROOKED:
+            swapped = stretched(swapped, difference, each, sizes)
+        rows[name] = {
+            "first": values[0][name],
+            "second": values[1][name],
+            "difference": difference,
+            "low": low,
+            "high": high,
+            "p": exchange_p(difference, swapped),
+        }
     return pd.DataFrame(rows).T.rename_axis("score")
+
 
 def _chosen(scores: Sequence[str] | None) -> list[str]:
     "Names of scores. Raises `CoraError` for one that there is not."
     there = list(weighted_scores(pd.DataFrame({"hits": [1], "trials": [1], "original": [1]})))
-    if isinstance(scores, str): scores = [scores]
-    if bad := [s for s in scores or () if s not in there]: raise CoraError(f"scores must be among {', '.join(there)}, got {bad[0]!r}")
+    if isinstance(scores, str):
+        scores = [scores]
+    if bad := [s for s in scores or () if s not in there]:
+        raise CoraError(f"scores must be among {', '.join(there)}, got {bad[0]!r}")
     return there if scores is None else list(scores)
 
-def _difference_interval(samples: np.ndarray, difference: float, jackknife: np.ndarray, sizes: np.ndarray, level: float) -> tuple[float, float]:
+
+def _difference_interval(
+    samples: np.ndarray, difference: float, jackknife: np.ndarray, sizes: np.ndarray, level: float
+) -> tuple[float, float]:
     "BCa; where all resamples agree, Tango's for as many questions, all of them alike."
-    if np.isnan(difference) or np.ptp(samples) > 1e-12 or min(abs(difference - d) for d in (-1, 0, 1)) > 1e-12: return interval(samples, difference, jackknife, sizes, level)
+    if np.isnan(difference) or np.ptp(samples) > 1e-12 or min(abs(difference - d) for d in (-1, 0, 1)) > 1e-12:
+        return interval(samples, difference, jackknife, sizes, level)
     n, d = int(np.sum(sizes)), round(difference)
     return paired_interval(n * (d > 0), n * (d < 0), n, level)
 
 # %% ../../nbs/metrics/comparison.ipynb #37be08f2
 def compare(
-    first: pd.DataFrame,        # the responses table of one respondent
-    second: pd.DataFrame,       # of another, to the same variants of the same questions
-    level: float = 0.95,        # of the intervals
-    resamples: int = 10_000,    # of the questions, and exchanges
-    seed: int = 0,              # of both
-    clusters: str | None = None, # a column whose values belong together, such as "subject"; they are drawn and exchanged whole
-    scores: Sequence[str] | None = None, # names of scores; None: all
-    trial: int | None = 0,      # which repetition of each prompt; None for all
-) -> pd.DataFrame:              # index the scores; columns `first`, `second`, `difference` (first minus second), `low`, `high`, `p`
+    first: pd.DataFrame,  # the responses table of one respondent
+    second: pd.DataFrame,  # of another, to the same variants of the same questions
+    level: float = 0.95,  # of the intervals
+    resamples: int = 10_000,  # of the questions, and exchanges
+    seed: int = 0,  # of both
+    clusters: str
+    | None = None,  # a column whose values belong together, such as "subject"; they are drawn and exchanged whole
+    scores: Sequence[str] | None = None,  # names of scores; None: all
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+) -> pd.DataFrame:  # index the scores; columns `first`, `second`, `difference` (first minus second), `low`, `high`, `p`
     """Two respondents on the same questions: what they differ by, how sure that is, and p if there were no difference.
 
     p is two-sided and speaks of one score; for several scores or respondents see `compare_all`. NaN where a score is not known.
@@ -226,23 +285,26 @@ def compare(
     counts = list(matched_counts({"first": first, "second": second}, trial).values())
     return compare_counts(*counts, level, resamples, seed, _clusters(first, clusters, counts[0].index), scores)
 
+
 def _clusters(responses: pd.DataFrame, column: str | None, ids: pd.Index) -> np.ndarray | None:
     "What each question belongs to, by a column of the responses."
-    if column is None: return None
+    if column is None:
+        return None
     need_columns(responses, column)
     return _of_question(responses, column, ids).to_numpy()
 
 # %% ../../nbs/metrics/comparison.ipynb #e9213b43
 def compare_all(
-    runs: Mapping[Any, pd.DataFrame], # name -> responses table, two or more
-    correction: str = "holm",         # for the pairs of one score: "holm" or "bh"
-    trial: int | None = 0,            # which repetition of each prompt; None for all
-    clusters: str | None = None,      # as for `compare`
-    **options: Any,                   # `level`, `resamples`, `seed` and `scores` of `compare`
-) -> pd.DataFrame:                    # index `score`, `one`, `other`; columns as from `compare`, and `p_adjusted`
+    runs: Mapping[Any, pd.DataFrame],  # name -> responses table, two or more
+    correction: str = "holm",  # for the pairs of one score: "holm" or "bh"
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+    clusters: str | None = None,  # as for `compare`
+    **options: Any,  # `level`, `resamples`, `seed` and `scores` of `compare`
+) -> pd.DataFrame:  # index `score`, `one`, `other`; columns as from `compare`, and `p_adjusted`
     "Every pair of respondents compared, with p adjusted for the number of pairs. Raises `CoraError` as `compare` and `adjust_p` do."
     counts = matched_counts(runs, trial)
-    if len(counts) < 2: raise CoraError("there must be at least two runs to compare, got 1")
+    if len(counts) < 2:
+        raise CoraError("there must be at least two runs to compare, got 1")
     ids, pairs = next(iter(counts.values())).index, list(combinations(counts, 2))
     groups = _clusters(next(iter(runs.values())), clusters, ids)
     tables = {pair: compare_counts(*(counts[name] for name in pair), clusters=groups, **options) for pair in pairs}
@@ -253,14 +315,16 @@ def compare_all(
 
 # %% ../../nbs/metrics/comparison.ipynb #54757674
 def rank_table(
-    runs: Mapping[Any, pd.DataFrame], # name -> responses table
-    scores: Sequence[str] | None = None, # names of scores; None: all
-    resamples: int = 10_000,          # of the questions
-    seed: int = 0,                    # of the draws
-    clusters: str | None = None,      # as for `compare`
-    trial: int | None = 0,            # which repetition of each prompt; None for all
-    tidy: bool = False,               # one row for each place, in the columns `place` and `probability`
-) -> pd.DataFrame:                    # index `score`, `respondent`; columns `value`, `rank`, `expected`, then the probabilities of the places 1, 2, ...
+    runs: Mapping[Any, pd.DataFrame],  # name -> responses table
+    scores: Sequence[str] | None = None,  # names of scores; None: all
+    resamples: int = 10_000,  # of the questions
+    seed: int = 0,  # of the draws
+    clusters: str | None = None,  # as for `compare`
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+    tidy: bool = False,  # one row for each place, in the columns `place` and `probability`
+) -> (
+    pd.DataFrame
+):  # index `score`, `respondent`; columns `value`, `rank`, `expected`, then the probabilities of the places 1, 2, ...
     """How probable each rank is on each score, over the questions that all were asked.
 
     Ranks and probabilities are NaN where a score is not known of somebody. Questions that somebody was not asked are left out,
@@ -272,33 +336,53 @@ def rank_table(
     groups = _clusters(next(iter(runs.values())), clusters, next(iter(counts.values())).index)
     drawn = draw_scores(put_together(list(counts.values())), resamples, seed, groups)
     values = pd.DataFrame({name: score_counts(c) for name, c in counts.items()})
-    table = pd.concat({name: _ranks(values.loc[name], drawn[name]) for name in _chosen(scores)}, names=["score", "respondent"])
-    if not tidy: return table
-    return table.reset_index().melt(["score", "respondent", "value", "rank", "expected"], var_name="place", value_name="probability").astype({"place": int})
+    table = pd.concat(
+        {name: _ranks(values.loc[name], drawn[name]) for name in _chosen(scores)}, names=["score", "respondent"]
+    )
+    if not tidy:
+        return table
+    return (
+        table.reset_index()
+        .melt(["score", "respondent", "value", "rank", "expected"], var_name="place", value_name="probability")
+        .astype({"place": int})
+    )
+
 
 def _ranks(values: pd.Series, drawn: np.ndarray) -> pd.DataFrame:
     "Ranks of some respondents on one score, and their probabilities."
     places = np.arange(1, len(values) + 1)
-    if values.isna().any(): return pd.DataFrame({"value": values, "rank": np.nan, "expected": np.nan, **{k: np.nan for k in places}})
+    if values.isna().any():
+        return pd.DataFrame({"value": values, "rank": np.nan, "expected": np.nan, **{k: np.nan for k in places}})
     drawn = drawn.round(12)
     ahead, level = np.zeros_like(drawn), np.zeros_like(drawn)
-    for other in drawn: ahead, level = ahead + (other > drawn), level + (other == drawn)
+    for other in drawn:
+        ahead, level = ahead + (other > drawn), level + (other == drawn)
     p = np.stack([(((ahead < k) & (k <= ahead + level)) / level).mean(axis=1) for k in places], axis=1)
-    return pd.DataFrame({"value": values, "rank": values.round(12).rank(method="min", ascending=False), "expected": p @ places, **dict(zip(places, p.T))})
+    return pd.DataFrame(
+        {
+            "value": values,
+            "rank": values.round(12).rank(method="min", ascending=False),
+            "expected": p @ places,
+            **dict(zip(places, p.T)),
+        }
+    )
 
 # %% ../../nbs/metrics/comparison.ipynb #e5554f03
 def questions_needed(
     half_width: float | None = None,  # of an interval, in (0, 0.5): this far up and down; or give `difference`
     difference: float | None = None,  # between two respondents, in [-1, 1] and not 0, that a test should find
-    pilot: pd.DataFrame | Sequence[pd.DataFrame] | None = None, # responses of one respondent, for a half width; of two, for a difference
-    score: str = "MCQA",              # with a pilot: which score
-    accuracy: float | None = None,    # without: the accuracy that is expected, for a difference that of the first of two
-    discordance: float | None = None, # the share of questions that exactly one of the two gets right: they are asked the same questions
-    power: float = 0.8,               # probability that the test finds the difference
-    level: float = 0.95,              # of the interval; the test's is 1 - level, both sides
-    resamples: int = 10_000,          # of the pilot
-    seed: int = 0,                    # of the draws
-) -> int:                             # how many questions; without pilot and discordance, how many for each of the two
+    pilot: pd.DataFrame
+    | Sequence[pd.DataFrame]
+    | None = None,  # responses of one respondent, for a half width; of two, for a difference
+    score: str = "MCQA",  # with a pilot: which score
+    accuracy: float | None = None,  # without: the accuracy that is expected, for a difference that of the first of two
+    discordance: float
+    | None = None,  # the share of questions that exactly one of the two gets right: they are asked the same questions
+    power: float = 0.8,  # probability that the test finds the difference
+    level: float = 0.95,  # of the interval; the test's is 1 - level, both sides
+    resamples: int = 10_000,  # of the pilot
+    seed: int = 0,  # of the draws
+) -> int:  # how many questions; without pilot and discordance, how many for each of the two
     """The number of questions for an interval of a half width, or for a paired test that finds a difference.
 
     What is promised: the interval (Wilson's for an accuracy, else from resamples) has on average no more than the half width;
@@ -307,41 +391,61 @@ def questions_needed(
     the difference is that of the pilot. Raises `CoraError` for what does not go together.
     """
     from scipy.stats import norm
+
     check_level(level)
-    if isinstance(pilot, (str, Mapping)): raise CoraError(f"pilot must be a table of responses or a list of two, got a {type(pilot).__name__}")
+    if isinstance(pilot, (str, Mapping)):
+        raise CoraError(f"pilot must be a table of responses or a list of two, got a {type(pilot).__name__}")
     pilots = [pilot] if isinstance(pilot, pd.DataFrame) else list(pilot or [])
-    if pilots and (accuracy is not None or discordance is not None): raise CoraError("a pilot knows accuracy and discordance itself: leave them out")
-    if not pilots and score != "MCQA": raise CoraError(f"without a pilot only MCQA can be planned, got {score!r}; give a pilot")
-    if not pilots and half_width is None and difference is None: raise CoraError("give half_width, for an interval, or difference, for a test")
+    if pilots and (accuracy is not None or discordance is not None):
+        raise CoraError("a pilot knows accuracy and discordance itself: leave them out")
+    if not pilots and score != "MCQA":
+        raise CoraError(f"without a pilot only MCQA can be planned, got {score!r}; give a pilot")
+    if not pilots and half_width is None and difference is None:
+        raise CoraError("give half_width, for an interval, or difference, for a test")
     if half_width is not None:
-        if difference is not None or discordance is not None: raise CoraError("give either half_width or difference; discordance goes with difference")
+        if difference is not None or discordance is not None:
+            raise CoraError("give either half_width or difference; discordance goes with difference")
         _within("half_width", half_width, 0, 0.5, ends=False)
         z = norm.ppf((1 + level) / 2)
-        if not pilots: return _for_wilson(half_width, _within("accuracy", accuracy, 0, 1), z)
-        if len(pilots) != 1: raise CoraError(f"for a half width the pilot must be of one respondent, got {len(pilots)}")
+        if not pilots:
+            return _for_wilson(half_width, _within("accuracy", accuracy, 0, 1), z)
+        if len(pilots) != 1:
+            raise CoraError(f"for a half width the pilot must be of one respondent, got {len(pilots)}")
         return _for_width(half_width, pilots[0], score, level, resamples, seed)
     _within("power", power, 0, 1, ends=False)
     z, zb = norm.ppf((1 + level) / 2), norm.ppf(power)
-    if pilots: return _for_power(difference, pilots, score, z, zb, resamples, seed)
+    if pilots:
+        return _for_power(difference, pilots, score, z, zb, resamples, seed)
     d = abs(_within("difference", difference, -1, 1))
-    if not d: raise CoraError("difference must not be 0: no number of questions finds it")
-    if discordance is not None: return _connor(d, _within("discordance", discordance, d, 1) - d * d, z, zb)
+    if not d:
+        raise CoraError("difference must not be 0: no number of questions finds it")
+    if discordance is not None:
+        return _connor(d, _within("discordance", discordance, d, 1) - d * d, z, zb)
     a, b = _within("accuracy", accuracy, 0, 1), _within("accuracy + difference", accuracy + difference, 0, 1)
     mean = (a + b) / 2
-    return math.ceil(((z * math.sqrt(2 * mean * (1 - mean)) + zb * math.sqrt(max(a * (1 - a) + b * (1 - b), 0))) / d) ** 2 - 1e-9)
+    return math.ceil(
+        ((z * math.sqrt(2 * mean * (1 - mean)) + zb * math.sqrt(max(a * (1 - a) + b * (1 - b), 0))) / d) ** 2 - 1e-9
+    )
+
 
 def _within(name: str, value: object, low: float, high: float, ends: bool = True) -> float:
     "A number between two others, `ends` included, or a `CoraError`."
-    slack = 1e-9 if ends else -1e-12 # 0.7 + 0.3 may be a little more than 1
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not low - slack < value < high + slack: raise CoraError(f"{name} must be a number between {low:.4g} and {high:.4g}, got {value!r}")
+    slack = 1e-9 if ends else -1e-12  # 0.7 + 0.3 may be a little more than 1
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.number))
+        or not low - slack < value < high + slack
+    ):
+        raise CoraError(f"{name} must be a number between {low:.4g} and {high:.4g}, got {value!r}")
     return float(min(max(value, low), high))
 
 # %% ../../nbs/metrics/comparison.ipynb #a3268161
 def _for_wilson(h: float, a: float, z: float) -> int:
     "The least n with z * sqrt(a (1 - a) / n + z^2 / (4 n^2)) / (1 + z^2 / n) <= h."
-    v, z2 = a * (1 - a), z * z # with N = n + z^2: h^2 N^2 - z^2 v N + z^4 (v - 1/4) >= 0
+    v, z2 = a * (1 - a), z * z  # with N = n + z^2: h^2 N^2 - z^2 v N + z^4 (v - 1/4) >= 0
     root = (z2 * v + math.sqrt(max((z2 * v) ** 2 - 4 * h * h * z2 * z2 * (v - 0.25), 0))) / (2 * h * h)
     return max(1, math.ceil(root - z2 - 1e-9))
+
 
 def _connor(d: float, v: float, z: float, zb: float) -> int:
     "Questions for a difference d, where a single question has the variance v."
@@ -353,27 +457,44 @@ def _settled(n: int, better) -> int:
     m = n
     for _ in range(20):
         m, before = min(max(2, better(m)), 10**9), m
-        if abs(m - before) <= 0.01 * before: break
+        if abs(m - before) <= 0.01 * before:
+            break
     return m
+
 
 def _for_width(half_width: float, pilot: pd.DataFrame, score: str, level: float, resamples: int, seed: int) -> int:
     "Questions for a half width, from a pilot."
     (name,), (counts,) = _chosen([score]), matched_counts({"pilot": pilot}).values()
     together = put_together([counts])
+
     def better(m):
-        low, high = np.quantile(draw_scores(together, resamples, seed, n=m)[name][0], [(1 - level) / 2, (1 + level) / 2])
-        if not high > low: raise CoraError(f"the pilot cannot tell: its {name} is not known, or the same on all resamples of {m} questions")
+        low, high = np.quantile(
+            draw_scores(together, resamples, seed, n=m)[name][0], [(1 - level) / 2, (1 + level) / 2]
+        )
+        if not high > low:
+            raise CoraError(
+                f"the pilot cannot tell: its {name} is not known, or the same on all resamples of {m} questions"
+            )
         return math.ceil(m * ((high - low) / 2 / half_width) ** 2)
+
     return _settled(len(counts), better)
 
-def _for_power(difference: float | None, pilots: Sequence[pd.DataFrame], score: str, z: float, zb: float, resamples: int, seed: int) -> int:
+
+def _for_power(
+    difference: float | None, pilots: Sequence[pd.DataFrame], score: str, z: float, zb: float, resamples: int, seed: int
+) -> int:
     "Questions for a difference, from a pilot of two respondents."
-    if len(pilots) != 2: raise CoraError(f"for a difference the pilot must be of two respondents, got {len(pilots)}")
+    if len(pilots) != 2:
+        raise CoraError(f"for a difference the pilot must be of two respondents, got {len(pilots)}")
     (name,), counts = _chosen([score]), list(matched_counts(dict(zip(("first", "second"), pilots))).values())
-    if difference is None: difference = score_counts(counts[0])[name] - score_counts(counts[1])[name]
+    if difference is None:
+        difference = score_counts(counts[0])[name] - score_counts(counts[1])[name]
     d, together = abs(_within("difference", difference, -1, 1)), put_together(counts)
-    if not d: raise CoraError("difference must not be 0: no number of questions finds it")
+    if not d:
+        raise CoraError("difference must not be 0: no number of questions finds it")
+
     def better(m):
         first, second = draw_scores(together, resamples, seed, n=m)[name]
         return _connor(d, m * (first - second).var(), z, zb)
+
     return _settled(len(counts[0]), better)

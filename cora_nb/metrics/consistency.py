@@ -21,33 +21,49 @@ from ..stats.resampling import check_level
 from ..responses.table import NOT_ASKED
 
 # %% ../../nbs/metrics/consistency.ipynb #67f65c8a
-UNPARSED = ("nothing", "option") # what an answer without an option agrees with: nothing, or others like it
+UNPARSED = ("nothing", "option")  # what an answer without an option agrees with: nothing, or others like it
 
 # %% ../../nbs/metrics/consistency.ipynb #d76e55ba
 def _table(
-    codes: np.ndarray,   # which sequence each answer belongs to, shape `(n_answers,)`, from 0 to `n` - 1
-    options: np.ndarray, # a number for the option named, -1 for none, same shape
-    right: np.ndarray,   # a number for the right option, for each sequence, shape `(n,)`
-    unparsed: str,       # one of `UNPARSED`
-) -> pd.DataFrame:       # one row a sequence; `mode` is -1 where there is none
+    codes: np.ndarray,  # which sequence each answer belongs to, shape `(n_answers,)`, from 0 to `n` - 1
+    options: np.ndarray,  # a number for the option named, -1 for none, same shape
+    right: np.ndarray,  # a number for the right option, for each sequence, shape `(n,)`
+    unparsed: str,  # one of `UNPARSED`
+) -> pd.DataFrame:  # one row a sequence; `mode` is -1 where there is none
     "K and its company for many sequences at once, of any lengths."
-    if unparsed not in UNPARSED: raise CoraError(f"unparsed must be one of {', '.join(UNPARSED)}, got {unparsed!r}")
+    if unparsed not in UNPARSED:
+        raise CoraError(f"unparsed must be one of {', '.join(UNPARSED)}, got {unparsed!r}")
     n, shift = len(right), int(unparsed == "option")
     D, named = np.bincount(codes, minlength=n), options + shift >= 0
     width = int(options.max(initial=0)) + shift + 1
     pairs, times = np.unique(codes[named] * width + options[named] + shift, return_counts=True)
     owner, option = np.divmod(pairs, width)
     N, total = np.bincount(owner, minlength=n), np.bincount(codes[named], minlength=n)
-    most = np.zeros(n, dtype=np.int64); np.maximum.at(most, owner, times)
+    most = np.zeros(n, dtype=np.int64)
+    np.maximum.at(most, owner, times)
     top = times == most[owner]
-    mode = np.full(n, -1); mode[owner[top]] = option[top] - shift
-    mode[np.bincount(owner[top], minlength=n) > 1] = -1 # a tie
-    tied, won = np.bincount(owner[top], minlength=n), np.bincount(owner[top & (option - shift == right[owner])], minlength=n)
+    mode = np.full(n, -1)
+    mode[owner[top]] = option[top] - shift
+    mode[np.bincount(owner[top], minlength=n) > 1] = -1  # a tie
+    tied, won = (
+        np.bincount(owner[top], minlength=n),
+        np.bincount(owner[top & (option - shift == right[owner])], minlength=n),
+    )
     hits = np.bincount(codes[options == right[codes]], minlength=n)
     with np.errstate(invalid="ignore"):
-        K = np.where(D < 2, np.nan, np.where(N > 0, total - N + 1, 0) / D) # Li et al., section 4.1.2
-    return pd.DataFrame({"trials": D, "no_choice": np.bincount(codes[options < 0], minlength=n), "options": N, "K": K, "accuracy": hits / D,
-                         "mode": mode, "mode_share": most / D, "mode_right": won / np.maximum(tied, 1)})
+        K = np.where(D < 2, np.nan, np.where(N > 0, total - N + 1, 0) / D)  # Li et al., section 4.1.2
+    return pd.DataFrame(
+        {
+            "trials": D,
+            "no_choice": np.bincount(codes[options < 0], minlength=n),
+            "options": N,
+            "K": K,
+            "accuracy": hits / D,
+            "mode": mode,
+            "mode_share": most / D,
+            "mode_right": won / np.maximum(tied, 1),
+        }
+    )
 
 # %% ../../nbs/metrics/consistency.ipynb #f90d77f8
 def _no_option(answer: Any) -> bool:
@@ -56,64 +72,84 @@ def _no_option(answer: Any) -> bool:
 
 # %% ../../nbs/metrics/consistency.ipynb #84fa7c1e
 def label_sequences(
-    answers: Sequence[Sequence],  # for each question the options named, such as "AAAAB" or ["A", None, "B"]; None for no option
-    right: Any,                   # the right option: one for all questions, or a list with one for each
+    answers: Sequence[
+        Sequence
+    ],  # for each question the options named, such as "AAAAB" or ["A", None, "B"]; None for no option
+    right: Any,  # the right option: one for all questions, or a list with one for each
     ids: Sequence | None = None,  # names of the questions, all different; None: 0, 1, ...
-    unparsed: str = "nothing",    # one of `UNPARSED`
-) -> pd.DataFrame:                # one row a question: `trials`, `no_choice`, `options`, `K`, `accuracy`, `mode`, `mode_share`, `mode_right`
+    unparsed: str = "nothing",  # one of `UNPARSED`
+) -> (
+    pd.DataFrame
+):  # one row a question: `trials`, `no_choice`, `options`, `K`, `accuracy`, `mode`, `mode_share`, `mode_right`
     """K, accuracy and the most frequent option of sequences of labels, which may be of different lengths.
 
     `K` is in [0, 1], NaN for a single answer; `accuracy` is the share of answers that name the right option, in [0, 1];
     `mode` is missing at a tie; `mode_right` is 1 or 0, and at a tie of k options with the right one among them 1/k. Labels may be texts or numbers, given by a person or by a parser. Raises `CoraError` for
     no question, an empty sequence, and lists of different lengths. Source: Li et al., section 4.1.2.
     """
-    if isinstance(answers, str): raise CoraError(f"answers must be one sequence for each question, got the text {answers[:20]!r}")
+    if isinstance(answers, str):
+        raise CoraError(f"answers must be one sequence for each question, got the text {answers[:20]!r}")
     answers = [list(a) for a in answers]
-    rights = list(right) if isinstance(right, (list, tuple, np.ndarray, pd.Series, pd.Index)) else [right] * len(answers)
+    rights = (
+        list(right) if isinstance(right, (list, tuple, np.ndarray, pd.Series, pd.Index)) else [right] * len(answers)
+    )
     index = pd.RangeIndex(len(answers)) if ids is None else pd.Index(ids)
-    if not answers: raise CoraError("there are no answers to look at")
-    if not len(answers) == len(rights) == len(index): raise CoraError(f"answers, right and ids must be equally many, got {len(answers)}, {len(rights)} and {len(index)}")
-    if not index.is_unique: raise CoraError(f"two questions have the id {index[index.duplicated()][0]!r}")
-    if (empty := [i for i, a in zip(index, answers) if not a]): raise CoraError(f"question {empty[0]!r} has no answer")
-    if (lost := [i for i, r in zip(index, rights) if _no_option(r)]): raise CoraError(f"question {lost[0]!r} has no right option")
+    if not answers:
+        raise CoraError("there are no answers to look at")
+    if not len(answers) == len(rights) == len(index):
+        raise CoraError(
+            f"answers, right and ids must be equally many, got {len(answers)}, {len(rights)} and {len(index)}"
+        )
+    if not index.is_unique:
+        raise CoraError(f"two questions have the id {index[index.duplicated()][0]!r}")
+    if empty := [i for i, a in zip(index, answers) if not a]:
+        raise CoraError(f"question {empty[0]!r} has no answer")
+    if lost := [i for i, r in zip(index, rights) if _no_option(r)]:
+        raise CoraError(f"question {lost[0]!r} has no right option")
     labels: dict[Any, int] = {}
     numbers = [-1 if _no_option(x) else labels.setdefault(x, len(labels)) for a in answers for x in a]
     codes = np.repeat(np.arange(len(answers)), [len(a) for a in answers])
-    table = _table(codes, np.array(numbers, dtype=np.int64), np.array([labels.setdefault(r, len(labels)) for r in rights]), unparsed)
+    table = _table(
+        codes,
+        np.array(numbers, dtype=np.int64),
+        np.array([labels.setdefault(r, len(labels)) for r in rights]),
+        unparsed,
+    )
     names = list(labels)
     table["mode"] = pd.Series([None if m < 0 else names[m] for m in table["mode"]], dtype=object)
     return table.set_axis(index.rename("question_id"))
 
 # %% ../../nbs/metrics/consistency.ipynb #06b0441a
 def sequence_consistency(
-    answers: Sequence,         # the options named, such as "AAAAB"; None for an answer without an option
-    unparsed: str = "nothing", # one of `UNPARSED`
-) -> float:                    # K in [0, 1]; NaN for a single answer
+    answers: Sequence,  # the options named, such as "AAAAB"; None for an answer without an option
+    unparsed: str = "nothing",  # one of `UNPARSED`
+) -> float:  # K in [0, 1]; NaN for a single answer
     "K of one sequence of answers to the same prompt. Raises `CoraError` for an empty one. Source: Li et al., section 4.1.2."
     return float(label_sequences([answers], "", unparsed=unparsed)["K"].iloc[0])
 
 # %% ../../nbs/metrics/consistency.ipynb #cf3b02ef
 def sequence_accuracy(
-    answers: Sequence, # the options named; None for an answer without an option
-    right: Any,        # the right option
-) -> float:            # in [0, 1]
+    answers: Sequence,  # the options named; None for an answer without an option
+    right: Any,  # the right option
+) -> float:  # in [0, 1]
     "Share of the answers that name the right option; one without an option is wrong. Raises `CoraError` for an empty sequence. Source: Li et al., section 4.1.2."
     return float(label_sequences([answers], [right])["accuracy"].iloc[0])
 
 # %% ../../nbs/metrics/consistency.ipynb #87c05afd
 def chance_consistency(
-    n_options: int, # equally likely options, at least 1
-    D: int,         # answers in a sequence, at least 2
-) -> float:         # in (0, 1]
+    n_options: int,  # equally likely options, at least 1
+    D: int,  # answers in a sequence, at least 2
+) -> float:  # in (0, 1]
     "The mean K of a respondent that draws every answer blindly. Raises `CoraError` for numbers that are not whole or too small. The formula is ours."
-    check_count("n_options", n_options, 1); check_count("D", D, 2)
+    check_count("n_options", n_options, 1)
+    check_count("D", D, 2)
     return 1 - (n_options * (1 - (1 - 1 / n_options) ** D) - 1) / D
 
 # %% ../../nbs/metrics/consistency.ipynb #4843b963
 def sequences(
-    responses: pd.DataFrame,   # the responses table, of one family, with several trials
-    unparsed: str = "nothing", # one of `UNPARSED`
-) -> pd.DataFrame:             # one row a prompt, index `question_id`, `method`, `index`; columns as from `label_sequences`
+    responses: pd.DataFrame,  # the responses table, of one family, with several trials
+    unparsed: str = "nothing",  # one of `UNPARSED`
+) -> pd.DataFrame:  # one row a prompt, index `question_id`, `method`, `index`; columns as from `label_sequences`
     """K, accuracy and the most frequent prediction of every prompt over its repetitions.
 
     `mode` is a place from 0, missing at a tie or where nothing was recognised; `mode_right` as in `label_sequences`. Raises `CoraError` for a table that is empty,
@@ -122,100 +158,167 @@ def sequences(
     """
     need_columns(responses, "method", "index")
     r, keys = flat_replies(responses, None), ["question_id", "method", "index"]
-    if (twice := responses.duplicated([*keys, "trial"])).any(): raise CoraError(f"responses, row {twice.to_numpy().argmax() + 1}: this trial of this prompt occurs twice")
+    if (twice := responses.duplicated([*keys, "trial"])).any():
+        raise CoraError(f"responses, row {twice.to_numpy().argmax() + 1}: this trial of this prompt occurs twice")
     codes = responses.groupby(keys, sort=False, dropna=False).ngroup().to_numpy()
     first = np.unique(codes, return_index=True)[1]
-    if (odd := r.answer != r.answer[first][codes]).any(): raise CoraError(f"responses, row {odd.argmax() + 1}: the right answer is not that of the other trials of this prompt")
-    if len(first) == len(codes): raise CoraError("every prompt was asked once, and consistency needs several trials (trials= in make_prompts)")
-    table = _table(codes, r.prediction, r.answer[first], unparsed).set_index(pd.MultiIndex.from_frame(responses.iloc[first][keys].reset_index(drop=True)))
+    if (odd := r.answer != r.answer[first][codes]).any():
+        raise CoraError(
+            f"responses, row {odd.argmax() + 1}: the right answer is not that of the other trials of this prompt"
+        )
+    if len(first) == len(codes):
+        raise CoraError("every prompt was asked once, and consistency needs several trials (trials= in make_prompts)")
+    table = _table(codes, r.prediction, r.answer[first], unparsed).set_index(
+        pd.MultiIndex.from_frame(responses.iloc[first][keys].reset_index(drop=True))
+    )
     table["mode"] = table["mode"].astype("Int64").where(table["mode"] >= 0)
     return table
 
 # %% ../../nbs/metrics/consistency.ipynb #757ac01a
 def correlations(
-    x: Sequence[float],     # one number for each question, NaN where not known
-    y: Sequence[float],     # another one for each, in the same order
-    level: float = 0.95,    # probability that an interval holds the true value, between 0 and 1
+    x: Sequence[float],  # one number for each question, NaN where not known
+    y: Sequence[float],  # another one for each, in the same order
+    level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     resamples: int = 2000,  # of the bootstrap for Spearman
-    seed: int = 0,          # of the bootstrap
-) -> pd.DataFrame:          # index `pearson`, `spearman`; columns `value`, `low`, `high` in [-1, 1], `p`, `n`
+    seed: int = 0,  # of the bootstrap
+) -> pd.DataFrame:  # index `pearson`, `spearman`; columns `value`, `low`, `high` in [-1, 1], `p`, `n`
     """Pearson's and Spearman's correlation, with intervals (Fisher's z; percentile bootstrap) and p-values.
 
     Pairs with a NaN are left out: `n` is what remains. All is NaN for fewer than four pairs, or where one side is constant.
     Raises `CoraError` for lists of different lengths, an infinite number, and a level outside (0, 1).
     """
     from scipy.stats import norm, pearsonr, rankdata, spearmanr
+
     x, y = np.asarray(x, float), np.asarray(y, float)
-    if x.ndim != 1 or x.shape != y.shape: raise CoraError(f"x and y must be lists of one length, got the shapes {x.shape} and {y.shape}")
+    if x.ndim != 1 or x.shape != y.shape:
+        raise CoraError(f"x and y must be lists of one length, got the shapes {x.shape} and {y.shape}")
     check_level(level)
     check_count("resamples", resamples, 1)
-    if np.isinf(x).any() or np.isinf(y).any(): raise CoraError("x and y must be finite numbers or NaN, got inf")
+    if np.isinf(x).any() or np.isinf(y).any():
+        raise CoraError("x and y must be finite numbers or NaN, got inf")
     known = ~(np.isnan(x) | np.isnan(y))
     x, y, n = x[known], y[known], int(known.sum())
     rows = {name: (*[np.nan] * 4, n) for name in ("pearson", "spearman")}
     if n >= 4 and np.ptp(x) > 0 and np.ptp(y) > 0:
         r, rho = pearsonr(x, y), spearmanr(x, y)
-        half, z = norm.ppf((1 + level) / 2) / np.sqrt(n - 3), np.arctanh(np.clip(r.statistic, -1, 1)) if abs(r.statistic) < 1 else np.inf * r.statistic
+        half, z = (
+            norm.ppf((1 + level) / 2) / np.sqrt(n - 3),
+            np.arctanh(np.clip(r.statistic, -1, 1)) if abs(r.statistic) < 1 else np.inf * r.statistic,
+        )
         rng, found = np.random.default_rng(seed), []
-        for start in range(0, resamples, 200): # in parts, for the memory of large runs
+        for start in range(0, resamples, 200):  # in parts, for the memory of large runs
             rows_drawn = rng.integers(n, size=(min(200, resamples - start), n))
             a, b = (rankdata(v[rows_drawn], axis=1) - (n + 1) / 2 for v in (x, y))
             spread = np.sqrt((a * a).sum(1) * (b * b).sum(1))
             found.append((a * b).sum(1)[spread > 0] / spread[spread > 0])
-        low, high = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2]) if sum(map(len, found)) else (np.nan, np.nan)
-        rows = {"pearson": (r.statistic, np.tanh(z - half), np.tanh(z + half), r.pvalue, n), "spearman": (rho.statistic, low, high, rho.pvalue, n)}
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "p", "n"]).rename_axis("correlation")
+        low, high = (
+            np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
+            if sum(map(len, found))
+            else (np.nan, np.nan)
+        )
+        rows = {
+            "pearson": (r.statistic, np.tanh(z - half), np.tanh(z + half), r.pvalue, n),
+            "spearman": (rho.statistic, low, high, rho.pvalue, n),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "p", "n"]).rename_axis(
+        "correlation"
+    )
 
 # %% ../../nbs/metrics/consistency.ipynb #85cd3dfc
 def consistency_by(
-    groups: Mapping[Any, pd.DataFrame], # name of the group, such as a temperature -> a table as from `sequences` or `label_sequences`
-    level: float = 0.95,                # probability that an interval holds the true value, between 0 and 1
-    seed: int = 0,                      # of the bootstrap
-) -> pd.DataFrame:                      # one row a group: counts, then `K`, `accuracy`, `mode_right`, `pearson`, `spearman`, each with `_low`, `_high`; `pearson_p`, `spearman_p`
+    groups: Mapping[
+        Any, pd.DataFrame
+    ],  # name of the group, such as a temperature -> a table as from `sequences` or `label_sequences`
+    level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
+    seed: int = 0,  # of the bootstrap
+) -> pd.DataFrame:  # one row a group: counts, then `K`, `accuracy`, `mode_right`, `pearson`, `spearman`, each with `_low`, `_high`; `pearson_p`, `spearman_p`
     """Mean K, accuracy over all answers, share of questions whose most frequent answer is right, and how K goes with accuracy.
 
     Questions asked once count for accuracy alone. Rows of one question (several methods) are taken together in the intervals of
     means, and are left as they are in the correlations. Raises `CoraError` for groups without a name. Source: Li et al., Figure 3.
     """
-    if not isinstance(groups, Mapping) or not groups: raise CoraError("groups must be given by name, such as {0.5: sequences(responses)}")
+    if not isinstance(groups, Mapping) or not groups:
+        raise CoraError("groups must be given by name, such as {0.5: sequences(responses)}")
     rows = {}
     for name, table in groups.items():
         need_columns(table, "trials", "no_choice", "K", "accuracy", "mode_right")
-        if not len(table): raise CoraError(f"the group {name!r} has no question")
+        if not len(table):
+            raise CoraError(f"the group {name!r} has no question")
         question, several = table.index.get_level_values(0), table["trials"] > 1
-        row = {"questions": question.nunique(), "prompts": len(table), "answers": int(table["trials"].sum()), "no_choice": int(table["no_choice"].sum())}
+        row = {
+            "questions": question.nunique(),
+            "prompts": len(table),
+            "answers": int(table["trials"].sum()),
+            "no_choice": int(table["no_choice"].sum()),
+        }
         ones = several.astype(int)
-        for what, totals, sizes in [("K", table["K"].where(several, 0.0), ones), ("accuracy", table["accuracy"] * table["trials"], table["trials"]), ("mode_right", table["mode_right"].where(several, 0.0), ones)]:
-            total, size = (np.asarray(v, float) for v in (totals.groupby(question).sum(), sizes.groupby(question).sum()))
+        for what, totals, sizes in [
+            ("K", table["K"].where(several, 0.0), ones),
+            ("accuracy", table["accuracy"] * table["trials"], table["trials"]),
+            ("mode_right", table["mode_right"].where(several, 0.0), ones),
+        ]:
+            total, size = (
+                np.asarray(v, float) for v in (totals.groupby(question).sum(), sizes.groupby(question).sum())
+            )
             values = share_interval(total[size > 0], size[size > 0], level) if (size > 0).any() else (np.nan,) * 3
             row |= dict(zip((what, f"{what}_low", f"{what}_high"), map(float, values)))
         found = correlations(table["K"], table["accuracy"], level, seed=seed)
-        for kind in found.index: row |= dict(zip((kind, f"{kind}_low", f"{kind}_high", f"{kind}_p"), found.loc[kind, ["value", "low", "high", "p"]]))
+        for kind in found.index:
+            row |= dict(
+                zip((kind, f"{kind}_low", f"{kind}_high", f"{kind}_p"), found.loc[kind, ["value", "low", "high", "p"]])
+            )
         rows[name] = row
-    index = pd.Index(list(rows), name="group", tupleize_cols=False) # a name may be a pair, such as (model, temperature)
-    return pd.DataFrame(list(rows.values()), index=index).astype(dict.fromkeys(("questions", "prompts", "answers", "no_choice"), int))
+    index = pd.Index(
+        list(rows), name="group", tupleize_cols=False
+    )  # a name may be a pair, such as (model, temperature)
+    return pd.DataFrame(list(rows.values()), index=index).astype(
+        dict.fromkeys(("questions", "prompts", "answers", "no_choice"), int)
+    )
 
 # %% ../../nbs/metrics/consistency.ipynb #f9ec8fc8
 def plot_consistency(
-    table: pd.DataFrame, # as from `sequences` or `label_sequences`
-    ax=None,             # matplotlib axes; None: new ones
-):                       # the axes
+    table: pd.DataFrame,  # as from `sequences` or `label_sequences`
+    ax=None,  # matplotlib axes; None: new ones
+):  # the axes
     "Accuracy against K: a circle for each pair of values, its area the number of questions, which is written into the larger ones; accuracy cannot lie above the line. Raises `CoraError` where no K is known."
     import matplotlib.pyplot as plt
+
     need_columns(table, "K", "accuracy")
-    counts = table.dropna(subset=["K"]).round({"K": 9, "accuracy": 9}).groupby(["K", "accuracy"]).size().reset_index(name="n")
-    if not len(counts): raise CoraError("no K is known, there is nothing to draw")
+    counts = (
+        table.dropna(subset=["K"])
+        .round({"K": 9, "accuracy": 9})
+        .groupby(["K", "accuracy"])
+        .size()
+        .reset_index(name="n")
+    )
+    if not len(counts):
+        raise CoraError("no K is known, there is nothing to draw")
     ax = plt.subplots(figsize=(4.6, 4.2))[1] if ax is None else ax
     ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--", zorder=0)
-    ax.scatter(counts["K"], counts["accuracy"], s=900 * counts["n"] / counts["n"].max() + 12, facecolor="0.82", edgecolor="0.15", linewidth=0.8)
-    for row in counts[counts["n"] >= max(2, 0.15 * counts["n"].max())].itertuples(): ax.text(row.K, row.accuracy, row.n, ha="center", va="center", fontsize=8)
-    ax.set(xlabel="sequence consistency K", ylabel="accuracy of the sequence", xlim=(counts["K"].min() - 0.1, 1.1), ylim=(-0.12, 1.12))
+    ax.scatter(
+        counts["K"],
+        counts["accuracy"],
+        s=900 * counts["n"] / counts["n"].max() + 12,
+        facecolor="0.82",
+        edgecolor="0.15",
+        linewidth=0.8,
+    )
+    for row in counts[counts["n"] >= max(2, 0.15 * counts["n"].max())].itertuples():
+        ax.text(row.K, row.accuracy, row.n, ha="center", va="center", fontsize=8)
+    ax.set(
+        xlabel="sequence consistency K",
+        ylabel="accuracy of the sequence",
+        xlim=(counts["K"].min() - 0.1, 1.1),
+        ylim=(-0.12, 1.12),
+    )
     return ax
 
 # %% ../../nbs/metrics/consistency.ipynb #b0a93eb0
 def matrix_statistics(
-    counts: np.ndarray, # a, b, c, d in the last axis, shape `(..., 4)`
-) -> np.ndarray:        # phi, kappa, gap in the last axis, shape `(..., 3)`; NaN where a format is always right or always wrong
+    counts: np.ndarray,  # a, b, c, d in the last axis, shape `(..., 4)`
+) -> (
+    np.ndarray
+):  # phi, kappa, gap in the last axis, shape `(..., 3)`; NaN where a format is always right or always wrong
     "What is computed of a 2 x 2 matrix: the sample's, and each resample's."
     a, b, c, d = np.moveaxis(np.asarray(counts, float), -1, 0)
     n = a + b + c + d
@@ -228,9 +331,12 @@ def matrix_statistics(
 @dataclass(frozen=True, eq=False)
 class FormatComparison:
     "Two formats, or respondents, on the same questions."
-    matrix: pd.DataFrame # counts of questions; index: right or wrong in the first, columns: in the second
-    table: pd.DataFrame  # index `accuracy_first`, `accuracy_second`, `gap`, `phi`, `kappa`; columns `value`, `low`, `high`, `p`
-    phi_max: float       # the largest phi that these accuracies allow
+
+    matrix: pd.DataFrame  # counts of questions; index: right or wrong in the first, columns: in the second
+    table: (
+        pd.DataFrame
+    )  # index `accuracy_first`, `accuracy_second`, `gap`, `phi`, `kappa`; columns `value`, `low`, `high`, `p`
+    phi_max: float  # the largest phi that these accuracies allow
     left_out: pd.Series  # questions in one table only
 
     def __str__(self) -> str:
@@ -240,52 +346,78 @@ class FormatComparison:
 # %% ../../nbs/metrics/consistency.ipynb #8a8cc29e
 def compare_right(
     first: Sequence[bool],  # right in the first format, shape `(n_questions,)`
-    second: Sequence[bool], # right in the second, in the same order
-    names: tuple[str, str] = ("first", "second"), # what the formats are called
-    level: float = 0.95,    # probability that an interval holds the true value, between 0 and 1
-    resamples: int = 10000, # of the bootstrap
-    seed: int = 0,          # of the bootstrap
+    second: Sequence[bool],  # right in the second, in the same order
+    names: tuple[str, str] = ("first", "second"),  # what the formats are called
+    level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
+    resamples: int = 10000,  # of the bootstrap
+    seed: int = 0,  # of the bootstrap
 ) -> FormatComparison:
     "The 2 x 2 matrix of two columns of right and wrong, with its statistics. Raises `CoraError` for columns that are empty, differ in length or hold anything but 0 and 1. Source: Li et al., section 4.1.1."
     from scipy.stats import binomtest, fisher_exact
+
     x, y = np.asarray(first, float), np.asarray(second, float)
-    if x.ndim != 1 or x.shape != y.shape or not x.size: raise CoraError(f"first and second must be equally long and not empty, got the shapes {x.shape} and {y.shape}")
+    if x.ndim != 1 or x.shape != y.shape or not x.size:
+        raise CoraError(f"first and second must be equally long and not empty, got the shapes {x.shape} and {y.shape}")
     for name, v in zip(names, (x, y)):
-        if (bad := ~np.isin(v, (0, 1))).any(): raise CoraError(f"{name}: right must be 0 or 1, got {v[bad][0].item()!r} for question number {bad.argmax()}")
+        if (bad := ~np.isin(v, (0, 1))).any():
+            raise CoraError(
+                f"{name}: right must be 0 or 1, got {v[bad][0].item()!r} for question number {bad.argmax()}"
+            )
     check_level(level)
     check_count("resamples", resamples, 1)
     n, cells = len(x), np.bincount((2 * (1 - x) + (1 - y)).astype(int), minlength=4)
     a, b, c, d = map(int, cells)
     draws = matrix_statistics(np.random.default_rng(seed).multinomial(n, cells / n, size=resamples))
     known = [v[~np.isnan(v)] for v in draws.T]
-    ends = [np.quantile(v, [(1 - level) / 2, (1 + level) / 2]) if len(v) and not np.isnan(s) else (np.nan, np.nan) for v, s in zip(known, matrix_statistics(cells))]
+    ends = [
+        np.quantile(v, [(1 - level) / 2, (1 + level) / 2]) if len(v) and not np.isnan(s) else (np.nan, np.nan)
+        for v, s in zip(known, matrix_statistics(cells))
+    ]
     phi, kappa, gap = matrix_statistics(cells)
     low, high = sorted((x.mean(), y.mean()))
-    rows = {"accuracy_first": (*map(float, share_interval(x, np.ones(n), level)), np.nan), "accuracy_second": (*map(float, share_interval(y, np.ones(n), level)), np.nan),
-            "gap": (gap, *ends[2], binomtest(b, b + c).pvalue if b + c else 1.0), "phi": (phi, *ends[0], np.nan if np.isnan(phi) else fisher_exact([[a, b], [c, d]])[1]), "kappa": (kappa, *ends[1], np.nan)}
-    matrix = pd.DataFrame([[a, b], [c, d]], index=pd.Index(["right", "wrong"], name=names[0]), columns=pd.Index(["right", "wrong"], name=names[1]))
+    rows = {
+        "accuracy_first": (*map(float, share_interval(x, np.ones(n), level)), np.nan),
+        "accuracy_second": (*map(float, share_interval(y, np.ones(n), level)), np.nan),
+        "gap": (gap, *ends[2], binomtest(b, b + c).pvalue if b + c else 1.0),
+        "phi": (phi, *ends[0], np.nan if np.isnan(phi) else fisher_exact([[a, b], [c, d]])[1]),
+        "kappa": (kappa, *ends[1], np.nan),
+    }
+    matrix = pd.DataFrame(
+        [[a, b], [c, d]],
+        index=pd.Index(["right", "wrong"], name=names[0]),
+        columns=pd.Index(["right", "wrong"], name=names[1]),
+    )
     largest = float(np.sqrt(low * (1 - high) / (high * (1 - low)))) if 0 < low and high < 1 else np.nan
-    return FormatComparison(matrix, pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "p"]), largest, pd.Series(dtype=int))
+    return FormatComparison(
+        matrix,
+        pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "p"]),
+        largest,
+        pd.Series(dtype=int),
+    )
 
 # %% ../../nbs/metrics/consistency.ipynb #5e45e6de
 def _one_each(responses: pd.DataFrame, trial: int, name: str) -> pd.Series:
     "Whether the one reply to each question is right, by `question_id`."
     need_columns(responses, "question_id", "trial", "correct")
     part = of_trial(responses, trial)
-    if "error" in part and (part["error"] == NOT_ASKED).any(): raise CoraError(f"{name}: the run stopped early, and what is left is no fair sample")
-    if part["question_id"].isna().any(): raise CoraError(f"{name}: a question_id is missing")
+    if "error" in part and (part["error"] == NOT_ASKED).any():
+        raise CoraError(f"{name}: the run stopped early, and what is left is no fair sample")
+    if part["question_id"].isna().any():
+        raise CoraError(f"{name}: a question_id is missing")
     if (twice := part["question_id"].duplicated()).any():
-        raise CoraError(f"{name}: question {part['question_id'][twice].iloc[0]!r} has several replies in trial {trial}; choose one method and index")
+        raise CoraError(
+            f"{name}: question {part['question_id'][twice].iloc[0]!r} has several replies in trial {trial}; choose one method and index"
+        )
     return pd.Series(whole_numbers(part, "correct", 0, 1), index=part["question_id"].astype(object))
 
 # %% ../../nbs/metrics/consistency.ipynb #f438ae85
 def compare_formats(
     first: pd.DataFrame,  # responses with one reply for each question: columns `question_id`, `trial`, `correct`
-    second: pd.DataFrame, # the same questions in another format, or by another respondent
-    names: tuple[str, str] = ("first", "second"), # what the formats are called
-    trial: int = 0,       # which repetition of each prompt
+    second: pd.DataFrame,  # the same questions in another format, or by another respondent
+    names: tuple[str, str] = ("first", "second"),  # what the formats are called
+    trial: int = 0,  # which repetition of each prompt
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
-    seed: int = 0,        # of the bootstrap
+    seed: int = 0,  # of the bootstrap
 ) -> FormatComparison:
     """The 2 x 2 matrix of two responses tables joined by `question_id`, with its statistics.
 
@@ -294,6 +426,14 @@ def compare_formats(
     """
     x, y = _one_each(first, trial, names[0]), _one_each(second, trial, names[1])
     both = x.index[x.index.isin(y.index)]
-    if not len(both): raise CoraError(f"no question is in both tables; {names[0]} begins with {x.index[0]!r}, {names[1]} with {y.index[0]!r}")
+    if not len(both):
+        raise CoraError(
+            f"no question is in both tables; {names[0]} begins with {x.index[0]!r}, {names[1]} with {y.index[0]!r}"
+        )
     found = compare_right(x[both].to_numpy(), y[both].to_numpy(), names, level, seed=seed)
-    return FormatComparison(found.matrix, found.table, found.phi_max, pd.Series({f"only {names[0]}": len(x) - len(both), f"only {names[1]}": len(y) - len(both)}))
+    return FormatComparison(
+        found.matrix,
+        found.table,
+        found.phi_max,
+        pd.Series({f"only {names[0]}": len(x) - len(both), f"only {names[1]}": len(y) - len(both)}),
+    )

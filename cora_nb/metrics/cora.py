@@ -17,116 +17,130 @@ from ..responses.table import NOT_ASKED
 
 # %% ../../nbs/metrics/cora.ipynb #b385e5a2
 def response_consistency(
-    hits: np.ndarray,   # right replies for each question, shape `(n_questions,)`
-    trials: np.ndarray, # all replies for each question, shape `(n_questions,)`, at least 1
-) -> np.ndarray:        # RC(i) in [0, 1], shape `(n_questions,)`
+    hits: np.ndarray,  # right replies for each question, shape `(n_questions,)`
+    trials: np.ndarray,  # all replies for each question, shape `(n_questions,)`, at least 1
+) -> np.ndarray:  # RC(i) in [0, 1], shape `(n_questions,)`
     """Share of the variants of each question that were answered correctly.
 
     A reply that could not be parsed counts as wrong. Raises `CoraError` where a question has no reply, or
     more hits than replies. Source: CoRA, Eq. 3.
     """
     hits, trials = np.asarray(hits), np.asarray(trials)
-    if hits.shape != trials.shape: raise CoraError(f"hits and trials must have one shape, got {hits.shape} and {trials.shape}")
-    if (bad := np.flatnonzero(trials < 1)).size: raise CoraError(f"trials must be at least 1, got {trials[bad[0]]} for question number {bad[0]}")
+    if hits.shape != trials.shape:
+        raise CoraError(f"hits and trials must have one shape, got {hits.shape} and {trials.shape}")
+    if (bad := np.flatnonzero(trials < 1)).size:
+        raise CoraError(f"trials must be at least 1, got {trials[bad[0]]} for question number {bad[0]}")
     if (bad := np.flatnonzero((hits < 0) | (hits > trials))).size:
-        raise CoraError(f"hits must be from 0 to trials, got {hits[bad[0]]} of {trials[bad[0]]} for question number {bad[0]}")
-    return hits / trials # Eq. 3
+        raise CoraError(
+            f"hits must be from 0 to trials, got {hits[bad[0]]} of {trials[bad[0]]} for question number {bad[0]}"
+        )
+    return hits / trials  # Eq. 3
 
 # %% ../../nbs/metrics/cora.ipynb #75772a3f
 def average(
-    values: np.ndarray,                # one number or truth value a question, shape `(n_questions,)` or `(n_resamples, n_questions)`
-    weights: np.ndarray | None = None, # how often each question counts, shape `(n_questions,)` or `(n_resamples, n_questions)`; None: once
-) -> float | np.ndarray:               # one number, or shape `(n_resamples,)`
+    values: np.ndarray,  # one number or truth value a question, shape `(n_questions,)` or `(n_resamples, n_questions)`
+    weights: np.ndarray
+    | None = None,  # how often each question counts, shape `(n_questions,)` or `(n_resamples, n_questions)`; None: once
+) -> float | np.ndarray:  # one number, or shape `(n_resamples,)`
     "Mean over questions."
     values = np.asarray(values, dtype=float)
-    if weights is None: mean = values.mean(axis=-1)
-    elif values.ndim == 1: mean = weights @ values / np.sum(weights, axis=-1)
-    else: mean = (values @ weights if np.ndim(weights) == 1 else np.einsum("...q,...q->...", values, weights)) / np.sum(weights, axis=-1)
+    if weights is None:
+        mean = values.mean(axis=-1)
+    elif values.ndim == 1:
+        mean = weights @ values / np.sum(weights, axis=-1)
+    else:
+        mean = (values @ weights if np.ndim(weights) == 1 else np.einsum("...q,...q->...", values, weights)) / np.sum(
+            weights, axis=-1
+        )
     return float(mean) if np.ndim(mean) == 0 else mean
 
 # %% ../../nbs/metrics/cora.ipynb #48f09c0c
 def mcqa(
-    original: np.ndarray, # share of right replies to each original question (0 or 1 if asked once), shape `(n_questions,)`
-    weights: np.ndarray | None = None, # as for `average`
+    original: np.ndarray,  # share of right replies to each original question (0 or 1 if asked once), shape `(n_questions,)`
+    weights: np.ndarray | None = None,  # as for `average`
 ) -> float | np.ndarray:  # in [0, 1]; NaN where an original was not asked
     "Accuracy on the original questions. Source: CoRA, Eq. 1."
-    return average(original, weights) # Eq. 1
+    return average(original, weights)  # Eq. 1
 
 # %% ../../nbs/metrics/cora.ipynb #530f9981
 def mcqa_plus(
-    hits: np.ndarray,   # right replies for each question, shape `(n_questions,)` or `(n_resamples, n_questions)`
-    trials: np.ndarray, # all replies for each question, shape `(n_questions,)`
-    weights: np.ndarray | None = None, # as for `average`
-) -> float | np.ndarray: # in [0, 1]
+    hits: np.ndarray,  # right replies for each question, shape `(n_questions,)` or `(n_resamples, n_questions)`
+    trials: np.ndarray,  # all replies for each question, shape `(n_questions,)`
+    weights: np.ndarray | None = None,  # as for `average`
+) -> float | np.ndarray:  # in [0, 1]
     "Accuracy over all replies to all variants. Source: CoRA, Eq. 2."
-    return average(hits, weights) / average(trials, weights) # Eq. 2
+    return average(hits, weights) / average(trials, weights)  # Eq. 2
 
 # %% ../../nbs/metrics/cora.ipynb #2e142f04
 def majority_vote(
-    rc: np.ndarray, # response consistency, shape `(n_questions,)` or `(n_resamples, n_questions)`, in [0, 1]
-    weights: np.ndarray | None = None, # as for `average`
-) -> float | np.ndarray: # in [0, 1]
+    rc: np.ndarray,  # response consistency, shape `(n_questions,)` or `(n_resamples, n_questions)`, in [0, 1]
+    weights: np.ndarray | None = None,  # as for `average`
+) -> float | np.ndarray:  # in [0, 1]
     "Share of questions whose variants were answered correctly more than half of the time. Source: CoRA, Eq. 4."
-    return average(rc > 0.5, weights) # Eq. 4
+    return average(rc > 0.5, weights)  # Eq. 4
 
 # %% ../../nbs/metrics/cora.ipynb #03b4c548
 def bmca(
-    rc: np.ndarray, # response consistency, shape `(n_questions,)` or `(n_resamples, n_questions)`, in [0, 1]
-    c: float,       # least consistency that counts, in [0, 1]
-    weights: np.ndarray | None = None, # as for `average`
-) -> float | np.ndarray: # in [0, 1], falling in `c`
+    rc: np.ndarray,  # response consistency, shape `(n_questions,)` or `(n_resamples, n_questions)`, in [0, 1]
+    c: float,  # least consistency that counts, in [0, 1]
+    weights: np.ndarray | None = None,  # as for `average`
+) -> float | np.ndarray:  # in [0, 1], falling in `c`
     "Bare-minimum-consistency accuracy: share of questions with RC(i) >= c. Raises `CoraError` for c outside [0, 1]. Source: CoRA, Eq. 5."
-    if not 0 <= c <= 1: raise CoraError(f"c must be in [0, 1], got {c!r}")
-    return average(rc >= c, weights) # Eq. 5
+    if not 0 <= c <= 1:
+        raise CoraError(f"c must be in [0, 1], got {c!r}")
+    return average(rc >= c, weights)  # Eq. 5
 
 # %% ../../nbs/metrics/cora.ipynb #1ecf718d
 def consistency_index(
-    mcqa: float,   # accuracy on the originals, in [0, 1]
-    bmca_1: float, # BMCA(1.0), in [0, `mcqa`]
-) -> float:        # in [0, 1]; 1 where every right answer is right on all variants
+    mcqa: float,  # accuracy on the originals, in [0, 1]
+    bmca_1: float,  # BMCA(1.0), in [0, `mcqa`]
+) -> float:  # in [0, 1]; 1 where every right answer is right on all variants
     "How much of the accuracy is consistent. Source: CoRA, Eq. 6."
-    return 1.0 - (mcqa - bmca_1) # Eq. 6
+    return 1.0 - (mcqa - bmca_1)  # Eq. 6
 
 # %% ../../nbs/metrics/cora.ipynb #92f58074
 def cora(
-    mcqa: float,   # accuracy on the originals, in [0, 1]
-    bmca_1: float, # BMCA(1.0), in [0, `mcqa`]
-) -> float:        # in [0, `mcqa`]
+    mcqa: float,  # accuracy on the originals, in [0, 1]
+    bmca_1: float,  # BMCA(1.0), in [0, `mcqa`]
+) -> float:  # in [0, `mcqa`]
     "Consistency-rebalanced accuracy. Source: CoRA, Eq. 7."
-    return mcqa * consistency_index(mcqa, bmca_1) # Eq. 7
+    return mcqa * consistency_index(mcqa, bmca_1)  # Eq. 7
 
 # %% ../../nbs/metrics/cora.ipynb #cc7f0026
 def car_curve(
-    rc: np.ndarray,   # response consistency, shape `(n_questions,)`, in [0, 1]
-    points: int = 11, # how many values of c, evenly from 0 to 1
-) -> pd.Series:       # BMCA(c), indexed by c
+    rc: np.ndarray,  # response consistency, shape `(n_questions,)`, in [0, 1]
+    points: int = 11,  # how many values of c, evenly from 0 to 1
+) -> pd.Series:  # BMCA(c), indexed by c
     "The consistency-accuracy relation: BMCA(c) over c. Raises `CoraError` for fewer than two points. Source: CAT, arXiv 2512.23711."
     c = _grid(points)
     return pd.Series([bmca(rc, x) for x in c], index=pd.Index(c, name="c"), name="BMCA(c)")
 
-def _grid(points: int = 11) -> np.ndarray: # shape `(points,)`
+
+def _grid(points: int = 11) -> np.ndarray:  # shape `(points,)`
     "The values of c of a CAR curve."
-    if points < 2: raise CoraError(f"points must be at least 2, got {points!r}")
+    if points < 2:
+        raise CoraError(f"points must be at least 2, got {points!r}")
     return np.arange(points) / (points - 1)
 
 # %% ../../nbs/metrics/cora.ipynb #af492dcc
 def core_index(
-    curve: pd.Series | np.ndarray, # a CAR curve on an even grid from 0 to 1, as from `car_curve`; or several, shape `(points, n_resamples)`
-) -> float | np.ndarray: # in [0, 1]; 1 for a model that is always right
+    curve: pd.Series
+    | np.ndarray,  # a CAR curve on an even grid from 0 to 1, as from `car_curve`; or several, shape `(points, n_resamples)`
+) -> float | np.ndarray:  # in [0, 1]; 1 for a model that is always right
     """Consistency-oriented robustness estimate: area under the CAR curve times its likeness to the perfect one.
 
     Source: CAT, arXiv 2512.23711, as computed by the published code (11 points).
     """
     y = np.asarray(curve)
-    area = (y[:-1] + y[1:]).mean(axis=0) / 2 # trapezoids
-    likeness = y[1:].mean(axis=0)            # 1 - DTW(y, 1) / DTW(worst, 1)
+    area = (y[:-1] + y[1:]).mean(axis=0) / 2  # trapezoids
+    likeness = y[1:].mean(axis=0)  # 1 - DTW(y, 1) / DTW(worst, 1)
     return area * likeness
 
 # %% ../../nbs/metrics/cora.ipynb #5ed615ff
 def count_hits(
     responses: pd.DataFrame,  # the responses table; columns `question_id`, `method`, `trial`, `correct`, and `error` if there is one
-    trial: int | None = 0,    # which repetition of each prompt to count; None for all
-) -> pd.DataFrame:            # one row a question, index `question_id`, columns `hits`, `trials`, `original`, `unasked`
+    trial: int | None = 0,  # which repetition of each prompt to count; None for all
+) -> pd.DataFrame:  # one row a question, index `question_id`, columns `hits`, `trials`, `original`, `unasked`
     """Hits, variants, the share of right replies to the original (NaN where it was not asked), and the variants left out by early stopping.
 
     Raises `CoraError` where nothing is left to count.
@@ -134,82 +148,115 @@ def count_hits(
     codes, ids, keep = question_codes(responses, trial)
     correct = _flags(responses["correct"])
     is_original = (responses["method"] == "original").to_numpy(dtype=bool, na_value=False)
-    unasked = (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False) if "error" in responses else np.zeros(len(responses), dtype=bool)
-    if keep is not None: codes, correct, is_original, unasked = codes[keep], correct[keep], is_original[keep], unasked[keep]
+    unasked = (
+        (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
+        if "error" in responses
+        else np.zeros(len(responses), dtype=bool)
+    )
+    if keep is not None:
+        codes, correct, is_original, unasked = codes[keep], correct[keep], is_original[keep], unasked[keep]
     n = len(ids)
     trials = np.bincount(codes, minlength=n)
     asked = np.bincount(codes[is_original & ~unasked], minlength=n)
     right = np.bincount(codes[is_original & correct], minlength=n)
-    counts = pd.DataFrame({"hits": np.bincount(codes[correct], minlength=n), "trials": trials,
-                           "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0),
-                           "unasked": np.bincount(codes[unasked], minlength=n)}, index=pd.Index(ids, name="question_id"))
+    counts = pd.DataFrame(
+        {
+            "hits": np.bincount(codes[correct], minlength=n),
+            "trials": trials,
+            "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0),
+            "unasked": np.bincount(codes[unasked], minlength=n),
+        },
+        index=pd.Index(ids, name="question_id"),
+    )
     return counts[trials > 0] if (trials == 0).any() else counts
 
 # %% ../../nbs/metrics/cora.ipynb #af6b4b93
 def _flags(column: pd.Series) -> np.ndarray:
     "Truth values as numpy's, shape `(n_rows,)`. A missing or other value would silently count as right, so it is refused."
-    if column.dtype == bool: return column.to_numpy()
+    if column.dtype == bool:
+        return column.to_numpy()
     bad = ~column.isin([True, False]).to_numpy(dtype=bool)
-    if bad.any(): raise CoraError(f"responses, row {bad.argmax() + 1}: correct must be true or false, got {column.iloc[bad.argmax()]!r}")
+    if bad.any():
+        raise CoraError(
+            f"responses, row {bad.argmax() + 1}: correct must be true or false, got {column.iloc[bad.argmax()]!r}"
+        )
     return column.to_numpy(dtype=bool)
 
 # %% ../../nbs/metrics/cora.ipynb #c660f69f
 def score_counts(
-    counts: pd.DataFrame,                       # as from `count_hits`; the column `unasked` may be missing
-    thresholds: tuple[float, ...] = THRESHOLDS, # the values of c for BMCA(c)
-) -> pd.Series:                                 # the scores by name, each in [0, 1]; NaN where they are not known
+    counts: pd.DataFrame,  # as from `count_hits`; the column `unasked` may be missing
+    thresholds: tuple[float, ...] = THRESHOLDS,  # the values of c for BMCA(c)
+) -> pd.Series:  # the scores by name, each in [0, 1]; NaN where they are not known
     "All scores from hits, trials and originals. Source: CoRA, Eq. 1 to 7; CAT for CORE."
-    def scores(counts): return pd.Series(weighted_scores(counts, thresholds), name="score")
+
+    def scores(counts):
+        return pd.Series(weighted_scores(counts, thresholds), name="score")
+
     worst = scores(counts)
-    if "unasked" not in counts or not counts["unasked"].any(): return worst
+    if "unasked" not in counts or not counts["unasked"].any():
+        return worst
     best = scores(counts.assign(hits=counts["hits"] + counts["unasked"]))
     return worst.where(worst == best)
 
 # %% ../../nbs/metrics/cora.ipynb #52db441b
 def weighted_scores(
-    counts: pd.DataFrame,                       # columns `hits`, `trials`, `original`; every variant counts as asked
-    thresholds: tuple[float, ...] = THRESHOLDS, # the values of c for BMCA(c)
-    weights: np.ndarray | None = None,          # as for `average`
-) -> dict[str, float | np.ndarray]:             # score -> value, or shape `(n_resamples,)`
+    counts: pd.DataFrame,  # columns `hits`, `trials`, `original`; every variant counts as asked
+    thresholds: tuple[float, ...] = THRESHOLDS,  # the values of c for BMCA(c)
+    weights: np.ndarray | None = None,  # as for `average`
+) -> dict[str, float | np.ndarray]:  # score -> value, or shape `(n_resamples,)`
     "All scores, for one weighting of the questions or for many."
     hits, trials, original = (counts[c].to_numpy(float) for c in ("hits", "trials", "original"))
     rc = response_consistency(hits, trials)
     accuracy, bmca_1 = mcqa(original, weights), bmca(rc, 1.0, weights)
-    return {"MCQA": accuracy, "MCQA+": mcqa_plus(hits, trials, weights), "RC": average(rc, weights), "MV": majority_vote(rc, weights),
-            **{f"BMCA({float(c)})": bmca(rc, c, weights) for c in thresholds},
-            "CI": consistency_index(accuracy, bmca_1), "CoRA": cora(accuracy, bmca_1), "CORE": core_index([bmca(rc, c, weights) for c in _grid()])}
+    return {
+        "MCQA": accuracy,
+        "MCQA+": mcqa_plus(hits, trials, weights),
+        "RC": average(rc, weights),
+        "MV": majority_vote(rc, weights),
+        **{f"BMCA({float(c)})": bmca(rc, c, weights) for c in thresholds},
+        "CI": consistency_index(accuracy, bmca_1),
+        "CoRA": cora(accuracy, bmca_1),
+        "CORE": core_index([bmca(rc, c, weights) for c in _grid()]),
+    }
 
 # %% ../../nbs/metrics/cora.ipynb #6cf1c676
 def score_intervals(
-    counts: pd.DataFrame,       # as from `count_hits`
-    thresholds: tuple[float, ...] = THRESHOLDS, # the values of c for BMCA(c)
-    level: float = 0.95,        # of the intervals
-    resamples: int = 10_000,    # of the questions
-    seed: int = 0,              # of the resamples
-    clusters=None,              # what each question belongs to, shape `(n_questions,)`; whole clusters are drawn
-    method: str = "bca",        # or "percentile"
-) -> pd.DataFrame:              # index the scores; columns `value`, `low`, `high`; NaN where not known, or where there is one question only
+    counts: pd.DataFrame,  # as from `count_hits`
+    thresholds: tuple[float, ...] = THRESHOLDS,  # the values of c for BMCA(c)
+    level: float = 0.95,  # of the intervals
+    resamples: int = 10_000,  # of the questions
+    seed: int = 0,  # of the resamples
+    clusters=None,  # what each question belongs to, shape `(n_questions,)`; whole clusters are drawn
+    method: str = "bca",  # or "percentile"
+) -> (
+    pd.DataFrame
+):  # index the scores; columns `value`, `low`, `high`; NaN where not known, or where there is one question only
     "All scores with intervals over questions. Raises `CoraError` as `resampling.draw_questions` and `resampling.interval` do."
     check_level(level)
     values = score_counts(counts, thresholds)
     found, kind = kinds(counts[["hits", "trials", "original"]].to_numpy(float))
-    if len(kind) < 2: return pd.DataFrame({"value": values, "low": np.nan, "high": np.nan})
+    if len(kind) < 2:
+        return pd.DataFrame({"value": values, "low": np.nan, "high": np.nan})
     few, (without, sizes) = pd.DataFrame(found, columns=["hits", "trials", "original"]), left_out(kind, clusters)
     samples = weighted_scores(few, thresholds, draw_questions(kind, resamples, seed, clusters))
     jackknife = weighted_scores(few, thresholds, without)
-    bounds = {name: interval(samples[name], value, jackknife[name], sizes, level, method) for name, value in values.items()}
+    bounds = {
+        name: interval(samples[name], value, jackknife[name], sizes, level, method) for name, value in values.items()
+    }
     return pd.DataFrame(bounds, index=["low", "high"]).T.assign(value=values)[["value", "low", "high"]]
 
 # %% ../../nbs/metrics/cora.ipynb #93e54632
 def score(
-    responses: pd.DataFrame,                    # the responses table
-    by: str | None = None,                      # "subject" or "method" for one row each
-    thresholds: tuple[float, ...] = THRESHOLDS, # the values of c for BMCA(c), each in [0, 1]
-    trial: int | None = 0,                      # which repetition of each prompt to score; None for all
-    ci: float | None = None,                    # level of intervals over questions, such as 0.95; None: no intervals
-    clusters: str | None = None,                # a column whose values belong together, such as "subject", for the intervals
-    **resampling: object,                       # `resamples`, `seed` and `method` of the intervals
-) -> pd.Series | pd.DataFrame:                  # scores by name; with `by`, one row for each subject or method; with `ci`, columns `value`, `low`, `high`
+    responses: pd.DataFrame,  # the responses table
+    by: str | None = None,  # "subject" or "method" for one row each
+    thresholds: tuple[float, ...] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
+    trial: int | None = 0,  # which repetition of each prompt to score; None for all
+    ci: float | None = None,  # level of intervals over questions, such as 0.95; None: no intervals
+    clusters: str | None = None,  # a column whose values belong together, such as "subject", for the intervals
+    **resampling: object,  # `resamples`, `seed` and `method` of the intervals
+) -> (
+    pd.Series | pd.DataFrame
+):  # scores by name; with `by`, one row for each subject or method; with `ci`, columns `value`, `low`, `high`
     """MCQA, MCQA+, RC, MV, BMCA(c), CI, CoRA and CORE of a run.
 
     NaN means not known: MCQA, CI and CoRA need the original of every question. `RC` is the mean of RC(i) over
@@ -217,31 +264,54 @@ def score(
     original and that method alone. Raises `CoraError` for a missing column, an unknown `by`, or nothing to score.
     Source: CoRA, Eq. 1 to 7; CAT for CORE.
     """
-    if by not in (None, "subject", "method"): raise CoraError(f"by must be 'subject', 'method' or None, got {by!r}")
-    if unknown := set(resampling) - {"resamples", "seed", "method"}: raise CoraError(f"score has no option {min(unknown)!r}; for intervals there are resamples, seed and method")
-    if ci is None and (clusters or resampling): raise CoraError(f"{clusters and 'clusters' or min(resampling)} goes with intervals: say which, such as ci=0.95")
+    if by not in (None, "subject", "method"):
+        raise CoraError(f"by must be 'subject', 'method' or None, got {by!r}")
+    if unknown := set(resampling) - {"resamples", "seed", "method"}:
+        raise CoraError(f"score has no option {min(unknown)!r}; for intervals there are resamples, seed and method")
+    if ci is None and (clusters or resampling):
+        raise CoraError(f"{clusters and 'clusters' or min(resampling)} goes with intervals: say which, such as ci=0.95")
     needed = ["question_id", "method", "trial", "correct", *([by] if by else []), *([clusters] if clusters else [])]
-    if not responses.columns.is_unique: raise CoraError(f"the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice in the responses")
-    if missing := [c for c in dict.fromkeys(needed) if c not in responses]: raise CoraError(f"the responses have no column {', '.join(missing)}")
+    if not responses.columns.is_unique:
+        raise CoraError(
+            f"the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice in the responses"
+        )
+    if missing := [c for c in dict.fromkeys(needed) if c not in responses]:
+        raise CoraError(f"the responses have no column {', '.join(missing)}")
     if "family" in responses and len(families := responses["family"].drop_duplicates()) > 1:
         raise CoraError(f"the responses are of several families, {', '.join(map(str, families))}; score one at a time")
     if by == "method":
         methods = responses["method"] if trial is None else responses.loc[responses["trial"] == trial, "method"]
-        if methods.empty: raise CoraError(f"there are no responses{'' if trial is None else f' of trial {trial!r}'} to score")
+        if methods.empty:
+            raise CoraError(f"there are no responses{'' if trial is None else f' of trial {trial!r}'} to score")
         parts = {m: count_hits(responses[responses["method"].isin(["original", m])], trial) for m in methods.unique()}
     else:
         counts = count_hits(responses, trial)
-        parts = {None: counts} if by is None else dict(tuple(counts.groupby(_of_question(responses, "subject", counts.index).to_numpy())))
-    if ci is None: tables = {name: score_counts(part, thresholds) for name, part in parts.items()}
+        parts = (
+            {None: counts}
+            if by is None
+            else dict(tuple(counts.groupby(_of_question(responses, "subject", counts.index).to_numpy())))
+        )
+    if ci is None:
+        tables = {name: score_counts(part, thresholds) for name, part in parts.items()}
     else:
-        groups = {name: _of_question(responses, clusters, part.index).to_numpy() if clusters else None for name, part in parts.items()}
-        tables = {name: score_intervals(part, thresholds, ci, clusters=groups[name], **resampling) for name, part in parts.items()}
-    if by is None: return tables[None]
+        groups = {
+            name: _of_question(responses, clusters, part.index).to_numpy() if clusters else None
+            for name, part in parts.items()
+        }
+        tables = {
+            name: score_intervals(part, thresholds, ci, clusters=groups[name], **resampling)
+            for name, part in parts.items()
+        }
+    if by is None:
+        return tables[None]
     return pd.DataFrame(tables).T.rename_axis(by) if ci is None else pd.concat(tables, names=[by, "score"])
 
 # %% ../../nbs/metrics/cora.ipynb #721c57ef
 def _of_question(responses: pd.DataFrame, column: str, ids: pd.Index) -> pd.Series:
     "What a column says about each question. Raises `CoraError` where it says nothing."
     found = responses.drop_duplicates("question_id").set_index("question_id")[column].reindex(ids)
-    if found.isna().any(): raise CoraError(f"{found.isna().sum()} of {len(found)} questions have no {column}, the first of them {found.index[found.isna()][0]!r}")
+    if found.isna().any():
+        raise CoraError(
+            f"{found.isna().sum()} of {len(found)} questions have no {column}, the first of them {found.index[found.isna()][0]!r}"
+        )
     return found

@@ -27,55 +27,86 @@ from ..respondents.hidden import States, hidden_states
 from ..variants.families import make_variants
 
 # %% ../../nbs/metrics/embeddings.ipynb #f3079dd7
-_all_ = ["States", "hidden_states"] # from the room next door, as most users begin with them
+_all_ = ["States", "hidden_states"]  # from the room next door, as most users begin with them
 
 # %% ../../nbs/metrics/embeddings.ipynb #324b719c
 ENDS = ("same", "own")
-_OWN = {"mcq": Template("li2024 mcq", before_question="", before_answer="\nOnly one option can be selected. No explanation is allowed"),
-        "lfgq": Template("li2024 lfgq", before_question="", before_answer="")} # their words, as section 2 of the paper gives them
+_OWN = {
+    "mcq": Template(
+        "li2024 mcq", before_question="", before_answer="\nOnly one option can be selected. No explanation is allowed"
+    ),
+    "lfgq": Template("li2024 lfgq", before_question="", before_answer=""),
+}  # their words, as section 2 of the paper gives them
+
 
 def format_prompts(
-    questions: Sequence[Question],     # at least one
-    template: str | Template = "bare", # how both are laid out with ends="same"
-    ends: str = "same",                # "same": both end with the template's answer line; "own": as in the paper, each in its own way
-) -> list[Prompt]:                     # two for each question, of the family `formats`: with choices (`mcq`) and without (`lfgq`)
+    questions: Sequence[Question],  # at least one
+    template: str | Template = "bare",  # how both are laid out with ends="same"
+    ends: str = "same",  # "same": both end with the template's answer line; "own": as in the paper, each in its own way
+) -> list[Prompt]:  # two for each question, of the family `formats`: with choices (`mcq`) and without (`lfgq`)
     "Each question in two formats. Raises `CoraError` for no questions, an unknown template and unknown ends. Source: Li et al., section 4.3."
-    if ends not in ENDS: raise CoraError(f"ends must be one of {', '.join(ENDS)}, got {ends!r}")
-    if not questions: raise CoraError("there are no questions to put in two formats")
+    if ends not in ENDS:
+        raise CoraError(f"ends must be one of {', '.join(ENDS)}, got {ends!r}")
+    if not questions:
+        raise CoraError("there are no questions to put in two formats")
     layouts = _OWN if ends == "own" else dict.fromkeys(_OWN, get_template(template))
-    return [Prompt(v, template=layouts[v.method]) for v in make_variants(questions, family="formats", only=("mcq", "lfgq"))]
+    return [
+        Prompt(v, template=layouts[v.method]) for v in make_variants(questions, family="formats", only=("mcq", "lfgq"))
+    ]
 
 # %% ../../nbs/metrics/embeddings.ipynb #83986122
 def pair_up(
-    labels: Sequence[str], # of two kinds, one for each prompt
-    groups: Sequence[str], # which prompts belong together: two each, one of each kind
-) -> tuple[np.ndarray, list[str]]: # positions of the prompts, shape `(n_groups, 2)`; the two kinds, in the order of the columns
+    labels: Sequence[str],  # of two kinds, one for each prompt
+    groups: Sequence[str],  # which prompts belong together: two each, one of each kind
+) -> tuple[
+    np.ndarray, list[str]
+]:  # positions of the prompts, shape `(n_groups, 2)`; the two kinds, in the order of the columns
     "The two prompts of each group. Raises `CoraError` for anything but one prompt of each of two kinds."
-    if len(labels) != len(groups): raise CoraError(f"each prompt needs a label and a group, got {len(labels)} and {len(groups)}")
+    if len(labels) != len(groups):
+        raise CoraError(f"each prompt needs a label and a group, got {len(labels)} and {len(groups)}")
     kinds, found = list(dict.fromkeys(labels)), {}
-    if len(kinds) != 2: raise CoraError(f"two formats are needed to tell apart, got {len(kinds)}{': ' if kinds else ''}{', '.join(map(str, kinds))}")
-    for i, (label, group) in enumerate(zip(labels, groups)): found.setdefault(group, {}).setdefault(label, []).append(i)
+    if len(kinds) != 2:
+        raise CoraError(
+            f"two formats are needed to tell apart, got {len(kinds)}{': ' if kinds else ''}{', '.join(map(str, kinds))}"
+        )
+    for i, (label, group) in enumerate(zip(labels, groups)):
+        found.setdefault(group, {}).setdefault(label, []).append(i)
     for group, at in found.items():
-        if uneven := [k for k in kinds if len(at.get(k, [])) != 1]: raise CoraError(f"question {group!r} is needed once in each format, and is there {len(at.get(uneven[0], []))} times as {uneven[0]}")
+        if uneven := [k for k in kinds if len(at.get(k, [])) != 1]:
+            raise CoraError(
+                f"question {group!r} is needed once in each format, and is there {len(at.get(uneven[0], []))} times as {uneven[0]}"
+            )
     return np.array([[at[k][0] for k in kinds] for at in found.values()]), kinds
 
 # %% ../../nbs/metrics/embeddings.ipynb #f56b4633
 def _folds(x: np.ndarray, folds: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     "Part by part: which groups are in it, their standardised points, and those of the others. x has shape `(n_groups, 2, d)`; points have shape `(2 * n, d)`."
     check_count("folds", folds, 2)
-    if len(x) < folds: raise CoraError(f"{folds} folds need as many questions, got {len(x)}")
-    part, flat = np.array(permutation(len(x), seed, "folds")) % folds, lambda rows: rows.reshape(-1, rows.shape[-1]).astype(float)
+    if len(x) < folds:
+        raise CoraError(f"{folds} folds need as many questions, got {len(x)}")
+    part, flat = (
+        np.array(permutation(len(x), seed, "folds")) % folds,
+        lambda rows: rows.reshape(-1, rows.shape[-1]).astype(float),
+    )
     for k in range(folds):
         new, old = flat(x[part == k]), flat(x[part != k])
-        scale = np.where(np.ptp(old, axis=0) > 0, old.std(axis=0), np.inf) # a coordinate that never changes says nothing
+        scale = np.where(
+            np.ptp(old, axis=0) > 0, old.std(axis=0), np.inf
+        )  # a coordinate that never changes says nothing
         yield part == k, (new - old.mean(axis=0)) / scale, (old - old.mean(axis=0)) / scale
+
 
 def _sklearn(part: str) -> Any:
     "A module of scikit-learn."
-    try: return import_module(f"sklearn.{part}")
-    except ImportError: raise CoraError("probes and pictures of hidden states need scikit-learn: pip install 'cora_nb[embeddings]'") from None
+    try:
+        return import_module(f"sklearn.{part}")
+    except ImportError:
+        raise CoraError(
+            "probes and pictures of hidden states need scikit-learn: pip install 'cora_nb[embeddings]'"
+        ) from None
 
-def _logistic(x: np.ndarray, folds: int, seed: int) -> np.ndarray: # right or not, shape `(n_groups, 2)`
+
+def _logistic(x: np.ndarray, folds: int, seed: int) -> np.ndarray:  # right or not, shape `(n_groups, 2)`
     "What logistic regression says of the groups it has not seen."
     right = np.zeros(x.shape[:2], dtype=bool)
     for new, test, train in _folds(x, folds, seed):
@@ -83,32 +114,43 @@ def _logistic(x: np.ndarray, folds: int, seed: int) -> np.ndarray: # right or no
         right[new] = line.predict(test).reshape(-1, 2) == [0, 1]
     return right
 
-def _least_squares(x: np.ndarray, signs: np.ndarray, folds: int, seed: int) -> np.ndarray: # accuracies, shape `(n_swaps,)`
+
+def _least_squares(
+    x: np.ndarray, signs: np.ndarray, folds: int, seed: int
+) -> np.ndarray:  # accuracies, shape `(n_swaps,)`
     "How often a penalised least-squares line is right, for each swap of labels; signs are -1 or 1, shape `(n_groups, n_swaps)`."
     right = 0
     for new, test, train in _folds(x, folds, seed):
-        def both(some): return np.stack([-signs[some], signs[some]], axis=1).reshape(-1, signs.shape[1])
+
+        def both(some):
+            return np.stack([-signs[some], signs[some]], axis=1).reshape(-1, signs.shape[1])
+
         weights = np.linalg.solve(train @ train.T / x.shape[2] + np.eye(len(train)), both(~new))
         said = test @ train.T / x.shape[2] @ weights * both(new)
         right = right + (said > 0).sum(axis=0) + (said == 0).sum(axis=0) / 2
     return right / x[..., 0].size
 
 # %% ../../nbs/metrics/embeddings.ipynb #e8686595
-def _between(x: np.ndarray) -> float: # in [0, 1]
+def _between(x: np.ndarray) -> float:  # in [0, 1]
     "The share of each coordinate's variance that lies between the two columns of groups, averaged over the coordinates that vary."
     x = x.astype(float)
     means, total = x.mean(axis=0), x.var(axis=(0, 1))
-    return min(1.0, float(((means[0] - means[1])[total > 0] ** 2 / 4 / total[total > 0]).mean())) if (total > 0).any() else 0.0
+    return (
+        min(1.0, float(((means[0] - means[1])[total > 0] ** 2 / 4 / total[total > 0]).mean()))
+        if (total > 0).any()
+        else 0.0
+    )
+
 
 def separability(
-    states: States,                       # of two formats
+    states: States,  # of two formats
     labels: Sequence[str] | None = None,  # what is told apart, one for each prompt; None: the formats
     groups: Sequence[str] | None = None,  # which prompts belong together; None: those of a question
-    folds: int = 5,                       # parts for cross-validation, 2 or more
-    permutations: int = 999,              # swaps for the chance level
-    seed: int = 0,                        # of the parts and the swaps
-    level: float = 0.95,                  # of the interval and the band of chance
-) -> pd.DataFrame: # one row for each layer; columns `distinct`, `accuracy`, `low`, `high`, `least_squares`, `chance_low`, `chance_high`, `p`, `between`
+    folds: int = 5,  # parts for cross-validation, 2 or more
+    permutations: int = 999,  # swaps for the chance level
+    seed: int = 0,  # of the parts and the swaps
+    level: float = 0.95,  # of the interval and the band of chance
+) -> pd.DataFrame:  # one row for each layer; columns `distinct`, `accuracy`, `low`, `high`, `least_squares`, `chance_low`, `chance_high`, `p`, `between`
     """How well a linear probe tells two formats apart at each layer, and how well it would by chance.
 
     Raises `CoraError` where a group has not one prompt of each of two labels, and for fewer groups than folds.
@@ -123,149 +165,242 @@ def separability(
         share = share_interval(_logistic(x, folds, seed).sum(axis=1), np.full(len(x), 2), level)
         real, *chance = _least_squares(x, signs, folds, seed)
         p = (1 + sum(c >= real - 1e-9 for c in chance)) / (1 + permutations)
-        rows.append([len(np.unique(states.layer(layer), axis=0)), *map(float, share), real, *np.quantile(chance, [(1 - level) / 2, (1 + level) / 2]), p, _between(x)])
-    return pd.DataFrame(rows, columns=["distinct", "accuracy", "low", "high", "least_squares", "chance_low", "chance_high", "p", "between"]).rename_axis("layer")
+        rows.append(
+            [
+                len(np.unique(states.layer(layer), axis=0)),
+                *map(float, share),
+                real,
+                *np.quantile(chance, [(1 - level) / 2, (1 + level) / 2]),
+                p,
+                _between(x),
+            ]
+        )
+    return pd.DataFrame(
+        rows,
+        columns=["distinct", "accuracy", "low", "high", "least_squares", "chance_low", "chance_high", "p", "between"],
+    ).rename_axis("layer")
 
 # %% ../../nbs/metrics/embeddings.ipynb #673a2251
 def random_halves(
-    states: States, # of one format
+    states: States,  # of one format
     seed: int = 0,  # of the pairs
-) -> States:        # question ids such as "pair 0", formats "half 1" and "half 2"; without the last where the number is odd
+) -> States:  # question ids such as "pair 0", formats "half 1" and "half 2"; without the last where the number is odd
     "A control: one format dealt at random into two that do not differ. Raises `CoraError` for states of several formats."
-    if len(found := set(states.formats)) != 1: raise CoraError(f"halves are made of one format, got {len(found)}; choose one with only(...)")
-    order = permutation(n := len(states.formats), seed, "halves")[:n // 2 * 2]
-    return replace(states, layers=states.layers[order], heads=None if states.heads is None else states.heads[order],
-                   question_ids=tuple(f"pair {i // 2}" for i in range(len(order))), formats=("half 1", "half 2") * (len(order) // 2))
+    if len(found := set(states.formats)) != 1:
+        raise CoraError(f"halves are made of one format, got {len(found)}; choose one with only(...)")
+    order = permutation(n := len(states.formats), seed, "halves")[: n // 2 * 2]
+    return replace(
+        states,
+        layers=states.layers[order],
+        heads=None if states.heads is None else states.heads[order],
+        question_ids=tuple(f"pair {i // 2}" for i in range(len(order))),
+        formats=("half 1", "half 2") * (len(order) // 2),
+    )
 
 # %% ../../nbs/metrics/embeddings.ipynb #517eea08
 _MARKS = ("o", "^", "s", "v", "D", "P", "X")
 
+
 def plot_separability(
-    scores: pd.DataFrame | Mapping[str, pd.DataFrame], # from `separability`; several by name
-    what: str = "accuracy", # or "between", which has no interval and no chance level
-    ax: Any = None,         # Matplotlib axes; None: new ones
-) -> Any:                   # the axes
+    scores: pd.DataFrame | Mapping[str, pd.DataFrame],  # from `separability`; several by name
+    what: str = "accuracy",  # or "between", which has no interval and no chance level
+    ax: Any = None,  # Matplotlib axes; None: new ones
+) -> Any:  # the axes
     "Score by layer with intervals; the grey band is the chance level (the widest, of several tables). Raises `CoraError` for other tables."
     import matplotlib.pyplot as plt
     from matplotlib.ticker import MaxNLocator
+
     tables = {"": scores} if isinstance(scores, pd.DataFrame) else dict(scores)
-    if what not in ("accuracy", "between"): raise CoraError(f"what must be accuracy or between, got {what!r}")
-    if not tables or any(not isinstance(t, pd.DataFrame) or what not in t for t in tables.values()): raise CoraError("scores must be one or more tables as separability gives them")
-    if ax is None: ax = plt.subplots(figsize=(max(4, 1.5 + 0.25 * max(map(len, tables.values()))), 3), layout="constrained")[1]
+    if what not in ("accuracy", "between"):
+        raise CoraError(f"what must be accuracy or between, got {what!r}")
+    if not tables or any(not isinstance(t, pd.DataFrame) or what not in t for t in tables.values()):
+        raise CoraError("scores must be one or more tables as separability gives them")
+    if ax is None:
+        ax = plt.subplots(figsize=(max(4, 1.5 + 0.25 * max(map(len, tables.values()))), 3), layout="constrained")[1]
     if what == "accuracy":
         every = pd.concat(tables.values()).groupby(level=0)
         low, high = every["chance_low"].min(), every["chance_high"].max()
         ax.fill_between(low.index, low, high, color="0.85", label="chance", linewidth=0)
     for k, (name, t) in enumerate(tables.items()):
-        style = {"marker": _MARKS[k % len(_MARKS)], "color": "0", "markerfacecolor": ("0", "1", "0.6")[k % 3], "linestyle": ("-", "--", ":")[k % 3], "linewidth": 1, "markersize": 5, "label": name or what}
+        style = {
+            "marker": _MARKS[k % len(_MARKS)],
+            "color": "0",
+            "markerfacecolor": ("0", "1", "0.6")[k % 3],
+            "linestyle": ("-", "--", ":")[k % 3],
+            "linewidth": 1,
+            "markersize": 5,
+            "label": name or what,
+        }
         at = t.index + 0.14 * (k - (len(tables) - 1) / 2)
-        if what == "between": ax.plot(at, t[what], **style)
-        else: ax.errorbar(at, t[what], [t[what] - t["low"], t["high"] - t[what]], capsize=2, **style)
-    ax.set(xlabel="layer", ylabel={"accuracy": "probe: share right", "between": "variance between formats"}[what], ylim=(-0.03, 1.05))
+        if what == "between":
+            ax.plot(at, t[what], **style)
+        else:
+            ax.errorbar(at, t[what], [t[what] - t["low"], t["high"] - t[what]], capsize=2, **style)
+    ax.set(
+        xlabel="layer",
+        ylabel={"accuracy": "probe: share right", "between": "variance between formats"}[what],
+        ylim=(-0.03, 1.05),
+    )
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(frameon=False, fontsize=8, loc="best")
     return ax
 
 # %% ../../nbs/metrics/embeddings.ipynb #e90ae689
 def head_separability(
-    states: States,                      # of two formats, read with heads=True
-    labels: Sequence[str] | None = None, # as for `separability`
-    groups: Sequence[str] | None = None, # as for `separability`
-    folds: int = 5,                      # parts for cross-validation, 2 or more
-    seed: int = 0,                       # of the parts
-    progress: bool = True,               # show a progress bar where it takes more than a second
-) -> pd.DataFrame: # accuracy of the logistic probe, one row for each layer from 1, one column for each head from 0
+    states: States,  # of two formats, read with heads=True
+    labels: Sequence[str] | None = None,  # as for `separability`
+    groups: Sequence[str] | None = None,  # as for `separability`
+    folds: int = 5,  # parts for cross-validation, 2 or more
+    seed: int = 0,  # of the parts
+    progress: bool = True,  # show a progress bar where it takes more than a second
+) -> pd.DataFrame:  # accuracy of the logistic probe, one row for each layer from 1, one column for each head from 0
     "How well a linear probe tells two formats apart from the output of each attention head. Raises `CoraError` as `separability` does, and for states without heads."
     from tqdm.auto import tqdm
-    if states.heads is None: raise CoraError("these states have no heads; read them with hidden_states(..., heads=True)")
+
+    if states.heads is None:
+        raise CoraError("these states have no heads; read them with hidden_states(..., heads=True)")
     pairs, _ = pair_up(labels or states.formats, groups or states.question_ids)
     n_layers, n_heads = states.heads.shape[1:3]
-    cells = tqdm(np.ndindex(n_layers, n_heads), total=n_layers * n_heads, desc="probing", unit=" heads", disable=not progress, delay=1, leave=False)
+    cells = tqdm(
+        np.ndindex(n_layers, n_heads),
+        total=n_layers * n_heads,
+        desc="probing",
+        unit=" heads",
+        disable=not progress,
+        delay=1,
+        leave=False,
+    )
     found = [_logistic(states.heads[:, i, j][pairs], folds, seed).mean() for i, j in cells]
-    return pd.DataFrame(np.reshape(found, (n_layers, n_heads)), index=pd.RangeIndex(1, n_layers + 1, name="layer"), columns=pd.RangeIndex(n_heads, name="head"))
+    return pd.DataFrame(
+        np.reshape(found, (n_layers, n_heads)),
+        index=pd.RangeIndex(1, n_layers + 1, name="layer"),
+        columns=pd.RangeIndex(n_heads, name="head"),
+    )
 
 # %% ../../nbs/metrics/embeddings.ipynb #b46c5697
-def _pca(x: np.ndarray) -> np.ndarray: # shape `(n, 2)`
+def _pca(x: np.ndarray) -> np.ndarray:  # shape `(n, 2)`
     "The first two principal components; the larger end of each is the positive one."
     u, s, _ = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
-    s = np.where(s > 1e-9 * abs(x).max(), s, 0) # what is left over by rounding is no direction
+    s = np.where(s > 1e-9 * abs(x).max(), s, 0)  # what is left over by rounding is no direction
     found = (u * s * np.sign(u[abs(u).argmax(axis=0), range(len(s))]))[:, :2]
     return np.pad(found, [(0, 0), (0, 2 - found.shape[1])])
 
+
 def project(
-    states: States,                        # of any formats
-    method: str = "tsne",                  # or "pca"
-    seed: int = 0,                         # of t-SNE
-    perplexity: float = 30.0,              # of t-SNE, above 0; at most a third of the points are minded
-    layers: Sequence[int] | None = None,   # which; None: all
-) -> np.ndarray:                           # places in the plane, shape `(n_layers, n_prompts, 2)`
+    states: States,  # of any formats
+    method: str = "tsne",  # or "pca"
+    seed: int = 0,  # of t-SNE
+    perplexity: float = 30.0,  # of t-SNE, above 0; at most a third of the points are minded
+    layers: Sequence[int] | None = None,  # which; None: all
+) -> np.ndarray:  # places in the plane, shape `(n_layers, n_prompts, 2)`
     "A flat picture of each layer; fewer than five different points are placed by PCA. Raises `CoraError` for an unknown method or layer."
-    if method not in ("tsne", "pca"): raise CoraError(f"method must be tsne or pca, got {method!r}")
-    if not perplexity > 0: raise CoraError(f"perplexity must be above 0, got {perplexity!r}")
+    if method not in ("tsne", "pca"):
+        raise CoraError(f"method must be tsne or pca, got {method!r}")
+    if not perplexity > 0:
+        raise CoraError(f"perplexity must be above 0, got {perplexity!r}")
+
     def place(x):
         points, back = np.unique(x.astype(float), axis=0, return_inverse=True)
-        if method == "pca" or (n := len(points)) < 5: return _pca(x.astype(float))
+        if method == "pca" or (n := len(points)) < 5:
+            return _pca(x.astype(float))
         way = {"method": "exact" if n <= 500 else "barnes_hut", "perplexity": min(perplexity, (n - 1) / 3)}
         return _sklearn("manifold").TSNE(init="pca", random_state=seed, **way).fit_transform(points)[back.ravel()]
+
     return np.stack([place(states.layer(i)) for i in (range(states.layers.shape[1]) if layers is None else layers)])
 
 # %% ../../nbs/metrics/embeddings.ipynb #06f86f33
 def plot_layers(
-    places: np.ndarray,                  # from `project`, shape `(n_layers, n_prompts, 2)`
-    formats: Sequence[str],              # one for each prompt
+    places: np.ndarray,  # from `project`, shape `(n_layers, n_prompts, 2)`
+    formats: Sequence[str],  # one for each prompt
     scores: pd.DataFrame | None = None,  # from `separability`: its accuracy stands above each panel
-    layers: Sequence[int] | None = None, # their numbers; None: from 0
-    axes: Any = None,                    # one Matplotlib axes for each layer; None: new ones
-) -> Any:                                # the axes, as an array
+    layers: Sequence[int] | None = None,  # their numbers; None: from 0
+    axes: Any = None,  # one Matplotlib axes for each layer; None: new ones
+) -> Any:  # the axes, as an array
     "One panel for each layer, one kind of mark for each format. The axes have no numbers, as they mean nothing. Raises `CoraError` for shapes that do not fit."
     import matplotlib.pyplot as plt
+
     numbers, kinds = list(range(len(places)) if layers is None else layers), list(dict.fromkeys(formats))
-    if np.ndim(places) != 3 or places.shape != (len(numbers), len(formats), 2): raise CoraError(f"places must have the shape ({len(numbers)}, {len(formats)}, 2), got {np.shape(places)}")
+    if np.ndim(places) != 3 or places.shape != (len(numbers), len(formats), 2):
+        raise CoraError(f"places must have the shape ({len(numbers)}, {len(formats)}, 2), got {np.shape(places)}")
     if axes is None:
         columns = min(len(places), 6)
-        fig, axes = plt.subplots(-(-len(places) // columns), columns, figsize=(1.7 * columns, 2.1 * -(-len(places) // columns) + 0.4), squeeze=False, layout="constrained")
-        for ax in axes.flat[len(places):]: ax.set_axis_off()
+        fig, axes = plt.subplots(
+            -(-len(places) // columns),
+            columns,
+            figsize=(1.7 * columns, 2.1 * -(-len(places) // columns) + 0.4),
+            squeeze=False,
+            layout="constrained",
+        )
+        for ax in axes.flat[len(places) :]:
+            ax.set_axis_off()
         style = [plt.Line2D([], [], linestyle="none", markersize=5, **_mark(k)) for k in range(len(kinds))]
         fig.legend(style, kinds, ncols=len(kinds), loc="outside lower center", frameon=False)
     for ax, number, points in zip(np.ravel(axes), numbers, places):
-        for k, kind in enumerate(kinds): ax.plot(*points[[f == kind for f in formats]].T, linestyle="none", markersize=3.5 + 3 * (k > 0) * (len(np.unique(points.round(6), axis=0)) < 5), zorder=3 - k / 9, **_mark(k))
-        ax.set(xticks=[], yticks=[], title=f"layer {number}" + ("" if scores is None else f": {scores.loc[number, 'accuracy']:.2f}"))
+        for k, kind in enumerate(kinds):
+            ax.plot(
+                *points[[f == kind for f in formats]].T,
+                linestyle="none",
+                markersize=3.5 + 3 * (k > 0) * (len(np.unique(points.round(6), axis=0)) < 5),
+                zorder=3 - k / 9,
+                **_mark(k),
+            )
+        ax.set(
+            xticks=[],
+            yticks=[],
+            title=f"layer {number}" + ("" if scores is None else f": {scores.loc[number, 'accuracy']:.2f}"),
+        )
         ax.margins(0.1)
         ax.title.set_fontsize(9)
     return np.asarray(axes)
 
+
 def _mark(k: int) -> dict[str, Any]:
     "Filled or open, so that they differ without colour."
-    return {"marker": _MARKS[k % len(_MARKS)], "markerfacecolor": ("0", "none", "0.6")[k % 3], "markeredgecolor": "0", "markeredgewidth": 0.6}
+    return {
+        "marker": _MARKS[k % len(_MARKS)],
+        "markerfacecolor": ("0", "none", "0.6")[k % 3],
+        "markeredgecolor": "0",
+        "markeredgewidth": 0.6,
+    }
 
 # %% ../../nbs/metrics/embeddings.ipynb #663666b4
 @call_parse
 @one_line_errors
 def cora_embeddings(
-    models: several("models on this machine: folders, names on the Hugging Face hub, or organism/NAME; none: organism/steady", "*"),
-    benchmark: str = "math",   # a benchmark's name; math is bundled
-    path: str = None,          # a file, or a folder laid out like the hub; without it, the Hugging Face hub
-    split: str = None,         # the benchmark's split; without it, the one it is usually scored on
-    limit: int = 100,          # take only the first so many questions
+    models: several(
+        "models on this machine: folders, names on the Hugging Face hub, or organism/NAME; none: organism/steady", "*"
+    ),
+    benchmark: str = "math",  # a benchmark's name; math is bundled
+    path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
+    split: str = None,  # the benchmark's split; without it, the one it is usually scored on
+    limit: int = 100,  # take only the first so many questions
     malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
-    template: str = "bare",    # how prompts are laid out
-    ends: str = "same",        # same: both formats end with the same words; own: as in the paper, each in its own way
-    chat: bool = False,        # put the prompts as conversations
-    heads: bool = False,       # score each attention head, too
-    permutations: int = 999,   # swaps of labels for the chance level
+    template: str = "bare",  # how prompts are laid out
+    ends: str = "same",  # same: both formats end with the same words; own: as in the paper, each in its own way
+    chat: bool = False,  # put the prompts as conversations
+    heads: bool = False,  # score each attention head, too
+    permutations: int = 999,  # swaps of labels for the chance level
     perplexity: float = 30.0,  # of t-SNE
-    seed: int = 0,             # for everything random
-    out: str = "embeddings",   # the folder for figures and tables
+    seed: int = 0,  # for everything random
+    out: str = "embeddings",  # the folder for figures and tables
 ):
     "Compare the hidden states of the same questions with and without choices, layer by layer."
-    _sklearn("manifold") # better to know before a large model is read
+    _sklearn("manifold")  # better to know before a large model is read
     check_count("permutations", permutations, 1)
-    check_count("limit", limit, 5) # folds of the probe
-    if not perplexity > 0: raise CoraError(f"perplexity must be positive, got {perplexity!r}")
+    check_count("limit", limit, 5)  # folds of the probe
+    if not perplexity > 0:
+        raise CoraError(f"perplexity must be positive, got {perplexity!r}")
     readers = [CausalRespondent(m, chat=chat) for m in models or ["organism/steady"]]
-    if twice := [r.name for r in readers if [x.name for x in readers].count(r.name) > 1]: raise CoraError(f"two models are called {twice[0]!r}; read them one at a time, into different folders")
-    prompts, folder = format_prompts(load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed), template, ends), Path(out)
-    if folder.exists() and not folder.is_dir() or not folder.absolute().parent.is_dir(): raise CoraError(f"{out}: {'this is no folder' if folder.exists() else f'there is no folder {folder.parent}'}")
+    if twice := [r.name for r in readers if [x.name for x in readers].count(r.name) > 1]:
+        raise CoraError(f"two models are called {twice[0]!r}; read them one at a time, into different folders")
+    prompts, folder = (
+        format_prompts(
+            load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed), template, ends
+        ),
+        Path(out),
+    )
+    if folder.exists() and not folder.is_dir() or not folder.absolute().parent.is_dir():
+        raise CoraError(f"{out}: {'this is no folder' if folder.exists() else f'there is no folder {folder.parent}'}")
     for r in readers:
         states = hidden_states(r, prompts, heads)
         scores = separability(states, permutations=permutations, seed=seed)
@@ -274,12 +409,18 @@ def cora_embeddings(
         for what, table in tables.items():
             table.to_csv(folder / f"{r.name}-{what}.csv")
             print(f"{r.name}, {len(prompts) // 2} questions: {what}\n{table.round(3).to_string()}\n")
-        figures = {"tsne": plot_layers(project(states, seed=seed, perplexity=perplexity), states.formats, scores).flat[0], "separability": plot_separability(scores)}
-        for what, ax in figures.items(): _save(ax.figure, folder / f"{r.name}-{what}.png")
+        figures = {
+            "tsne": plot_layers(project(states, seed=seed, perplexity=perplexity), states.formats, scores).flat[0],
+            "separability": plot_separability(scores),
+        }
+        for what, ax in figures.items():
+            _save(ax.figure, folder / f"{r.name}-{what}.png")
     print(f"tables and figures: {folder}")
+
 
 def _save(figure: Any, file: Path) -> None:
     "Write a figure and forget it."
     import matplotlib.pyplot as plt
+
     figure.savefig(file, dpi=150)
     plt.close(figure)

@@ -21,26 +21,29 @@ from .replies import need_columns, of_trial, whole_numbers
 
 # %% ../../nbs/metrics/guessing.ipynb #5c845b3b
 def checked(
-    name: str,               # the argument's name, for the message
-    value: object,           # a number, or a list or array of numbers
-    low: float,              # smallest value allowed
+    name: str,  # the argument's name, for the message
+    value: object,  # a number, or a list or array of numbers
+    low: float,  # smallest value allowed
     high: float = math.inf,  # largest value allowed
-    whole: bool = False,     # only whole numbers?
-) -> np.ndarray:             # `value` as an array, int64 where `whole`, else float64
+    whole: bool = False,  # only whole numbers?
+) -> np.ndarray:  # `value` as an array, int64 where `whole`, else float64
     "The value as an array. Raises `CoraError` that names the first number out of range; NaN always is."
     kind, a = ("whole number" if whole else "number"), np.asarray(value)
     rule = f"{name} must be a {kind} " + (f"of at least {low}" if high == math.inf else f"from {low} to {high}")
-    if a.dtype.kind not in "iuf": raise CoraError(f"{rule}, got {value!r}")
+    if a.dtype.kind not in "iuf":
+        raise CoraError(f"{rule}, got {value!r}")
     ok = np.isfinite(a) & (a >= low) & (a <= high)
-    if whole: ok &= a == np.floor(a)
-    if not ok.all(): raise CoraError(f"{rule}, got {a[~ok].ravel()[0].item()!r}")
+    if whole:
+        ok &= a == np.floor(a)
+    if not ok.all():
+        raise CoraError(f"{rule}, got {a[~ok].ravel()[0].item()!r}")
     return a.astype(np.int64 if whole else np.float64)
 
 # %% ../../nbs/metrics/guessing.ipynb #43c3192e
 def combinations(
-    p: int, # right answers, 0 to `M`
-    M: int, # trials, >= 1
-) -> int:   # exact, of any size
+    p: int,  # right answers, 0 to `M`
+    M: int,  # trials, >= 1
+) -> int:  # exact, of any size
     """In how many ways exactly `p` of `M` trials can be right.
 
     Raises `CoraError` for numbers that are not whole or out of range. Source: CoRA, Eq. 8.
@@ -50,21 +53,22 @@ def combinations(
 
 # %% ../../nbs/metrics/guessing.ipynb #9483b7cf
 def trials_and_rate(
-    p: int | Sequence[int],     # right answers, 0 to `M`
-    M: int | Sequence[int],     # trials, >= 1
-    r: float | Sequence[float], # a probability in [0, 1]
-) -> list[np.ndarray]:          # the three, in one common shape
+    p: int | Sequence[int],  # right answers, 0 to `M`
+    M: int | Sequence[int],  # trials, >= 1
+    r: float | Sequence[float],  # a probability in [0, 1]
+) -> list[np.ndarray]:  # the three, in one common shape
     "The arguments of Eq. 9 and 10 as arrays. Raises `CoraError` naming the one that is out of range."
     p, M, r = np.broadcast_arrays(checked("p", p, 0, whole=True), checked("M", M, 1, whole=True), checked("r", r, 0, 1))
-    if (over := p > M).any(): raise CoraError(f"p must be at most M, got p={p[over][0]} and M={M[over][0]}")
+    if (over := p > M).any():
+        raise CoraError(f"p must be at most M, got p={p[over][0]} and M={M[over][0]}")
     return [p, M, r]
 
 # %% ../../nbs/metrics/guessing.ipynb #f8e81e67
 def binomial_pmf(
-    p: int | Sequence[int],      # right answers, 0 to `M`
-    M: int | Sequence[int],      # trials, >= 1
+    p: int | Sequence[int],  # right answers, 0 to `M`
+    M: int | Sequence[int],  # trials, >= 1
     r: float | Sequence[float],  # guessing rate in [0, 1]; 1/k for a pure guesser
-) -> float | np.ndarray:         # probability, the arguments' common shape
+) -> float | np.ndarray:  # probability, the arguments' common shape
     """Probability of exactly `p` right answers in `M` trials.
 
     Raises `CoraError` naming an argument out of range. Source: CoRA, Eq. 9.
@@ -75,10 +79,10 @@ def binomial_pmf(
 
 # %% ../../nbs/metrics/guessing.ipynb #d08fdd6e
 def binomial_tail(
-    p: int | Sequence[int],      # right answers asked for, 0 to `M`
-    M: int | Sequence[int],      # trials, >= 1
+    p: int | Sequence[int],  # right answers asked for, 0 to `M`
+    M: int | Sequence[int],  # trials, >= 1
     r: float | Sequence[float],  # guessing rate in [0, 1]; 1/k for a pure guesser
-) -> float | np.ndarray:         # probability, the arguments' common shape
+) -> float | np.ndarray:  # probability, the arguments' common shape
     """Probability of `p` or more right answers in `M` trials.
 
     Raises `CoraError` naming an argument out of range. Source: CoRA, Eq. 10.
@@ -94,7 +98,7 @@ def msgr(
     M: int | Sequence[int],  # trials, >= 1
     k: int | Sequence[int],  # choices, >= 2; matters for `p` = 0 alone
     confidence: float | Sequence[float] = 0.9996,  # how sure `p` right answers must be, between 0 and 1, both excluded
-) -> float | np.ndarray:     # success rate in (0, 1), the arguments' common shape
+) -> float | np.ndarray:  # success rate in (0, 1), the arguments' common shape
     """Minimum success guessing rate: the smallest rate at which `p` or more of `M` trials are right with `confidence`.
 
     `msgr(0, M, k)` is chance, 1/k, by the paper's convention. A rate below 1/k says that a pure guesser is already good enough.
@@ -103,20 +107,23 @@ def msgr(
     from scipy.special import betaincinv
 
     p, M, confidence = trials_and_rate(p, M, checked("confidence", confidence, 0, 1))
-    if np.any((confidence == 0) | (confidence == 1)): raise CoraError("confidence must lie between 0 and 1, both excluded, got " + ("0" if np.any(confidence == 0) else "1"))
+    if np.any((confidence == 0) | (confidence == 1)):
+        raise CoraError(
+            "confidence must lie between 0 and 1, both excluded, got " + ("0" if np.any(confidence == 0) else "1")
+        )
     chance = 1 / checked("k", k, MIN_CHOICES, whole=True)
     return np.where(p == 0, chance, betaincinv(np.maximum(p, 1), M - p + 1, confidence))[()]
 
 # %% ../../nbs/metrics/guessing.ipynb #7a9e4bc5
 def chance_rates(
-    n_choices: Sequence[int], # choices shown by each variant, shape `(n_variants,)`, >= 2
-) -> np.ndarray:              # rate of a pure guesser on each, shape `(n_variants,)`
+    n_choices: Sequence[int],  # choices shown by each variant, shape `(n_variants,)`, >= 2
+) -> np.ndarray:  # rate of a pure guesser on each, shape `(n_variants,)`
     "One over the number of choices. Raises `CoraError` naming a number that is not whole or less than 2."
     return 1 / checked("n_choices", n_choices, MIN_CHOICES, whole=True)
 
 # %% ../../nbs/metrics/guessing.ipynb #a881a1d2
 def divergence_set_rates(
-    A: int,       # choices of the original question, 2 to 26
+    A: int,  # choices of the original question, 2 to 26
 ) -> np.ndarray:  # rate of a pure guesser on each variant, shape `(2 + 6 * (A - 1),)`
     """Guessing rates on CoRA's divergence set: those with `A` choices first, then those with 2, then those with 3.
 
@@ -127,25 +134,27 @@ def divergence_set_rates(
 
 # %% ../../nbs/metrics/guessing.ipynb #f7d55a36
 def guess_pmf(
-    rates: Sequence[float], # probability of a hit on each variant, shape `(n_variants,)`, in [0, 1]
-) -> np.ndarray:            # probability of 0, 1, ..., n hits, shape `(n_variants + 1,)`
+    rates: Sequence[float],  # probability of a hit on each variant, shape `(n_variants,)`, in [0, 1]
+) -> np.ndarray:  # probability of 0, 1, ..., n hits, shape `(n_variants + 1,)`
     """Distribution of the number of hits where every variant has its own rate (Poisson-binomial).
 
     Computed by adding one variant at a time. Nothing is subtracted but 1 - rate, so even the far tails are right to about 14 digits.
     Raises `CoraError` for a rate outside [0, 1], or none at all.
     """
     rates = checked("rates", rates, 0, 1)
-    if rates.ndim != 1 or not rates.size: raise CoraError(f"rates must be a list of at least one number, got {rates.tolist()!r}")
+    if rates.ndim != 1 or not rates.size:
+        raise CoraError(f"rates must be a list of at least one number, got {rates.tolist()!r}")
     pmf = np.ones(1)
-    for r in rates: pmf = np.convolve(pmf, [1 - r, r])
+    for r in rates:
+        pmf = np.convolve(pmf, [1 - r, r])
     return pmf
 
 # %% ../../nbs/metrics/guessing.ipynb #8a69b070
 def guess_tail(
-    rates: Sequence[float], # probability of a hit on each variant, shape `(n_variants,)`, in [0, 1]
-    c: float,               # share of hits asked for, in [0, 1]
-    strict: bool = False,   # more than `c` (as MV asks) instead of at least `c` (as BMCA asks)?
-) -> float:                 # probability in [0, 1]
+    rates: Sequence[float],  # probability of a hit on each variant, shape `(n_variants,)`, in [0, 1]
+    c: float,  # share of hits asked for, in [0, 1]
+    strict: bool = False,  # more than `c` (as MV asks) instead of at least `c` (as BMCA asks)?
+) -> float:  # probability in [0, 1]
     """Probability that the share of hits reaches `c`: the expected BMCA(c) of a guesser, or MV with `c` = 0.5 and `strict`.
 
     Raises `CoraError` for rates or `c` outside [0, 1]. Source: CoRA, Eq. 4 and 5.
@@ -156,9 +165,11 @@ def guess_tail(
 
 # %% ../../nbs/metrics/guessing.ipynb #3d5f8b2e
 def expected_scores(
-    sets: Iterable[tuple[Sequence[float], float, float]], # for each kind of question: the probability of a hit on each variant, that on the original, and how many such questions there are (any weight above 0)
-    thresholds: Sequence[float] = THRESHOLDS, # the values of c for BMCA(c), each in [0, 1]
-) -> pd.Series: # the scores by name, as from `metrics.score`
+    sets: Iterable[
+        tuple[Sequence[float], float, float]
+    ],  # for each kind of question: the probability of a hit on each variant, that on the original, and how many such questions there are (any weight above 0)
+    thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
+) -> pd.Series:  # the scores by name, as from `metrics.score`
     """What is expected of a respondent whose probability of a hit is known for each variant, independent of the other variants.
 
     The products CoRA and CORE are products of expectations: their expectation in the limit of many questions.
@@ -168,14 +179,15 @@ def expected_scores(
     for rates, original, n in sets:
         pmf = guess_pmf(rates)
         outcomes.append(np.column_stack(np.broadcast_arrays(np.arange(len(pmf)), len(pmf) - 1, original, n * pmf)))
-    if not outcomes: raise CoraError("there are no questions to expect anything of")
+    if not outcomes:
+        raise CoraError("there are no questions to expect anything of")
     table = pd.DataFrame(np.concatenate(outcomes), columns=["hits", "trials", "original", "weight"])
     return pd.Series(weighted_scores(table, thresholds, table["weight"].to_numpy()), name="expected")
 
 # %% ../../nbs/metrics/guessing.ipynb #5b47aef8
 def guesser_scores(
     A: int,  # choices of every question, 2 to 26
-    thresholds: Sequence[float] = THRESHOLDS, # the values of c for BMCA(c), each in [0, 1]
+    thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
 ) -> pd.Series:  # expected scores, named as in the paper
     """What a pure guesser scores on CoRA's divergence set, on average over independent questions.
 
@@ -187,32 +199,49 @@ def guesser_scores(
 
 # %% ../../nbs/metrics/guessing.ipynb #d2d8ecd3
 def guess_rates(
-    asked: Iterable[Variant] | pd.DataFrame, # variants or responses, as for `chance_scores`
-    trial: int | None = 0,                   # as for `chance_scores`
-    position: Sequence[float] = (1,),        # as for `chance_scores`
-) -> pd.DataFrame:                           # one row for each variant asked: `question_id`, `method`, `rate`
+    asked: Iterable[Variant] | pd.DataFrame,  # variants or responses, as for `chance_scores`
+    trial: int | None = 0,  # as for `chance_scores`
+    position: Sequence[float] = (1,),  # as for `chance_scores`
+) -> pd.DataFrame:  # one row for each variant asked: `question_id`, `method`, `rate`
     "The probability that a guesser hits each variant. Raises `CoraError` as `chance_scores` does."
     if not isinstance(asked, pd.DataFrame):
         variants = list(asked)
-        if wrong := [v for v in variants if not isinstance(v, Variant)]: raise CoraError(f"asked must be variants or a responses table, got a {type(wrong[0]).__name__}")
-        if wrong := [v.form for v in variants if v.form not in ("mcq", "tfq")]: raise CoraError(f"a variant of the form {wrong[0]!r} does not ask for one of its choices, so nothing is known about chance")
-        asked = pd.DataFrame([(v.question_id, v.family, v.method, v.n_choices, v.answer, 0 if trial is None else trial) for v in variants], columns=["question_id", "family", "method", "n_choices", "answer", "trial"])
+        if wrong := [v for v in variants if not isinstance(v, Variant)]:
+            raise CoraError(f"asked must be variants or a responses table, got a {type(wrong[0]).__name__}")
+        if wrong := [v.form for v in variants if v.form not in ("mcq", "tfq")]:
+            raise CoraError(
+                f"a variant of the form {wrong[0]!r} does not ask for one of its choices, so nothing is known about chance"
+            )
+        asked = pd.DataFrame(
+            [
+                (v.question_id, v.family, v.method, v.n_choices, v.answer, 0 if trial is None else trial)
+                for v in variants
+            ],
+            columns=["question_id", "family", "method", "n_choices", "answer", "trial"],
+        )
     need_columns(asked, "question_id", "method", "n_choices", "answer", "trial")
     part = of_trial(asked, trial)
-    if "family" in part and part["family"].nunique() > 1: raise CoraError(f"the variants are of several families, {', '.join(map(str, part['family'].unique()))}; look at one at a time")
+    if "family" in part and part["family"].nunique() > 1:
+        raise CoraError(
+            f"the variants are of several families, {', '.join(map(str, part['family'].unique()))}; look at one at a time"
+        )
     n = whole_numbers(part, "n_choices", MIN_CHOICES, MAX_CHOICES)
     answer, weights = whole_numbers(part, "answer", 0, n - 1), checked("position", position, 0).ravel()
-    if np.ndim(position) != 1 or not weights.size or not weights.all(): raise CoraError(f"position must be positive weights, one for each place, such as (4, 1), got {position!r}")
-    weights = weights[np.minimum(np.arange(MAX_CHOICES), len(weights) - 1)] # the last goes on
+    if np.ndim(position) != 1 or not weights.size or not weights.all():
+        raise CoraError(f"position must be positive weights, one for each place, such as (4, 1), got {position!r}")
+    weights = weights[np.minimum(np.arange(MAX_CHOICES), len(weights) - 1)]  # the last goes on
     return part[["question_id", "method"]].assign(rate=weights[answer] / np.cumsum(weights)[n - 1])
 
 # %% ../../nbs/metrics/guessing.ipynb #ea70d124
 def chance_scores(
-    asked: Iterable[Variant] | pd.DataFrame,  # variants of one family, or responses to them (what was replied plays no part)
-    thresholds: Sequence[float] = THRESHOLDS, # the values of c for BMCA(c), each in [0, 1]
-    trial: int | None = 0,                    # of a responses table: which repetition of each prompt; None for all
-    position: Sequence[float] = (1,),         # weight of each place when guessing, above 0; the last goes on. (1,) is a pure guesser
-) -> pd.Series:                               # the scores by name, as from `metrics.score`; NaN where they are not known
+    asked: Iterable[Variant]
+    | pd.DataFrame,  # variants of one family, or responses to them (what was replied plays no part)
+    thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
+    trial: int | None = 0,  # of a responses table: which repetition of each prompt; None for all
+    position: Sequence[float] = (
+        1,
+    ),  # weight of each place when guessing, above 0; the last goes on. (1,) is a pure guesser
+) -> pd.Series:  # the scores by name, as from `metrics.score`; NaN where they are not known
     """What a guesser is expected to score on exactly these divergence sets.
 
     Every question has its own Poisson-binomial distribution of hits. CoRA and CORE are products of expectations: exact in the limit of many questions.
@@ -224,60 +253,83 @@ def chance_scores(
     rate, own = rows["rate"].to_numpy(), (rows["method"] == "original").to_numpy(dtype=bool, na_value=False)
     originals = np.bincount(codes[own], minlength=len(ids))
     total = np.bincount(codes[own], weights=rate[own], minlength=len(ids))
-    original = np.divide(total, originals, out=np.full(len(ids), -1.0), where=originals > 0) # -1: not asked
+    original = np.divide(total, originals, out=np.full(len(ids), -1.0), where=originals > 0)  # -1: not asked
     order = np.lexsort((rate, codes))
     ends = np.cumsum(np.bincount(codes, minlength=len(ids)))[:-1]
-    kinds = Counter((r.tobytes(), o) for r, o in zip(np.split(rate[order], ends), original.tolist())) # equal sets are computed once
-    return expected_scores([(np.frombuffer(r), o if o >= 0 else np.nan, n) for (r, o), n in kinds.items()], thresholds).rename("chance")
+    kinds = Counter(
+        (r.tobytes(), o) for r, o in zip(np.split(rate[order], ends), original.tolist())
+    )  # equal sets are computed once
+    return expected_scores(
+        [(np.frombuffer(r), o if o >= 0 else np.nan, n) for (r, o), n in kinds.items()], thresholds
+    ).rename("chance")
 
 # %% ../../nbs/metrics/guessing.ipynb #5e9fa642
 def guesser_order_scores(
     n_choices: int,  # choices shown, at least 2
-    orders: int = 4, # in so many orders, at least 1
-) -> pd.Series:      # `Acc`, `S_c`, `Acc-H`, as from `metrics.invariability.order_scores`
+    orders: int = 4,  # in so many orders, at least 1
+) -> pd.Series:  # `Acc`, `S_c`, `Acc-H`, as from `metrics.invariability.order_scores`
     """What a pure guesser is expected to score where the same choices are shown in several orders.
 
     Raises `CoraError` for numbers that are not whole or too small. Source of the scores: MCQA+, section 2.2.2 and Eq. 1.
     """
-    check_count("n_choices", n_choices, MIN_CHOICES); check_count("orders", orders, 1)
-    largest = 0.0 # the expected count of the most frequent choice
+    check_count("n_choices", n_choices, MIN_CHOICES)
+    check_count("orders", orders, 1)
+    largest = 0.0  # the expected count of the most frequent choice
     for m in range(orders):
         box, filled = [1 / (math.factorial(j) * float(n_choices) ** j) for j in range(m + 1)], np.ones(1)
-        for _ in range(n_choices): filled = np.convolve(filled, box)[:orders + 1]
+        for _ in range(n_choices):
+            filled = np.convolve(filled, box)[: orders + 1]
         largest += 1 - (math.factorial(orders) * filled[orders] if len(filled) > orders else 0)
-    return pd.Series({"Acc": 1 / n_choices, "S_c": largest / orders, "Acc-H": float(n_choices) ** -orders}, name="pure guesser")
+    return pd.Series(
+        {"Acc": 1 / n_choices, "S_c": largest / orders, "Acc-H": float(n_choices) ** -orders}, name="pure guesser"
+    )
 
 # %% ../../nbs/metrics/guessing.ipynb #dc0e0360
 def corrected(
-    scores: float | Sequence[float] | pd.Series | pd.DataFrame, # in [0, 1], NaN where not known; or as from `metrics.score`, with `by` or `ci` too
-    chance: float | Sequence[float] | pd.Series,                # what guessing gives, in [0, 1]; a Series is matched with the scores by name
-) -> float | np.ndarray | pd.Series | pd.DataFrame:             # at most 1; 0 at chance, negative below it, NaN where chance is 1
+    scores: float
+    | Sequence[float]
+    | pd.Series
+    | pd.DataFrame,  # in [0, 1], NaN where not known; or as from `metrics.score`, with `by` or `ci` too
+    chance: float
+    | Sequence[float]
+    | pd.Series,  # what guessing gives, in [0, 1]; a Series is matched with the scores by name
+) -> float | np.ndarray | pd.Series | pd.DataFrame:  # at most 1; 0 at chance, negative below it, NaN where chance is 1
     """Scores corrected for chance, (score - chance) / (1 - chance), in the shape of `scores`.
 
     Raises `CoraError` for a value out of range, and where a Series of chances lacks a score.
     """
-    try: values, zero = np.asarray(scores, dtype=float), np.asarray(chance, dtype=float)
-    except (TypeError, ValueError): raise CoraError("scores and chance must be numbers") from None
-    if (bad := values[(values < 0) | (values > 1)]).size: raise CoraError(f"scores must be from 0 to 1, got {bad.flat[0]:g}")
+    try:
+        values, zero = np.asarray(scores, dtype=float), np.asarray(chance, dtype=float)
+    except (TypeError, ValueError):
+        raise CoraError("scores and chance must be numbers") from None
+    if (bad := values[(values < 0) | (values > 1)]).size:
+        raise CoraError(f"scores must be from 0 to 1, got {bad.flat[0]:g}")
     if isinstance(chance, pd.Series) and isinstance(scores, (pd.Series, pd.DataFrame)):
         down = isinstance(scores, pd.Series) or not set(scores.columns) & set(chance.index)
         names = scores.index.get_level_values(-1) if down else scores.columns
-        if unknown := [name for name in names if name not in chance.index]: raise CoraError(f"chance has no value for {unknown[0]!r}")
+        if unknown := [name for name in names if name not in chance.index]:
+            raise CoraError(f"chance has no value for {unknown[0]!r}")
         zero = chance[names].to_numpy(float)
-        if down and values.ndim == 2: zero = zero[:, None]
-    elif values.ndim and zero.ndim and values.shape[-zero.ndim:] != zero.shape: raise CoraError(f"scores and chance do not fit: they have the shapes {values.shape} and {zero.shape}")
-    if (bad := zero[(zero < 0) | (zero > 1)]).size: raise CoraError(f"chance must be from 0 to 1, got {bad.flat[0]:g}")
-    with np.errstate(divide="ignore", invalid="ignore"): result = (values - zero) / np.where(zero == 1, np.nan, 1 - zero)
-    if isinstance(scores, pd.Series): return pd.Series(result, scores.index, name=scores.name)
-    if isinstance(scores, pd.DataFrame): return pd.DataFrame(result, scores.index, scores.columns)
+        if down and values.ndim == 2:
+            zero = zero[:, None]
+    elif values.ndim and zero.ndim and values.shape[-zero.ndim :] != zero.shape:
+        raise CoraError(f"scores and chance do not fit: they have the shapes {values.shape} and {zero.shape}")
+    if (bad := zero[(zero < 0) | (zero > 1)]).size:
+        raise CoraError(f"chance must be from 0 to 1, got {bad.flat[0]:g}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        result = (values - zero) / np.where(zero == 1, np.nan, 1 - zero)
+    if isinstance(scores, pd.Series):
+        return pd.Series(result, scores.index, name=scores.name)
+    if isinstance(scores, pd.DataFrame):
+        return pd.DataFrame(result, scores.index, scores.columns)
     return result[()]
 
 # %% ../../nbs/metrics/guessing.ipynb #23e3b9f0
 def minimum_knowledge(
-    rates: Sequence[float],     # a pure guesser's rate on each variant, shape `(n_variants,)`, in [0, 1]
-    c: float,                   # share of hits asked for, in [0, 1]
-    confidence: float = 0.9996, # how sure it must be, between 0 and 1, both excluded
-) -> float:                     # share of occasions in [0, 1]; 0 where guessing is enough
+    rates: Sequence[float],  # a pure guesser's rate on each variant, shape `(n_variants,)`, in [0, 1]
+    c: float,  # share of hits asked for, in [0, 1]
+    confidence: float = 0.9996,  # how sure it must be, between 0 and 1, both excluded
+) -> float:  # share of occasions in [0, 1]; 0 where guessing is enough
     """Smallest share of occasions on which a respondent must know the answer, guessing on the others, to reach `c` with `confidence`.
 
     MSGR carried over to variants with different numbers of choices. Raises `CoraError` naming an argument out of range.
@@ -285,6 +337,10 @@ def minimum_knowledge(
     from scipy.optimize import brentq
 
     rates, confidence = checked("rates", rates, 0, 1), float(checked("confidence", confidence, 0, 1))
-    if confidence in (0, 1): raise CoraError(f"confidence must lie between 0 and 1, both excluded, got {confidence:g}")
-    def surplus(s): return guess_tail(s + (1 - s) * rates, c) - confidence
+    if confidence in (0, 1):
+        raise CoraError(f"confidence must lie between 0 and 1, both excluded, got {confidence:g}")
+
+    def surplus(s):
+        return guess_tail(s + (1 - s) * rates, c) - confidence
+
     return 0.0 if surplus(0) >= 0 else brentq(surplus, 0, 1, xtol=1e-12)

@@ -20,30 +20,43 @@ from ..responses.table import NOT_ASKED
 
 # %% ../../nbs/metrics/items.ipynb #d100e97d
 def slot_table(
-    responses: pd.DataFrame, # the responses table; columns `question_id`, `method`, `index`, `trial`, `correct`
-    trial: int = 0,          # which repetition of each prompt
-) -> pd.DataFrame:           # a row a question, a column a slot (method, index), in order of appearance; 1 right, 0 wrong, NaN no such variant
+    responses: pd.DataFrame,  # the responses table; columns `question_id`, `method`, `index`, `trial`, `correct`
+    trial: int = 0,  # which repetition of each prompt
+) -> (
+    pd.DataFrame
+):  # a row a question, a column a slot (method, index), in order of appearance; 1 right, 0 wrong, NaN no such variant
     "Right and wrong by question and slot. Raises `CoraError` for a variant that comes twice, for several families, and for a run that stopped early."
     need_columns(responses, "question_id", "method", "index", "trial", "correct")
     if "family" in responses and len(families := responses["family"].drop_duplicates()) > 1:
-        raise CoraError(f"the responses are of several families, {', '.join(map(str, families))}; look at one at a time")
+        raise CoraError(
+            f"the responses are of several families, {', '.join(map(str, families))}; look at one at a time"
+        )
     part = of_trial(responses, trial)
     if "error" in part and (unasked := (part["error"] == NOT_ASKED).sum()):
-        raise CoraError(f"{unasked} of {len(part)} replies were not asked for, because the run stopped early; those that are left are no fair sample")
+        raise CoraError(
+            f"{unasked} of {len(part)} replies were not asked for, because the run stopped early; those that are left are no fair sample"
+        )
     row, ids = pd.factorize(part["question_id"])
     method, methods = pd.factorize(part["method"])
     for codes, name in ((row, "question_id"), (method, "method")):
-        if (codes < 0).any(): raise CoraError(f"responses, row {np.argmax(codes < 0) + 1}: {name} is missing")
+        if (codes < 0).any():
+            raise CoraError(f"responses, row {np.argmax(codes < 0) + 1}: {name} is missing")
     index = whole_numbers(part, "index", 0, 2**31)
     column, slots = pd.factorize(method * (index.max() + 1) + index)
-    slots = pd.MultiIndex.from_arrays([np.asarray(methods, dtype=object)[slots // (index.max() + 1)], slots % (index.max() + 1)], names=["method", "index"])
+    slots = pd.MultiIndex.from_arrays(
+        [np.asarray(methods, dtype=object)[slots // (index.max() + 1)], slots % (index.max() + 1)],
+        names=["method", "index"],
+    )
     cell = row * len(slots) + column
     if (twice := pd.Series(cell).duplicated().to_numpy()).any():
         i = twice.argmax()
-        raise CoraError(f"the variant {_label(slots[column[i]])} of question {ids[row[i]]!r} was answered twice in one trial")
+        raise CoraError(
+            f"the variant {_label(slots[column[i]])} of question {ids[row[i]]!r} was answered twice in one trial"
+        )
     values = np.full(len(ids) * len(slots), np.nan)
     values[cell] = _flags(part["correct"])
     return pd.DataFrame(values.reshape(len(ids), -1), index=pd.Index(ids, name="question_id"), columns=slots)
+
 
 def _label(slot: object) -> str:
     "A slot in words, such as `nota 2`."
@@ -51,35 +64,53 @@ def _label(slot: object) -> str:
 
 # %% ../../nbs/metrics/items.ipynb #8ef0aa1c
 def method_table(
-    responses: pd.DataFrame, # the responses table
-    trial: int = 0,          # which repetition of each prompt
-    level: float = 0.95,     # of the intervals
-) -> pd.DataFrame:           # index `method`; columns `questions`, `replies`, `value`, `low`, `high`, and `chance` where the number of choices is known
+    responses: pd.DataFrame,  # the responses table
+    trial: int = 0,  # which repetition of each prompt
+    level: float = 0.95,  # of the intervals
+) -> pd.DataFrame:  # index `method`; columns `questions`, `replies`, `value`, `low`, `high`, and `chance` where the number of choices is known
     "Accuracy of each method with an interval over questions. Raises `CoraError` as `slot_table` does."
     slots, rows = slot_table(responses, trial), {}
     for method in slots.columns.unique("method"):
         part = slots.xs(method, axis=1, level="method").to_numpy()
         sizes = (~np.isnan(part)).sum(axis=1)
         value, low, high = share_of_asked(np.nansum(part, axis=1), sizes, level)
-        rows[method] = {"questions": int((sizes > 0).sum()), "replies": int(sizes.sum()), "value": value, "low": low, "high": high}
+        rows[method] = {
+            "questions": int((sizes > 0).sum()),
+            "replies": int(sizes.sum()),
+            "value": value,
+            "low": low,
+            "high": high,
+        }
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
-    if "n_choices" not in responses: return table
+    if "n_choices" not in responses:
+        return table
     part = of_trial(responses, trial)
-    return table.assign(chance=(1 / part["n_choices"].astype(float)).groupby(part["method"].astype(str).to_numpy()).mean())
+    return table.assign(
+        chance=(1 / part["n_choices"].astype(float)).groupby(part["method"].astype(str).to_numpy()).mean()
+    )
 
 # %% ../../nbs/metrics/items.ipynb #fd5aa433
 WHAT = ("mixed", "lost")
 
+
 def finders(
     slots: pd.DataFrame,  # from `slot_table`
     what: str = "mixed",  # one of `WHAT`
-    base: tuple[str, int] = ("original", 0), # the slot that is asked in any case
-) -> pd.DataFrame:        # a row for each inconsistent question, a column for each slot but `base`, True where the slot finds the question
+    base: tuple[str, int] = ("original", 0),  # the slot that is asked in any case
+) -> (
+    pd.DataFrame
+):  # a row for each inconsistent question, a column for each slot but `base`, True where the slot finds the question
     "Which slot finds which inconsistent question. Raises `CoraError` where `base` is no slot, or was not asked everywhere."
-    if what not in WHAT: raise CoraError(f"what must be one of {', '.join(WHAT)}, got {what!r}")
-    if not isinstance(base, tuple) or len(base) != 2: raise CoraError(f"base must be a method and an index, such as ('original', 0), got {base!r}")
-    if base not in slots.columns: raise CoraError(f"no variant is called {_label(base)}; say which to compare the others with, such as base={slots.columns[0]}")
-    if (bad := slots[base].isna()).any(): raise CoraError(f"{_label(base)} was not asked of {bad.sum()} questions, the first of them {bad.idxmax()!r}")
+    if what not in WHAT:
+        raise CoraError(f"what must be one of {', '.join(WHAT)}, got {what!r}")
+    if not isinstance(base, tuple) or len(base) != 2:
+        raise CoraError(f"base must be a method and an index, such as ('original', 0), got {base!r}")
+    if base not in slots.columns:
+        raise CoraError(
+            f"no variant is called {_label(base)}; say which to compare the others with, such as base={slots.columns[0]}"
+        )
+    if (bad := slots[base].isna()).any():
+        raise CoraError(f"{_label(base)} was not asked of {bad.sum()} questions, the first of them {bad.idxmax()!r}")
     others, first = slots.drop(columns=[base]), slots[[base]].to_numpy()
     found = (others != first) & others.notna() if what == "mixed" else (others == 0) & (first == 1)
     return found[found.any(axis=1)]
@@ -87,33 +118,46 @@ def finders(
 # %% ../../nbs/metrics/items.ipynb #38e08d68
 def finding_table(
     found: pd.DataFrame,  # from `finders`
-    by: str = "method",   # or "slot"
-) -> pd.DataFrame:        # index `method` or `slot`; columns `variants`, `finds` and `share` (alone), `only` and `only_share` (found by no other)
+    by: str = "method",  # or "slot"
+) -> pd.DataFrame:  # index `method` or `slot`; columns `variants`, `finds` and `share` (alone), `only` and `only_share` (found by no other)
     "What each method, or each slot, finds of the inconsistent questions. Raises `CoraError` where there are none."
-    if by not in ("method", "slot"): raise CoraError(f"by must be method or slot, got {by!r}")
+    if by not in ("method", "slot"):
+        raise CoraError(f"by must be method or slot, got {by!r}")
     names = _checked(found).columns.get_level_values("method") if by == "method" else found.columns.map(_label)
     each = {name: found.to_numpy()[:, names == name].any(axis=1) for name in names.unique()}
     finds = pd.DataFrame(each)
     only = finds[finds.sum(axis=1) == 1].sum()
-    table = pd.DataFrame({"variants": names.value_counts(sort=False), "finds": finds.sum(), "share": finds.mean(), "only": only, "only_share": only / len(finds)})
+    table = pd.DataFrame(
+        {
+            "variants": names.value_counts(sort=False),
+            "finds": finds.sum(),
+            "share": finds.mean(),
+            "only": only,
+            "only_share": only / len(finds),
+        }
+    )
     return table.loc[list(each)].rename_axis(by)
+
 
 def _checked(found: pd.DataFrame) -> pd.DataFrame:
     "Refuse a table in which there is nothing to find."
-    if not isinstance(found, pd.DataFrame): raise CoraError(f"a table from finders is needed, got a {type(found).__name__}")
-    if not found.size: raise CoraError("no question is inconsistent, so there is nothing to find")
+    if not isinstance(found, pd.DataFrame):
+        raise CoraError(f"a table from finders is needed, got a {type(found).__name__}")
+    if not found.size:
+        raise CoraError("no question is inconsistent, so there is nothing to find")
     return found
 
 # %% ../../nbs/metrics/items.ipynb #72a16d84
 def greedy_order(
-    found: pd.DataFrame | np.ndarray, # which slot finds which question, shape `(n_questions, n_slots)`
-) -> list[int]:                       # all slots by position, each the one that adds most to those before it; ties go to the first
+    found: pd.DataFrame | np.ndarray,  # which slot finds which question, shape `(n_questions, n_slots)`
+) -> list[int]:  # all slots by position, each the one that adds most to those before it; ties go to the first
     "The order in which the slots are best added. Source: Nemhauser, Wolsey and Fisher, 1978."
     left, order = np.asarray(found, dtype=bool), []
     rest = list(range(left.shape[1]))
     while rest:
         gains = left[:, rest].sum(axis=0)
-        if not gains.any(): break
+        if not gains.any():
+            break
         order.append(rest.pop(int(gains.argmax())))
         left = left[~left[:, order[-1]]]
     return order + rest
@@ -122,11 +166,12 @@ def greedy_order(
 @dataclass(frozen=True)
 class Fewest:
     "Variants, beside the base, that find enough of the inconsistent questions."
-    slots: list[str] # which; greedy where that is as good as any
-    found: int       # how many questions they find
-    of: int          # how many all slots find
-    least: int       # it cannot be done with fewer than these
-    greedy: int      # how many the greedy choice takes
+
+    slots: list[str]  # which; greedy where that is as good as any
+    found: int  # how many questions they find
+    of: int  # how many all slots find
+    least: int  # it cannot be done with fewer than these
+    greedy: int  # how many the greedy choice takes
 
     @property
     def exact(self) -> bool:
@@ -139,46 +184,71 @@ class Fewest:
 
 # %% ../../nbs/metrics/items.ipynb #08e1237d
 def fewest_variants(
-    found: pd.DataFrame,    # from `finders`
-    share: float = 0.95,    # of what all slots find, above 0, at most 1
+    found: pd.DataFrame,  # from `finders`
+    share: float = 0.95,  # of what all slots find, above 0, at most 1
     seconds: float = 30.0,  # that the solver may take
 ) -> Fewest:
     "The fewest slots that find a share of the inconsistent questions. Raises `CoraError` for a share out of range, and where there are none."
-    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1: raise CoraError(f"share must be above 0 and at most 1, got {share!r}")
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
+        raise CoraError(f"share must be above 0 and at most 1, got {share!r}")
     values = _checked(found).to_numpy(dtype=bool)
     need = int(np.ceil(share * len(values) - 1e-9))
     order = greedy_order(values)
     covered = np.logical_or.accumulate(values[:, order], axis=1).sum(axis=0)
-    greedy = chosen = order[:int(np.argmax(covered >= need)) + 1]
+    greedy = chosen = order[: int(np.argmax(covered >= need)) + 1]
     best, least = _solve(values, need, seconds) if len(greedy) > 1 else (greedy, 1)
-    if best is not None and len(best) < len(greedy): chosen = best
-    return Fewest([_label(found.columns[i]) for i in chosen], int(values[:, chosen].any(axis=1).sum()), len(values), min(least, len(chosen)), len(greedy))
+    if best is not None and len(best) < len(greedy):
+        chosen = best
+    return Fewest(
+        [_label(found.columns[i]) for i in chosen],
+        int(values[:, chosen].any(axis=1).sum()),
+        len(values),
+        min(least, len(chosen)),
+        len(greedy),
+    )
+
 
 def _solve(values: np.ndarray, need: int, seconds: float) -> tuple[list[int] | None, int]:
     "The fewest slots that find `need` questions, None if not found in time; and how many there must be."
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import block_array, csr_array, eye_array
+
     kinds, times = np.unique(values, axis=0, return_counts=True)
     (n_kinds, n_slots), unlimited = kinds.shape, np.inf
-    rules = block_array([[-csr_array(kinds.astype(float)), eye_array(n_kinds)], [csr_array((1, n_slots)), csr_array(times[None].astype(float))]])
-    limits = LinearConstraint(rules, [-unlimited] * n_kinds + [need - 0.5], [0.0] * n_kinds + [unlimited]) # half a question for rounding
+    rules = block_array(
+        [
+            [-csr_array(kinds.astype(float)), eye_array(n_kinds)],
+            [csr_array((1, n_slots)), csr_array(times[None].astype(float))],
+        ]
+    )
+    limits = LinearConstraint(
+        rules, [-unlimited] * n_kinds + [need - 0.5], [0.0] * n_kinds + [unlimited]
+    )  # half a question for rounding
     slots = np.arange(n_slots + n_kinds) < n_slots
-    done = milp(slots.astype(float), constraints=limits, integrality=slots.astype(int), bounds=Bounds(0, 1), options={"time_limit": seconds})
+    done = milp(
+        slots.astype(float),
+        constraints=limits,
+        integrality=slots.astype(int),
+        bounds=Bounds(0, 1),
+        options={"time_limit": seconds},
+    )
     least = 1 if done.mip_dual_bound is None else max(1, int(np.ceil(done.mip_dual_bound - 1e-6)))
-    if done.x is None: return None, least
+    if done.x is None:
+        return None, least
     best = np.flatnonzero(done.x[:n_slots] > 0.5).tolist()
     return (best, least) if values[:, best].any(axis=1).sum() >= need else (None, least)
 
 # %% ../../nbs/metrics/items.ipynb #643e4ed9
 def finding_curve(
-    found: pd.DataFrame, # from `finders`
-    splits: int = 100,   # how many times the questions are split into halves, each half judging the choice of the other
-    seed: int = 0,       # of the splits
-) -> pd.DataFrame:       # index `variants` from 0; columns `slot`, `found` (greedy, judged by itself), `held_out` and its `low`, `high` (the middle 95% of halves), `random`
+    found: pd.DataFrame,  # from `finders`
+    splits: int = 100,  # how many times the questions are split into halves, each half judging the choice of the other
+    seed: int = 0,  # of the splits
+) -> pd.DataFrame:  # index `variants` from 0; columns `slot`, `found` (greedy, judged by itself), `held_out` and its `low`, `high` (the middle 95% of halves), `random`
     "The share of the inconsistent questions that k slots find. Raises `CoraError` for fewer than two of them."
     check_count("splits", splits, 1)
     values, rng = _checked(found).to_numpy(dtype=bool), np.random.default_rng(seed)
-    if len(values) < 2: raise CoraError("there is only one inconsistent question, and it cannot be split")
+    if len(values) < 2:
+        raise CoraError("there is only one inconsistent question, and it cannot be split")
     held = []
     for _ in range(splits):
         halves = np.array_split(rng.permutation(len(values)), 2)
@@ -186,8 +256,18 @@ def finding_curve(
     order, n, d = greedy_order(values), values.shape[1], values.sum(axis=1)
     missed = np.cumprod([np.ones(len(d)), *(np.clip(n - d - k, 0, None) / (n - k) for k in range(n))], axis=0)
     low, high = np.quantile(held, [0.025, 0.975], axis=0)
-    return pd.DataFrame({"slot": ["", *(_label(found.columns[i]) for i in order)], "found": _shares(values, order), "held_out": np.mean(held, axis=0),
-                         "low": low, "high": high, "random": 1 - missed.mean(axis=1)}, index=pd.RangeIndex(n + 1, name="variants"))
+    return pd.DataFrame(
+        {
+            "slot": ["", *(_label(found.columns[i]) for i in order)],
+            "found": _shares(values, order),
+            "held_out": np.mean(held, axis=0),
+            "low": low,
+            "high": high,
+            "random": 1 - missed.mean(axis=1),
+        },
+        index=pd.RangeIndex(n + 1, name="variants"),
+    )
+
 
 def _shares(values: np.ndarray, order: list[int]) -> np.ndarray:
     "What the first 0, 1, 2, ... slots of an order find, shape `(n_slots + 1,)`."
@@ -195,36 +275,49 @@ def _shares(values: np.ndarray, order: list[int]) -> np.ndarray:
 
 # %% ../../nbs/metrics/items.ipynb #8cebdb5b
 def item_consistency(
-    runs: Mapping[str, pd.DataFrame], # name -> responses table, all with the same questions and variants
-    trial: int | None = 0,            # which repetition of each prompt; None for all
-) -> pd.DataFrame:                    # RC, a row a question, a column a respondent
+    runs: Mapping[str, pd.DataFrame],  # name -> responses table, all with the same questions and variants
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+) -> pd.DataFrame:  # RC, a row a question, a column a respondent
     "Response consistency of each question and respondent. Raises `CoraError` where the runs do not have the same questions and as many variants of each."
-    if not isinstance(runs, Mapping) or not runs: raise CoraError("runs must be given by name, such as {'my model': responses}")
+    if not isinstance(runs, Mapping) or not runs:
+        raise CoraError("runs must be given by name, such as {'my model': responses}")
     families, columns = {}, {}
     for name, run in runs.items():
         need_columns(run, "question_id", "method", "trial", "correct")
-        if "family" in run: families |= dict.fromkeys(run["family"].dropna().astype(str).unique(), name)
+        if "family" in run:
+            families |= dict.fromkeys(run["family"].dropna().astype(str).unique(), name)
         counts = count_hits(run, trial)
-        if counts["unasked"].any(): raise CoraError(f"{name}: {counts['unasked'].sum()} replies were not asked for, because the run stopped early; those that are left are no fair sample")
+        if counts["unasked"].any():
+            raise CoraError(
+                f"{name}: {counts['unasked'].sum()} replies were not asked for, because the run stopped early; those that are left are no fair sample"
+            )
         first = columns.setdefault("", counts)
-        if len(odd := first.index.symmetric_difference(counts.index)): raise CoraError(f"{name}: other questions than {next(iter(runs))}, {len(odd)} are in one of them only, such as {odd[0]!r}")
+        if len(odd := first.index.symmetric_difference(counts.index)):
+            raise CoraError(
+                f"{name}: other questions than {next(iter(runs))}, {len(odd)} are in one of them only, such as {odd[0]!r}"
+            )
         counts = counts.loc[first.index]
         if len(odd := first.index[first["trials"] != counts["trials"]]):
-            raise CoraError(f"{name}: {counts.loc[odd[0], 'trials']} variants of {odd[0]!r}, and {next(iter(runs))} has {first.loc[odd[0], 'trials']}; these cannot be compared")
+            raise CoraError(
+                f"{name}: {counts.loc[odd[0], 'trials']} variants of {odd[0]!r}, and {next(iter(runs))} has {first.loc[odd[0], 'trials']}; these cannot be compared"
+            )
         columns[name] = counts
-    if len(families) > 1: raise CoraError(f"the runs are of several families, {', '.join(families)}; look at one at a time")
+    if len(families) > 1:
+        raise CoraError(f"the runs are of several families, {', '.join(families)}; look at one at a time")
     return pd.DataFrame({name: columns[name]["hits"] / columns[name]["trials"] for name in runs})
 
 # %% ../../nbs/metrics/items.ipynb #159b4507
 def item_table(
-    runs: Mapping[str, pd.DataFrame], # as for `item_consistency`
-    trial: int | None = 0,            # which repetition of each prompt; None for all
-) -> pd.DataFrame:                    # index `question_id`; columns `subject`, `difficulty` (1 = all right), `discrimination` in [-1, 1] or NaN, `disagreement` in [0, 0.25]
+    runs: Mapping[str, pd.DataFrame],  # as for `item_consistency`
+    trial: int | None = 0,  # which repetition of each prompt; None for all
+) -> pd.DataFrame:  # index `question_id`; columns `subject`, `difficulty` (1 = all right), `discrimination` in [-1, 1] or NaN, `disagreement` in [0, 0.25]
     "Difficulty, discrimination and disagreement of each question. Raises `CoraError` as `item_consistency` does."
     rc = item_consistency(runs, trial)
     x = rc.to_numpy()
     n, respondents = x.shape
-    table = pd.DataFrame({"subject": _subjects(next(iter(runs.values())), rc.index), "difficulty": x.mean(axis=1)}, index=rc.index)
+    table = pd.DataFrame(
+        {"subject": _subjects(next(iter(runs.values())), rc.index), "difficulty": x.mean(axis=1)}, index=rc.index
+    )
     rest = (x.sum(axis=0) - x) / (n - 1) if n > 1 else np.zeros_like(x)
     a, b = (v - v.mean(axis=1, keepdims=True) for v in (x, rest))
     spread = np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
@@ -232,20 +325,36 @@ def item_table(
     table["discrimination"] = np.divide((a * b).sum(axis=1), spread, out=np.full(n, np.nan), where=known)
     return table.assign(disagreement=x.var(axis=1) if respondents > 1 else np.nan)
 
+
 def _subjects(responses: pd.DataFrame, ids: pd.Index) -> pd.Series | None:
     "The subject of each question, None where there is none."
-    if "subject" not in responses: return None
+    if "subject" not in responses:
+        return None
     return responses.drop_duplicates("question_id").set_index("question_id")["subject"].reindex(ids)
 
 # %% ../../nbs/metrics/items.ipynb #367c2b34
 def item_breaks(
-    responses: pd.DataFrame, # the responses table
-    trial: int = 0,          # which repetition of each prompt
-) -> pd.DataFrame:           # index `question_id`; columns `subject`, `right`, `asked` (variants), `rc`, `broken_by`, such as "nota 2 of 4, shuffled 1 of 1"
+    responses: pd.DataFrame,  # the responses table
+    trial: int = 0,  # which repetition of each prompt
+) -> pd.DataFrame:  # index `question_id`; columns `subject`, `right`, `asked` (variants), `rc`, `broken_by`, such as "nota 2 of 4, shuffled 1 of 1"
     "The response consistency of each question, and the methods that got a wrong answer, the worst first. Raises `CoraError` as `slot_table` does."
     slots = slot_table(responses, trial)
-    asked, wrong = (v.T.groupby(level="method", sort=False).sum().T for v in (slots.notna().astype(int), (slots == 0).astype(int)))
-    def broken(w, a): return ", ".join(f"{m} {w[m]} of {a[m]}" for m in sorted(w, key=lambda m: -w[m] / max(a[m], 1)) if w[m])
+    asked, wrong = (
+        v.T.groupby(level="method", sort=False).sum().T for v in (slots.notna().astype(int), (slots == 0).astype(int))
+    )
+
+    def broken(w, a):
+        return ", ".join(f"{m} {w[m]} of {a[m]}" for m in sorted(w, key=lambda m: -w[m] / max(a[m], 1)) if w[m])
+
     right, total = slots.sum(axis=1).astype(int), asked.sum(axis=1)
     texts = [broken(w, a) for w, a in zip(wrong.to_dict("records"), asked.to_dict("records"))]
-    return pd.DataFrame({"subject": _subjects(responses, slots.index), "right": right, "asked": total, "rc": right / total, "broken_by": texts}, index=slots.index)
+    return pd.DataFrame(
+        {
+            "subject": _subjects(responses, slots.index),
+            "right": right,
+            "asked": total,
+            "rc": right / total,
+            "broken_by": texts,
+        },
+        index=slots.index,
+    )

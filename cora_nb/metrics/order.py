@@ -22,7 +22,8 @@ from ..stats.resampling import check_level
 
 # %% ../../nbs/metrics/order.ipynb #2f29cde3
 CASES = ["case_1", "case_2"]
-ODD = ["no_choice", "not_asked"] # the two last rows and columns of a swap table
+ODD = ["no_choice", "not_asked"]  # the two last rows and columns of a swap table
+
 
 def _table(first: np.ndarray, second: np.ndarray, n_choices: int) -> pd.DataFrame:
     "Counts from the contents chosen in both orders, -1 for no choice and -2 for not asked; a question asked in neither is left out."
@@ -34,10 +35,13 @@ def _table(first: np.ndarray, second: np.ndarray, n_choices: int) -> pd.DataFram
 
 # %% ../../nbs/metrics/order.ipynb #b44ff1e4
 def swap_table(
-    responses: pd.DataFrame,      # the responses table of the family `order_swap`
-    n_choices: int | None = None, # look at questions with so many choices; None: the most frequent number, the larger at a tie
-    trial: int | None = 0,        # which repetition of each prompt; None where there is one only
-) -> pd.DataFrame:                # questions by the content chosen in `case_1` (rows) and `case_2` (columns); the last letter is the right one
+    responses: pd.DataFrame,  # the responses table of the family `order_swap`
+    n_choices: int
+    | None = None,  # look at questions with so many choices; None: the most frequent number, the larger at a tie
+    trial: int | None = 0,  # which repetition of each prompt; None where there is one only
+) -> (
+    pd.DataFrame
+):  # questions by the content chosen in `case_1` (rows) and `case_2` (columns); the last letter is the right one
     """What was chosen in both orders, question by question, counted. Source: Li et al., section 3.1.
 
     Questions with another number of choices are left out, with a warning that counts them. Raises `CoraError` for a table that
@@ -46,69 +50,98 @@ def swap_table(
     need_columns(responses, "method")
     part = of_trial(responses, trial)
     r, case = flat_replies(part, None), part["method"].map({c: i for i, c in enumerate(CASES)}).to_numpy(float)
-    if (bad := np.isnan(case)).any(): raise CoraError(f"the responses must be of the family order_swap, with the methods {' and '.join(CASES)}; got the method {part['method'].iloc[bad.argmax()]!r}")
+    if (bad := np.isnan(case)).any():
+        raise CoraError(
+            f"the responses must be of the family order_swap, with the methods {' and '.join(CASES)}; got the method {part['method'].iloc[bad.argmax()]!r}"
+        )
     sizes = np.bincount(r.n_choices)
-    if n_choices is None: n_choices = int(len(sizes) - 1 - sizes[::-1].argmax())
-    elif isinstance(n_choices, bool) or n_choices not in np.flatnonzero(sizes): raise CoraError(f"n_choices must be a number of choices that was shown ({', '.join(map(str, np.flatnonzero(sizes)))}), got {n_choices!r}")
+    if n_choices is None:
+        n_choices = int(len(sizes) - 1 - sizes[::-1].argmax())
+    elif isinstance(n_choices, bool) or n_choices not in np.flatnonzero(sizes):
+        raise CoraError(
+            f"n_choices must be a number of choices that was shown ({', '.join(map(str, np.flatnonzero(sizes)))}), got {n_choices!r}"
+        )
     keep = r.n_choices == n_choices
-    if not keep.all(): warnings.warn(f"left out {len(set(r.codes[~keep]))} of {len(r.ids)} questions: they do not have {n_choices} choices", stacklevel=2)
+    if not keep.all():
+        warnings.warn(
+            f"left out {len(set(r.codes[~keep]))} of {len(r.ids)} questions: they do not have {n_choices} choices",
+            stacklevel=2,
+        )
     r, case = r[keep], case[keep].astype(int)
-    swapped = lambda place: np.where((case == 1) & (place >= 0) & (place < 2), 1 - place, place) # its own inverse
+    swapped = lambda place: np.where((case == 1) & (place >= 0) & (place < 2), 1 - place, place)  # its own inverse
     answer = r.source(r.answer)
     for place in range(n_choices):
         source = r.source(place)
         content = np.where(source == answer, n_choices - 1, source - (source > answer))
         if (bad := content != swapped(place)).any():
-            raise CoraError(f"question {r.ids[r.codes[bad][0]]!r}, {CASES[case[bad][0]]}: choice {LETTERS[place]} is not the one that the family order_swap shows there")
-    if (twice := np.bincount(r.codes * 2 + case) > 1).any(): raise CoraError(f"question {r.ids[twice.argmax() // 2]!r} was answered several times in one order; choose one trial")
+            raise CoraError(
+                f"question {r.ids[r.codes[bad][0]]!r}, {CASES[case[bad][0]]}: choice {LETTERS[place]} is not the one that the family order_swap shows there"
+            )
+    if (twice := np.bincount(r.codes * 2 + case) > 1).any():
+        raise CoraError(
+            f"question {r.ids[twice.argmax() // 2]!r} was answered several times in one order; choose one trial"
+        )
     chosen = np.full((2, len(r.ids)), -2)
     chosen[case, r.codes] = swapped(r.prediction)
     return _table(*chosen, n_choices)
 
 # %% ../../nbs/metrics/order.ipynb #47c8fe87
 def letter_table(
-    case_1: Sequence[object], # the letter of the content chosen, one for each question; missing or blank: not asked
-    case_2: Sequence[object], # the same in the second order, of the same questions; may be shorter or longer
-    n_choices: int = 4,       # how many contents there are, 2 to 26
-) -> pd.DataFrame:            # as from `swap_table`
+    case_1: Sequence[object],  # the letter of the content chosen, one for each question; missing or blank: not asked
+    case_2: Sequence[object],  # the same in the second order, of the same questions; may be shorter or longer
+    n_choices: int = 4,  # how many contents there are, 2 to 26
+) -> pd.DataFrame:  # as from `swap_table`
     "A swap table from two sequences of letters. Raises `CoraError` where neither has an entry."
-    if isinstance(n_choices, bool) or n_choices not in range(MIN_CHOICES, MAX_CHOICES + 1): raise CoraError(f"n_choices must be a whole number from {MIN_CHOICES} to {MAX_CHOICES}, got {n_choices!r}")
+    if isinstance(n_choices, bool) or n_choices not in range(MIN_CHOICES, MAX_CHOICES + 1):
+        raise CoraError(f"n_choices must be a whole number from {MIN_CHOICES} to {MAX_CHOICES}, got {n_choices!r}")
     known = {letter: i for i, letter in enumerate(LETTERS[:n_choices])}
-    def code(entry): return -2 if pd.isna(entry) or not str(entry).strip() else known.get(str(entry).strip().upper(), -1)
+
+    def code(entry):
+        return -2 if pd.isna(entry) or not str(entry).strip() else known.get(str(entry).strip().upper(), -1)
+
     pairs = np.array([(code(a), code(b)) for a, b in zip_longest(case_1, case_2)]).reshape(-1, 2)
-    if not (pairs != -2).any(): raise CoraError("there are no letters to count")
+    if not (pairs != -2).any():
+        raise CoraError("there are no letters to count")
     return _table(pairs[:, 0], pairs[:, 1], n_choices)
 
 # %% ../../nbs/metrics/order.ipynb #479d3af6
 def count_contents(
-    table: pd.DataFrame, # what should be a swap table
-) -> int:                # N
+    table: pd.DataFrame,  # what should be a swap table
+) -> int:  # N
     "How many contents a swap table has. Raises `CoraError` for anything else."
-    if not isinstance(table, pd.DataFrame): raise CoraError(f"a swap table is needed, as from swap_table or letter_table; got a {type(table).__name__}")
+    if not isinstance(table, pd.DataFrame):
+        raise CoraError(f"a swap table is needed, as from swap_table or letter_table; got a {type(table).__name__}")
     n = len(table) - len(ODD)
     if n < MIN_CHOICES or list(table.index) != list(table.columns) or list(table.index) != [*LETTERS[:n], *ODD]:
-        raise CoraError(f"a swap table has the same rows and columns, A, B, ... and {', '.join(ODD)}; got the rows {', '.join(map(str, table.index[:8]))}")
-    if not (table.to_numpy() >= 0).all(): raise CoraError("a swap table holds counts of at least 0")
+        raise CoraError(
+            f"a swap table has the same rows and columns, A, B, ... and {', '.join(ODD)}; got the rows {', '.join(map(str, table.index[:8]))}"
+        )
+    if not (table.to_numpy() >= 0).all():
+        raise CoraError("a swap table holds counts of at least 0")
     return n
 
+
 def swap_counts(
-    table: pd.DataFrame, # a swap table
-) -> pd.DataFrame:       # rows `case_1` and `case_2`; columns the contents, then `no_choice` and `not_asked`
+    table: pd.DataFrame,  # a swap table
+) -> pd.DataFrame:  # rows `case_1` and `case_2`; columns the contents, then `no_choice` and `not_asked`
     "How often each content was chosen in each order. Raises `CoraError` for anything but a swap table."
     count_contents(table)
     return pd.DataFrame([table.sum(axis=1), table.sum()], index=CASES)
 
 # %% ../../nbs/metrics/order.ipynb #d07e4646
-def published_swaps() -> dict[tuple[str, str], pd.DataFrame]: # (model, benchmark) -> swap table
+def published_swaps() -> dict[tuple[str, str], pd.DataFrame]:  # (model, benchmark) -> swap table
     "The counts behind Tables 3 and 4. Source: the predictions published with arXiv 2403.17752, counted."
     rows, names = pd.read_csv(data_path("published", "li2024_order_counts.csv")), ["A", "B", "C", "D", *ODD]
-    parts = {name: part.pivot(index="case_1", columns="case_2", values="n") for name, part in rows.groupby(["model", "benchmark"], sort=False)}
+    parts = {
+        name: part.pivot(index="case_1", columns="case_2", values="n")
+        for name, part in rows.groupby(["model", "benchmark"], sort=False)
+    }
     return {name: part.reindex(index=names, columns=names).fillna(0).astype(int) for name, part in parts.items()}
 
 # %% ../../nbs/metrics/order.ipynb #b2162d53
 def contingency_statistic(
-    counts: np.ndarray, # answers in both orders, shape `(..., 2, N)`
-) -> tuple[np.ndarray, np.ndarray]: # statistic and degrees of freedom, shape `(...)`
+    counts: np.ndarray,  # answers in both orders, shape `(..., 2, N)`
+) -> tuple[np.ndarray, np.ndarray]:  # statistic and degrees of freedom, shape `(...)`
     "Two independent samples. Contents that were never chosen are dropped. Source: the published values of Li et al., Table 3."
     counts = np.asarray(counts, float)
     both = counts.sum(axis=-2, keepdims=True)
@@ -118,8 +151,10 @@ def contingency_statistic(
 
 # %% ../../nbs/metrics/order.ipynb #3a7e1357
 def fit_statistic(
-    counts: np.ndarray, # answers in both orders, shape `(..., 2, N)`; the second row is taken as expected
-) -> tuple[np.ndarray, np.ndarray]: # statistic (NaN where a content chosen in the first order was never chosen in the second) and degrees of freedom, shape `(...)`
+    counts: np.ndarray,  # answers in both orders, shape `(..., 2, N)`; the second row is taken as expected
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # statistic (NaN where a content chosen in the first order was never chosen in the second) and degrees of freedom, shape `(...)`
     "The second order as the known truth. Source: the text of Li et al., section 3.1."
     observed, expected = np.moveaxis(np.asarray(counts, float), -2, 0)
     parts = np.divide((observed - expected) ** 2, expected, out=np.where(observed > 0, np.nan, 0.0), where=expected > 0)
@@ -127,14 +162,14 @@ def fit_statistic(
 
 # %% ../../nbs/metrics/order.ipynb #de7df56b
 def paired_statistic(
-    tables: np.ndarray, # questions by content in the first and in the second order, shape `(..., N, N)`
-) -> tuple[np.ndarray, np.ndarray]: # statistic and degrees of freedom, shape `(...)`; both 0 where no answer changed
+    tables: np.ndarray,  # questions by content in the first and in the second order, shape `(..., N, N)`
+) -> tuple[np.ndarray, np.ndarray]:  # statistic and degrees of freedom, shape `(...)`; both 0 where no answer changed
     "Marginal homogeneity of paired answers. Source: Stuart, 1955; Maxwell, 1970."
     tables = np.asarray(tables, float)
     first, second, turned = tables.sum(axis=-1), tables.sum(axis=-2), np.swapaxes(tables, -2, -1)
     S = (first + second)[..., None] * np.eye(tables.shape[-1]) - tables - turned
     values, vectors = np.linalg.eigh(S)
-    some = values > 1e-12 * np.maximum(values[..., -1:], 1) # the others are zero but for rounding
+    some = values > 1e-12 * np.maximum(values[..., -1:], 1)  # the others are zero but for rounding
     along = np.einsum("...ij,...i->...j", vectors, first - second)
     return np.divide(along**2, values, out=np.zeros_like(values), where=some).sum(axis=-1), some.sum(axis=-1)
 
@@ -143,161 +178,259 @@ def _parts(table: pd.DataFrame, no_choice: bool) -> tuple[np.ndarray, np.ndarray
     "The categories, answers in both orders, shape `(2, k)`, and pairs of answers, shape `(k, k)`."
     k, values = count_contents(table) + bool(no_choice), table.to_numpy()
     counts = np.stack([values[:k].sum(axis=1), values[:, :k].sum(axis=0)])
-    if not counts.sum(axis=1).all(): raise CoraError(f"no answer in {CASES[int(counts[0].sum() > 0)]} names a choice, there is nothing to compare")
+    if not counts.sum(axis=1).all():
+        raise CoraError(f"no answer in {CASES[int(counts[0].sum() > 0)]} names a choice, there is nothing to compare")
     return np.array(table.index[:k]), counts, values[:k, :k]
+
 
 def _note(names: np.ndarray, **groups: np.ndarray) -> str:
     "The categories for which something holds, in words."
     return "; ".join(f"{why.replace('_', ' ')}: {', '.join(names[some])}" for why, some in groups.items() if some.any())
 
+
 def _tested(statistic: float, df: int, n: int, v: float, *notes: str) -> dict[str, Any]:
     "One row of `order_tests`."
     from scipy.stats import chi2
+
     statistic, df = float(statistic), int(df)
     p = 1.0 if df == 0 and statistic == 0 else float(chi2.sf(statistic, df))
-    return {"statistic": statistic, "df": df, "p": p, "v": float(v), "n": int(n), "note": "; ".join(filter(None, notes))}
+    return {
+        "statistic": statistic,
+        "df": df,
+        "p": p,
+        "v": float(v),
+        "n": int(n),
+        "note": "; ".join(filter(None, notes)),
+    }
 
 # %% ../../nbs/metrics/order.ipynb #f88f5f55
 TESTS = ["contingency", "goodness_of_fit", "stuart_maxwell"]
 
+
 def order_tests(
-    table: pd.DataFrame,     # a swap table
-    no_choice: bool = False, # replies without a choice as a category of their own; if false, they are left out
-) -> pd.DataFrame:           # one row for each of `TESTS`: `statistic`, `df`, `p`, `v` (Cramer's V), `n` answers or pairs, `note`
+    table: pd.DataFrame,  # a swap table
+    no_choice: bool = False,  # replies without a choice as a category of their own; if false, they are left out
+) -> (
+    pd.DataFrame
+):  # one row for each of `TESTS`: `statistic`, `df`, `p`, `v` (Cramer's V), `n` answers or pairs, `note`
     """The statistic three ways. Source: Li et al., section 3.1 and Table 3; Stuart, 1955; Maxwell, 1970.
 
     `p` is 1 where no degree of freedom is left, and NaN where the statistic is not defined. Raises `CoraError` for anything
     but a swap table, and where an order has no answer.
     """
     names, counts, pairs = _parts(table, no_choice)
-    (chi, chi_df), (fit, fit_df), (sm, sm_df) = contingency_statistic(counts), fit_statistic(counts), paired_statistic(pairs)
-    totals, n, odd = counts.sum(axis=1), pairs.sum(), swap_counts(table)[ODD[int(no_choice):]]
-    gone = "left out: " + ", ".join(f"{n} {why.replace('_', ' ')} in {case}" for case, row in odd.iterrows() for why, n in row.items() if n) if odd.to_numpy().any() else ""
+    (chi, chi_df), (fit, fit_df), (sm, sm_df) = (
+        contingency_statistic(counts),
+        fit_statistic(counts),
+        paired_statistic(pairs),
+    )
+    totals, n, odd = counts.sum(axis=1), pairs.sum(), swap_counts(table)[ODD[int(no_choice) :]]
+    gone = (
+        "left out: "
+        + ", ".join(
+            f"{n} {why.replace('_', ' ')} in {case}" for case, row in odd.iterrows() for why, n in row.items() if n
+        )
+        if odd.to_numpy().any()
+        else ""
+    )
     least = counts.sum(axis=0) * totals.min() / totals.sum()
     changes = pairs.sum(axis=0) + pairs.sum(axis=1) - 2 * np.diag(pairs)
     empty, lost = counts.sum(axis=0) == 0, (counts[1] == 0) & (counts[0] > 0)
     rows = [
-        _tested(chi, chi_df, totals.sum(), np.sqrt(chi / totals.sum()), _note(names, never_chosen=empty, expected_below_5=(least < 5) & ~empty), gone),
-        _tested(fit, fit_df, totals[0], np.sqrt(fit / totals[0] / fit_df) if fit_df else fit * 0, _note(names, never_chosen=empty, not_defined_for=lost, expected_below_5=(counts[1] < 5) & (counts[1] > 0)), gone),
-        _tested(sm if n else np.nan, sm_df, n, np.sqrt(sm / n) if n else np.nan, _note(names, never_changed=changes == 0, fewer_than_10_changes=(changes > 0) & (changes < 10)), gone),
+        _tested(
+            chi,
+            chi_df,
+            totals.sum(),
+            np.sqrt(chi / totals.sum()),
+            _note(names, never_chosen=empty, expected_below_5=(least < 5) & ~empty),
+            gone,
+        ),
+        _tested(
+            fit,
+            fit_df,
+            totals[0],
+            np.sqrt(fit / totals[0] / fit_df) if fit_df else fit * 0,
+            _note(names, never_chosen=empty, not_defined_for=lost, expected_below_5=(counts[1] < 5) & (counts[1] > 0)),
+            gone,
+        ),
+        _tested(
+            sm if n else np.nan,
+            sm_df,
+            n,
+            np.sqrt(sm / n) if n else np.nan,
+            _note(names, never_changed=changes == 0, fewer_than_10_changes=(changes > 0) & (changes < 10)),
+            gone,
+        ),
     ]
     return pd.DataFrame(rows, index=pd.Index(TESTS, name="test"))
 
 # %% ../../nbs/metrics/order.ipynb #0b4a9d82
 def exact_p(
-    table: pd.DataFrame,     # a swap table
-    no_choice: bool = False, # as for `order_tests`
-    draws: int = 9_999,      # how many outcomes to draw where there are too many to add up
-    seed: int = 0,           # of the draws
-) -> pd.Series:              # `statistic` (Stuart-Maxwell), `p`, `outcomes` looked at, and whether p is `exact`
+    table: pd.DataFrame,  # a swap table
+    no_choice: bool = False,  # as for `order_tests`
+    draws: int = 9_999,  # how many outcomes to draw where there are too many to add up
+    seed: int = 0,  # of the draws
+) -> pd.Series:  # `statistic` (Stuart-Maxwell), `p`, `outcomes` looked at, and whether p is `exact`
     """Probability of a Stuart-Maxwell statistic at least as large if the two answers to each question can be exchanged.
 
     Drawn outcomes count as (1 + as large) / (1 + draws), so that p is never 0. Raises `CoraError` as `order_tests` does.
     """
     from scipy.stats import binom
+
     check_count("draws", draws, 1)
     pairs = _parts(table, no_choice)[2]
     i, j = np.triu_indices(len(pairs), 1)
     m = pairs[i, j] + pairs[j, i]
     i, j, m = i[m > 0], j[m > 0], m[m > 0]
     exact = (outcomes := (m + 1.0).prod()) <= 100_000
-    went = np.indices(m + 1).reshape(len(m), int(outcomes)).T if exact else np.random.default_rng(seed).binomial(m, 0.5, size=(draws, len(m)))
+    went = (
+        np.indices(m + 1).reshape(len(m), int(outcomes)).T
+        if exact
+        else np.random.default_rng(seed).binomial(m, 0.5, size=(draws, len(m)))
+    )
     step = np.zeros((len(m), len(pairs)))
     step[range(len(m)), i], step[range(len(m)), j] = 1, -1
     d, inverse = (2 * went - m) @ step, np.linalg.pinv(step.T * m @ step, rcond=1e-12, hermitian=True)
     observed = paired_statistic(pairs)[0]
     large = np.einsum("ki,ij,kj->k", d, inverse, d) >= observed * (1 - 1e-9) - 1e-9
     p = binom.pmf(went, m, 0.5).prod(axis=1)[large].sum() if exact else (1 + large.sum()) / (1 + draws)
-    return pd.Series({"statistic": float(observed), "p": min(float(p), 1.0), "outcomes": len(went), "exact": bool(exact)}, dtype=object)
+    return pd.Series(
+        {"statistic": float(observed), "p": min(float(p), 1.0), "outcomes": len(went), "exact": bool(exact)},
+        dtype=object,
+    )
 
 # %% ../../nbs/metrics/order.ipynb #25bbe551
 def paired_interval(
-    b: int,              # questions right in the first order only
-    c: int,              # questions right in the second order only
-    n: int,              # all questions, at least 1
-    level: float = 0.95, # probability that the interval holds the true difference, between 0 and 1
-) -> tuple[float, float]: # low and high of the difference (b - c) / n, in [-1, 1]
+    b: int,  # questions right in the first order only
+    c: int,  # questions right in the second order only
+    n: int,  # all questions, at least 1
+    level: float = 0.95,  # probability that the interval holds the true difference, between 0 and 1
+) -> tuple[float, float]:  # low and high of the difference (b - c) / n, in [-1, 1]
     "Score interval for the difference of two paired shares. Raises `CoraError` for counts that do not fit. Source: Tango, 1998."
     from scipy.optimize import brentq
     from scipy.stats import norm
+
     check_level(level)
     check_count("n", n, 1)
     check_count("b", b, 0)
     check_count("c", c, 0)
-    if b + c > n: raise CoraError(f"b and c must be at least 0 and at most n together, got {b}, {c} and {n}")
+    if b + c > n:
+        raise CoraError(f"b and c must be at least 0 and at most n together, got {b}, {c} and {n}")
     z, gap, edge = norm.ppf((1 + level) / 2), (b - c) / n, 1e-12
+
     def score(delta, sign):
         linear = (2 * n - b + c) * delta - b - c
         q = (np.sqrt(max(linear**2 + 8 * n * c * delta * (1 - delta), 0)) - linear) / (4 * n)
         return b - c - n * delta - sign * z * np.sqrt(max(n * (2 * q + delta * (1 - delta)), 0))
+
     low = -1.0 if c == n else brentq(score, -1 + edge, gap - edge, args=(1,))
     high = 1.0 if b == n else brentq(score, gap + edge, 1 - edge, args=(-1,))
     return float(low), float(high)
 
 # %% ../../nbs/metrics/order.ipynb #67618c3f
 def accuracy_gap(
-    table: pd.DataFrame, # a swap table
-    level: float = 0.95, # probability that the interval holds the true gap, between 0 and 1
-) -> pd.Series:          # `n`, `accuracy_1`, `accuracy_2`, `gap` (first minus second), `gap_low`, `gap_high`, `gap_p`
+    table: pd.DataFrame,  # a swap table
+    level: float = 0.95,  # probability that the interval holds the true gap, between 0 and 1
+) -> pd.Series:  # `n`, `accuracy_1`, `accuracy_2`, `gap` (first minus second), `gap_low`, `gap_high`, `gap_p`
     """Accuracy in both orders, their difference with Tango's interval, and McNemar's exact p.
 
     Over questions asked in both orders; a reply without a choice is wrong. Raises `CoraError` where there are none.
     Source: Li et al., section 3.1; Tango, 1998.
     """
     from scipy.stats import binomtest
+
     k = count_contents(table) - 1
     asked = table.to_numpy()[:-1, :-1]
-    if not (n := int(asked.sum())): raise CoraError("no question was asked in both orders")
+    if not (n := int(asked.sum())):
+        raise CoraError("no question was asked in both orders")
     both = asked[k, k]
     b, c = int(asked[k].sum() - both), int(asked[:, k].sum() - both)
     low, high = paired_interval(b, c, n, level)
-    return pd.Series({"n": n, "accuracy_1": (both + b) / n, "accuracy_2": (both + c) / n, "gap": (b - c) / n,
-                      "gap_low": low, "gap_high": high, "gap_p": float(binomtest(b, b + c).pvalue) if b + c else 1.0})
+    return pd.Series(
+        {
+            "n": n,
+            "accuracy_1": (both + b) / n,
+            "accuracy_2": (both + c) / n,
+            "gap": (b - c) / n,
+            "gap_low": low,
+            "gap_high": high,
+            "gap_p": float(binomtest(b, b + c).pvalue) if b + c else 1.0,
+        }
+    )
 
 # %% ../../nbs/metrics/order.ipynb #98e94e8c
 def adjust_p(
-    p: Sequence[float],   # p-values, NaN for tests that were not made
-    method: str = "holm", # or "bh" (Benjamini-Hochberg)
-) -> np.ndarray:          # adjusted p-values, to be compared with the same level; NaN stays
+    p: Sequence[float],  # p-values, NaN for tests that were not made
+    method: str = "holm",  # or "bh" (Benjamini-Hochberg)
+) -> np.ndarray:  # adjusted p-values, to be compared with the same level; NaN stays
     "Correct for many tests. Raises `CoraError` for another method and for what is no probability. Source: Holm, 1979; Benjamini and Hochberg, 1995."
     from scipy.stats import false_discovery_control
-    try: p = np.atleast_1d(np.asarray(p, float))
-    except (TypeError, ValueError): raise CoraError(f"p must be numbers from 0 to 1, got {p!r}") from None
-    if method not in ("holm", "bh"): raise CoraError(f"method must be 'holm' or 'bh', got {method!r}")
+
+    try:
+        p = np.atleast_1d(np.asarray(p, float))
+    except (TypeError, ValueError):
+        raise CoraError(f"p must be numbers from 0 to 1, got {p!r}") from None
+    if method not in ("holm", "bh"):
+        raise CoraError(f"method must be 'holm' or 'bh', got {method!r}")
     made, adjusted = ~np.isnan(p), np.full(p.shape, np.nan)
-    if not ((p[made] >= 0) & (p[made] <= 1)).all(): raise CoraError(f"p must be from 0 to 1, got {float(p[made][(p[made] < 0) | (p[made] > 1)][0])!r}")
-    if method == "bh": adjusted[made] = false_discovery_control(p[made])
+    if not ((p[made] >= 0) & (p[made] <= 1)).all():
+        raise CoraError(f"p must be from 0 to 1, got {float(p[made][(p[made] < 0) | (p[made] > 1)][0])!r}")
+    if method == "bh":
+        adjusted[made] = false_discovery_control(p[made])
     else:
-        order = np.argsort(p)[:made.sum()] # NaN comes last
+        order = np.argsort(p)[: made.sum()]  # NaN comes last
         adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1)
     return adjusted
 
 # %% ../../nbs/metrics/order.ipynb #db10d7f0
 def swap_tables(
-    runs: Mapping[Any, pd.DataFrame], # (model, benchmark), or model -> swap table, or responses of the family `order_swap`
-    trial: int | None = 0,            # as for `swap_table`
-) -> dict[tuple, pd.DataFrame]:       # names -> swap table
+    runs: Mapping[
+        Any, pd.DataFrame
+    ],  # (model, benchmark), or model -> swap table, or responses of the family `order_swap`
+    trial: int | None = 0,  # as for `swap_table`
+) -> dict[tuple, pd.DataFrame]:  # names -> swap table
     "Swap tables by name; responses are counted first. Raises `CoraError` for names that do not fit together."
-    if not isinstance(runs, Mapping) or not runs: raise CoraError("runs must be given by name, such as {('my model', 'MATH'): responses}")
-    tables = {name if isinstance(name, tuple) else (name,): swap_table(t, trial=trial) if isinstance(t, pd.DataFrame) and "method" in t else t for name, t in runs.items()}
-    if len(lengths := {len(name) for name in tables}) > 1 or not lengths <= {1, 2}: raise CoraError(f"a run is named by its model, or by model and benchmark, and all alike; got {next(iter(runs))!r}")
+    if not isinstance(runs, Mapping) or not runs:
+        raise CoraError("runs must be given by name, such as {('my model', 'MATH'): responses}")
+    tables = {
+        name if isinstance(name, tuple) else (name,): swap_table(t, trial=trial)
+        if isinstance(t, pd.DataFrame) and "method" in t
+        else t
+        for name, t in runs.items()
+    }
+    if len(lengths := {len(name) for name in tables}) > 1 or not lengths <= {1, 2}:
+        raise CoraError(
+            f"a run is named by its model, or by model and benchmark, and all alike; got {next(iter(runs))!r}"
+        )
     return tables
 
 # %% ../../nbs/metrics/order.ipynb #60318424
 def order_table(
-    runs: Mapping[Any, pd.DataFrame], # as for `swap_tables`
-    correction: str = "holm",         # for testing all of them at once: "holm" or "bh"
-    trial: int | None = 0,            # as for `swap_table`
-    level: float = 0.95,              # of the interval of the gap
-) -> pd.DataFrame:                    # one row a run: `accuracy_gap`, `no_choice` replies, then for each of `TESTS` `_statistic`, `_df`, `_p`, `_p_adjusted`, `_v`, and `note`
+    runs: Mapping[Any, pd.DataFrame],  # as for `swap_tables`
+    correction: str = "holm",  # for testing all of them at once: "holm" or "bh"
+    trial: int | None = 0,  # as for `swap_table`
+    level: float = 0.95,  # of the interval of the gap
+) -> pd.DataFrame:  # one row a run: `accuracy_gap`, `no_choice` replies, then for each of `TESTS` `_statistic`, `_df`, `_p`, `_p_adjusted`, `_v`, and `note`
     "Table 3 with all three statistics. Raises `CoraError` as the functions that it calls do. Source: Li et al., Table 3."
     tables, rows = swap_tables(runs, trial), []
     for table in tables.values():
-        tests, row = order_tests(table), {**accuracy_gap(table, level), "no_choice": swap_counts(table)["no_choice"].sum()}
+        tests, row = (
+            order_tests(table),
+            {**accuracy_gap(table, level), "no_choice": swap_counts(table)["no_choice"].sum()},
+        )
         for test, values in tests.iterrows():
-            for what in ("statistic", "df", "p", "v"): row[f"{test}_{what}"] = values[what]
-        rows.append({**row, "note": " | ".join(f"{test.replace('_', ' ')}: {note}" for test, note in tests["note"].items() if note)})
-    names = pd.MultiIndex.from_tuples(list(tables), names=["model", "benchmark"][:len(next(iter(tables)))])
+            for what in ("statistic", "df", "p", "v"):
+                row[f"{test}_{what}"] = values[what]
+        rows.append(
+            {
+                **row,
+                "note": " | ".join(f"{test.replace('_', ' ')}: {note}" for test, note in tests["note"].items() if note),
+            }
+        )
+    names = pd.MultiIndex.from_tuples(list(tables), names=["model", "benchmark"][: len(next(iter(tables)))])
     whole = pd.DataFrame(rows, index=names).astype({"n": int, "no_choice": int, **{f"{t}_df": int for t in TESTS}})
-    for test in TESTS: whole.insert(whole.columns.get_loc(f"{test}_p") + 1, f"{test}_p_adjusted", adjust_p(whole[f"{test}_p"], correction))
+    for test in TESTS:
+        whole.insert(
+            whole.columns.get_loc(f"{test}_p") + 1, f"{test}_p_adjusted", adjust_p(whole[f"{test}_p"], correction)
+        )
     return whole

@@ -24,12 +24,16 @@ def _places(table: pd.DataFrame) -> np.ndarray:
     counts[1, [0, 1]] = counts[1, [1, 0]]
     return counts
 
+
 def wrong_places(
-    table: pd.DataFrame, # a swap table
-    level: float = 0.95, # probability that an interval holds the true share, between 0 and 1
-) -> pd.DataFrame:       # index `case` and `place` (1 is the first); columns `wrong` predictions there, their `share`, `low`, `high`
+    table: pd.DataFrame,  # a swap table
+    level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
+) -> (
+    pd.DataFrame
+):  # index `case` and `place` (1 is the first); columns `wrong` predictions there, their `share`, `low`, `high`
     "Wrong predictions by place, with Wilson's interval; NaN where none is wrong. Replies without a choice have no place. Source: Li et al., section 3.2 and Table 4."
     from scipy.stats import norm
+
     check_level(level)
     wrong = _places(table)[:, :-1].astype(float)
     n, z2 = wrong.sum(axis=1, keepdims=True), norm.ppf((1 + level) / 2) ** 2
@@ -37,58 +41,89 @@ def wrong_places(
         share = wrong / n
         low, high = wilson(share, n, z2)
     index = pd.MultiIndex.from_product([CASES, range(1, wrong.shape[1] + 1)], names=["case", "place"])
-    return pd.DataFrame({"wrong": wrong.ravel().astype(int), "share": share.ravel(), "low": low.ravel(), "high": high.ravel()}, index=index)
+    return pd.DataFrame(
+        {"wrong": wrong.ravel().astype(int), "share": share.ravel(), "low": low.ravel(), "high": high.ravel()},
+        index=index,
+    )
 
 # %% ../../nbs/metrics/order_places.ipynb #92f2f49c
 def pattern_table(
-    runs: Mapping[Any, pd.DataFrame], # as for `order_table`
-    trial: int | None = 0,            # as for `swap_table`
-    level: float = 0.95,              # as for `wrong_places`
-) -> pd.DataFrame:                    # `wrong_places` of all runs; the index has the run's names before `case` and `place`
+    runs: Mapping[Any, pd.DataFrame],  # as for `order_table`
+    trial: int | None = 0,  # as for `swap_table`
+    level: float = 0.95,  # as for `wrong_places`
+) -> pd.DataFrame:  # `wrong_places` of all runs; the index has the run's names before `case` and `place`
     "Table 4: wrong predictions by place, for many runs. Raises `CoraError` as the functions that it calls do. Source: Li et al., Table 4."
     tables = swap_tables(runs, trial)
-    names = ["model", "benchmark"][:len(next(iter(tables)))]
-    return pd.concat({name if len(names) > 1 else name[0]: wrong_places(t, level) for name, t in tables.items()}, names=names)
+    names = ["model", "benchmark"][: len(next(iter(tables)))]
+    return pd.concat(
+        {name if len(names) > 1 else name[0]: wrong_places(t, level) for name, t in tables.items()}, names=names
+    )
 
 # %% ../../nbs/metrics/order_places.ipynb #be9cee3c
 def place_odds(
-    table: pd.DataFrame, # a swap table
-    level: float = 0.95, # probability that an interval holds the true odds, between 0 and 1
-) -> pd.DataFrame:       # rows `place` (first against second) and `content` (A against B); columns `odds`, `low`, `high`
+    table: pd.DataFrame,  # a swap table
+    level: float = 0.95,  # probability that an interval holds the true odds, between 0 and 1
+) -> pd.DataFrame:  # rows `place` (first against second) and `content` (A against B); columns `odds`, `low`, `high`
     """Preference for the first place over the second, and for the content A over B, each with the other taken out.
 
     Odds of 1 are no preference. Approximate; over questions asked in both orders. Raises `CoraError` for anything but a swap table.
     """
     from scipy.stats import norm
+
     check_level(level)
     count_contents(table)
     joint = table.to_numpy(float)[:-1, :-1]
     first, second = joint.sum(axis=1)[:2] + 0.5, joint.sum(axis=0)[:2] + 0.5
     sign = np.array([1, -1])
     logs = np.array([sign @ np.log(first), sign @ np.log(second)])
-    shared = sign @ (joint[:2, :2] / np.outer(first, second)) @ sign # covariance of the two
+    shared = sign @ (joint[:2, :2] / np.outer(first, second)) @ sign  # covariance of the two
     spread = (1 / first).sum() + (1 / second).sum()
     rows = {}
     for name, way in {"place": -1, "content": 1}.items():
-        middle, half = (logs[0] + way * logs[1]) / 2, norm.ppf((1 + level) / 2) * np.sqrt(max(spread + 2 * way * shared, 0)) / 2
+        middle, half = (
+            (logs[0] + way * logs[1]) / 2,
+            norm.ppf((1 + level) / 2) * np.sqrt(max(spread + 2 * way * shared, 0)) / 2,
+        )
         rows[name] = dict(zip(["odds", "low", "high"], np.exp([middle, middle - half, middle + half]).tolist()))
     return pd.DataFrame.from_dict(rows, orient="index")
 
 # %% ../../nbs/metrics/order_places.ipynb #79cc68f7
 def plot_places(
-    table: pd.DataFrame, # a swap table, or the rows of one run from `wrong_places`
-    ax: Any = None,      # matplotlib axes; None: the current ones
-    level: float = 0.95, # as for `wrong_places`
-) -> Any:                # the axes
+    table: pd.DataFrame,  # a swap table, or the rows of one run from `wrong_places`
+    ax: Any = None,  # matplotlib axes; None: the current ones
+    level: float = 0.95,  # as for `wrong_places`
+) -> Any:  # the axes
     "Shares of the wrong predictions at each place in both orders, with intervals; the dashed line is an equal share. Source: after Li et al., Figure 1."
     import matplotlib.pyplot as plt
-    shares = table if isinstance(table, pd.DataFrame) and {"share", "low", "high"} <= set(table) else wrong_places(table, level)
+
+    shares = (
+        table
+        if isinstance(table, pd.DataFrame) and {"share", "low", "high"} <= set(table)
+        else wrong_places(table, level)
+    )
     ax = ax or plt.gca()
     for k, (case, grey, hatch) in enumerate(zip(CASES, ("0.35", "0.95"), ("", "////"))):
         part = shares.xs(case, level="case")
         x, y = np.arange(1, len(part) + 1) + (k - 0.5) * 0.38, part["share"].to_numpy()
-        ax.bar(x, np.nan_to_num(y), 0.36, color=grey, edgecolor="0", linewidth=0.8, hatch=hatch, label=case.replace("_", " "))
-        ax.errorbar(x, y, yerr=[y - part["low"], part["high"] - y], fmt="none", ecolor="0.55" if grey < "0.5" else "0", elinewidth=1.2, capsize=3)
+        ax.bar(
+            x,
+            np.nan_to_num(y),
+            0.36,
+            color=grey,
+            edgecolor="0",
+            linewidth=0.8,
+            hatch=hatch,
+            label=case.replace("_", " "),
+        )
+        ax.errorbar(
+            x,
+            y,
+            yerr=[y - part["low"], part["high"] - y],
+            fmt="none",
+            ecolor="0.55" if grey < "0.5" else "0",
+            elinewidth=1.2,
+            capsize=3,
+        )
     ax.axhline(1 / len(part), color="0.4", linestyle="--", linewidth=1)
     ax.set(xticks=range(1, len(part) + 1), ylim=(0, 1), xlabel="place", ylabel="share of wrong predictions")
     return ax

@@ -18,28 +18,31 @@ from ..responses.table import NOT_ASKED
 
 # %% ../../nbs/metrics/replies.ipynb #026d40b2
 def need_columns(
-    responses: pd.DataFrame, # what should be a responses table
-    *columns: str,           # the columns it must have
+    responses: pd.DataFrame,  # what should be a responses table
+    *columns: str,  # the columns it must have
 ) -> None:
     "Refuse what is no table with these columns, with a `CoraError`."
-    if not isinstance(responses, pd.DataFrame): raise CoraError(f"responses must be a table, got a {type(responses).__name__}")
-    if missing := [c for c in columns if c not in responses]: raise CoraError(f"the responses have no column {', '.join(missing)}")
+    if not isinstance(responses, pd.DataFrame):
+        raise CoraError(f"responses must be a table, got a {type(responses).__name__}")
+    if missing := [c for c in columns if c not in responses]:
+        raise CoraError(f"the responses have no column {', '.join(missing)}")
 
 # %% ../../nbs/metrics/replies.ipynb #5ef6492c
 def of_trial(
-    responses: pd.DataFrame, # the responses table
-    trial: int | None,       # which repetition of each prompt; None for all
-) -> pd.DataFrame:           # its rows, at least one
+    responses: pd.DataFrame,  # the responses table
+    trial: int | None,  # which repetition of each prompt; None for all
+) -> pd.DataFrame:  # its rows, at least one
     "The rows of one repetition. Raises `CoraError` where there are none."
     need_columns(responses, "trial")
     part = responses if trial is None else responses[responses["trial"].to_numpy() == trial]
-    if not len(part): raise CoraError(f"there are no responses{'' if trial is None else f' of trial {trial!r}'} to score")
+    if not len(part):
+        raise CoraError(f"there are no responses{'' if trial is None else f' of trial {trial!r}'} to score")
     return part
 
 # %% ../../nbs/metrics/replies.ipynb #97bd733c
 def question_codes(
-    responses: pd.DataFrame, # columns `question_id` and `trial`
-    trial: int | None,       # which repetition of each prompt; None for all
+    responses: pd.DataFrame,  # columns `question_id` and `trial`
+    trial: int | None,  # which repetition of each prompt; None for all
 ) -> tuple[np.ndarray, pd.Index, np.ndarray | None]:
     """A number for each row's question, the ids in order of first appearance, and which rows to keep (None: all).
 
@@ -48,18 +51,22 @@ def question_codes(
     keep = None
     if trial is not None:
         keep = responses["trial"].to_numpy() == trial
-        if not keep.any(): raise CoraError(f"there are no responses of trial {trial!r} to score")
-        if keep.all(): keep = None
-    elif not len(responses): raise CoraError("there are no responses to score")
+        if not keep.any():
+            raise CoraError(f"there are no responses of trial {trial!r} to score")
+        if keep.all():
+            keep = None
+    elif not len(responses):
+        raise CoraError("there are no responses to score")
     codes, ids = pd.factorize(responses["question_id"])
-    if (codes < 0).any(): raise CoraError(f"responses, row {np.argmax(codes < 0) + 1}: question_id is missing")
+    if (codes < 0).any():
+        raise CoraError(f"responses, row {np.argmax(codes < 0) + 1}: question_id is missing")
     return codes, pd.Index(ids), keep
 
 # %% ../../nbs/metrics/replies.ipynb #ee01727c
 def first_of_each(
-    responses: pd.DataFrame, # column `question_id`
-    *keys: np.ndarray,       # a number for each row; the smallest wins, a later key breaks the ties of those before it
-) -> np.ndarray:             # position of one row for each question, in the order of the questions' first appearance
+    responses: pd.DataFrame,  # column `question_id`
+    *keys: np.ndarray,  # a number for each row; the smallest wins, a later key breaks the ties of those before it
+) -> np.ndarray:  # position of one row for each question, in the order of the questions' first appearance
     "Which row comes first in each question. Raises `CoraError` for an empty table and a missing id."
     codes, _, _ = question_codes(responses, None)
     rank = np.lexsort((*reversed(keys), codes))
@@ -69,15 +76,17 @@ def first_of_each(
 @dataclass(frozen=True)
 class Replies:
     "What the metrics need, one entry a reply."
-    ids: pd.Index           # the questions
-    codes: np.ndarray       # which of them was asked
-    n_choices: np.ndarray   # how many choices were shown
-    answer: np.ndarray      # place of the right one, from 0
-    prediction: np.ndarray  # place of the predicted one, -1 for none
-    flat: np.ndarray        # the sources of all rows, one after the other
-    starts: np.ndarray      # where a row's sources begin in `flat`
 
-    def __len__(self) -> int: return len(self.codes)
+    ids: pd.Index  # the questions
+    codes: np.ndarray  # which of them was asked
+    n_choices: np.ndarray  # how many choices were shown
+    answer: np.ndarray  # place of the right one, from 0
+    prediction: np.ndarray  # place of the predicted one, -1 for none
+    flat: np.ndarray  # the sources of all rows, one after the other
+    starts: np.ndarray  # where a row's sources begin in `flat`
+
+    def __len__(self) -> int:
+        return len(self.codes)
 
     def source(self, places: np.ndarray | int) -> np.ndarray:
         "Which original choice stands at a place, for each reply."
@@ -95,85 +104,127 @@ class Replies:
 # %% ../../nbs/metrics/replies.ipynb #f6ed37ab
 def whole_numbers(
     responses: pd.DataFrame,  # any table
-    column: str,              # one of its columns
-    low: int,                 # the smallest number allowed
-    high: np.ndarray | int,   # the largest one, for all rows or for each, shape `(n_rows,)`
-) -> np.ndarray:              # shape `(n_rows,)`, int64
+    column: str,  # one of its columns
+    low: int,  # the smallest number allowed
+    high: np.ndarray | int,  # the largest one, for all rows or for each, shape `(n_rows,)`
+) -> np.ndarray:  # shape `(n_rows,)`, int64
     "A column as whole numbers. Raises `BadRow` that names the first row that is none, or out of range."
     values = responses[column]
-    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu": numbers = values.to_numpy()
-    else: numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "iu":
+        numbers = values.to_numpy()
+    else:
+        numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     bad = ~((numbers >= low) & (numbers <= high) & (numbers % 1 == 0))
     if bad.any():
         row, highest = int(bad.argmax()), np.broadcast_to(high, bad.shape)[bad.argmax()]
         value = values.iloc[row]
-        raise BadRow(f"{column} must be a whole number from {low} to {highest}", "responses", row + 1, field=column, value=getattr(value, "item", lambda: value)())
+        raise BadRow(
+            f"{column} must be a whole number from {low} to {highest}",
+            "responses",
+            row + 1,
+            field=column,
+            value=getattr(value, "item", lambda: value)(),
+        )
     return numbers.astype(np.int64, copy=False)
 
 # %% ../../nbs/metrics/replies.ipynb #cf33c824
 def _flat_sources(responses: pd.DataFrame, n_choices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "The sources of all rows in one array, and where each row begins."
     import pyarrow as pa, pyarrow.compute as pc
+
     try:
         lists = pa.array(responses["sources"], from_pandas=True)
         lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
         flat = pc.list_flatten(lists).to_numpy(zero_copy_only=False)
-    except pa.ArrowException as e: raise CoraError(f"responses: sources must be a list of whole numbers in each row ({str(e).splitlines()[0]})") from None
+    except pa.ArrowException as e:
+        raise CoraError(
+            f"responses: sources must be a list of whole numbers in each row ({str(e).splitlines()[0]})"
+        ) from None
     if (bad := ~(lengths == n_choices)).any():
-        raise BadRow("sources must name one source for each choice shown", "responses", int(bad.argmax()) + 1, field="sources", value=responses["sources"].iloc[bad.argmax()])
-    if flat.dtype.kind not in "iu": raise CoraError("responses: sources must be whole numbers, and some are missing or something else")
+        raise BadRow(
+            "sources must name one source for each choice shown",
+            "responses",
+            int(bad.argmax()) + 1,
+            field="sources",
+            value=responses["sources"].iloc[bad.argmax()],
+        )
+    if flat.dtype.kind not in "iu":
+        raise CoraError("responses: sources must be whole numbers, and some are missing or something else")
     return flat, np.cumsum(n_choices) - n_choices
 
 # %% ../../nbs/metrics/replies.ipynb #d27b4658
 def flat_replies(
-    responses: pd.DataFrame, # the responses table, of one family
-    trial: int | None,       # which repetition of each prompt; None for all
+    responses: pd.DataFrame,  # the responses table, of one family
+    trial: int | None,  # which repetition of each prompt; None for all
 ) -> Replies:
     "The table as arrays, checked. Raises `CoraError` for a table that is empty, incomplete, of several families, or of a run that stopped early."
     need_columns(responses, "question_id", "trial", "n_choices", "sources", "answer", "prediction")
-    if not responses.columns.is_unique: raise CoraError(f"the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice in the responses")
+    if not responses.columns.is_unique:
+        raise CoraError(
+            f"the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice in the responses"
+        )
     if "family" in responses and len(families := responses["family"].drop_duplicates()) > 1:
-        raise CoraError(f"the responses are of several families, {', '.join(map(str, families))}; look at one at a time")
+        raise CoraError(
+            f"the responses are of several families, {', '.join(map(str, families))}; look at one at a time"
+        )
     codes, ids, keep = question_codes(responses, trial)
     n_choices = whole_numbers(responses, "n_choices", MIN_CHOICES, np.iinfo(np.int16).max)
-    answer, prediction = whole_numbers(responses, "answer", 0, n_choices - 1), whole_numbers(responses, "prediction", -1, n_choices - 1)
+    answer, prediction = (
+        whole_numbers(responses, "answer", 0, n_choices - 1),
+        whole_numbers(responses, "prediction", -1, n_choices - 1),
+    )
     flat, starts = _flat_sources(responses, n_choices)
-    unasked = (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False) if "error" in responses else np.zeros(len(responses), dtype=bool)
+    unasked = (
+        (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
+        if "error" in responses
+        else np.zeros(len(responses), dtype=bool)
+    )
     replies = Replies(ids, codes, n_choices, answer, prediction, flat, starts)
-    if keep is not None: replies, unasked = replies[keep], unasked[keep]
-    if unasked.any(): raise CoraError(f"{unasked.sum()} of {len(unasked)} replies were not asked for, because the run stopped early; those that are left are no fair sample")
+    if keep is not None:
+        replies, unasked = replies[keep], unasked[keep]
+    if unasked.any():
+        raise CoraError(
+            f"{unasked.sum()} of {len(unasked)} replies were not asked for, because the run stopped early; those that are left are no fair sample"
+        )
     return replies
 
 # %% ../../nbs/metrics/replies.ipynb #aebc0932
 def share_interval(
     totals: np.ndarray,  # what was counted in each question, shape `(n_questions,)` or `(n_questions, n_ranks)`, from 0 to `sizes`
-    sizes: np.ndarray,   # replies to each question, shape `(n_questions,)`, at least 1
-    level: float = 0.95, # probability that the interval holds the true share, between 0 and 1
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]: # share, low, high: each a number or shape `(n_ranks,)`, in [0, 1]
+    sizes: np.ndarray,  # replies to each question, shape `(n_questions,)`, at least 1
+    level: float = 0.95,  # probability that the interval holds the true share, between 0 and 1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # share, low, high: each a number or shape `(n_ranks,)`, in [0, 1]
     """A share of all replies and its interval, where the replies to one question belong together.
 
     Wilson's interval for the effective number of replies. `low` and `high` are NaN for a single question.
     Raises `CoraError` for shapes that do not fit and numbers out of range. Source of the effective number: Kish, 1965.
     """
     from scipy.stats import t
+
     totals, sizes = np.asarray(totals, float), np.asarray(sizes, float)
     check_level(level)
-    if sizes.ndim != 1 or totals.shape[:1] != sizes.shape or not sizes.size: raise CoraError(f"totals and sizes must have a row for each question, got the shapes {totals.shape} and {sizes.shape}")
+    if sizes.ndim != 1 or totals.shape[:1] != sizes.shape or not sizes.size:
+        raise CoraError(
+            f"totals and sizes must have a row for each question, got the shapes {totals.shape} and {sizes.shape}"
+        )
     G, n, row_sizes = len(sizes), sizes.sum(), sizes.reshape(-1, *[1] * (totals.ndim - 1))
-    if (sizes < 1).any() or not ((totals >= -1e-9) & (totals <= row_sizes + 1e-9)).all(): raise CoraError("sizes must be at least 1, and totals from 0 to the size of their question")
+    if (sizes < 1).any() or not ((totals >= -1e-9) & (totals <= row_sizes + 1e-9)).all():
+        raise CoraError("sizes must be at least 1, and totals from 0 to the size of their question")
     share = totals.sum(axis=0) / n
-    if G < 2: return share, share * np.nan, share * np.nan
+    if G < 2:
+        return share, share * np.nan, share * np.nan
     v = G / (G - 1) * ((totals - share * row_sizes) ** 2).sum(axis=0) / n**2
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.where(np.minimum(share, 1 - share) < 1e-12, G, share * (1 - share) / v)
     z2 = t.ppf((1 + level) / 2, G - 1) ** 2
     return share, *wilson(share, effective, z2)
 
+
 def wilson(
-    share: np.ndarray, # what was seen, in [0, 1]; NaN where nothing was
-    n: np.ndarray,     # how many independent replies it rests on, above 0
-    z2: float,         # the square of the normal, or Student's, quantile for the level
-) -> tuple[np.ndarray, np.ndarray]: # low and high, in [0, 1]
+    share: np.ndarray,  # what was seen, in [0, 1]; NaN where nothing was
+    n: np.ndarray,  # how many independent replies it rests on, above 0
+    z2: float,  # the square of the normal, or Student's, quantile for the level
+) -> tuple[np.ndarray, np.ndarray]:  # low and high, in [0, 1]
     "Wilson's interval for a share. Source: Wilson, 1927."
     half = np.sqrt(z2 * share * (1 - share) / n + (z2 / n) ** 2 / 4)
     middle, scale = share + z2 / n / 2, 1 + z2 / n
@@ -182,11 +233,12 @@ def wilson(
 # %% ../../nbs/metrics/replies.ipynb #cef01c58
 def share_of_asked(
     totals: np.ndarray,  # what was counted in each question, shape `(n_questions,)`, from 0 to `sizes`
-    sizes: np.ndarray,   # replies to each question, shape `(n_questions,)`; questions with 0 are left out
-    level: float = 0.95, # as for `share_interval`
-) -> tuple[float, float, float]: # share, low, high
+    sizes: np.ndarray,  # replies to each question, shape `(n_questions,)`; questions with 0 are left out
+    level: float = 0.95,  # as for `share_interval`
+) -> tuple[float, float, float]:  # share, low, high
     "`share_interval` of the questions that have a reply; NaN where none has."
     check_level(level)
     asked = np.asarray(sizes) > 0
-    if not asked.any(): return (np.nan,) * 3
+    if not asked.any():
+        return (np.nan,) * 3
     return tuple(map(float, share_interval(np.asarray(totals, float)[asked], np.asarray(sizes)[asked], level)))

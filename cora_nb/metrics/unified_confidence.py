@@ -18,44 +18,61 @@ from ..respondents.protocol import Reply
 
 # %% ../../nbs/metrics/unified_confidence.ipynb #36451761
 def mean_logprob(
-    tokens: Sequence[float] | float, # log-probability of each token of an answer, each at most 0; or their mean itself
-) -> float:                          # at most 0
+    tokens: Sequence[float] | float,  # log-probability of each token of an answer, each at most 0; or their mean itself
+) -> float:  # at most 0
     "Average log-probability of the tokens of one answer. Raises `CoraError` for no token, NaN, and a number above 0. Source: Li et al., section 4.2.1."
-    try: values = np.atleast_1d(np.asarray(tokens, float))
-    except (TypeError, ValueError): raise CoraError(f"log-probabilities must be numbers, got {tokens!r}") from None
-    if not values.size: raise CoraError("an answer needs the log-probability of at least one token")
-    if (bad := ~(values <= 0)).any(): raise CoraError(f"a log-probability must be at most 0, got {values[bad][0].item()!r}")
+    try:
+        values = np.atleast_1d(np.asarray(tokens, float))
+    except (TypeError, ValueError):
+        raise CoraError(f"log-probabilities must be numbers, got {tokens!r}") from None
+    if not values.size:
+        raise CoraError("an answer needs the log-probability of at least one token")
+    if (bad := ~(values <= 0)).any():
+        raise CoraError(f"a log-probability must be at most 0, got {values[bad][0].item()!r}")
     return float(values.mean())
 
 # %% ../../nbs/metrics/unified_confidence.ipynb #b03b3c45
 def reply_logprobs(
-    replies: Sequence[Reply], # as from a causal or a chat respondent
-) -> np.ndarray:              # average log-probability of the tokens of each, NaN where it is not known; shape `(n_replies,)`
-    "The averages, from `meta[\"mean_logprob\"]`, or else from `confidence` and `meta[\"completion_tokens\"]`. Raises `CoraError` for a confidence outside [0, 1]."
+    replies: Sequence[Reply],  # as from a causal or a chat respondent
+) -> np.ndarray:  # average log-probability of the tokens of each, NaN where it is not known; shape `(n_replies,)`
+    'The averages, from `meta["mean_logprob"]`, or else from `confidence` and `meta["completion_tokens"]`. Raises `CoraError` for a confidence outside [0, 1].'
+
     def one(number: int, reply: Reply) -> float:
         meta = reply.meta or {}
-        if meta.get("mean_logprob") is not None: return mean_logprob(meta["mean_logprob"])
-        if reply.confidence is None or not meta.get("completion_tokens"): return math.nan
-        if not 0 <= reply.confidence <= 1: raise CoraError(f"reply number {number}: confidence must be in [0, 1], got {reply.confidence!r}")
+        if meta.get("mean_logprob") is not None:
+            return mean_logprob(meta["mean_logprob"])
+        if reply.confidence is None or not meta.get("completion_tokens"):
+            return math.nan
+        if not 0 <= reply.confidence <= 1:
+            raise CoraError(f"reply number {number}: confidence must be in [0, 1], got {reply.confidence!r}")
         return math.log(reply.confidence) / meta["completion_tokens"] if reply.confidence > 0 else math.nan
+
     return np.array([one(i, r) for i, r in enumerate(replies)], dtype=float)
 
 # %% ../../nbs/metrics/unified_confidence.ipynb #12df3b16
 def answer_shares(
-    answers: Sequence[str],                             # what was said, one for each repetition
-    logprobs: Sequence[float | Sequence[float]],        # for each the average log-probability of its tokens, or the list of them
-    label: Callable[[str], Hashable | None] | None = None, # what an answer means; None: the answer itself. An answer without a meaning is None
-    width: int = 4,                                     # W, how many different answers to keep, at least 1
-) -> pd.DataFrame:                                      # one row a different answer, the first ones first: `answer`, `count`, `logprob`, `label`, `kept`, `confidence`
+    answers: Sequence[str],  # what was said, one for each repetition
+    logprobs: Sequence[
+        float | Sequence[float]
+    ],  # for each the average log-probability of its tokens, or the list of them
+    label: Callable[[str], Hashable | None]
+    | None = None,  # what an answer means; None: the answer itself. An answer without a meaning is None
+    width: int = 4,  # W, how many different answers to keep, at least 1
+) -> (
+    pd.DataFrame
+):  # one row a different answer, the first ones first: `answer`, `count`, `logprob`, `label`, `kept`, `confidence`
     """The different answers to one prompt, and how the confidence is shared among the first `width`; the others have 0.
 
     Answers are equal where their texts are, but for space at the ends. Ties in frequency and log-probability go to the answer given first.
     Raises `CoraError` for no answer, lists of different lengths, and what is no log-probability. Source: Li et al., section 4.2.1.
     """
     check_count("width", width, 1)
-    if len(answers) != len(logprobs): raise CoraError(f"answers and logprobs must be equally many, got {len(answers)} and {len(logprobs)}")
-    if not len(answers): raise CoraError("there are no answers to look at")
-    if (odd := [a for a in answers if not isinstance(a, str)]): raise CoraError(f"answers must be texts, got {odd[0]!r}")
+    if len(answers) != len(logprobs):
+        raise CoraError(f"answers and logprobs must be equally many, got {len(answers)} and {len(logprobs)}")
+    if not len(answers):
+        raise CoraError("there are no answers to look at")
+    if odd := [a for a in answers if not isinstance(a, str)]:
+        raise CoraError(f"answers must be texts, got {odd[0]!r}")
     said = pd.DataFrame({"answer": [a.strip() for a in answers], "logprob": [mean_logprob(x) for x in logprobs]})
     table = said.groupby("answer", sort=False)["logprob"].agg(count="size", logprob="max").reset_index()
     table = table.sort_values(["count", "logprob"], ascending=False, kind="stable", ignore_index=True)
@@ -68,8 +85,8 @@ def answer_shares(
 
 # %% ../../nbs/metrics/unified_confidence.ipynb #658e20e7
 def label_shares(
-    table: pd.DataFrame, # from `answer_shares`
-) -> pd.Series:          # confidence in [0, 1] by label, largest first; what has no label is left out
+    table: pd.DataFrame,  # from `answer_shares`
+) -> pd.Series:  # confidence in [0, 1] by label, largest first; what has no label is left out
     "The confidence of each label that was kept, summed over its answers. At a tie the label of the earlier answer stands first. Source: Li et al., section 4.2.1."
     kept = table[table["kept"] & table["label"].notna()]
     sums = kept.groupby("label", sort=False)["confidence"].sum()
@@ -77,10 +94,12 @@ def label_shares(
 
 # %% ../../nbs/metrics/unified_confidence.ipynb #54674596
 def unified_confidence(
-    responses: pd.DataFrame,     # the responses table, of one family, with several trials of each prompt
-    logprobs: Sequence[float],   # average log-probability of the tokens of each reply, in the order of the rows, as from `reply_logprobs`
-    width: int = 4,              # W, how many different answers to keep, at least 1
-) -> pd.DataFrame:               # one row a prompt, index `question_id`, `method`, `index`; `trials`, `unused`, `answers`, `prediction`, `confidence`, `right`
+    responses: pd.DataFrame,  # the responses table, of one family, with several trials of each prompt
+    logprobs: Sequence[
+        float
+    ],  # average log-probability of the tokens of each reply, in the order of the rows, as from `reply_logprobs`
+    width: int = 4,  # W, how many different answers to keep, at least 1
+) -> pd.DataFrame:  # one row a prompt, index `question_id`, `method`, `index`; `trials`, `unused`, `answers`, `prediction`, `confidence`, `right`
     """The final choice of each prompt over its trials, and its unified confidence.
 
     `answers` counts different texts. A reply without a text or with a log-probability of NaN is left out and counted in `unused`; where no choice is left
@@ -89,14 +108,28 @@ def unified_confidence(
     """
     need_columns(responses, "method", "index", "reply")
     r, keys, values = flat_replies(responses, None), ["question_id", "method", "index"], np.asarray(logprobs, float)
-    if values.shape != (len(r),): raise CoraError(f"logprobs must be one for each of the {len(r)} rows, got the shape {values.shape}")
+    if values.shape != (len(r),):
+        raise CoraError(f"logprobs must be one for each of the {len(r)} rows, got the shape {values.shape}")
     usable = ~np.isnan(values) & responses["reply"].notna().to_numpy()
     texts, rows = responses["reply"].to_numpy(dtype=object), {}
     for key, at in responses.reset_index(drop=True).groupby(keys, sort=False).indices.items():
         used = at[usable[at]]
-        meaning = {texts[i].strip(): int(r.prediction[i]) for i in used} # equal texts were parsed alike
-        shares = answer_shares([texts[i] for i in used], values[used], lambda t: meaning[t] if meaning[t] >= 0 else None, width) if len(used) else None
+        meaning = {texts[i].strip(): int(r.prediction[i]) for i in used}  # equal texts were parsed alike
+        shares = (
+            answer_shares(
+                [texts[i] for i in used], values[used], lambda t: meaning[t] if meaning[t] >= 0 else None, width
+            )
+            if len(used)
+            else None
+        )
         sums = label_shares(shares) if shares is not None else pd.Series(dtype=float)
         choice, sure = (int(sums.index[0]), min(float(sums.iloc[0]), 1.0)) if len(sums) else (-1, math.nan)
-        rows[key] = {"trials": len(at), "unused": len(at) - len(used), "answers": len(meaning), "prediction": choice, "confidence": sure, "right": choice == r.answer[at[0]]}
+        rows[key] = {
+            "trials": len(at),
+            "unused": len(at) - len(used),
+            "answers": len(meaning),
+            "prediction": choice,
+            "confidence": sure,
+            "right": choice == r.answer[at[0]],
+        }
     return pd.DataFrame(rows.values(), index=pd.MultiIndex.from_tuples(rows, names=keys))

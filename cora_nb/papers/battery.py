@@ -15,8 +15,17 @@ import pandas as pd
 
 from ..core import CoraError, Question, Variant
 from ..metrics.beliefs import TRUE_FALSE, confidence_ratio, multiple_selection, true_false_scores
-from ..metrics.invariability import (always_right, choices_sweep, consistency_classes, mcqa_plus_scores, misleading_choices, nota_table,
-                                           order_counts, order_scores, orders)
+from cora_nb.metrics.invariability import (
+    always_right,
+    choices_sweep,
+    consistency_classes,
+    mcqa_plus_scores,
+    misleading_choices,
+    nota_table,
+    order_counts,
+    order_scores,
+    orders,
+)
 from ..respondents.protocol import Respondent
 from ..runs.evaluate import evaluate
 from ..runs.store import Store
@@ -24,63 +33,110 @@ from ..variants.families import make_variants
 from ..variants.mcqa_plus import SIZES
 
 # %% ../../nbs/papers/battery.ipynb #17d65f96
-Runs = Mapping[str, pd.DataFrame]                  # name of a run -> its responses
-Steps = Mapping[str, Callable[[Runs], list[Variant]]] # name of a run -> its variants, given the runs before
+Runs = Mapping[str, pd.DataFrame]  # name of a run -> its responses
+Steps = Mapping[str, Callable[[Runs], list[Variant]]]  # name of a run -> its variants, given the runs before
+
 
 def mcqa_plus_steps(
-    questions: Sequence[Question], # any number of choices each
-    seed: int = 0,                 # for everything random in the variants
-    statements: Mapping[tuple[str, int], str] | None = None, # (question id, index of the choice) -> a true-or-false question written for it
-) -> Steps:                        # in the order in which they have to be taken
+    questions: Sequence[Question],  # any number of choices each
+    seed: int = 0,  # for everything random in the variants
+    statements: Mapping[tuple[str, int], str]
+    | None = None,  # (question id, index of the choice) -> a true-or-false question written for it
+) -> Steps:  # in the order in which they have to be taken
     "The runs of the MCQA+ paper. Raises `CoraError` for what is no list of questions. Source: MCQA+, sections 2 to 4."
-    if isinstance(questions, Question) or not all(isinstance(q, Question) for q in questions): raise CoraError(f"questions must be a list of questions, as from load_benchmark, got {type(questions).__name__}")
-    if unknown := set(statements or ()) - {(q.id, i) for q in questions for i in range(q.n_choices)}: raise CoraError(f"{len(unknown)} statements are about no choice of these questions, such as {min(unknown, key=str)!r}")
+    if isinstance(questions, Question) or not all(isinstance(q, Question) for q in questions):
+        raise CoraError(
+            f"questions must be a list of questions, as from load_benchmark, got {type(questions).__name__}"
+        )
+    if unknown := set(statements or ()) - {(q.id, i) for q in questions for i in range(q.n_choices)}:
+        raise CoraError(
+            f"{len(unknown)} statements are about no choice of these questions, such as {min(unknown, key=str)!r}"
+        )
+
     def sized(n: int, runs: Runs) -> list[Variant]:
         return make_variants([q for q in questions if q.n_choices != n], "reorderings", seed, n_choices=n)
 
     def misled(runs: Runs) -> list[Variant]:
-        if "mcqa_plus" not in runs: return []
+        if "mcqa_plus" not in runs:
+            return []
         wrong = misleading_choices(runs["mcqa_plus"])
         return make_variants([q for q in questions if q.id in wrong.index], "misleading", seed, misleading=wrong)
 
-    return {"mcqa_plus": lambda runs: make_variants(questions, "mcqa_plus", seed, statements=statements),
-            "nota_answer": lambda runs: make_variants(questions, "reorderings", seed, nota=True),
-            **{f"options_{n}": partial(sized, n) for n in SIZES},
-            "misleading": misled}
+    return {
+        "mcqa_plus": lambda runs: make_variants(questions, "mcqa_plus", seed, statements=statements),
+        "nota_answer": lambda runs: make_variants(questions, "reorderings", seed, nota=True),
+        **{f"options_{n}": partial(sized, n) for n in SIZES},
+        "misleading": misled,
+    }
 
 # %% ../../nbs/papers/battery.ipynb #22271e3d
 def run_steps(
-    respondent: Respondent,      # who answers
-    steps: Steps,                # as from `mcqa_plus_steps`
+    respondent: Respondent,  # who answers
+    steps: Steps,  # as from `mcqa_plus_steps`
     store: Store | None = None,  # where replies are kept and found again
-    on_run: Callable[[str, pd.DataFrame], None] = lambda name, responses: None, # called with each run when it is complete
-    facts: dict[str, Any] | None = None, # further facts to keep with each run, as plain JSON values
-    progress: bool = True,       # show a progress bar for each run
-    **asked: Any,                # template, shots, k, parse and so on, as for `runs.evaluate`
-) -> dict[str, pd.DataFrame]:    # name -> responses; a step with nothing to ask is not in it
+    on_run: Callable[[str, pd.DataFrame], None] = lambda name, responses: (
+        None
+    ),  # called with each run when it is complete
+    facts: dict[str, Any] | None = None,  # further facts to keep with each run, as plain JSON values
+    progress: bool = True,  # show a progress bar for each run
+    **asked: Any,  # template, shots, k, parse and so on, as for `runs.evaluate`
+) -> dict[str, pd.DataFrame]:  # name -> responses; a step with nothing to ask is not in it
     "Take the steps in order, each with what the earlier ones found. Raises `CoraError` for no questions, and as `evaluate` does."
     runs: dict[str, pd.DataFrame] = {}
     for name, variants_after in steps.items():
-        if not (variants := variants_after(runs)): continue
-        runs[name] = evaluate(respondent, variants, store=store, facts={**(facts or {}), "step": name}, progress=progress and f"{respondent.name}, {name}", **asked)
+        if not (variants := variants_after(runs)):
+            continue
+        runs[name] = evaluate(
+            respondent,
+            variants,
+            store=store,
+            facts={**(facts or {}), "step": name},
+            progress=progress and f"{respondent.name}, {name}",
+            **asked,
+        )
         on_run(name, runs[name])
-    if not runs: raise CoraError("there are no questions to ask")
+    if not runs:
+        raise CoraError("there are no questions to ask")
     return runs
 
 # %% ../../nbs/papers/battery.ipynb #12cf6bcb
-COLUMNS = ["table", "subset", "setting", "n_choices", "n_same", "score", "value", "low", "high", "difference", "questions"]
+COLUMNS = [
+    "table",
+    "subset",
+    "setting",
+    "n_choices",
+    "n_same",
+    "score",
+    "value",
+    "low",
+    "high",
+    "difference",
+    "questions",
+]
 
-def _row(score: str, numbers: Mapping, value: str = "share", low: str = "low", high: str = "high", **place: Any) -> dict[str, Any]:
+
+def _row(
+    score: str, numbers: Mapping, value: str = "share", low: str = "low", high: str = "high", **place: Any
+) -> dict[str, Any]:
     "A number with its interval and its place in the tables."
-    return {"subset": "all", **place, "score": score, "value": numbers[value], "low": numbers[low], "high": numbers[high],
-            "difference": numbers.get("difference", np.nan), "questions": numbers["questions"]}
+    return {
+        "subset": "all",
+        **place,
+        "score": score,
+        "value": numbers[value],
+        "low": numbers[low],
+        "high": numbers[high],
+        "difference": numbers.get("difference", np.nan),
+        "questions": numbers["questions"],
+    }
 
 # %% ../../nbs/papers/battery.ipynb #22a7b8e4
 def _table_2(runs: Runs, level: float) -> Iterator[dict[str, Any]]:
     "Orders of the same choices."
     asked = orders(runs["mcqa_plus"])
     scores = order_scores(asked, level=level)
-    for name in ("Acc", "Acc-H"): yield _row(name, scores.loc[name])
+    for name in ("Acc", "Acc-H"):
+        yield _row(name, scores.loc[name])
     n = order_counts(asked)["orders"]
     classes = consistency_classes(asked[asked["question_id"].isin(n.index[n == n.max()])], level=level)
     for same, row in classes.iterrows():
@@ -91,7 +147,8 @@ def _table_2(runs: Runs, level: float) -> Iterator[dict[str, Any]]:
 def _table_3(runs: Runs, level: float) -> Iterator[dict[str, Any]]:
     "None of the above in place of the right choice."
     table = nota_table(orders(runs["mcqa_plus"]), runs["nota_answer"], level=level)
-    for (subset, name), row in table.iterrows(): yield _row(name, row, "after", subset=subset, setting="None of the above")
+    for (subset, name), row in table.iterrows():
+        yield _row(name, row, "after", subset=subset, setting="None of the above")
 
 # %% ../../nbs/papers/battery.ipynb #157b65f2
 def _true_false(runs: Runs) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
@@ -101,23 +158,29 @@ def _true_false(runs: Runs) -> Iterator[tuple[dict[str, str], pd.DataFrame]]:
         of_kind = plus[plus["method"] == kind]
         for subset, ids in {"always right": always_right(orders(plus)), "all": plus["question_id"]}.items():
             some = of_kind[of_kind["question_id"].isin(ids)]
-            if len(some): yield {"subset": subset, "setting": setting}, some
+            if len(some):
+                yield {"subset": subset, "setting": setting}, some
+
 
 def _table_4(runs: Runs, level: float) -> Iterator[dict[str, Any]]:
     "Right choices accepted and wrong ones rejected."
     for place, some in _true_false(runs):
-        for name, row in true_false_scores(some, level=level).iterrows(): yield _row(f"T/F: {name}", row, **place)
+        for name, row in true_false_scores(some, level=level).iterrows():
+            yield _row(f"T/F: {name}", row, **place)
+
 
 def _table_5(runs: Runs, level: float) -> Iterator[dict[str, Any]]:
     "The probability of Yes."
     names = {"Conf_right": "Conf_right", "Conf_wrong*": "Conf_wrong*", "ratio": "Conf_wrong*/Conf_right"}
     for place, some in _true_false(runs):
-        for name, row in confidence_ratio(some, level=level).iterrows(): yield _row(names[name], row, "value", **place)
+        for name, row in confidence_ratio(some, level=level).iterrows():
+            yield _row(names[name], row, "value", **place)
 
 # %% ../../nbs/papers/battery.ipynb #440eea32
 def _table_6(runs: Runs, level: float) -> Iterator[dict[str, Any]]:
     "Several letters allowed; the misleading choice replaced."
-    if "misleading" not in runs: return
+    if "misleading" not in runs:
+        return
     asked, place = runs["misleading"], {"subset": "wrong on the original"}
     several = asked[asked["method"] == "multiple_selection"]
     table = multiple_selection(several, misleading_choices(runs["mcqa_plus"]), level=level)
@@ -129,31 +192,51 @@ def _table_6(runs: Runs, level: float) -> Iterator[dict[str, Any]]:
 # %% ../../nbs/papers/battery.ipynb #ca4b232f
 def _table_7(runs: Runs, level: float) -> Iterator[dict[str, Any]]:
     "MCQA, MCQA+, and MCQA+ (x1)."
-    for name, row in mcqa_plus_scores(runs["mcqa_plus"], level=level).iterrows(): yield _row(name, row)
+    for name, row in mcqa_plus_scores(runs["mcqa_plus"], level=level).iterrows():
+        yield _row(name, row)
+
 
 def _table_8(runs: Runs, level: float) -> Iterator[dict[str, Any]]:
     "Numbers of choices."
-    asked = pd.concat([orders(runs["mcqa_plus"]), *(r for name, r in runs.items() if name.startswith("options_"))], ignore_index=True)
+    asked = pd.concat(
+        [orders(runs["mcqa_plus"]), *(r for name, r in runs.items() if name.startswith("options_"))], ignore_index=True
+    )
     for n, row in choices_sweep(asked, level=level).iterrows():
-        for name in ("Acc", "S_c", "Acc-H"): yield _row(name, row, name, f"{name}_low", f"{name}_high", n_choices=n)
+        for name in ("Acc", "S_c", "Acc-H"):
+            yield _row(name, row, name, f"{name}_low", f"{name}_high", n_choices=n)
 
 # %% ../../nbs/papers/battery.ipynb #60bf8100
 TABLES = {2: _table_2, 3: _table_3, 4: _table_4, 5: _table_5, 6: _table_6, 7: _table_7, 8: _table_8}
 
+
 def mcqa_plus_results(
-    runs: Runs,          # from `run_steps` with `mcqa_plus_steps`, or their responses read back from files
-    tables: int | Sequence[int] = tuple(TABLES), # which of Tables 2 to 8
-    level: float = 0.95, # of the intervals
-) -> pd.DataFrame:       # columns `COLUMNS`; a row a number; `value`, `low`, `high` are shares, or a ratio for Table 5
+    runs: Runs,  # from `run_steps` with `mcqa_plus_steps`, or their responses read back from files
+    tables: int | Sequence[int] = tuple(TABLES),  # which of Tables 2 to 8
+    level: float = 0.95,  # of the intervals
+) -> pd.DataFrame:  # columns `COLUMNS`; a row a number; `value`, `low`, `high` are shares, or a ratio for Table 5
     """The numbers of the MCQA+ paper's tables for one respondent, each with its interval.
 
     Table 6 is left out without the run `misleading`, and Table 8 has the numbers of choices that were asked. Raises `CoraError` for a
     table that does not exist, and without the run `mcqa_plus` (for Table 3 also `nota_answer`). Source: MCQA+, Tables 2 to 8.
     """
-    if not isinstance(runs, Mapping): raise CoraError(f"runs must map names to responses, as from run_steps, got {type(runs).__name__}")
-    if isinstance(tables, int): tables = [tables]
-    if unknown := [t for t in tables if t not in TABLES]: raise CoraError(f"tables must be among {', '.join(map(str, TABLES))}, got {unknown[0]!r}")
+    if not isinstance(runs, Mapping):
+        raise CoraError(f"runs must map names to responses, as from run_steps, got {type(runs).__name__}")
+    if isinstance(tables, int):
+        tables = [tables]
+    if unknown := [t for t in tables if t not in TABLES]:
+        raise CoraError(f"tables must be among {', '.join(map(str, TABLES))}, got {unknown[0]!r}")
     needed = {"mcqa_plus", *(["nota_answer"] if 3 in tables else [])}
-    if missing := sorted(needed - set(runs)): raise CoraError(f"there is no run {missing[0]}; there are {', '.join(runs) or 'none'}")
+    if missing := sorted(needed - set(runs)):
+        raise CoraError(f"there is no run {missing[0]}; there are {', '.join(runs) or 'none'}")
     rows = [{"table": t, **row} for t in tables for row in TABLES[t](runs, level)]
-    return pd.DataFrame(rows, columns=COLUMNS).astype({"n_choices": "Int64", "n_same": "Int64", "questions": int, "value": float, "low": float, "high": float, "difference": float})
+    return pd.DataFrame(rows, columns=COLUMNS).astype(
+        {
+            "n_choices": "Int64",
+            "n_same": "Int64",
+            "questions": int,
+            "value": float,
+            "low": float,
+            "high": float,
+            "difference": float,
+        }
+    )

@@ -11,30 +11,35 @@ import pandas as pd
 from ..core import CoraError, data_path
 
 # %% ../../nbs/papers/published.ipynb #46a55506
-PAPERS = {"cora": range(1, 8), "mcqa_plus": range(2, 9)} # the tables of each paper
+PAPERS = {"cora": range(1, 8), "mcqa_plus": range(2, 9)}  # the tables of each paper
 
 # %% ../../nbs/papers/published.ipynb #7dee4656
-PRINTED = ("value", "difference_from_table_1", "difference", "tail", "msgr") # columns whose decimals matter
+PRINTED = ("value", "difference_from_table_1", "difference", "tail", "msgr")  # columns whose decimals matter
 
 # %% ../../nbs/papers/published.ipynb #b84cdbfb
-WHOLE = ("rank", "shots", "n_same") # whole numbers, some of them blank
+WHOLE = ("rank", "shots", "n_same")  # whole numbers, some of them blank
 
 # %% ../../nbs/papers/published.ipynb #2e529f3b
 def load_published(
-    table: int,          # the table's number in the paper: 1 to 7 for "cora", 2 to 8 for "mcqa_plus"
-    paper: str = "cora", # one of `PAPERS`
-) -> pd.DataFrame:       # its rows; beside each column of `PRINTED` a column `..._printed` with the text
+    table: int,  # the table's number in the paper: 1 to 7 for "cora", 2 to 8 for "mcqa_plus"
+    paper: str = "cora",  # one of `PAPERS`
+) -> pd.DataFrame:  # its rows; beside each column of `PRINTED` a column `..._printed` with the text
     """A table of the CoRA paper (scores in [0, 1]) or of the MCQA+ paper (percentages).
 
     Numbers are floats; ranks, shots and counts are nullable integers (`<NA>` where the paper gives none); `note` is empty
     text where there is nothing to say; every row names its source. Raises `CoraError` where there is no such table.
     """
-    if paper not in list(PAPERS): raise CoraError(f"paper must be one of {', '.join(PAPERS)}, got {paper!r}")
+    if paper not in list(PAPERS):
+        raise CoraError(f"paper must be one of {', '.join(PAPERS)}, got {paper!r}")
     known = PAPERS[paper]
-    if isinstance(table, bool) or table not in known: raise CoraError(f"table must be a whole number from {known[0]} to {known[-1]}, got {table!r}")
-    rows = pd.read_csv(data_path("published", f"{paper}_table_{int(table)}.csv"), dtype={c: "string" for c in (*PRINTED, "note")})
+    if isinstance(table, bool) or table not in known:
+        raise CoraError(f"table must be a whole number from {known[0]} to {known[-1]}, got {table!r}")
+    rows = pd.read_csv(
+        data_path("published", f"{paper}_table_{int(table)}.csv"), dtype={c: "string" for c in (*PRINTED, "note")}
+    )
     for column in [c for c in PRINTED if c in rows]:
         rows.insert(rows.columns.get_loc(column) + 1, f"{column}_printed", rows[column])
         rows[column] = rows[column].astype(float)
-    if "note" in rows: rows["note"] = rows["note"].fillna("")
+    if "note" in rows:
+        rows["note"] = rows["note"].fillna("")
     return rows.astype({c: "Int64" for c in WHOLE if c in rows})

@@ -19,18 +19,18 @@ from ..core import CoraError, FORMS, LETTERS
 
 # %% ../../nbs/prompts/letters.ipynb #a3ac77ee
 def letter_index(
-    letter: str,    # what should be one capital letter
-    n_choices: int, # how many choices were shown
-) -> int:           # 0 for "A", 1 for "B", ...; -1 for anything else
+    letter: str,  # what should be one capital letter
+    n_choices: int,  # how many choices were shown
+) -> int:  # 0 for "A", 1 for "B", ...; -1 for anything else
     "The choice a capital letter stands for. A letter past the last choice stands for none."
     i = LETTERS.find(letter) if len(letter) == 1 else -1
     return i if i < n_choices else -1
 
 # %% ../../nbs/prompts/letters.ipynb #692a6531
 def first_token(
-    reply: str | None,      # what the model wrote
-    choices: Sequence[str], # the texts shown
-) -> int:                   # index of a choice, or -1
+    reply: str | None,  # what the model wrote
+    choices: Sequence[str],  # the texts shown
+) -> int:  # index of a choice, or -1
     "The paper's rule: the first word without its punctuation is a letter. Source: CoRA, Section 5."
     words = reply.split(maxsplit=1) if isinstance(reply, str) else []
     return letter_index("".join(filter(str.isalnum, words[0])), len(choices)) if words else -1
@@ -38,36 +38,41 @@ def first_token(
 # %% ../../nbs/prompts/letters.ipynb #40cab2d4
 _ALPHANUMERIC = re.compile(r"[^\W_]")
 
+
 def first_alphanumeric(
-    reply: str | None,      # what the model wrote
-    choices: Sequence[str], # the texts shown
-) -> int:                   # index of a choice, or -1
+    reply: str | None,  # what the model wrote
+    choices: Sequence[str],  # the texts shown
+) -> int:  # index of a choice, or -1
     "The published code's rule: the first letter or digit of the reply, even inside a word."
     found = _ALPHANUMERIC.search(reply) if isinstance(reply, str) else None
     return letter_index(found.group(), len(choices)) if found else -1
 
 # %% ../../nbs/prompts/letters.ipynb #6a230651
 def first_character(
-    reply: str | None,      # what the model wrote
-    choices: Sequence[str], # the texts shown
-) -> int:                   # index of a choice, or -1
+    reply: str | None,  # what the model wrote
+    choices: Sequence[str],  # the texts shown
+) -> int:  # index of a choice, or -1
     "The recorded CAT file's rule: the reply's very first character."
     return letter_index(reply[:1], len(choices)) if isinstance(reply, str) else -1
 
 # %% ../../nbs/prompts/letters.ipynb #e9607ae4
-_BLOCKS = (range(0xFF01, 0xFF5F), range(0x249C, 0x24EA), range(0x1D400, 0x1D800)) # full-width, circled, mathematical
+_BLOCKS = (range(0xFF01, 0xFF5F), range(0x249C, 0x24EA), range(0x1D400, 0x1D800))  # full-width, circled, mathematical
 _NARROW = {c: unicodedata.normalize("NFKC", chr(c)) for block in _BLOCKS for c in block}
 _NARROW |= str.maketrans("\u3000\u00a0。、【】「」“”‘’", "  .,[][]\"\"''")
 _LONGEST = 20_000
 
+
 def own_words(
-    reply: str, # what the model wrote
-) -> str:       # at most some 20,000 characters, stripped
+    reply: str,  # what the model wrote
+) -> str:  # at most some 20,000 characters, stripped
     "The part of a reply that can hold its answer, in narrow letters."
     text = reply.rpartition("</think>")[2]
-    if "<think>" in text: return ""
-    if len(text) > _LONGEST: text = f"{text[:_LONGEST // 2]}\n...\n{text[-_LONGEST // 2:]}"
-    if not text.isascii(): text = text.translate(_NARROW)
+    if "<think>" in text:
+        return ""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]}\n...\n{text[-_LONGEST // 2 :]}"
+    if not text.isascii():
+        text = text.translate(_NARROW)
     text = "\n".join(text.strip().splitlines())
     return text.partition("\nQuestion:")[0]
 
@@ -77,32 +82,48 @@ _TAG = re.compile(r"</[^<>\n]{1,30}>|<[^<>\n]{2,30}>|<[bip]>")
 _GAPS = re.compile(r"[ \t]+")
 _TIMES = re.compile(r"(?<=\d) ?\* ?(?=\d)")
 
+
 def undecorated(
-    text: str, # part of a reply, or a choice
-) -> str:      # the same without marks and tags, runs of spaces made one
+    text: str,  # part of a reply, or a choice
+) -> str:  # the same without marks and tags, runs of spaces made one
     "Text without Markdown, LaTeX dollars and backslashes, and HTML tags. A star between two digits is a sign of arithmetic and becomes one."
     return _GAPS.sub(" ", _TAG.sub("", _TIMES.sub("×", text).translate(_MARKS)))
 
 # %% ../../nbs/prompts/letters.ipynb #8fb5e7f8
 _EDGES = " \t\n.,;:!?()[]{}<>*_`'\"$\\"
 
-def _spaced(text): return " ".join(text.split())
-def _caseless(text): return _spaced(text).casefold()
-def _unstopped(text): return _caseless(text).rstrip(" .")
-def _loose(text): return _caseless(undecorated(text.translate(_NARROW))).strip(" .,;:!?\"'")
+
+def _spaced(text):
+    return " ".join(text.split())
+
+
+def _caseless(text):
+    return _spaced(text).casefold()
+
+
+def _unstopped(text):
+    return _caseless(text).rstrip(" .")
+
+
+def _loose(text):
+    return _caseless(undecorated(text.translate(_NARROW))).strip(" .,;:!?\"'")
+
 
 def match_text(
-    text: str,              # part of a reply
-    choices: Sequence[str], # the texts shown
-) -> int | None:            # index of a choice; None where it is none of them, or could be two
+    text: str,  # part of a reply
+    choices: Sequence[str],  # the texts shown
+) -> int | None:  # index of a choice; None where it is none of them, or could be two
     "The one choice whose text this is, compared as strictly as possible."
     bare = text.strip(_EDGES)
-    if not bare and not text.strip() or len(bare) == 1 and bare.isascii() and bare.isalpha(): return None
-    if len(text) > 2 * max(map(len, choices), default=0) + 20: return None # too long to be one
+    if not bare and not text.strip() or len(bare) == 1 and bare.isascii() and bare.isalpha():
+        return None
+    if len(text) > 2 * max(map(len, choices), default=0) + 20:
+        return None  # too long to be one
     for fold in (_spaced, _caseless, _unstopped, _loose):
         wanted = fold(text)
         found = [i for i, choice in enumerate(choices) if fold(choice) == wanted] if wanted else []
-        if found: return found[0] if len(found) == 1 else None
+        if found:
+            return found[0] if len(found) == 1 else None
     return None
 
 # %% ../../nbs/prompts/letters.ipynb #615e645c
@@ -113,39 +134,56 @@ def choice_text(text: str, choices: Sequence[str]) -> int | None:
 
 # %% ../../nbs/prompts/letters.ipynb #1c58bd5e
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+|[^\W_]")
-_LABELS = frozenset("the my final correct right best answer ans option choice letter alternative "
-                    "boxed text textbf textrm mathrm mathbf".split())
+_LABELS = frozenset(
+    "the my final correct right best answer ans option choice letter alternative "
+    "boxed text textbf textrm mathrm mathbf".split()
+)
+
 
 def first_line(text: str, choices: Sequence[str]) -> int | None:
     'Pattern: the first line is a letter, perhaps labelled. "(b)", "Option B"'
     line = undecorated(text.partition("\n")[0]).strip()
-    if not line or len(line) > 80 or line.endswith(":"): return None
+    if not line or len(line) > 80 or line.endswith(":"):
+        return None
     *labels, letter = _WORD.findall(line) or [""]
-    if len(letter) != 1 or not letter.isascii() or not letter.isalpha(): return None
+    if len(letter) != 1 or not letter.isascii() or not letter.isalpha():
+        return None
     return letter_index(letter.upper(), len(choices)) if _LABELS.issuperset(map(str.lower, labels)) else None
 
 # %% ../../nbs/prompts/letters.ipynb #adc856ec
 _OPEN = r"""(?:[\s(\[{<"']|(?:text|math)[a-z]{0,4} ?\{|(?i:(?:the )?(?:option|choice|letter|alternative)\b)){0,8}"""
-_END = "(?=" + "|".join((
-    r"\n|$|[)\]}>;!?\"|,]|'(?![A-Za-z])",                # the end, a bracket, punctuation, a closing quote
-    r"[.:](?![a-z0-9]|[A-Z](?![a-z]))",                   # a full stop or colon, but not in "A.M." or "b.c"
-    r" [-–—|(\[]|[-–—] | ?[/&] ?[A-Z](?![A-Za-z])",        # a dash or a bracket after a space; "A/B"
-    r"[\u3000-\u9fff\uac00-\ud7a3]",                      # scripts that write no spaces
-    r" (?:because|since|as (?:it|the|this)|due to|based on|which|and|or|but)\b")) + ")"
+_END = (
+    "(?="
+    + "|".join(
+        (
+            r"\n|$|[)\]}>;!?\"|,]|'(?![A-Za-z])",  # the end, a bracket, punctuation, a closing quote
+            r"[.:](?![a-z0-9]|[A-Z](?![a-z]))",  # a full stop or colon, but not in "A.M." or "b.c"
+            r" [-–—|(\[]|[-–—] | ?[/&] ?[A-Z](?![A-Za-z])",  # a dash or a bracket after a space; "A/B"
+            r"[\u3000-\u9fff\uac00-\ud7a3]",  # scripts that write no spaces
+            r" (?:because|since|as (?:it|the|this)|due to|based on|which|and|or|but)\b",
+        )
+    )
+    + ")"
+)
 _SMALL = r"[a-z](?=[)\]}]|[.:](?:\s|$))|[b-hj-z](?=[,;!?]? ?(?:\n|$))"
 _LETTER = re.compile(f"{_OPEN}(?:(?P<capital>[A-Z]){_END}|(?P<small>{_SMALL}))")
-_SECOND = re.compile(r"""[)\]}"'.]{0,2} ?(?:[,/&-]|\b(?:or|and|und|oder|ou|et|y)\b) ?(?:and |or )?[(\[{"']?(?i:option |choice )?([A-HJ-Z])(?![A-Za-z'])""")
+_SECOND = re.compile(
+    r"""[)\]}"'.]{0,2} ?(?:[,/&-]|\b(?:or|and|und|oder|ou|et|y)\b) ?(?:and |or )?[(\[{"']?(?i:option |choice )?([A-HJ-Z])(?![A-Za-z'])"""
+)
+
 
 def letter_at(
-    text: str,              # the reply, undecorated
-    start: int,             # where the letter should stand
-    choices: Sequence[str], # the texts shown
-) -> int | None:            # index of a choice; -1 for two letters or one past the last choice; None for no letter
+    text: str,  # the reply, undecorated
+    start: int,  # where the letter should stand
+    choices: Sequence[str],  # the texts shown
+) -> int | None:  # index of a choice; -1 for two letters or one past the last choice; None for no letter
     "The letter that stands at a place of the text, if it stands there as an answer."
     found = _LETTER.match(text, start)
-    if not found: return None
+    if not found:
+        return None
     letter = (found["capital"] or found["small"]).upper()
-    if text.startswith(". ", found.end()) and any(c.startswith(f"{letter}. ") for c in choices): return None
+    if text.startswith(". ", found.end()) and any(c.startswith(f"{letter}. ") for c in choices):
+        return None
     second = _SECOND.match(text, found.end())
     return -1 if second and second[1] != letter else letter_index(letter, len(choices))
 
@@ -157,20 +195,29 @@ _ASIDE = r"(?: (?:to|for|of|in|here)\b[^.:\n]{0,60}?)?"
 _HAN = r"(?:答案|答え|正解|정답|선택|(?:正确|正確|故|应|應)?[选選](?:项|項|择|擇)?)(?:应该|應該)?[是为為は은]?:?"
 _STATED = re.compile(rf"(?i:{_NOUN}{_ASIDE} ?{_IS}{_ADVERB}:?|\bboxed ?\{{|\#{{4}}|{_HAN})")
 
+
 def stated(text: str, choices: Sequence[str]) -> int | None:
     'Pattern: the last statement of an answer, by letter or by text. "The answer is (B)."'
     text, longest = undecorated(text), 2 * max(map(len, choices), default=0) + 20
     for cue in reversed(list(_STATED.finditer(text))):
-        line = text[cue.end():cue.end() + longest + 2].lstrip().partition("\n")[0]
-        for found in (match_text(line, choices), match_text(line.partition(". ")[0], choices), letter_at(text, cue.end(), choices)):
-            if found is not None: return found
+        line = text[cue.end() : cue.end() + longest + 2].lstrip().partition("\n")[0]
+        for found in (
+            match_text(line, choices),
+            match_text(line.partition(". ")[0], choices),
+            letter_at(text, cue.end(), choices),
+        ):
+            if found is not None:
+                return found
     return None
 
 # %% ../../nbs/prompts/letters.ipynb #006957de
 _JUDGED = re.compile(
     r"""(?:^|[.,;:!?\n(]|\b(?i:option|choice|answer|letter|so|thus|therefore|hence|and|but|that|only|think|believe)) ?[("]?(?P<letter>[A-Z])[)"]?"""
     r"""(?: \([^()\n]{1,80}\))? (?:is|would be|must be|has to be|seems) (?:indeed |likely |probably |clearly |thus |therefore )?"""
-    r"""(?:the )?(?:(?:only |most )?(?:correct|right|true)\b|(?:best |most \w{1,15} )?(?:answer|choice|option)\b)""", re.M)
+    r"""(?:the )?(?:(?:only |most )?(?:correct|right|true)\b|(?:best |most \w{1,15} )?(?:answer|choice|option)\b)""",
+    re.M,
+)
+
 
 def judged(text: str, choices: Sequence[str]) -> int | None:
     'Pattern: the last letter called correct. "B is the right answer"'
@@ -181,7 +228,9 @@ def judged(text: str, choices: Sequence[str]) -> int | None:
 _MEANT = re.compile(
     r"""\b(?i:(?:it|this|that)(?:'s| is| was| must be| would be| should be| has to be)"""
     r"""|(?<!not )(?<!n't )(?<!never )(?<!cannot )(?:think|believe|guess|say|choose|chose|pick|select|go with|going with|opt for)(?: that)?(?: it's| it is)?"""
-    r"""|(?:therefore|thus|hence|so|conclusion),?)""" + rf"(?i:{_ADVERB}):? ?(?=[^a-z])")
+    r"""|(?:therefore|thus|hence|so|conclusion),?)""" + rf"(?i:{_ADVERB}):? ?(?=[^a-z])"
+)
+
 
 def meant(text: str, choices: Sequence[str]) -> int | None:
     'Pattern: the last letter after a weaker word. "I think it is B"'
@@ -190,15 +239,18 @@ def meant(text: str, choices: Sequence[str]) -> int | None:
     return next((i for i in reversed(found) if i is not None and i >= 0), None)
 
 # %% ../../nbs/prompts/letters.ipynb #db617b95
-_LABEL = re.compile(r"(?i:(?:the )?(?:final |correct |right |best |my )?(?:option|choice|answer|letter|alternative)\b ?[:#]? ?)?")
+_LABEL = re.compile(
+    r"(?i:(?:the )?(?:final |correct |right |best |my )?(?:option|choice|answer|letter|alternative)\b ?[:#]? ?)?"
+)
 _LISTED = re.compile(r"""^[ ("'\[-]{0,4}([A-Z])[).:]""", re.M)
+
 
 def begins(text: str, choices: Sequence[str]) -> int | None:
     'Pattern: the reply begins with a labelled choice. "B. Canberra"'
     text = undecorated(text).lstrip(" \n#>-–—•.:([{\"'<")
     start = _LABEL.match(text).end()
     found = letter_at(text, start, choices)
-    if found is None: # the letter, a space and the text of that choice
+    if found is None:  # the letter, a space and the text of that choice
         letter, _, rest = text[start:].partition("\n")[0].partition(" ")
         i = letter_index(letter, len(choices))
         return i if i >= 0 and match_text(rest, choices) == i else None
@@ -208,47 +260,58 @@ def begins(text: str, choices: Sequence[str]) -> int | None:
 # %% ../../nbs/prompts/letters.ipynb #1c4f3fec
 PATTERNS = (choice_text, first_line, stated, judged, meant, begins)
 
+
 def explain(
-    reply: str | None,      # what the model wrote
-    choices: Sequence[str], # the texts shown
-) -> tuple[str, int]:       # name of the pattern that decided, "" for none; index of a choice, or -1
+    reply: str | None,  # what the model wrote
+    choices: Sequence[str],  # the texts shown
+) -> tuple[str, int]:  # name of the pattern that decided, "" for none; index of a choice, or -1
     "How `tolerant` reads a reply, and why."
     text = own_words(reply) if isinstance(reply, str) else ""
     for pattern in PATTERNS if text else ():
-        if (found := pattern(text, choices)) is not None: return pattern.__name__, found
+        if (found := pattern(text, choices)) is not None:
+            return pattern.__name__, found
     return "", -1
 
+
 def tolerant(
-    reply: str | None,      # what the model wrote
-    choices: Sequence[str], # the texts shown
-) -> int:                   # index of a choice, or -1
+    reply: str | None,  # what the model wrote
+    choices: Sequence[str],  # the texts shown
+) -> int:  # index of a choice, or -1
     "What a careful reader takes a reply for: the first of `PATTERNS` that finds something."
     return explain(reply, choices)[1]
 
 # %% ../../nbs/prompts/letters.ipynb #378a27c1
 _YES = re.compile(r"\b(?:yes|yeah|yep|true|correct|right|indeed)\b")
-_NO = re.compile(r"\b(?:no|nope|false|incorrect|wrong|untrue)\b|(?:\bnot|n't)(?: (?:quite|really|at all|entirely))? (?:true|correct|right)\b")
-_UNSURE = re.compile(r"(?:\bnot|n't|\bun)(?: (?:be|quite|really|entirely))? ?(?:sure|certain|know|clear|possible)\b|\byes (?:or|and) no\b|\b(?:true|correct|right) or (?:false|incorrect|wrong|not)\b|\bno (?:idea|opinion|way to)\b")
+_NO = re.compile(
+    r"\b(?:no|nope|false|incorrect|wrong|untrue)\b|(?:\bnot|n't)(?: (?:quite|really|at all|entirely))? (?:true|correct|right)\b"
+)
+_UNSURE = re.compile(
+    r"(?:\bnot|n't|\bun)(?: (?:be|quite|really|entirely))? ?(?:sure|certain|know|clear|possible)\b|\byes (?:or|and) no\b|\b(?:true|correct|right) or (?:false|incorrect|wrong|not)\b|\bno (?:idea|opinion|way to)\b"
+)
+
 
 def yes_no(
-    reply: str | None,      # what the model wrote
-    choices: Sequence[str] = ("Yes", "No"), # what could be chosen; not looked at
-) -> int:                   # 0 for yes, 1 for no, -1 for neither or both
+    reply: str | None,  # what the model wrote
+    choices: Sequence[str] = ("Yes", "No"),  # what could be chosen; not looked at
+) -> int:  # 0 for yes, 1 for no, -1 for neither or both
     "What a reply to a true-or-false question says."
     lines = reply.strip().splitlines() if isinstance(reply, str) else []
     said = lines[0].casefold().replace("’", "'") if lines else ""
-    if first := re.match(r"[\W_]*(yes|no|true|false)\b(?! (?:or|idea|opinion|way|and no)\b)", said): # said at once; what follows explains
+    if first := re.match(
+        r"[\W_]*(yes|no|true|false)\b(?! (?:or|idea|opinion|way|and no)\b)", said
+    ):  # said at once; what follows explains
         return -1 if re.search(r"\b(?:wait|actually|rather)\b", said) else int(first[1] in ("no", "false"))
-    if _UNSURE.search(said): return -1
+    if _UNSURE.search(said):
+        return -1
     no = _NO.search(said)
     yes = _YES.search(_NO.sub(" ", said))
     return -1 if bool(no) == bool(yes) else int(bool(no))
 
 # %% ../../nbs/prompts/letters.ipynb #9a83bc67
 def selected(
-    reply: str | None,      # what the model wrote
-    n_choices: int,         # how many choices were shown
-) -> tuple[int, ...]:       # indices of the choices named, in the order of the choices; empty where none is recognised
+    reply: str | None,  # what the model wrote
+    n_choices: int,  # how many choices were shown
+) -> tuple[int, ...]:  # indices of the choices named, in the order of the choices; empty where none is recognised
     "The choices a reply names, where several may be named."
     line = next((l for l in (reply or "").splitlines() if l.strip()), "") if isinstance(reply, str) else ""
     line = re.sub(r"^.*\b(?i:answers?|choices?|options?)(?: (?:is|are))?\s*:?\s*(?=[*(\[]*[A-Z]\b)", "", line.strip())
@@ -257,67 +320,92 @@ def selected(
     found = {LETTERS.index(letter) for letter in letters}
     return tuple(sorted(found)) if found and max(found) < n_choices else ()
 
+
 def only_one(
-    reply: str | None,      # what the model wrote
-    choices: Sequence[str], # the texts shown
-) -> int:                   # index of the only choice named, or -1
+    reply: str | None,  # what the model wrote
+    choices: Sequence[str],  # the texts shown
+) -> int:  # index of the only choice named, or -1
     "The choice a reply names, where several may be named and only one is."
     found = selected(reply, len(choices))
     return found[0] if len(found) == 1 else -1
 
 # %% ../../nbs/prompts/letters.ipynb #1a69af19
 def in_words(
-    reply: str | None,      # what the model wrote
-    choices: Sequence[str], # the texts it may be, none of them shown
-) -> int:                   # index of a choice, or -1
+    reply: str | None,  # what the model wrote
+    choices: Sequence[str],  # the texts it may be, none of them shown
+) -> int:  # index of a choice, or -1
     "The choice whose text a free reply is."
     found = choice_text(own_words(reply), choices) if isinstance(reply, str) else None
     return -1 if found is None else found
 
 # %% ../../nbs/prompts/letters.ipynb #f64a326c
-RULES = {rule.__name__: rule for rule in (first_token, first_alphanumeric, first_character, tolerant)} # for questions with one letter to choose
-FORM_RULES = {"tfq": yes_no, "several": only_one, "lfgq": in_words} # forms that are not answered with one letter have rules of their own
-NAMED_RULES = RULES | {rule.__name__: rule for rule in FORM_RULES.values()} # every rule of this module, and those that join through `register_rule`
-MODULES = {"exact_number": "cora_nb.prompts.words", "same_words": "cora_nb.prompts.words"} # rules that are loaded when somebody asks for them
+RULES = {
+    rule.__name__: rule for rule in (first_token, first_alphanumeric, first_character, tolerant)
+}  # for questions with one letter to choose
+FORM_RULES = {
+    "tfq": yes_no,
+    "several": only_one,
+    "lfgq": in_words,
+}  # forms that are not answered with one letter have rules of their own
+NAMED_RULES = RULES | {
+    rule.__name__: rule for rule in FORM_RULES.values()
+}  # every rule of this module, and those that join through `register_rule`
+MODULES = {
+    "exact_number": "cora_nb.prompts.words",
+    "same_words": "cora_nb.prompts.words",
+}  # rules that are loaded when somebody asks for them
+
 
 def register_rule(
-    rule: Callable, # a function of reply and choices, named like the rule
-) -> Callable:      # the same function: use it as a decorator
+    rule: Callable,  # a function of reply and choices, named like the rule
+) -> Callable:  # the same function: use it as a decorator
     "Let a rule be chosen by its name."
     NAMED_RULES[rule.__name__] = rule
     return rule
 
+
 def get_rule(
-    rule: str | Callable, # a name in `NAMED_RULES` or `MODULES`, or a function of your own
-) -> Callable:            # function of reply and choices
+    rule: str | Callable,  # a name in `NAMED_RULES` or `MODULES`, or a function of your own
+) -> Callable:  # function of reply and choices
     """The parsing rule of that name.
 
     Raises `CoraError` listing the names there are.
     """
-    if callable(rule): return rule
-    if isinstance(rule, str) and rule in NAMED_RULES: return NAMED_RULES[rule]
-    if isinstance(rule, str) and rule in MODULES: return getattr(importlib.import_module(MODULES[rule]), rule)
+    if callable(rule):
+        return rule
+    if isinstance(rule, str) and rule in NAMED_RULES:
+        return NAMED_RULES[rule]
+    if isinstance(rule, str) and rule in MODULES:
+        return getattr(importlib.import_module(MODULES[rule]), rule)
     raise CoraError(f"there is no parsing rule {rule!r}; there are {', '.join(NAMED_RULES | MODULES)}")
 
+
 def rules_by_form(
-    rule: str | Callable | Mapping[str, str | Callable], # for questions with one letter to choose, or for each form its own
-) -> dict[str, Callable]: # form -> rule, for all of `FORMS`
+    rule: str
+    | Callable
+    | Mapping[str, str | Callable],  # for questions with one letter to choose, or for each form its own
+) -> dict[str, Callable]:  # form -> rule, for all of `FORMS`
     "The rule for each form. Raises `CoraError` for a form or a rule that does not exist."
     given = rule if isinstance(rule, Mapping) else {"mcq": rule}
-    if unknown := set(given) - set(FORMS): raise CoraError(f"a form is one of {', '.join(FORMS)}, got {min(unknown, key=str)!r}")
+    if unknown := set(given) - set(FORMS):
+        raise CoraError(f"a form is one of {', '.join(FORMS)}, got {min(unknown, key=str)!r}")
     return {"mcq": first_token, **FORM_RULES, **{form: get_rule(r) for form, r in given.items()}}
 
+
 def parse(
-    reply: str | None,               # what the model wrote, None where it wrote nothing
-    choices: Sequence[str],          # the texts shown, in the order shown
-    rule: str | Callable = "first_token", # a name of a rule, or a function of reply and choices
-) -> int:                            # index of a choice, or -1 where the reply names none of them
+    reply: str | None,  # what the model wrote, None where it wrote nothing
+    choices: Sequence[str],  # the texts shown, in the order shown
+    rule: str | Callable = "first_token",  # a name of a rule, or a function of reply and choices
+) -> int:  # index of a choice, or -1 where the reply names none of them
     """The choice a reply stands for.
 
     Raises `CoraError` for an unknown rule, or for a function that returns no whole number.
     """
     found = get_rule(rule)(reply, choices)
-    if found is None: return -1
-    try: i = as_index(found)
-    except TypeError: raise CoraError(f"a parsing rule must return the index of a choice or -1, got {found!r}") from None
+    if found is None:
+        return -1
+    try:
+        i = as_index(found)
+    except TypeError:
+        raise CoraError(f"a parsing rule must return the index of a choice or -1, got {found!r}") from None
     return i if 0 <= i < len(choices) else -1

@@ -18,39 +18,50 @@ from ..core import CoraError, FORMS, LETTERS, Question, Variant, check_count
 @dataclass(frozen=True)
 class Template:
     "How a question becomes text: the instruction, and what stands between the parts."
-    name: str                            # stored with every run
-    instruction: str = ""                # shown once, at the top; `$LETTERS$` becomes the letters of the choices shown
-    after_instruction: str = ""          # between the instruction and the first question
+
+    name: str  # stored with every run
+    instruction: str = ""  # shown once, at the top; `$LETTERS$` becomes the letters of the choices shown
+    after_instruction: str = ""  # between the instruction and the first question
     before_question: str = "Question: "
-    before_choices: str = "\n"           # between the question and its first choice
-    before_answer: str = "\nAnswer:"     # after the last choice: where the model goes on
-    before_letter: str = " "             # between the answer line and the letter, in a shot's plain text
-    several: str = "More than one choice may be correct. Answer with the letters of all correct choices, separated by commas.\n\n" # the instruction where several may be chosen
-    true_false: str = ""                 # the instruction of true-or-false questions
-    long_form: str = ""                  # the instruction of questions without choices
-    pre_mcq: str = ""                    # before each question with one letter to choose: a request
-    post_mcq: str = ""                   # after its last choice, ahead of the answer line: another one
-    post_tfq: str = ""                   # after each true-or-false question
-    post_lfgq: str = ""                  # after each question without choices
+    before_choices: str = "\n"  # between the question and its first choice
+    before_answer: str = "\nAnswer:"  # after the last choice: where the model goes on
+    before_letter: str = " "  # between the answer line and the letter, in a shot's plain text
+    several: str = "More than one choice may be correct. Answer with the letters of all correct choices, separated by commas.\n\n"  # the instruction where several may be chosen
+    true_false: str = ""  # the instruction of true-or-false questions
+    long_form: str = ""  # the instruction of questions without choices
+    pre_mcq: str = ""  # before each question with one letter to choose: a request
+    post_mcq: str = ""  # after its last choice, ahead of the answer line: another one
+    post_tfq: str = ""  # after each true-or-false question
+    post_lfgq: str = ""  # after each question without choices
 
     def opening(
         self,
-        n_choices: int,    # how many choices the question shows
-        form: str = "mcq", # one of `FORMS`
-    ) -> str:              # the instruction and what follows it
+        n_choices: int,  # how many choices the question shows
+        form: str = "mcq",  # one of `FORMS`
+    ) -> str:  # the instruction and what follows it
         "What stands before the first question."
         others = {"several": self.several, "tfq": self.true_false, "lfgq": self.long_form}
-        return others[form] if form in others else self.instruction.replace("$LETTERS$", LETTERS[:n_choices]) + self.after_instruction
+        return (
+            others[form]
+            if form in others
+            else self.instruction.replace("$LETTERS$", LETTERS[:n_choices]) + self.after_instruction
+        )
 
     def body(
         self,
-        text: str,              # the question
-        choices: Sequence[str], # the texts shown, in the order shown
-        form: str = "mcq",      # one of `FORMS`
-    ) -> str:                   # the question, its lettered choices (where the form shows any) and the answer line
+        text: str,  # the question
+        choices: Sequence[str],  # the texts shown, in the order shown
+        form: str = "mcq",  # one of `FORMS`
+    ) -> str:  # the question, its lettered choices (where the form shows any) and the answer line
         "One question, ready to be answered."
-        pre, post = {"mcq": (self.pre_mcq, self.post_mcq), "tfq": ("", self.post_tfq), "lfgq": ("", self.post_lfgq)}.get(form, ("", ""))
-        lines = "" if form in ("tfq", "lfgq") else self.before_choices + "\n".join(map("{}. {}".format, LETTERS, choices))
+        pre, post = {
+            "mcq": (self.pre_mcq, self.post_mcq),
+            "tfq": ("", self.post_tfq),
+            "lfgq": ("", self.post_lfgq),
+        }.get(form, ("", ""))
+        lines = (
+            "" if form in ("tfq", "lfgq") else self.before_choices + "\n".join(map("{}. {}".format, LETTERS, choices))
+        )
         return f"{pre}{self.before_question}{text}{lines}{post}{self.before_answer}"
 
 # %% ../../nbs/prompts/templates.ipynb #8d8d6ec4
@@ -60,76 +71,99 @@ _INSTRUCTION = (
     "followed by a step-by-step explanation."
 )
 
-TEMPLATES = {t.name: t for t in (
-    Template("cora", _INSTRUCTION.format(letters="$LETTERS$"), after_instruction="\n\n", before_choices="\nChoices: "),
-    Template("cat", _INSTRUCTION.format(letters="ABCD"), before_letter=""),
-    Template("bare"),
-    Template("li2024", before_question="", before_answer="", before_letter="\n", pre_mcq="Please select a correct option.\n",
-             post_mcq="\nOnly one option can be selected. No explanation is allowed.", post_tfq=" Just answer 'yes' or 'no'.", post_lfgq=" Just answer in one sentence."),
-)}
+TEMPLATES = {
+    t.name: t
+    for t in (
+        Template(
+            "cora", _INSTRUCTION.format(letters="$LETTERS$"), after_instruction="\n\n", before_choices="\nChoices: "
+        ),
+        Template("cat", _INSTRUCTION.format(letters="ABCD"), before_letter=""),
+        Template("bare"),
+        Template(
+            "li2024",
+            before_question="",
+            before_answer="",
+            before_letter="\n",
+            pre_mcq="Please select a correct option.\n",
+            post_mcq="\nOnly one option can be selected. No explanation is allowed.",
+            post_tfq=" Just answer 'yes' or 'no'.",
+            post_lfgq=" Just answer in one sentence.",
+        ),
+    )
+}
 
 # %% ../../nbs/prompts/templates.ipynb #26533f75
 def get_template(
-    template: str | Template, # a name in `TEMPLATES`, or a template of your own
+    template: str | Template,  # a name in `TEMPLATES`, or a template of your own
 ) -> Template:
     """The template of that name.
 
     Raises `CoraError` listing the names there are.
     """
-    if isinstance(template, Template): return template
-    if isinstance(template, str) and template in TEMPLATES: return TEMPLATES[template]
+    if isinstance(template, Template):
+        return template
+    if isinstance(template, str) and template in TEMPLATES:
+        return TEMPLATES[template]
     raise CoraError(f"there is no template {template!r}; there are {', '.join(TEMPLATES)}")
 
 # %% ../../nbs/prompts/templates.ipynb #bc422ee9
 def choose_shots(
-    pool: Sequence[Question], # questions kept apart for examples, in order of preference
-    question: Question,       # the question to be answered
-    k: int,                   # how many examples
-) -> tuple[Question, ...]:    # `k` of the pool, in its order
+    pool: Sequence[Question],  # questions kept apart for examples, in order of preference
+    question: Question,  # the question to be answered
+    k: int,  # how many examples
+) -> tuple[Question, ...]:  # `k` of the pool, in its order
     """The first `k` questions of the pool, of the question's own subject where the pool has that subject.
 
     The question itself, or one with the same text, is never among them.
     Raises `CoraError` where `k` is negative or the pool has too few.
     """
     check_count("the number of shots k", k, 0)
-    if k == 0: return ()
+    if k == 0:
+        return ()
     own = [s for s in pool if s.subject == question.subject] if question.subject is not None else []
     others = (s for s in own or pool if s.id != question.id and s.text.strip() != question.text.strip())
     shots = tuple(islice(others, k))
-    if len(shots) == k: return shots
+    if len(shots) == k:
+        return shots
     of = f" of subject {question.subject!r}" if own else ""
-    raise CoraError(f"question {question.id!r} needs {k} shots and the pool has {len(shots)}{of} besides the question itself")
+    raise CoraError(
+        f"question {question.id!r} needs {k} shots and the pool has {len(shots)}{of} besides the question itself"
+    )
 
 # %% ../../nbs/prompts/templates.ipynb #a6c55228
 def shot_body(
-    template: Template,      # the layout
-    shot: Question | Variant, # the example
-) -> tuple[str, str]:        # the question up to its answer line; the letter (or word) of its answer
+    template: Template,  # the layout
+    shot: Question | Variant,  # the example
+) -> tuple[str, str]:  # the question up to its answer line; the letter (or word) of its answer
     "One example, question and answer apart."
-    if isinstance(shot, Variant): return template.body(shot.asked, shot.choices, shot.form), shot.labels[shot.answer]
+    if isinstance(shot, Variant):
+        return template.body(shot.asked, shot.choices, shot.form), shot.labels[shot.answer]
     return template.body(shot.text, shot.choices), LETTERS[shot.answer]
 
 # %% ../../nbs/prompts/templates.ipynb #1d18b7f1
 @lru_cache(maxsize=256)
 def text_prefix(
-    template: Template,                    # the layout
-    shots: tuple[Question | Variant, ...], # the examples, in order
-    n_choices: int,                        # how many choices the question to come shows
-    form: str = "mcq",                     # how the question to come is put, one of `FORMS`
-) -> str:                                  # instruction and examples, an empty line after each example
+    template: Template,  # the layout
+    shots: tuple[Question | Variant, ...],  # the examples, in order
+    n_choices: int,  # how many choices the question to come shows
+    form: str = "mcq",  # how the question to come is put, one of `FORMS`
+) -> str:  # instruction and examples, an empty line after each example
     "What stands before the question, as plain text."
     bodies = (shot_body(template, s) for s in shots)
-    return template.opening(n_choices, form) + "".join(f"{body}{template.before_letter}{letter}\n\n" for body, letter in bodies)
+    return template.opening(n_choices, form) + "".join(
+        f"{body}{template.before_letter}{letter}\n\n" for body, letter in bodies
+    )
 
 # %% ../../nbs/prompts/templates.ipynb #4b32416e
 @lru_cache(maxsize=256)
 def chat_prefix(
-    template: Template,                    # the layout
-    shots: tuple[Question | Variant, ...], # the examples, in order
-) -> tuple[tuple[str, str], ...]:          # (role, content) of each turn before the question
+    template: Template,  # the layout
+    shots: tuple[Question | Variant, ...],  # the examples, in order
+) -> tuple[tuple[str, str], ...]:  # (role, content) of each turn before the question
     "The examples as turns of a conversation; the instruction is not in them yet."
     turns = []
-    for body, letter in (shot_body(template, s) for s in shots): turns += [("user", body), ("assistant", letter)]
+    for body, letter in (shot_body(template, s) for s in shots):
+        turns += [("user", body), ("assistant", letter)]
     return tuple(turns)
 
 # %% ../../nbs/prompts/templates.ipynb #1269d0da
@@ -139,14 +173,16 @@ class Prompt:
 
     Raises `CoraError` where the template is not known.
     """
-    variant: Variant                  # what is asked
-    trial: int = 0                    # repetition of the same prompt, from 0
-    template: str | Template = "cora" # a name in `TEMPLATES`, or a template of your own
-    shots: tuple[Question | Variant, ...] = () # examples shown before it, in order
+
+    variant: Variant  # what is asked
+    trial: int = 0  # repetition of the same prompt, from 0
+    template: str | Template = "cora"  # a name in `TEMPLATES`, or a template of your own
+    shots: tuple[Question | Variant, ...] = ()  # examples shown before it, in order
 
     def __post_init__(self):
         get_template(self.template)
-        if not isinstance(self.shots, tuple): object.__setattr__(self, "shots", tuple(self.shots))
+        if not isinstance(self.shots, tuple):
+            object.__setattr__(self, "shots", tuple(self.shots))
 
     @property
     def text(self) -> str:
@@ -155,7 +191,7 @@ class Prompt:
         return text_prefix(template, self.shots, len(v.choices), v.form) + template.body(v.asked, v.choices, v.form)
 
     @property
-    def messages(self) -> list[dict[str, str]]: # turns of {"role": ..., "content": ...}
+    def messages(self) -> list[dict[str, str]]:  # turns of {"role": ..., "content": ...}
         "The prompt as a conversation, for chat models. The first turn begins with the instruction."
         v, template = self.variant, get_template(self.template)
         turns = [*chat_prefix(template, self.shots), ("user", template.body(v.asked, v.choices, v.form))]
@@ -164,29 +200,33 @@ class Prompt:
 
 # %% ../../nbs/prompts/templates.ipynb #a92946de
 def shots_of_form(
-    shots: tuple[Question | Variant, ...], # examples, as `choose_shots` finds them
-    form: str,                             # how the question to come is put, one of `FORMS`
-) -> tuple[Question | Variant, ...]:       # the same examples, put in the same way
+    shots: tuple[Question | Variant, ...],  # examples, as `choose_shots` finds them
+    form: str,  # how the question to come is put, one of `FORMS`
+) -> tuple[Question | Variant, ...]:  # the same examples, put in the same way
     "Examples for a question of this form: questions become true-or-false questions, or lose their choices, where that is the form."
-    if form == "lfgq": return tuple(long_form_shot(s) if isinstance(s, Question) else s for s in shots)
-    if form != "tfq" or not shots: return shots
+    if form == "lfgq":
+        return tuple(long_form_shot(s) if isinstance(s, Question) else s for s in shots)
+    if form != "tfq" or not shots:
+        return shots
     from cora_nb.variants.mcqa_plus import true_false_shots
+
     return true_false_shots(shots)
 
+
 def long_form_shot(
-    shot: Question, # an example with choices
-) -> Variant:       # answered with the text of its right choice
+    shot: Question,  # an example with choices
+) -> Variant:  # answered with the text of its right choice
     "An example without choices."
     return Variant(shot, "shots", "long_form", 0, shot.choices, shot.answer, tuple(range(shot.n_choices)), "lfgq")
 
 # %% ../../nbs/prompts/templates.ipynb #6a0c0052
 def make_prompts(
-    variants: Sequence[Variant],               # what to ask, in order
-    template: str | Template = "cora",         # a name in `TEMPLATES`, or a template of your own
-    shots: Sequence[Question] | None = None,   # the pool examples are chosen from
-    k: int = 0,                                # how many examples; with 0 the pool is not used
-    trials: int = 1,                           # how often each variant is asked, at least 1
-) -> list[Prompt]:                             # len(variants) * trials prompts, trials of a variant together
+    variants: Sequence[Variant],  # what to ask, in order
+    template: str | Template = "cora",  # a name in `TEMPLATES`, or a template of your own
+    shots: Sequence[Question] | None = None,  # the pool examples are chosen from
+    k: int = 0,  # how many examples; with 0 the pool is not used
+    trials: int = 1,  # how often each variant is asked, at least 1
+) -> list[Prompt]:  # len(variants) * trials prompts, trials of a variant together
     """One prompt for each variant and trial.
 
     Raises `CoraError` for an unknown template, a negative `k`, `trials` below 1, or a pool that is missing or too small.
@@ -194,7 +234,8 @@ def make_prompts(
     get_template(template)
     check_count("the number of shots k", k, 0)
     check_count("the number of trials", trials, 1)
-    if k and not shots: raise CoraError(f"k={k} needs a pool of shots to choose from, and none was given")
+    if k and not shots:
+        raise CoraError(f"k={k} needs a pool of shots to choose from, and none was given")
     prompts = []
     for question, group in groupby(variants, key=lambda v: v.question):
         examples = choose_shots(shots or (), question, k)

@@ -14,82 +14,121 @@ from fractions import Fraction
 from .letters import choice_text, own_words, undecorated
 
 # %% ../../nbs/prompts/words.ipynb #b5006719
-_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?: [0-9]{3})+(?! ?[0-9])|[0-9]{1,40})(?:\.[0-9]{1,40})?|\.[0-9]{1,40}"
-_NUMBER = re.compile(rf"(?<![\w.,/^])(?<![A-Za-z]-)(?P<sign>[-+](?: (?=[0-9.]))?)?(?P<size>{_DIGITS})(?P<under>/[0-9]{{1,40}})?(?![0-9/^⁰¹²³⁴-⁹]|[.,][0-9]|[A-Za-z]*[0-9]|(?:[KMBabiknxyz]|st|nd|rd|th)\b)")
+_DIGITS = (
+    r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?: [0-9]{3})+(?! ?[0-9])|[0-9]{1,40})(?:\.[0-9]{1,40})?|\.[0-9]{1,40}"
+)
+_NUMBER = re.compile(
+    rf"(?<![\w.,/^])(?<![A-Za-z]-)(?P<sign>[-+](?: (?=[0-9.]))?)?(?P<size>{_DIGITS})(?P<under>/[0-9]{{1,40}})?(?![0-9/^⁰¹²³⁴-⁹]|[.,][0-9]|[A-Za-z]*[0-9]|(?:[KMBabiknxyz]|st|nd|rd|th)\b)"
+)
 _FRACTION = re.compile(r"[dt]?frac ?\{([0-9]{1,40})\} ?\{([0-9]{1,40})\}")
 _MINUS = str.maketrans("−–‒﹣", "----")
+
 
 def _plain(text):
     "Without decoration; a star between numbers or spaces is a sign, not decoration."
     return undecorated(re.sub(r"(?<=[0-9])\*(?=[0-9])|(?<= )\*(?= )", "×", text.translate(_MINUS)))
 
-def _plain_numbers(text): return _FRACTION.sub(r"\1/\2", _plain(text))
+
+def _plain_numbers(text):
+    return _FRACTION.sub(r"\1/\2", _plain(text))
+
 
 def _value(found: re.Match, before: str) -> Fraction | None:
     "The number of a match; what stands before it decides whether its sign is one."
     under = int((found["under"] or "/1")[1:])
-    if not under: return None
+    if not under:
+        return None
     size = Fraction(re.sub("[, ]", "", found["size"])) / under
     last = before.rstrip()[-1:]
-    operator = last.isdigit() or last in (")", "]") or last.isalpha() and found["sign"] and " " in found["sign"] # 12 - 7, x - 3
+    operator = (
+        last.isdigit() or last in (")", "]") or last.isalpha() and found["sign"] and " " in found["sign"]
+    )  # 12 - 7, x - 3
     return -size if (found["sign"] or "").startswith("-") and not operator else size
 
+
 def numbers_in(
-    text: str, # part of a reply, or a choice
-) -> list[tuple[Fraction, int, int]]: # each number, where it begins and where it ends in the text without decoration
+    text: str,  # part of a reply, or a choice
+) -> list[tuple[Fraction, int, int]]:  # each number, where it begins and where it ends in the text without decoration
     "The numbers in a text, exactly."
     text = _plain_numbers(text)
-    found = ((_value(m, text[:m.start()]), m.start(), m.end()) for m in _NUMBER.finditer(text))
+    found = ((_value(m, text[: m.start()]), m.start(), m.end()) for m in _NUMBER.finditer(text))
     return [n for n in found if n[0] is not None]
 
 # %% ../../nbs/prompts/words.ipynb #5697c750
 _CUE = r"(?:[=≈]|\b(?:is|are|was|equals?|makes|gives|gets?|be|be?comes)\b|['’]s\b)"
 _FILLER = r"(?: (?:simply|just|exactly|therefore|thus|then|equal to|also|indeed))?:? ?[\"'(\[{$€£]*"
-_SAID = re.compile(rf"(?i:\b(?:answer|result|solution|total|sum|difference|product|quotient|value|number)\b[^.;!?\n=0-9]{{0,40}}?(?:{_CUE}|:){_FILLER}|\bboxed ?\{{|#### ?|\b(?:actually|rather|instead|make that|correction)[:,]? )$")
+_SAID = re.compile(
+    rf"(?i:\b(?:answer|result|solution|total|sum|difference|product|quotient|value|number)\b[^.;!?\n=0-9]{{0,40}}?(?:{_CUE}|:){_FILLER}|\bboxed ?\{{|#### ?|\b(?:actually|rather|instead|make that|correction)[:,]? )$"
+)
 _STATED = re.compile(rf"(?i:{_CUE}{_FILLER})$")
 _IS_ANSWER = re.compile(r"(?i:[\"')\]]? (?:is|must be|would be) (?:the|my) (?:\w+ )?(?:answer|result|solution|one)\b)")
-_DENIED = re.compile(r"(?i:(?:\bnot|n't|n’t|\bnever|\bneither|\bnor|rather than|instead of|\bunlike)(?: (?:exactly|equal to|be|the (?:answer|result|number)))?:? [\"'(\[{$€£]*)$")
-_GOES_ON = re.compile(r"(?i: ?(?:[-+*/×÷·^=<>%] ?[-0-9(√xyn]|\b(?:plus|minus|times|divided|multiplied|squared|cubed|percent of|more|less|fewer)\b))")
+_DENIED = re.compile(
+    r"(?i:(?:\bnot|n't|n’t|\bnever|\bneither|\bnor|rather than|instead of|\bunlike)(?: (?:exactly|equal to|be|the (?:answer|result|number)))?:? [\"'(\[{$€£]*)$"
+)
+_GOES_ON = re.compile(
+    r"(?i: ?(?:[-+*/×÷·^=<>%] ?[-0-9(√xyn]|\b(?:plus|minus|times|divided|multiplied|squared|cubed|percent of|more|less|fewer)\b))"
+)
 _OFFERS = re.compile(r"(?i:[\"')\]]? ?(?:,? ?\bor\b|\bto\b|/|-) ?(?:even |maybe |perhaps |possibly )?$)")
 _FIRST_LINE = re.compile(r"[\s\"'(\[{$€£=:]*$")
 _UNIT = re.compile(r"[\"')\]}%°]* ?(?:[^\W\d_]{1,15}(?: [^\W\d_]{1,15})?)?[\s.!\"')\]}]*$")
 
+
 def _ambiguous(text, numbers, i):
     "Whether another number is offered beside this one."
     beside = [(numbers[j][2], numbers[j + 1][1], j) for j in (i - 1, i) if 0 <= j < len(numbers) - 1]
-    between = {j for _, _, j in beside if re.search(r"(?i:\bbetween )$", text[:numbers[j][1]])}
-    return any((_OFFERS.fullmatch(text[end:start]) or j in between and text[end:start] == " and ") and numbers[j][0] != numbers[j + 1][0] for end, start, j in beside)
+    between = {j for _, _, j in beside if re.search(r"(?i:\bbetween )$", text[: numbers[j][1]])}
+    return any(
+        (_OFFERS.fullmatch(text[end:start]) or j in between and text[end:start] == " and ")
+        and numbers[j][0] != numbers[j + 1][0]
+        for end, start, j in beside
+    )
+
 
 def stated_number(
-    reply: str | None, # what the model wrote
+    reply: str | None,  # what the model wrote
 ) -> Fraction | None:  # None where none or more than one is stated
     "The number that a reply gives for its answer."
     text = _plain_numbers(own_words(reply)) if isinstance(reply, str) else ""
-    text = re.sub(r"(?m)^ *[0-9]{1,2}[.)] (?=\S)", "", text) if len(re.findall(r"(?m)^ *[0-9]{1,2}[.)] (?=\S)", text)) > 1 else text # the numbers of a list
+    text = (
+        re.sub(r"(?m)^ *[0-9]{1,2}[.)] (?=\S)", "", text)
+        if len(re.findall(r"(?m)^ *[0-9]{1,2}[.)] (?=\S)", text)) > 1
+        else text
+    )  # the numbers of a list
     every = numbers_in(text)
-    found = [i for i, (_, start, _) in enumerate(every) if not _DENIED.search(text[max(0, start - 60):start])]
-    before, after = (lambda i: text[max(0, every[i][1] - 100):every[i][1]]), (lambda i: text[every[i][2]:every[i][2] + 60])
+    found = [i for i, (_, start, _) in enumerate(every) if not _DENIED.search(text[max(0, start - 60) : start])]
+    before, after = (
+        (lambda i: text[max(0, every[i][1] - 100) : every[i][1]]),
+        (lambda i: text[every[i][2] : every[i][2] + 60]),
+    )
     said = [i for i in found if _SAID.search(before(i)) and not _GOES_ON.match(after(i)) or _IS_ANSWER.match(after(i))]
     line = text.partition("\n")[0]
-    alone = [i for i in found[:1] if every[i][2] <= len(line) and _FIRST_LINE.fullmatch(line[:every[i][1]]) and _UNIT.fullmatch(line[every[i][2]:])]
+    alone = [
+        i
+        for i in found[:1]
+        if every[i][2] <= len(line)
+        and _FIRST_LINE.fullmatch(line[: every[i][1]])
+        and _UNIT.fullmatch(line[every[i][2] :])
+    ]
     stated = [i for i in found if _STATED.search(before(i)) and not _GOES_ON.match(after(i))]
     chosen = (said or alone or stated)[-1:] or (found[:1] if len({every[i][0] for i in found}) == 1 else [])
     return None if not chosen or _ambiguous(text, every, chosen[0]) else every[chosen[0]][0]
 
 # %% ../../nbs/prompts/words.ipynb #d8b5c3fd
 def choice_number(
-    choice: str, # the text of a choice
-) -> Fraction | None: # None where it is more than a number
+    choice: str,  # the text of a choice
+) -> Fraction | None:  # None where it is more than a number
     "The number that a choice is."
     found, text = numbers_in(choice), _plain_numbers(choice)
-    if len(found) != 1 or "!" in text: return None # 5! is not 5
+    if len(found) != 1 or "!" in text:
+        return None  # 5! is not 5
     value, start, end = found[0]
     return value if _FIRST_LINE.fullmatch(text[:start]) and _UNIT.fullmatch(text[end:]) else None
 
+
 def exact_number(
-    reply: str | None,      # what the model wrote
-    choices: Sequence[str], # the texts it is graded by
-) -> int:                   # index of a choice, or -1
+    reply: str | None,  # what the model wrote
+    choices: Sequence[str],  # the texts it is graded by
+) -> int:  # index of a choice, or -1
     "The choice with the number that a reply states. A parsing rule."
     value = stated_number(reply)
     found = [i for i, choice in enumerate(choices) if choice_number(choice) == value] if value is not None else []
@@ -101,6 +140,7 @@ _RAISED = re.compile("[⁰¹²³⁴-⁹⁻]+")
 _STOPS = frozenset(".;:,!?\n")
 _ARTICLES = frozenset(("a", "an", "the"))
 
+
 def _tokens(text):
     "Words, numbers, signs and stops of a text."
     text = _RAISED.sub(lambda m: "^" + m[0], re.sub(r"(?<=[0-9])!(?![\w!])", " factorial ", text))
@@ -110,9 +150,10 @@ def _tokens(text):
     text = re.sub(r"(?<=[^\W\d_])['-](?=[^\W\d_])", " ", text)
     return _TOKEN.findall(text)
 
+
 def bare_words(
-    text: str, # a choice, or part of a reply
-) -> list[str]: # what is left: words, numbers and signs
+    text: str,  # a choice, or part of a reply
+) -> list[str]:  # what is left: words, numbers and signs
     "A text without case, accents, articles, punctuation and decoration."
     words = [t for t in _tokens(text) if t not in _STOPS]
     return [w for w in words if w not in _ARTICLES] or words
@@ -121,38 +162,57 @@ def bare_words(
 _DENIALS = frozenset("not no never neither nor cannot without except unlike hardly".split())
 _BREAKS = frozenset(("but", "however", "because", "although", "so"))
 _INSTEAD = (("rather", "than"), ("instead", "of"), ("other", "than"))
-_DENIED_AFTER = re.compile(r"(?:is|was|are|were|would be|can|could|must|does|do|seems?|looks?)? ?(?:cannot|not|never|wrong|incorrect|false|untrue)\b|is (?:often |a |common |popular )*(?:mistaken|misconception|myth)\b")
+_DENIED_AFTER = re.compile(
+    r"(?:is|was|are|were|would be|can|could|must|does|do|seems?|looks?)? ?(?:cannot|not|never|wrong|incorrect|false|untrue)\b|is (?:often |a |common |popular )*(?:mistaken|misconception|myth)\b"
+)
 
-def _holds_at(words, part): return [i for i in range(len(words) - len(part) + 1) if words[i:i + len(part)] == part]
+
+def _holds_at(words, part):
+    return [i for i in range(len(words) - len(part) + 1) if words[i : i + len(part)] == part]
+
 
 def _clauses(text):
     "The words of a reply without articles, and the places where a new clause begins."
     words, begins = [], {0}
     for token in _tokens(text):
-        if token in _STOPS: begins.add(len(words))
-        elif token not in _ARTICLES: words.append(token)
-        if token in _BREAKS: begins.add(len(words))
+        if token in _STOPS:
+            begins.add(len(words))
+        elif token not in _ARTICLES:
+            words.append(token)
+        if token in _BREAKS:
+            begins.add(len(words))
     return words, begins
+
 
 def _denied(words, begins, start, end):
     "Whether what stands from start to end is denied."
-    before = words[max(start - 4, max(b for b in begins if b <= start)):start]
-    after = words[end:min((b for b in begins if b >= end), default=end + 4)][:4]
-    instead = any(tuple(before[i:i + 2]) in _INSTEAD for i in range(len(before)))
+    before = words[max(start - 4, max(b for b in begins if b <= start)) : start]
+    after = words[end : min((b for b in begins if b >= end), default=end + 4)][:4]
+    instead = any(tuple(before[i : i + 2]) in _INSTEAD for i in range(len(before)))
     return instead or not _DENIALS.isdisjoint(before) or bool(_DENIED_AFTER.match(" ".join(after)))
 
+
 def same_words(
-    reply: str | None,      # what the model wrote
-    choices: Sequence[str], # the texts it is graded by
-) -> int:                   # index of a choice, or -1
+    reply: str | None,  # what the model wrote
+    choices: Sequence[str],  # the texts it is graded by
+) -> int:  # index of a choice, or -1
     "The one choice whose text a reply is or contains, without being denied. A parsing rule."
     text = own_words(reply) if isinstance(reply, str) else ""
-    if (whole := choice_text(text, choices)) is not None: return whole
+    if (whole := choice_text(text, choices)) is not None:
+        return whole
     parts = [bare_words(c) for c in choices]
     for said in (text, text.partition("\n")[0]):
-        if (equal := [i for i, p in enumerate(parts) if p and p == bare_words(said)]): return equal[0] if len(equal) == 1 else -1
+        if equal := [i for i, p in enumerate(parts) if p and p == bare_words(said)]:
+            return equal[0] if len(equal) == 1 else -1
     words, begins = _clauses(text)
-    spans = [(s, s + len(p), i) for i, p in enumerate(parts) if len("".join(p)) > 1 or p and p[0].isdigit() for s in _holds_at(words, p)]
-    whole_ones = [(s, e, i) for s, e, i in spans if not any(s2 <= s and e <= e2 and e2 - s2 > e - s for s2, e2, _ in spans)]
+    spans = [
+        (s, s + len(p), i)
+        for i, p in enumerate(parts)
+        if len("".join(p)) > 1 or p and p[0].isdigit()
+        for s in _holds_at(words, p)
+    ]
+    whole_ones = [
+        (s, e, i) for s, e, i in spans if not any(s2 <= s and e <= e2 and e2 - s2 > e - s for s2, e2, _ in spans)
+    ]
     named = {i for s, e, i in whole_ones if not _denied(words, begins, s, e)}
     return named.pop() if len(named) == 1 else -1

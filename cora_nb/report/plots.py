@@ -21,94 +21,168 @@ from ..respondents.likelihood import IMPLEMENTATIONS
 from .tables import result_table
 
 # %% ../../nbs/report/plots.ipynb #58ed90e1
-NAMES = ["model", "benchmark", "implementation"] # what a run is called by, in this order
+NAMES = ["model", "benchmark", "implementation"]  # what a run is called by, in this order
+
 
 def tidy(
-    tables: Mapping[tuple[str, str, str], pd.DataFrame | Ranks], # (model, benchmark, implementation) -> one run's table, or its ranks
-) -> pd.DataFrame: # columns `model`, `benchmark`, `implementation`, then those of the tables
+    tables: Mapping[
+        tuple[str, str, str], pd.DataFrame | Ranks
+    ],  # (model, benchmark, implementation) -> one run's table, or its ranks
+) -> pd.DataFrame:  # columns `model`, `benchmark`, `implementation`, then those of the tables
     "Tables of many runs below one another. Raises `CoraError` for names that are not three, and for anything but tables."
-    if not isinstance(tables, Mapping) or not tables: raise CoraError("tables must be given by name, such as {('my model', 'MATH', 'jl'): position_ranks(responses)}")
+    if not isinstance(tables, Mapping) or not tables:
+        raise CoraError("tables must be given by name, such as {('my model', 'MATH', 'jl'): position_ranks(responses)}")
     for name, table in tables.items():
-        if not isinstance(name, tuple) or len(name) != 3: raise CoraError(f"a run is named by {', '.join(NAMES)}, got {name!r}")
-        if not isinstance(table, (pd.DataFrame, Ranks)): raise CoraError(f"{', '.join(map(str, name))}: a table or ranks are needed, got a {type(table).__name__}")
+        if not isinstance(name, tuple) or len(name) != 3:
+            raise CoraError(f"a run is named by {', '.join(NAMES)}, got {name!r}")
+        if not isinstance(table, (pd.DataFrame, Ranks)):
+            raise CoraError(f"{', '.join(map(str, name))}: a table or ranks are needed, got a {type(table).__name__}")
     parts = {name: t.shares if isinstance(t, Ranks) else t for name, t in tables.items()}
     whole = pd.concat(parts, names=NAMES).reset_index()
-    return whole.drop(columns=[c for c in whole if c == "run" or str(c).startswith("level_")]) # a row's own name says nothing any more
+    return whole.drop(
+        columns=[c for c in whole if c == "run" or str(c).startswith("level_")]
+    )  # a row's own name says nothing any more
 
 # %% ../../nbs/report/plots.ipynb #913d9f77
 def _numbers(table: pd.DataFrame, column: str, missing: bool) -> np.ndarray:
     "A column of shares as numbers. Names the first that is none."
     values = pd.to_numeric(table[column], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     bad = ~((values >= -1e-9) & (values <= 1 + 1e-9))
-    if missing: bad &= ~table[column].isna().to_numpy()
+    if missing:
+        bad &= ~table[column].isna().to_numpy()
     if bad.any():
         value = table[column].iloc[bad.argmax()]
-        raise CoraError(f"{column} must be a share from 0 to 1, got {getattr(value, 'item', lambda: value)()!r} in row {bad.argmax()} of the table")
+        raise CoraError(
+            f"{column} must be a share from 0 to 1, got {getattr(value, 'item', lambda: value)()!r} in row {bad.argmax()} of the table"
+        )
     return values
 
-def _checked(table: pd.DataFrame, names: Sequence[str], numbers: Sequence[str], optional: Sequence[str] = ()) -> pd.DataFrame:
+
+def _checked(
+    table: pd.DataFrame, names: Sequence[str], numbers: Sequence[str], optional: Sequence[str] = ()
+) -> pd.DataFrame:
     "The columns a figure needs, or one line saying what is wrong."
-    if not isinstance(table, pd.DataFrame): raise CoraError(f"a table is needed, with the columns {', '.join([*names, *numbers])}; got a {type(table).__name__}")
-    if missing := [c for c in [*names, *numbers] if c not in table]: raise CoraError(f"the table has no column {', '.join(missing)}")
-    if not len(table): raise CoraError("the table is empty, there is nothing to draw")
+    if not isinstance(table, pd.DataFrame):
+        raise CoraError(
+            f"a table is needed, with the columns {', '.join([*names, *numbers])}; got a {type(table).__name__}"
+        )
+    if missing := [c for c in [*names, *numbers] if c not in table]:
+        raise CoraError(f"the table has no column {', '.join(missing)}")
+    if not len(table):
+        raise CoraError("the table is empty, there is nothing to draw")
     kept = table[[*names, *numbers, *(c for c in optional if c in table)]].reset_index(drop=True)
     for c in names:
-        if kept[c].isna().any(): raise CoraError(f"{c} is missing in row {kept[c].isna().argmax()} of the table")
-    for c in kept.columns[len(names):]: kept[c] = _numbers(kept, c, missing=c != numbers[0])
+        if kept[c].isna().any():
+            raise CoraError(f"{c} is missing in row {kept[c].isna().argmax()} of the table")
+    for c in kept.columns[len(names) :]:
+        kept[c] = _numbers(kept, c, missing=c != numbers[0])
     if (twice := kept.duplicated(list(names))).any():
-        raise CoraError(f"two rows for {', '.join(map(str, kept.loc[twice.argmax(), list(names)]))}; a point is drawn once")
+        raise CoraError(
+            f"two rows for {', '.join(map(str, kept.loc[twice.argmax(), list(names)]))}; a point is drawn once"
+        )
     return kept
 
 # %% ../../nbs/report/plots.ipynb #3b79161a
 def in_order(
-    names: Sequence[Any], # names of implementations, some perhaps several times
-) -> list[Any]:           # each once
+    names: Sequence[Any],  # names of implementations, some perhaps several times
+) -> list[Any]:  # each once
     "Names in the paper's order, others behind them as they came."
     found = list(dict.fromkeys(names))
     return [n for n in IMPLEMENTATIONS if n in found] + [n for n in found if n not in IMPLEMENTATIONS]
 
 # %% ../../nbs/report/plots.ipynb #b7baccc9
-SHAPES = "os^vDPX<>ph*d" # one for each model; from the beginning again after the last
+SHAPES = "os^vDPX<>ph*d"  # one for each model; from the beginning again after the last
+
 
 def _style(k: int, n: int) -> dict[str, Any]:
     "Shape and grey of model k of n."
-    return {"marker": SHAPES[k % len(SHAPES)], "color": str(round(0.82 * k / max(n - 1, 1), 2)), "markeredgecolor": "0", "markersize": 5.5, "linestyle": "none"}
+    return {
+        "marker": SHAPES[k % len(SHAPES)],
+        "color": str(round(0.82 * k / max(n - 1, 1), 2)),
+        "markeredgecolor": "0",
+        "markersize": 5.5,
+        "linestyle": "none",
+    }
+
 
 def _same(numbers: pd.Series) -> bool:
     "Whether all that are known are equal, as far as rounding lets them."
     return numbers.max() - numbers.min() < 1e-9
 
+
 def _draw_expected(ax: Any, x: pd.Series, expected: pd.Series, half: float, line: bool) -> None:
     "One dashed line, or a stroke across each point, with a white seam to be seen on any grey."
     from matplotlib.patheffects import withStroke
-    if line: ax.axhline(expected.mean(), color="0.35", linestyle="--", linewidth=1, zorder=1)
-    else: ax.hlines(expected, x - half, x + half, colors="0", linewidth=1.1, zorder=4, path_effects=[withStroke(linewidth=2.6, foreground="1")])
+
+    if line:
+        ax.axhline(expected.mean(), color="0.35", linestyle="--", linewidth=1, zorder=1)
+    else:
+        ax.hlines(
+            expected,
+            x - half,
+            x + half,
+            colors="0",
+            linewidth=1.1,
+            zorder=4,
+            path_effects=[withStroke(linewidth=2.6, foreground="1")],
+        )
 
 # %% ../../nbs/report/plots.ipynb #5782be76
 def draw_shares(
-    table: pd.DataFrame,                   # one panel: `model`, `implementation`, `share`; and where known `low`, `high`, `expected`, `key`
-    models: Sequence[str] | None = None,   # which shape is whose; None: as they come
-    implementations: Sequence[str] | None = None, # the x axis; None: `in_order`
-    ax: Any = None,                        # matplotlib axes; None: the current ones
-    line: bool | None = None,              # what to expect as one line, not a stroke at each point; None: where it is the same everywhere
-) -> Any:                                  # the axes
+    table: pd.DataFrame,  # one panel: `model`, `implementation`, `share`; and where known `low`, `high`, `expected`, `key`
+    models: Sequence[str] | None = None,  # which shape is whose; None: as they come
+    implementations: Sequence[str] | None = None,  # the x axis; None: `in_order`
+    ax: Any = None,  # matplotlib axes; None: the current ones
+    line: bool
+    | None = None,  # what to expect as one line, not a stroke at each point; None: where it is the same everywhere
+) -> Any:  # the axes
     "Shares with their intervals, side by side over each implementation. Raises `CoraError` for a table that cannot be drawn."
     import matplotlib.pyplot as plt
+
     table = _checked(table, ["model", "implementation"], ["share"], ["low", "high", "expected", "key"])
-    models, names = list(models or dict.fromkeys(table["model"])), list(implementations or in_order(table["implementation"]))
-    if unknown := [*set(table["model"]) - set(models), *set(table["implementation"]) - set(names)]: raise CoraError(f"{unknown[0]!r} is in the table and not among the names to draw")
+    models, names = (
+        list(models or dict.fromkeys(table["model"])),
+        list(implementations or in_order(table["implementation"])),
+    )
+    if unknown := [*set(table["model"]) - set(models), *set(table["implementation"]) - set(names)]:
+        raise CoraError(f"{unknown[0]!r} is in the table and not among the names to draw")
     ax, step = ax or plt.gca(), 0.72 / max(len(models), 2)
     x = table["implementation"].map(names.index) + (table["model"].map(models.index) - (len(models) - 1) / 2) * step
-    if "expected" in table and table["expected"].notna().any(): _draw_expected(ax, x, table["expected"], step * 0.48, _same(table["expected"]) if line is None else line)
+    if "expected" in table and table["expected"].notna().any():
+        _draw_expected(ax, x, table["expected"], step * 0.48, _same(table["expected"]) if line is None else line)
     for k, model in enumerate(models):
         some = table["model"] == model
         part, at = table[some], x[some]
-        bars = [(part["share"] - part["low"]).clip(lower=0), (part["high"] - part["share"]).clip(lower=0)] if {"low", "high"} <= set(part) else None
-        ax.errorbar(at, part["share"], yerr=bars, ecolor="0.15", elinewidth=0.9, capsize=2, label=str(model), **_style(k, len(models)))
+        bars = (
+            [(part["share"] - part["low"]).clip(lower=0), (part["high"] - part["share"]).clip(lower=0)]
+            if {"low", "high"} <= set(part)
+            else None
+        )
+        ax.errorbar(
+            at,
+            part["share"],
+            yerr=bars,
+            ecolor="0.15",
+            elinewidth=0.9,
+            capsize=2,
+            label=str(model),
+            **_style(k, len(models)),
+        )
     keys = np.unique(table["key"].dropna().round(6)) if "key" in table else []
-    if len(keys): ax.plot([len(names)] * len(keys), keys, color="0", marker="D", markerfacecolor="white", markeredgecolor="0", markersize=6, linestyle="none")
+    if len(keys):
+        ax.plot(
+            [len(names)] * len(keys),
+            keys,
+            color="0",
+            marker="D",
+            markerfacecolor="white",
+            markeredgecolor="0",
+            markersize=6,
+            linestyle="none",
+        )
     kinds = [str(n).split(":")[0] for n in names]
-    for i in [i for i in range(1, len(names)) if kinds[i] != kinds[i - 1]] + [len(names)] * bool(len(keys)): ax.axvline(i - 0.5, color="0.85", linewidth=0.8, zorder=0)
+    for i in [i for i in range(1, len(names)) if kinds[i] != kinds[i - 1]] + [len(names)] * bool(len(keys)):
+        ax.axvline(i - 0.5, color="0.85", linewidth=0.8, zorder=0)
     ax.set_xticks(range(len(names) + bool(len(keys))), [*names, *(["key"] if len(keys) else [])], rotation=90)
     ax.set_xlim(-0.6, len(names) - 0.4 + bool(len(keys)))
     return ax
@@ -117,26 +191,42 @@ def draw_shares(
 def _legend(grid: Any, models: Sequence[str], table: pd.DataFrame, chance: float | None, line: bool) -> None:
     "One legend beside the panels."
     from matplotlib.lines import Line2D
+
     handles = {str(m): Line2D([], [], **_style(k, len(models))) for k, m in enumerate(models)}
     if "expected" in table and table["expected"].notna().any():
-        handles["expected\nwithout a bias"] = Line2D([], [], color="0.35", linestyle="--", linewidth=1) if line else Line2D([], [], color="0", marker="_", markersize=9, linestyle="none")
-    if chance is not None: handles["chance"] = Line2D([], [], color="0.35", linestyle=":", linewidth=1.2)
-    if "key" in table and table["key"].notna().any(): handles["answer key"] = Line2D([], [], marker="D", markerfacecolor="white", markeredgecolor="0", markersize=6, linestyle="none")
+        handles["expected\nwithout a bias"] = (
+            Line2D([], [], color="0.35", linestyle="--", linewidth=1)
+            if line
+            else Line2D([], [], color="0", marker="_", markersize=9, linestyle="none")
+        )
+    if chance is not None:
+        handles["chance"] = Line2D([], [], color="0.35", linestyle=":", linewidth=1.2)
+    if "key" in table and table["key"].notna().any():
+        handles["answer key"] = Line2D(
+            [], [], marker="D", markerfacecolor="white", markeredgecolor="0", markersize=6, linestyle="none"
+        )
     grid.add_legend(handles, title="", label_order=list(handles))
+
 
 def _panels(table: pd.DataFrame, ylabel: str, chance: float | None = None, height: float = 2.4, **layout: Any) -> Any:
     "A panel for each value of the columns named in `layout`."
     import seaborn as sns
+
     models, names = list(dict.fromkeys(table["model"])), in_order(table["implementation"])
     width = min(0.13 * len(models) + 0.1, 0.5) * (len(names) + ("key" in table)) + 0.5
     line = "expected" in table and _same(table["expected"])
     grid = sns.FacetGrid(table, height=height, aspect=max(width, 2.1) / height, **layout)
     for (row, col, _), part in grid.facet_data():
-        if not len(part): continue
+        if not len(part):
+            continue
         ax = draw_shares(part, models, names, grid.facet_axis(row, col), line)
-        if chance is not None: ax.axhline(chance, color="0.35", linestyle=":", linewidth=1.2, zorder=1)
-    grid.set_axis_labels("", ylabel).set_titles(template="{col_name}", col_template="{col_name}", row_template="{row_name}")
-    for text in (t for ax in grid.axes.flat for t in ax.texts): text.set_text(fill(text.get_text(), 16)) # names beside the rows
+        if chance is not None:
+            ax.axhline(chance, color="0.35", linestyle=":", linewidth=1.2, zorder=1)
+    grid.set_axis_labels("", ylabel).set_titles(
+        template="{col_name}", col_template="{col_name}", row_template="{row_name}"
+    )
+    for text in (t for ax in grid.axes.flat for t in ax.texts):
+        text.set_text(fill(text.get_text(), 16))  # names beside the rows
     grid.set(ylim=(0, None))
     grid.tight_layout()
     _legend(grid, models, table, chance, line)
@@ -144,32 +234,36 @@ def _panels(table: pd.DataFrame, ylabel: str, chance: float | None = None, heigh
 
 # %% ../../nbs/report/plots.ipynb #49589d7d
 def plot_accuracy(
-    table: pd.DataFrame,          # one row for each `model`, `benchmark` and `implementation`, as from `tidy` and `consistency_table`
-    what: str = "accuracy",       # or "consistency", "always": a column; its interval is in the columns `what`_low and `what`_high, where known
+    table: pd.DataFrame,  # one row for each `model`, `benchmark` and `implementation`, as from `tidy` and `consistency_table`
+    what: str = "accuracy",  # or "consistency", "always": a column; its interval is in the columns `what`_low and `what`_high, where known
     chance: float | None = None,  # where to draw a dotted line: what guessing gives, from 0 to 1
     col_wrap: int | None = None,  # so many benchmarks beside one another
-    height: float = 2.4,          # of a panel, in inches
-) -> Any:                         # a seaborn `FacetGrid`
+    height: float = 2.4,  # of a panel, in inches
+) -> Any:  # a seaborn `FacetGrid`
     """Accuracy over all orders, a panel for each benchmark. Raises `CoraError` for a table that cannot be drawn.
 
     Source: Quadruple-Slit Experiment, Figure 2.
     """
-    if chance is not None and not (isinstance(chance, Real) and 0 <= chance <= 1): raise CoraError(f"chance must be a number from 0 to 1, got {chance!r}")
-    table = _checked(table, NAMES, [what], [f"{what}_low", f"{what}_high"]).rename(columns={what: "share", f"{what}_low": "low", f"{what}_high": "high"})
+    if chance is not None and not (isinstance(chance, Real) and 0 <= chance <= 1):
+        raise CoraError(f"chance must be a number from 0 to 1, got {chance!r}")
+    table = _checked(table, NAMES, [what], [f"{what}_low", f"{what}_high"]).rename(
+        columns={what: "share", f"{what}_low": "low", f"{what}_high": "high"}
+    )
     grid = _panels(table, what, chance, height, col="benchmark", col_wrap=col_wrap)
     return grid.set(ylim=(0, 1.04))
 
 # %% ../../nbs/report/plots.ipynb #3a150bd3
 def plot_positions(
     table: pd.DataFrame,  # one row for each `model`, `benchmark`, `implementation` and `rank`, with `share`; and where known `low`, `high`, `expected`, `key`
-    col_wrap: int | None = None, # so many panels beside one another, where there is one benchmark
+    col_wrap: int | None = None,  # so many panels beside one another, where there is one benchmark
     height: float = 2.4,  # of a panel, in inches
-) -> Any:                 # a seaborn `FacetGrid`
+) -> Any:  # a seaborn `FacetGrid`
     """How often each place is predicted, a panel for each place and benchmark. Raises `CoraError` for a table that cannot be drawn.
 
     Source: Quadruple-Slit Experiment, Figure 3.
     """
     return _plot_ranks(table, lambda rank, last: f"place {rank}" + (" (top)" if rank == 1 else ""), col_wrap, height)
+
 
 def _plot_ranks(table: pd.DataFrame, name: Callable[[int, int], str], col_wrap: int | None, height: float) -> Any:
     "Panels of shares by rank, each rank with a name."
@@ -177,43 +271,63 @@ def _plot_ranks(table: pd.DataFrame, name: Callable[[int, int], str], col_wrap: 
     ranks = sorted(table["rank"].unique())
     titles = {r: name(r, ranks[-1]) for r in ranks}
     layout = {"col": "panel", "col_order": list(titles.values())}
-    if table["benchmark"].nunique() == 1: layout["col_wrap"] = col_wrap
-    elif col_wrap is None: layout |= {"row": "benchmark", "margin_titles": True}
-    else: raise CoraError(f"col_wrap goes with one benchmark, and the table has {table['benchmark'].nunique()}")
+    if table["benchmark"].nunique() == 1:
+        layout["col_wrap"] = col_wrap
+    elif col_wrap is None:
+        layout |= {"row": "benchmark", "margin_titles": True}
+    else:
+        raise CoraError(f"col_wrap goes with one benchmark, and the table has {table['benchmark'].nunique()}")
     return _panels(table.assign(panel=table["rank"].map(titles)), "share of predictions", None, height, **layout)
 
 # %% ../../nbs/report/plots.ipynb #a71927d9
 def plot_lengths(
     table: pd.DataFrame,  # as for `plot_positions`; rank 0 is the longest choice
-    col_wrap: int | None = None, # so many panels beside one another, where there is one benchmark
+    col_wrap: int | None = None,  # so many panels beside one another, where there is one benchmark
     height: float = 2.4,  # of a panel, in inches
-) -> Any:                 # a seaborn `FacetGrid`
+) -> Any:  # a seaborn `FacetGrid`
     """How often the longest choice is predicted, the second longest, and so on. Raises `CoraError` for a table that cannot be drawn.
 
     Source: Quadruple-Slit Experiment, Figure 4.
     """
-    return _plot_ranks(table, lambda rank, last: f"length rank {rank}" + {0: " (longest)", last: " (shortest)"}.get(rank, ""), col_wrap, height)
+    return _plot_ranks(
+        table,
+        lambda rank, last: f"length rank {rank}" + {0: " (longest)", last: " (shortest)"}.get(rank, ""),
+        col_wrap,
+        height,
+    )
 
 # %% ../../nbs/report/plots.ipynb #ec98bcf7
 def plot_numbers(
-    results: Mapping[str, pd.DataFrame], # name -> tidy results: `score`, `value`, and perhaps `low`, `high` and the other columns of `tables.PLACES`
-    ax: Any = None,                      # matplotlib axes; None: new ones, as high as the rows need
-) -> Any:                                # the axes
+    results: Mapping[
+        str, pd.DataFrame
+    ],  # name -> tidy results: `score`, `value`, and perhaps `low`, `high` and the other columns of `tables.PLACES`
+    ax: Any = None,  # matplotlib axes; None: new ones, as high as the rows need
+) -> Any:  # the axes
     "Numbers with their intervals, a row each, in percent. Raises `CoraError` as `tables.result_table` does."
     import matplotlib.pyplot as plt
-    rows = result_table(results).index # refuses what cannot be drawn
+
+    rows = result_table(results).index  # refuses what cannot be drawn
     told = [i for i, name in enumerate(rows.names) if len(rows.names) == 1 or rows.get_level_values(name).nunique() > 1]
     labels = [", ".join(row[i] for i in told if row[i] != "") if isinstance(row, tuple) else str(row) for row in rows]
     ax = ax or plt.subplots(figsize=(5, 0.6 + len(rows) * (0.14 + 0.13 * len(results))))[1]
     for k, (name, frame) in enumerate(results.items()):
         numbers = frame.assign(**{c: pd.NA for c in (*rows.names, "low", "high") if c not in frame})
-        places = [tuple("" if pd.isna(v) else str(v) for v in place) for place in zip(*(numbers[c] for c in rows.names))]
-        y = np.array([rows.get_loc(place) for place in places]) + (k - (len(results) - 1) / 2) * 0.72 / max(len(results), 2)
-        value, low, high = (100 * pd.to_numeric(numbers[c]).to_numpy(dtype=float, na_value=np.nan) for c in ("value", "low", "high"))
+        places = [
+            tuple("" if pd.isna(v) else str(v) for v in place) for place in zip(*(numbers[c] for c in rows.names))
+        ]
+        y = np.array([rows.get_loc(place) for place in places]) + (k - (len(results) - 1) / 2) * 0.72 / max(
+            len(results), 2
+        )
+        value, low, high = (
+            100 * pd.to_numeric(numbers[c]).to_numpy(dtype=float, na_value=np.nan) for c in ("value", "low", "high")
+        )
         bars = np.nan_to_num(np.clip([value - low, high - value], 0, None))
-        ax.errorbar(value, y, xerr=bars, ecolor="0.15", elinewidth=0.9, capsize=2, label=name, **_style(k, len(results)))
+        ax.errorbar(
+            value, y, xerr=bars, ecolor="0.15", elinewidth=0.9, capsize=2, label=name, **_style(k, len(results))
+        )
     ax.set_yticks(range(len(rows)), labels)
-    for line in range(1, len(rows)): ax.axhline(line - 0.5, color="0.9", linewidth=0.8, zorder=0)
+    for line in range(1, len(rows)):
+        ax.axhline(line - 0.5, color="0.9", linewidth=0.8, zorder=0)
     ax.set_ylim(len(rows) - 0.45, -0.55)
     ax.set_xlabel("percent, with the interval where there is one")
     ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
@@ -223,30 +337,60 @@ def plot_numbers(
 # %% ../../nbs/report/plots.ipynb #125e13ec
 LINES = ["-", "--", ":", "-."]
 
+
 def plot_choices(
-    results: Mapping[str, pd.DataFrame], # name -> tidy results with `n_choices`, `score`, `value`, and perhaps `low`, `high`
-    scores: Sequence[str] = ("Acc", "S_c", "Acc-H"), # a panel each
-    axes: Any = None,                    # as many matplotlib axes; None: new ones
-) -> Any:                                # the axes
+    results: Mapping[
+        str, pd.DataFrame
+    ],  # name -> tidy results with `n_choices`, `score`, `value`, and perhaps `low`, `high`
+    scores: Sequence[str] = ("Acc", "S_c", "Acc-H"),  # a panel each
+    axes: Any = None,  # as many matplotlib axes; None: new ones
+) -> Any:  # the axes
     """Scores by the number of choices shown. Raises `CoraError` for names without results and for scores that are in none.
 
     Source: MCQA+, Figures 3 and 7.
     """
     import matplotlib.pyplot as plt
-    if not isinstance(results, Mapping) or not results: raise CoraError("results must be given by name, such as {'my model': mcqa_plus_results(runs)}")
+
+    if not isinstance(results, Mapping) or not results:
+        raise CoraError("results must be given by name, such as {'my model': mcqa_plus_results(runs)}")
     for name, frame in results.items():
-        if missing := [c for c in ("n_choices", "score", "value") if c not in frame]: raise CoraError(f"{name}: there is no column {', '.join(missing)}")
-    if unknown := [s for s in scores if not any((f["score"] == s).any() for f in results.values())]: raise CoraError(f"no results have the score {unknown[0]!r}")
-    if axes is None: axes = plt.subplots(1, len(scores), figsize=(2.8 * len(scores) + 0.6, 2.8), sharex=True, sharey=True)[1]
+        if missing := [c for c in ("n_choices", "score", "value") if c not in frame]:
+            raise CoraError(f"{name}: there is no column {', '.join(missing)}")
+    if unknown := [s for s in scores if not any((f["score"] == s).any() for f in results.values())]:
+        raise CoraError(f"no results have the score {unknown[0]!r}")
+    if axes is None:
+        axes = plt.subplots(1, len(scores), figsize=(2.8 * len(scores) + 0.6, 2.8), sharex=True, sharey=True)[1]
     axes = np.atleast_1d(axes)
     for ax, score in zip(axes, scores):
         for k, (name, frame) in enumerate(results.items()):
             some = frame[(frame["score"] == score) & frame["n_choices"].notna()].sort_values("n_choices")
-            value, low, high = (some[c].to_numpy(dtype=float, na_value=np.nan) if c in some else np.full(len(some), np.nan) for c in ("value", "low", "high"))
+            value, low, high = (
+                some[c].to_numpy(dtype=float, na_value=np.nan) if c in some else np.full(len(some), np.nan)
+                for c in ("value", "low", "high")
+            )
             shape = _style(k, len(results))
-            style = {**shape, "color": "0.25", "markerfacecolor": shape["color"], "linestyle": LINES[k % len(LINES)]} # a line as light as its marks would be lost on paper
-            ax.errorbar(some["n_choices"].astype(float), value, yerr=np.nan_to_num(np.clip([value - low, high - value], 0, None)), elinewidth=0.9, capsize=2, linewidth=1.2, label=name, **style)
-        ax.set(title=score, xlabel="choices shown", ylim=(-0.03, 1.03), xticks=sorted({int(n) for f in results.values() for n in f["n_choices"].dropna()}))
+            style = {
+                **shape,
+                "color": "0.25",
+                "markerfacecolor": shape["color"],
+                "linestyle": LINES[k % len(LINES)],
+            }  # a line as light as its marks would be lost on paper
+            ax.errorbar(
+                some["n_choices"].astype(float),
+                value,
+                yerr=np.nan_to_num(np.clip([value - low, high - value], 0, None)),
+                elinewidth=0.9,
+                capsize=2,
+                linewidth=1.2,
+                label=name,
+                **style,
+            )
+        ax.set(
+            title=score,
+            xlabel="choices shown",
+            ylim=(-0.03, 1.03),
+            xticks=sorted({int(n) for f in results.values() for n in f["n_choices"].dropna()}),
+        )
         ax.spines[["top", "right"]].set_visible(False)
     axes[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     return axes

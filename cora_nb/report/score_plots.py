@@ -20,42 +20,62 @@ from .plots import LINES, _style, plot_numbers
 from .tables import BEYOND, arrange
 
 # %% ../../nbs/report/score_plots.ipynb #df5aaed3
-def _frame(table: pd.DataFrame, columns: Sequence[str], name: str = "the table", low: float = -np.inf, high: float = np.inf) -> pd.DataFrame:
+def _frame(
+    table: pd.DataFrame, columns: Sequence[str], name: str = "the table", low: float = -np.inf, high: float = np.inf
+) -> pd.DataFrame:
     "The columns of a table as floats, NaN where missing. Names what is no number, or out of range."
-    if not isinstance(table, pd.DataFrame): raise CoraError(f"{name}: a table with the columns {', '.join(map(str, columns))} is needed, got a {type(table).__name__}")
-    if missing := [str(c) for c in columns if c not in table]: raise CoraError(f"{name}: there is no column {', '.join(missing)}")
-    if not len(table): raise CoraError(f"{name}: the table is empty, there is nothing to draw")
+    if not isinstance(table, pd.DataFrame):
+        raise CoraError(
+            f"{name}: a table with the columns {', '.join(map(str, columns))} is needed, got a {type(table).__name__}"
+        )
+    if missing := [str(c) for c in columns if c not in table]:
+        raise CoraError(f"{name}: there is no column {', '.join(missing)}")
+    if not len(table):
+        raise CoraError(f"{name}: the table is empty, there is nothing to draw")
     found = {}
     for c in columns:
         values = pd.to_numeric(table[c], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
         bad = ~(np.isfinite(values) & (values >= low - 1e-9) & (values <= high + 1e-9)) & ~table[c].isna().to_numpy()
         if bad.any():
             value = table[c].iloc[bad.argmax()]
-            raise CoraError(f"{name}: {c} must be a number{'' if low == -np.inf else f' from {low:g} to {high:g}'}, got {getattr(value, 'item', lambda: value)()!r} for {_said(table.index[bad.argmax()])}")
+            raise CoraError(
+                f"{name}: {c} must be a number{'' if low == -np.inf else f' from {low:g} to {high:g}'}, got {getattr(value, 'item', lambda: value)()!r} for {_said(table.index[bad.argmax()])}"
+            )
         found[c] = values
     return pd.DataFrame(found, index=table.index)
+
 
 def _said(place: object) -> str:
     "A row's name in words."
     return ", ".join(map(str, place)) if isinstance(place, tuple) else str(place)
 
+
 def _named(tables: object, what: str) -> Mapping[str, pd.DataFrame]:
     "Tables by name, at least one."
-    if not isinstance(tables, Mapping) or not tables: raise CoraError(f"tables must be given by name, such as {{'my model': {what}}}")
+    if not isinstance(tables, Mapping) or not tables:
+        raise CoraError(f"tables must be given by name, such as {{'my model': {what}}}")
     return tables
+
 
 def _axes(ax: Any, width: float, height: float) -> Any:
     "New axes of a size in inches, where none are given."
     import matplotlib.pyplot as plt
+
     ax = ax or plt.subplots(figsize=(width, height))[1]
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
 
 def _line(k: int, n: int, marks: bool = True) -> dict[str, Any]:
     "A line of respondent k of n: dark enough for paper, with a style and marks of its own."
     shape = _style(k, n)
     style = {"color": "0.15", "linestyle": LINES[k % len(LINES)], "linewidth": 1.3}
-    return style | {"marker": shape["marker"], "markerfacecolor": shape["color"], "markeredgecolor": "0", "markersize": 5} if marks else style
+    return (
+        style | {"marker": shape["marker"], "markerfacecolor": shape["color"], "markeredgecolor": "0", "markersize": 5}
+        if marks
+        else style
+    )
+
 
 def _beside(ax: Any) -> None:
     "A legend to the right of the axes, where nothing is drawn."
@@ -63,41 +83,64 @@ def _beside(ax: Any) -> None:
 
 # %% ../../nbs/report/score_plots.ipynb #6ef0177e
 def plot_scores(
-    scores: Mapping[str, pd.DataFrame | pd.Series], # name -> scores: a Series, or a table with index the scores and columns `value`, and perhaps `low`, `high`, in [-1, 1] (corrected for chance, a score may be negative)
+    scores: Mapping[
+        str, pd.DataFrame | pd.Series
+    ],  # name -> scores: a Series, or a table with index the scores and columns `value`, and perhaps `low`, `high`, in [-1, 1] (corrected for chance, a score may be negative)
     beyond: bool = False,  # also the scores that the paper's tables do not have
-    ax: Any = None,        # matplotlib axes; None: new ones, as high as the rows need
-) -> Any:                  # the axes
+    ax: Any = None,  # matplotlib axes; None: new ones, as high as the rows need
+) -> Any:  # the axes
     "Scores with their intervals, a row each, in the order of the paper's tables. Raises `CoraError` for what are no scores."
-    tables = {name: s.to_frame("value") if isinstance(s, pd.Series) else s for name, s in _named(scores, "score(responses, ci=0.95)").items()}
-    parts = {name: _frame(t, [c for c in ("value", "low", "high") if c == "value" or isinstance(t, pd.DataFrame) and c in t], name, -1, 1) for name, t in tables.items()}
+    tables = {
+        name: s.to_frame("value") if isinstance(s, pd.Series) else s
+        for name, s in _named(scores, "score(responses, ci=0.95)").items()
+    }
+    parts = {
+        name: _frame(
+            t,
+            [c for c in ("value", "low", "high") if c == "value" or isinstance(t, pd.DataFrame) and c in t],
+            name,
+            -1,
+            1,
+        )
+        for name, t in tables.items()
+    }
     for name, part in parts.items():
-        if part.index.nlevels > 1 or not part.index.is_unique: raise CoraError(f"{name}: a row for each score is needed, one level of names")
-    rows = [s for group, s in arrange(str(s) for part in parts.values() for s in part.index) if beyond or group != BEYOND]
-    if not rows: raise CoraError(f"nothing to draw: no run among {list(parts)} has a score of the paper's tables")
-    results = {name: part.set_axis(part.index.map(str)).reindex(rows).rename_axis("score").reset_index() for name, part in parts.items()}
+        if part.index.nlevels > 1 or not part.index.is_unique:
+            raise CoraError(f"{name}: a row for each score is needed, one level of names")
+    rows = [
+        s for group, s in arrange(str(s) for part in parts.values() for s in part.index) if beyond or group != BEYOND
+    ]
+    if not rows:
+        raise CoraError(f"nothing to draw: no run among {list(parts)} has a score of the paper's tables")
+    results = {
+        name: part.set_axis(part.index.map(str)).reindex(rows).rename_axis("score").reset_index()
+        for name, part in parts.items()
+    }
     ax = plot_numbers(results, ax=ax)
     ax.set_xlabel("percent")
     return ax
 
 # %% ../../nbs/report/score_plots.ipynb #fe9e93cb
 def curve_table(
-    responses: pd.DataFrame, # the responses table
-    points: int = 51,        # how many values of c, evenly from 0 to 1
-    ci: float = 0.95,        # level of the pointwise band
-    **options: object,       # `trial`, `clusters`, `resamples`, `seed`, `method`, as for `metrics.score`
-) -> pd.DataFrame:           # index `c`; columns `value`, `low`, `high`
+    responses: pd.DataFrame,  # the responses table
+    points: int = 51,  # how many values of c, evenly from 0 to 1
+    ci: float = 0.95,  # level of the pointwise band
+    **options: object,  # `trial`, `clusters`, `resamples`, `seed`, `method`, as for `metrics.score`
+) -> pd.DataFrame:  # index `c`; columns `value`, `low`, `high`
     "BMCA(c) over c with a pointwise band from resampled questions. Raises `CoraError` as `metrics.score` does. Source: CAT, arXiv 2512.23711."
     check_count("points", points, 2)
     grid = np.arange(points) / (points - 1)
     table = score(responses, thresholds=tuple(grid), ci=ci, **options).loc[[f"BMCA({float(c)})" for c in grid]]
-    table.iloc[0] = 1.0 # at least 0 of the variants are right, whatever the questions
+    table.iloc[0] = 1.0  # at least 0 of the variants are right, whatever the questions
     return table.set_axis(pd.Index(grid, name="c"))
 
 # %% ../../nbs/report/score_plots.ipynb #ebe5b733
 def plot_curves(
-    curves: Mapping[str, pd.DataFrame], # name -> index `c`, columns `value`, and perhaps `low`, `high`, in [0, 1], as from `curve_table`
-    ax: Any = None,                     # matplotlib axes; None: new ones
-) -> Any:                               # the axes
+    curves: Mapping[
+        str, pd.DataFrame
+    ],  # name -> index `c`, columns `value`, and perhaps `low`, `high`, in [0, 1], as from `curve_table`
+    ax: Any = None,  # matplotlib axes; None: new ones
+) -> Any:  # the axes
     "BMCA(c) over c, with bands where they are known. Raises `CoraError` for what are no curves."
     parts = {}
     for name, table in _named(curves, "curve_table(responses)").items():
@@ -106,55 +149,89 @@ def plot_curves(
         parts[name] = part.set_axis(_frame(pd.DataFrame({"c": part.index}), ["c"], name, 0, 1)["c"]).sort_index()
     ax = _axes(ax, 5, 3.4)
     for k, (name, part) in enumerate(parts.items()):
-        if "low" in part: ax.fill_between(part.index, part["low"], part["high"], color="0.4", alpha=0.22, linewidth=0, zorder=1)
-        ax.plot(part.index, part["value"], label=str(name), markevery=(2 * k, max(len(part) // 6, 1)), zorder=3, **_line(k, len(parts)))
+        if "low" in part:
+            ax.fill_between(part.index, part["low"], part["high"], color="0.4", alpha=0.22, linewidth=0, zorder=1)
+        ax.plot(
+            part.index,
+            part["value"],
+            label=str(name),
+            markevery=(2 * k, max(len(part) // 6, 1)),
+            zorder=3,
+            **_line(k, len(parts)),
+        )
     ax.set(xlabel="c", ylabel="BMCA(c)", xlim=(-0.01, 1.01), ylim=(-0.02, 1.02))
     _beside(ax)
     return ax
 
 # %% ../../nbs/report/score_plots.ipynb #7d16df49
 def plot_ranks(
-    ranks: pd.DataFrame,        # a row a respondent, columns 1, 2, ...: the probability of each rank; or index (score, respondent), as from `rank_table`
-    score: str | None = None,   # which score, where the table has several
-    ax: Any = None,             # matplotlib axes; None: new ones
-) -> Any:                       # the axes
+    ranks: pd.DataFrame,  # a row a respondent, columns 1, 2, ...: the probability of each rank; or index (score, respondent), as from `rank_table`
+    score: str | None = None,  # which score, where the table has several
+    ax: Any = None,  # matplotlib axes; None: new ones
+) -> Any:  # the axes
     "How probable each rank is for each respondent. Raises `CoraError` for a table without ranks, and for a score that is not in it."
     if isinstance(ranks, pd.DataFrame) and ranks.index.nlevels == 2:
         known = list(dict.fromkeys(ranks.index.get_level_values(0)))
-        if score not in known: raise CoraError(f"score must be one of {', '.join(map(str, known))}, got {score!r}")
+        if score not in known:
+            raise CoraError(f"score must be one of {', '.join(map(str, known))}, got {score!r}")
         ranks = ranks.xs(score, level=0)
     columns = [c for c in ranks if isinstance(c, Integral)] if isinstance(ranks, pd.DataFrame) else [1]
-    if not columns: raise CoraError("the ranks have no columns 1, 2, ...")
+    if not columns:
+        raise CoraError("the ranks have no columns 1, 2, ...")
     table = _frame(ranks, columns, "the ranks", 0, 1)
     ax = _heat(table, ax, "probability")
     ax.set(xlabel="rank", ylabel="", title=score or "")
     return ax
 
+
 def _heat(table: pd.DataFrame, ax: Any, label: str) -> Any:
     "A table of shares as cells of grey with their numbers, nothing where a number is missing."
     import seaborn as sns
+
     width = max(map(len, map(str, table.index))) * 0.08 + 0.7 * table.shape[1] + 1.2
     ax = _axes(ax, width, 0.7 + 0.42 * len(table))
     before = len(ax.texts)
-    sns.heatmap(table, vmin=0, vmax=1, cmap="Greys", annot=True, fmt=".2f", linewidths=0.6, linecolor="0.7", cbar_kws={"label": label}, ax=ax)
-    for text in ax.texts[before:]: text.set_color("1" if float(text.get_text()) > 0.6 else "0") # readable on its grey
+    sns.heatmap(
+        table,
+        vmin=0,
+        vmax=1,
+        cmap="Greys",
+        annot=True,
+        fmt=".2f",
+        linewidths=0.6,
+        linecolor="0.7",
+        cbar_kws={"label": label},
+        ax=ax,
+    )
+    for text in ax.texts[before:]:
+        text.set_color("1" if float(text.get_text()) > 0.6 else "0")  # readable on its grey
     ax.tick_params(axis="y", rotation=0)
     return ax
 
 # %% ../../nbs/report/score_plots.ipynb #80a36435
 def plot_methods(
-    methods: Mapping[str, pd.DataFrame], # name -> index `method`, column `value` in [0, 1], and perhaps `chance`, as from `method_table`
-    ax: Any = None,                      # matplotlib axes; None: new ones
-) -> Any:                                # the axes
+    methods: Mapping[
+        str, pd.DataFrame
+    ],  # name -> index `method`, column `value` in [0, 1], and perhaps `chance`, as from `method_table`
+    ax: Any = None,  # matplotlib axes; None: new ones
+) -> Any:  # the axes
     "Accuracy by respondent and method; a last row for chance, where it is known and the same for all. Raises `CoraError` for what are no such tables."
     found = {}
     for name, table in _named(methods, "method_table(responses)").items():
-        found[name] = _frame(table, ["value", *(["chance"] if isinstance(table, pd.DataFrame) and "chance" in table else [])], name, 0, 1)
-        if not table.index.is_unique: raise CoraError(f"{name}: two rows for {_said(table.index[table.index.duplicated()][0])}")
+        found[name] = _frame(
+            table, ["value", *(["chance"] if isinstance(table, pd.DataFrame) and "chance" in table else [])], name, 0, 1
+        )
+        if not table.index.is_unique:
+            raise CoraError(f"{name}: two rows for {_said(table.index[table.index.duplicated()][0])}")
     order = list(dict.fromkeys(m for part in found.values() for m in part.index))
     cells = pd.DataFrame({name: part["value"] for name, part in found.items()}).reindex(order).T
     chance = [part["chance"].reindex(order) for part in found.values() if "chance" in part]
-    if len(chance) == len(found) and "chance" not in found and all(np.allclose(c, chance[0], equal_nan=True) for c in chance): cells.loc["chance"] = chance[0]
+    if (
+        len(chance) == len(found)
+        and "chance" not in found
+        and all(np.allclose(c, chance[0], equal_nan=True) for c in chance)
+    ):
+        cells.loc["chance"] = chance[0]
     ax = _heat(cells, ax, "accuracy")
     ax.set(xlabel="", ylabel="")
     ax.set_xticks(np.arange(len(order)) + 0.5, order, rotation=40, ha="right", rotation_mode="anchor")
@@ -162,32 +239,44 @@ def plot_methods(
 
 # %% ../../nbs/report/score_plots.ipynb #578c266d
 def plot_resamples(
-    samples: pd.DataFrame,                 # a row a resample, a column a score
-    estimates: pd.DataFrame | pd.Series | None = None, # index the scores; columns `value`, or `full`, and perhaps `low`, `high`
-    scores: Sequence[str] | None = None,   # which columns to draw; None: all
-    axes: Any = None,                      # as many matplotlib axes; None: new ones, four beside one another
-) -> Any:                                  # the axes, shape `(n_scores,)`
+    samples: pd.DataFrame,  # a row a resample, a column a score
+    estimates: pd.DataFrame
+    | pd.Series
+    | None = None,  # index the scores; columns `value`, or `full`, and perhaps `low`, `high`
+    scores: Sequence[str] | None = None,  # which columns to draw; None: all
+    axes: Any = None,  # as many matplotlib axes; None: new ones, four beside one another
+) -> Any:  # the axes, shape `(n_scores,)`
     "The distribution of resampled scores, a panel each. Raises `CoraError` for scores that are not in the tables."
     import matplotlib.pyplot as plt
+
     names = list(samples.columns if isinstance(samples, pd.DataFrame) and scores is None else scores or [])
     values = _frame(samples, names, "the resamples")
-    if not names: raise CoraError("there is no score to draw")
-    if unknown := [c for c in names if values[c].isna().all()]: raise CoraError(f"the resamples: {unknown[0]} is not known in any of them")
+    if not names:
+        raise CoraError("there is no score to draw")
+    if unknown := [c for c in names if values[c].isna().all()]:
+        raise CoraError(f"the resamples: {unknown[0]} is not known in any of them")
     marks = _estimates(estimates, names)
     rows, beside = -(-len(names) // 4), min(len(names), 4)
-    if axes is None: axes = plt.subplots(rows, beside, figsize=(2.1 * beside + 0.3, 1.9 * rows + 0.2), squeeze=False, layout="constrained")[1]
+    if axes is None:
+        axes = plt.subplots(
+            rows, beside, figsize=(2.1 * beside + 0.3, 1.9 * rows + 0.2), squeeze=False, layout="constrained"
+        )[1]
     axes = np.ravel(axes)
-    if len(axes) < len(names): raise CoraError(f"there are {len(names)} scores to draw and {len(axes)} axes")
+    if len(axes) < len(names):
+        raise CoraError(f"there are {len(names)} scores to draw and {len(axes)} axes")
     half = max(np.nanmax((values.max() - values.min()).to_numpy()) * 0.55, 1e-3)
     for ax, name in zip(axes, names):
         drawn, middle = values[name].dropna(), (values[name].max() + values[name].min()) / 2
         ax.hist(drawn, bins=_edges(drawn.to_numpy(), half / 20), color="0.75", edgecolor="0.75")
-        for column, x in marks.loc[name].dropna().items(): ax.axvline(x, color="0", linestyle="-" if column == "value" else "--", linewidth=1.2)
+        for column, x in marks.loc[name].dropna().items():
+            ax.axvline(x, color="0", linestyle="-" if column == "value" else "--", linewidth=1.2)
         ax.set(title=name, yticks=[], xlim=(middle - 1.05 * half, middle + 1.05 * half))
         ax.locator_params(axis="x", nbins=4)
         ax.spines[["top", "right", "left"]].set_visible(False)
-    for ax in axes[len(names):]: ax.set_axis_off()
-    return axes[:len(names)]
+    for ax in axes[len(names) :]:
+        ax.set_axis_off()
+    return axes[: len(names)]
+
 
 def _edges(values: np.ndarray, width: float) -> np.ndarray:
     "Edges of bins about so wide that each holds as many of the possible values: shares of n questions come in steps of 1/n."
@@ -196,23 +285,28 @@ def _edges(values: np.ndarray, width: float) -> np.ndarray:
     width = max(round(width / step), 1) * step
     return np.arange(different[0] - step / 2, different[-1] + width + step, width)
 
+
 def _estimates(table: pd.DataFrame | pd.Series | None, names: Sequence[str]) -> pd.DataFrame:
     "Value, low and high of each score, NaN where they are not known."
-    if table is None: return pd.DataFrame(np.nan, index=names, columns=["value"])
+    if table is None:
+        return pd.DataFrame(np.nan, index=names, columns=["value"])
     table = table.to_frame("value") if isinstance(table, pd.Series) else table
-    if isinstance(table, pd.DataFrame) and "value" not in table: table = table.rename(columns={"full": "value"})
+    if isinstance(table, pd.DataFrame) and "value" not in table:
+        table = table.rename(columns={"full": "value"})
     columns = ["value", *(c for c in ("low", "high") if isinstance(table, pd.DataFrame) and c in table)]
     return _frame(table, columns, "the estimates").reindex(names)
 
 # %% ../../nbs/report/score_plots.ipynb #b8bf5a40
 def plot_differences(
     differences: pd.DataFrame,  # index the scores (or several names); columns `difference` in [-1, 1], and perhaps `low`, `high`, `p`, as from `compare`
-    names: tuple[str, str] | None = None, # of the two respondents, for the axis
-    ax: Any = None,             # matplotlib axes; None: new ones, as high as the rows need
-) -> Any:                       # the axes
+    names: tuple[str, str] | None = None,  # of the two respondents, for the axis
+    ax: Any = None,  # matplotlib axes; None: new ones, as high as the rows need
+) -> Any:  # the axes
     "Paired differences with intervals, a row each, and p beside them. Raises `CoraError` for a table without differences."
     known = [c for c in ("low", "high", "p") if isinstance(differences, pd.DataFrame) and c in differences]
-    table = _frame(differences, ["difference", *known], "the differences", -1, 1).reindex(columns=["difference", "low", "high", "p"])
+    table = _frame(differences, ["difference", *known], "the differences", -1, 1).reindex(
+        columns=["difference", "low", "high", "p"]
+    )
     ax, y = _axes(ax, 5, 0.7 + 0.27 * len(table)), np.arange(len(table))
     value, low, high = (100 * table[c].to_numpy() for c in ("difference", "low", "high"))
     ax.axvline(0, color="0.4", linewidth=1, zorder=1)
@@ -220,72 +314,140 @@ def plot_differences(
     ax.errorbar(value, y, xerr=bars, fmt="none", ecolor="0.15", elinewidth=0.9, capsize=2, zorder=2)
     ax.scatter(value, y, s=32, facecolor=np.where((low > 0) | (high < 0), "0", "1"), edgecolor="0", zorder=3)
     for place, p in zip(y, table["p"]):
-        if p == p: ax.text(1.02, place, "p < 0.001" if p < 0.001 else f"p = {p:.3f}", transform=ax.get_yaxis_transform(), va="center", fontsize=9)
+        if p == p:
+            ax.text(
+                1.02,
+                place,
+                "p < 0.001" if p < 0.001 else f"p = {p:.3f}",
+                transform=ax.get_yaxis_transform(),
+                va="center",
+                fontsize=9,
+            )
     ax.set_yticks(y, [_said(place) for place in table.index])
     ax.set_ylim(len(table) - 0.45, -0.55)
     ax.set_xlabel(f"{names[0]} minus {names[1]}, in points of 100" if names else "difference, in points of 100")
     return ax
 
 # %% ../../nbs/report/score_plots.ipynb #8d418da8
-FOUND = {"found": ("-", "chosen and judged\nby all questions"), "held_out": ("--", "chosen on one half,\njudged on the other"), "random": (":", "drawn blindly")}
+FOUND = {
+    "found": ("-", "chosen and judged\nby all questions"),
+    "held_out": ("--", "chosen on one half,\njudged on the other"),
+    "random": (":", "drawn blindly"),
+}
+
 
 def plot_found(
-    curve: pd.DataFrame,         # index the number of variants; columns `found`, and perhaps `held_out`, `low`, `high`, `random`, in [0, 1], as from `finding_curve`
+    curve: pd.DataFrame,  # index the number of variants; columns `found`, and perhaps `held_out`, `low`, `high`, `random`, in [0, 1], as from `finding_curve`
     share: float | None = 0.95,  # where to draw a line; None: nowhere
-    ax: Any = None,              # matplotlib axes; None: new ones
-) -> Any:                        # the axes
+    ax: Any = None,  # matplotlib axes; None: new ones
+) -> Any:  # the axes
     "The share of the inconsistent questions found, over the number of variants. Raises `CoraError` for what is no such table."
-    if share is not None and not (isinstance(share, Real) and 0 <= share <= 1): raise CoraError(f"share must be a number from 0 to 1, got {share!r}")
-    table = _frame(curve, ["found", *(c for c in ("held_out", "low", "high", "random") if isinstance(curve, pd.DataFrame) and c in curve)], "the curve", 0, 1)
+    if share is not None and not (isinstance(share, Real) and 0 <= share <= 1):
+        raise CoraError(f"share must be a number from 0 to 1, got {share!r}")
+    table = _frame(
+        curve,
+        [
+            "found",
+            *(c for c in ("held_out", "low", "high", "random") if isinstance(curve, pd.DataFrame) and c in curve),
+        ],
+        "the curve",
+        0,
+        1,
+    )
     ax = _axes(ax, 4.6, 3)
-    if {"low", "high"} <= set(table): ax.fill_between(table.index, table["low"], table["high"], color="0.85", linewidth=0)
+    if {"low", "high"} <= set(table):
+        ax.fill_between(table.index, table["low"], table["high"], color="0.85", linewidth=0)
     for column, (style, label) in FOUND.items():
-        if column in table: ax.plot(table.index, table[column], color="0", linewidth=1.3, linestyle=style, label=label)
-    if share is not None: ax.axhline(share, color="0.55", linewidth=0.8, zorder=1)
+        if column in table:
+            ax.plot(table.index, table[column], color="0", linewidth=1.3, linestyle=style, label=label)
+    if share is not None:
+        ax.axhline(share, color="0.55", linewidth=0.8, zorder=1)
     ax.set(xlabel="variants beside the original", ylabel="inconsistent questions found", ylim=(0, 1.03))
     ax.xaxis.get_major_locator().set_params(integer=True)
     _beside(ax)
     return ax
 
 # %% ../../nbs/report/score_plots.ipynb #28861665
-NAMED = 20 # as many names as there is room for
+NAMED = 20  # as many names as there is room for
+
 
 def plot_items(
-    items: pd.DataFrame,          # index the questions' ids; columns `difficulty` in [0, 1], `discrimination` in [-1, 1], and perhaps `disagreement`, as from `item_table`
-    name: int | Sequence[str] = 6, # how many to name: those with the most disagreement, where that is known, else with the least discrimination; or which. At most `NAMED`
-    ax: Any = None,               # matplotlib axes; None: new ones
-) -> Any:                         # the axes
+    items: pd.DataFrame,  # index the questions' ids; columns `difficulty` in [0, 1], `discrimination` in [-1, 1], and perhaps `disagreement`, as from `item_table`
+    name: int
+    | Sequence[
+        str
+    ] = 6,  # how many to name: those with the most disagreement, where that is known, else with the least discrimination; or which. At most `NAMED`
+    ax: Any = None,  # matplotlib axes; None: new ones
+) -> Any:  # the axes
     "Difficulty and discrimination of each question. Raises `CoraError` for what is no such table, and where no discrimination is known."
-    limits = {"difficulty": 0, "discrimination": -1, **({"disagreement": 0} if isinstance(items, pd.DataFrame) and "disagreement" in items else {})}
+    limits = {
+        "difficulty": 0,
+        "discrimination": -1,
+        **({"disagreement": 0} if isinstance(items, pd.DataFrame) and "disagreement" in items else {}),
+    }
     columns = [_frame(items, [c], "the items", low, 1) for c, low in limits.items()]
-    if (twice := items.index.duplicated()).any(): raise CoraError(f"the items: two rows for {_said(items.index[twice][0])}")
+    if (twice := items.index.duplicated()).any():
+        raise CoraError(f"the items: two rows for {_said(items.index[twice][0])}")
     table = pd.concat(columns, axis=1)
     table = table.dropna(subset=["difficulty", "discrimination"])
-    if not len(table): raise CoraError("no question's discrimination is known; it takes three respondents that differ")
+    if not len(table):
+        raise CoraError("no question's discrimination is known; it takes three respondents that differ")
     named = _to_name(table, name)
     ax = _axes(ax, 5, 3.6)
     ax.axhline(0, color="0.55", linewidth=0.8, zorder=1)
-    ax.scatter(table["difficulty"], table["discrimination"], s=24, facecolor=np.where(table.index.isin(named.index), "0.45", "1"), edgecolor="0", linewidth=0.8, zorder=3)
-    ax.set(xlabel="difficulty (1: all right)", ylabel="discrimination", xlim=(-0.03, 1.03), ylim=(min(-0.1, table["discrimination"].min() - 0.08), 1.05))
+    ax.scatter(
+        table["difficulty"],
+        table["discrimination"],
+        s=24,
+        facecolor=np.where(table.index.isin(named.index), "0.45", "1"),
+        edgecolor="0",
+        linewidth=0.8,
+        zorder=3,
+    )
+    ax.set(
+        xlabel="difficulty (1: all right)",
+        ylabel="discrimination",
+        xlim=(-0.03, 1.03),
+        ylim=(min(-0.1, table["discrimination"].min() - 0.08), 1.05),
+    )
     named, (bottom, top) = named.sort_values("discrimination", ascending=False, kind="stable"), ax.get_ylim()
     for height, (id, row) in zip(_spread((named["discrimination"] - bottom) / (top - bottom)), named.iterrows()):
-        ax.annotate(str(id), (row["difficulty"], row["discrimination"]), xytext=(1.05, height), textcoords="axes fraction", va="center", fontsize=9, annotation_clip=False,
-                    arrowprops={"arrowstyle": "-", "color": "0.6", "linewidth": 0.7, "shrinkB": 3})
+        ax.annotate(
+            str(id),
+            (row["difficulty"], row["discrimination"]),
+            xytext=(1.05, height),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=9,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": "0.6", "linewidth": 0.7, "shrinkB": 3},
+        )
     return ax
+
 
 def _spread(wanted: Sequence[float]) -> list[float]:
     "Falling heights in [0, 1], near those wanted and far enough from one another."
     heights, gap = list(wanted), min(0.065, 1 / max(len(wanted) - 1, 1))
-    for i in range(1, len(heights)): heights[i] = min(heights[i], heights[i - 1] - gap)
-    for i in reversed(range(len(heights))): heights[i] = max(heights[i], heights[i + 1] + gap if i + 1 < len(heights) else 0.0)
+    for i in range(1, len(heights)):
+        heights[i] = min(heights[i], heights[i - 1] - gap)
+    for i in reversed(range(len(heights))):
+        heights[i] = max(heights[i], heights[i + 1] + gap if i + 1 < len(heights) else 0.0)
     return heights
+
 
 def _to_name(table: pd.DataFrame, name: int | Sequence[str]) -> pd.DataFrame:
     "The rows to name."
     if isinstance(name, Integral) and not isinstance(name, bool):
         check_count("name", name, 0)
-        return table.nlargest(min(name, NAMED), "disagreement") if "disagreement" in table else table.nsmallest(min(name, NAMED), "discrimination")
-    if isinstance(name, (str, bool)) or not isinstance(name, Sequence): raise CoraError(f"name must be a number or a list of ids, got {name!r}")
-    if unknown := [n for n in name if n not in table.index]: raise CoraError(f"there is no question {unknown[0]!r} among those that can be drawn")
-    if len(name) > NAMED: raise CoraError(f"there is room for {NAMED} names, got {len(name)}")
+        return (
+            table.nlargest(min(name, NAMED), "disagreement")
+            if "disagreement" in table
+            else table.nsmallest(min(name, NAMED), "discrimination")
+        )
+    if isinstance(name, (str, bool)) or not isinstance(name, Sequence):
+        raise CoraError(f"name must be a number or a list of ids, got {name!r}")
+    if unknown := [n for n in name if n not in table.index]:
+        raise CoraError(f"there is no question {unknown[0]!r} among those that can be drawn")
+    if len(name) > NAMED:
+        raise CoraError(f"there is room for {NAMED} names, got {len(name)}")
     return table.loc[list(dict.fromkeys(name))]

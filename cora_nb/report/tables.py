@@ -22,11 +22,11 @@ from ..core import CoraError
 
 # %% ../../nbs/report/tables.ipynb #4baa4e0f
 BASELINES, PROPOSED, SECONDARY, BEYOND = "Baselines", "Proposed metric", "Secondary metrics", "Beyond the paper"
-RANKED = (BASELINES, PROPOSED) # the groups whose rows carry ranks
+RANKED = (BASELINES, PROPOSED)  # the groups whose rows carry ranks
 
 # %% ../../nbs/report/tables.ipynb #105f2053
 def threshold(
-    score: str,     # the name of a score
+    score: str,  # the name of a score
 ) -> float | None:  # the c of "BMCA(c)", None for any other score
     "The consistency that a row of BMCA demands."
     found = re.fullmatch(r"BMCA\((\d*\.?\d+)\)", score)
@@ -34,8 +34,8 @@ def threshold(
 
 # %% ../../nbs/report/tables.ipynb #65461c3c
 def arrange(
-    scores: Iterable[str],      # names of scores, in any order
-) -> list[tuple[str, str]]:     # (group, score), in the order of the paper's tables
+    scores: Iterable[str],  # names of scores, in any order
+) -> list[tuple[str, str]]:  # (group, score), in the order of the paper's tables
     "Put scores into the groups and the order of the paper."
     names = list(dict.fromkeys(scores))
     bmca = sorted((s for s in names if threshold(s) is not None), key=threshold)
@@ -47,89 +47,120 @@ def arrange(
 # %% ../../nbs/report/tables.ipynb #9d75daae
 BOUNDS = ("value", "low", "high")
 
+
 def scores_of(
-    name: str,                                 # what the run is called
-    run: pd.Series | Mapping | pd.DataFrame,   # its scores by name; or a frame of them with `value`, `low`, `high`; or its responses table
-) -> dict[str, tuple[float, float, float]]:    # score -> value, low, high, NaN where it is not known
+    name: str,  # what the run is called
+    run: pd.Series
+    | Mapping
+    | pd.DataFrame,  # its scores by name; or a frame of them with `value`, `low`, `high`; or its responses table
+) -> dict[str, tuple[float, float, float]]:  # score -> value, low, high, NaN where it is not known
     """The scores of one run as finite numbers.
 
     Raises `CoraError` naming the run, the score and the value.
     """
     if isinstance(run, pd.DataFrame) and "question_id" in run:
         from cora_nb.metrics.cora import score
+
         run = score(run)
     if isinstance(run, pd.DataFrame) and ("value" not in run or ("low" in run) != ("high" in run)):
-        raise CoraError(f"run {name!r}: scores have the columns value, low and high, and a responses table has question_id; got {', '.join(map(str, run.columns))}")
-    if isinstance(run, pd.DataFrame): rows = zip(run.index, *(run[c] if c in run else [math.nan] * len(run) for c in BOUNDS))
-    elif isinstance(run, (pd.Series, Mapping)): rows = ((key, value, math.nan, math.nan) for key, value in run.items())
-    else: raise CoraError(f"run {name!r}: a Series of scores or a responses table is needed, got a {type(run).__name__}")
+        raise CoraError(
+            f"run {name!r}: scores have the columns value, low and high, and a responses table has question_id; got {', '.join(map(str, run.columns))}"
+        )
+    if isinstance(run, pd.DataFrame):
+        rows = zip(run.index, *(run[c] if c in run else [math.nan] * len(run) for c in BOUNDS))
+    elif isinstance(run, (pd.Series, Mapping)):
+        rows = ((key, value, math.nan, math.nan) for key, value in run.items())
+    else:
+        raise CoraError(f"run {name!r}: a Series of scores or a responses table is needed, got a {type(run).__name__}")
     scores = {}
     for key, *values in rows:
-        if str(key) in scores: raise CoraError(f"run {name!r}: the score {str(key)!r} occurs twice")
-        scores[str(key)] = tuple(_finite(name, key if c == "value" else f"{key}, {c}", value) for c, value in zip(BOUNDS, values))
+        if str(key) in scores:
+            raise CoraError(f"run {name!r}: the score {str(key)!r} occurs twice")
+        scores[str(key)] = tuple(
+            _finite(name, key if c == "value" else f"{key}, {c}", value) for c, value in zip(BOUNDS, values)
+        )
     return scores
+
 
 def _finite(name: str, what: object, value: object) -> float:
     "A number, or NaN where it is missing."
-    try: number = float("nan") if pd.isna(value) else float(value)
-    except (TypeError, ValueError): number = math.inf
-    if math.isinf(number): raise CoraError(f"run {name!r}: the score {str(what)!r} must be a finite number, got {value!r}")
+    try:
+        number = float("nan") if pd.isna(value) else float(value)
+    except (TypeError, ValueError):
+        number = math.inf
+    if math.isinf(number):
+        raise CoraError(f"run {name!r}: the score {str(what)!r} must be a finite number, got {value!r}")
     return number
 
 # %% ../../nbs/report/tables.ipynb #2587c56b
 def score_table(
-    runs: Mapping | pd.DataFrame, # name of the run -> its scores (Series, or a frame with `value`, `low`, `high`) or its responses; or a frame of scores x runs
-    beyond: bool = False,         # also the scores that the paper's tables do not have
-) -> pd.DataFrame:                # rows (group, score) in the paper's order, a column a run, unrounded; or three, (run, value), (run, low), (run, high), where intervals are known
+    runs: Mapping
+    | pd.DataFrame,  # name of the run -> its scores (Series, or a frame with `value`, `low`, `high`) or its responses; or a frame of scores x runs
+    beyond: bool = False,  # also the scores that the paper's tables do not have
+) -> pd.DataFrame:  # rows (group, score) in the paper's order, a column a run, unrounded; or three, (run, value), (run, low), (run, high), where intervals are known
     """Scores of several runs, arranged as in Tables 1 to 4 of the CoRA paper.
 
     Raises `CoraError` where a run or a score cannot be used. Source: CoRA, Tables 1 to 4.
     """
     if not isinstance(runs, (Mapping, pd.DataFrame)) or (isinstance(runs, pd.DataFrame) and "question_id" in runs):
         raise CoraError(f"runs must be given by name, such as {{'my model': scores}}, got a bare {type(runs).__name__}")
-    if isinstance(runs, pd.DataFrame) and runs.columns.nlevels == 2: runs = {name: runs[name] for name in runs.columns.unique(0)}
+    if isinstance(runs, pd.DataFrame) and runs.columns.nlevels == 2:
+        runs = {name: runs[name] for name in runs.columns.unique(0)}
     names = [str(name) for name, _ in runs.items()]
-    if len(set(names)) < len(names): raise CoraError(f"two runs have the same name, got {names}")
+    if len(set(names)) < len(names):
+        raise CoraError(f"two runs have the same name, got {names}")
     columns = {str(name): scores_of(str(name), run) for name, run in runs.items()}
     rows = [(group, s) for group, s in arrange(s for run in columns.values() for s in run) if beyond or group != BEYOND]
-    if not rows: raise CoraError(f"nothing to show: no run among {names} has a score of the table")
+    if not rows:
+        raise CoraError(f"nothing to show: no run among {names} has a score of the table")
     values = [[x for run in columns.values() for x in run.get(s, (math.nan,) * 3)] for _, s in rows]
-    table = pd.DataFrame(values, index=pd.MultiIndex.from_tuples(rows, names=["group", "score"]), columns=pd.MultiIndex.from_product([names, BOUNDS]), dtype=float)
+    table = pd.DataFrame(
+        values,
+        index=pd.MultiIndex.from_tuples(rows, names=["group", "score"]),
+        columns=pd.MultiIndex.from_product([names, BOUNDS]),
+        dtype=float,
+    )
     known = any(not math.isnan(x) for run in columns.values() for _, *bounds in run.values() for x in bounds)
     return table if known else numbers(table)
 
+
 def numbers(
-    table: pd.DataFrame,   # from `score_table`
+    table: pd.DataFrame,  # from `score_table`
     which: str = "value",  # one of `BOUNDS`
-) -> pd.DataFrame:         # a column a run
+) -> pd.DataFrame:  # a column a run
     "The scores of a table without their intervals, or one end of these. NaN where the table has no intervals."
-    if table.columns.nlevels == 1: return table if which == "value" else table * math.nan
+    if table.columns.nlevels == 1:
+        return table if which == "value" else table * math.nan
     return table.xs(which, axis=1, level=1)
 
 # %% ../../nbs/report/tables.ipynb #460aff38
 def one_line(
-    name: object, # a run's or a score's name
-) -> str:         # the same without line breaks, control characters, and runs of spaces
+    name: object,  # a run's or a score's name
+) -> str:  # the same without line breaks, control characters, and runs of spaces
     "A name that stays on its line."
     return " ".join("".join(c if c.isprintable() else " " for c in str(name)).split())
 
 # %% ../../nbs/report/tables.ipynb #8162f545
 def to_csv(
-    table: pd.DataFrame,    # from `score_table`
+    table: pd.DataFrame,  # from `score_table`
     interval: bool = True,  # with the ends of the intervals, where the table has any
-) -> str:                   # columns group, score, and one a run, or three; empty where a score is not known
+) -> str:  # columns group, score, and one a run, or three; empty where a score is not known
     "The table as CSV with unrounded numbers. A NUL in a name becomes a space: older Pythons cannot write it. Raises `CoraError` where two columns would have one name."
     flat = table.copy(deep=False) if interval and table.columns.nlevels == 2 else numbers(table)
-    if flat.columns.nlevels == 2: flat.columns = [name if which == "value" else f"{name} {which}" for name, which in flat.columns]
-    if not flat.columns.is_unique: raise CoraError(f"two columns would be called {flat.columns[flat.columns.duplicated()][0]!r}; give the run another name")
+    if flat.columns.nlevels == 2:
+        flat.columns = [name if which == "value" else f"{name} {which}" for name, which in flat.columns]
+    if not flat.columns.is_unique:
+        raise CoraError(
+            f"two columns would be called {flat.columns[flat.columns.duplicated()][0]!r}; give the run another name"
+        )
     return flat.rename(columns=lambda name: str(name).replace("\0", " ")).to_csv(lineterminator="\n")
 
 # %% ../../nbs/report/tables.ipynb #47c6b117
-UNKNOWN = "–" # what a NaN is shown as
+UNKNOWN = "–"  # what a NaN is shown as
 
 # %% ../../nbs/report/tables.ipynb #3700fd58
 def check_digits(
-    digits: int, # decimals
+    digits: int,  # decimals
 ) -> None:
     "Refuse what is not a whole number from 0 to 15 with a `CoraError`."
     if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
@@ -137,90 +168,101 @@ def check_digits(
 
 # %% ../../nbs/report/tables.ipynb #b9441ac7
 def shown(
-    value: float,    # a score, perhaps NaN
-    digits: int = 2, # decimals, 0 to 15
-) -> str:            # such as "0.75"; "–" for NaN
+    value: float,  # a score, perhaps NaN
+    digits: int = 2,  # decimals, 0 to 15
+) -> str:  # such as "0.75"; "–" for NaN
     """A score as the table prints it.
 
     Raises `CoraError` where `digits` is not a whole number from 0 to 15.
     """
     check_digits(digits)
-    if value != value: return UNKNOWN
+    if value != value:
+        return UNKNOWN
     text = f"{value:.{digits}f}"
-    return text.lstrip("-") if float(text) == 0 else text # no "-0.00"
+    return text.lstrip("-") if float(text) == 0 else text  # no "-0.00"
 
 # %% ../../nbs/report/tables.ipynb #3acd74e0
 def competition_ranks(
-    values: Sequence[float], # one score of several runs, perhaps with NaN
-    digits: int = 2,         # decimals at which two values count as equal
-) -> list[int | None]:       # ranks from 1, the highest value first; None for NaN
+    values: Sequence[float],  # one score of several runs, perhaps with NaN
+    digits: int = 2,  # decimals at which two values count as equal
+) -> list[int | None]:  # ranks from 1, the highest value first; None for NaN
     "Competition ranks (1, 1, 3) of the values as printed."
     printed = [float(shown(v, digits).replace(UNKNOWN, "nan")) for v in values]
     return [1 + sum(other > p for other in printed) if p == p else None for p in printed]
 
 # %% ../../nbs/report/tables.ipynb #c4581bdc
 def printed_table(
-    table: pd.DataFrame, # from `score_table`
-    digits: int = 2,     # decimals, 0 to 15
+    table: pd.DataFrame,  # from `score_table`
+    digits: int = 2,  # decimals, 0 to 15
     ranks: bool = True,  # ranks behind the baselines and CoRA, where there is more than one run
-    interval: bool = True, # intervals in brackets, where they are known
-) -> pd.DataFrame:       # same rows, a column a run; texts such as "0.75 [0.51, 0.91] (1)"
+    interval: bool = True,  # intervals in brackets, where they are known
+) -> pd.DataFrame:  # same rows, a column a run; texts such as "0.75 [0.51, 0.91] (1)"
     "Every number of the table as the text that will be printed."
     values, lows, highs = (numbers(table, which) for which in BOUNDS)
     rows = []
     for (group, _), *row in zip(table.index, *(frame.to_numpy().tolist() for frame in (values, lows, highs))):
         ranked = ranks and len(row[0]) > 1 and group in RANKED
         places = competition_ranks(row[0], digits) if ranked else [None] * len(row[0])
-        rows.append([with_interval(*(shown(x, digits) for x in cell), interval) + (f" ({place})" if place else "") for *cell, place in zip(*row, places)])
+        rows.append(
+            [
+                with_interval(*(shown(x, digits) for x in cell), interval) + (f" ({place})" if place else "")
+                for *cell, place in zip(*row, places)
+            ]
+        )
     return pd.DataFrame(rows, index=table.index, columns=values.columns, dtype=object)
 
+
 def with_interval(
-    value: str, low: str, high: str, # as `shown`
-    interval: bool = True,           # whether to show it
-) -> str:                            # such as "0.75 [0.51, 0.91]"; without brackets where the interval is not known
+    value: str,
+    low: str,
+    high: str,  # as `shown`
+    interval: bool = True,  # whether to show it
+) -> str:  # such as "0.75 [0.51, 0.91]"; without brackets where the interval is not known
     "A number and its interval as text."
     return f"{value} [{low}, {high}]" if interval and UNKNOWN not in (value, low, high) else value
 
 # %% ../../nbs/report/tables.ipynb #0c039d9c
 def layout(
-    table: pd.DataFrame, # from `score_table`
-    digits: int = 2,     # decimals
+    table: pd.DataFrame,  # from `score_table`
+    digits: int = 2,  # decimals
     ranks: bool = True,  # ranks in parentheses
-    interval: bool = True, # intervals in brackets
-) -> list[tuple[int, str, list[str]]]: # (depth, label, cells): depth 0 a group, 1 a score, 2 a threshold
+    interval: bool = True,  # intervals in brackets
+) -> list[tuple[int, str, list[str]]]:  # (depth, label, cells): depth 0 a group, 1 a score, 2 a threshold
     "The lines of the paper's table, headings included, before any format's own marks."
     lines, heading = [], (None, False)
     for (group, score), cells in zip(table.index, printed_table(table, digits, ranks, interval).to_numpy().tolist()):
         c = threshold(score)
-        if group != heading[0]: lines.append((0, group, []))
-        if c is not None and not heading[1]: lines.append((1, "BMCA(c)", []))
+        if group != heading[0]:
+            lines.append((0, group, []))
+        if c is not None and not heading[1]:
+            lines.append((1, "BMCA(c)", []))
         lines.append((1, score, cells) if c is None else (2, f"c ≥ {c}", cells))
         heading = group, c is not None
     return lines
 
 # %% ../../nbs/report/tables.ipynb #d5efacd6
 def width(
-    text: str, # one line
-) -> int:      # the columns it takes in a terminal
+    text: str,  # one line
+) -> int:  # the columns it takes in a terminal
     "How wide a text is on the screen."
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 # %% ../../nbs/report/tables.ipynb #18253af7
 def aligned(
-    rows: list[list[str]], # cells, the same number in each row
-) -> list[list[str]]:      # the same, padded with spaces on the right to one width a column
+    rows: list[list[str]],  # cells, the same number in each row
+) -> list[list[str]]:  # the same, padded with spaces on the right to one width a column
     "Give every column its width."
     widths = [max(map(width, column)) for column in zip(*rows)]
     return [[cell + " " * (w - width(cell)) for cell, w in zip(row, widths)] for row in rows]
 
 # %% ../../nbs/report/tables.ipynb #516b35a9
 def to_text(
-    table: pd.DataFrame,        # from `score_table`
-    digits: int = 2,            # decimals
-    ranks: bool = True,         # ranks in parentheses
-    interval: bool = True,      # intervals in brackets, where they are known
-    caption: str | None = None, # a line above the table
-) -> str:                       # lines, without a line break at the end
+    table: pd.DataFrame,  # from `score_table`
+    digits: int = 2,  # decimals
+    ranks: bool = True,  # ranks in parentheses
+    interval: bool = True,  # intervals in brackets, where they are known
+    caption: str | None = None,  # a line above the table
+) -> str:  # lines, without a line break at the end
     "The table as aligned plain text."
     rows = [["", *map(one_line, numbers(table).columns)]]
     for depth, label, cells in layout(table, digits, ranks, interval):
@@ -233,14 +275,16 @@ MARKDOWN = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", **{c: "\\" + c
 
 # %% ../../nbs/report/tables.ipynb #aea0205e
 def to_markdown(
-    table: pd.DataFrame,        # from `score_table`
-    digits: int = 2,            # decimals
-    ranks: bool = True,         # ranks in parentheses
-    interval: bool = True,      # intervals in brackets, where they are known
-    caption: str | None = None, # a paragraph above the table
-) -> str:                       # lines, without a line break at the end
+    table: pd.DataFrame,  # from `score_table`
+    digits: int = 2,  # decimals
+    ranks: bool = True,  # ranks in parentheses
+    interval: bool = True,  # intervals in brackets, where they are known
+    caption: str | None = None,  # a paragraph above the table
+) -> str:  # lines, without a line break at the end
     "The table in Markdown, with the pipes of GitHub's flavour."
-    def safe(name): return one_line(name).translate(MARKDOWN)
+
+    def safe(name):
+        return one_line(name).translate(MARKDOWN)
 
     rows = [["", *map(safe, numbers(table).columns)]]
     for depth, label, cells in layout(table, digits, ranks, interval):
@@ -252,41 +296,61 @@ def to_markdown(
 
 # %% ../../nbs/report/tables.ipynb #8908a791
 def to_styler(
-    table: pd.DataFrame,        # from `score_table`
-    digits: int = 2,            # decimals
-    ranks: bool = True,         # ranks in parentheses
-    interval: bool = True,      # intervals in brackets, where they are known
-    caption: str | None = None, # above the table
-):                              # a `pandas.io.formats.style.Styler` over the numbers
+    table: pd.DataFrame,  # from `score_table`
+    digits: int = 2,  # decimals
+    ranks: bool = True,  # ranks in parentheses
+    interval: bool = True,  # intervals in brackets, where they are known
+    caption: str | None = None,  # above the table
+):  # a `pandas.io.formats.style.Styler` over the numbers
     "The table as a pandas Styler: HTML in a notebook, `.to_html()` for a page."
     texts, values = printed_table(table, digits, ranks, interval), numbers(table)
-    styler = values.style.set_uuid(f"cora_{zlib.crc32(repr((to_csv(values), texts.to_numpy().tolist(), caption)).encode()):08x}")
+    styler = values.style.set_uuid(
+        f"cora_{zlib.crc32(repr((to_csv(values), texts.to_numpy().tolist(), caption)).encode()):08x}"
+    )
     for row in values.index:
-        for run in values.columns: styler.format(lambda _, text=texts.loc[row, run]: text, subset=pd.IndexSlice[[row], [run]])
-    def label(score): return score if threshold(score) is None else f"BMCA(c ≥ {threshold(score)})"
+        for run in values.columns:
+            styler.format(lambda _, text=texts.loc[row, run]: text, subset=pd.IndexSlice[[row], [run]])
+
+    def label(score):
+        return score if threshold(score) is None else f"BMCA(c ≥ {threshold(score)})"
 
     styler.format_index(label, axis=0, level=1, escape="html").format_index(one_line, axis=1, escape="html")
-    styler.hide(axis=0, names=True).set_table_styles([
-        {"selector": "th.row_heading", "props": "text-align: left; vertical-align: top; font-weight: normal"},
-        {"selector": "th.row_heading.level0", "props": "font-style: italic"},
-        {"selector": "td, th.col_heading", "props": "text-align: right"},
-    ])
+    styler.hide(axis=0, names=True).set_table_styles(
+        [
+            {"selector": "th.row_heading", "props": "text-align: left; vertical-align: top; font-weight: normal"},
+            {"selector": "th.row_heading.level0", "props": "font-style: italic"},
+            {"selector": "td, th.col_heading", "props": "text-align: right"},
+        ]
+    )
     return styler.set_caption(html.escape(one_line(caption))) if caption else styler
 
 # %% ../../nbs/report/tables.ipynb #b5b4ea48
-LATEX = str.maketrans({**{c: "\\" + c for c in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-                       "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "≥": r"$\geq$", UNKNOWN: "--"})
+LATEX = str.maketrans(
+    {
+        **{c: "\\" + c for c in "&%$#_{}"},
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "≥": r"$\geq$",
+        UNKNOWN: "--",
+    }
+)
 
 # %% ../../nbs/report/tables.ipynb #42d40bb7
 def to_latex(
-    table: pd.DataFrame,        # from `score_table`
-    digits: int = 2,            # decimals
-    ranks: bool = True,         # ranks in parentheses
-    interval: bool = True,      # intervals in brackets, where they are known
-    caption: str | None = None, # makes it a floating table with this caption
-) -> str:                       # a `tabular`, ready to be included; needs `booktabs`
+    table: pd.DataFrame,  # from `score_table`
+    digits: int = 2,  # decimals
+    ranks: bool = True,  # ranks in parentheses
+    interval: bool = True,  # intervals in brackets, where they are known
+    caption: str | None = None,  # makes it a floating table with this caption
+) -> str:  # a `tabular`, ready to be included; needs `booktabs`
     "The table in LaTeX."
-    def safe(name): return one_line(name).translate(LATEX)
+
+    def safe(name):
+        return one_line(name).translate(LATEX)
 
     labels, rows, names = [], [], numbers(table).columns
     for depth, label, cells in layout(table, digits, ranks, interval):
@@ -302,47 +366,68 @@ FORMATS = {"text": to_text, "markdown": to_markdown, "latex": to_latex, "csv": t
 
 # %% ../../nbs/report/tables.ipynb #507b128f
 def render(
-    table: pd.DataFrame,        # from `score_table`
-    format: str = "text",       # "text", "markdown", "latex", "csv", or "styler"
-    digits: int = 2,            # decimals, 0 to 15; CSV is never rounded
-    ranks: bool = True,         # ranks behind the baselines and CoRA; CSV has none
-    interval: bool = True,      # intervals, where they are known: "0.87 [0.83, 0.91] (1)", two more columns in CSV
-    caption: str | None = None, # shown above the table; CSV has none
-):                              # a text without a last line break, or a pandas Styler
+    table: pd.DataFrame,  # from `score_table`
+    format: str = "text",  # "text", "markdown", "latex", "csv", or "styler"
+    digits: int = 2,  # decimals, 0 to 15; CSV is never rounded
+    ranks: bool = True,  # ranks behind the baselines and CoRA; CSV has none
+    interval: bool = True,  # intervals, where they are known: "0.87 [0.83, 0.91] (1)", two more columns in CSV
+    caption: str | None = None,  # shown above the table; CSV has none
+):  # a text without a last line break, or a pandas Styler
     """Print a score table in one of the formats.
 
     Raises `CoraError` where the format or the number of digits makes no sense.
     """
-    if format not in FORMATS: raise CoraError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
-    shown(0, digits) # refuses bad digits, for CSV too
-    if format == "csv": return to_csv(table, interval).rstrip("\n")
+    if format not in FORMATS:
+        raise CoraError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
+    shown(0, digits)  # refuses bad digits, for CSV too
+    if format == "csv":
+        return to_csv(table, interval).rstrip("\n")
     return FORMATS[format](table, digits=digits, ranks=ranks, interval=interval, caption=caption)
 
 # %% ../../nbs/report/tables.ipynb #da6b06fe
-PLACES = ["table", "subset", "setting", "n_choices", "n_same", "score"] # what names a number, as far as a frame has it
+PLACES = ["table", "subset", "setting", "n_choices", "n_same", "score"]  # what names a number, as far as a frame has it
+
 
 def result_table(
-    results: Mapping[str, pd.DataFrame], # name of the column -> tidy results: columns of `PLACES`, `value`, and perhaps `low`, `high`
-    digits: int = 1,        # decimals of the percentages
+    results: Mapping[
+        str, pd.DataFrame
+    ],  # name of the column -> tidy results: columns of `PLACES`, `value`, and perhaps `low`, `high`
+    digits: int = 1,  # decimals of the percentages
     interval: bool = True,  # with the interval, where there is one
-) -> pd.DataFrame:          # rows named by their places, a column a name; texts such as "93.7 [90.3, 96.0]"
+) -> pd.DataFrame:  # rows named by their places, a column a name; texts such as "93.7 [90.3, 96.0]"
     "Tidy results side by side, in percent. Raises `CoraError` for what is no such frame and for a number that comes twice."
     check_digits(digits)
-    if not isinstance(results, Mapping) or not results: raise CoraError("results must be given by name, such as {'my model': mcqa_plus_results(runs)}")
-    places = [p for p in PLACES if p != "table" or all(isinstance(f, pd.DataFrame) and p in f for f in results.values())]
+    if not isinstance(results, Mapping) or not results:
+        raise CoraError("results must be given by name, such as {'my model': mcqa_plus_results(runs)}")
+    places = [
+        p for p in PLACES if p != "table" or all(isinstance(f, pd.DataFrame) and p in f for f in results.values())
+    ]
     columns = {str(name): _percentages(str(name), frame, places, digits, interval) for name, frame in results.items()}
     rows = list(dict.fromkeys(place for column in columns.values() for place in column))
     told = [i for i, name in enumerate(places) if name == "score" or len({place[i] for place in rows}) > 1]
-    index = pd.MultiIndex.from_tuples([tuple(place[i] for i in told) for place in rows], names=[places[i] for i in told])
-    return pd.DataFrame({name: [column.get(place, UNKNOWN) for place in rows] for name, column in columns.items()}, index=index, dtype=object)
+    index = pd.MultiIndex.from_tuples(
+        [tuple(place[i] for i in told) for place in rows], names=[places[i] for i in told]
+    )
+    return pd.DataFrame(
+        {name: [column.get(place, UNKNOWN) for place in rows] for name, column in columns.items()},
+        index=index,
+        dtype=object,
+    )
 
-def _percentages(name: str, frame: pd.DataFrame, places: list[str], digits: int, interval: bool) -> dict[tuple[str, ...], str]:
+
+def _percentages(
+    name: str, frame: pd.DataFrame, places: list[str], digits: int, interval: bool
+) -> dict[tuple[str, ...], str]:
     "Place -> text, for one column."
-    if not isinstance(frame, pd.DataFrame) or not {"score", "value"} <= set(frame): raise CoraError(f"{name}: tidy results have the columns score and value")
+    if not isinstance(frame, pd.DataFrame) or not {"score", "value"} <= set(frame):
+        raise CoraError(f"{name}: tidy results have the columns score and value")
     texts: dict[tuple[str, ...], str] = {}
     for row in frame.to_dict("records"):
         place = tuple("" if pd.isna(row.get(p)) else str(row[p]) for p in places)
-        if place in texts: raise CoraError(f"{name}: two numbers for {', '.join(filter(None, place))}")
-        value, low, high = (shown(100 * float("nan" if pd.isna(row.get(c)) else row[c]), digits) for c in ("value", "low", "high"))
+        if place in texts:
+            raise CoraError(f"{name}: two numbers for {', '.join(filter(None, place))}")
+        value, low, high = (
+            shown(100 * float("nan" if pd.isna(row.get(c)) else row[c]), digits) for c in ("value", "low", "high")
+        )
         texts[place] = with_interval(value, low, high, interval)
     return texts

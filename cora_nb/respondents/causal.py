@@ -26,47 +26,59 @@ from .local import LocalModel, free_memory, one_line, out_of_memory
 @dataclass
 class CausalRespondent(LocalModel):
     "A causal language model on this machine that writes its replies. Raises `CoraError` for a field out of its range; the model is loaded when it is first needed."
-    max_new_tokens: int = 1      # the longest reply, in tokens
-    temperature: float = 0.0     # 0 for the likeliest token; above it, replies vary from trial to trial
-    chat: bool | None = None     # put the prompt as a conversation; None: where the tokenizer has a chat template
-    batch_tokens: int = 8192     # the most tokens in a batch, padding and replies included; a longer prompt goes alone
-    seed: int = 0                # of sampling, where the temperature is above 0
-    chat_options: dict[str, Any] = field(default_factory=dict) # further variables of the chat template, as plain JSON values
+
+    max_new_tokens: int = 1  # the longest reply, in tokens
+    temperature: float = 0.0  # 0 for the likeliest token; above it, replies vary from trial to trial
+    chat: bool | None = None  # put the prompt as a conversation; None: where the tokenizer has a chat template
+    batch_tokens: int = 8192  # the most tokens in a batch, padding and replies included; a longer prompt goes alone
+    seed: int = 0  # of sampling, where the temperature is above 0
+    chat_options: dict[str, Any] = field(
+        default_factory=dict
+    )  # further variables of the chat template, as plain JSON values
 
     def __post_init__(self):
         super().__post_init__()
         check_count("max_new_tokens", self.max_new_tokens, 1)
         check_count("batch_tokens", self.batch_tokens, 1)
-        if not isinstance(self.temperature, (int, float)) or not 0 <= self.temperature < math.inf: raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
-        if self.chat not in (None, True, False): raise CoraError(f"chat must be True, False or None, got {self.chat!r}")
+        if not isinstance(self.temperature, (int, float)) or not 0 <= self.temperature < math.inf:
+            raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
+        if self.chat not in (None, True, False):
+            raise CoraError(f"chat must be True, False or None, got {self.chat!r}")
         self._room = self.batch_tokens
 
 # %% ../../nbs/respondents/causal.ipynb #711f6961
 @patch(as_prop=True)
 def uses_chat(self: CausalRespondent) -> bool:
     "Whether prompts are put as conversations."
-    if self.chat is False: return False
+    if self.chat is False:
+        return False
     has_template = bool(self.tokenizer.chat_template)
-    if self.chat and not has_template: raise CoraError(f"{self.path}: chat=True needs a chat template, and its tokenizer has none")
+    if self.chat and not has_template:
+        raise CoraError(f"{self.path}: chat=True needs a chat template, and its tokenizer has none")
     return has_template
 
 # %% ../../nbs/respondents/causal.ipynb #8c9ead44
 @patch
 def sent(
     self: CausalRespondent,
-    prompt: Prompt, # what to ask
-) -> str:           # the exact text the tokenizer gets
+    prompt: Prompt,  # what to ask
+) -> str:  # the exact text the tokenizer gets
     "The prompt as this model reads it. Raises `CoraError` where its chat template refuses the conversation."
-    if not self.uses_chat: return prompt.text
-    try: return self.tokenizer.apply_chat_template(prompt.messages, tokenize=False, add_generation_prompt=True, **self.chat_options)
-    except Exception as e: raise CoraError(f"{self.path}: its chat template refuses the prompt ({one_line(e)})") from e
+    if not self.uses_chat:
+        return prompt.text
+    try:
+        return self.tokenizer.apply_chat_template(
+            prompt.messages, tokenize=False, add_generation_prompt=True, **self.chat_options
+        )
+    except Exception as e:
+        raise CoraError(f"{self.path}: its chat template refuses the prompt ({one_line(e)})") from e
 
 # %% ../../nbs/respondents/causal.ipynb #048c0f83
 @patch
 def encode(
     self: CausalRespondent,
-    text: str, # as from `sent`
-) -> list[int]: # ids in the tokenizer's vocabulary
+    text: str,  # as from `sent`
+) -> list[int]:  # ids in the tokenizer's vocabulary
     "The tokens of a text, with one beginning-of-text token where the model has one, and no end."
     ids = self.tokenizer(text, add_special_tokens=not self.uses_chat, verbose=False)["input_ids"]
     closed = not self.uses_chat and len(ids) > 1 and ids[-1] == self.tokenizer.eos_token_id
@@ -76,91 +88,126 @@ def encode(
 @patch
 def _decisive(self: CausalRespondent) -> dict[str, Any]:
     "What decides the replies, whatever is asked."
-    return {**self.identity(), "max_new_tokens": self.max_new_tokens, "temperature": self.temperature, "seed": self.seed if self.temperature > 0 else None}
+    return {
+        **self.identity(),
+        "max_new_tokens": self.max_new_tokens,
+        "temperature": self.temperature,
+        "seed": self.seed if self.temperature > 0 else None,
+    }
+
 
 @patch
-def describe(self: CausalRespondent) -> dict[str, Any]: # plain JSON values
+def describe(self: CausalRespondent) -> dict[str, Any]:  # plain JSON values
     "Everything that decides what it replies."
-    return {"respondent": "causal", "path": self.path, **self._decisive(), "chat": self.uses_chat, "chat_options": self.chat_options}
+    return {
+        "respondent": "causal",
+        "path": self.path,
+        **self._decisive(),
+        "chat": self.uses_chat,
+        "chat_options": self.chat_options,
+    }
+
 
 @patch
 def request(
     self: CausalRespondent,
-    prompt: Prompt, # what to ask
-) -> dict[str, Any]: # plain JSON values
+    prompt: Prompt,  # what to ask
+) -> dict[str, Any]:  # plain JSON values
     "Everything that decides a reply but the trial: the weights, the exact text and the parameters."
-    return {**self._decisive(), "max_new_tokens": longest_reply(prompt, self.max_new_tokens), "text": self.sent(prompt), "special_tokens": not self.uses_chat}
+    return {
+        **self._decisive(),
+        "max_new_tokens": longest_reply(prompt, self.max_new_tokens),
+        "text": self.sent(prompt),
+        "special_tokens": not self.uses_chat,
+    }
 
 # %% ../../nbs/respondents/causal.ipynb #99cea254
 def letter_tokens(
-    tokenizer,         # of transformers
+    tokenizer,  # of transformers
 ) -> list[list[int]]:  # for each of the 26 letters the ids that spell it; none where it takes several tokens
     "The tokens that say one letter and nothing else."
     found = {letter: [] for letter in LETTERS}
     for token, i in tokenizer.get_vocab().items():
-        if (len(token) <= 3 and not found.keys().isdisjoint(token)) or token.startswith("<0x"): # the latter is a byte in some vocabularies
-            if (letter := tokenizer.decode([i]).strip()) in found: found[letter].append(i)
+        if (len(token) <= 3 and not found.keys().isdisjoint(token)) or token.startswith(
+            "<0x"
+        ):  # the latter is a byte in some vocabularies
+            if (letter := tokenizer.decode([i]).strip()) in found:
+                found[letter].append(i)
     return [sorted(ids) for ids in found.values()]
 
 # %% ../../nbs/respondents/causal.ipynb #f4888112
 def word_tokens(
-    tokenizer,            # of transformers
-    words: Sequence[str], # such as Yes and No
-) -> list[list[int]]:     # for each word the ids that spell it, in small or capital letters; none where it takes several tokens
+    tokenizer,  # of transformers
+    words: Sequence[str],  # such as Yes and No
+) -> list[
+    list[int]
+]:  # for each word the ids that spell it, in small or capital letters; none where it takes several tokens
     "The tokens that say one of these words and nothing else."
     found = {word.casefold(): [] for word in words}
     for i in tokenizer.get_vocab().values():
-        if (said := tokenizer.decode([i]).strip().casefold()) in found: found[said].append(i)
+        if (said := tokenizer.decode([i]).strip().casefold()) in found:
+            found[said].append(i)
     return [sorted(ids) for ids in found.values()]
 
 # %% ../../nbs/respondents/causal.ipynb #ca7f8449
 def letter_scores(
-    logprobs,                 # log-probabilities of the next token, tensor of shape `(n_prompts, n_vocabulary)`
-    spelled: list[list[int]], # ids for each letter, from `letter_tokens`
-    shown: Sequence[int],     # how many choices each prompt shows
-) -> list[tuple[float, ...] | None]: # for each prompt, a log-probability for each choice
+    logprobs,  # log-probabilities of the next token, tensor of shape `(n_prompts, n_vocabulary)`
+    spelled: list[list[int]],  # ids for each letter, from `letter_tokens`
+    shown: Sequence[int],  # how many choices each prompt shows
+) -> list[tuple[float, ...] | None]:  # for each prompt, a log-probability for each choice
     "The log-probability of each letter as the next token, all its spellings together."
     import torch
-    known = next((i for i, ids in enumerate(spelled) if not ids), len(spelled)) # letters up to the first that has no token
-    columns = [torch.logsumexp(logprobs[:, ids], -1) for ids in spelled[:min(known, max(shown))]]
+
+    known = next(
+        (i for i, ids in enumerate(spelled) if not ids), len(spelled)
+    )  # letters up to the first that has no token
+    columns = [torch.logsumexp(logprobs[:, ids], -1) for ids in spelled[: min(known, max(shown))]]
     rows = torch.stack(columns, -1).tolist() if columns else [[]] * len(shown)
     return [tuple(row[:n]) if n <= known else None for row, n in zip(rows, shown)]
 
 # %% ../../nbs/respondents/causal.ipynb #2b7fb8ec
 def choose_tokens(
-    logits,             # of the next token, tensor of shape `(n_prompts, n_vocabulary)`
-    temperature: float, # at least 0
-    draws,              # numbers in [0, 1), tensor of shape `(n_prompts,)`; not looked at where the temperature is 0
-):                      # ids, tensor of shape `(n_prompts,)`
+    logits,  # of the next token, tensor of shape `(n_prompts, n_vocabulary)`
+    temperature: float,  # at least 0
+    draws,  # numbers in [0, 1), tensor of shape `(n_prompts,)`; not looked at where the temperature is 0
+):  # ids, tensor of shape `(n_prompts,)`
     "The likeliest token, or a drawn one."
     import torch
-    if temperature == 0: return logits.argmax(-1)
+
+    if temperature == 0:
+        return logits.argmax(-1)
     heights = (logits - logits.amax(-1, keepdim=True)).cpu().double() / temperature
     sums = heights.exp().cumsum(-1)
-    return torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True)[:, 0].clamp(max=logits.shape[-1] - 1).to(logits.device)
+    return (
+        torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True)[:, 0]
+        .clamp(max=logits.shape[-1] - 1)
+        .to(logits.device)
+    )
 
 # %% ../../nbs/respondents/causal.ipynb #59995d7f
 def pad_left(
-    rows: Sequence[Sequence[int]], # token ids, of any lengths
-):                                 # ids and mask, tensors of shape `(n_rows, longest)`; the mask is 1 where a token is
+    rows: Sequence[Sequence[int]],  # token ids, of any lengths
+):  # ids and mask, tensors of shape `(n_rows, longest)`; the mask is 1 where a token is
     "Token ids as one block, shorter rows filled up on the left."
     import torch
+
     longest = max(map(len, rows))
     ids, mask = torch.zeros((2, len(rows), longest), dtype=torch.long)
     for i, row in enumerate(rows):
-        ids[i, longest - len(row):] = torch.tensor(row)
-        mask[i, longest - len(row):] = 1
+        ids[i, longest - len(row) :] = torch.tensor(row)
+        mask[i, longest - len(row) :] = 1
     return ids, mask
 
 # %% ../../nbs/respondents/causal.ipynb #68eb8fbe
 @dataclass(slots=True)
 class _Row:
     "A prompt on its way through the model, and what the model has said so far."
-    position: int     # in the list of prompts
+
+    position: int  # in the list of prompts
     prompt: Prompt
-    ids: array        # its tokens
-    text_hash: str    # of the text as it was sent
-    limit: int        # the longest reply, in tokens
+    ids: array  # its tokens
+    text_hash: str  # of the text as it was sent
+    limit: int  # the longest reply, in tokens
     scores: tuple[float, ...] | None = None
     said: list[int] = field(default_factory=list)
     logprob: float = 0.0
@@ -178,8 +225,15 @@ class _Row:
 @patch
 def _step(self: CausalRespondent, ids, mask, cache, cached: bool):
     "Logits of the next token in float32, and the cache."
-    positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1]:]
-    inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions, "past_key_values": cache, "use_cache": cached, "logits_to_keep": 1}
+    positions = (mask.cumsum(1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+    inputs = {
+        "input_ids": ids,
+        "attention_mask": mask,
+        "position_ids": positions,
+        "past_key_values": cache,
+        "use_cache": cached,
+        "logits_to_keep": 1,
+    }
     known = inspect.signature(type(self.model).forward).parameters
     out = self.model(**{k: v for k, v in inputs.items() if k in known})
     return out.logits[:, -1].float(), getattr(out, "past_key_values", None)
@@ -191,39 +245,57 @@ def _logprobs(self: CausalRespondent, logits, going: dict[int, _Row]):
     logprobs = logits.log_softmax(-1)
     broken = logprobs.isnan().any(-1).tolist()
     for i, row in going.items():
-        if broken[i]: raise self.not_a_number(row.prompt.variant.question_id)
+        if broken[i]:
+            raise self.not_a_number(row.prompt.variant.question_id)
     return logprobs
 
 # %% ../../nbs/respondents/causal.ipynb #183d1681
 @patch(as_prop=True)
-def _ends(self: CausalRespondent) -> set[int]: # ids
+def _ends(self: CausalRespondent) -> set[int]:  # ids
     "The tokens that end a reply."
     declared = getattr(self.model.generation_config, "eos_token_id", None)
     return {*(declared if isinstance(declared, (list, tuple)) else [declared]), self.tokenizer.eos_token_id} - {None}
+
 
 @patch
 def _reply(self: CausalRespondent, row: _Row) -> Reply:
     "What was written, as a reply."
     text = self.tokenizer.decode(row.said, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    return Reply(text=text, scores=row.scores, confidence=math.exp(row.logprob), meta={"prompt_tokens": len(row.ids), "completion_tokens": len(row.said)})
+    return Reply(
+        text=text,
+        scores=row.scores,
+        confidence=math.exp(row.logprob),
+        meta={"prompt_tokens": len(row.ids), "completion_tokens": len(row.said)},
+    )
+
+
 @patch
 def _score(self: CausalRespondent, rows: Sequence[_Row], logprobs) -> None:
     "Give each row the scores of its letters, or of yes and no. A free reply has neither."
-    letters, words = ("letters", lambda: letter_tokens(self.tokenizer)), ("words yes and no", lambda: word_tokens(self.tokenizer, ("Yes", "No")))
+    letters, words = (
+        ("letters", lambda: letter_tokens(self.tokenizer)),
+        ("words yes and no", lambda: word_tokens(self.tokenizer, ("Yes", "No"))),
+    )
     for forms, way in {("mcq", "several"): letters, ("tfq",): words}.items():
         some = [i for i, row in enumerate(rows) if row.prompt.variant.form in forms]
-        if not some: continue
-        for i, scores in zip(some, letter_scores(logprobs[some], self._once(*way), [rows[i].prompt.variant.n_choices for i in some])): rows[i].scores = scores
+        if not some:
+            continue
+        for i, scores in zip(
+            some, letter_scores(logprobs[some], self._once(*way), [rows[i].prompt.variant.n_choices for i in some])
+        ):
+            rows[i].scores = scores
 
 # %% ../../nbs/respondents/causal.ipynb #ebda7e45
 @patch
 def generate(
     self: CausalRespondent,
-    rows: Sequence[_Row], # prompts that fit into memory together, all with the same limit
-) -> list[Reply]:         # one each
+    rows: Sequence[_Row],  # prompts that fit into memory together, all with the same limit
+) -> list[Reply]:  # one each
     "Let the model go on from each prompt, all at the same time."
     import torch
-    for row in rows: row.said, row.logprob = [], 0.0 # it may be a second attempt
+
+    for row in rows:
+        row.said, row.logprob = [], 0.0  # it may be a second attempt
     ids, mask = (t.to(self.model.device) for t in pad_left([row.ids for row in rows]))
     limit = rows[0].limit
     draws = torch.tensor([row.draws(limit, self.seed) for row in rows], dtype=torch.float64)
@@ -232,12 +304,15 @@ def generate(
         for step in range(limit):
             logits, cache = self._step(ids, mask, cache, limit > 1)
             logprobs = self._logprobs(logits, going)
-            if step == 0: self._score(rows, logprobs)
+            if step == 0:
+                self._score(rows, logprobs)
             chosen = choose_tokens(logits, self.temperature, draws[:, step])
             taken = list(zip(chosen.tolist(), logprobs.gather(1, chosen[:, None])[:, 0].tolist()))
-            for i, row in going.items(): row.take(*taken[i])
+            for i, row in going.items():
+                row.take(*taken[i])
             going = {i: row for i, row in going.items() if row.said[-1] not in ends}
-            if not going: break
+            if not going:
+                break
             ids = torch.cat([ids, chosen[:, None]], 1) if cache is None else chosen[:, None]
             mask = torch.cat([mask, mask.new_ones(len(rows), 1)], 1)
     return [self._reply(row) for row in rows]
@@ -246,9 +321,11 @@ def generate(
 @patch
 def _refusal(self: CausalRespondent, ids: Sequence[int], limit: int) -> str | None:
     "Why these tokens cannot be asked; None where they can."
-    if not ids: return "the prompt has no tokens"
+    if not ids:
+        return "the prompt has no tokens"
     self.check_token(max(ids))
-    if self.window is None or len(ids) + limit - 1 <= self.window: return None
+    if self.window is None or len(ids) + limit - 1 <= self.window:
+        return None
     reply = f" and up to {limit} more for the reply" if limit > 1 else ""
     return f"the prompt is too long: {len(ids)} tokens{reply}, and the model's window is {self.window}"
 
@@ -257,8 +334,10 @@ def _refusal(self: CausalRespondent, ids: Sequence[int], limit: int) -> str | No
 def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
     "A prompt made ready for the model, or the reason why it cannot be."
     text = self.sent(prompt)
-    try: text_hash = hashlib.sha256(text.encode()).hexdigest()
-    except UnicodeEncodeError as e: return Reply(error=f"the prompt is no valid text ({one_line(e)})") # half a character: tokenizers refuse it
+    try:
+        text_hash = hashlib.sha256(text.encode()).hexdigest()
+    except UnicodeEncodeError as e:
+        return Reply(error=f"the prompt is no valid text ({one_line(e)})")  # half a character: tokenizers refuse it
     ids = array("i", self.encode(text))
     limit = longest_reply(prompt, self.max_new_tokens)
     why = self._refusal(ids, limit)
@@ -268,18 +347,20 @@ def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
 @patch
 def _attempt(self: CausalRespondent, rows: Sequence[_Row]) -> list[Reply] | None:
     "The replies to a batch; None where memory ran out."
-    try: return self.generate(rows)
+    try:
+        return self.generate(rows)
     except (RuntimeError, MemoryError) as e:
-        if not out_of_memory(e): raise
-    free_memory() # only here, past the except clause: the exception holds on to the tensors
+        if not out_of_memory(e):
+            raise
+    free_memory()  # only here, past the except clause: the exception holds on to the tensors
     return None
 
 # %% ../../nbs/respondents/causal.ipynb #17811769
 @patch
 def in_one_batch(
     self: CausalRespondent,
-    longest: int, # tokens of the longest prompt, with the room for its reply
-) -> int:         # at least 1
+    longest: int,  # tokens of the longest prompt, with the room for its reply
+) -> int:  # at least 1
     "How many prompts of this length go into one batch."
     return max(1, self._room // longest)
 
@@ -288,30 +369,42 @@ def in_one_batch(
 def _alike(self: CausalRespondent, row: _Row, other: _Row) -> bool:
     "Whether two prompts may share a batch."
     border = getattr(self.model.config.get_text_config(), "original_max_position_embeddings", None) or math.inf
-    def side(r): return "beyond" if (n := len(r.ids)) > border else n if n + r.limit - 1 > border else "below" # a reply that crosses it crosses with its likes
+
+    def side(r):
+        return (
+            "beyond" if (n := len(r.ids)) > border else n if n + r.limit - 1 > border else "below"
+        )  # a reply that crosses it crosses with its likes
+
     return row.limit == other.limit and side(row) == side(other)
 
 # %% ../../nbs/respondents/causal.ipynb #839630e9
-_PORTION = 10_000 # prompts that are tokenized and sorted together: a quarter of a million long ones need not be in memory at once
+_PORTION = 10_000  # prompts that are tokenized and sorted together: a quarter of a million long ones need not be in memory at once
+
 
 @patch
 async def answer(
     self: CausalRespondent,
-    prompts: Sequence[Prompt], # any prompts
+    prompts: Sequence[Prompt],  # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
     "Ask the model in batches, the longest prompts first. Raises `CoraError` where it cannot be loaded or gives no numbers."
     for start in range(0, len(prompts), _PORTION):
-        ready = await asyncio.to_thread(lambda: [self._row(i, p) for i, p in enumerate(prompts[start:start + _PORTION], start)])
+        ready = await asyncio.to_thread(
+            lambda: [self._row(i, p) for i, p in enumerate(prompts[start : start + _PORTION], start)]
+        )
         for position, refused in enumerate(ready, start):
-            if isinstance(refused, Reply): yield position, refused
+            if isinstance(refused, Reply):
+                yield position, refused
         rows = sorted((row for row in ready if isinstance(row, _Row)), key=lambda row: (-row.limit, -len(row.ids)))
         while rows:
             longest = len(rows[0].ids) + rows[0].limit - 1
-            batch = [row for row in rows[:self.in_one_batch(longest)] if self._alike(row, rows[0])]
+            batch = [row for row in rows[: self.in_one_batch(longest)] if self._alike(row, rows[0])]
             replies = await asyncio.to_thread(self._attempt, batch)
             if replies is None and len(batch) > 1:
                 self._room = longest * (len(batch) // 2)
                 continue
-            del rows[:len(batch)]
-            for row, reply in zip(batch, replies or [Reply(error=f"memory ran out with this prompt of {len(batch[0].ids)} tokens alone")]): yield row.position, reply
+            del rows[: len(batch)]
+            for row, reply in zip(
+                batch, replies or [Reply(error=f"memory ran out with this prompt of {len(batch[0].ids)} tokens alone")]
+            ):
+                yield row.position, reply
             await asyncio.sleep(0)

@@ -30,82 +30,111 @@ from .protocol import Reply, longest_reply
 @dataclass
 class ChatRespondent:
     "A model behind an OpenAI-compatible server."
-    model: str                            # the server's name for it
-    base_url: str | None = None           # such as "http://127.0.0.1:8000/v1"; None: OpenAI, or OPENAI_BASE_URL
-    temperature: float = 0.0              # 0 for the likeliest reply; above it, replies vary from trial to trial
-    max_tokens: int = 1                   # the longest reply, in tokens
-    endpoint: str = "chat"                # "chat", or "completions" for models without a chat format
-    top_logprobs: int = 0                 # ask for the log-probabilities of so many likeliest tokens; 0: do not ask
-    seed: int | None = None               # sent along, with the trial added, to servers that know it
-    extra: dict[str, Any] = field(default_factory=dict) # further fields of the request body
+
+    model: str  # the server's name for it
+    base_url: str | None = None  # such as "http://127.0.0.1:8000/v1"; None: OpenAI, or OPENAI_BASE_URL
+    temperature: float = 0.0  # 0 for the likeliest reply; above it, replies vary from trial to trial
+    max_tokens: int = 1  # the longest reply, in tokens
+    endpoint: str = "chat"  # "chat", or "completions" for models without a chat format
+    top_logprobs: int = 0  # ask for the log-probabilities of so many likeliest tokens; 0: do not ask
+    seed: int | None = None  # sent along, with the trial added, to servers that know it
+    extra: dict[str, Any] = field(default_factory=dict)  # further fields of the request body
     key_variable: str = "OPENAI_API_KEY"  # the environment variable that holds the key
-    api_version: str | None = None        # Azure's; set it to speak Azure's dialect
-    concurrency: int = 32                 # requests under way at a time
-    timeout: float = 60.0                 # seconds for one request, to the last byte of its reply
-    retries: int = 6                      # how often a failed request is tried again
-    name: str = ""                        # how it is called in tables; empty: the model's name
+    api_version: str | None = None  # Azure's; set it to speak Azure's dialect
+    concurrency: int = 32  # requests under way at a time
+    timeout: float = 60.0  # seconds for one request, to the last byte of its reply
+    retries: int = 6  # how often a failed request is tried again
+    name: str = ""  # how it is called in tables; empty: the model's name
 
     def __post_init__(self):
         self.name = self.name or self.model
         self.base_url = (self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1").rstrip("/")
-        if not self.base_url.startswith(("http://", "https://")): raise CoraError(f"base_url must start with http:// or https://, got {self.base_url!r}")
-        if "@" in self.base_url.split("/")[2]: raise CoraError(f"base_url must not hold a name or a password; keys belong into the environment variable {self.key_variable}")
-        if self.endpoint not in ("chat", "completions"): raise CoraError(f"endpoint must be 'chat' or 'completions', got {self.endpoint!r}")
-        for what, least in (("max_tokens", 1), ("top_logprobs", 0), ("concurrency", 1), ("retries", 0)): check_count(what, getattr(self, what), least)
-        if not 0 <= self.temperature < math.inf: raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
-        if not 0 < self.timeout < math.inf: raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
+        if not self.base_url.startswith(("http://", "https://")):
+            raise CoraError(f"base_url must start with http:// or https://, got {self.base_url!r}")
+        if "@" in self.base_url.split("/")[2]:
+            raise CoraError(
+                f"base_url must not hold a name or a password; keys belong into the environment variable {self.key_variable}"
+            )
+        if self.endpoint not in ("chat", "completions"):
+            raise CoraError(f"endpoint must be 'chat' or 'completions', got {self.endpoint!r}")
+        for what, least in (("max_tokens", 1), ("top_logprobs", 0), ("concurrency", 1), ("retries", 0)):
+            check_count(what, getattr(self, what), least)
+        if not 0 <= self.temperature < math.inf:
+            raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
+        if not 0 < self.timeout < math.inf:
+            raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
-        self._quiet_until = 0.0            # no request starts before this moment: a server has asked for a pause
-        self._answered = self._refused = 0 # replies and refusals so far: a server that never answered is not there, one that only refused wants something else
+        self._quiet_until = 0.0  # no request starts before this moment: a server has asked for a pause
+        self._answered = self._refused = (
+            0  # replies and refusals so far: a server that never answered is not there, one that only refused wants something else
+        )
 
     def describe(self) -> dict[str, Any]:
         "Everything that decides what it replies."
-        return {"respondent": "chat", "model": self.model, "server": self.base_url, "endpoint": self.endpoint, "temperature": self.temperature,
-                "max_tokens": self.max_tokens, "top_logprobs": self.top_logprobs, "seed": self.seed, "extra": self.extra}
+        return {
+            "respondent": "chat",
+            "model": self.model,
+            "server": self.base_url,
+            "endpoint": self.endpoint,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "top_logprobs": self.top_logprobs,
+            "seed": self.seed,
+            "extra": self.extra,
+        }
 
 # %% ../../nbs/respondents/chat.ipynb #243bb856
 @patch
 def body(
     self: ChatRespondent,
-    prompt: Prompt, # what to ask
-) -> dict[str, Any]: # the request body, without the length limit
+    prompt: Prompt,  # what to ask
+) -> dict[str, Any]:  # the request body, without the length limit
     "What is sent to the server."
     asked = {"messages": prompt.messages} if self.endpoint == "chat" else {"prompt": prompt.text}
     fields = {"model": self.model, **asked, "temperature": self.temperature, **self.extra}
-    if self.seed is not None: fields["seed"] = self.seed + prompt.trial
-    if self.top_logprobs and self.endpoint == "chat": fields |= {"logprobs": True, "top_logprobs": self.top_logprobs}
-    elif self.top_logprobs: fields["logprobs"] = self.top_logprobs
+    if self.seed is not None:
+        fields["seed"] = self.seed + prompt.trial
+    if self.top_logprobs and self.endpoint == "chat":
+        fields |= {"logprobs": True, "top_logprobs": self.top_logprobs}
+    elif self.top_logprobs:
+        fields["logprobs"] = self.top_logprobs
     return fields
 
 # %% ../../nbs/respondents/chat.ipynb #0ec64901
 @patch
 def request(
     self: ChatRespondent,
-    prompt: Prompt, # what to ask
-) -> dict[str, Any]: # plain JSON values
+    prompt: Prompt,  # what to ask
+) -> dict[str, Any]:  # plain JSON values
     "Everything that decides a reply but the trial: the server, the body and the length limit."
-    return {"server": self.base_url, "endpoint": self.endpoint, "max_tokens": longest_reply(prompt, self.max_tokens), **self.body(prompt)}
+    return {
+        "server": self.base_url,
+        "endpoint": self.endpoint,
+        "max_tokens": longest_reply(prompt, self.max_tokens),
+        **self.body(prompt),
+    }
 
 # %% ../../nbs/respondents/chat.ipynb #74f94ec7
 def letter_scores(
-    top: dict[str, float], # log-probabilities of the likeliest first tokens
-    labels: Sequence[str], # what one says to choose: letters, or the words Yes and No, which count in any case
-) -> tuple[float, ...] | None: # a log-probability for each choice; None where no label is among them
+    top: dict[str, float],  # log-probabilities of the likeliest first tokens
+    labels: Sequence[str],  # what one says to choose: letters, or the words Yes and No, which count in any case
+) -> tuple[float, ...] | None:  # a log-probability for each choice; None where no label is among them
     "The log-probability of each letter."
     shares = dict.fromkeys((label if len(label) == 1 else label.casefold() for label in labels), 0.0)
     for token, logprob in top.items():
         said = token.strip()
-        if (label := said if said in shares else said.casefold() if len(said) > 1 else "") in shares: shares[label] += math.exp(logprob)
+        if (label := said if said in shares else said.casefold() if len(said) > 1 else "") in shares:
+            shares[label] += math.exp(logprob)
     return tuple(math.log(p) if p else -math.inf for p in shares.values()) if any(shares.values()) else None
 
 # %% ../../nbs/respondents/chat.ipynb #3f90b7f2
 def _logprobs(choice: dict[str, Any]) -> tuple[list[float], dict[str, float]]:
     "The log-probability of each token of a reply, and the likeliest first tokens, from either endpoint's form; empty where there are none."
     given = choice.get("logprobs") or {}
-    if given.get("content"): # chat
+    if given.get("content"):  # chat
         tokens = given["content"]
         return [t["logprob"] for t in tokens], {t["token"]: t["logprob"] for t in tokens[0].get("top_logprobs") or []}
-    if given.get("token_logprobs"): # completions
+    if given.get("token_logprobs"):  # completions
         tops = given.get("top_logprobs") or [{}]
         return [x for x in given["token_logprobs"] if x is not None], dict(tops[0] or {})
     return [], {}
@@ -114,25 +143,45 @@ def _logprobs(choice: dict[str, Any]) -> tuple[list[float], dict[str, float]]:
 @patch
 def read_reply(
     self: ChatRespondent,
-    answer: dict[str, Any], # the server's JSON
+    answer: dict[str, Any],  # the server's JSON
     labels: Sequence[str],  # what one says to choose
-) -> Reply:                 # text and what else there is; an error where the server refused to answer
+) -> Reply:  # text and what else there is; an error where the server refused to answer
     "A reply from the server's JSON. Raises `ValueError` where it is none."
-    if not isinstance(answer, dict): raise ValueError("the server sent no JSON object")
+    if not isinstance(answer, dict):
+        raise ValueError("the server sent no JSON object")
     choices = answer.get("choices")
-    if not isinstance(choices, list) or not choices: raise ValueError(f"the server sent no choices{': ' + str(answer['error']) if answer.get('error') else ''}")
+    if not isinstance(choices, list) or not choices:
+        raise ValueError(f"the server sent no choices{': ' + str(answer['error']) if answer.get('error') else ''}")
     choice = choices[0]
-    if choice.get("finish_reason") == "content_filter": return Reply(error="the server refused: content filter")
+    if choice.get("finish_reason") == "content_filter":
+        return Reply(error="the server refused: content filter")
     said = choice.get("message") if self.endpoint == "chat" else choice
-    if not isinstance(said, dict): raise ValueError("the server sent no message")
+    if not isinstance(said, dict):
+        raise ValueError("the server sent no message")
     text = said.get("content") or "" if self.endpoint == "chat" else said.get("text")
-    if not isinstance(text, str): raise ValueError("the server sent no text")
+    if not isinstance(text, str):
+        raise ValueError("the server sent no text")
     tokens, top = _logprobs(choice)
-    if self.top_logprobs and text and not tokens: self._warn_once("the server was asked for log-probabilities and sent none; there will be no scores and no confidence")
+    if self.top_logprobs and text and not tokens:
+        self._warn_once(
+            "the server was asked for log-probabilities and sent none; there will be no scores and no confidence"
+        )
     usage = answer.get("usage") or {}
-    meta = {"prompt_tokens": usage.get("prompt_tokens"), "completion_tokens": usage.get("completion_tokens"), "finish_reason": choice.get("finish_reason"),
-            "model": answer.get("model"), "fingerprint": answer.get("system_fingerprint"), "mean_logprob": sum(tokens) / len(tokens) if tokens else None}
-    return Reply(text, letter_scores(top, labels), min(1.0, math.exp(sum(tokens))) if tokens else None, None, {k: v for k, v in meta.items() if v is not None})
+    meta = {
+        "prompt_tokens": usage.get("prompt_tokens"),
+        "completion_tokens": usage.get("completion_tokens"),
+        "finish_reason": choice.get("finish_reason"),
+        "model": answer.get("model"),
+        "fingerprint": answer.get("system_fingerprint"),
+        "mean_logprob": sum(tokens) / len(tokens) if tokens else None,
+    }
+    return Reply(
+        text,
+        letter_scores(top, labels),
+        min(1.0, math.exp(sum(tokens))) if tokens else None,
+        None,
+        {k: v for k, v in meta.items() if v is not None},
+    )
 
 # %% ../../nbs/respondents/chat.ipynb #9832b8c8
 @patch
@@ -144,16 +193,20 @@ def _warn_once(self: ChatRespondent, message: str) -> None:
 
 # %% ../../nbs/respondents/chat.ipynb #b2bf1e87
 def retry_after(
-    headers: dict[str, str], # of the response, names in lower case
-) -> float:                  # seconds to wait; 0 where the server does not say
+    headers: dict[str, str],  # of the response, names in lower case
+) -> float:  # seconds to wait; 0 where the server does not say
     "What the server asks us to wait, in either of the forms of `Retry-After`."
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name, "")
-        try: seconds = float(value) * scale
+        try:
+            seconds = float(value) * scale
         except ValueError:
-            try: seconds = email.utils.mktime_tz(email.utils.parsedate_tz(value)) - time.time()
-            except (TypeError, ValueError, OverflowError): continue # neither a number nor a date
-        if math.isfinite(seconds): return max(0.0, seconds)
+            try:
+                seconds = email.utils.mktime_tz(email.utils.parsedate_tz(value)) - time.time()
+            except (TypeError, ValueError, OverflowError):
+                continue  # neither a number nor a date
+        if math.isfinite(seconds):
+            return max(0.0, seconds)
     return 0.0
 
 # %% ../../nbs/respondents/chat.ipynb #6bc41608
@@ -161,76 +214,106 @@ def retry_after(
 def _key(self: ChatRespondent) -> str:
     "The key, from the environment; empty where there is none."
     key = os.environ.get(self.key_variable, "").strip()
-    if not (key.isascii() and key.isprintable()): raise CoraError(f"the environment variable {self.key_variable} holds something that cannot be a key")
+    if not (key.isascii() and key.isprintable()):
+        raise CoraError(f"the environment variable {self.key_variable} holds something that cannot be a key")
     return key
 
 # %% ../../nbs/respondents/chat.ipynb #b294e898
 @patch
 def _line(
     self: ChatRespondent,
-    words: Any, # of a server or a library
-) -> str:       # one line, at most 300 characters
+    words: Any,  # of a server or a library
+) -> str:  # one line, at most 300 characters
     "What somebody said, fit for an error message."
     words, key = str(words), self._key()
-    if len(key) >= 8: words = words.replace(key, "***")
+    if len(key) >= 8:
+        words = words.replace(key, "***")
     line = " ".join(words.split())
     return line if len(line) <= 300 else line[:297] + "..."
 
 # %% ../../nbs/respondents/chat.ipynb #cc952227
 class _Again(Exception):
     "A failure that may pass; carries how long the server asks to wait."
+
     def __init__(self, why: str, wait: float = 0.0, no_connection: bool = False):
         super().__init__(why)
         self.wait, self.no_connection = wait, no_connection
 
 # %% ../../nbs/respondents/chat.ipynb #20f2a0cc
-_PATIENCE = 20 # refusals without a single reply before the run stops
+_PATIENCE = 20  # refusals without a single reply before the run stops
+
 
 @patch
 def _judge(self: ChatRespondent, e: Exception) -> Reply:
     "What a failure means: a reply with an error, `_Again`, or the end of the run."
     import openai
-    if isinstance(e, UnicodeEncodeError): return Reply(error=f"this prompt cannot be sent ({self._line(e)})")
-    absent = type(e.__cause__).__name__ in ("ConnectError", "ConnectTimeout") # httpx's names
-    if isinstance(e, (openai.APITimeoutError, TimeoutError)): raise _Again(f"no reply within {self.timeout:g} s", no_connection=absent) from None
-    if isinstance(e, openai.APIConnectionError): raise _Again(f"connection failed ({self._line(e.__cause__ or e)})", no_connection=absent) from None
-    if not isinstance(e, openai.APIStatusError): raise _Again(f"unusable reply ({self._line(e)})") from None
+
+    if isinstance(e, UnicodeEncodeError):
+        return Reply(error=f"this prompt cannot be sent ({self._line(e)})")
+    absent = type(e.__cause__).__name__ in ("ConnectError", "ConnectTimeout")  # httpx's names
+    if isinstance(e, (openai.APITimeoutError, TimeoutError)):
+        raise _Again(f"no reply within {self.timeout:g} s", no_connection=absent) from None
+    if isinstance(e, openai.APIConnectionError):
+        raise _Again(f"connection failed ({self._line(e.__cause__ or e)})", no_connection=absent) from None
+    if not isinstance(e, openai.APIStatusError):
+        raise _Again(f"unusable reply ({self._line(e)})") from None
     detail = e.body if isinstance(e.body, dict) else {}
     why = f"{e.status_code} {self._line(detail.get('message') or e.response.text or e.message)}"
-    if e.status_code in (401, 402, 403, 404, 405) or "insufficient_quota" in (detail.get("code"), detail.get("type")): raise CoraError(f"{self.model} at {self.base_url}: {why}") from None
-    if e.status_code in (408, 409, 429) or e.status_code >= 500: raise _Again(why, retry_after(dict(e.response.headers))) from None
+    if e.status_code in (401, 402, 403, 404, 405) or "insufficient_quota" in (detail.get("code"), detail.get("type")):
+        raise CoraError(f"{self.model} at {self.base_url}: {why}") from None
+    if e.status_code in (408, 409, 429) or e.status_code >= 500:
+        raise _Again(why, retry_after(dict(e.response.headers))) from None
     self._refused += 1
-    if self._refused >= _PATIENCE and not self._answered: raise CoraError(f"{self.model} at {self.base_url}: the first {self._refused} prompts were all refused: {why}") from None
+    if self._refused >= _PATIENCE and not self._answered:
+        raise CoraError(
+            f"{self.model} at {self.base_url}: the first {self._refused} prompts were all refused: {why}"
+        ) from None
     return Reply(error=why)
 
 # %% ../../nbs/respondents/chat.ipynb #9ca80b3f
 async def _within(
     seconds: float,  # how long it may take
-    work: Awaitable, # what is waited for
-) -> Any:            # its result
+    work: Awaitable,  # what is waited for
+) -> Any:  # its result
     "Wait, but not longer than that. Raises `TimeoutError`."
     if hasattr(asyncio, "timeout"):
-        async with asyncio.timeout(seconds): return await work
-    import anyio # Python 3.10; anyio comes with openai, and costs a tenth of a millisecond here
-    with anyio.fail_after(seconds): return await work
+        async with asyncio.timeout(seconds):
+            return await work
+    import anyio  # Python 3.10; anyio comes with openai, and costs a tenth of a millisecond here
+
+    with anyio.fail_after(seconds):
+        return await work
 
 # %% ../../nbs/respondents/chat.ipynb #e4b35fc8
 @patch
 async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     "One request."
     import openai
+
     limit, path = self._tokens_field, "/chat/completions" if self.endpoint == "chat" else "/completions"
     fields = self.body(prompt) | {limit: longest_reply(prompt, self.max_tokens)}
-    try: # plain JSON values: building openai's typed objects would cost half as much again as the request
+    try:  # plain JSON values: building openai's typed objects would cost half as much again as the request
         answer = await _within(self.timeout, client.post(path, body=fields, cast_to=object))
-        if isinstance(answer, str): answer = json.loads(answer) # a server that does not call its JSON so
+        if isinstance(answer, str):
+            answer = json.loads(answer)  # a server that does not call its JSON so
         v = prompt.variant
         reply = self.read_reply(answer, v.labels if v.form != "lfgq" else ())
         self._answered += 1
         return reply
-    except (openai.OpenAIError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RuntimeError) as e:
-        if limit == "max_tokens" and isinstance(e, openai.BadRequestError) and "max_completion_tokens" in str(e): self._tokens_field = "max_completion_tokens"
-        else: return self._judge(e)
+    except (
+        openai.OpenAIError,
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RuntimeError,
+    ) as e:
+        if limit == "max_tokens" and isinstance(e, openai.BadRequestError) and "max_completion_tokens" in str(e):
+            self._tokens_field = "max_completion_tokens"
+        else:
+            return self._judge(e)
     return await self._try(client, prompt)
 
 # %% ../../nbs/respondents/chat.ipynb #0c1b101f
@@ -238,47 +321,67 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
 async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     "Ask until there is a reply, or until patience ends."
     for attempt in range(self.retries + 1):
-        while (pause := self._quiet_until - time.monotonic()) > 0: await asyncio.sleep(pause)
-        try: reply = await self._try(client, prompt)
+        while (pause := self._quiet_until - time.monotonic()) > 0:
+            await asyncio.sleep(pause)
+        try:
+            reply = await self._try(client, prompt)
         except _Again as failure:
             if attempt == self.retries:
-                if failure.no_connection and not (self._answered or self._refused): raise CoraError(f"{self.model} at {self.base_url}: {failure}") from None
+                if failure.no_connection and not (self._answered or self._refused):
+                    raise CoraError(f"{self.model} at {self.base_url}: {failure}") from None
                 return Reply(error=f"{failure}, tried {attempt + 1} times")
-            if failure.wait > 60: self._warn_once("the server asks for pauses of more than a minute, and gets them")
-            if failure.wait: self._quiet_until = max(self._quiet_until, time.monotonic() + failure.wait)
-            else: await asyncio.sleep(min(60.0, 0.5 * 2 ** min(attempt, 7)) * random.uniform(0.5, 1.0))
-        else: return reply
+            if failure.wait > 60:
+                self._warn_once("the server asks for pauses of more than a minute, and gets them")
+            if failure.wait:
+                self._quiet_until = max(self._quiet_until, time.monotonic() + failure.wait)
+            else:
+                await asyncio.sleep(min(60.0, 0.5 * 2 ** min(attempt, 7)) * random.uniform(0.5, 1.0))
+        else:
+            return reply
 
 # %% ../../nbs/respondents/chat.ipynb #691a2698
 @lru_cache(maxsize=1)
 def _ssl_context():
     "The SSL context of the HTTP library that `openai` uses, with that library's defaults."
     import openai
+
     return sys.modules[type(openai.DEFAULT_CONNECTION_LIMITS).__module__.split(".")[0]].create_ssl_context()
 
 # %% ../../nbs/respondents/chat.ipynb #29771bef
 @patch
 def _clients(
     self: ChatRespondent,
-    at_once: int, # requests under way at a time
+    at_once: int,  # requests under way at a time
 ) -> list:
     "`openai` clients for this server, with four connections each."
     import openai
+
     key = self._key()
-    if not key and "api.openai.com" in self.base_url: raise CoraError(f"the environment variable {self.key_variable} holds no key for {self.base_url}")
+    if not key and "api.openai.com" in self.base_url:
+        raise CoraError(f"the environment variable {self.key_variable} holds no key for {self.base_url}")
     limits = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=4, max_keepalive_connections=4)
-    timeout = openai.Timeout(self.timeout, connect=min(10.0, self.timeout)) # who does not even pick up is not there
+    timeout = openai.Timeout(self.timeout, connect=min(10.0, self.timeout))  # who does not even pick up is not there
+
     def client():
-        common = {"api_key": key or "none", "timeout": timeout, "max_retries": 0, "http_client": openai.DefaultAsyncHttpxClient(limits=limits, verify=_ssl_context())}
-        if self.api_version: return openai.AsyncAzureOpenAI(azure_endpoint=self.base_url, api_version=self.api_version, azure_deployment=self.model, **common)
+        common = {
+            "api_key": key or "none",
+            "timeout": timeout,
+            "max_retries": 0,
+            "http_client": openai.DefaultAsyncHttpxClient(limits=limits, verify=_ssl_context()),
+        }
+        if self.api_version:
+            return openai.AsyncAzureOpenAI(
+                azure_endpoint=self.base_url, api_version=self.api_version, azure_deployment=self.model, **common
+            )
         return openai.AsyncOpenAI(base_url=self.base_url, **common)
+
     return [client() for _ in range(math.ceil(at_once / 4))]
 
 # %% ../../nbs/respondents/chat.ipynb #36b6a160
 @patch
 async def answer(
     self: ChatRespondent,
-    prompts: Sequence[Prompt], # any prompts
+    prompts: Sequence[Prompt],  # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
     "Keep `concurrency` requests under way and hand over each reply as it arrives. Raises `CoraError` where going on is pointless."
     at_once = min(self.concurrency, len(prompts))
@@ -288,16 +391,19 @@ async def answer(
         for position, prompt in todo:
             taken = asyncio.Event()
             arrived.put_nowait((position, await self._reply(client, prompt), taken))
-            await taken.wait() # the reply is stored before the next question is asked
+            await taken.wait()  # the reply is stored before the next question is asked
 
     workers = [asyncio.create_task(worker(clients[i % len(clients)])) for i in range(at_once)]
-    for w in workers: w.add_done_callback(lambda w: w.cancelled() or w.exception() and arrived.put_nowait(w.exception()))
+    for w in workers:
+        w.add_done_callback(lambda w: w.cancelled() or w.exception() and arrived.put_nowait(w.exception()))
     try:
         for _ in prompts:
-            if isinstance(found := await arrived.get(), Exception): raise found
+            if isinstance(found := await arrived.get(), Exception):
+                raise found
             position, reply, taken = found
             yield position, reply
             taken.set()
     finally:
-        for w in workers: w.cancel()
+        for w in workers:
+            w.cancel()
         await asyncio.gather(*workers, *(c.close() for c in clients), return_exceptions=True)

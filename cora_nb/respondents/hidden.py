@@ -24,109 +24,175 @@ from .local import LocalModel, libraries
 @dataclass(frozen=True, eq=False)
 class States:
     "What a model made of the last token of some prompts."
-    model: str                    # its name
-    layers: np.ndarray            # shape `(n_prompts, n_layers + 1, width)`, float32; 0 is the embedding
-    heads: np.ndarray | None      # shape `(n_prompts, n_layers, n_heads, head_dim)`, float32; None where nobody asked for them
-    question_ids: tuple[str, ...] # one for each prompt
-    formats: tuple[str, ...]      # one for each prompt: the method of its variant, such as "mcq"
+
+    model: str  # its name
+    layers: np.ndarray  # shape `(n_prompts, n_layers + 1, width)`, float32; 0 is the embedding
+    heads: (
+        np.ndarray | None
+    )  # shape `(n_prompts, n_layers, n_heads, head_dim)`, float32; None where nobody asked for them
+    question_ids: tuple[str, ...]  # one for each prompt
+    formats: tuple[str, ...]  # one for each prompt: the method of its variant, such as "mcq"
 
     def layer(
         self,
-        number: int, # 0 to n_layers
-    ) -> np.ndarray: # shape `(n_prompts, width)`
+        number: int,  # 0 to n_layers
+    ) -> np.ndarray:  # shape `(n_prompts, width)`
         "The states of one layer. Raises `CoraError` where there is none of this number."
         check_count("layer", number, 0)
-        if number < (n := self.layers.shape[1]): return self.layers[:, number]
+        if number < (n := self.layers.shape[1]):
+            return self.layers[:, number]
         raise CoraError(f"layer must be from 0 to {n - 1} for {self.model}, got {number}")
 
     def only(
         self,
-        *formats: str, # such as "mcq", "lfgq"
-    ) -> "States":     # of these prompts, in their order
+        *formats: str,  # such as "mcq", "lfgq"
+    ) -> "States":  # of these prompts, in their order
         "The states of some formats. Raises `CoraError` for a format that is not there."
-        if unknown := [f for f in formats if f not in self.formats]: raise CoraError(f"there are states of the formats {', '.join(dict.fromkeys(self.formats))}, got {unknown[0]!r}")
+        if unknown := [f for f in formats if f not in self.formats]:
+            raise CoraError(
+                f"there are states of the formats {', '.join(dict.fromkeys(self.formats))}, got {unknown[0]!r}"
+            )
         keep = [i for i, f in enumerate(self.formats) if f in formats]
-        return replace(self, layers=self.layers[keep], heads=None if self.heads is None else self.heads[keep],
-                       question_ids=tuple(self.question_ids[i] for i in keep), formats=tuple(self.formats[i] for i in keep))
+        return replace(
+            self,
+            layers=self.layers[keep],
+            heads=None if self.heads is None else self.heads[keep],
+            question_ids=tuple(self.question_ids[i] for i in keep),
+            formats=tuple(self.formats[i] for i in keep),
+        )
 
 # %% ../../nbs/respondents/hidden.ipynb #e644c86e
-_OUT = ("o_proj", "out_proj", "dense", "c_proj") # what the output projection of attention is called
+_OUT = ("o_proj", "out_proj", "dense", "c_proj")  # what the output projection of attention is called
 
-def _blocks(model) -> tuple[Any, list]: # modules
+
+def _blocks(model) -> tuple[Any, list]:  # modules
     "The module that holds the layers of a model, and the layers: the outermost list of as many modules as it has layers."
     torch, _ = libraries()
     n = getattr(model.config.get_text_config(), "num_hidden_layers", 0)
-    found = ((holder, list(m)) for holder in model.modules() for m in holder.children() if isinstance(m, torch.nn.ModuleList) and len(m) == n > 0)
-    if blocks := next(found, None): return blocks
-    raise CoraError(f"the layers of a {type(model).__name__} cannot be found, so that there are no hidden states to read")
+    found = (
+        (holder, list(m))
+        for holder in model.modules()
+        for m in holder.children()
+        if isinstance(m, torch.nn.ModuleList) and len(m) == n > 0
+    )
+    if blocks := next(found, None):
+        return blocks
+    raise CoraError(
+        f"the layers of a {type(model).__name__} cannot be found, so that there are no hidden states to read"
+    )
 
-def _projections(model) -> list: # modules, one for each layer
+
+def _projections(model) -> list:  # modules, one for each layer
     "The output projection of each layer's attention."
-    found = [next((m for name, m in b.named_modules() if name.rpartition(".")[2] in _OUT and "att" in name.lower()), None) for b in _blocks(model)[1]]
-    if None not in found and getattr(model.config.get_text_config(), "num_attention_heads", None): return found
-    raise CoraError(f"layer {found.index(None) + 1 if None in found else 1} of a {type(model).__name__} has no attention heads that can be read; ask for layers only (heads=False)")
+    found = [
+        next((m for name, m in b.named_modules() if name.rpartition(".")[2] in _OUT and "att" in name.lower()), None)
+        for b in _blocks(model)[1]
+    ]
+    if None not in found and getattr(model.config.get_text_config(), "num_attention_heads", None):
+        return found
+    raise CoraError(
+        f"layer {found.index(None) + 1 if None in found else 1} of a {type(model).__name__} has no attention heads that can be read; ask for layers only (heads=False)"
+    )
 
 # %% ../../nbs/respondents/hidden.ipynb #fb626b02
 @contextlib.contextmanager
 def _listening(model, heads: bool) -> Iterator[dict[tuple[str, int], Any]]:
     "Keep what each layer is given for the last token, what comes out at the end, and with `heads` what each output projection is given."
     heard, hooks, (holder, blocks) = {}, [], _blocks(model)
-    def keep(key, states): heard[key] = states[:, -1].float().cpu()
-    def before(key): return lambda module, given, named: keep(key, given[0] if given else named["hidden_states"])
+
+    def keep(key, states):
+        heard[key] = states[:, -1].float().cpu()
+
+    def before(key):
+        return lambda module, given, named: keep(key, given[0] if given else named["hidden_states"])
+
     try:
         hooks += [b.register_forward_pre_hook(before(("layer", i)), with_kwargs=True) for i, b in enumerate(blocks)]
         hooks.append(holder.register_forward_hook(lambda module, given, out: keep(("layer", len(blocks)), out[0])))
-        if heads: hooks += [p.register_forward_pre_hook(before(("head", i)), with_kwargs=True) for i, p in enumerate(_projections(model))]
+        if heads:
+            hooks += [
+                p.register_forward_pre_hook(before(("head", i)), with_kwargs=True)
+                for i, p in enumerate(_projections(model))
+            ]
         yield heard
     finally:
-        for hook in hooks: hook.remove()
+        for hook in hooks:
+            hook.remove()
 
 # %% ../../nbs/respondents/hidden.ipynb #bb2c2954
 class _Reader(CausalRespondent):
     "A respondent that gives back hidden states in the place of replies."
+
     heads = False
 
     def generate(self, rows):
         "The states of a batch, one pair (layers, heads) for each prompt. Raises `CoraError` where they are not numbers."
         torch, _ = libraries()
         ids, mask = (t.to(self.model.device) for t in pad_left([row.ids for row in rows]))
-        with torch.inference_mode(), _listening(self.model, self.heads) as heard: self._step(ids, mask, None, False)
-        def stacked(kind): return torch.stack([heard[k] for k in sorted(heard) if k[0] == kind], 1)
+        with torch.inference_mode(), _listening(self.model, self.heads) as heard:
+            self._step(ids, mask, None, False)
+
+        def stacked(kind):
+            return torch.stack([heard[k] for k in sorted(heard) if k[0] == kind], 1)
+
         layers, heads = stacked("layer"), stacked("head") if self.heads else None
-        if heads is not None: heads = heads.unflatten(-1, (self.model.config.get_text_config().num_attention_heads, -1)).numpy()
+        if heads is not None:
+            heads = heads.unflatten(-1, (self.model.config.get_text_config().num_attention_heads, -1)).numpy()
         for row, fine in zip(rows, layers.isfinite().flatten(1).all(1).tolist()):
-            if not fine: raise self.not_a_number(row.prompt.variant.question_id)
+            if not fine:
+                raise self.not_a_number(row.prompt.variant.question_id)
         return list(zip(layers.numpy(), heads if self.heads else [None] * len(rows)))
+
 
 def _reader(model: LocalModel | str | Path, heads: bool) -> _Reader:
     "A reader with the parameters and the loaded weights of a respondent. A model that is only named is read without a chat template."
-    if not isinstance(model, LocalModel): model = CausalRespondent(model, chat=False)
-    reader = _Reader(**{f.name: getattr(model, f.name) for f in fields(CausalRespondent) if hasattr(model, f.name)} | {"max_new_tokens": 1})
+    if not isinstance(model, LocalModel):
+        model = CausalRespondent(model, chat=False)
+    reader = _Reader(
+        **{f.name: getattr(model, f.name) for f in fields(CausalRespondent) if hasattr(model, f.name)}
+        | {"max_new_tokens": 1}
+    )
     reader._loaded, reader._lock, reader.heads = model._loaded, model._lock, heads
     return reader
 
 # %% ../../nbs/respondents/hidden.ipynb #ea7b594f
 def hidden_states(
-    model: LocalModel | str | Path, # a respondent on this machine, or a path as it takes one, such as "organism/steady"
-    prompts: Sequence[Prompt],      # any, as from `format_prompts`
-    heads: bool = False,            # collect the attention heads, too
-    progress: bool = True,          # show a progress bar where it takes more than a second
-) -> States:                        # in the order of the prompts
+    model: LocalModel
+    | str
+    | Path,  # a respondent on this machine, or a path as it takes one, such as "organism/steady"
+    prompts: Sequence[Prompt],  # any, as from `format_prompts`
+    heads: bool = False,  # collect the attention heads, too
+    progress: bool = True,  # show a progress bar where it takes more than a second
+) -> States:  # in the order of the prompts
     """The hidden states of the last token of each prompt, at every layer. Source: Li et al., section 4.3.
 
     Raises `CoraError` for no prompts, a prompt that does not fit the model's window or memory, states that are no numbers, and heads where the architecture has none.
     """
     from tqdm.auto import tqdm
-    if not prompts: raise CoraError("there are no prompts to read")
+
+    if not prompts:
+        raise CoraError("there are no prompts to read")
     reader, found = _reader(model, heads), [None] * len(prompts)
-    if heads: _projections(reader.model)
+    if heads:
+        _projections(reader.model)
+
     async def read():
-        with tqdm(total=len(prompts), desc=reader.name, unit=" prompts", disable=not progress, delay=1, leave=False) as bar:
+        with tqdm(
+            total=len(prompts), desc=reader.name, unit=" prompts", disable=not progress, delay=1, leave=False
+        ) as bar:
             async for i, state in reader.answer(prompts):
-                if isinstance(state, Reply): raise CoraError(f"question {prompts[i].variant.question_id!r}: {state.error}")
+                if isinstance(state, Reply):
+                    raise CoraError(f"question {prompts[i].variant.question_id!r}: {state.error}")
                 found[i] = state
                 bar.update()
+
     run_async(read())
     layers, parts = (list(x) for x in zip(*found))
     variants = [p.variant for p in prompts]
-    return States(reader.name, np.stack(layers), np.stack(parts) if heads else None, tuple(v.question_id for v in variants), tuple(v.method for v in variants))
+    return States(
+        reader.name,
+        np.stack(layers),
+        np.stack(parts) if heads else None,
+        tuple(v.question_id for v in variants),
+        tuple(v.method for v in variants),
+    )

@@ -26,152 +26,222 @@ from .token_trees import TreeScorer
 # %% ../../nbs/respondents/likelihood.ipynb #c2f88cfb
 ADAPTATIONS = ("joint-label", "joint-desc", "separate")
 
+
 def _shown(template: Template, question: Question | Variant, adaptation: str) -> str:
     "A question up to its answer line."
     text, form = (question.asked, question.form) if isinstance(question, Variant) else (question.text, "mcq")
-    if adaptation != "separate": return template.body(text, question.choices, form)
+    if adaptation != "separate":
+        return template.body(text, question.choices, form)
     return f"{template.before_question}{text}{template.before_answer}"
+
 
 def _said(template: Template, question: Question | Variant, i: int, adaptation: str) -> str:
     "A choice as it follows the answer line. Yes and No have no labels."
     choice = question.choices[i]
-    if isinstance(question, Variant) and question.form == "tfq": return template.before_letter + choice
-    return template.before_letter + {"joint-label": LETTERS[i], "joint-desc": f"{LETTERS[i]}. {choice}", "separate": choice}[adaptation]
+    if isinstance(question, Variant) and question.form == "tfq":
+        return template.before_letter + choice
+    return (
+        template.before_letter
+        + {"joint-label": LETTERS[i], "joint-desc": f"{LETTERS[i]}. {choice}", "separate": choice}[adaptation]
+    )
+
 
 def context_and_continuations(
     prompt: Prompt,  # a variant of A choices
-    adaptation: str, # one of `ADAPTATIONS`
-) -> tuple[str, list[str]]: # what the model reads, and the A texts it is scored on
+    adaptation: str,  # one of `ADAPTATIONS`
+) -> tuple[str, list[str]]:  # what the model reads, and the A texts it is scored on
     "A question made into something a language model can score. Raises `CoraError` for an unknown adaptation. Source: Quadruple slit, section 2.2."
-    if adaptation not in ADAPTATIONS: raise CoraError(f"adaptation must be one of {', '.join(ADAPTATIONS)}, got {adaptation!r}")
+    if adaptation not in ADAPTATIONS:
+        raise CoraError(f"adaptation must be one of {', '.join(ADAPTATIONS)}, got {adaptation!r}")
     template, v = get_template(prompt.template), prompt.variant
     opening = "" if adaptation == "separate" else template.opening(v.n_choices, v.form)
     solved = (f"{_shown(template, s, adaptation)}{_said(template, s, s.answer, adaptation)}\n\n" for s in prompt.shots)
-    return opening + "".join(solved) + _shown(template, v, adaptation), [_said(template, v, i, adaptation) for i in range(v.n_choices)]
+    return opening + "".join(solved) + _shown(template, v, adaptation), [
+        _said(template, v, i, adaptation) for i in range(v.n_choices)
+    ]
 
 # %% ../../nbs/respondents/likelihood.ipynb #d22e78ec
 SEAMS = ("merged", "harness")
 
+
 def _read(tokenizer, text: str, **options):
     "A text as the model reads it, without an end that the tokenizer adds: its tokens, and whatever the options ask for."
     begun = bool(tokenizer.bos_token) and text.startswith(tokenizer.bos_token)
-    coded = tokenizer(text, add_special_tokens=not begun, return_attention_mask=False, return_token_type_ids=False, verbose=False, **options)
-    ends = [i for i, t in ((tokenizer.eos_token_id, tokenizer.eos_token), (tokenizer.sep_token_id, tokenizer.sep_token)) if t and not text.endswith(t)]
+    coded = tokenizer(
+        text,
+        add_special_tokens=not begun,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+        verbose=False,
+        **options,
+    )
+    ends = [
+        i
+        for i, t in ((tokenizer.eos_token_id, tokenizer.eos_token), (tokenizer.sep_token_id, tokenizer.sep_token))
+        if t and not text.endswith(t)
+    ]
     n = len(coded["input_ids"])
-    return {what: [*values[:n - (n > 0 and coded["input_ids"][-1] in ends)]] for what, values in coded.items()}
+    return {what: [*values[: n - (n > 0 and coded["input_ids"][-1] in ends)]] for what, values in coded.items()}
+
 
 def context_tokens(
-    tokenizer,    # of transformers
-    context: str, # may be empty
-) -> list[int]:   # at least one
+    tokenizer,  # of transformers
+    context: str,  # may be empty
+) -> list[int]:  # at least one
     "The tokens of a context without the space at its end, which belongs to what follows. Raises `CoraError` where there is nothing to begin with."
-    if tokens := _read(tokenizer, context.rstrip())["input_ids"]: return tokens
+    if tokens := _read(tokenizer, context.rstrip())["input_ids"]:
+        return tokens
     begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
-    if begin is None: raise CoraError("a continuation without a context needs a tokenizer with a beginning-of-text or end-of-text token, and this one has none")
+    if begin is None:
+        raise CoraError(
+            "a continuation without a context needs a tokenizer with a beginning-of-text or end-of-text token, and this one has none"
+        )
     return [begin]
+
 
 def _seam(tokenizer, text: str, n: int, alone: list[int], whole: list[int]) -> int:
     "Where the tokenizer has merged: the first token that reaches beyond the text's first n characters."
-    if not getattr(tokenizer, "is_fast", False): # it does not tell where its tokens end
+    if not getattr(tokenizer, "is_fast", False):  # it does not tell where its tokens end
         return next((i for i, (a, b) in enumerate(zip(alone, whole)) if a != b), min(len(alone), len(whole) - 1))
     ends = _read(tokenizer, text, return_offsets_mapping=True)["offset_mapping"]
     return next((i for i, (_, end) in enumerate(ends) if end > n), len(whole))
 
 # %% ../../nbs/respondents/likelihood.ipynb #207535f7
 def split_tokens(
-    tokenizer,             # of transformers
-    context: str,          # may be empty
-    continuation: str,     # not empty
+    tokenizer,  # of transformers
+    context: str,  # may be empty
+    continuation: str,  # not empty
     seam: str = "merged",  # whose rule, where the tokenizer merges across the seam
-    alone: list[int] | None = None, # the context's tokens, for whoever has them already
-) -> tuple[list[int], int]: # token ids, and where the continuation begins, at least 1
+    alone: list[int] | None = None,  # the context's tokens, for whoever has them already
+) -> tuple[list[int], int]:  # token ids, and where the continuation begins, at least 1
     "The tokens of context and continuation. Raises `CoraError` where nothing is left to be scored, and for an unknown rule."
-    if seam not in SEAMS: raise CoraError(f"seam must be one of {', '.join(SEAMS)}, got {seam!r}")
+    if seam not in SEAMS:
+        raise CoraError(f"seam must be one of {', '.join(SEAMS)}, got {seam!r}")
     alone = context_tokens(tokenizer, context) if alone is None else alone
     whole, start = _read(tokenizer, context + continuation)["input_ids"], len(alone)
-    if not context.strip() and whole[:1] != alone: whole = alone + whole # a beginning that the tokenizer does not add by itself
+    if not context.strip() and whole[:1] != alone:
+        whole = alone + whole  # a beginning that the tokenizer does not add by itself
     if whole[:start] != alone:
-        if seam == "harness" and len(whole) > start: return alone + whole[start:], start
+        if seam == "harness" and len(whole) > start:
+            return alone + whole[start:], start
         start = _seam(tokenizer, context + continuation, len(context.rstrip()), alone, whole)
-    if not 0 < start < len(whole): raise CoraError(f"the continuation {continuation!r} has no tokens of its own after {context[-30:]!r}")
+    if not 0 < start < len(whole):
+        raise CoraError(f"the continuation {continuation!r} has no tokens of its own after {context[-30:]!r}")
     return whole, start
 
 # %% ../../nbs/respondents/likelihood.ipynb #8ca31801
 NORMALIZATIONS = ("sum", "token", "char", "byte", "pmi")
 
+
 def normalize(
-    sums: Sequence[float],   # log-probability of each continuation
-    texts: Sequence[str],    # the continuations
-    tokens: Sequence[int],   # how many tokens each has
-    normalization: str,      # one of `NORMALIZATIONS`
-    alone: Sequence[float] | None = None, # log-probability of each at the beginning of a text; for `pmi`
-) -> tuple[float, ...]:      # one score each
+    sums: Sequence[float],  # log-probability of each continuation
+    texts: Sequence[str],  # the continuations
+    tokens: Sequence[int],  # how many tokens each has
+    normalization: str,  # one of `NORMALIZATIONS`
+    alone: Sequence[float] | None = None,  # log-probability of each at the beginning of a text; for `pmi`
+) -> tuple[float, ...]:  # one score each
     "Scores that can be compared. Raises `CoraError` for an unknown normalisation. Source: Quadruple slit, section 2.2."
-    if normalization not in NORMALIZATIONS or normalization == "pmi" and alone is None: raise CoraError(f"normalization must be one of {', '.join(NORMALIZATIONS)}, and pmi needs the continuations alone; got {normalization!r}")
-    if normalization == "sum": return tuple(sums)
-    if normalization == "pmi": return tuple(s - a if s > -math.inf else s for s, a in zip(sums, alone)) # what is impossible stays so
-    lengths = {"token": tokens, "char": [len(t.lstrip()) for t in texts], "byte": [len(t.lstrip().encode("utf-8", "surrogatepass")) for t in texts]}[normalization]
+    if normalization not in NORMALIZATIONS or normalization == "pmi" and alone is None:
+        raise CoraError(
+            f"normalization must be one of {', '.join(NORMALIZATIONS)}, and pmi needs the continuations alone; got {normalization!r}"
+        )
+    if normalization == "sum":
+        return tuple(sums)
+    if normalization == "pmi":
+        return tuple(s - a if s > -math.inf else s for s, a in zip(sums, alone))  # what is impossible stays so
+    lengths = {
+        "token": tokens,
+        "char": [len(t.lstrip()) for t in texts],
+        "byte": [len(t.lstrip().encode("utf-8", "surrogatepass")) for t in texts],
+    }[normalization]
     return tuple(s / max(n, 1) for s, n in zip(sums, lengths))
 
 # %% ../../nbs/respondents/likelihood.ipynb #d3cbbbdc
 @dataclass
 class LikelihoodRespondent(LocalModel):
     "A causal language model on this machine that is asked how likely it finds each choice. Raises `CoraError` for a field out of its range."
-    adaptation: str = "joint-label" # what is shown and what is scored: one of `ADAPTATIONS`
-    normalization: str = "sum"      # how scores are made comparable: one of `NORMALIZATIONS`
-    seam: str = "merged"            # what is done where the tokenizer merges context and continuation: one of `SEAMS`
-    room: int | None = None         # tokens computed at a time, which does not change a score; None: 512 on a cpu, 4096 elsewhere, fewer where memory runs out
+
+    adaptation: str = "joint-label"  # what is shown and what is scored: one of `ADAPTATIONS`
+    normalization: str = "sum"  # how scores are made comparable: one of `NORMALIZATIONS`
+    seam: str = "merged"  # what is done where the tokenizer merges context and continuation: one of `SEAMS`
+    room: int | None = (
+        None  # tokens computed at a time, which does not change a score; None: 512 on a cpu, 4096 elsewhere, fewer where memory runs out
+    )
 
     def __post_init__(self):
         super().__post_init__()
         for what, known in (("adaptation", ADAPTATIONS), ("normalization", NORMALIZATIONS), ("seam", SEAMS)):
-            if getattr(self, what) not in known: raise CoraError(f"{what} must be one of {', '.join(known)}, got {getattr(self, what)!r}")
-        if self.room is not None: check_count("room", self.room, 1)
-        self.spent = {"tokens_asked": 0, "tokens_computed": 0, "texts_truncated": 0} # so far
+            if getattr(self, what) not in known:
+                raise CoraError(f"{what} must be one of {', '.join(known)}, got {getattr(self, what)!r}")
+        if self.room is not None:
+            check_count("room", self.room, 1)
+        self.spent = {"tokens_asked": 0, "tokens_computed": 0, "texts_truncated": 0}  # so far
 
 # %% ../../nbs/respondents/likelihood.ipynb #ff8a45ce
 @patch
-def describe(self: LikelihoodRespondent) -> dict[str, Any]: # plain JSON values
+def describe(self: LikelihoodRespondent) -> dict[str, Any]:  # plain JSON values
     "Everything that decides what it replies."
-    return {"respondent": "likelihood", "path": self.path, **self.identity(), "adaptation": self.adaptation, "normalization": self.normalization, "seam": self.seam}
+    return {
+        "respondent": "likelihood",
+        "path": self.path,
+        **self.identity(),
+        "adaptation": self.adaptation,
+        "normalization": self.normalization,
+        "seam": self.seam,
+    }
+
 
 @patch
 def request(
     self: LikelihoodRespondent,
-    prompt: Prompt, # what to ask
-) -> dict[str, Any]: # plain JSON values
+    prompt: Prompt,  # what to ask
+) -> dict[str, Any]:  # plain JSON values
     "Everything that decides the raw reply to one prompt: the weights and the texts."
     context, continuations = context_and_continuations(prompt, self.adaptation)
-    return {**self.identity(), "context": context, "continuations": continuations, "seam": self.seam, "alone": self.normalization == "pmi"}
+    return {
+        **self.identity(),
+        "context": context,
+        "continuations": continuations,
+        "seam": self.seam,
+        "alone": self.normalization == "pmi",
+    }
+
 
 @patch
 def finish(
     self: LikelihoodRespondent,
-    prompt: Prompt, # what was asked
-    reply: Reply,   # as `answer` gave it: sums for scores, and in `meta` what normalising needs
-) -> Reply:         # with the normalised scores, and the softmax of the best of them as its confidence
+    prompt: Prompt,  # what was asked
+    reply: Reply,  # as `answer` gave it: sums for scores, and in `meta` what normalising needs
+) -> Reply:  # with the normalised scores, and the softmax of the best of them as its confidence
     "A raw reply made into scores."
-    if reply.scores is None: return reply
+    if reply.scores is None:
+        return reply
     _, texts = context_and_continuations(prompt, self.adaptation)
     scores = normalize(reply.scores, texts, reply.meta["tokens"], self.normalization, reply.meta.get("alone"))
     best = max(scores)
-    return replace(reply, scores=scores, confidence=1 / sum(math.exp(s - best) for s in scores) if math.isfinite(best) else None)
+    return replace(
+        reply, scores=scores, confidence=1 / sum(math.exp(s - best) for s in scores) if math.isfinite(best) else None
+    )
 
 # %% ../../nbs/respondents/likelihood.ipynb #3881347f
-_PORTION = 2000 # prompts whose texts are sorted together
+_PORTION = 2000  # prompts whose texts are sorted together
+
 
 @patch
-def _split(self: LikelihoodRespondent, context: str, continuations: Sequence[str], known: dict) -> list[tuple[array, int, int]]:
+def _split(
+    self: LikelihoodRespondent, context: str, continuations: Sequence[str], known: dict
+) -> list[tuple[array, int, int]]:
     "For each continuation all tokens that fit into the window, where it begins, and how many did not fit. What is known already is not worked out again."
     found, alone = [], None
     for continuation in continuations:
         if (key := (context, continuation)) not in known:
             alone = context_tokens(self.tokenizer, context) if alone is None else alone
             ids, start = split_tokens(self.tokenizer, context, continuation, self.seam, alone)
-            lost = max(0, len(ids) - 1 - (self.window or len(ids))) # the last token is not read
-            known[key] = array("I", ids[lost:]), start - lost, lost # four bytes a token: a portion may have millions
+            lost = max(0, len(ids) - 1 - (self.window or len(ids)))  # the last token is not read
+            known[key] = array("I", ids[lost:]), start - lost, lost  # four bytes a token: a portion may have millions
         found.append(known[key])
     return found
+
 
 @patch
 def _texts(self: LikelihoodRespondent, prompt: Prompt, known: dict) -> list[tuple[array, int, int]] | Reply:
@@ -179,39 +249,54 @@ def _texts(self: LikelihoodRespondent, prompt: Prompt, known: dict) -> list[tupl
     context, continuations = context_and_continuations(prompt, self.adaptation)
     try:
         "".join([context, *continuations]).encode()
-        split = [text for c in ([context, ""] if self.normalization == "pmi" else [context]) for text in self._split(c, continuations, known)]
-    except UnicodeEncodeError as e: return Reply(error=f"the prompt is no valid text ({one_line(e)})") # half a character: tokenizers refuse it
-    except CoraError as e: return Reply(error=str(e))
+        split = [
+            text
+            for c in ([context, ""] if self.normalization == "pmi" else [context])
+            for text in self._split(c, continuations, known)
+        ]
+    except UnicodeEncodeError as e:
+        return Reply(error=f"the prompt is no valid text ({one_line(e)})")  # half a character: tokenizers refuse it
+    except CoraError as e:
+        return Reply(error=str(e))
     longest, largest = max(len(ids) - start for ids, start, _ in split), max(int(np.max(ids)) for ids, *_ in split)
     self.check_token(largest)
-    if self.window and longest > self.window: return Reply(error=f"a choice is too long: {longest} tokens, and the model's window is {self.window}")
+    if self.window and longest > self.window:
+        return Reply(error=f"a choice is too long: {longest} tokens, and the model's window is {self.window}")
     return split
+
 
 @patch
 def _raw(self: LikelihoodRespondent, prompt: Prompt, texts: list, found: list) -> Reply:
     "A reply from the log-probabilities of a prompt's texts."
-    if any(x is None for x in found): return Reply(error="memory ran out with this prompt alone")
+    if any(x is None for x in found):
+        return Reply(error="memory ran out with this prompt alone")
     sums, n = [float(x.sum()) for x in found], prompt.variant.n_choices
-    if any(map(math.isnan, sums)): raise self.not_a_number(prompt.variant.question_id)
+    if any(map(math.isnan, sums)):
+        raise self.not_a_number(prompt.variant.question_id)
     cut = max(lost for *_, lost in texts)
     self.spent["texts_truncated"] += cut > 0
-    meta = {"tokens": [len(ids) - start for ids, start, _ in texts[:n]]} | ({"alone": sums[n:]} if len(sums) > n else {}) | ({"truncated": cut} if cut else {})
+    meta = (
+        {"tokens": [len(ids) - start for ids, start, _ in texts[:n]]}
+        | ({"alone": sums[n:]} if len(sums) > n else {})
+        | ({"truncated": cut} if cut else {})
+    )
     return Reply(scores=tuple(sums[:n]), meta=meta)
 
 # %% ../../nbs/respondents/likelihood.ipynb #74e88b53
 @patch
 async def answer(
     self: LikelihoodRespondent,
-    prompts: Sequence[Prompt], # any prompts
+    prompts: Sequence[Prompt],  # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
     "Raw replies, as they become ready. Raises `CoraError` where the model cannot be loaded or gives no numbers."
     scorer = TreeScorer(self, room=self.room or (512 if self.place[0].startswith("cpu") else 4096))
     for begin in range(0, len(prompts), _PORTION):
-        known: dict = {} # orders of the same choices have the same texts in `separate`
-        texts = await asyncio.to_thread(lambda: [self._texts(p, known) for p in prompts[begin:begin + _PORTION]])
+        known: dict = {}  # orders of the same choices have the same texts in `separate`
+        texts = await asyncio.to_thread(lambda: [self._texts(p, known) for p in prompts[begin : begin + _PORTION]])
         whose = [(i, k) for i, split in enumerate(texts) if not isinstance(split, Reply) for k in range(len(split))]
         for i, refused in enumerate(texts):
-            if isinstance(refused, Reply): yield begin + i, refused
+            if isinstance(refused, Reply):
+                yield begin + i, refused
         fitting = [texts[i][k][:2] for i, k in whose]
         found = {i: [()] * len(split) for i, split in enumerate(texts) if not isinstance(split, Reply)}
         missing = {i: len(split) for i, split in found.items()}
@@ -223,23 +308,36 @@ async def answer(
                 i, k = whose[number]
                 found[i][k] = logprobs
                 missing[i] -= 1
-                if not missing[i]: yield begin + i, self._raw(prompts[begin + i], texts[i], found.pop(i))
+                if not missing[i]:
+                    yield begin + i, self._raw(prompts[begin + i], texts[i], found.pop(i))
 
 # %% ../../nbs/respondents/likelihood.ipynb #b989afbe
-IMPLEMENTATIONS = { # name in the paper's figures -> adaptation and normalisation
+IMPLEMENTATIONS = {  # name in the paper's figures -> adaptation and normalisation
     "jl": ("joint-label", "sum"),
-    "jd:All": ("joint-desc", "sum"), "jd:To": ("joint-desc", "token"), "jd:Ca": ("joint-desc", "char"),
-    "se:All": ("separate", "sum"), "se:To": ("separate", "token"), "se:Ca": ("separate", "char"),
+    "jd:All": ("joint-desc", "sum"),
+    "jd:To": ("joint-desc", "token"),
+    "jd:Ca": ("joint-desc", "char"),
+    "se:All": ("separate", "sum"),
+    "se:To": ("separate", "token"),
+    "se:Ca": ("separate", "char"),
 }
 
+
 def implementations(
-    path: str,                                  # a folder on this machine, a name on the Hugging Face hub, or organism/NAME
-    which: Sequence[str] = tuple(IMPLEMENTATIONS), # names in `IMPLEMENTATIONS`
-    **fields: Any,                              # further fields of `LikelihoodRespondent`
-) -> dict[str, LikelihoodRespondent]:           # name -> respondent
+    path: str,  # a folder on this machine, a name on the Hugging Face hub, or organism/NAME
+    which: Sequence[str] = tuple(IMPLEMENTATIONS),  # names in `IMPLEMENTATIONS`
+    **fields: Any,  # further fields of `LikelihoodRespondent`
+) -> dict[str, LikelihoodRespondent]:  # name -> respondent
     "Respondents that score in different ways with the same model. Source: Quadruple slit, section 5.2."
-    if unknown := [w for w in which if w not in IMPLEMENTATIONS]: raise CoraError(f"implementations are {', '.join(IMPLEMENTATIONS)}, got {unknown[0]!r}")
-    made = {w: LikelihoodRespondent(path, adaptation=IMPLEMENTATIONS[w][0], normalization=IMPLEMENTATIONS[w][1], **{"name": w, **fields}) for w in which}
+    if unknown := [w for w in which if w not in IMPLEMENTATIONS]:
+        raise CoraError(f"implementations are {', '.join(IMPLEMENTATIONS)}, got {unknown[0]!r}")
+    made = {
+        w: LikelihoodRespondent(
+            path, adaptation=IMPLEMENTATIONS[w][0], normalization=IMPLEMENTATIONS[w][1], **{"name": w, **fields}
+        )
+        for w in which
+    }
     first = next(iter(made.values()), None)
-    for respondent in made.values(): respondent._loaded, respondent._lock = first._loaded, first._lock
+    for respondent in made.values():
+        respondent._loaded, respondent._lock = first._loaded, first._lock
     return made

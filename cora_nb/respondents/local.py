@@ -20,43 +20,62 @@ from ..core import CoraError, data_path
 
 # %% ../../nbs/respondents/local.ipynb #b8263a2f
 def organism(
-    name: str, # "steady" or "skewed"
-) -> Path:     # its folder
+    name: str,  # "steady" or "skewed"
+) -> Path:  # its folder
     "Where a model organism lies: one of the tiny language models that ship with the package."
-    if name not in (shipped := ("steady", "skewed")): raise CoraError(f"the model organisms are {' and '.join(shipped)}, got {name!r}")
+    if name not in (shipped := ("steady", "skewed")):
+        raise CoraError(f"the model organisms are {' and '.join(shipped)}, got {name!r}")
     return data_path("models", name)
 
 # %% ../../nbs/respondents/local.ipynb #3656c25f
 _DTYPES = ("float32", "bfloat16", "float16", "float64")
 
+
 @dataclass
 class LocalModel:
     "A causal language model on this machine. Raises `CoraError` for a field out of its range; the model is loaded when it is first needed."
-    path: str | Path             # a folder on this machine, a name on the Hugging Face hub, or organism/NAME
-    device: str | None = None    # such as "cuda:1"; None: cuda, else mps, else cpu
-    dtype: str | None = None     # number format of the weights; None: float32 on cpu, bfloat16 elsewhere
+
+    path: str | Path  # a folder on this machine, a name on the Hugging Face hub, or organism/NAME
+    device: str | None = None  # such as "cuda:1"; None: cuda, else mps, else cpu
+    dtype: str | None = None  # number format of the weights; None: float32 on cpu, bfloat16 elsewhere
     revision: str | None = None  # branch, tag or commit on the hub; None: its main branch
-    name: str = ""               # how it is called in tables; empty: the last part of `path`
+    name: str = ""  # how it is called in tables; empty: the last part of `path`
 
     def __post_init__(self):
-        if not str(self.path): raise CoraError("path must name a model, got an empty text")
-        if self.dtype is not None: self.dtype = str(self.dtype).removeprefix("torch.")
-        if self.dtype not in (None, *_DTYPES): raise CoraError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
+        if not str(self.path):
+            raise CoraError("path must name a model, got an empty text")
+        if self.dtype is not None:
+            self.dtype = str(self.dtype).removeprefix("torch.")
+        if self.dtype not in (None, *_DTYPES):
+            raise CoraError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
         folder, self.path = Path(self.path).expanduser(), str(self.path)
-        if self.path.startswith("organism/") and not folder.is_dir(): folder = organism(self.path.removeprefix("organism/"))
+        if self.path.startswith("organism/") and not folder.is_dir():
+            folder = organism(self.path.removeprefix("organism/"))
         self.folder = folder if folder.is_dir() else None
         self.name = self.name or (self.folder.resolve() if self.folder else folder).name
         self._loaded, self._lock = {}, threading.RLock()
 
 # %% ../../nbs/respondents/local.ipynb #adc53b71
-_FILES = ("config.json", "generation_config.json", "tokenizer*", "special_tokens_map.json", "added_tokens.json", "vocab*", "merges.txt",
-          "*.model", "*.jinja", "*.safetensors", "*.safetensors.index.json")
+_FILES = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer*",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab*",
+    "merges.txt",
+    "*.model",
+    "*.jinja",
+    "*.safetensors",
+    "*.safetensors.index.json",
+)
+
 
 def folder_fingerprint(
-    folder: str | Path,      # a model's folder
-    whole: int = 64 * 2**20, # larger files are not read whole, bytes
-    edge: int = 2**20,       # what is read of them at each end, bytes
-) -> str:                    # 64 hexadecimal digits
+    folder: str | Path,  # a model's folder
+    whole: int = 64 * 2**20,  # larger files are not read whole, bytes
+    edge: int = 2**20,  # what is read of them at each end, bytes
+) -> str:  # 64 hexadecimal digits
     "SHA-256 over the name, the size and the content of every file that decides what the model says; of large files over both ends."
     digest = hashlib.sha256()
     for file in sorted({f for pattern in _FILES for f in Path(folder).glob(pattern) if f.is_file()}):
@@ -71,18 +90,22 @@ def folder_fingerprint(
 
 # %% ../../nbs/respondents/local.ipynb #5de749c9
 def one_line(
-    e: Exception, # of any library
-) -> str:         # at most 300 characters
+    e: Exception,  # of any library
+) -> str:  # at most 300 characters
     "What an exception says, in one line of a readable length."
     text = " ".join(str(e).split()) or type(e).__name__
     return text if len(text) <= 300 else text[:297] + "..."
 
-def libraries() -> tuple: # the two modules
+
+def libraries() -> tuple:  # the two modules
     "`torch` and `transformers`, imported when they are needed. Raises `CoraError` where they are not installed."
     try:
         import torch
         import transformers
-    except ImportError as e: raise CoraError(f"a model on this machine needs torch and transformers: pip install torch transformers ({one_line(e)})") from None
+    except ImportError as e:
+        raise CoraError(
+            f"a model on this machine needs torch and transformers: pip install torch transformers ({one_line(e)})"
+        ) from None
     return torch, transformers
 
 # %% ../../nbs/respondents/local.ipynb #6497d495
@@ -91,9 +114,12 @@ def _once(self: LocalModel, what: str, make):
     "The result of `make`, worked out the first time. Whatever is wrong with the model ends in one line."
     with self._lock:
         if what not in self._loaded:
-            try: self._loaded[what] = make()
-            except CoraError: raise
-            except Exception as e: raise CoraError(f"{self.path}: the {what} cannot be loaded ({one_line(e)})") from e
+            try:
+                self._loaded[what] = make()
+            except CoraError:
+                raise
+            except Exception as e:
+                raise CoraError(f"{self.path}: the {what} cannot be loaded ({one_line(e)})") from e
         return self._loaded[what]
 
 # %% ../../nbs/respondents/local.ipynb #07f04ffc
@@ -101,18 +127,23 @@ def _once(self: LocalModel, what: str, make):
 def _find(self: LocalModel) -> str:
     "The fingerprint of a folder, or the commit of a model on the hub."
     if self.folder:
-        if (self.folder / "config.json").is_file(): return folder_fingerprint(self.folder)
+        if (self.folder / "config.json").is_file():
+            return folder_fingerprint(self.folder)
         raise CoraError(f"{self.path}: not a model's folder, there is no config.json in it")
     if Path(self.path).expanduser().is_absolute() or self.path.startswith(".") or self.path.count("/") > 1:
         raise CoraError(f"{self.path}: there is no such folder")
     libraries()
     from huggingface_hub import hf_hub_download
-    try: config = hf_hub_download(self.path, "config.json", revision=self.revision)
-    except Exception as e: raise CoraError(f"{self.path}: no folder of this name, and no model from the hub ({one_line(e)})") from e
-    return Path(config).parent.name # the cache keeps a folder for each commit
+
+    try:
+        config = hf_hub_download(self.path, "config.json", revision=self.revision)
+    except Exception as e:
+        raise CoraError(f"{self.path}: no folder of this name, and no model from the hub ({one_line(e)})") from e
+    return Path(config).parent.name  # the cache keeps a folder for each commit
+
 
 @patch(as_prop=True)
-def fingerprint(self: LocalModel) -> str: # 64 hexadecimal digits of a folder's content, or 40 of a commit on the hub
+def fingerprint(self: LocalModel) -> str:  # 64 hexadecimal digits of a folder's content, or 40 of a commit on the hub
     "What tells these weights from all others."
     return self._once("fingerprint", self._find)
 
@@ -122,8 +153,10 @@ def _pretrained(self: LocalModel, kind: str, **options):
     "Load with one of the `Auto` classes of transformers: from the folder, or the very commit that was found."
     auto = getattr(libraries()[1], kind)
     fingerprint = self.fingerprint
-    if self.folder: return auto.from_pretrained(str(self.folder), trust_remote_code=False, **options)
+    if self.folder:
+        return auto.from_pretrained(str(self.folder), trust_remote_code=False, **options)
     return auto.from_pretrained(self.path, revision=fingerprint, trust_remote_code=False, **options)
+
 
 @patch(as_prop=True)
 def tokenizer(self: LocalModel):
@@ -132,32 +165,47 @@ def tokenizer(self: LocalModel):
 
 # %% ../../nbs/respondents/local.ipynb #4e857f5c
 @patch(as_prop=True)
-def place(self: LocalModel) -> tuple[str, str]: # such as ("cpu", "float32")
+def place(self: LocalModel) -> tuple[str, str]:  # such as ("cpu", "float32")
     "The device and the number format, chosen where they were left open."
     torch, _ = libraries()
     best = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
     device = self.device or best
     return device, self.dtype or ("float32" if device.startswith("cpu") else "bfloat16")
 
+
 @contextlib.contextmanager
-def _bar_if_large(folder: Path | None, large: int = 2**28): # bytes
+def _bar_if_large(folder: Path | None, large: int = 2**28):  # bytes
     "Let transformers show its progress bar only where loading takes a while."
     logging = libraries()[1].utils.logging
-    hide = folder is not None and sum(f.stat().st_size for f in folder.glob("*.safetensors")) < large and logging.is_progress_bar_enabled()
-    if hide: logging.disable_progress_bar()
-    try: yield
+    hide = (
+        folder is not None
+        and sum(f.stat().st_size for f in folder.glob("*.safetensors")) < large
+        and logging.is_progress_bar_enabled()
+    )
+    if hide:
+        logging.disable_progress_bar()
+    try:
+        yield
     finally:
-        if hide: logging.enable_progress_bar()
+        if hide:
+            logging.enable_progress_bar()
+
 
 @patch
 def _make_model(self: LocalModel):
     "The model on its device, complete."
     torch, _ = libraries()
     device, dtype = self.place
-    with _bar_if_large(self.folder): model, report = self._pretrained("AutoModelForCausalLM", dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True)
+    with _bar_if_large(self.folder):
+        model, report = self._pretrained(
+            "AutoModelForCausalLM", dtype=getattr(torch, dtype), use_safetensors=True, output_loading_info=True
+        )
     if lacking := sorted(str(k) for k in (*report["missing_keys"], *report["mismatched_keys"])):
-        raise CoraError(f"{self.path}: {len(lacking)} of the model's weights are missing or of another shape, such as {lacking[0]}")
+        raise CoraError(
+            f"{self.path}: {len(lacking)} of the model's weights are missing or of another shape, such as {lacking[0]}"
+        )
     return model.to(device).eval()
+
 
 @patch(as_prop=True)
 def model(self: LocalModel):
@@ -168,45 +216,64 @@ def model(self: LocalModel):
 @patch
 def check_token(
     self: LocalModel,
-    largest: int, # the largest token id of a text
+    largest: int,  # the largest token id of a text
 ) -> None:
     "Refuse, with a `CoraError`, tokens that the model does not have."
     n = self.model.get_input_embeddings().num_embeddings
-    if largest >= n: raise CoraError(f"{self.path}: its tokenizer gives token {largest} and the model knows {n}; they do not belong together")
+    if largest >= n:
+        raise CoraError(
+            f"{self.path}: its tokenizer gives token {largest} and the model knows {n}; they do not belong together"
+        )
+
 
 @patch
 def not_a_number(
     self: LocalModel,
-    question_id: str, # what was asked
-) -> CoraError:       # to be raised
+    question_id: str,  # what was asked
+) -> CoraError:  # to be raised
     "What to say where the model's output is not a number."
-    return CoraError(f"{self.path}: the model's output for question {question_id!r} is not a number (NaN); its weights are damaged, or {self.place[1]} is too narrow for it")
+    return CoraError(
+        f"{self.path}: the model's output for question {question_id!r} is not a number (NaN); its weights are damaged, or {self.place[1]} is too narrow for it"
+    )
 
 # %% ../../nbs/respondents/local.ipynb #ebd2c800
 @patch
-def identity(self: LocalModel) -> dict[str, Any]: # plain JSON values
+def identity(self: LocalModel) -> dict[str, Any]:  # plain JSON values
     "The name of the model and what makes sure that it is this one."
-    return {"model": self.folder.resolve().name if self.folder else self.path, "revision": self.revision, "fingerprint": self.fingerprint, "dtype": self.place[1]}
+    return {
+        "model": self.folder.resolve().name if self.folder else self.path,
+        "revision": self.revision,
+        "fingerprint": self.fingerprint,
+        "dtype": self.place[1],
+    }
 
 # %% ../../nbs/respondents/local.ipynb #e3a551e5
 @patch(as_prop=True)
-def window(self: LocalModel) -> int | None: # in tokens; None where the model sets no limit
+def window(self: LocalModel) -> int | None:  # in tokens; None where the model sets no limit
     "The longest text the model was made for."
     config = self.model.config
-    if hasattr(config, "get_text_config"): config = config.get_text_config()
+    if hasattr(config, "get_text_config"):
+        config = config.get_text_config()
     found = (getattr(config, n, None) for n in ("max_position_embeddings", "n_positions", "max_seq_len"))
     return next((n for n in found if isinstance(n, int) and n > 0), None)
 
 # %% ../../nbs/respondents/local.ipynb #13da74d4
 def out_of_memory(
-    e: BaseException, # what was raised
+    e: BaseException,  # what was raised
 ) -> bool:
     "Whether an exception says that memory ran out. Devices say it in different words."
     words = ("out of memory", "can't allocate memory", "not enough memory", "alloc_failed")
-    return isinstance(e, MemoryError) or type(e).__name__ == "OutOfMemoryError" or isinstance(e, RuntimeError) and any(w in str(e).lower() for w in words)
+    return (
+        isinstance(e, MemoryError)
+        or type(e).__name__ == "OutOfMemoryError"
+        or isinstance(e, RuntimeError)
+        and any(w in str(e).lower() for w in words)
+    )
+
 
 def free_memory() -> None:
     "Give back what a failed attempt has left behind."
     gc.collect()
     torch, _ = libraries()
-    if torch.cuda.is_available(): torch.cuda.empty_cache()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

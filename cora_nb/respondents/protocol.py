@@ -17,24 +17,26 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 from fastcore.basics import patch
 
-from ..core import CoraError, LETTERS, Variant, uniforms
+from ..core import CoraError, Variant, uniforms
 from ..prompts.templates import Prompt
 
 # %% ../../nbs/respondents/protocol.ipynb #d516c006
 @dataclass(frozen=True, slots=True)
 class Reply:
     "What a respondent gave back for one prompt."
-    text: str | None = None                   # the raw words; None for a respondent that only scores
-    scores: tuple[float, ...] | None = None   # log-probability of each choice shown, in the order shown
-    confidence: float | None = None           # probability of the chosen answer, in [0, 1], where known
-    error: str | None = None                  # why there is no reply; None where there is one
-    meta: dict[str, Any] | None = None        # what a server says beside the reply, such as the tokens it counted
+
+    text: str | None = None  # the raw words; None for a respondent that only scores
+    scores: tuple[float, ...] | None = None  # log-probability of each choice shown, in the order shown
+    confidence: float | None = None  # probability of the chosen answer, in [0, 1], where known
+    error: str | None = None  # why there is no reply; None where there is one
+    meta: dict[str, Any] | None = None  # what a server says beside the reply, such as the tokens it counted
 
 # %% ../../nbs/respondents/protocol.ipynb #bd76bde7
 @runtime_checkable
 class Respondent(Protocol):
     "Whatever answers prompts."
-    name: str # how it is called in tables
+
+    name: str  # how it is called in tables
 
     def describe(self) -> dict[str, Any]:
         "Everything that decides what it replies, as plain JSON values."
@@ -50,13 +52,15 @@ class Respondent(Protocol):
 
 # %% ../../nbs/respondents/protocol.ipynb #257746f9
 def run_async(
-    work: Coroutine, # what to wait for
-) -> Any:            # its result
+    work: Coroutine,  # what to wait for
+) -> Any:  # its result
     "Run a coroutine to its end, from a script or from a notebook with a running event loop."
-    try: asyncio.get_running_loop()
-    except RuntimeError: return asyncio.run(work)
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:
-        started: Future = Future() # the loop and the task, once they run
+        started: Future = Future()  # the loop and the task, once they run
 
         async def watched():
             task = asyncio.ensure_future(work)
@@ -64,39 +68,44 @@ def run_async(
             return await task
 
         waiting = thread.submit(asyncio.run, watched())
-        try: return waiting.result()
-        except BaseException: # somebody pressed Stop: the work ends at its next breath, not at its end
+        try:
+            return waiting.result()
+        except BaseException:  # somebody pressed Stop: the work ends at its next breath, not at its end
             loop, task = started.result()
-            if not waiting.done(): loop.call_soon_threadsafe(task.cancel)
+            if not waiting.done():
+                loop.call_soon_threadsafe(task.cancel)
             raise
 
 # %% ../../nbs/respondents/protocol.ipynb #a452e620
 def finished(
-    respondent: Respondent, # who answered
-    prompt: Prompt,         # what was asked
-    reply: Reply,           # as it was yielded, or kept
-) -> Reply:                 # as it is graded
+    respondent: Respondent,  # who answered
+    prompt: Prompt,  # what was asked
+    reply: Reply,  # as it was yielded, or kept
+) -> Reply:  # as it is graded
     "A reply as the respondent means it."
     return respondent.finish(prompt, reply) if hasattr(respondent, "finish") else reply
 
 # %% ../../nbs/respondents/protocol.ipynb #d7afa7ce
 def longest_reply(
-    prompt: Prompt, # what is asked
-    limit: int,     # the respondent's own limit, in tokens
-) -> int:           # tokens
+    prompt: Prompt,  # what is asked
+    limit: int,  # the respondent's own limit, in tokens
+) -> int:  # tokens
     "The room a reply gets: the respondent's limit, but at least three tokens a choice where several may be named."
     return max(limit, 3 * prompt.variant.n_choices) if prompt.variant.form == "several" else limit
 
 # %% ../../nbs/respondents/protocol.ipynb #a8db408a
 def ask(
-    respondent: Respondent,    # whom to ask
-    prompts: Sequence[Prompt], # what to ask
-    on_reply: Callable[[int, Reply], None] = lambda position, reply: None, # called with each reply as it arrives, before it is finished
-) -> list[Reply]:              # one reply each, in the order of the prompts
+    respondent: Respondent,  # whom to ask
+    prompts: Sequence[Prompt],  # what to ask
+    on_reply: Callable[[int, Reply], None] = lambda position, reply: (
+        None
+    ),  # called with each reply as it arrives, before it is finished
+) -> list[Reply]:  # one reply each, in the order of the prompts
     "Ask a respondent and wait for all replies. A prompt it passes over gets an error for a reply."
+
     async def collect():
         replies: list[Reply | None] = [None] * len(prompts)
-        async with contextlib.aclosing(respondent.answer(prompts)) as arriving: # closed also when `on_reply` raises
+        async with contextlib.aclosing(respondent.answer(prompts)) as arriving:  # closed also when `on_reply` raises
             async for position, reply in arriving:
                 on_reply(position, reply)
                 replies[position] = finished(respondent, prompts[position], reply)
@@ -104,36 +113,58 @@ def ask(
             replies[position] = Reply(error="no reply")
             on_reply(position, replies[position])
         return replies
+
     return run_async(collect())
 
 # %% ../../nbs/respondents/protocol.ipynb #c6928226
 @dataclass(frozen=True)
 class SimulatedRespondent:
     "A respondent with known truth: it knows a share of the questions and guesses the rest. Raises `CoraError` for a field out of its range."
-    knows: float = 0.6                 # share of questions it knows, in [0, 1]
-    slips: float = 0.0                 # probability of guessing on a question it knows, in [0, 1]
-    position: tuple[float, ...] = (1,) # weight of each place when guessing; the last goes on
-    nota: float = 1.0                  # factor for choices the question never had when guessing, at least 0; Yes and No are no such choices
-    seed: int = 0                      # of everything random
-    with_scores: bool = False          # also reply with the log-probability of each choice
-    name: str = "simulated"            # how it is called in tables
+
+    knows: float = 0.6  # share of questions it knows, in [0, 1]
+    slips: float = 0.0  # probability of guessing on a question it knows, in [0, 1]
+    position: tuple[float, ...] = (1,)  # weight of each place when guessing; the last goes on
+    nota: float = (
+        1.0  # factor for choices the question never had when guessing, at least 0; Yes and No are no such choices
+    )
+    seed: int = 0  # of everything random
+    with_scores: bool = False  # also reply with the log-probability of each choice
+    name: str = "simulated"  # how it is called in tables
 
     def __post_init__(self):
         object.__setattr__(self, "position", tuple(self.position))
         for field in ("knows", "slips"):
-            if not 0 <= (value := getattr(self, field)) <= 1: raise CoraError(f"{field} must be in [0, 1], got {value!r}")
-        if not self.position or not all(0 < w < math.inf for w in self.position): raise CoraError(f"position must be positive weights, got {self.position!r}")
-        if not 0 <= self.nota < math.inf: raise CoraError(f"nota must be at least 0, got {self.nota!r}")
+            if not 0 <= (value := getattr(self, field)) <= 1:
+                raise CoraError(f"{field} must be in [0, 1], got {value!r}")
+        if not self.position or not all(0 < w < math.inf for w in self.position):
+            raise CoraError(f"position must be positive weights, got {self.position!r}")
+        if not 0 <= self.nota < math.inf:
+            raise CoraError(f"nota must be at least 0, got {self.nota!r}")
 
     def describe(self) -> dict[str, Any]:
         "Its parameters."
-        return {"respondent": "simulated", "name": self.name, "knows": self.knows, "slips": self.slips,
-                "position": list(self.position), "nota": self.nota, "seed": self.seed, "with_scores": self.with_scores}
+        return {
+            "respondent": "simulated",
+            "name": self.name,
+            "knows": self.knows,
+            "slips": self.slips,
+            "position": list(self.position),
+            "nota": self.nota,
+            "seed": self.seed,
+            "with_scores": self.with_scores,
+        }
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         "Its parameters, and which variant is shown: it does not read the words."
         v = prompt.variant
-        return {**self.describe(), "question_id": v.question_id, "method": v.method, "index": v.index, "sources": v.sources, "answer": v.answer}
+        return {
+            **self.describe(),
+            "question_id": v.question_id,
+            "method": v.method,
+            "index": v.index,
+            "sources": v.sources,
+            "answer": v.answer,
+        }
 
     def knows_question(self, question_id: str) -> bool:
         "Whether it knows this question: the truth that scores try to find out."
@@ -143,10 +174,13 @@ class SimulatedRespondent:
 @patch
 def probabilities(
     self: SimulatedRespondent,
-    variant: Variant, # a variant of A choices
-) -> list[float]:     # the probability of each choice shown, summing to 1
+    variant: Variant,  # a variant of A choices
+) -> list[float]:  # the probability of each choice shown, summing to 1
     "How likely each choice is. The known answer has probability 1 - slips, and guessing shares the rest."
-    weights = [self.position[min(i, len(self.position) - 1)] * (self.nota if s < 0 and variant.form != "tfq" else 1.0) for i, s in enumerate(variant.sources)]
+    weights = [
+        self.position[min(i, len(self.position) - 1)] * (self.nota if s < 0 and variant.form != "tfq" else 1.0)
+        for i, s in enumerate(variant.sources)
+    ]
     known = (1.0 - self.slips) if self.knows_question(variant.question_id) else 0.0
     total = sum(weights)
     return [(1 - known) * w / total + known * (i == variant.answer) for i, w in enumerate(weights)]
@@ -155,11 +189,12 @@ def probabilities(
 @patch
 async def answer(
     self: SimulatedRespondent,
-    prompts: Sequence[Prompt], # any prompts
+    prompts: Sequence[Prompt],  # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
     "Draw a letter for each prompt from its probabilities."
     for position, prompt in enumerate(prompts):
-        if position % 1000 == 0: await asyncio.sleep(0) # a chance to be stopped
+        if position % 1000 == 0:
+            await asyncio.sleep(0)  # a chance to be stopped
         v = prompt.variant
         p = self.probabilities(v)
         u, choice = uniforms(1, self.seed, v.question_id, v.method, v.index, prompt.trial)[0], 0
@@ -180,16 +215,39 @@ class RecordedRespondent:
 
     def __init__(
         self,
-        responses: pd.DataFrame, # a responses table
+        responses: pd.DataFrame,  # a responses table
         name: str = "recorded",  # how it is called in tables
     ):
         self.name = name
-        needed = ["question_id", "family", "method", "index", "trial", "sources", "reply", "scores", "confidence", "error"]
-        if missing := [c for c in needed if c not in responses]: raise CoraError(f"the record has no column {', '.join(missing)}")
-        keys = zip(responses["question_id"], responses["family"], responses["method"], responses["index"].tolist(), responses["trial"].tolist())
+        needed = [
+            "question_id",
+            "family",
+            "method",
+            "index",
+            "trial",
+            "sources",
+            "reply",
+            "scores",
+            "confidence",
+            "error",
+        ]
+        if missing := [c for c in needed if c not in responses]:
+            raise CoraError(f"the record has no column {', '.join(missing)}")
+        keys = zip(
+            responses["question_id"],
+            responses["family"],
+            responses["method"],
+            responses["index"].tolist(),
+            responses["trial"].tolist(),
+        )
         parts = ([_or_none(v) for v in responses[c]] for c in ("reply", "scores", "confidence", "error"))
-        replies = (Reply(text, None if scores is None else tuple(scores), confidence, error) for text, scores, confidence, error in zip(*parts))
-        self._record = {key: (tuple(sources), reply) for key, sources, reply in zip(keys, responses["sources"], replies)}
+        replies = (
+            Reply(text, None if scores is None else tuple(scores), confidence, error)
+            for text, scores, confidence, error in zip(*parts)
+        )
+        self._record = {
+            key: (tuple(sources), reply) for key, sources, reply in zip(keys, responses["sources"], replies)
+        }
         self._about = dict(responses.attrs.get("facts", {}))
 
     def describe(self) -> dict[str, Any]:
@@ -199,21 +257,30 @@ class RecordedRespondent:
     def request(self, prompt: Prompt) -> dict[str, Any]:
         "Which variant is looked up, and in which record."
         v = prompt.variant
-        return {**self.describe(), "question_id": v.question_id, "method": v.method, "index": v.index, "sources": v.sources}
+        return {
+            **self.describe(),
+            "question_id": v.question_id,
+            "method": v.method,
+            "index": v.index,
+            "sources": v.sources,
+        }
 
     async def answer(self, prompts: Sequence[Prompt]) -> AsyncIterator[tuple[int, Reply]]:
         "Look every prompt up."
         for position, prompt in enumerate(prompts):
-            if position % 1000 == 0: await asyncio.sleep(0)
+            if position % 1000 == 0:
+                await asyncio.sleep(0)
             yield position, self.look_up(prompt)
 
     def look_up(
         self,
-        prompt: Prompt, # what is asked
-    ) -> Reply:         # with the words of the record
+        prompt: Prompt,  # what is asked
+    ) -> Reply:  # with the words of the record
         "The recorded reply, or an error that says why there is none."
         v = prompt.variant
         sources, reply = self._record.get((v.question_id, v.family, v.method, v.index, prompt.trial), (None, None))
-        if reply is None: return Reply(error="nothing was recorded for this prompt")
-        if sources != v.sources: return Reply(error=f"recorded with the choices {list(sources)}, asked with {list(v.sources)}")
+        if reply is None:
+            return Reply(error="nothing was recorded for this prompt")
+        if sources != v.sources:
+            return Reply(error=f"recorded with the choices {list(sources)}, asked with {list(v.sources)}")
         return reply

@@ -17,9 +17,9 @@ from .local import LocalModel, free_memory, libraries, out_of_memory
 
 # %% ../../nbs/respondents/token_trees.ipynb #84ad61f6
 def common_start(
-    a: np.ndarray, # token ids
-    b: np.ndarray, # token ids
-) -> int:          # 0 to the shorter length
+    a: np.ndarray,  # token ids
+    b: np.ndarray,  # token ids
+) -> int:  # 0 to the shorter length
     "How many tokens two texts begin with in common."
     n = min(len(a), len(b))
     different = a[:n] != b[:n]
@@ -29,33 +29,37 @@ def common_start(
 @dataclass
 class SortedTexts:
     "Texts ready to be made into trees: what the model reads of each, in sorted order."
-    order: list[int]        # place i holds text number order[i]
+
+    order: list[int]  # place i holds text number order[i]
     rows: list[np.ndarray]  # the tokens to be read, all but the last
-    shared: list[int]       # how many of them the row before begins with, too
-    first: list[int]        # from where on the model's output is needed: one place before the continuation
+    shared: list[int]  # how many of them the row before begins with, too
+    first: list[int]  # from where on the model's output is needed: one place before the continuation
 
     @property
     def least_tokens(self) -> int:
         "The least number of tokens that any method must compute."
         return sum(map(len, self.rows)) - sum(self.shared)
 
+
 def sort_texts(
-    texts: Sequence[Sequence[int]], # token ids
-    starts: Sequence[int],          # where each continuation begins, at least 1
+    texts: Sequence[Sequence[int]],  # token ids
+    starts: Sequence[int],  # where each continuation begins, at least 1
 ) -> SortedTexts:
     "Sort texts by what is read of them."
-    rows = [np.asarray(t[:-1], dtype=">u4") for t in texts] # of this form, the order of the bytes is the order of the tokens
+    rows = [
+        np.asarray(t[:-1], dtype=">u4") for t in texts
+    ]  # of this form, the order of the bytes is the order of the tokens
     order = sorted(range(len(rows)), key=lambda i: (rows[i].tobytes(), -starts[i]))
     rows = [rows[i] for i in order]
-    shared = [0, *(common_start(a, b) for a, b in zip(rows, rows[1:]))][:len(rows)]
+    shared = [0, *(common_start(a, b) for a, b in zip(rows, rows[1:]))][: len(rows)]
     return SortedTexts(order, rows, shared, [starts[i] - 1 for i in order])
 
 # %% ../../nbs/respondents/token_trees.ipynb #9b78c7c1
 def next_pack(
-    texts: SortedTexts, # all texts
-    begin: int,         # the first row of the pack
-    room: int,          # most tokens, at least 1; a single text may take more
-) -> tuple[int, int]:   # where the pack ends, and how many tokens all of it begins with
+    texts: SortedTexts,  # all texts
+    begin: int,  # the first row of the pack
+    room: int,  # most tokens, at least 1; a single text may take more
+) -> tuple[int, int]:  # where the pack ends, and how many tokens all of it begins with
     "The rows from `begin` on that are computed together."
     rows, lcp, first = texts.rows, texts.shared, texts.first
     end, shared = begin + 1, first[begin]
@@ -63,28 +67,32 @@ def next_pack(
     while end < len(rows):
         fewer = min(shared, lcp[end], first[end])
         grown = size + shared - fewer + len(rows[end]) - lcp[end]
-        if grown > max(room, size): break
+        if grown > max(room, size):
+            break
         shared, size, end = fewer, grown, end + 1
-    if end < len(rows): end = min(range((begin + end + 1) // 2, end + 1), key=lambda i: (lcp[i], -i)) if end - begin > 1 else end
-    return end, min(first[begin:end] + lcp[begin + 1:end])
+    if end < len(rows):
+        end = min(range((begin + end + 1) // 2, end + 1), key=lambda i: (lcp[i], -i)) if end - begin > 1 else end
+    return end, min(first[begin:end] + lcp[begin + 1 : end])
 
 # %% ../../nbs/respondents/token_trees.ipynb #74e25093
 @dataclass
 class TokenTree:
     "The part of some texts that comes after what all of them begin with."
-    ids: np.ndarray        # shape (n,), the tokens
+
+    ids: np.ndarray  # shape (n,), the tokens
     positions: np.ndarray  # shape (n,), where each stands in its text
-    sees: np.ndarray       # shape (n, n), whether token i sees token j
-    paths: list[np.ndarray] # for each text the places of its tokens in the row
+    sees: np.ndarray  # shape (n, n), whether token i sees token j
+    paths: list[np.ndarray]  # for each text the places of its tokens in the row
 
     @property
     def is_line(self) -> bool:
         "Whether there is a single branch: then it is an ordinary text."
         return len(self.ids) == max(map(len, self.paths))
 
+
 def make_tree(
-    rows: Sequence[np.ndarray], # sorted
-    shared: int,                # tokens that all begin with, left out here
+    rows: Sequence[np.ndarray],  # sorted
+    shared: int,  # tokens that all begin with, left out here
 ) -> TokenTree:
     "The tree of some sorted texts."
     ids, positions, paths, path, blocks = [], [], [], [], []
@@ -94,55 +102,70 @@ def make_tree(
         blocks.append((path[:kept], new))
         path = [*path[:kept], *new]
         paths.append(np.array(path, dtype=int))
-        ids.extend(row[shared + kept:].tolist())
+        ids.extend(row[shared + kept :].tolist())
         positions.extend(range(shared + kept, len(row)))
     sees = np.zeros((len(ids), len(ids)), dtype=bool)
     for before, new in blocks:
         if len(new):
-            sees[new[0]:new[-1] + 1, before] = True
-            sees[new[0]:new[-1] + 1, new] = np.tri(len(new), dtype=bool)
+            sees[new[0] : new[-1] + 1, before] = True
+            sees[new[0] : new[-1] + 1, new] = np.tri(len(new), dtype=bool)
     return TokenTree(np.array(ids, dtype=int), np.array(positions, dtype=int), sees, paths)
 
 # %% ../../nbs/respondents/token_trees.ipynb #d26271a7
-MODES = ("tree", "start", "whole") # fastest first
+MODES = ("tree", "start", "whole")  # fastest first
+
 
 @dataclass
 class TreeScorer:
     "Scores the continuations of many texts with a model."
-    local: LocalModel          # whose model it is
-    room: int = 512            # most tokens in a pack
-    mode: str | None = None    # one of `MODES`; None: the fastest that this model can do
-    computed: int = 0          # tokens that went through the model so far
-    tokens: np.ndarray = field(default_factory=lambda: np.array([], dtype=">u4")) # what the cache holds
+
+    local: LocalModel  # whose model it is
+    room: int = 512  # most tokens in a pack
+    mode: str | None = None  # one of `MODES`; None: the fastest that this model can do
+    computed: int = 0  # tokens that went through the model so far
+    tokens: np.ndarray = field(default_factory=lambda: np.array([], dtype=">u4"))  # what the cache holds
 
     def __post_init__(self):
         check_count("room", self.room, 1)
-        if self.mode not in (None, *MODES): raise CoraError(f"mode must be one of {', '.join(MODES)} or None, got {self.mode!r}")
+        if self.mode not in (None, *MODES):
+            raise CoraError(f"mode must be one of {', '.join(MODES)} or None, got {self.mode!r}")
         self._forget()
 
     def _forget(self) -> None:
         "Begin with an empty cache."
         libraries()
         from transformers import DynamicCache
+
         self._cache, self.tokens = DynamicCache(), self.tokens[:0]
 
     def _cut(self, n: int) -> None:
         "Keep the first n tokens of the cache."
         for layer in self._cache.layers:
-            if layer.keys is not None: layer.keys, layer.values = layer.keys[..., :n, :], layer.values[..., :n, :]
+            if layer.keys is not None:
+                layer.keys, layer.values = layer.keys[..., :n, :], layer.values[..., :n, :]
         self.tokens = self.tokens[:n]
 
 # %% ../../nbs/respondents/token_trees.ipynb #3c49d41e
 def _longest(
-    model,     # of transformers
-    room: int, # most tokens in a pack
-) -> dict[str, float]: # way of computing -> tokens; infinite where there is no limit
+    model,  # of transformers
+    room: int,  # most tokens in a pack
+) -> dict[str, float]:  # way of computing -> tokens; infinite where there is no limit
     "The longest texts that the configuration allows to be computed as trees, or with their start kept."
     config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
-    def limits(*names, less=0): return [n - less for name in names if isinstance(n := getattr(config, name, None), int) and n > 0]
+
+    def limits(*names, less=0):
+        return [n - less for name in names if isinstance(n := getattr(config, name, None), int) and n > 0]
+
     rope = getattr(config, "rope_parameters", None) or getattr(config, "rope_scaling", None) or {}
-    ropes = [rope, *(r for r in rope.values() if isinstance(r, dict))] # some architectures have one for each kind of layer
-    changes = [r.get("original_max_position_embeddings") or getattr(config, "original_max_position_embeddings", 0) for r in ropes if "longrope" in r.values()]
+    ropes = [
+        rope,
+        *(r for r in rope.values() if isinstance(r, dict)),
+    ]  # some architectures have one for each kind of layer
+    changes = [
+        r.get("original_max_position_embeddings") or getattr(config, "original_max_position_embeddings", 0)
+        for r in ropes
+        if "longrope" in r.values()
+    ]
     windows = limits("sliding_window", "attention_chunk_size") + limits("window_size", less=room)
     return {"tree": min(changes + windows, default=float("inf")), "start": min(changes, default=float("inf"))}
 
@@ -153,74 +176,95 @@ def _forward(self: TreeScorer, ids: np.ndarray, keep: np.ndarray, tree: TokenTre
     torch, _ = libraries()
     model = self.local.model
     inputs = {"input_ids": torch.from_numpy(ids.astype("int64"))[None], "logits_to_keep": torch.from_numpy(keep)}
-    if self.mode != "whole": inputs |= {"past_key_values": self._cache, "use_cache": True}
+    if self.mode != "whole":
+        inputs |= {"past_key_values": self._cache, "use_cache": True}
     if tree is not None:
         seen = np.concatenate([np.ones((len(ids), len(self.tokens)), dtype=bool), tree.sees], axis=1)
-        mask = torch.zeros(seen.shape, dtype=model.dtype).masked_fill_(torch.from_numpy(~seen), torch.finfo(model.dtype).min)
+        mask = torch.zeros(seen.shape, dtype=model.dtype).masked_fill_(
+            torch.from_numpy(~seen), torch.finfo(model.dtype).min
+        )
         inputs |= {"attention_mask": mask[None, None], "position_ids": torch.from_numpy(tree.positions)[None]}
     self.computed += len(ids)
     self.tokens = np.concatenate([self.tokens, ids.astype(">u4")])
     moved = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in inputs.items()}
     logits = model(**moved).logits[0]
-    return (logits if len(logits) == len(keep) else logits[moved["logits_to_keep"]]).float() # some models know no logits_to_keep
+    return (
+        logits if len(logits) == len(keep) else logits[moved["logits_to_keep"]]
+    ).float()  # some models know no logits_to_keep
+
 
 @patch
 def _begin_with(self: TreeScorer, tokens: np.ndarray) -> None:
     "Bring the cache to hold these tokens and no others."
     self._cut(common_start(self.tokens, tokens))
     while len(self.tokens) < len(tokens):
-        part = tokens[len(self.tokens):len(self.tokens) + self.room]
+        part = tokens[len(self.tokens) : len(self.tokens) + self.room]
         self._forward(part, np.array([len(part) - 1]))
 
 # %% ../../nbs/respondents/token_trees.ipynb #12e5fea1
 @patch
-def _pack(self: TreeScorer, rows: Sequence[np.ndarray], first: Sequence[int], said: Sequence[Sequence[int]], shared: int) -> list[np.ndarray]:
+def _pack(
+    self: TreeScorer, rows: Sequence[np.ndarray], first: Sequence[int], said: Sequence[Sequence[int]], shared: int
+) -> list[np.ndarray]:
     "For each row the log-probabilities of the tokens said from place `first` on."
     torch, _ = libraries()
-    if self.mode == "whole": shared, self.tokens = 0, self.tokens[:0]
-    else: self._begin_with(rows[0][:shared])
+    if self.mode == "whole":
+        shared, self.tokens = 0, self.tokens[:0]
+    else:
+        self._begin_with(rows[0][:shared])
     tree = make_tree(rows, shared)
-    places = [path[start - shared:] for path, start in zip(tree.paths, first)]
+    places = [path[start - shared :] for path, start in zip(tree.paths, first)]
     needed, index = np.unique(np.concatenate(places), return_inverse=True)
     logits = self._forward(tree.ids, needed, None if tree.is_line else tree)
-    if self.mode != "whole": self._cut(shared)
+    if self.mode != "whole":
+        self._cut(shared)
     targets = torch.tensor([t for tokens in said for t in tokens], device=logits.device)
     found = logits.log_softmax(-1)[torch.from_numpy(index).to(logits.device), targets].cpu().numpy()
     return np.split(found, np.cumsum([len(p) for p in places])[:-1])
 
 # %% ../../nbs/respondents/token_trees.ipynb #c061efd2
-_LEAST_ROOM = 16 # a single text that does not fit with this room does not fit
+_LEAST_ROOM = 16  # a single text that does not fit with this room does not fit
+
 
 @patch
 def score(
     self: TreeScorer,
-    texts: Sequence[Sequence[int]], # token ids
-    starts: Sequence[int],          # where each continuation begins, at least 1
-) -> Iterator[list[tuple[int, np.ndarray | None]]]: # pack by pack: number of the text, log-probabilities of its continuation's tokens (None where memory ran out with this text alone)
+    texts: Sequence[Sequence[int]],  # token ids
+    starts: Sequence[int],  # where each continuation begins, at least 1
+) -> Iterator[
+    list[tuple[int, np.ndarray | None]]
+]:  # pack by pack: number of the text, log-probabilities of its continuation's tokens (None where memory ran out with this text alone)
     "Score texts, in the order in which they are computed. Raises `CoraError` for starts that do not fit the texts."
-    if len(starts) != len(texts): raise CoraError(f"each text needs a start: got {len(texts)} texts and {len(starts)} starts")
+    if len(starts) != len(texts):
+        raise CoraError(f"each text needs a start: got {len(texts)} texts and {len(starts)} starts")
     bad = next((i for i, (t, s) in enumerate(zip(texts, starts)) if not 0 < s < len(t)), None)
-    if bad is not None: raise CoraError(f"text number {bad} has {len(texts[bad])} tokens; its continuation must begin between 1 and {len(texts[bad]) - 1}, got {starts[bad]}")
-    if not len(texts): return
+    if bad is not None:
+        raise CoraError(
+            f"text number {bad} has {len(texts[bad])} tokens; its continuation must begin between 1 and {len(texts[bad]) - 1}, got {starts[bad]}"
+        )
+    if not len(texts):
+        return
     torch, _ = libraries()
     self.mode = self._mode(max(map(len, texts)))
     sorted_texts, at, room = sort_texts(texts, starts), 0, self.room
     while at < len(texts):
         end, shared = next_pack(sorted_texts, at, self.room if self.mode == "tree" else 1)
         numbers = sorted_texts.order[at:end]
-        said = [texts[i][starts[i]:] for i in numbers]
+        said = [texts[i][starts[i] :] for i in numbers]
         try:
-            with torch.inference_mode(): found = self._pack(sorted_texts.rows[at:end], sorted_texts.first[at:end], said, shared)
+            with torch.inference_mode():
+                found = self._pack(sorted_texts.rows[at:end], sorted_texts.first[at:end], said, shared)
         except (RuntimeError, MemoryError) as e:
-            if not out_of_memory(e): raise
+            if not out_of_memory(e):
+                raise
             found = None
-        if found is None: # only here, past the except clause: the exception holds on to the tensors
+        if found is None:  # only here, past the except clause: the exception holds on to the tensors
             self._forget()
             free_memory()
             if self.room > (1 if end - at > 1 else _LEAST_ROOM):
                 self.room = max(1, min(self.room, sum(map(len, sorted_texts.rows[at:end]))) // 2)
                 continue
-            self.room = room # this text is too large; that is no reason to be stingy with the others
+            self.room = room  # this text is too large; that is no reason to be stingy with the others
         yield list(zip(numbers, found or [None] * len(numbers)))
         at, room = end, self.room
 
@@ -229,8 +273,16 @@ def score(
 def _mode(self: TreeScorer, longest: int) -> str:
     "The fastest way of computing that this model can do, for texts of this length."
     limits = _longest(self.local.model, self.room)
-    def able(mode): return mode == "whole" or longest <= limits[mode] and self.local._once(f"test of the {mode} mode", lambda: _agrees(self.local, mode))
+
+    def able(mode):
+        return (
+            mode == "whole"
+            or longest <= limits[mode]
+            and self.local._once(f"test of the {mode} mode", lambda: _agrees(self.local, mode))
+        )
+
     return self.mode if self.mode and able(self.mode) else next(filter(able, MODES))
+
 
 def _agrees(local: LocalModel, mode: str) -> bool:
     "Whether this way gives the same numbers as reading text by text."
@@ -238,12 +290,19 @@ def _agrees(local: LocalModel, mode: str) -> bool:
     stem = [(7 * i + 3) % n for i in range(9)]
     texts = [stem[:6] + [(5 * j + i) % n for i in range(4)] for j in range(3)] + [stem]
     rows = [np.array(t[:-1], dtype=">u4") for t in sorted(texts)]
+
     def numbers(mode, together):
         scorer = TreeScorer(local, mode=mode)
         packs = [rows] if together else [[r] for r in rows]
-        with libraries()[0].inference_mode(): return np.concatenate([x for p in packs for x in scorer._pack(p, [4] * len(p), [r[4:].tolist() for r in p], 3)])
-    try: difference = np.abs(numbers(mode, mode == "tree") - numbers("whole", False)).max()
+        with libraries()[0].inference_mode():
+            return np.concatenate(
+                [x for p in packs for x in scorer._pack(p, [4] * len(p), [r[4:].tolist() for r in p], 3)]
+            )
+
+    try:
+        difference = np.abs(numbers(mode, mode == "tree") - numbers("whole", False)).max()
     except Exception as e:
-        if out_of_memory(e): raise
-        return False # whatever an architecture says that was not made for this
+        if out_of_memory(e):
+            raise
+        return False  # whatever an architecture says that was not made for this
     return bool(difference < (1e-3 if local.place[1] in ("float32", "float64") else 0.3))

@@ -23,67 +23,102 @@ from ..prompts.letters import parse as parse_reply
 from ..respondents.protocol import Reply
 
 # %% ../../nbs/responses/table.ipynb #5b5a5dc2
-def column_types() -> dict[str, Any]: # column -> pandas type, in the table's order
+def column_types() -> dict[str, Any]:  # column -> pandas type, in the table's order
     "The schema of the responses table."
     import pyarrow as pa
+
     text, number = pd.StringDtype("pyarrow"), np.dtype("int32")
-    return {"question_id": text, "subject": text, "family": text, "method": text, "index": number, "trial": number,
-            "n_choices": number, "sources": pd.ArrowDtype(pa.list_(pa.int16())), "answer": number, "prediction": number,
-            "correct": np.dtype(bool), "reply": text, "scores": pd.ArrowDtype(pa.list_(pa.float64())),
-            "confidence": np.dtype("float64"), "error": text}
+    return {
+        "question_id": text,
+        "subject": text,
+        "family": text,
+        "method": text,
+        "index": number,
+        "trial": number,
+        "n_choices": number,
+        "sources": pd.ArrowDtype(pa.list_(pa.int16())),
+        "answer": number,
+        "prediction": number,
+        "correct": np.dtype(bool),
+        "reply": text,
+        "scores": pd.ArrowDtype(pa.list_(pa.float64())),
+        "confidence": np.dtype("float64"),
+        "error": text,
+    }
 
 # %% ../../nbs/responses/table.ipynb #de36a61b
 def predict(
-    reply: Reply,                                      # what came back
-    choices: Sequence[str],                            # what was shown
-    parse: str | Callable[[str | None, Sequence[str]], int], # a parsing rule
-) -> int:                                              # index of the choice it stands for, or -1
+    reply: Reply,  # what came back
+    choices: Sequence[str],  # what was shown
+    parse: str | Callable[[str | None, Sequence[str]], int],  # a parsing rule
+) -> int:  # index of the choice it stands for, or -1
     "The choice a reply stands for."
-    if reply.error is not None: return -1
-    if reply.text is not None: return parse_reply(reply.text, choices, parse)
-    if not reply.scores: return -1
+    if reply.error is not None:
+        return -1
+    if reply.text is not None:
+        return parse_reply(reply.text, choices, parse)
+    if not reply.scores:
+        return -1
     scores = [float(s) for s in reply.scores]
-    if any(math.isnan(s) for s in scores) or scores.count(max(scores)) > 1: return -1
+    if any(math.isnan(s) for s in scores) or scores.count(max(scores)) > 1:
+        return -1
     return scores.index(max(scores))
 
 # %% ../../nbs/responses/table.ipynb #e0b93b3c
 def grade(
-    variants: Sequence[Variant],          # what was asked, one for each reply
-    replies: Sequence[Reply | str | None], # what came back, in the same order; a plain text will do
-    parse: str | Callable[[str | None, Sequence[str]], int] = "first_token", # a parsing rule, by name or as a function
+    variants: Sequence[Variant],  # what was asked, one for each reply
+    replies: Sequence[Reply | str | None],  # what came back, in the same order; a plain text will do
+    parse: str | Callable[[str | None, Sequence[str]], int] = "first_token",  # a parsing rule, by name or as a function
     trials: Sequence[int] | None = None,  # which repetition each reply is; None: all 0
-) -> pd.DataFrame:                        # the responses table
+) -> pd.DataFrame:  # the responses table
     """Grade replies: one row for each.
 
     A reply that the rule does not recognise gets prediction -1. Raises `CoraError` where the lengths differ.
     """
     trials = [0] * len(variants) if trials is None else trials
     if not len(variants) == len(replies) == len(trials):
-        raise CoraError(f"variants, replies and trials must be equally many, got {len(variants)}, {len(replies)} and {len(trials)}")
+        raise CoraError(
+            f"variants, replies and trials must be equally many, got {len(variants)}, {len(replies)} and {len(trials)}"
+        )
     replies = [r if isinstance(r, Reply) else Reply(r) for r in replies]
     predictions = [predict(r, v.choices, parse) for v, r in zip(variants, replies)]
     return responses_table(variants, replies, predictions, trials)
 
 # %% ../../nbs/responses/table.ipynb #42458c39
 def responses_table(
-    variants: Sequence[Variant], # what was asked, one for each row
-    replies: Sequence[Reply],    # what came back
+    variants: Sequence[Variant],  # what was asked, one for each row
+    replies: Sequence[Reply],  # what came back
     predictions: Sequence[int],  # the index of the choice each reply stands for, or -1
-    trials: Sequence[int],       # which repetition each reply is
-) -> pd.DataFrame:               # the responses table
+    trials: Sequence[int],  # which repetition each reply is
+) -> pd.DataFrame:  # the responses table
     "The responses table from its parts, when the predictions are known already."
     questions = [v.question for v in variants]
     answers, predicted = np.array([v.answer for v in variants], dtype="int32"), np.asarray(predictions, dtype="int32")
     columns = {
-        "question_id": [q.id for q in questions], "subject": [q.subject for q in questions],
-        "family": [v.family for v in variants], "method": [v.method for v in variants], "index": [v.index for v in variants],
-        "trial": trials, "n_choices": [len(v.choices) for v in variants], "sources": [v.sources for v in variants],
-        "answer": answers, "prediction": predicted, "correct": answers == predicted,
-        "reply": [_storable(r.text) for r in replies], "scores": [r.scores for r in replies],
-        "confidence": [np.nan if r.confidence is None else r.confidence for r in replies], "error": [_storable(r.error) for r in replies],
+        "question_id": [q.id for q in questions],
+        "subject": [q.subject for q in questions],
+        "family": [v.family for v in variants],
+        "method": [v.method for v in variants],
+        "index": [v.index for v in variants],
+        "trial": trials,
+        "n_choices": [len(v.choices) for v in variants],
+        "sources": [v.sources for v in variants],
+        "answer": answers,
+        "prediction": predicted,
+        "correct": answers == predicted,
+        "reply": [_storable(r.text) for r in replies],
+        "scores": [r.scores for r in replies],
+        "confidence": [np.nan if r.confidence is None else r.confidence for r in replies],
+        "error": [_storable(r.error) for r in replies],
     }
-    return pd.DataFrame({name: pd.array(columns[name], dtype=kind) if not isinstance(kind, np.dtype) else np.asarray(columns[name], dtype=kind)
-                         for name, kind in column_types().items()})
+    return pd.DataFrame(
+        {
+            name: pd.array(columns[name], dtype=kind)
+            if not isinstance(kind, np.dtype)
+            else np.asarray(columns[name], dtype=kind)
+            for name, kind in column_types().items()
+        }
+    )
 
 # %% ../../nbs/responses/table.ipynb #ec4a020d
 def _storable(text: str | None) -> str | None:
@@ -92,29 +127,48 @@ def _storable(text: str | None) -> str | None:
 
 # %% ../../nbs/responses/table.ipynb #e631a8f9
 def check_responses(
-    responses: pd.DataFrame, # a candidate
-    file: str = "",          # where it comes from, for the message
-) -> pd.DataFrame:           # the same, with the columns of the schema in its order and types
+    responses: pd.DataFrame,  # a candidate
+    file: str = "",  # where it comes from, for the message
+) -> pd.DataFrame:  # the same, with the columns of the schema in its order and types
     """Make sure that a table is a responses table.
 
     Raises `CoraError` for a missing column and `BadRow` for the first row that breaks a rule. Rows count from 1.
     """
     kinds = column_types()
-    if not responses.columns.is_unique: raise CoraError(f"{file or 'responses'}: the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice")
+    if not responses.columns.is_unique:
+        raise CoraError(
+            f"{file or 'responses'}: the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice"
+        )
     if missing := [c for c in kinds if c not in responses.columns]:
-        raise CoraError(f"{file or 'responses'}: the column {', '.join(missing)} is missing; a responses table has {', '.join(kinds)}")
+        raise CoraError(
+            f"{file or 'responses'}: the column {', '.join(missing)} is missing; a responses table has {', '.join(kinds)}"
+        )
     required = [c for c, kind in kinds.items() if isinstance(kind, np.dtype) and c != "confidence"]
     _refuse_first(responses, ((c, responses[c].isna(), f"{c} must not be missing") for c in required), file)
-    _refuse_first(responses, ((c, _not_whole(responses[c], kinds[c]), f"{c} must be {'true or false' if kinds[c] == bool else 'a whole number'}") for c in required), file)
-    try: table = responses[list(kinds)].astype(kinds)
-    except (ValueError, TypeError, NotImplementedError) as e: raise CoraError(f"{file or 'responses'}: a column has the wrong type ({e})") from None
+    _refuse_first(
+        responses,
+        (
+            (
+                c,
+                _not_whole(responses[c], kinds[c]),
+                f"{c} must be {'true or false' if kinds[c] == bool else 'a whole number'}",
+            )
+            for c in required
+        ),
+        file,
+    )
+    try:
+        table = responses[list(kinds)].astype(kinds)
+    except (ValueError, TypeError, NotImplementedError) as e:
+        raise CoraError(f"{file or 'responses'}: a column has the wrong type ({e})") from None
     _refuse_first(table, _rules(table), file)
     return table
 
 # %% ../../nbs/responses/table.ipynb #e3c8ee3e
 def _not_whole(column: pd.Series, kind: np.dtype) -> np.ndarray:
     "Where a number is no whole one of the column's type, or no truth value: a cast would change it in silence."
-    if column.dtype == kind: return np.zeros(len(column), dtype=bool)
+    if column.dtype == kind:
+        return np.zeros(len(column), dtype=bool)
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     low, high = (0, 1) if kind == bool else (np.iinfo(kind).min, np.iinfo(kind).max)
     return ~((numbers % 1 == 0) & (numbers >= low) & (numbers <= high))
@@ -123,68 +177,111 @@ def _not_whole(column: pd.Series, kind: np.dtype) -> np.ndarray:
 def _refuse_first(table: pd.DataFrame, rules, file: str) -> None:
     "Name the first row that breaks a rule; `rules` are (column, broken rows, what is wrong)."
     for field, broken, why in rules:
-        if not (rows := np.flatnonzero(np.asarray(broken, dtype=bool))).size: continue
+        if not (rows := np.flatnonzero(np.asarray(broken, dtype=bool))).size:
+            continue
         row = int(rows[0])
         id, value = (table[c].iloc[row] for c in ("question_id", field))
         value = value.item() if isinstance(value, np.generic) else value
-        raise BadRow(why, file=file, row=row + 1, id=None if pd.isna(id) else id, field=field, value=None if value is pd.NA else value)
+        raise BadRow(
+            why,
+            file=file,
+            row=row + 1,
+            id=None if pd.isna(id) else id,
+            field=field,
+            value=None if value is pd.NA else value,
+        )
 
 # %% ../../nbs/responses/table.ipynb #3c260589
 def _rules(t: pd.DataFrame):
     "The rules of the table as (column, broken rows, what is wrong), cheap ones first."
+
     def length(column):
         import pyarrow as pa, pyarrow.compute as pc
+
         return pc.list_value_length(pa.array(t[column])).to_numpy(zero_copy_only=False)
-    for column in ("question_id", "family", "method"): yield column, t[column].isna(), f"{column} must not be missing"
+
+    for column in ("question_id", "family", "method"):
+        yield column, t[column].isna(), f"{column} must not be missing"
     yield "index", t["index"] < 0, "index must be at least 0"
     yield "trial", t["trial"] < 0, "trial must be at least 0"
-    yield "n_choices", ~t["n_choices"].between(MIN_CHOICES, MAX_CHOICES), f"n_choices must be from {MIN_CHOICES} to {MAX_CHOICES}"
+    yield (
+        "n_choices",
+        ~t["n_choices"].between(MIN_CHOICES, MAX_CHOICES),
+        f"n_choices must be from {MIN_CHOICES} to {MAX_CHOICES}",
+    )
     yield "sources", length("sources") != t["n_choices"], "sources must name one source for each choice shown"
     yield "answer", (t["answer"] < 0) | (t["answer"] >= t["n_choices"]), "answer must be an index of a choice shown"
-    yield "prediction", (t["prediction"] < -1) | (t["prediction"] >= t["n_choices"]), "prediction must be an index of a choice shown, or -1"
-    yield "correct", t["correct"] != (t["prediction"] == t["answer"]), "correct must say whether prediction equals answer"
-    yield "scores", t["scores"].notna() & (length("scores") != t["n_choices"]), "scores must be one number for each choice shown"
+    yield (
+        "prediction",
+        (t["prediction"] < -1) | (t["prediction"] >= t["n_choices"]),
+        "prediction must be an index of a choice shown, or -1",
+    )
+    yield (
+        "correct",
+        t["correct"] != (t["prediction"] == t["answer"]),
+        "correct must say whether prediction equals answer",
+    )
+    yield (
+        "scores",
+        t["scores"].notna() & (length("scores") != t["n_choices"]),
+        "scores must be one number for each choice shown",
+    )
     yield "prediction", t["error"].notna() & (t["prediction"] != -1), "a failed reply has no prediction but -1"
-    yield "trial", t.duplicated(["question_id", "family", "method", "index", "trial"]), "this question, variant and trial stand in an earlier row already; trial"
+    yield (
+        "trial",
+        t.duplicated(["question_id", "family", "method", "index", "trial"]),
+        "this question, variant and trial stand in an earlier row already; trial",
+    )
 
 # %% ../../nbs/responses/table.ipynb #67da073c
 def _holds_responses(path: Path) -> bool:
     "Whether a file is one of ours."
     import pyarrow as pa, pyarrow.parquet as pq
-    try: return set(column_types()) <= set(pq.read_schema(path).names)
-    except (pa.ArrowException, OSError): return False
+
+    try:
+        return set(column_types()) <= set(pq.read_schema(path).names)
+    except (pa.ArrowException, OSError):
+        return False
 
 # %% ../../nbs/responses/table.ipynb #aef4fcd6
 def check_writable(
-    path: str | Path, # a file to be written
-) -> Path:            # the same, links followed
+    path: str | Path,  # a file to be written
+) -> Path:  # the same, links followed
     """Refuse a path that cannot become a file of responses, before the work that would fill it.
 
     Raises `CoraError`, also for a file that is there and holds something else.
     """
     path = Path(path)
     try:
-        if not path.absolute().parent.is_dir(): raise CoraError(f"{path}: there is no folder {path.parent}")
-        if path.exists() and not path.is_file(): raise CoraError(f"{path}: {'this is a folder' if path.is_dir() else 'this is no ordinary file'}, and a file is to be written")
-        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK): raise CoraError(f"{path}: no permission to write here")
-        if path.is_file() and path.stat().st_size and not _holds_responses(path): raise CoraError(f"{path}: there is a file of this name already that holds no responses; it is left alone")
-    except OSError as e: raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
+        if not path.absolute().parent.is_dir():
+            raise CoraError(f"{path}: there is no folder {path.parent}")
+        if path.exists() and not path.is_file():
+            raise CoraError(
+                f"{path}: {'this is a folder' if path.is_dir() else 'this is no ordinary file'}, and a file is to be written"
+            )
+        if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+            raise CoraError(f"{path}: no permission to write here")
+        if path.is_file() and path.stat().st_size and not _holds_responses(path):
+            raise CoraError(f"{path}: there is a file of this name already that holds no responses; it is left alone")
+    except OSError as e:
+        raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
     return path.resolve()
 
 # %% ../../nbs/responses/table.ipynb #4acfbb16
 def write_responses(
-    responses: pd.DataFrame,           # a responses table
-    path: str | Path,                  # the Parquet file
-    facts: dict[str, Any] | None = None, # facts of the run, as plain JSON values; None: those the table carries
+    responses: pd.DataFrame,  # a responses table
+    path: str | Path,  # the Parquet file
+    facts: dict[str, Any] | None = None,  # facts of the run, as plain JSON values; None: those the table carries
 ) -> None:
     """Store a responses table with its facts. The file appears whole or not at all.
 
     Raises `CoraError` for a table that is none, and for a path that cannot be written.
     """
     import pyarrow as pa, pyarrow.parquet as pq
+
     facts = responses.attrs.get("facts", {}) if facts is None else facts
     bare = check_responses(responses)
-    bare.attrs = {} # the facts are stored once, under our own key
+    bare.attrs = {}  # the facts are stored once, under our own key
     table = pa.Table.from_pandas(bare, preserve_index=False)
     table = table.replace_schema_metadata({b"cora_nb": json.dumps(facts).encode()})
     path = check_writable(path)
@@ -192,21 +289,29 @@ def write_responses(
 
 # %% ../../nbs/responses/table.ipynb #4318cc40
 def read_responses(
-    path: str | Path, # a Parquet file of responses
-) -> pd.DataFrame:    # the responses table; its facts are in `.attrs["facts"]`
+    path: str | Path,  # a Parquet file of responses
+) -> pd.DataFrame:  # the responses table; its facts are in `.attrs["facts"]`
     "Read a responses table and check it. Raises `CoraError` that names the file where it is none."
     import pyarrow as pa, pyarrow.parquet as pq
+
     path = Path(path)
     try:
-        if not path.is_file(): raise CoraError(f"{path}: {'this is a folder, not a file' if path.is_dir() else 'there is no such file'}")
-        with pq.ParquetFile(path) as file: table = file.read()
-    except pa.ArrowException as e: raise CoraError(f"{path}: not a Parquet file ({str(e).splitlines()[0]})") from None
-    except OSError as e: raise CoraError(f"{path}: {f'cannot be read ({e.strerror})' if e.errno else 'not a Parquet file'}") from None
+        if not path.is_file():
+            raise CoraError(f"{path}: {'this is a folder, not a file' if path.is_dir() else 'there is no such file'}")
+        with pq.ParquetFile(path) as file:
+            table = file.read()
+    except pa.ArrowException as e:
+        raise CoraError(f"{path}: not a Parquet file ({str(e).splitlines()[0]})") from None
+    except OSError as e:
+        raise CoraError(f"{path}: {f'cannot be read ({e.strerror})' if e.errno else 'not a Parquet file'}") from None
     frame = table.to_pandas(types_mapper=_pandas_type, ignore_metadata=True)
     frame = check_responses(frame, str(path))
-    try: facts = json.loads((table.schema.metadata or {}).get(b"cora_nb", b"{}"))
-    except ValueError: facts = None
-    if not isinstance(facts, dict): raise CoraError(f"{path}: the facts in the file's metadata are broken")
+    try:
+        facts = json.loads((table.schema.metadata or {}).get(b"cora_nb", b"{}"))
+    except ValueError:
+        facts = None
+    if not isinstance(facts, dict):
+        raise CoraError(f"{path}: the facts in the file's metadata are broken")
     frame.attrs["facts"] = facts
     return frame
 
@@ -214,7 +319,9 @@ def read_responses(
 def _pandas_type(kind: "pyarrow.DataType") -> Any:
     "Keep texts and lists in Arrow memory; numbers become numpy's."
     import pyarrow as pa
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind): return pd.StringDtype("pyarrow")
+
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pd.StringDtype("pyarrow")
     return pd.ArrowDtype(kind) if pa.types.is_list(kind) or pa.types.is_large_list(kind) else None
 
 # %% ../../nbs/responses/table.ipynb #433c60a4
@@ -222,15 +329,19 @@ NOT_ASKED = "not asked: the question was settled before"
 
 # %% ../../nbs/responses/table.ipynb #560dba21
 def summarize(
-    responses: pd.DataFrame, # a responses table
-) -> pd.DataFrame:           # one row for each method and one for all; columns `rows`, `right`, `wrong`, `unparsed`, `failed`, `not_asked`
+    responses: pd.DataFrame,  # a responses table
+) -> (
+    pd.DataFrame
+):  # one row for each method and one for all; columns `rows`, `right`, `wrong`, `unparsed`, `failed`, `not_asked`
     "Count what became of the prompts. right + wrong + unparsed + failed + not_asked = rows."
     not_asked = (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
     failed = responses["error"].notna().to_numpy() & ~not_asked
     unparsed = ~failed & ~not_asked & (responses["prediction"] == -1).to_numpy()
     right = responses["correct"].to_numpy()
     wrong = ~(right | unparsed | failed | not_asked)
-    kinds = pd.DataFrame({"rows": 1, "right": right, "wrong": wrong, "unparsed": unparsed, "failed": failed, "not_asked": not_asked}).astype(int)
+    kinds = pd.DataFrame(
+        {"rows": 1, "right": right, "wrong": wrong, "unparsed": unparsed, "failed": failed, "not_asked": not_asked}
+    ).astype(int)
     counts = kinds.groupby(responses["method"].astype(object).to_numpy(), sort=False).sum()
     counts.loc["all"] = kinds.sum()
     return counts.rename_axis("method")

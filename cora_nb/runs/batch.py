@@ -22,17 +22,21 @@ from .store import Store, reply_key
 
 # %% ../../nbs/runs/batch.ipynb #ef690be8
 def batch_line(
-    respondent: ChatRespondent, # who is to answer
-    prompt: Prompt,             # what is asked
+    respondent: ChatRespondent,  # who is to answer
+    prompt: Prompt,  # what is asked
     limit: str = "max_tokens",  # how the server calls the longest reply in tokens
-) -> dict[str, Any]:            # plain JSON values
+) -> dict[str, Any]:  # plain JSON values
     "One request, as the Batch API wants it."
     path = "/v1/chat/completions" if respondent.endpoint == "chat" else "/v1/completions"
-    return {"custom_id": reply_key(respondent.request(prompt), prompt.trial), "method": "POST", "url": path,
-            "body": respondent.body(prompt) | {limit: respondent.max_tokens}}
+    return {
+        "custom_id": reply_key(respondent.request(prompt), prompt.trial),
+        "method": "POST",
+        "url": path,
+        "body": respondent.body(prompt) | {limit: respondent.max_tokens},
+    }
 
 # %% ../../nbs/runs/batch.ipynb #2cc2ddba
-MAX_REQUESTS, MAX_BYTES = 50_000, 200_000_000 # of one file
+MAX_REQUESTS, MAX_BYTES = 50_000, 200_000_000  # of one file
 
 # %% ../../nbs/runs/batch.ipynb #28c34395
 def _lines(respondent: ChatRespondent, prompts: Sequence[Prompt], store: Store | None, limit: str) -> Iterator[bytes]:
@@ -40,110 +44,140 @@ def _lines(respondent: ChatRespondent, prompts: Sequence[Prompt], store: Store |
     keys = {reply_key(respondent.request(p), p.trial): p for p in prompts}
     known = store.get(keys) if store is not None else {}
     for key, prompt in keys.items():
-        if key not in known: yield json.dumps(batch_line(respondent, prompt, limit), allow_nan=False).encode() + b"\n"
+        if key not in known:
+            yield json.dumps(batch_line(respondent, prompt, limit), allow_nan=False).encode() + b"\n"
 
 # %% ../../nbs/runs/batch.ipynb #1ed6aa65
 def _files(lines: Iterator[bytes], max_requests: int, max_bytes: int) -> Iterator[list[bytes]]:
     "Lines in heaps that fit into one file."
     heap, size = [], 0
     for line in lines:
-        if len(line) > max_bytes: raise CoraError(f"a prompt of {len(line):,} bytes does not fit into a file of {max_bytes:,}")
+        if len(line) > max_bytes:
+            raise CoraError(f"a prompt of {len(line):,} bytes does not fit into a file of {max_bytes:,}")
         if heap and (len(heap) == max_requests or size + len(line) > max_bytes):
             yield heap
             heap, size = [], 0
         heap.append(line)
         size += len(line)
-    if heap: yield heap
+    if heap:
+        yield heap
 
 # %% ../../nbs/runs/batch.ipynb #d0fcbadd
 def write_batch(
-    respondent: ChatRespondent,       # who is to answer
-    prompts: Sequence[Prompt],        # what is to be asked
-    path: str | Path,                 # the file; further ones get a number: requests.jsonl, requests-2.jsonl, ...
-    store: Store | None = None,       # what it holds is not asked again
-    limit: str = "max_tokens",        # how the server calls the longest reply in tokens; newer models: "max_completion_tokens"
-    max_requests: int = MAX_REQUESTS, # in one file, at least 1
-    max_bytes: int = MAX_BYTES,       # of one file
-) -> list[Path]:                      # the files; none where nothing is left to ask
+    respondent: ChatRespondent,  # who is to answer
+    prompts: Sequence[Prompt],  # what is to be asked
+    path: str | Path,  # the file; further ones get a number: requests.jsonl, requests-2.jsonl, ...
+    store: Store | None = None,  # what it holds is not asked again
+    limit: str = "max_tokens",  # how the server calls the longest reply in tokens; newer models: "max_completion_tokens"
+    max_requests: int = MAX_REQUESTS,  # in one file, at least 1
+    max_bytes: int = MAX_BYTES,  # of one file
+) -> list[Path]:  # the files; none where nothing is left to ask
     """Write the requests for a batch.
 
     Raises `CoraError` for a respondent that is no `ChatRespondent`, for a prompt too long for a file, and where a file exists already: it may have been handed in.
     """
-    if not isinstance(respondent, ChatRespondent): raise CoraError(f"a batch needs a ChatRespondent, got {type(respondent).__name__}")
-    if max_requests < 1: raise CoraError(f"max_requests must be at least 1, got {max_requests!r}")
+    if not isinstance(respondent, ChatRespondent):
+        raise CoraError(f"a batch needs a ChatRespondent, got {type(respondent).__name__}")
+    if max_requests < 1:
+        raise CoraError(f"max_requests must be at least 1, got {max_requests!r}")
     path, written = Path(path), []
     for number, heap in enumerate(_files(_lines(respondent, prompts, store, limit), max_requests, max_bytes), 1):
         part = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
         try:
-            with part.open("xb") as file: file.writelines(heap)
-        except FileExistsError: raise CoraError(f"{part}: there is a file of this name already; it is left alone") from None
+            with part.open("xb") as file:
+                file.writelines(heap)
+        except FileExistsError:
+            raise CoraError(f"{part}: there is a file of this name already; it is left alone") from None
         except OSError as e:
-            if part.is_file(): part.unlink() # half of a file would be handed in as if it were whole
+            if part.is_file():
+                part.unlink()  # half of a file would be handed in as if it were whole
             raise CoraError(f"{part}: cannot be written ({e.strerror or e})") from None
         written.append(part)
     return written
 
 # %% ../../nbs/runs/batch.ipynb #af2993ad
 def _reply(
-    respondent: ChatRespondent, # who answered
-    result: dict[str, Any],     # one line
-    labels: Sequence[str],      # what one says to choose
-) -> Reply:                     # with an error where there is no answer
+    respondent: ChatRespondent,  # who answered
+    result: dict[str, Any],  # one line
+    labels: Sequence[str],  # what one says to choose
+) -> Reply:  # with an error where there is no answer
     "A reply from a line of results."
     try:
         if why := result.get("error"):
             words = [str(why[k]) for k in ("code", "message") if why.get(k)] if isinstance(why, dict) else []
             return Reply(error=respondent._line(": ".join(words) or why))
-        if not (response := result.get("response")): return Reply(error="no response")
+        if not (response := result.get("response")):
+            return Reply(error="no response")
         status, body = response["status_code"], response["body"]
-        if status == 200: return respondent.read_reply(body, labels)
+        if status == 200:
+            return respondent.read_reply(body, labels)
         why = body.get("error") if isinstance(body, dict) else None
         return Reply(error=respondent._line(f"{status} {why.get('message') if isinstance(why, dict) else body}"))
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as e: return Reply(error=f"unusable reply ({respondent._line(e)})")
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as e:
+        return Reply(error=f"unusable reply ({respondent._line(e)})")
 
 # %% ../../nbs/runs/batch.ipynb #bdef9507
 @dataclass(frozen=True)
 class BatchResult:
     "What became of the prompts of a batch. answered + failed + missing = different prompts."
-    answered: int           # prompts with a reply in these files; it is in the store
+
+    answered: int  # prompts with a reply in these files; it is in the store
     failed: dict[str, int]  # why there is none, and how often
-    missing: int            # prompts that these files do not mention
-    unknown: int            # lines about something else
-    broken: int             # lines that could not be read, with `on_bad="skip"`
+    missing: int  # prompts that these files do not mention
+    unknown: int  # lines about something else
+    broken: int  # lines that could not be read, with `on_bad="skip"`
 
 # %% ../../nbs/runs/batch.ipynb #cf0a56a4
 def _results(paths: Sequence[str | Path], on_bad: str) -> Iterator[dict[str, Any] | BadRow]:
     "All lines of all files; broken ones as what is wrong with them."
     for path in map(Path, paths):
-        if not path.is_file(): raise CoraError(f"{path}: there is no such file")
+        if not path.is_file():
+            raise CoraError(f"{path}: there is no such file")
         for number, row in read_jsonl(path).rows:
-            if not isinstance(row, BadRow) and not isinstance(row.get("custom_id"), str): row = BadRow("the line has no custom_id", str(path), number, field="custom_id", value=row.get("custom_id"))
-            if isinstance(row, BadRow) and on_bad == "raise": raise row
+            if not isinstance(row, BadRow) and not isinstance(row.get("custom_id"), str):
+                row = BadRow(
+                    "the line has no custom_id", str(path), number, field="custom_id", value=row.get("custom_id")
+                )
+            if isinstance(row, BadRow) and on_bad == "raise":
+                raise row
             yield row
 
 # %% ../../nbs/runs/batch.ipynb #57efefe5
 def read_batch(
-    respondent: ChatRespondent,             # who answered, with the parameters of `write_batch`
-    prompts: Sequence[Prompt],              # what was asked; more or fewer than in the file do no harm
-    paths: str | Path | Sequence[str | Path], # the file of results, or several: those of all batches, and the error files
-    store: Store,                           # where the replies go
-    on_bad: str = "raise",                  # a line that cannot be read: "raise" an error before anything is stored, or "skip" it with a warning
+    respondent: ChatRespondent,  # who answered, with the parameters of `write_batch`
+    prompts: Sequence[Prompt],  # what was asked; more or fewer than in the file do no harm
+    paths: str
+    | Path
+    | Sequence[str | Path],  # the file of results, or several: those of all batches, and the error files
+    store: Store,  # where the replies go
+    on_bad: str = "raise",  # a line that cannot be read: "raise" an error before anything is stored, or "skip" it with a warning
 ) -> BatchResult:
     """Put the results of a batch into a store; a later `evaluate` with this store asks only what is missing.
 
     A prompt that failed in one file and was answered in another is answered. Raises `CoraError` where a file is missing, and `BadRow` naming file and line for a line that cannot be read.
     """
-    if on_bad not in ("raise", "skip"): raise CoraError(f'on_bad must be "raise" or "skip", got {on_bad!r}')
+    if on_bad not in ("raise", "skip"):
+        raise CoraError(f'on_bad must be "raise" or "skip", got {on_bad!r}')
     rows = list(_results([paths] if isinstance(paths, (str, Path)) else paths, on_bad))
     asked = {reply_key(respondent.request(p), p.trial): p for p in prompts}
     good = [row for row in rows if not isinstance(row, BadRow)]
-    fates: dict[str, str | None] = {} # why a prompt failed; None: answered
+    fates: dict[str, str | None] = {}  # why a prompt failed; None: answered
     for row in good:
-        if (key := row["custom_id"]) not in asked or fates.get(key, "") is None: continue
+        if (key := row["custom_id"]) not in asked or fates.get(key, "") is None:
+            continue
         reply = _reply(respondent, row, asked[key].variant.labels)
-        if reply.error is None: store.put(key, reply)
+        if reply.error is None:
+            store.put(key, reply)
         fates[key] = reply.error
     reasons = [why for why in fates.values() if why is not None]
-    if broken := len(rows) - len(good): warnings.warn(f"{broken} lines could not be read and were skipped; the first: {next(r for r in rows if isinstance(r, BadRow))}")
-    return BatchResult(answered=len(fates) - len(reasons), failed={why: reasons.count(why) for why in dict.fromkeys(reasons)}, missing=len(asked) - len(fates),
-                       unknown=sum(row["custom_id"] not in asked for row in good), broken=broken)
+    if broken := len(rows) - len(good):
+        warnings.warn(
+            f"{broken} lines could not be read and were skipped; the first: {next(r for r in rows if isinstance(r, BadRow))}"
+        )
+    return BatchResult(
+        answered=len(fates) - len(reasons),
+        failed={why: reasons.count(why) for why in dict.fromkeys(reasons)},
+        missing=len(asked) - len(fates),
+        unknown=sum(row["custom_id"] not in asked for row in good),
+        broken=broken,
+    )

@@ -29,10 +29,21 @@ from .store import Store, reply_key
 
 # %% ../../nbs/runs/evaluate.ipynb #b4da5851
 def variants_hash(
-    variants: Sequence[Variant], # any variants
-) -> str:                        # 64 hexadecimal digits
+    variants: Sequence[Variant],  # any variants
+) -> str:  # 64 hexadecimal digits
     "SHA-256 over what the variants show, in their order: the same on every machine."
-    shown = [(v.question_id, v.family, v.method, v.index, v.choices, v.answer, *([v.form, v.text] if v.form != "mcq" or v.text else [])) for v in variants]
+    shown = [
+        (
+            v.question_id,
+            v.family,
+            v.method,
+            v.index,
+            v.choices,
+            v.answer,
+            *([v.form, v.text] if v.form != "mcq" or v.text else []),
+        )
+        for v in variants
+    ]
     return hashlib.sha256(json.dumps(shown, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 # %% ../../nbs/runs/evaluate.ipynb #f8cd5c70
@@ -40,22 +51,29 @@ def _versions() -> dict[str, str]:
     "Of Python and of the packages that can change a number, as far as they are installed."
     found = {"cora_nb": __version__, "python": platform.python_version()}
     for package in ("numpy", "pandas", "pyarrow", "openai", "torch", "transformers"):
-        with contextlib.suppress(PackageNotFoundError): found[package] = version(package)
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
     return found
 
 # %% ../../nbs/runs/evaluate.ipynb #69917d41
 def run_facts(
-    respondent: Respondent,      # who answered
-    variants: Sequence[Variant], # what was asked
-    **asked: Any,                # how it was asked, as plain JSON values
-) -> dict[str, Any]:             # plain JSON values, grouped
+    respondent: Respondent,  # who answered
+    variants: Sequence[Variant],  # what was asked
+    **asked: Any,  # how it was asked, as plain JSON values
+) -> dict[str, Any]:  # plain JSON values, grouped
     "What has to be known to repeat a run."
     questions = list({v.question_id: v.question for v in variants}.values())
-    return {"respondent": respondent.describe(),
-            "benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)},
-            "variants": {"families": list(dict.fromkeys(v.family for v in variants)), "count": len(variants), "hash": variants_hash(variants)},
-            "asked": asked,
-            "versions": _versions()}
+    return {
+        "respondent": respondent.describe(),
+        "benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)},
+        "variants": {
+            "families": list(dict.fromkeys(v.family for v in variants)),
+            "count": len(variants),
+            "hash": variants_hash(variants),
+        },
+        "asked": asked,
+        "versions": _versions(),
+    }
 
 # %% ../../nbs/runs/evaluate.ipynb #6c8960ef
 class _Progress:
@@ -70,20 +88,27 @@ class _Progress:
         self.failed += reply.error is not None
         self.unparsed += reply.error is None and prediction == -1
         self.bar.update()
-        if self.failed or self.unparsed: self.bar.set_postfix(failed=self.failed, unparsed=f"{self.unparsed / max(self.bar.n, 1):.1%}", refresh=False)
+        if self.failed or self.unparsed:
+            self.bar.set_postfix(
+                failed=self.failed, unparsed=f"{self.unparsed / max(self.bar.n, 1):.1%}", refresh=False
+            )
 
 # %% ../../nbs/runs/evaluate.ipynb #138bfa7d
 class _Asking:
     "The prompts of a run, their keys, and the replies so far."
 
-    def __init__(self, respondent: Respondent, prompts: Sequence[Prompt], rules: dict[str, Callable], store: Store | None):
+    def __init__(
+        self, respondent: Respondent, prompts: Sequence[Prompt], rules: dict[str, Callable], store: Store | None
+    ):
         self.respondent, self.prompts, self.rules, self.store, self.progress = respondent, prompts, rules, store, None
         self.keys = [reply_key(respondent.request(p), p.trial) for p in prompts]
         self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
         self.predictions = [-1] * len(prompts)
         self.known = {} if store is None else store.get(self.keys)
         self.found, self.asked, self.tokens = len(self.known), 0, {"prompt_tokens": 0, "completion_tokens": 0}
-        self.before = dict(getattr(respondent, "spent", {})) # what a respondent that keeps count of its work had spent by then
+        self.before = dict(
+            getattr(respondent, "spent", {})
+        )  # what a respondent that keeps count of its work had spent by then
 
     def take(self, position: int, reply: Reply) -> None:
         "A reply becomes the one for this prompt."
@@ -96,25 +121,38 @@ class _Asking:
         "Replies for these prompts: known ones at once, the others from the respondent, equal ones together."
         waiting: dict[str, list[int]] = {}
         for i in positions:
-            if self.keys[i] in self.known: self.take(i, self.known[self.keys[i]])
-            else: waiting.setdefault(self.keys[i], []).append(i)
+            if self.keys[i] in self.known:
+                self.take(i, self.known[self.keys[i]])
+            else:
+                waiting.setdefault(self.keys[i], []).append(i)
         groups = list(waiting.values())
 
         def arrived(number: int, reply: Reply) -> None:
             key = self.keys[groups[number][0]]
-            if reply.error is None: reply = self.known[key] = reply if self.store is None else self.store.put(key, reply)
-            for what in self.tokens: self.tokens[what] += (reply.meta or {}).get(what) or 0
-            for i in groups[number]: self.take(i, reply)
+            if reply.error is None:
+                reply = self.known[key] = reply if self.store is None else self.store.put(key, reply)
+            for what in self.tokens:
+                self.tokens[what] += (reply.meta or {}).get(what) or 0
+            for i in groups[number]:
+                self.take(i, reply)
 
         self.asked += len(groups)
-        if groups: ask(self.respondent, [self.prompts[g[0]] for g in groups], arrived)
+        if groups:
+            ask(self.respondent, [self.prompts[g[0]] for g in groups], arrived)
 
     def calls(self) -> dict[str, int]:
         "What it took."
         spent = {what: n - self.before.get(what, 0) for what, n in getattr(self.respondent, "spent", {}).items()}
         tied = sum(p == -1 and r.error is None and r.text is None for p, r in zip(self.predictions, self.replies))
-        return {"prompts": len(self.prompts), "in_store": self.found, "asked": self.asked, "not_asked": sum(r.error == NOT_ASKED for r in self.replies),
-                **({"tied": tied} if tied else {}), **self.tokens, **spent}
+        return {
+            "prompts": len(self.prompts),
+            "in_store": self.found,
+            "asked": self.asked,
+            "not_asked": sum(r.error == NOT_ASKED for r in self.replies),
+            **({"tied": tied} if tied else {}),
+            **self.tokens,
+            **spent,
+        }
 
 # %% ../../nbs/runs/evaluate.ipynb #a2306abe
 def _rule_names(parse: str | Callable | Mapping, rules: dict[str, Callable]) -> str | dict[str, str]:
@@ -123,65 +161,98 @@ def _rule_names(parse: str | Callable | Mapping, rules: dict[str, Callable]) -> 
     return {form: names[form] for form in parse} if isinstance(parse, Mapping) else names["mcq"]
 
 # %% ../../nbs/runs/evaluate.ipynb #53f95985
-STOPS = {None: None, "cora": (1.0,), "bmca": THRESHOLDS} # what has to be known before a question is settled
+STOPS = {None: None, "cora": (1.0,), "bmca": THRESHOLDS}  # what has to be known before a question is settled
+
 
 def evaluate(
-    respondent: Respondent,              # who answers
-    variants: Sequence[Variant],         # what is asked
-    template: str | Template = "cora",   # how a prompt is laid out
-    shots: Sequence[Question] | None = None, # pool of solved questions to show first
-    k: int = 0,                          # how many of them
-    trials: int = 1,                     # how often each prompt is asked
-    parse: str | Callable | Mapping = "first_token", # from reply to choice; for each form its own where it is a mapping
-    store: Store | None = None,          # where replies are kept and found again
-    stop: str | None = None,             # "cora": ask only what CoRA needs; "bmca": what BMCA(c) needs; None: everything
-    thresholds: Sequence[float] | None = None, # the values of c that matter with stop="bmca"; None: those of the paper
-    batch: int = 256,                    # prompts at a time when stopping early
-    progress: bool | str = True,         # show a progress bar; a text names it in place of the respondent
-    facts: dict[str, Any] | None = None, # further facts to keep, as plain JSON values, under "run"
-) -> pd.DataFrame:                       # the responses table, its facts in `.attrs["facts"]`
+    respondent: Respondent,  # who answers
+    variants: Sequence[Variant],  # what is asked
+    template: str | Template = "cora",  # how a prompt is laid out
+    shots: Sequence[Question] | None = None,  # pool of solved questions to show first
+    k: int = 0,  # how many of them
+    trials: int = 1,  # how often each prompt is asked
+    parse: str
+    | Callable
+    | Mapping = "first_token",  # from reply to choice; for each form its own where it is a mapping
+    store: Store | None = None,  # where replies are kept and found again
+    stop: str | None = None,  # "cora": ask only what CoRA needs; "bmca": what BMCA(c) needs; None: everything
+    thresholds: Sequence[float] | None = None,  # the values of c that matter with stop="bmca"; None: those of the paper
+    batch: int = 256,  # prompts at a time when stopping early
+    progress: bool | str = True,  # show a progress bar; a text names it in place of the respondent
+    facts: dict[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
+) -> pd.DataFrame:  # the responses table, its facts in `.attrs["facts"]`
     """Ask a respondent all variants and grade what it says.
 
     With `stop`, the scores that are known are exactly those of the full run, and all others are NaN. Raises
     `CoraError` before anything is asked: for no variants, an unknown template, rule or stop, or too few shots.
     """
-    if not isinstance(respondent, Respondent): raise CoraError(f"a respondent has a name and can describe itself, make requests and answer; got {respondent!r}, a {type(respondent).__name__}")
-    if not len(variants): raise CoraError("there are no variants to ask")
-    if stop not in STOPS: raise CoraError(f"stop must be 'cora', 'bmca' or None, got {stop!r}")
-    if thresholds is not None and stop != "bmca": raise CoraError("thresholds go with stop='bmca'")
+    if not isinstance(respondent, Respondent):
+        raise CoraError(
+            f"a respondent has a name and can describe itself, make requests and answer; got {respondent!r}, a {type(respondent).__name__}"
+        )
+    if not len(variants):
+        raise CoraError("there are no variants to ask")
+    if stop not in STOPS:
+        raise CoraError(f"stop must be 'cora', 'bmca' or None, got {stop!r}")
+    if thresholds is not None and stop != "bmca":
+        raise CoraError("thresholds go with stop='bmca'")
     rules = rules_by_form(parse)
     prompts = make_prompts(variants, template=template, shots=shots, k=k, trials=trials)
     early = EarlyStop(prompts, thresholds or STOPS[stop]) if stop else None
     todo = early.first() if early else range(len(prompts))
-    asking = _Asking(respondent, prompts, rules, store) # a respondent that cannot even be described stops here
-    asking.progress = _Progress(len(prompts), progress if isinstance(progress, str) else respondent.name, bool(progress))
+    asking = _Asking(respondent, prompts, rules, store)  # a respondent that cannot even be described stops here
+    asking.progress = _Progress(
+        len(prompts), progress if isinstance(progress, str) else respondent.name, bool(progress)
+    )
     with asking.progress.bar:
         while len(todo):
             asking.get(todo)
-            if not early: break
-            for i in todo: early.learn(i, asking.predictions[i] == prompts[i].variant.answer)
+            if not early:
+                break
+            for i in todo:
+                early.learn(i, asking.predictions[i] == prompts[i].variant.answer)
             todo = early.next(batch)
-    responses = responses_table([p.variant for p in prompts], asking.replies, asking.predictions, [p.trial for p in prompts])
-    asked = {"template": str(getattr(template, "name", template)), "k": k, "trials": trials, "parse": _rule_names(parse, rules),
-             "stop": stop, "thresholds": list(early.thresholds) if early else None, "batch": batch if early else None}
+    responses = responses_table(
+        [p.variant for p in prompts], asking.replies, asking.predictions, [p.trial for p in prompts]
+    )
+    asked = {
+        "template": str(getattr(template, "name", template)),
+        "k": k,
+        "trials": trials,
+        "parse": _rule_names(parse, rules),
+        "stop": stop,
+        "thresholds": list(early.thresholds) if early else None,
+        "batch": batch if early else None,
+    }
     responses.attrs["facts"] = {**run_facts(respondent, variants, **asked), "calls": asking.calls(), "run": facts or {}}
     return responses
 
 # %% ../../nbs/runs/evaluate.ipynb #4430a502
 def plan(
-    respondent: Respondent,              # who would answer
-    variants: Sequence[Variant],         # what would be asked
-    store: Store | None = None,          # where replies may be found already
-    prices: tuple[float, float] | None = None, # money for a million tokens read and written
-    **asked: Any,                        # template, shots, k and trials, as for `evaluate`
-) -> pd.Series:                          # counts by name; `cost` where there are prices
+    respondent: Respondent,  # who would answer
+    variants: Sequence[Variant],  # what would be asked
+    store: Store | None = None,  # where replies may be found already
+    prices: tuple[float, float] | None = None,  # money for a million tokens read and written
+    **asked: Any,  # template, shots, k and trials, as for `evaluate`
+) -> pd.Series:  # counts by name; `cost` where there are prices
     "What a full run would take. Early stopping takes less, how much less only the replies can tell."
     prompts = make_prompts(variants, **asked)
     keys = {reply_key(respondent.request(p), p.trial): p for p in prompts}
     known = {} if store is None else store.get(keys)
     todo = [p for key, p in keys.items() if key not in known]
     count = getattr(respondent, "count_tokens", lambda prompt: -(-len(prompt.text) // 4))
-    reads, writes = sum(map(count, todo)), len(todo) * getattr(respondent, "max_tokens", getattr(respondent, "max_new_tokens", 1))
-    numbers = {"prompts": len(prompts), "different": len(keys), "in_store": len(known), "calls": len(todo), "tokens_read": reads, "tokens_written_at_most": writes}
-    if prices: numbers["cost"] = (reads * prices[0] + writes * prices[1]) / 1e6
+    reads, writes = (
+        sum(map(count, todo)),
+        len(todo) * getattr(respondent, "max_tokens", getattr(respondent, "max_new_tokens", 1)),
+    )
+    numbers = {
+        "prompts": len(prompts),
+        "different": len(keys),
+        "in_store": len(known),
+        "calls": len(todo),
+        "tokens_read": reads,
+        "tokens_written_at_most": writes,
+    }
+    if prices:
+        numbers["cost"] = (reads * prices[0] + writes * prices[1]) / 1e6
     return pd.Series(numbers, name=respondent.name, dtype=object)

@@ -32,30 +32,46 @@ from ..variants.mcqa_plus import YES_NO
 # %% ../../nbs/runs/grading.ipynb #42872109
 KEY = ["question_id", "method", "index", "trial"]
 
+
 def long_rows(
-    responses: pd.DataFrame, # a responses table
-    asked: Sequence[Question | Variant], # what was asked; a question stands for its long form
-) -> list[tuple[int, Variant]]: # position of the row, and what was asked there
+    responses: pd.DataFrame,  # a responses table
+    asked: Sequence[Question | Variant],  # what was asked; a question stands for its long form
+) -> list[tuple[int, Variant]]:  # position of the row, and what was asked there
     "The rows that hold answers in own words. Raises `CoraError` where there are none, where two rows have one key, or where the choices do not fit."
-    if missing := [c for c in (*KEY, "sources", "reply", "error", "prediction", "answer", "correct") if c not in responses]: raise CoraError(f"a responses table needs the column {', '.join(missing)}")
+    if missing := [
+        c for c in (*KEY, "sources", "reply", "error", "prediction", "answer", "correct") if c not in responses
+    ]:
+        raise CoraError(f"a responses table needs the column {', '.join(missing)}")
     variants = [long_form(a) if isinstance(a, Question) else a for a in asked]
     known = {v.key: v for v in variants if v.form == "lfgq"}
     keys = zip(*(responses[c].tolist() for c in KEY[:3]))
     rows = [(position, known[key]) for position, key in enumerate(keys) if key in known]
-    if not rows: raise CoraError("no row is a long-form answer to one of these questions; give the variants that were asked, or questions with rows of the method lfgq")
-    if (twice := responses.iloc[[p for p, _ in rows]].duplicated(KEY)).any(): raise CoraError(f"two rows are the same reply: {tuple(responses.iloc[rows[int(twice.to_numpy().argmax())][0]][KEY])}; grade families one by one")
+    if not rows:
+        raise CoraError(
+            "no row is a long-form answer to one of these questions; give the variants that were asked, or questions with rows of the method lfgq"
+        )
+    if (twice := responses.iloc[[p for p, _ in rows]].duplicated(KEY)).any():
+        raise CoraError(
+            f"two rows are the same reply: {tuple(responses.iloc[rows[int(twice.to_numpy().argmax())][0]][KEY])}; grade families one by one"
+        )
     for position, v in rows:
         shown, answer = tuple(responses["sources"].iloc[position]), int(responses["answer"].iloc[position])
-        if (shown, answer) != (v.sources, v.answer): raise CoraError(f"question {v.question_id!r} is not the one that was asked: its choices or its answer differ from those of the row")
+        if (shown, answer) != (v.sources, v.answer):
+            raise CoraError(
+                f"question {v.question_id!r} is not the one that was asked: its choices or its answer differ from those of the row"
+            )
     return rows
 
+
 def replies_of(
-    responses: pd.DataFrame, # a responses table
-    rows: Sequence[tuple[int, Variant]], # as from `long_rows`
-) -> list[str | None]:       # None where there is no reply
+    responses: pd.DataFrame,  # a responses table
+    rows: Sequence[tuple[int, Variant]],  # as from `long_rows`
+) -> list[str | None]:  # None where there is no reply
     "The texts to be graded."
     part = responses.iloc[[p for p, _ in rows]]
-    return [None if pd.notna(error) or pd.isna(reply) else str(reply) for reply, error in zip(part["reply"], part["error"])]
+    return [
+        None if pd.notna(error) or pd.isna(reply) else str(reply) for reply, error in zip(part["reply"], part["error"])
+    ]
 
 # %% ../../nbs/runs/grading.ipynb #fdeb8b75
 JUDGE = """\
@@ -66,29 +82,40 @@ Reference answer: {reference}
 Given answer: <<<{reply}>>>
 
 Answer yes if the given answer means the same as the reference answer, and no if it means something else, contradicts itself or gives no answer. Just answer 'yes' or 'no'."""
-TEMPLATE = Template("judge", before_question="", before_answer="") # the text above is the whole prompt
+TEMPLATE = Template("judge", before_question="", before_answer="")  # the text above is the whole prompt
+
 
 def judge_text(
-    v: Variant, # what was asked
-    reply: str, # what was answered
-) -> str:       # the whole prompt
+    v: Variant,  # what was asked
+    reply: str,  # what was answered
+) -> str:  # the whole prompt
     "What the judge reads."
-    said = {"question": v.asked, "reference": v.choices[v.answer], "reply": reply.strip().replace("<<<", "«").replace(">>>", "»")}
-    return re.sub(r"\{(question|reference|reply)\}", lambda m: said[m[1]], JUDGE) # in one go: a reply may hold {question}
+    said = {
+        "question": v.asked,
+        "reference": v.choices[v.answer],
+        "reply": reply.strip().replace("<<<", "«").replace(">>>", "»"),
+    }
+    return re.sub(
+        r"\{(question|reference|reply)\}", lambda m: said[m[1]], JUDGE
+    )  # in one go: a reply may hold {question}
 
 # %% ../../nbs/runs/grading.ipynb #ab735bc8
 def _asked_judge(rows, replies):
     "One true-or-false question for each reply that says something."
-    return [(i, Variant(v.question, "judge", v.method, i, YES_NO, 0, (NEW, NEW), "tfq", judge_text(v, reply)))
-            for i, ((_, v), reply) in enumerate(zip(rows, replies)) if reply and reply.strip()]
+    return [
+        (i, Variant(v.question, "judge", v.method, i, YES_NO, 0, (NEW, NEW), "tfq", judge_text(v, reply)))
+        for i, ((_, v), reply) in enumerate(zip(rows, replies))
+        if reply and reply.strip()
+    ]
+
 
 def judge_answers(
-    responses: pd.DataFrame,     # a responses table
-    asked: Sequence[Question | Variant], # what was asked, as for `long_rows`
-    judge: Respondent,           # who judges
+    responses: pd.DataFrame,  # a responses table
+    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    judge: Respondent,  # who judges
     store: Store | None = None,  # where the judge's answers are kept and found again
-    progress: bool = True,       # show a progress bar
-) -> pd.DataFrame:               # one row for each long-form reply: `KEY`, `reply`, `right` (missing: no verdict), `said`; facts in `.attrs["facts"]`
+    progress: bool = True,  # show a progress bar
+) -> pd.DataFrame:  # one row for each long-form reply: `KEY`, `reply`, `right` (missing: no verdict), `said`; facts in `.attrs["facts"]`
     """Have a model judge each long-form reply against the right choice.
 
     Warns where verdicts are missing. Raises `CoraError` as `long_rows` does, and whatever `evaluate` raises.
@@ -104,79 +131,131 @@ def judge_answers(
             right[i] = pd.NA if prediction < 0 else prediction == 0
             said[i] = f"failed: {error}" if pd.notna(error) else answer if pd.notna(answer) else None
         facts["calls"] = judged.attrs["facts"]["calls"]
-        if n := sum(bool(pd.isna(right[i])) for i, _ in put): warnings.warn(f"{judge.name} gave no verdict on {n} of {len(put)} replies; they count as not right", stacklevel=2)
-    table = responses.iloc[[p for p, _ in rows]][KEY].reset_index(drop=True).assign(reply=pd.array(replies, dtype="string"), right=right, said=pd.array(said, dtype="string"))
+        if n := sum(bool(pd.isna(right[i])) for i, _ in put):
+            warnings.warn(
+                f"{judge.name} gave no verdict on {n} of {len(put)} replies; they count as not right", stacklevel=2
+            )
+    table = (
+        responses.iloc[[p for p, _ in rows]][KEY]
+        .reset_index(drop=True)
+        .assign(reply=pd.array(replies, dtype="string"), right=right, said=pd.array(said, dtype="string"))
+    )
     table.attrs["facts"] = facts | {"no_verdict": int(right[[i for i, _ in put]].isna().sum())}
     return table
 
 # %% ../../nbs/runs/grading.ipynb #b46e54b6
 SHEET = [*KEY, "question", "choices", "right_answer", "reply", "graded", "label"]
 
+
 def _as_text(text: str) -> str:
     "A text that no spreadsheet takes for a formula."
     return f"'{text}" if text[:1] in tuple("=+-@\t\r'") and not re.fullmatch(r"[-+]?[0-9.,]+", text) else text
 
+
 def _holds_labels(path: Path) -> str:
     "Why a file that is there must be left alone; empty where it may be replaced."
-    try: table = read_table(path)
-    except CoraError: return "holds something else"
-    if "label" not in table.columns or "reply" not in table.columns: return "holds something else"
+    try:
+        table = read_table(path)
+    except CoraError:
+        return "holds something else"
+    if "label" not in table.columns or "reply" not in table.columns:
+        return "holds something else"
     filled = sum(isinstance(r, BadRow) or bool((r.get("label") or "").strip()) for _, r in table.rows)
     return f"holds {filled} labels" if filled else ""
 
+
 def write_labels(
-    responses: pd.DataFrame, # a responses table
-    asked: Sequence[Question | Variant], # what was asked, as for `long_rows`
-    path: str | Path,        # ends in .csv
-) -> int:                    # how many rows were written
+    responses: pd.DataFrame,  # a responses table
+    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    path: str | Path,  # ends in .csv
+) -> int:  # how many rows were written
     "Write a sheet for a person to fill in. Raises `CoraError` for a path that cannot be written or holds labels, and as `long_rows` does."
     path, rows = Path(path), long_rows(responses, asked)
-    rows = [row for row, reply in zip(rows, replies_of(responses, rows)) if reply is not None] # a failure is nobody's to judge
-    if path.suffix.lower() != ".csv": raise CoraError(f"{path}: the name must end in .csv")
-    if not path.absolute().parent.is_dir(): raise CoraError(f"{path}: there is no folder {path.parent}")
-    if path.exists() and (why := _holds_labels(path)): raise CoraError(f"{path}: the file {why}; it is left alone")
+    rows = [
+        row for row, reply in zip(rows, replies_of(responses, rows)) if reply is not None
+    ]  # a failure is nobody's to judge
+    if path.suffix.lower() != ".csv":
+        raise CoraError(f"{path}: the name must end in .csv")
+    if not path.absolute().parent.is_dir():
+        raise CoraError(f"{path}: there is no folder {path.parent}")
+    if path.exists() and (why := _holds_labels(path)):
+        raise CoraError(f"{path}: the file {why}; it is left alone")
     sheet = responses.iloc[[p for p, _ in rows]][KEY].astype(object).reset_index(drop=True)
-    sheet["question"], sheet["right_answer"] = [_as_text(v.asked) for _, v in rows], [_as_text(v.choices[v.answer]) for _, v in rows]
+    sheet["question"], sheet["right_answer"] = (
+        [_as_text(v.asked) for _, v in rows],
+        [_as_text(v.choices[v.answer]) for _, v in rows],
+    )
     sheet["choices"] = [" | ".join(map("{}. {}".format, LETTERS, v.choices)) for _, v in rows]
     sheet["reply"] = [_as_text(reply) for reply in replies_of(responses, rows)]
     sheet["graded"] = [v.choices[p] if (p := int(responses["prediction"].iloc[at])) >= 0 else "-" for at, v in rows]
-    sheet["graded"] = [("right: " if ok else "wrong: ") + g for g, ok in zip(sheet["graded"], responses["correct"].iloc[[p for p, _ in rows]])]
+    sheet["graded"] = [
+        ("right: " if ok else "wrong: ") + g
+        for g, ok in zip(sheet["graded"], responses["correct"].iloc[[p for p, _ in rows]])
+    ]
     sheet["label"] = ""
-    write_whole(path, lambda part: sheet[SHEET].to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC))
+    write_whole(
+        path, lambda part: sheet[SHEET].to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    )
     return len(sheet)
 
 # %% ../../nbs/runs/grading.ipynb #329ce141
 SAYS_RIGHT, SAYS_WRONG = ("1", "yes", "right", "true", "1.0"), ("0", "no", "wrong", "false", "0.0")
 
+
 def read_label(
-    label: str, # what the person wrote, not blank
-    v: Variant, # what was asked
-) -> tuple[bool, int] | None: # right or not, and the index of the choice named, -1 for none; None where it is no label
+    label: str,  # what the person wrote, not blank
+    v: Variant,  # what was asked
+) -> tuple[bool, int] | None:  # right or not, and the index of the choice named, -1 for none; None where it is no label
     "What a label says."
     said = " ".join(label.split()).casefold()
-    if said in SAYS_RIGHT: return True, v.answer
-    if said in SAYS_WRONG: return False, -1
+    if said in SAYS_RIGHT:
+        return True, v.answer
+    if said in SAYS_WRONG:
+        return False, -1
     letter = LETTERS.find(said.upper().strip("().")) if len(said.strip("().")) == 1 else -1
     named = letter if 0 <= letter < len(v.choices) else choice_text(label.strip(), v.choices)
     return None if named is None else (named == v.answer, named)
 
+
 def read_labels(
-    path: str | Path, # a sheet as from `write_labels`; further columns do no harm
-    asked: Sequence[Question | Variant], # what was asked, as for `long_rows`
-) -> pd.DataFrame:    # one row for each label: `KEY`, `reply`, `right`, `choice`
+    path: str | Path,  # a sheet as from `write_labels`; further columns do no harm
+    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+) -> pd.DataFrame:  # one row for each label: `KEY`, `reply`, `right`, `choice`
     "Read a sheet that a person has filled in. Blank labels are left out. Raises `CoraError` for a file that is no sheet and `BadRow` for the first row that cannot be used."
     known = {v.key: v for v in (long_form(a) if isinstance(a, Question) else a for a in asked) if v.form == "lfgq"}
     file = read_table(path)
-    if missing := [c for c in (*KEY, "reply", "label") if c not in file.columns]: raise CoraError(f"{path}: no column {' and no '.join(map(repr, missing))}; the file has {', '.join(map(repr, file.columns))}")
+    if missing := [c for c in (*KEY, "reply", "label") if c not in file.columns]:
+        raise CoraError(
+            f"{path}: no column {' and no '.join(map(repr, missing))}; the file has {', '.join(map(repr, file.columns))}"
+        )
     found: dict[tuple, tuple] = {}
     for n, row in file.rows:
-        if isinstance(row, BadRow): raise row
-        if (label := row.get("label")) is None or not (label := str(label).strip()): continue
+        if isinstance(row, BadRow):
+            raise row
+        if (label := row.get("label")) is None or not (label := str(label).strip()):
+            continue
         key = _label_key(row, known, file.file, n)
-        if key in found: raise BadRow("this reply has a label in an earlier row already", file.file, n, key[0], "label", label)
-        if (says := read_label(label, known[key[:3]])) is None: raise BadRow(f"a label is right or wrong, 1 or 0, or a letter or text of {', '.join(known[key[:3]].choices)}", file.file, n, key[0], "label", label)
+        if key in found:
+            raise BadRow("this reply has a label in an earlier row already", file.file, n, key[0], "label", label)
+        if (says := read_label(label, known[key[:3]])) is None:
+            raise BadRow(
+                f"a label is right or wrong, 1 or 0, or a letter or text of {', '.join(known[key[:3]].choices)}",
+                file.file,
+                n,
+                key[0],
+                "label",
+                label,
+            )
         found[key] = (re.sub(r"^'(?=[=+\-@\t\r'])", "", "" if row.get("reply") is None else str(row["reply"])), *says)
-    columns = {"question_id": "string", "method": "string", "index": "int64", "trial": "int64", "reply": "string", "right": "boolean", "choice": "int64"}
+    columns = {
+        "question_id": "string",
+        "method": "string",
+        "index": "int64",
+        "trial": "int64",
+        "reply": "string",
+        "right": "boolean",
+        "choice": "int64",
+    }
     table = pd.DataFrame([(*key, *rest) for key, rest in found.items()], columns=list(columns)).astype(columns)
     table.attrs["facts"] = {"labels": len(table)}
     return table
@@ -187,35 +266,56 @@ def _label_key(row, known, file, n):
     id, method = str(row.get("question_id")), str(row.get("method"))
     numbers = [str(row.get(c)).strip().removesuffix(".0") for c in ("index", "trial")]
     for field, text in zip(("index", "trial"), numbers):
-        if not re.fullmatch("[0-9]{1,9}", text): raise BadRow(f"{field} must be a whole number of 0 or more", file, n, id, field, row.get(field))
+        if not re.fullmatch("[0-9]{1,9}", text):
+            raise BadRow(f"{field} must be a whole number of 0 or more", file, n, id, field, row.get(field))
     key = (id, method, *map(int, numbers))
-    if key[:3] not in known: raise BadRow("no long-form question has this id, method and index", file, n, id, "question_id", row.get("question_id"))
+    if key[:3] not in known:
+        raise BadRow(
+            "no long-form question has this id, method and index", file, n, id, "question_id", row.get("question_id")
+        )
     return key
 
 # %% ../../nbs/runs/grading.ipynb #5de52035
-def _same_reply(a, b): return (a if pd.notna(a) else "").split() == b.split() # spreadsheets rewrite line ends
+def _same_reply(a, b):
+    return (a if pd.notna(a) else "").split() == b.split()  # spreadsheets rewrite line ends
+
 
 def _fitting(labels, keys, replies, on_changed):
     "The labels that belong to these replies: position -> (right, choice)."
-    if on_changed not in ("raise", "skip"): raise CoraError(f"on_changed must be 'raise' or 'skip', got {on_changed!r}")
-    if missing := [c for c in (*KEY, "reply", "right") if c not in labels]: raise CoraError(f"a table of labels needs the column {', '.join(missing)}")
+    if on_changed not in ("raise", "skip"):
+        raise CoraError(f"on_changed must be 'raise' or 'skip', got {on_changed!r}")
+    if missing := [c for c in (*KEY, "reply", "right") if c not in labels]:
+        raise CoraError(f"a table of labels needs the column {', '.join(missing)}")
     place, fit, changed = {k: i for i, k in enumerate(keys)}, {}, []
-    for *key, reply, right, choice in zip(*(labels[c] for c in (*KEY, "reply", "right")), labels["choice"] if "choice" in labels else [-1] * len(labels)):
+    for *key, reply, right, choice in zip(
+        *(labels[c] for c in (*KEY, "reply", "right")), labels["choice"] if "choice" in labels else [-1] * len(labels)
+    ):
         i = place.get(tuple(key))
-        if i is None or pd.isna(right): continue # of another part of the run, or undecided
-        if replies[i] is None or not _same_reply(reply, replies[i]): changed.append(key[0])
-        else: fit[i] = (bool(right), int(choice))
-    if len(labels) and not fit and not changed and labels["right"].notna().any(): raise CoraError(f"none of the {len(labels)} labels or verdicts is about one of these replies")
-    if changed and on_changed == "raise": raise CoraError(f"{len(changed)} labels are about replies that have changed since, the first to question {changed[0]!r}; on_changed='skip' leaves them out")
+        if i is None or pd.isna(right):
+            continue  # of another part of the run, or undecided
+        if replies[i] is None or not _same_reply(reply, replies[i]):
+            changed.append(key[0])
+        else:
+            fit[i] = (bool(right), int(choice))
+    if len(labels) and not fit and not changed and labels["right"].notna().any():
+        raise CoraError(f"none of the {len(labels)} labels or verdicts is about one of these replies")
+    if changed and on_changed == "raise":
+        raise CoraError(
+            f"{len(changed)} labels are about replies that have changed since, the first to question {changed[0]!r}; on_changed='skip' leaves them out"
+        )
     return fit
 
+
 def grades(
-    responses: pd.DataFrame, # a responses table
-    asked: Sequence[Question | Variant], # what was asked, as for `long_rows`
-    grader: str | Callable | pd.DataFrame | None = None, # name of a rule, a rule, or verdicts as from `judge_answers`; None: as the table is
-    labels: pd.DataFrame | None = None, # as from `read_labels`
-    on_changed: str = "raise", # what becomes of labels whose reply differs: "raise" or "skip"
-) -> pd.DataFrame:           # one row for each long-form reply: `KEY`, `reply`, `graded`, `label` (each right, wrong, unparsed or failed; label may be missing), `prediction`
+    responses: pd.DataFrame,  # a responses table
+    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    grader: str
+    | Callable
+    | pd.DataFrame
+    | None = None,  # name of a rule, a rule, or verdicts as from `judge_answers`; None: as the table is
+    labels: pd.DataFrame | None = None,  # as from `read_labels`
+    on_changed: str = "raise",  # what becomes of labels whose reply differs: "raise" or "skip"
+) -> pd.DataFrame:  # one row for each long-form reply: `KEY`, `reply`, `graded`, `label` (each right, wrong, unparsed or failed; label may be missing), `prediction`
     "What the grader and a person say of each reply. `prediction` is the last word. Raises `CoraError` for labels or verdicts about other replies, and as `long_rows` does."
     rows = long_rows(responses, asked)
     replies, at = replies_of(responses, rows), [p for p, _ in rows]
@@ -223,38 +323,55 @@ def grades(
     before = responses["prediction"].iloc[at].tolist()
     if isinstance(grader, pd.DataFrame):
         said = _fitting(grader, keys, replies, "raise")
-        prediction = [before[i] if replies[i] is None else _verdict(said.get(i), v, before[i]) for i, (_, v) in enumerate(rows)]
+        prediction = [
+            before[i] if replies[i] is None else _verdict(said.get(i), v, before[i]) for i, (_, v) in enumerate(rows)
+        ]
         unparsed = [i not in said for i in range(len(rows))]
     else:
         rule = None if grader is None else get_rule(grader)
-        prediction = [p if rule is None or reply is None else parse_reply(reply, v.choices, rule) for (_, v), reply, p in zip(rows, replies, before)]
+        prediction = [
+            p if rule is None or reply is None else parse_reply(reply, v.choices, rule)
+            for (_, v), reply, p in zip(rows, replies, before)
+        ]
         unparsed = [p < 0 for p in prediction]
-    graded = ["failed" if reply is None and p < 0 else "right" if p == v.answer else "unparsed" if no else "wrong" for (_, v), reply, p, no in zip(rows, replies, prediction, unparsed)]
+    graded = [
+        "failed" if reply is None and p < 0 else "right" if p == v.answer else "unparsed" if no else "wrong"
+        for (_, v), reply, p, no in zip(rows, replies, prediction, unparsed)
+    ]
     human = {} if labels is None else _fitting(labels, keys, replies, on_changed)
     final = [_verdict(human[i], v, prediction[i]) if i in human else prediction[i] for i, (_, v) in enumerate(rows)]
     label = [("right" if human[i][0] else "wrong") if i in human else None for i in range(len(rows))]
     table = responses.iloc[at][KEY].reset_index(drop=True)
-    return table.assign(reply=pd.array(replies, dtype="string"), graded=pd.array(graded, dtype="string"), label=pd.array(label, dtype="string"), prediction=final)
+    return table.assign(
+        reply=pd.array(replies, dtype="string"),
+        graded=pd.array(graded, dtype="string"),
+        label=pd.array(label, dtype="string"),
+        prediction=final,
+    )
+
 
 def _verdict(said, v, before):
     "The choice a verdict stands for."
     right, choice = said or (None, -1)
-    if right is None: return -1
+    if right is None:
+        return -1
     return v.answer if right else choice if choice >= 0 else before if before != v.answer else -1
 
 # %% ../../nbs/runs/grading.ipynb #3706eff9
 def _grader_fact(grader):
     "Who graded, as plain JSON values."
-    if isinstance(grader, pd.DataFrame): return {"verdicts": grader.attrs.get("facts", {})}
+    if isinstance(grader, pd.DataFrame):
+        return {"verdicts": grader.attrs.get("facts", {})}
     return "as before" if grader is None else getattr(get_rule(grader), "__name__", "custom")
 
+
 def regrade(
-    responses: pd.DataFrame, # a responses table
-    asked: Sequence[Question | Variant], # what was asked, as for `long_rows`
-    grader: str | Callable | pd.DataFrame | None = None, # as for `grades`
-    labels: pd.DataFrame | None = None, # as from `read_labels`; they win over the grader
-    on_changed: str = "raise", # as for `grades`
-) -> pd.DataFrame:           # a new responses table; who graded stands in `.attrs["facts"]["grading"]`
+    responses: pd.DataFrame,  # a responses table
+    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    grader: str | Callable | pd.DataFrame | None = None,  # as for `grades`
+    labels: pd.DataFrame | None = None,  # as from `read_labels`; they win over the grader
+    on_changed: str = "raise",  # as for `grades`
+) -> pd.DataFrame:  # a new responses table; who graded stands in `.attrs["facts"]["grading"]`
     "Grade long-form replies again. Raises `CoraError` as `grades` does."
     found, at = grades(responses, asked, grader, labels, on_changed), [p for p, _ in long_rows(responses, asked)]
     new = responses.copy()
@@ -265,25 +382,45 @@ def regrade(
     new.attrs = {**responses.attrs, "facts": {**responses.attrs.get("facts", {}), "grading": grading}}
     return new
 
+
 def apply_labels(
-    responses: pd.DataFrame, # a responses table
-    labels: pd.DataFrame,    # as from `read_labels`
-    asked: Sequence[Question | Variant], # what was asked, as for `long_rows`
-    on_changed: str = "raise", # as for `grades`
-) -> pd.DataFrame:           # a new responses table
+    responses: pd.DataFrame,  # a responses table
+    labels: pd.DataFrame,  # as from `read_labels`
+    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    on_changed: str = "raise",  # as for `grades`
+) -> pd.DataFrame:  # a new responses table
     "Let a person's labels win over the grades that a table has."
     return regrade(responses, asked, labels=labels, on_changed=on_changed)
 
 # %% ../../nbs/runs/grading.ipynb #d6bd7a22
 def grading_summary(
-    table: pd.DataFrame, # as from `grades`
-) -> pd.Series:          # counts by name, then `agreement` in [0, 1] and `kappa` in [-1, 1], NaN where not defined
+    table: pd.DataFrame,  # as from `grades`
+) -> pd.Series:  # counts by name, then `agreement` in [0, 1] and `kappa` in [-1, 1], NaN where not defined
     "What graders and people said of the replies, and how far they agree."
-    if missing := [c for c in ("graded", "label") if c not in table]: raise CoraError(f"a table of grades needs the column {', '.join(missing)}")
+    if missing := [c for c in ("graded", "label") if c not in table]:
+        raise CoraError(f"a table of grades needs the column {', '.join(missing)}")
     graded, label = table["graded"].astype(object), table["label"].astype(object)
-    counts = {"replies": len(table), **{what: int((graded == what).sum()) for what in ("right", "wrong", "unparsed", "failed")}}
+    counts = {
+        "replies": len(table),
+        **{what: int((graded == what).sum()) for what in ("right", "wrong", "unparsed", "failed")},
+    }
     both = label.notna().to_numpy() & (graded != "failed").to_numpy()
     g, h = (graded == "right").to_numpy()[both], (label == "right").to_numpy()[both]
-    counts |= {"labels": int(label.notna().sum()), "both right": int((g & h).sum()), "grader only": int((g & ~h).sum()), "person only": int((~g & h).sum()), "both not right": int((~g & ~h).sum())}
-    agree, chance = ((g == h).mean(), g.mean() * h.mean() + (1 - g.mean()) * (1 - h.mean())) if both.any() else (np.nan, np.nan)
-    return pd.Series({**counts, "agreement": float(agree), "kappa": float((agree - chance) / (1 - chance)) if chance < 1 else np.nan}, dtype=object)
+    counts |= {
+        "labels": int(label.notna().sum()),
+        "both right": int((g & h).sum()),
+        "grader only": int((g & ~h).sum()),
+        "person only": int((~g & h).sum()),
+        "both not right": int((~g & ~h).sum()),
+    }
+    agree, chance = (
+        ((g == h).mean(), g.mean() * h.mean() + (1 - g.mean()) * (1 - h.mean())) if both.any() else (np.nan, np.nan)
+    )
+    return pd.Series(
+        {
+            **counts,
+            "agreement": float(agree),
+            "kappa": float((agree - chance) / (1 - chance)) if chance < 1 else np.nan,
+        },
+        dtype=object,
+    )

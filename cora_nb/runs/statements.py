@@ -48,71 +48,116 @@ Your last attempt could not be used, because it {reason}. It must begin with "Is
 
 """
 
-TEMPLATE = Template("statement", before_question="", before_answer="") # the request is the whole prompt
+TEMPLATE = Template("statement", before_question="", before_answer="")  # the request is the whole prompt
 
 # %% ../../nbs/runs/statements.ipynb #98489b31
 def request_text(
-    question: Question, # A choices
-    choice: int,        # index of the proposed answer
-    reason: str = "",   # why an earlier sentence could not be used; empty: there was none
-) -> str:               # the whole prompt
+    question: Question,  # A choices
+    choice: int,  # index of the proposed answer
+    reason: str = "",  # why an earlier sentence could not be used; empty: there was none
+) -> str:  # the whole prompt
     "What the writer reads."
     again = AGAIN.replace("{reason}", reason).replace("{words}", question.choices[choice]) if reason else ""
-    return f"{REQUEST}{again}Question: {question.text}\nProposed answer: {question.choices[choice]}\nYes-or-no question:"
+    return (
+        f"{REQUEST}{again}Question: {question.text}\nProposed answer: {question.choices[choice]}\nYes-or-no question:"
+    )
 
 # %% ../../nbs/runs/statements.ipynb #3ad435ea
 def statement_variants(
-    questions: Sequence[Question], # what to write about
-    again: Mapping[tuple[str, int], str] | None = None, # (question id, index of the choice) -> why its sentence was refused; None: the first round, with every choice
-) -> list[Variant]:                # one for each choice in question; the method is `statement`, or `statement_again` in the second round
+    questions: Sequence[Question],  # what to write about
+    again: Mapping[tuple[str, int], str]
+    | None = None,  # (question id, index of the choice) -> why its sentence was refused; None: the first round, with every choice
+) -> list[
+    Variant
+]:  # one for each choice in question; the method is `statement`, or `statement_again` in the second round
     "The requests to a writer."
     method = "statement" if again is None else "statement_again"
-    return [Variant(q, "statements", method, i, (text,), 0, (i,), "lfgq", request_text(q, i, (again or {}).get((q.id, i), "")))
-            for q in questions for i, text in enumerate(q.choices) if again is None or (q.id, i) in again]
+    return [
+        Variant(
+            q, "statements", method, i, (text,), 0, (i,), "lfgq", request_text(q, i, (again or {}).get((q.id, i), ""))
+        )
+        for q in questions
+        for i, text in enumerate(q.choices)
+        if again is None or (q.id, i) in again
+    ]
 
 # %% ../../nbs/runs/statements.ipynb #66b4501c
-_WRAPPING = re.compile(r"""[\s"'*_`]*(?:(?:[-•]|\d[.)])\s+)?[*_]*(?:(?:true|yes)[- ]or[- ](?:false|no) )?(?:question|statement|output)[*_]*:[*_]*\s*""", re.I)
+_WRAPPING = re.compile(
+    r"""[\s"'*_`]*(?:(?:[-•]|\d[.)])\s+)?[*_]*(?:(?:true|yes)[- ]or[- ](?:false|no) )?(?:question|statement|output)[*_]*:[*_]*\s*""",
+    re.I,
+)
+
 
 def clean(
-    reply: str | None, # what the writer said
-) -> str:              # the sentence, where there is one; empty where nothing was said
+    reply: str | None,  # what the writer said
+) -> str:  # the sentence, where there is one; empty where nothing was said
     "A reply without thoughts, code fences, label and quotes."
     text = own_words(reply) if isinstance(reply, str) else ""
-    text = "\n".join(line.strip() for line in text.splitlines() if line.strip() and not re.fullmatch(r"\s*```\w*\s*", line))
+    text = "\n".join(
+        line.strip() for line in text.splitlines() if line.strip() and not re.fullmatch(r"\s*```\w*\s*", line)
+    )
     label = _WRAPPING.match(text)
-    return text[label.end() if label else 0:].strip(" \n\"'*_`")
+    return text[label.end() if label else 0 :].strip(" \n\"'*_`")
 
 # %% ../../nbs/runs/statements.ipynb #48674327
 _LIST = r"(?:the )?(?:above|below|(?:other |above |given )?(?:choices|options|answers))"
-_POINTS = re.compile(rf"(?:all|any|both|each|either|neither|none|some|one|two|more than one|a combination) (?:(?:of )?{_LIST}|of (?:these|those|them))\b.*|both|either|neither|.*\b(?:of|all) (?:the )?above\b.*", re.S)
-_LETTERS = re.compile(r"(?:(?i:both|either|neither|only|answers?|choices?|options?) )*\(?[A-H]\)?(?:(?:, ?| | ?& ?)(?:(?i:and|or|nor) )?\(?[A-H]\)?)+(?: only| are (?:correct|true|right))?")
+_POINTS = re.compile(
+    rf"(?:all|any|both|each|either|neither|none|some|one|two|more than one|a combination) (?:(?:of )?{_LIST}|of (?:these|those|them))\b.*|both|either|neither|.*\b(?:of|all) (?:the )?above\b.*",
+    re.S,
+)
+_LETTERS = re.compile(
+    r"(?:(?i:both|either|neither|only|answers?|choices?|options?) )*\(?[A-H]\)?(?:(?:, ?| | ?& ?)(?:(?i:and|or|nor) )?\(?[A-H]\)?)+(?: only| are (?:correct|true|right))?"
+)
+
 
 def _others(said, question, choice):
     text = " ".join(question.choices[choice].split()).rstrip(" .")
-    return bool(says_none(text) or _POINTS.fullmatch(text.casefold()) or _LETTERS.fullmatch(re.sub(r"\b[a-h]\b", lambda m: m[0].upper(), text)))
+    return bool(
+        says_none(text)
+        or _POINTS.fullmatch(text.casefold())
+        or _LETTERS.fullmatch(re.sub(r"\b[a-h]\b", lambda m: m[0].upper(), text))
+    )
 
 # %% ../../nbs/runs/statements.ipynb #e08516d8
 LEAD = "is it true that "
 
 _SAME = str.maketrans("‘’‚`´“”„«»‐‑‒–—−", "'''''\"\"\"\"\"------")
 
-def _plain(text): return " ".join(unicodedata.normalize("NFKC", text.translate(_SAME)).split())
 
-def _empty(said, question, choice): return not said
-def _lines(said, question, choice): return "\n" in said
-def _beginning(said, question, choice): return not _plain(said).casefold().startswith(LEAD)
-def _end(said, question, choice): return not _plain(said).endswith("?")
+def _plain(text):
+    return " ".join(unicodedata.normalize("NFKC", text.translate(_SAME)).split())
+
+
+def _empty(said, question, choice):
+    return not said
+
+
+def _lines(said, question, choice):
+    return "\n" in said
+
+
+def _beginning(said, question, choice):
+    return not _plain(said).casefold().startswith(LEAD)
+
+
+def _end(said, question, choice):
+    return not _plain(said).endswith("?")
+
+
 def _questions(said, question, choice):
     given = _plain(f"{question.text} {question.choices[choice]}").casefold()
     return _plain(said).casefold().count(LEAD.strip()) > 1 + given.count(LEAD.strip())
 
 # %% ../../nbs/runs/statements.ipynb #a44cc465
-def _words(choice): return (plain := _plain(choice)).rstrip(" .,;:") or plain
+def _words(choice):
+    return (plain := _plain(choice)).rstrip(" .,;:") or plain
+
 
 def _folding(question):
     "How texts are compared: without case, unless the choices differ in it."
     words = set(map(_words, question.choices))
     return str.casefold if len(set(map(str.casefold, words))) == len(words) else str
+
 
 def _holds(text, words):
     "Whether a text holds these words, at the borders of its own words and numbers."
@@ -120,7 +165,10 @@ def _holds(text, words):
     after = r"(?![^\W_])" * words[-1].isalnum() + r"(?![.,]\d)" * words[-1].isdigit()
     return bool(re.search(before + re.escape(words) + after, text))
 
-def _claim(said): return " " + _plain(said)[len(LEAD):] # what stands after "Is it true that"
+
+def _claim(said):
+    return " " + _plain(said)[len(LEAD) :]  # what stands after "Is it true that"
+
 
 def _lost_words(said, question, choice):
     fold = _folding(question)
@@ -131,13 +179,20 @@ def _another(said, question, choice):
     fold = _folding(question)
     claim, given = fold(_claim(said)), fold(f"{_plain(question.text)} | {_words(question.choices[choice])}")
     others = {fold(_words(c)) for i, c in enumerate(question.choices) if i != choice}
-    return any(_holds(claim, words) and not _holds(given, words) for words in others if len(words) > 1 or not words.isalpha())
+    return any(
+        _holds(claim, words) and not _holds(given, words) for words in others if len(words) > 1 or not words.isalpha()
+    )
 
 # %% ../../nbs/runs/statements.ipynb #2c416f59
-_DENIES = re.compile(r"(?:\b(?:not|never|no(?!\. ?\d)|none|nobody|nothing|neither|cannot|except|excluding|without|false|falsely|incorrect|incorrectly|wrong|wrongly|untrue|mistaken|mistakenly|unlikely|(?<!at )least)\b|n't\b)(?=\W*(\w*))")
+_DENIES = re.compile(
+    r"(?:\b(?:not|never|no(?!\. ?\d)|none|nobody|nothing|neither|cannot|except|excluding|without|false|falsely|incorrect|incorrectly|wrong|wrongly|untrue|mistaken|mistakenly|unlikely|(?<!at )least)\b|n't\b)(?=\W*(\w*))"
+)
 _SHOUTED = re.compile(r"\b(?:NOT|EXCEPT|LEAST|NEVER|FALSE|INCORRECT)\b")
 
-def _denied(text): return _DENIES.findall(_plain(text).casefold()) # for each denial the word that follows; empty for none
+
+def _denied(text):
+    return _DENIES.findall(_plain(text).casefold())  # for each denial the word that follows; empty for none
+
 
 def _asked_and_told(text):
     "What the asking sentences of a question deny, and what the others do."
@@ -145,84 +200,114 @@ def _asked_and_told(text):
     asking = [s for s in before if s.endswith("?") or _SHOUTED.search(s)] + [last]
     return sum(map(_denied, asking), []), sum((_denied(s) for s in before if s not in asking), [])
 
+
 def _added_negation(said, question, choice):
     asked, told = _asked_and_told(question.text)
     claim = _plain(_claim(said)).casefold()
     repeated = [word for word in told if not word or re.search(rf"(?<!\w){re.escape(word)}(?!\w)", claim)]
     return len(_denied(claim)) > len(asked) + len(repeated) + len(_denied(question.choices[choice]))
 
+
 def _lost_negation(said, question, choice):
-    return bool(_asked_and_told(question.text)[0]) and len(_denied(_claim(said))) <= len(_denied(question.choices[choice]))
+    return bool(_asked_and_told(question.text)[0]) and len(_denied(_claim(said))) <= len(
+        _denied(question.choices[choice])
+    )
 
 # %% ../../nbs/runs/statements.ipynb #b84f2b95
-OTHERS = "speaks of other choices" # known before a writer says anything
+OTHERS = "speaks of other choices"  # known before a writer says anything
 
-CHECKS: dict[str, Callable[[str, Question, int], bool]] = { # reason -> function of sentence, question and index of the choice; True refuses
-    OTHERS: _others, "is empty": _empty, "has more than one line": _lines, "does not begin with Is it true that": _beginning,
-    "does not end with a question mark": _end, "has more than one question": _questions, "lost the words of the proposed answer": _lost_words,
-    "names another choice beside it": _another, "adds a negation": _added_negation, "lost the negation of the question": _lost_negation}
+CHECKS: dict[
+    str, Callable[[str, Question, int], bool]
+] = {  # reason -> function of sentence, question and index of the choice; True refuses
+    OTHERS: _others,
+    "is empty": _empty,
+    "has more than one line": _lines,
+    "does not begin with Is it true that": _beginning,
+    "does not end with a question mark": _end,
+    "has more than one question": _questions,
+    "lost the words of the proposed answer": _lost_words,
+    "names another choice beside it": _another,
+    "adds a negation": _added_negation,
+    "lost the negation of the question": _lost_negation,
+}
+
 
 def check_statement(
     reply: str | None,  # what the writer said, as it came
-    question: Question, # what it was about
-    choice: int,        # index of the proposed answer
-) -> str:               # empty where the sentence can be used; else one of the reasons in `CHECKS`
+    question: Question,  # what it was about
+    choice: int,  # index of the proposed answer
+) -> str:  # empty where the sentence can be used; else one of the reasons in `CHECKS`
     "Why a reply cannot serve as the true-or-false question about a choice."
     said = clean(reply)
     return next((reason for reason, bad in CHECKS.items() if bad(said, question, choice)), "")
 
 # %% ../../nbs/runs/statements.ipynb #45fe13b9
-SHORTEST = 16 # tokens; a sentence with fewer is cut off
-FAILED = "no reply: " # how the reason begins where the writer failed
+SHORTEST = 16  # tokens; a sentence with fewer is cut off
+FAILED = "no reply: "  # how the reason begins where the writer failed
+
 
 def check_writer(
-    writer: Respondent, # who is to write
+    writer: Respondent,  # who is to write
 ) -> None:
     "Refuse, with a `CoraError` that names the field, a writer that may not write a whole sentence."
     for field in ("max_tokens", "max_new_tokens"):
         if isinstance(n := getattr(writer, field, None), int) and n < SHORTEST:
-            raise CoraError(f"{field}={n} of {writer.name} is too short for a sentence; a writer needs {SHORTEST} or more, better 100")
+            raise CoraError(
+                f"{field}={n} of {writer.name} is too short for a sentence; a writer needs {SHORTEST} or more, better 100"
+            )
 
 # %% ../../nbs/runs/statements.ipynb #65394c3c
 def keeps_words(
-    reply: str | None,      # what the writer said
-    choices: Sequence[str], # the one proposed answer
-) -> int:                   # 0 where the reply holds it, else -1
+    reply: str | None,  # what the writer said
+    choices: Sequence[str],  # the one proposed answer
+) -> int:  # 0 where the reply holds it, else -1
     "A parsing rule for `evaluate`, so that its progress bar counts what cannot be used. The checks know more."
     return 0 if _holds(_plain(clean(reply)).casefold(), _words(choices[0]).casefold()) else -1
 
+
 def written(
-    writer: Respondent,          # who writes
-    variants: Sequence[Variant], # the requests, perhaps none
-    store: Store | None,         # where replies are kept
-    progress: bool,              # show a progress bar
-) -> tuple[list[tuple[str | None, str]], dict]: # for each request the reply and why it is refused; what the round took
+    writer: Respondent,  # who writes
+    variants: Sequence[Variant],  # the requests, perhaps none
+    store: Store | None,  # where replies are kept
+    progress: bool,  # show a progress bar
+) -> tuple[list[tuple[str | None, str]], dict]:  # for each request the reply and why it is refused; what the round took
     "One round."
-    if not variants: return [], {"prompts": 0}
-    responses = evaluate(writer, variants, template=TEMPLATE, parse={"lfgq": keeps_words}, store=store, progress=progress)
+    if not variants:
+        return [], {"prompts": 0}
+    responses = evaluate(
+        writer, variants, template=TEMPLATE, parse={"lfgq": keeps_words}, store=store, progress=progress
+    )
     replies = [None if pd.isna(reply) else reply or None for reply in responses["reply"]]
-    reasons = [check_statement(reply, v.question, v.index) if pd.isna(error) else f"{FAILED}{error}" for v, reply, error in zip(variants, replies, responses["error"])]
+    reasons = [
+        check_statement(reply, v.question, v.index) if pd.isna(error) else f"{FAILED}{error}"
+        for v, reply, error in zip(variants, replies, responses["error"])
+    ]
     return list(zip(replies, reasons)), responses.attrs["facts"]["calls"]
 
 # %% ../../nbs/runs/statements.ipynb #a1f99e23
 COLUMNS = ("question_id", "choice", "n_choices", "question", "proposed", "statement", "round", "reply", "reason")
 
+
 def statements_table(
-    questions: Sequence[Question], # whose choices the rows are, in order
-    found: Mapping[tuple[str, int], tuple[str | None, int, str | None, str]], # (question id, choice) -> statement, round, reply, reason
-) -> pd.DataFrame:                 # columns `COLUMNS`
+    questions: Sequence[Question],  # whose choices the rows are, in order
+    found: Mapping[
+        tuple[str, int], tuple[str | None, int, str | None, str]
+    ],  # (question id, choice) -> statement, round, reply, reason
+) -> pd.DataFrame:  # columns `COLUMNS`
     "The table from its parts."
-    rows = [(q.id, i, q.n_choices, q.text, text, *found[q.id, i]) for q in questions for i, text in enumerate(q.choices)]
+    rows = [
+        (q.id, i, q.n_choices, q.text, text, *found[q.id, i]) for q in questions for i, text in enumerate(q.choices)
+    ]
     table = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     return table.astype({c: "int64" if c in ("choice", "n_choices", "round") else "string" for c in COLUMNS})
 
 # %% ../../nbs/runs/statements.ipynb #8a13f14e
 def write_statements(
-    writer: Respondent,            # who writes: any respondent that gives words
-    questions: Sequence[Question], # what to write about
-    store: Store | None = None,    # where replies are kept and found again
-    progress: bool = True,         # show a progress bar
-) -> pd.DataFrame:                 # one row for each choice; facts in `.attrs["facts"]`
+    writer: Respondent,  # who writes: any respondent that gives words
+    questions: Sequence[Question],  # what to write about
+    store: Store | None = None,  # where replies are kept and found again
+    progress: bool = True,  # show a progress bar
+) -> pd.DataFrame:  # one row for each choice; facts in `.attrs["facts"]`
     """Have a true-or-false question written for each choice of each question, in two rounds. Source: MCQA+, section 3.2 and appendix B.
 
     What is refused or fails is a row with a reason. Raises `CoraError` for no questions, for an id that occurs
@@ -236,43 +321,66 @@ def write_statements(
     asked, rounds, refused = [v for v in first if (v.question_id, v.index) not in found], [], []
     for number in (1, 2):
         said, calls = written(writer, asked, store, progress)
-        for v, (reply, reason) in zip(asked, said): found[v.question_id, v.index] = (None if reason else clean(reply), number, reply, reason)
-        again = {(v.question_id, v.index): reason for v, (_, reason) in zip(asked, said) if reason and not reason.startswith(FAILED)}
+        for v, (reply, reason) in zip(asked, said):
+            found[v.question_id, v.index] = (None if reason else clean(reply), number, reply, reason)
+        again = {
+            (v.question_id, v.index): reason
+            for v, (_, reason) in zip(asked, said)
+            if reason and not reason.startswith(FAILED)
+        }
         rounds, refused = [*rounds, calls], [*refused, dict(Counter(again.values()))]
         asked = statement_variants(questions, again)
     table = statements_table(questions, found)
-    table.attrs["facts"] = {"writer": writer.describe(), "requests": {"first": REQUEST, "again": AGAIN}, "rounds": rounds, "refused": refused,
-                            "benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)}}
+    table.attrs["facts"] = {
+        "writer": writer.describe(),
+        "requests": {"first": REQUEST, "again": AGAIN},
+        "rounds": rounds,
+        "refused": refused,
+        "benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)},
+    }
     return table
 
 # %% ../../nbs/runs/statements.ipynb #3e90c113
 def by_id(
-    questions: Sequence[Question], # at least one
+    questions: Sequence[Question],  # at least one
 ) -> dict[str, Question]:
     "The questions by id. Raises `CoraError` where two share one, or where there are none."
-    if not questions: raise CoraError("there are no questions to write statements for")
-    if (most := Counter(q.id for q in questions).most_common(1)[0])[1] > 1: raise CoraError(f"{most[1]} questions have the id {most[0]!r}; a statement could belong to any of them")
+    if not questions:
+        raise CoraError("there are no questions to write statements for")
+    if (most := Counter(q.id for q in questions).most_common(1)[0])[1] > 1:
+        raise CoraError(f"{most[1]} questions have the id {most[0]!r}; a statement could belong to any of them")
     return {q.id: q for q in questions}
 
 # %% ../../nbs/runs/statements.ipynb #d8904fd2
 def complete_statements(
-    table: pd.DataFrame, # from `write_statements` or `read_statements`; only the columns `question_id`, `choice`, `n_choices` and `statement` are looked at
-) -> dict[tuple[str, int], str]: # (question id, index of the choice) -> statement: the option `statements` of the family `mcqa_plus`
+    table: pd.DataFrame,  # from `write_statements` or `read_statements`; only the columns `question_id`, `choice`, `n_choices` and `statement` are looked at
+) -> dict[
+    tuple[str, int], str
+]:  # (question id, index of the choice) -> statement: the option `statements` of the family `mcqa_plus`
     "The statements of the questions that have one for each choice. Raises `CoraError` for a table without these columns."
     needed = ["question_id", "choice", "n_choices", "statement"]
-    if missing := [c for c in needed if c not in table]: raise CoraError(f"a statements table needs the column {', '.join(missing)}")
+    if missing := [c for c in needed if c not in table]:
+        raise CoraError(f"a statements table needs the column {', '.join(missing)}")
     usable = table[table["statement"].notna()].drop_duplicates(["question_id", "choice"])
     whole = usable[usable.groupby("question_id")["choice"].transform("size") == usable["n_choices"]]
-    return {(str(id), int(choice)): str(text) for id, choice, text in zip(whole["question_id"], whole["choice"], whole["statement"])}
+    return {
+        (str(id), int(choice)): str(text)
+        for id, choice, text in zip(whole["question_id"], whole["choice"], whole["statement"])
+    }
 
 # %% ../../nbs/runs/statements.ipynb #6918e7e6
 def statements_summary(
-    table: pd.DataFrame, # a statements table
-) -> pd.DataFrame:       # index: what became of them; columns `choices`, and `questions`: how many have at least one such choice
+    table: pd.DataFrame,  # a statements table
+) -> (
+    pd.DataFrame
+):  # index: what became of them; columns `choices`, and `questions`: how many have at least one such choice
     "Count what was written, and what was not and why. `complete` counts the questions that can be used, and their choices."
     reason, number = table["reason"].astype(object), table["round"]
     done = {0: "written by hand", 1: "written", 2: "written in the second round"}
-    fate = [done[n] if pd.notna(s) else "failed" if str(r).startswith(FAILED) else f"refused: {r}" for s, r, n in zip(table["statement"], reason, number)]
+    fate = [
+        done[n] if pd.notna(s) else "failed" if str(r).startswith(FAILED) else f"refused: {r}"
+        for s, r, n in zip(table["statement"], reason, number)
+    ]
     counts = table.groupby(fate)["question_id"].agg(choices="size", questions="nunique")
     order = [*done.values(), *(f"refused: {r}" for r in CHECKS), "failed"]
     counts = counts.reindex([f for f in order if f in counts.index] + [f for f in counts.index if f not in order])
@@ -283,41 +391,66 @@ def statements_summary(
 
 # %% ../../nbs/runs/statements.ipynb #830dcfd0
 def save_statements(
-    table: pd.DataFrame,     # a statements table
-    path: str | Path,        # ends in .csv or .parquet
-    overwrite: bool = False, # replace a file that is there
+    table: pd.DataFrame,  # a statements table
+    path: str | Path,  # ends in .csv or .parquet
+    overwrite: bool = False,  # replace a file that is there
 ) -> None:
     "Store a statements table. The file appears whole or not at all. Raises `CoraError` for a path that cannot be written."
     path = Path(path)
-    if (kind := path.suffix.lower()) not in (".csv", ".parquet"): raise CoraError(f"{path}: the name must end in .csv or .parquet")
-    if missing := [c for c in COLUMNS if c not in table]: raise CoraError(f"a statements table needs the column {', '.join(missing)}")
-    if path.exists() and not overwrite: raise CoraError(f"{path}: there is a file of this name already, perhaps corrected by hand; overwrite=True replaces it")
-    if not path.absolute().parent.is_dir(): raise CoraError(f"{path}: there is no folder {path.parent}")
+    if (kind := path.suffix.lower()) not in (".csv", ".parquet"):
+        raise CoraError(f"{path}: the name must end in .csv or .parquet")
+    if missing := [c for c in COLUMNS if c not in table]:
+        raise CoraError(f"a statements table needs the column {', '.join(missing)}")
+    if path.exists() and not overwrite:
+        raise CoraError(
+            f"{path}: there is a file of this name already, perhaps corrected by hand; overwrite=True replaces it"
+        )
+    if not path.absolute().parent.is_dir():
+        raise CoraError(f"{path}: there is no folder {path.parent}")
+
     def write(part):
-        if kind == ".csv": table[list(COLUMNS)].to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC) # every text in quotes: a lone carriage return would else end a row
-        else: table[list(COLUMNS)].to_parquet(part, index=False) # pandas keeps .attrs in the file's metadata
+        if kind == ".csv":
+            table[list(COLUMNS)].to_csv(
+                part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
+            )  # every text in quotes: a lone carriage return would else end a row
+        else:
+            table[list(COLUMNS)].to_parquet(part, index=False)  # pandas keeps .attrs in the file's metadata
+
     write_whole(path, write)
 
 # %% ../../nbs/runs/statements.ipynb #df2ade21
 def read_statements(
-    path: str | Path,              # .csv, .jsonl or .parquet, with the columns `question_id`, `choice` and `statement`
-    questions: Sequence[Question], # what the statements are about
-) -> pd.DataFrame:                 # the statements table of these questions, in their order
+    path: str | Path,  # .csv, .jsonl or .parquet, with the columns `question_id`, `choice` and `statement`
+    questions: Sequence[Question],  # what the statements are about
+) -> pd.DataFrame:  # the statements table of these questions, in their order
     """Read statements, those that a person wrote or corrected among them.
 
     Raises `CoraError` for a file that cannot be read and `BadRow` for the first row that cannot be used.
     """
     known, file = by_id(list(questions)), read_table(path)
-    if missing := [c for c in ("question_id", "choice", "statement") if c not in file.columns]: raise CoraError(f"{path}: no column {' and no '.join(map(repr, missing))}; the file has {', '.join(map(repr, file.columns))}")
+    if missing := [c for c in ("question_id", "choice", "statement") if c not in file.columns]:
+        raise CoraError(
+            f"{path}: no column {' and no '.join(map(repr, missing))}; the file has {', '.join(map(repr, file.columns))}"
+        )
     found = {(q.id, i): (None, 0, None, "not in the file") for q in known.values() for i in range(q.n_choices)}
     rows: dict[tuple[str, int], int] = {}
     for n, row in file.rows:
-        if isinstance(row, BadRow): raise row
+        if isinstance(row, BadRow):
+            raise row
         question, choice = _place(row, known, file.file, n)
-        if (key := (question.id, choice)) in rows: raise BadRow(f"this question and choice stand in row {rows[key]} already", file.file, n, question.id, "choice", choice)
+        if (key := (question.id, choice)) in rows:
+            raise BadRow(
+                f"this question and choice stand in row {rows[key]} already",
+                file.file,
+                n,
+                question.id,
+                "choice",
+                choice,
+            )
         rows[key], found[key] = n, _statement(row, question, choice, file.file, n)
     table = statements_table(list(known.values()), found)
-    if Path(path).suffix.lower() == ".parquet": table.attrs = pd.read_parquet(path, columns=["choice"]).attrs
+    if Path(path).suffix.lower() == ".parquet":
+        table.attrs = pd.read_parquet(path, columns=["choice"]).attrs
     return table
 
 # %% ../../nbs/runs/statements.ipynb #edf80b28
@@ -326,20 +459,46 @@ def _place(row, known, file, n):
     id, choice = row.get("question_id"), row.get("choice")
     id = str(id) if type(id) is int else id
     question = known.get(id) if isinstance(id, str) else None
-    if question is None: raise BadRow("there is no question with this id", file, n, field="question_id", value=id)
+    if question is None:
+        raise BadRow("there is no question with this id", file, n, field="question_id", value=id)
     text = str(choice).strip() if not isinstance(choice, bool) else ""
-    if not re.fullmatch(r"[0-9]{1,2}(?:\.0)?", text) or (i := int(float(text))) >= question.n_choices: # 1.0: what spreadsheets make of 1
+    if (
+        not re.fullmatch(r"[0-9]{1,2}(?:\.0)?", text) or (i := int(float(text))) >= question.n_choices
+    ):  # 1.0: what spreadsheets make of 1
         raise BadRow(f"choice must be an index from 0 to {question.n_choices - 1}", file, n, id, "choice", choice)
     return question, i
 
+
 def _statement(row, question, choice, file, n):
     "Statement, round, reply and reason of a row."
-    said, reply, reason = row.get("statement"), *(v if isinstance(v := row.get(c), str) and v else None for c in ("reply", "reason"))
-    if said is None or said == "": return None, _round(row), reply, reason or "no statement"
+    said, reply, reason = (
+        row.get("statement"),
+        *(v if isinstance(v := row.get(c), str) and v else None for c in ("reply", "reason")),
+    )
+    if said is None or said == "":
+        return None, _round(row), reply, reason or "no statement"
     if not isinstance(said, str) or not said.strip() or not said.isascii() and re.search("[\ud800-\udfff]", said):
-        raise BadRow("a statement must be a non-empty text; an empty cell means that there is none", file, n, question.id, "statement", said)
-    if reason or said != clean(reply): return said.strip(), 0, reply, ""
-    if wrong := check_statement(reply, question, choice): raise BadRow(f"the writer's statement cannot be used for {question.choices[choice]!r}: {wrong}", file, n, question.id, "statement", said)
+        raise BadRow(
+            "a statement must be a non-empty text; an empty cell means that there is none",
+            file,
+            n,
+            question.id,
+            "statement",
+            said,
+        )
+    if reason or said != clean(reply):
+        return said.strip(), 0, reply, ""
+    if wrong := check_statement(reply, question, choice):
+        raise BadRow(
+            f"the writer's statement cannot be used for {question.choices[choice]!r}: {wrong}",
+            file,
+            n,
+            question.id,
+            "statement",
+            said,
+        )
     return said, _round(row) or 1, reply, ""
 
-def _round(row): return int(found) if (found := str(row.get("round") or 0)) in ("0", "1", "2") else 0
+
+def _round(row):
+    return int(found) if (found := str(row.get("round") or 0)) in ("0", "1", "2") else 0

@@ -14,11 +14,11 @@ from ..prompts.templates import Prompt
 
 # %% ../../nbs/runs/stopping.ipynb #050a1ecb
 def is_settled(
-    hits: int,                   # right replies so far
-    unasked: int,                # variants not asked yet
-    size: int,                   # all variants of the question, at least 1
-    thresholds: Sequence[float], # the values of c that matter, each in [0, 1]
-) -> bool:                       # True where no further reply can change any of BMCA(c)
+    hits: int,  # right replies so far
+    unasked: int,  # variants not asked yet
+    size: int,  # all variants of the question, at least 1
+    thresholds: Sequence[float],  # the values of c that matter, each in [0, 1]
+) -> bool:  # True where no further reply can change any of BMCA(c)
     "Whether the question's part in every BMCA(c) is decided. Raises `CoraError` for a size that is not a whole number of at least 1."
     check_count("size", size, 1)
     return all(hits / size >= c or (hits + unasked) / size < c for c in thresholds)
@@ -28,13 +28,16 @@ class FailureRates:
     "How often variants fail, by method and position of the right answer, learned on the way."
 
     def __init__(self):
-        self.asked, self.failed = defaultdict(float), defaultdict(float) # by (method, position), by (method,), and by () for all
+        self.asked, self.failed = (
+            defaultdict(float),
+            defaultdict(float),
+        )  # by (method, position), by (method,), and by () for all
 
     def learn(
         self,
-        method: str,   # the variant's method
-        position: int, # where its right answer stands
-        correct: bool, # whether the reply was right
+        method: str,  # the variant's method
+        position: int,  # where its right answer stands
+        correct: bool,  # whether the reply was right
     ) -> None:
         "Count one reply."
         for cell in ((method, position), (method,), ()):
@@ -43,9 +46,9 @@ class FailureRates:
 
     def estimate(
         self,
-        method: str,   # the variant's method
-        position: int, # where its right answer stands
-    ) -> float:        # in (0, 1)
+        method: str,  # the variant's method
+        position: int,  # where its right answer stands
+    ) -> float:  # in (0, 1)
         "The failure rate to expect of such a variant."
         rate = 0.5
         for cell, weight in (((), 2), ((method,), 2), ((method, position), 5)):
@@ -61,31 +64,37 @@ class EarlyStop:
 
     def __init__(
         self,
-        prompts: Sequence[Prompt],                 # all prompts of the run, one for each variant
-        thresholds: Sequence[float] = (1.0,),      # the values of c that matter, each in [0, 1]; (1.0,) is enough for CoRA
+        prompts: Sequence[Prompt],  # all prompts of the run, one for each variant
+        thresholds: Sequence[float] = (1.0,),  # the values of c that matter, each in [0, 1]; (1.0,) is enough for CoRA
     ):
-        try: fine = len(thresholds) > 0 and all(0 <= c <= 1 for c in thresholds)
-        except TypeError: fine = False
-        if not fine: raise CoraError(f"thresholds must be numbers in [0, 1], such as (1.0,), got {thresholds!r}")
-        if any(p.trial for p in prompts): raise CoraError("early stopping works with one trial of each prompt")
+        try:
+            fine = len(thresholds) > 0 and all(0 <= c <= 1 for c in thresholds)
+        except TypeError:
+            fine = False
+        if not fine:
+            raise CoraError(f"thresholds must be numbers in [0, 1], such as (1.0,), got {thresholds!r}")
+        if any(p.trial for p in prompts):
+            raise CoraError("early stopping works with one trial of each prompt")
         self.prompts, self.thresholds, self.rates = prompts, tuple(thresholds), FailureRates()
-        self.members: dict[str, list[int]] = defaultdict(list) # question -> positions of its prompts
-        for i, p in enumerate(prompts): self.members[p.variant.question_id].append(i)
+        self.members: dict[str, list[int]] = defaultdict(list)  # question -> positions of its prompts
+        for i, p in enumerate(prompts):
+            self.members[p.variant.question_id].append(i)
         self.unasked = {q: set(m) for q, m in self.members.items()}
         self.hits = dict.fromkeys(self.members, 0)
         self.queue: list[str] = []
-        self.learned = 0 # replies beside the originals
+        self.learned = 0  # replies beside the originals
 
-    def first(self) -> list[int]: # positions
+    def first(self) -> list[int]:  # positions
         "The originals, with which every run begins. Raises `CoraError` for a question without one."
         originals = {p.variant.question_id: i for i, p in enumerate(self.prompts) if p.variant.method == "original"}
-        if missing := self.members.keys() - originals.keys(): raise CoraError(f"early stopping needs the original of every question; {min(missing)!r} has none")
+        if missing := self.members.keys() - originals.keys():
+            raise CoraError(f"early stopping needs the original of every question; {min(missing)!r} has none")
         return list(originals.values())
 
     def learn(
         self,
-        position: int, # which prompt was answered
-        correct: bool, # whether the reply was right; a failed or unparsed one is wrong
+        position: int,  # which prompt was answered
+        correct: bool,  # whether the reply was right; a failed or unparsed one is wrong
     ) -> None:
         "Take note of a reply."
         v = self.prompts[position].variant
@@ -94,16 +103,19 @@ class EarlyStop:
         if v.method != "original":
             self.rates.learn(v.method, v.answer, correct)
             self.learned += 1
-        if not self.is_settled(v.question_id): self.queue.append(v.question_id)
+        if not self.is_settled(v.question_id):
+            self.queue.append(v.question_id)
 
     def is_settled(self, question_id: str) -> bool:
         "Whether nothing about this question can change."
-        return is_settled(self.hits[question_id], len(self.unasked[question_id]), len(self.members[question_id]), self.thresholds)
+        return is_settled(
+            self.hits[question_id], len(self.unasked[question_id]), len(self.members[question_id]), self.thresholds
+        )
 
     def next(
         self,
-        size: int, # at most so many
-    ) -> list[int]: # positions; empty when every question is settled
+        size: int,  # at most so many
+    ) -> list[int]:  # positions; empty when every question is settled
         "The next batch: the likeliest failure of each question, questions asked most first."
         size = min(size, 16 + self.learned // 4)
         self.queue.sort(key=lambda q: len(self.unasked[q]))

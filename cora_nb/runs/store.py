@@ -20,9 +20,9 @@ from ..respondents.protocol import Reply
 
 # %% ../../nbs/runs/store.ipynb #d9c4db02
 def reply_key(
-    request: dict[str, Any], # everything that decides the reply, as plain JSON values
-    trial: int = 0,          # repetition of the same request, from 0
-) -> str:                    # 64 hexadecimal digits
+    request: dict[str, Any],  # everything that decides the reply, as plain JSON values
+    trial: int = 0,  # repetition of the same request, from 0
+) -> str:  # 64 hexadecimal digits
     "The address of a reply: SHA-256 over its request and trial."
     text = json.dumps([request, trial], sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
@@ -44,43 +44,61 @@ class Store:
 
     def __init__(
         self,
-        path: str | Path, # the file; made if it does not exist
+        path: str | Path,  # the file; made if it does not exist
     ):
         self.path = Path(path)
-        if not self.path.absolute().parent.is_dir(): raise CoraError(f"{path}: there is no folder {self.path.parent}")
+        if not self.path.absolute().parent.is_dir():
+            raise CoraError(f"{path}: there is no folder {self.path.parent}")
         try:
-            self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False) # each statement is a transaction of its own
-            self._db.execute("pragma journal_mode = wal")   # readers and one writer at the same time
-            self._db.execute("pragma synchronous = normal") # survives a kill of the process; a power cut may cost the last replies
+            self._db = sqlite3.connect(
+                self.path, timeout=60, isolation_level=None, check_same_thread=False
+            )  # each statement is a transaction of its own
+            self._db.execute("pragma journal_mode = wal")  # readers and one writer at the same time
+            self._db.execute(
+                "pragma synchronous = normal"
+            )  # survives a kill of the process; a power cut may cost the last replies
             self._db.execute(_TABLE)
-        except sqlite3.Error as e: raise CoraError(f"{path}: not a usable store of replies ({e})") from None
+        except sqlite3.Error as e:
+            raise CoraError(f"{path}: not a usable store of replies ({e})") from None
 
     def close(self) -> None:
         "Close the file."
         self._db.close()
 
-    def __enter__(self): return self
-    def __exit__(self, *_): self.close()
+    def __enter__(self):
+        return self
 
-    def __len__(self): return self._db.execute("select count(*) from replies").fetchone()[0]
+    def __exit__(self, *_):
+        self.close()
+
+    def __len__(self):
+        return self._db.execute("select count(*) from replies").fetchone()[0]
 
 # %% ../../nbs/runs/store.ipynb #e9963591
 def _to_reply(row: tuple) -> Reply:
     "A reply from its columns."
     text, scores, confidence, meta = row
-    return Reply(text, None if scores is None else tuple(json.loads(scores)), confidence, None, None if meta is None else json.loads(meta))
+    return Reply(
+        text,
+        None if scores is None else tuple(json.loads(scores)),
+        confidence,
+        None,
+        None if meta is None else json.loads(meta),
+    )
 
 # %% ../../nbs/runs/store.ipynb #36eb9c66
 @patch
 def get(
     self: Store,
-    keys: Iterable[str], # any number of keys
-) -> dict[str, Reply]:   # those that are there
+    keys: Iterable[str],  # any number of keys
+) -> dict[str, Reply]:  # those that are there
     "The replies that are in the store."
     keys, found = list(dict.fromkeys(keys)), {}
     for start in range(0, len(keys), 500):
-        part = keys[start:start + 500]
-        rows = self._db.execute(f"select key, text, scores, confidence, meta from replies where key in ({','.join('?' * len(part))})", part)
+        part = keys[start : start + 500]
+        rows = self._db.execute(
+            f"select key, text, scores, confidence, meta from replies where key in ({','.join('?' * len(part))})", part
+        )
         found |= {key: _to_reply(rest) for key, *rest in rows}
     return found
 
@@ -88,12 +106,22 @@ def get(
 @patch
 def put(
     self: Store,
-    key: str,     # from `reply_key`
-    reply: Reply, # an answered reply
-) -> Reply:       # the one in the store: this one, or an earlier one with the same key
+    key: str,  # from `reply_key`
+    reply: Reply,  # an answered reply
+) -> Reply:  # the one in the store: this one, or an earlier one with the same key
     "Keep a reply: when this returns it is on disk. Raises `CoraError` for a failed one, or where the disk refuses."
-    if reply.error is not None: raise CoraError(f"a failed reply is not kept, got {reply.error!r}")
-    row = (reply.text, None if reply.scores is None else json.dumps(reply.scores), reply.confidence, None if reply.meta is None else json.dumps(reply.meta))
-    try: new = self._db.execute("insert or ignore into replies values (?, ?, ?, ?, ?)", (key, *row)).rowcount
-    except sqlite3.Error as e: raise CoraError(f"{self.path}: a reply could not be kept ({e}); the run stops so that nothing is lost") from None
+    if reply.error is not None:
+        raise CoraError(f"a failed reply is not kept, got {reply.error!r}")
+    row = (
+        reply.text,
+        None if reply.scores is None else json.dumps(reply.scores),
+        reply.confidence,
+        None if reply.meta is None else json.dumps(reply.meta),
+    )
+    try:
+        new = self._db.execute("insert or ignore into replies values (?, ?, ?, ?, ?)", (key, *row)).rowcount
+    except sqlite3.Error as e:
+        raise CoraError(
+            f"{self.path}: a reply could not be kept ({e}); the run stops so that nothing is lost"
+        ) from None
     return reply if new else self.get([key])[key]

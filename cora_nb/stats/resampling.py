@@ -14,13 +14,21 @@ from ..core import CoraError, check_count
 
 # %% ../../nbs/stats/resampling.ipynb #b4eea48b
 def kinds(
-    rows: np.ndarray, # what the scores look at, shape `(n_questions, n_columns)`; NaN is a value like any other
-) -> tuple[np.ndarray, np.ndarray]: # the different rows, shape `(n_kinds, n_columns)`, and the kind of each question, shape `(n_questions,)`
+    rows: np.ndarray,  # what the scores look at, shape `(n_questions, n_columns)`; NaN is a value like any other
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # the different rows, shape `(n_kinds, n_columns)`, and the kind of each question, shape `(n_questions,)`
     "The different rows of a table of numbers, and which row is which."
     rows = np.ascontiguousarray(rows, dtype=float)
-    if rows.ndim != 2 or not len(rows): raise CoraError(f"there must be at least one row of numbers, got the shape {rows.shape}")
-    found, kind = np.unique(rows + 0.0, axis=0, return_inverse=True, equal_nan=False) if not np.isnan(rows).any() else _kinds_with_nan(rows)
+    if rows.ndim != 2 or not len(rows):
+        raise CoraError(f"there must be at least one row of numbers, got the shape {rows.shape}")
+    found, kind = (
+        np.unique(rows + 0.0, axis=0, return_inverse=True, equal_nan=False)
+        if not np.isnan(rows).any()
+        else _kinds_with_nan(rows)
+    )
     return found, kind.reshape(-1)
+
 
 def _kinds_with_nan(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "As `np.unique`, with NaN equal to NaN."
@@ -31,71 +39,95 @@ def _kinds_with_nan(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 # %% ../../nbs/stats/resampling.ipynb #2b1a41b3
 def cluster_table(
-    kind: np.ndarray,              # the kind of each question, shape `(n_questions,)`, from 0
-    clusters: Sequence | None = None, # what each question belongs to, shape `(n_questions,)`; None: each to itself
-) -> np.ndarray | None:            # how many questions of each kind a cluster has, shape `(n_clusters, n_kinds)`; None without clusters
+    kind: np.ndarray,  # the kind of each question, shape `(n_questions,)`, from 0
+    clusters: Sequence | None = None,  # what each question belongs to, shape `(n_questions,)`; None: each to itself
+) -> (
+    np.ndarray | None
+):  # how many questions of each kind a cluster has, shape `(n_clusters, n_kinds)`; None without clusters
     "Clusters by kinds. Raises `CoraError` where there are fewer than two clusters, or not one for each question."
-    if clusters is None: return None
+    if clusters is None:
+        return None
     clusters = np.asarray(clusters, dtype=object)
-    if clusters.shape != kind.shape: raise CoraError(f"there must be one cluster for each question, got {len(clusters)} for {len(kind)}")
-    if bad := [i for i, c in enumerate(clusters) if c is None or c != c]: raise CoraError(f"{len(bad)} questions belong to no cluster, the first of them number {bad[0] + 1}")
+    if clusters.shape != kind.shape:
+        raise CoraError(f"there must be one cluster for each question, got {len(clusters)} for {len(kind)}")
+    if bad := [i for i, c in enumerate(clusters) if c is None or c != c]:
+        raise CoraError(f"{len(bad)} questions belong to no cluster, the first of them number {bad[0] + 1}")
     names, code = np.unique(clusters.astype(str), return_inverse=True)
-    if len(names) < 2: raise CoraError(f"all questions belong to one cluster, {str(names[0])!r}; there is nothing to draw")
+    if len(names) < 2:
+        raise CoraError(f"all questions belong to one cluster, {str(names[0])!r}; there is nothing to draw")
     n_kinds = int(kind.max()) + 1
     return np.bincount(code * n_kinds + kind, minlength=len(names) * n_kinds).reshape(len(names), n_kinds)
 
 # %% ../../nbs/stats/resampling.ipynb #e0aa166f
 def draw_questions(
-    kind: np.ndarray,      # the kind of each question, shape `(n_questions,)`, from 0
-    resamples: int = 10_000, # how many to draw
-    seed: int | np.random.Generator = 0, # of the draws; or a generator that goes on
-    clusters: Sequence | None = None, # what each question belongs to; whole clusters are drawn
-) -> np.ndarray:           # how often each kind was drawn, shape `(resamples, n_kinds)`
+    kind: np.ndarray,  # the kind of each question, shape `(n_questions,)`, from 0
+    resamples: int = 10_000,  # how many to draw
+    seed: int | np.random.Generator = 0,  # of the draws; or a generator that goes on
+    clusters: Sequence | None = None,  # what each question belongs to; whole clusters are drawn
+) -> np.ndarray:  # how often each kind was drawn, shape `(resamples, n_kinds)`
     "Resamples of the questions. Raises `CoraError` as `cluster_table` does. Source: Efron, 1979."
     check_count("resamples", resamples, 1)
-    if not isinstance(seed, np.random.Generator): check_count("seed", seed, 0)
+    if not isinstance(seed, np.random.Generator):
+        check_count("seed", seed, 0)
     rng, table = np.random.default_rng(seed), cluster_table(kind, clusters)
-    if table is None: return rng.multinomial(len(kind), np.bincount(kind) / len(kind), size=resamples)
-    return rng.multinomial(len(table), np.full(len(table), 1 / len(table)), size=resamples).astype(float) @ table # whole numbers have no fast matrix product
+    if table is None:
+        return rng.multinomial(len(kind), np.bincount(kind) / len(kind), size=resamples)
+    return (
+        rng.multinomial(len(table), np.full(len(table), 1 / len(table)), size=resamples).astype(float) @ table
+    )  # whole numbers have no fast matrix product
 
 # %% ../../nbs/stats/resampling.ipynb #d406357d
 def left_out(
-    kind: np.ndarray,                 # the kind of each question, shape `(n_questions,)`, from 0
-    clusters: Sequence | None = None, # what each question belongs to; whole clusters are left out
-) -> tuple[np.ndarray, np.ndarray]:   # how often each kind remains, shape `(n_rows, n_kinds)`, and how many questions (or clusters) each row stands for
+    kind: np.ndarray,  # the kind of each question, shape `(n_questions,)`, from 0
+    clusters: Sequence | None = None,  # what each question belongs to; whole clusters are left out
+) -> tuple[
+    np.ndarray, np.ndarray
+]:  # how often each kind remains, shape `(n_rows, n_kinds)`, and how many questions (or clusters) each row stands for
     "The questions without one of them."
     all_of_them, table = np.bincount(kind), cluster_table(kind, clusters)
-    if table is None: return all_of_them - np.eye(len(all_of_them), dtype=int), all_of_them
+    if table is None:
+        return all_of_them - np.eye(len(all_of_them), dtype=int), all_of_them
     return all_of_them - table, np.ones(len(table), dtype=int)
 
 # %% ../../nbs/stats/resampling.ipynb #9aeac70e
 METHODS = ("bca", "percentile")
 
+
 def interval(
-    samples: np.ndarray,      # resampled numbers, shape `(n_resamples,)`
-    estimate: float,          # the number itself
-    jackknife: np.ndarray,    # the number without each question (or kind, or cluster), shape `(n_rows,)`
-    sizes: np.ndarray,        # how many questions each of these stands for, shape `(n_rows,)`
-    level: float = 0.95,      # of the interval, between 0 and 1
-    method: str = "bca",      # one of `METHODS`
-) -> tuple[float, float]:     # low and high; NaN where the number is NaN
+    samples: np.ndarray,  # resampled numbers, shape `(n_resamples,)`
+    estimate: float,  # the number itself
+    jackknife: np.ndarray,  # the number without each question (or kind, or cluster), shape `(n_rows,)`
+    sizes: np.ndarray,  # how many questions each of these stands for, shape `(n_rows,)`
+    level: float = 0.95,  # of the interval, between 0 and 1
+    method: str = "bca",  # one of `METHODS`
+) -> tuple[float, float]:  # low and high; NaN where the number is NaN
     "An interval from resamples. Raises `CoraError` for a level or a method that makes no sense. Source: Efron, 1987; Clopper and Pearson, 1934."
     check_level(level)
-    if method not in METHODS: raise CoraError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
-    if np.isnan(estimate) or np.isnan(samples).any(): return np.nan, np.nan
-    if np.ptp(samples) < 1e-12: return _at_the_edge(estimate, int(np.sum(sizes)), level)
+    if method not in METHODS:
+        raise CoraError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    if np.isnan(estimate) or np.isnan(samples).any():
+        return np.nan, np.nan
+    if np.ptp(samples) < 1e-12:
+        return _at_the_edge(estimate, int(np.sum(sizes)), level)
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
-    if method == "bca": tails = _corrected(tails, samples, estimate, jackknife, sizes)
+    if method == "bca":
+        tails = _corrected(tails, samples, estimate, jackknife, sizes)
     low, high = np.quantile(samples, tails)
     return float(low), float(high)
 
+
 def check_level(level: float) -> None:
     "Refuse what is no probability between 0 and 1 with a `CoraError`."
-    if isinstance(level, bool) or not isinstance(level, (int, float, np.floating)) or not 0 < level < 1: raise CoraError(f"level must be between 0 and 1, got {level!r}")
+    if isinstance(level, bool) or not isinstance(level, (int, float, np.floating)) or not 0 < level < 1:
+        raise CoraError(f"level must be between 0 and 1, got {level!r}")
 
-def _corrected(tails: np.ndarray, samples: np.ndarray, estimate: float, jackknife: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+
+def _corrected(
+    tails: np.ndarray, samples: np.ndarray, estimate: float, jackknife: np.ndarray, sizes: np.ndarray
+) -> np.ndarray:
     "The percentiles that BCa takes in place of `tails`."
     from scipy.stats import norm
+
     tolerance = 1e-12 + 1e-9 * abs(estimate)
     below, ties = np.mean(samples < estimate - tolerance), np.mean(np.abs(samples - estimate) <= tolerance)
     z0 = norm.ppf(np.clip(below + ties / 2, 1 / (len(samples) + 1), len(samples) / (len(samples) + 1)))
@@ -105,10 +137,14 @@ def _corrected(tails: np.ndarray, samples: np.ndarray, estimate: float, jackknif
     z = z0 + norm.ppf(tails)
     return norm.cdf(z0 + z / (1 - a * z))
 
+
 def _at_the_edge(estimate: float, n: int, level: float) -> tuple[float, float]:
     "Where resampling has nothing to say."
     from scipy.stats import beta
+
     tail = (1 - level) / 2
-    if abs(estimate - 1) < 1e-12: return float(beta.ppf(tail, n, 1)), 1.0
-    if abs(estimate) < 1e-12: return 0.0, float(beta.ppf(1 - tail, 1, n))
+    if abs(estimate - 1) < 1e-12:
+        return float(beta.ppf(tail, n, 1)), 1.0
+    if abs(estimate) < 1e-12:
+        return 0.0, float(beta.ppf(1 - tail, 1, n))
     return float(estimate), float(estimate)

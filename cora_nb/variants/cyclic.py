@@ -13,13 +13,14 @@ from .families import make_variant, register_family
 
 # %% ../../nbs/variants/cyclic.ipynb #8d802a44
 def cyclic(
-    question: Question, # A choices
-    seed: int = 0,      # plays no part; every family takes one
-) -> Iterator[Variant]: # A variants, the original first
+    question: Question,  # A choices
+    seed: int = 0,  # plays no part; every family takes one
+) -> Iterator[Variant]:  # A variants, the original first
     "The rotations of the choices of one question: every choice stands in every place exactly once."
     A = question.n_choices
     for r in range(A):
         method, index = ("rotated", r - 1) if r else ("original", 0)
         yield make_variant(question, "cyclic", method, index, tuple((place + r) % A for place in range(A)))
+
 
 register_family(cyclic);

@@ -20,59 +20,63 @@ import cora_nb.variants
 from ..core import BadRow, CoraError, FORMS, Question, Variant, permutation
 
 # %% ../../nbs/variants/families.ipynb #067b49be
-NEW = -1                       # the source of a choice that the question never had
+NEW = -1  # the source of a choice that the question never had
 NOTA_TEXT = "None of the above"
 
 # %% ../../nbs/variants/families.ipynb #09a67ec8
 def shuffle(
-    sources: tuple[int, ...], # what is shown
-    *key: object,             # seed, question id, method, index
-) -> tuple[int, ...]:         # the same in random order
+    sources: tuple[int, ...],  # what is shown
+    *key: object,  # seed, question id, method, index
+) -> tuple[int, ...]:  # the same in random order
     "Reordering: the same choices in an order that depends on the key alone."
     return tuple(sources[i] for i in permutation(len(sources), *key))
 
 # %% ../../nbs/variants/families.ipynb #1c19d6a2
 def replace_by_nota(
-    question: Question, # A choices
-) -> list[tuple[int, ...]]: # A - 1 tuples of A sources
+    question: Question,  # A choices
+) -> list[tuple[int, ...]]:  # A - 1 tuples of A sources
     "Inclusion and deletion: each distractor in turn gives its place to None of the above."
     places = range(question.n_choices)
     return [tuple(NEW if i == distractor else i for i in places) for distractor in question.distractors]
 
 # %% ../../nbs/variants/families.ipynb #3f004546
 def decouple(
-    question: Question,        # A choices
-    answer_first: bool = True, # the answer before the distractor; if false, in the question's own order
-) -> list[tuple[int, ...]]:    # A - 1 pairs of sources
+    question: Question,  # A choices
+    answer_first: bool = True,  # the answer before the distractor; if false, in the question's own order
+) -> list[tuple[int, ...]]:  # A - 1 pairs of sources
     "Deletion: the answer with each distractor in turn."
     pairs = [(question.answer, distractor) for distractor in question.distractors]
     return pairs if answer_first else [tuple(sorted(pair)) for pair in pairs]
 
 # %% ../../nbs/variants/families.ipynb #db6ddff8
 def cora_sources(
-    question: Question,        # A choices
-    answer_first: bool = True, # as for `decouple`
-) -> dict[str, list[tuple[int, ...]]]: # method -> what each of its variants shows, before any shuffling
+    question: Question,  # A choices
+    answer_first: bool = True,  # as for `decouple`
+) -> dict[str, list[tuple[int, ...]]]:  # method -> what each of its variants shows, before any shuffling
     "What the methods of the family `cora` show, in the paper's order. Source: CoRA, section 5."
     whole = [tuple(range(question.n_choices))]
     nota, pairs = replace_by_nota(question), decouple(question, answer_first)
     triples = [(*pair, NEW) for pair in pairs]
     return {
-        "original": whole, "shuffled": whole,
-        "nota": nota, "nota_shuffled": nota,
-        "decoupled": pairs, "decoupled_shuffled": pairs,
-        "decoupled_nota": triples, "decoupled_nota_shuffled": triples,
+        "original": whole,
+        "shuffled": whole,
+        "nota": nota,
+        "nota_shuffled": nota,
+        "decoupled": pairs,
+        "decoupled_shuffled": pairs,
+        "decoupled_nota": triples,
+        "decoupled_nota_shuffled": triples,
     }
 
 # %% ../../nbs/variants/families.ipynb #22e3a759
 def make_variant(
-    question: Question,       # where the choices come from
-    family: str,              # name of the family
-    method: str,              # name of the method
-    index: int,               # which of the method's variants
-    sources: tuple[int, ...], # what is shown
-    new: str = NOTA_TEXT,     # the text of a choice whose source is -1
-) -> Variant:                 # the variant, its answer located
+    question: Question,  # where the choices come from
+    family: str,  # name of the family
+    method: str,  # name of the method
+    index: int,  # which of the method's variants
+    sources: tuple[int, ...],  # what is shown
+    new: str = NOTA_TEXT,  # the text of a choice whose source is -1
+) -> Variant:  # the variant, its answer located
     "A variant from the sources of its choices. The question's answer must be among them."
     texts = question.choices
     shown = tuple([new if s == NEW else texts[s] for s in sources])
@@ -80,39 +84,44 @@ def make_variant(
 
 # %% ../../nbs/variants/families.ipynb #eb5823f8
 def cora(
-    question: Question,        # A choices
-    seed: int = 0,             # for the shuffled methods
-    answer_first: bool = True, # decoupled pairs show the answer first, as the published code does
-    nota: str = NOTA_TEXT,     # how "none of the above" is worded
-) -> Iterator[Variant]:        # 2 + 6(A - 1) variants, the original first
+    question: Question,  # A choices
+    seed: int = 0,  # for the shuffled methods
+    answer_first: bool = True,  # decoupled pairs show the answer first, as the published code does
+    nota: str = NOTA_TEXT,  # how "none of the above" is worded
+) -> Iterator[Variant]:  # 2 + 6(A - 1) variants, the original first
     "The divergence set of one question. Source: CoRA, section 5 and Figure 1."
     for method, shown in cora_sources(question, answer_first).items():
         shuffled = method.endswith("shuffled")
         for index, sources in enumerate(shown):
-            if shuffled: sources = shuffle(sources, seed, question.id, method, index)
+            if shuffled:
+                sources = shuffle(sources, seed, question.id, method, index)
             yield make_variant(question, "cora", method, index, sources, nota)
 
 # %% ../../nbs/variants/families.ipynb #b4389ce8
 FAMILIES: dict[str, Callable[..., Iterable[Variant]]] = {}
 
+
 def register_family(
-    make: Callable[..., Iterable[Variant]], # `make(question, seed=0, **options)`, named like the family
-) -> Callable[..., Iterable[Variant]]:      # the same function: use it as a decorator
+    make: Callable[..., Iterable[Variant]],  # `make(question, seed=0, **options)`, named like the family
+) -> Callable[..., Iterable[Variant]]:  # the same function: use it as a decorator
     "Let a family join the registry under the function's name."
     FAMILIES[make.__name__] = make
     return make
+
 
 register_family(cora);
 
 # %% ../../nbs/variants/families.ipynb #6a4d6824
 def get_family(
-    name: str, # a registered family, or one with a module of its own in `cora_nb.variants`
-) -> Callable[..., Iterable[Variant]]: # the function that makes its variants
+    name: str,  # a registered family, or one with a module of its own in `cora_nb.variants`
+) -> Callable[..., Iterable[Variant]]:  # the function that makes its variants
     "Look a family up. Raises `CoraError` with the names there are."
     if name not in FAMILIES and name.isidentifier():
-        try: importlib.import_module(module := f"cora_nb.variants.{name}")
+        try:
+            importlib.import_module(module := f"cora_nb.variants.{name}")
         except ModuleNotFoundError as e:
-            if e.name != module: raise # the family is there, and something that it needs is not
+            if e.name != module:
+                raise  # the family is there, and something that it needs is not
     if name not in FAMILIES:
         there = {*FAMILIES, *(m.name for m in pkgutil.iter_modules(cora_nb.variants.__path__))} - {"families"}
         raise CoraError(f"family must be one of {', '.join(sorted(there))}, got {name!r}")
@@ -124,11 +133,11 @@ class LeftOut(CoraError):
 
 # %% ../../nbs/variants/families.ipynb #7bd79d20
 def make_variants(
-    questions: Iterable[Question], # any number of questions
-    family: str = "cora",          # which set of methods
-    seed: int = 0,                 # for everything random in the family
-    **options: object,             # the family's own options
-) -> list[Variant]:                # all variants, question after question, in the family's order
+    questions: Iterable[Question],  # any number of questions
+    family: str = "cora",  # which set of methods
+    seed: int = 0,  # for everything random in the family
+    **options: object,  # the family's own options
+) -> list[Variant]:  # all variants, question after question, in the family's order
     """The divergence sets of many questions.
 
     Each variant depends on (seed, question id, method, index) and the question alone: any subset of the
@@ -142,78 +151,121 @@ def make_variants(
         raise CoraError(f"family {family!r} takes {takes}, got {', '.join(map(repr, unknown))}")
     variants, left_out, asked = [], Counter(), 0
     for asked, question in enumerate(questions, start=1):
-        try: variants += list(make(question, seed, **options))
-        except LeftOut as e: left_out[str(e)] += 1
-    for why, n in left_out.items(): warnings.warn(f"{family}: left out {n} of {asked} questions: {why}", stacklevel=2)
+        try:
+            variants += list(make(question, seed, **options))
+        except LeftOut as e:
+            left_out[str(e)] += 1
+    for why, n in left_out.items():
+        warnings.warn(f"{family}: left out {n} of {asked} questions: {why}", stacklevel=2)
     return variants
 
 # %% ../../nbs/variants/families.ipynb #b7f8a66e
 def variants_table(
-    variants: Sequence[Variant], # any variants
-) -> "pyarrow.Table":            # one row each
+    variants: Sequence[Variant],  # any variants
+) -> "pyarrow.Table":  # one row each
     "Variants as an Arrow table: what is shown, and the original question beside it."
     import pyarrow as pa
+
     text, texts, number, numbers = pa.string(), pa.list_(pa.string()), pa.int32(), pa.list_(pa.int16())
     columns = {
-        "question_id": ([v.question.id for v in variants], text), "subject": ([v.question.subject for v in variants], text),
-        "family": ([v.family for v in variants], text), "method": ([v.method for v in variants], text),
+        "question_id": ([v.question.id for v in variants], text),
+        "subject": ([v.question.subject for v in variants], text),
+        "family": ([v.family for v in variants], text),
+        "method": ([v.method for v in variants], text),
         "index": ([v.index for v in variants], number),
-        "question": ([v.question.text for v in variants], text), "choices": ([v.choices for v in variants], texts),
-        "answer": ([v.answer for v in variants], number), "sources": ([v.sources for v in variants], numbers),
+        "question": ([v.question.text for v in variants], text),
+        "choices": ([v.choices for v in variants], texts),
+        "answer": ([v.answer for v in variants], number),
+        "sources": ([v.sources for v in variants], numbers),
         "original_choices": ([v.question.choices for v in variants], texts),
         "original_answer": ([v.question.answer for v in variants], number),
-        "form": ([v.form for v in variants], text), "text": ([v.text for v in variants], text),
+        "form": ([v.form for v in variants], text),
+        "text": ([v.text for v in variants], text),
     }
     return pa.table({name: pa.array(values, type) for name, (values, type) in columns.items()})
 
 # %% ../../nbs/variants/families.ipynb #0c3265ad
 def variants_dataset(
-    variants: Sequence[Variant], # any variants
-) -> "datasets.Dataset":         # one row each, ready for `push_to_hub` or `to_parquet`
+    variants: Sequence[Variant],  # any variants
+) -> "datasets.Dataset":  # one row each, ready for `push_to_hub` or `to_parquet`
     "Variants as a Hugging Face data set."
     from datasets import Dataset
+
     return Dataset(variants_table(variants))
 
 # %% ../../nbs/variants/families.ipynb #3f31e4ba
 def write_variants(
-    variants: Sequence[Variant], # any variants
-    path: str | Path,            # a Parquet file
+    variants: Sequence[Variant],  # any variants
+    path: str | Path,  # a Parquet file
 ) -> None:
     "Store variants in a Parquet file."
     import pyarrow.parquet as pq
+
     pq.write_table(variants_table(variants), path, compression="zstd")
 
 # %% ../../nbs/variants/families.ipynb #f8a3c662
 def _check_row(r: dict, number: int, file: str) -> None:
     "Refuse a row that is no variant."
-    def refuse(field, why): raise BadRow(why, file, number, r["question_id"], field, r[field])
+
+    def refuse(field, why):
+        raise BadRow(why, file, number, r["question_id"], field, r[field])
+
     for field in set(r) - {"subject"}:
-        if r[field] is None or isinstance(r[field], list) and None in r[field]: refuse(field, f"{field} must not be missing")
-    if not 0 <= r["answer"] < len(r["choices"]): refuse("answer", "answer must be an index of a choice shown")
-    if len(r["sources"]) != len(r["choices"]): refuse("sources", "sources must name one source for each choice shown")
-    if not all(NEW <= s < len(r["original_choices"]) for s in r["sources"]): refuse("sources", "sources must be indices of original choices, or -1")
-    if r["form"] not in FORMS: refuse("form", f"form must be one of {', '.join(FORMS)}")
+        if r[field] is None or isinstance(r[field], list) and None in r[field]:
+            refuse(field, f"{field} must not be missing")
+    if not 0 <= r["answer"] < len(r["choices"]):
+        refuse("answer", "answer must be an index of a choice shown")
+    if len(r["sources"]) != len(r["choices"]):
+        refuse("sources", "sources must name one source for each choice shown")
+    if not all(NEW <= s < len(r["original_choices"]) for s in r["sources"]):
+        refuse("sources", "sources must be indices of original choices, or -1")
+    if r["form"] not in FORMS:
+        refuse("form", f"form must be one of {', '.join(FORMS)}")
     texts = [r["original_choices"][s] if s != NEW else shown for s, shown in zip(r["sources"], r["choices"])]
-    if texts != r["choices"]: refuse("choices", "the choices shown must be those that sources name")
+    if texts != r["choices"]:
+        refuse("choices", "the choices shown must be those that sources name")
 
 # %% ../../nbs/variants/families.ipynb #e04e3f65
 def read_variants(
-    path: str | Path, # a Parquet file written by `write_variants`, or a data set's with the same columns
-) -> list[Variant]:   # the variants, equal to those that were written
+    path: str | Path,  # a Parquet file written by `write_variants`, or a data set's with the same columns
+) -> list[Variant]:  # the variants, equal to those that were written
     "Read variants back. Raises `CoraError` naming the file where it is no such table."
     import pyarrow as pa
     import pyarrow.parquet as pq
+
     names = variants_table([]).column_names
-    try: table = pq.read_table(path)
-    except FileNotFoundError: raise CoraError(f"{path}: there is no such file") from None
-    except (pa.ArrowException, OSError) as e: raise CoraError(f"{path}: not a Parquet file of variants ({e})") from None
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError:
+        raise CoraError(f"{path}: there is no such file") from None
+    except (pa.ArrowException, OSError) as e:
+        raise CoraError(f"{path}: not a Parquet file of variants ({e})") from None
     if missing := [n for n in names if n not in table.column_names]:
-        raise CoraError(f"{path}: the column {', '.join(missing)} is missing; a file of variants has {', '.join(names)}")
+        raise CoraError(
+            f"{path}: the column {', '.join(missing)} is missing; a file of variants has {', '.join(names)}"
+        )
     variants, question = [], None
     for number, r in enumerate(table.select(names).to_pylist(), start=1):
         _check_row(r, number, str(path))
-        try: asked = Question(r["question_id"], r["question"], tuple(r["original_choices"]), r["original_answer"], r["subject"])
-        except BadRow as e: raise BadRow(e.why, str(path), number, e.id, e.field, e.value) from None
-        if asked != question: question = asked # variants of one question stand together and share it
-        variants.append(Variant(question, r["family"], r["method"], r["index"], tuple(r["choices"]), r["answer"], tuple(r["sources"]), r["form"], r["text"]))
+        try:
+            asked = Question(
+                r["question_id"], r["question"], tuple(r["original_choices"]), r["original_answer"], r["subject"]
+            )
+        except BadRow as e:
+            raise BadRow(e.why, str(path), number, e.id, e.field, e.value) from None
+        if asked != question:
+            question = asked  # variants of one question stand together and share it
+        variants.append(
+            Variant(
+                question,
+                r["family"],
+                r["method"],
+                r["index"],
+                tuple(r["choices"]),
+                r["answer"],
+                tuple(r["sources"]),
+                r["form"],
+                r["text"],
+            )
+        )
     return variants

@@ -15,72 +15,87 @@ from .mcqa_plus import true_false
 
 # %% ../../nbs/variants/formats.ipynb #82b901f8
 def long_form(
-    question: Question,      # A choices
-    family: str = "formats", # the family the variant is for
-) -> Variant:                # its A choices are what a reply is graded by, and are not shown
+    question: Question,  # A choices
+    family: str = "formats",  # the family the variant is for
+) -> Variant:  # its A choices are what a reply is graded by, and are not shown
     "The question without its choices. Source: Li et al., section 4.1."
     return replace(make_variant(question, family, "lfgq", 0, tuple(range(question.n_choices))), form="lfgq")
 
 # %% ../../nbs/variants/formats.ipynb #300b6422
 def claim(
-    question: Question, # A choices
-    seed: int = 0,      # with the question's id, what the claim depends on
-) -> int:               # index of a choice: the right one with probability 1/2, else a wrong one, all alike
+    question: Question,  # A choices
+    seed: int = 0,  # with the question's id, what the claim depends on
+) -> int:  # index of a choice: the right one with probability 1/2, else a wrong one, all alike
     "The choice that a single true-or-false question is about."
     true, which = uniforms(2, seed, question.id, "claim")
     return question.answer if true < 0.5 else question.distractors[int(which * len(question.distractors))]
 
 # %% ../../nbs/variants/formats.ipynb #6f666767
 def answer_last(
-    question: Question,      # A choices
-    n: int,                  # how many are shown, from 2 to A
-    seed: int = 0,           # with the question's id, decides which distractors go
-    family: str = "formats", # the family the variant is for
-) -> Variant:                # method `mcq_n`
+    question: Question,  # A choices
+    n: int,  # how many are shown, from 2 to A
+    seed: int = 0,  # with the question's id, decides which distractors go
+    family: str = "formats",  # the family the variant is for
+) -> Variant:  # method `mcq_n`
     "n of the choices, the right one last. Source: Li et al., section 4.2.2 and Table 5."
-    kept = permutation(question.n_choices - 1, seed, question.id, "sizes")[:n - 1]
-    return make_variant(question, family, f"mcq_{n}", 0, (*(question.distractors[i] for i in sorted(kept)), question.answer))
+    kept = permutation(question.n_choices - 1, seed, question.id, "sizes")[: n - 1]
+    return make_variant(
+        question, family, f"mcq_{n}", 0, (*(question.distractors[i] for i in sorted(kept)), question.answer)
+    )
 
 # %% ../../nbs/variants/formats.ipynb #d1c49730
 METHODS = ("mcq", "tfq", "lfgq")
 CLAIMS = ("one", "all")
 
+
 def check_options(
-    claims: object, # one of `CLAIMS`
-    only: object,   # methods wanted
+    claims: object,  # one of `CLAIMS`
+    only: object,  # methods wanted
     sizes: object,  # numbers of choices
-) -> tuple[tuple[str, ...], tuple[int, ...]]: # the methods and the sizes
+) -> tuple[tuple[str, ...], tuple[int, ...]]:  # the methods and the sizes
     "Refuse, with a `CoraError`, what makes no sense."
-    if claims not in CLAIMS: raise CoraError(f"claims must be one of {', '.join(CLAIMS)}, got {claims!r}")
+    if claims not in CLAIMS:
+        raise CoraError(f"claims must be one of {', '.join(CLAIMS)}, got {claims!r}")
     wanted = (only,) if isinstance(only, str) else tuple(only) if isinstance(only, Sequence) else None
-    if wanted is None or not set(wanted) <= set(METHODS): raise CoraError(f"only must name some of {', '.join(METHODS)}, got {only!r}")
+    if wanted is None or not set(wanted) <= set(METHODS):
+        raise CoraError(f"only must name some of {', '.join(METHODS)}, got {only!r}")
     sizes = (sizes,) if isinstance(sizes, int) else sizes
-    if isinstance(sizes, str) or not isinstance(sizes, Sequence): raise CoraError(f"sizes must be numbers of choices such as (2, 3, 4), got {sizes!r}")
-    for n in sizes: check_count("a size", n, 2)
-    if len(set(sizes)) < len(sizes): raise CoraError(f"sizes must be different numbers, got {sizes!r}")
-    if not wanted and not sizes: raise CoraError("nothing is left to ask: only names no form, and there are no sizes")
+    if isinstance(sizes, str) or not isinstance(sizes, Sequence):
+        raise CoraError(f"sizes must be numbers of choices such as (2, 3, 4), got {sizes!r}")
+    for n in sizes:
+        check_count("a size", n, 2)
+    if len(set(sizes)) < len(sizes):
+        raise CoraError(f"sizes must be different numbers, got {sizes!r}")
+    if not wanted and not sizes:
+        raise CoraError("nothing is left to ask: only names no form, and there are no sizes")
     return wanted, tuple(sizes)
 
 # %% ../../nbs/variants/formats.ipynb #664856d9
 def formats(
-    question: Question,             # A choices
-    seed: int = 0,                  # decides what a claim is about and which distractors go
-    claims: str = "one",            # "one" true-or-false question, or "all": one for each choice
-    only: str | Sequence[str] = METHODS, # the forms wanted, any of `mcq`, `tfq`, `lfgq`
-    sizes: int | Sequence[int] = (), # numbers of choices for the methods `mcq_n`, the answer last
-    statements: Mapping[tuple[str, int], str] | None = None, # (question id, index of the choice) -> its true-or-false question, written by someone
-) -> Iterator[Variant]:             # in the order `mcq`, `tfq`, `lfgq`, then the sizes; 3 by default
+    question: Question,  # A choices
+    seed: int = 0,  # decides what a claim is about and which distractors go
+    claims: str = "one",  # "one" true-or-false question, or "all": one for each choice
+    only: str | Sequence[str] = METHODS,  # the forms wanted, any of `mcq`, `tfq`, `lfgq`
+    sizes: int | Sequence[int] = (),  # numbers of choices for the methods `mcq_n`, the answer last
+    statements: Mapping[tuple[str, int], str]
+    | None = None,  # (question id, index of the choice) -> its true-or-false question, written by someone
+) -> Iterator[Variant]:  # in the order `mcq`, `tfq`, `lfgq`, then the sizes; 3 by default
     """The same question in several forms. Source: Li et al., section 4.1.
 
     Raises `CoraError` for an option that makes no sense, and `LeftOut` for fewer choices than the largest of `sizes`.
     """
     only, sizes = check_options(claims, only, sizes)
-    if question.n_choices < max(sizes, default=0): raise LeftOut(f"fewer than {max(sizes)} choices")
-    if "mcq" in only: yield make_variant(question, "formats", "mcq", 0, tuple(range(question.n_choices)))
+    if question.n_choices < max(sizes, default=0):
+        raise LeftOut(f"fewer than {max(sizes)} choices")
+    if "mcq" in only:
+        yield make_variant(question, "formats", "mcq", 0, tuple(range(question.n_choices)))
     if "tfq" in only:
         for choice in range(question.n_choices) if claims == "all" else [claim(question, seed)]:
             yield replace(true_false(question, choice, statements, "formats"), method="tfq")
-    if "lfgq" in only: yield long_form(question)
-    for n in sizes: yield answer_last(question, n, seed)
+    if "lfgq" in only:
+        yield long_form(question)
+    for n in sizes:
+        yield answer_last(question, n, seed)
+
 
 register_family(formats);

@@ -18,11 +18,12 @@ from .families import NEW, NOTA_TEXT, make_variant, register_family
 from .permutations import sample_orders
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #1370ba37
-RARE, COMMON = "jqxz", "bcdfghklmnprstv" # no vowel, no y, no w
+RARE, COMMON = "jqxz", "bcdfghklmnprstv"  # no vowel, no y, no w
+
 
 def filler(
-    *key: object, # as for `uniforms`
-) -> str:         # four to six letters that are no word
+    *key: object,  # as for `uniforms`
+) -> str:  # four to six letters that are no word
     "A string that means nothing: different consonants, two of them rare."
     n_common = 2 + int(3 * uniforms(1, *key, "length")[0])
     letters = [RARE[i] for i in permutation(len(RARE), *key, "rare")[:2]]
@@ -31,39 +32,44 @@ def filler(
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #622a15fa
 def fillers(
-    question: Question, # whose text and choices must not contain them
-    n: int,             # how many
-    seed: int = 0,      # with the question's id, what they depend on
-) -> list[str]:         # `n` different fillers; a longer list begins with the shorter one
+    question: Question,  # whose text and choices must not contain them
+    n: int,  # how many
+    seed: int = 0,  # with the question's id, what they depend on
+) -> list[str]:  # `n` different fillers; a longer list begins with the shorter one
     "Choices that say nothing, new to this question."
     known, found = "\n".join((question.text, *question.choices)).casefold(), []
     tokens = (filler(seed, question.id, "filler", i) for i in itertools.count())
     while len(found) < n:
-        if (token := next(tokens)) not in known and token not in found: found.append(token)
+        if (token := next(tokens)) not in known and token not in found:
+            found.append(token)
     return found
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #510973a1
 def resize(
-    question: Question, # A choices
-    n: int,             # how many to show
-    seed: int = 0,      # decides which distractors go and which fillers come
-    family: str = "mcqa_plus", # the family the variant is for
-) -> Variant:           # method "original" for `n` = A, `options_n` else; `n` choices, the answer among them
+    question: Question,  # A choices
+    n: int,  # how many to show
+    seed: int = 0,  # decides which distractors go and which fillers come
+    family: str = "mcqa_plus",  # the family the variant is for
+) -> Variant:  # method "original" for `n` = A, `options_n` else; `n` choices, the answer among them
     "The question with another number of choices. Source: MCQA+, section 2.2.1."
     places = tuple(range(question.n_choices))
-    if n == len(places): return make_variant(question, family, "original", 0, places)
-    dropped = permutation(len(places) - 1, seed, question.id, "removed")[max(n - 1, 0):]
+    if n == len(places):
+        return make_variant(question, family, "original", 0, places)
+    dropped = permutation(len(places) - 1, seed, question.id, "removed")[max(n - 1, 0) :]
     gone = {question.distractors[i] for i in dropped}
     v = make_variant(question, family, f"options_{n}", 0, tuple(p for p in places if p not in gone))
     new = fillers(question, max(n - len(places), 0), seed)
     return replace(v, choices=v.choices + tuple(new), sources=v.sources + (NEW,) * len(new))
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #2c9a929e
-_NONE = re.compile(r"none of (?:the )?(?:above|these|those|others?|(?:other )?(?:above )?(?:choices|options|answers))(?: (?:given|above|listed))?(?: (?:is|are) (?:correct|right|true))?")
+_NONE = re.compile(
+    r"none of (?:the )?(?:above|these|those|others?|(?:other )?(?:above )?(?:choices|options|answers))(?: (?:given|above|listed))?(?: (?:is|are) (?:correct|right|true))?"
+)
+
 
 def says_none(
-    text: str,             # a choice
-    nota: str = NOTA_TEXT, # how the variants word it
+    text: str,  # a choice
+    nota: str = NOTA_TEXT,  # how the variants word it
 ) -> bool:
     "Whether a choice says that no other choice is right."
     said = text.strip().rstrip(".").casefold()
@@ -71,80 +77,94 @@ def says_none(
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #be6bfc10
 def nota_for_answer(
-    v: Variant,            # any variant of form "mcq" whose answer is a choice of the question
-    seed: int = 0,         # for the filler, where one is needed
-    nota: str = NOTA_TEXT, # how "None of the above" is worded
-) -> Variant:              # method `nota_answer`, after the method of `v` where that is not the original
+    v: Variant,  # any variant of form "mcq" whose answer is a choice of the question
+    seed: int = 0,  # for the filler, where one is needed
+    nota: str = NOTA_TEXT,  # how "None of the above" is worded
+) -> Variant:  # method `nota_answer`, after the method of `v` where that is not the original
     "None of the above in place of the right choice, and right. Source: MCQA+, section 3.1."
     method = "nota_answer" if v.method == "original" else f"{v.method}_nota_answer"
     there = [i for i, text in enumerate(v.choices) if says_none(text, nota)]
-    if v.answer in there: return replace(v, method=method)
+    if v.answer in there:
+        return replace(v, method=method)
     new = fillers(v.question, 1 + v.sources.count(NEW), seed)[-1] if there else nota
     choices, sources = list(v.choices), list(v.sources)
     choices[v.answer], sources[v.answer] = new, NEW
-    return replace(v, method=method, choices=tuple(choices), sources=tuple(sources), answer=there[0] if there else v.answer)
+    return replace(
+        v, method=method, choices=tuple(choices), sources=tuple(sources), answer=there[0] if there else v.answer
+    )
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #1120adb3
 YES_NO = ("Yes", "No")
 
+
 def true_false_text(
-    text: str,   # the question
-    choice: str, # the proposed answer
-) -> str:        # what is asked
+    text: str,  # the question
+    choice: str,  # the proposed answer
+) -> str:  # what is asked
     "A choice as a yes-or-no question, by rule."
     return f"{text}\nProposed answer: {choice}\nIs the proposed answer correct?"
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #b9dc7191
 def true_false(
-    question: Question, # A choices
-    choice: int,        # index of the choice that is judged
-    statements: Mapping[tuple[str, int], str] | None = None, # (question id, index of the choice) -> a text written for it
-    family: str = "mcqa_plus", # the family the variant is for
-) -> Variant:           # its index is the choice judged; Yes (0) is right for the question's answer, No (1) for any other choice
+    question: Question,  # A choices
+    choice: int,  # index of the choice that is judged
+    statements: Mapping[tuple[str, int], str]
+    | None = None,  # (question id, index of the choice) -> a text written for it
+    family: str = "mcqa_plus",  # the family the variant is for
+) -> Variant:  # its index is the choice judged; Yes (0) is right for the question's answer, No (1) for any other choice
     "One choice as a true-or-false question. Source: MCQA+, section 3.2."
     written = (statements or {}).get((question.id, choice))
     if written is not None and (not isinstance(written, str) or not written.strip()):
-        raise CoraError(f"the statement about choice {choice} of question {question.id!r} must be a non-empty text, got {written!r}")
+        raise CoraError(
+            f"the statement about choice {choice} of question {question.id!r} must be a non-empty text, got {written!r}"
+        )
     text = true_false_text(question.text, question.choices[choice]) if written is None else written
     method = "true_false" if written is None else "true_false_written"
     return Variant(question, family, method, choice, YES_NO, int(choice != question.answer), (NEW, NEW), "tfq", text)
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #7b2509b3
 def true_false_shots(
-    shots: tuple[Question | Variant, ...], # examples
-) -> tuple[Variant, ...]:                  # the same number; what is a variant already stays as it is
+    shots: tuple[Question | Variant, ...],  # examples
+) -> tuple[Variant, ...]:  # the same number; what is a variant already stays as it is
     "Examples as true-or-false questions: the first is right, the second wrong, and so on."
-    return tuple(s if isinstance(s, Variant) else true_false(s, s.distractors[0] if i % 2 else s.answer) for i, s in enumerate(shots))
+    return tuple(
+        s if isinstance(s, Variant) else true_false(s, s.distractors[0] if i % 2 else s.answer)
+        for i, s in enumerate(shots)
+    )
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #5643c161
-SIZES = (2, 3, 6, 8, 10) # numbers of choices shown, Figure 8
+SIZES = (2, 3, 6, 8, 10)  # numbers of choices shown, Figure 8
 N_REORDERED = 3
 
+
 def check_nota(
-    nota: object, # the text given
+    nota: object,  # the text given
 ) -> None:
     "Refuse, with a `CoraError`, what cannot be a choice's text."
-    if not isinstance(nota, str) or not nota.strip(): raise CoraError(f"nota must be a non-empty text, got {nota!r}")
+    if not isinstance(nota, str) or not nota.strip():
+        raise CoraError(f"nota must be a non-empty text, got {nota!r}")
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #21688a96
 def reorder(
-    v: Variant,                # any variant of form "mcq"
-    n: int,                    # how many other orders
-    seed: int = 0,             # with the question's id, what the orders depend on
-) -> Iterator[Variant]:        # `min(n, A! - 1)` variants of the method `reordered`, A being the choices `v` shows
+    v: Variant,  # any variant of form "mcq"
+    n: int,  # how many other orders
+    seed: int = 0,  # with the question's id, what the orders depend on
+) -> Iterator[Variant]:  # `min(n, A! - 1)` variants of the method `reordered`, A being the choices `v` shows
     "The same choices in other orders, none of them the one given and none twice. Source: MCQA+, appendix A."
     orders = itertools.islice(sample_orders(v.n_choices, n + 1, seed, v.question.id, "reordered"), 1, None)
     for index, order in enumerate(orders):
         choices, sources = tuple(v.choices[i] for i in order), tuple(v.sources[i] for i in order)
-        yield replace(v, method="reordered", index=index, choices=choices, sources=sources, answer=order.index(v.answer))
+        yield replace(
+            v, method="reordered", index=index, choices=choices, sources=sources, answer=order.index(v.answer)
+        )
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #a6b77c31
 def all_mcqa_plus(
-    question: Question, # A choices
-    seed: int,          # for everything random
-    statements: Mapping[tuple[str, int], str] | None, # written true-or-false questions
-    nota: str,          # how "None of the above" is worded
-) -> Iterator[Variant]: # 14 variants for A = 4
+    question: Question,  # A choices
+    seed: int,  # for everything random
+    statements: Mapping[tuple[str, int], str] | None,  # written true-or-false questions
+    nota: str,  # how "None of the above" is worded
+) -> Iterator[Variant]:  # 14 variants for A = 4
     "Every variant of one question, the original first."
     A = question.n_choices
     original = resize(question, A, seed)
@@ -156,22 +176,27 @@ def all_mcqa_plus(
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #808a9e1a
 def mcqa_plus(
-    question: Question,        # A choices
-    seed: int = 0,             # for orders, removals, fillers and the sample
-    sample: int | None = None, # so many of the variants, drawn evenly; None: all. 1 is MCQA+ (x1)
-    statements: Mapping[tuple[str, int], str] | None = None, # (question id, index of the choice) -> its true-or-false question, written by someone
-    nota: str = NOTA_TEXT,     # how "None of the above" is worded
-) -> Iterator[Variant]:        # 14 variants for A = 4, the original first
+    question: Question,  # A choices
+    seed: int = 0,  # for orders, removals, fillers and the sample
+    sample: int | None = None,  # so many of the variants, drawn evenly; None: all. 1 is MCQA+ (x1)
+    statements: Mapping[tuple[str, int], str]
+    | None = None,  # (question id, index of the choice) -> its true-or-false question, written by someone
+    nota: str = NOTA_TEXT,  # how "None of the above" is worded
+) -> Iterator[Variant]:  # 14 variants for A = 4, the original first
     """The MCQA+ variants of one question. Source: MCQA+, section 4, Figure 8 and appendix B.
 
     Raises `CoraError` for an option that makes no sense.
     """
-    if sample is not None: check_count("sample", sample, 1)
+    if sample is not None:
+        check_count("sample", sample, 1)
     if statements is not None and not isinstance(statements, Mapping):
-        raise CoraError(f"statements must map (question id, index of the choice) to a text, got {type(statements).__name__}")
+        raise CoraError(
+            f"statements must map (question id, index of the choice) to a text, got {type(statements).__name__}"
+        )
     check_nota(nota)
     variants = list(all_mcqa_plus(question, seed, statements, nota))
     chosen = permutation(len(variants), seed, question.id, "sample")[:sample]
     yield from (variants[i] for i in sorted(chosen))
+
 
 register_family(mcqa_plus);

@@ -16,26 +16,30 @@ from .mcqa_plus import fillers
 
 # %% ../../nbs/variants/misleading.ipynb #73af0c39
 def may_be_several(
-    question: Question, # A choices
-) -> Variant:           # method "multiple_selection"
+    question: Question,  # A choices
+) -> Variant:  # method "multiple_selection"
     "The question as it is, and all correct choices are asked for. Source: MCQA+, section 3.3."
-    return replace(make_variant(question, "misleading", "multiple_selection", 0, tuple(range(question.n_choices))), form="several")
+    return replace(
+        make_variant(question, "misleading", "multiple_selection", 0, tuple(range(question.n_choices))), form="several"
+    )
 
 # %% ../../nbs/variants/misleading.ipynb #31d40170
 def check_misleading(
-    question: Question, # A choices
-    choice: object,     # what should be the index of a wrong one
+    question: Question,  # A choices
+    choice: object,  # what should be the index of a wrong one
 ) -> None:
     "Refuse, with a `CoraError`, what is no wrong choice of the question."
     if isinstance(choice, bool) or not isinstance(choice, Integral) or choice not in question.distractors:
-        raise CoraError(f"the misleading choice of question {question.id!r} must be the index of one of its wrong choices, {', '.join(map(str, question.distractors))}, got {choice!r}")
+        raise CoraError(
+            f"the misleading choice of question {question.id!r} must be the index of one of its wrong choices, {', '.join(map(str, question.distractors))}, got {choice!r}"
+        )
 
 # %% ../../nbs/variants/misleading.ipynb #17d60129
 def without_misleading(
-    question: Question, # A choices
-    misleading: int,    # index of the choice that goes; a wrong one
-    seed: int = 0,      # with the question's id, decides the filler
-) -> Variant:           # method "replaced"
+    question: Question,  # A choices
+    misleading: int,  # index of the choice that goes; a wrong one
+    seed: int = 0,  # with the question's id, decides the filler
+) -> Variant:  # method "replaced"
     "A filler in the place of the misleading choice. Source: MCQA+, section 3.3."
     check_misleading(question, misleading)
     sources = tuple(NEW if i == misleading else i for i in range(question.n_choices))
@@ -43,19 +47,26 @@ def without_misleading(
 
 # %% ../../nbs/variants/misleading.ipynb #77dac5e6
 def misleading(
-    question: Question, # A choices
-    seed: int = 0,      # for the filler
-    misleading: Mapping[str, int] | None = None, # question id -> index of its misleading choice, as from `metrics.invariability.misleading_choices`
-) -> Iterator[Variant]: # two variants: `multiple_selection`, then `replaced`
+    question: Question,  # A choices
+    seed: int = 0,  # for the filler
+    misleading: Mapping[str, int]
+    | None = None,  # question id -> index of its misleading choice, as from `metrics.invariability.misleading_choices`
+) -> Iterator[Variant]:  # two variants: `multiple_selection`, then `replaced`
     """A question that was answered wrongly, asked in two further ways. Source: MCQA+, section 3.3.
 
     Raises `LeftOut` for a question without a misleading choice, and `CoraError` for one that is no wrong choice of the question.
     """
-    if misleading is None: raise CoraError("the family misleading needs misleading=, which maps question ids to the wrong choices that were picked")
-    if not hasattr(misleading, "get"): raise CoraError(f"misleading must map question ids to indices of choices, got {type(misleading).__name__}")
-    if (choice := misleading.get(question.id)) is None: raise LeftOut("no misleading choice is known")
+    if misleading is None:
+        raise CoraError(
+            "the family misleading needs misleading=, which maps question ids to the wrong choices that were picked"
+        )
+    if not hasattr(misleading, "get"):
+        raise CoraError(f"misleading must map question ids to indices of choices, got {type(misleading).__name__}")
+    if (choice := misleading.get(question.id)) is None:
+        raise LeftOut("no misleading choice is known")
     replaced = without_misleading(question, choice, seed)
     yield may_be_several(question)
     yield replaced
+
 
 register_family(misleading);

@@ -13,13 +13,15 @@ from .families import LeftOut, make_variant, register_family
 
 # %% ../../nbs/variants/order_swap.ipynb #7c34fdb8
 def order_swap(
-    question: Question, # A choices, at least 3
-    seed: int = 0,      # plays no part: nothing is random
-) -> Iterator[Variant]: # `case_1` and `case_2`
+    question: Question,  # A choices, at least 3
+    seed: int = 0,  # plays no part: nothing is random
+) -> Iterator[Variant]:  # `case_1` and `case_2`
     "The right choice last, then the first two exchanged. Raises `LeftOut` for two choices. Source: Li et al., section 3.1."
-    if question.n_choices < 3: raise LeftOut("two choices have one wrong one, and nothing to exchange it with")
+    if question.n_choices < 3:
+        raise LeftOut("two choices have one wrong one, and nothing to exchange it with")
     first, second, *rest = question.distractors
     yield make_variant(question, "order_swap", "case_1", 0, (first, second, *rest, question.answer))
     yield make_variant(question, "order_swap", "case_2", 0, (second, first, *rest, question.answer))
+
 
 register_family(order_swap);

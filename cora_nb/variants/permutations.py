@@ -15,13 +15,14 @@ from .families import LeftOut, make_variant, register_family
 
 # %% ../../nbs/variants/permutations.ipynb #19323020
 def order_of_rank(
-    rank: int, # from 0 to `n! - 1`
-    n: int,    # how many things to order, at least 1
-) -> tuple[int, ...]: # the numbers 0 to `n - 1` in the order of that rank
+    rank: int,  # from 0 to `n! - 1`
+    n: int,  # how many things to order, at least 1
+) -> tuple[int, ...]:  # the numbers 0 to `n - 1` in the order of that rank
     "The order that stands on line `rank` of the dictionary of all orders. Raises `CoraError` for a rank or a number of things out of range."
     check_count("n", n, 1)
     check_count("rank", rank, 0)
-    if rank >= factorial(n): raise CoraError(f"rank must be less than {n}! = {factorial(n)}, got {rank}")
+    if rank >= factorial(n):
+        raise CoraError(f"rank must be less than {n}! = {factorial(n)}, got {rank}")
     left, order = list(range(n)), []
     for k in range(n - 1, -1, -1):
         place, rank = divmod(rank, factorial(k))
@@ -30,8 +31,10 @@ def order_of_rank(
 
 # %% ../../nbs/variants/permutations.ipynb #672946b9
 def take(
-    steps: Sequence[int], # how far from the front of the row each draw points, the first at most `n - 1`, the next at most `n - 2`, ...
-) -> list[int]:           # as many different numbers from 0 to `n - 1`
+    steps: Sequence[
+        int
+    ],  # how far from the front of the row each draw points, the first at most `n - 1`, the next at most `n - 2`, ...
+) -> list[int]:  # as many different numbers from 0 to `n - 1`
     "Draw numbers from the row 0, 1, 2, ..., without putting them back."
     filled, taken = {}, []
     for front, step in enumerate(steps):
@@ -42,9 +45,9 @@ def take(
 
 # %% ../../nbs/variants/permutations.ipynb #394add64
 def whole_numbers(
-    bounds: Sequence[int], # one for each number wanted, 1 to `26!`
-    *key: object,          # as for `uniforms`
-) -> list[int]:            # each at least 0 and less than its bound
+    bounds: Sequence[int],  # one for each number wanted, 1 to `26!`
+    *key: object,  # as for `uniforms`
+) -> list[int]:  # each at least 0 and less than its bound
     "Random whole numbers that are a function of their key, each below a bound of its own."
     words = [int(u * 2**53) for u in uniforms(3 * len(bounds), *key)]
     triples = zip(words[::3], words[1::3], words[2::3])
@@ -52,38 +55,41 @@ def whole_numbers(
 
 # %% ../../nbs/variants/permutations.ipynb #c046b76e
 def sample_orders(
-    n: int,       # how many things to order, at least 1
-    limit: int,   # at most so many orders, at least 1
-    *key: object, # as for `uniforms`; plays no part where all orders fit
-) -> Iterator[tuple[int, ...]]: # `min(limit, n!)` different orders of the numbers 0 to `n - 1`, their own order first
+    n: int,  # how many things to order, at least 1
+    limit: int,  # at most so many orders, at least 1
+    *key: object,  # as for `uniforms`; plays no part where all orders fit
+) -> Iterator[tuple[int, ...]]:  # `min(limit, n!)` different orders of the numbers 0 to `n - 1`, their own order first
     """All orders if they fit the limit, a random sample without repetition if they do not.
 
     Raises `CoraError` for a limit or a number of things that is not a whole number of at least 1.
     """
     check_count("n", n, 1)
     check_count("limit", limit, 1)
-    if (orders := factorial(n)) <= limit: return itertools.permutations(range(n))
+    if (orders := factorial(n)) <= limit:
+        return itertools.permutations(range(n))
     steps = whole_numbers(range(orders - 1, orders - limit, -1), *key)
     return (order_of_rank(rank, n) for rank in (0, *(1 + number for number in take(steps))))
 
 # %% ../../nbs/variants/permutations.ipynb #9ef251ac
 def permutations(
-    question: Question,    # A choices
-    seed: int = 0,         # for the sample; plays no part where all orders fit
-    limit: int = 100,      # at most so many orders of a question, the original included
-    most_choices: int = 6, # leave out questions with more choices
-) -> Iterator[Variant]:    # `min(limit, A!)` variants, the original first
+    question: Question,  # A choices
+    seed: int = 0,  # for the sample; plays no part where all orders fit
+    limit: int = 100,  # at most so many orders of a question, the original included
+    most_choices: int = 6,  # leave out questions with more choices
+) -> Iterator[Variant]:  # `min(limit, A!)` variants, the original first
     """The choices of one question in many orders, no order twice.
 
     Raises `LeftOut` for a question with more than `most_choices` choices, and `CoraError` for a limit that is not a whole
     number of at least 1 or a `most_choices` that is not one of at least 2.
     Source: Quadruple-Slit Experiment, sections 4 and 5.2; the limit of 100 is our choice.
     """
-    check_count("limit", limit, 1) # before any question is left out
+    check_count("limit", limit, 1)  # before any question is left out
     check_count("most_choices", most_choices, MIN_CHOICES)
-    if question.n_choices > most_choices: raise LeftOut(f"more than {most_choices} choices (see the option most_choices)")
+    if question.n_choices > most_choices:
+        raise LeftOut(f"more than {most_choices} choices (see the option most_choices)")
     for i, sources in enumerate(sample_orders(question.n_choices, limit, seed, question.id, "permuted")):
         method, index = ("permuted", i - 1) if i else ("original", 0)
         yield make_variant(question, "permutations", method, index, sources)
+
 
 register_family(permutations);

@@ -15,23 +15,28 @@ from .mcqa_plus import check_nota, nota_for_answer, reorder, resize
 
 # %% ../../nbs/variants/reorderings.ipynb #1e4f010b
 def reorderings(
-    question: Question,           # A choices
-    seed: int = 0,                # for removals, fillers and orders
-    n_choices: int | None = None, # how many to show, 2 to 26; None: all of them
-    nota: bool | str = False,     # the right choice replaced by None of the above; a text words it in another way
-    orders: int = 4,              # at most so many orders, the initial one included
-) -> Iterator[Variant]:           # `min(orders, n_choices!)` variants, the initial order first
+    question: Question,  # A choices
+    seed: int = 0,  # for removals, fillers and orders
+    n_choices: int | None = None,  # how many to show, 2 to 26; None: all of them
+    nota: bool | str = False,  # the right choice replaced by None of the above; a text words it in another way
+    orders: int = 4,  # at most so many orders, the initial one included
+) -> Iterator[Variant]:  # `min(orders, n_choices!)` variants, the initial order first
     """The choices of one question in a few orders. Source: MCQA+, sections 2.2 and 3.1, appendix A.
 
     Raises `CoraError` for an option that makes no sense.
     """
     check_count("orders", orders, 1)
-    if n_choices is not None: check_count("n_choices", n_choices, MIN_CHOICES)
-    if n_choices is not None and n_choices > MAX_CHOICES: raise CoraError(f"n_choices must be at most {MAX_CHOICES}, got {n_choices}")
-    if not isinstance(nota, bool): check_nota(nota)
+    if n_choices is not None:
+        check_count("n_choices", n_choices, MIN_CHOICES)
+    if n_choices is not None and n_choices > MAX_CHOICES:
+        raise CoraError(f"n_choices must be at most {MAX_CHOICES}, got {n_choices}")
+    if not isinstance(nota, bool):
+        check_nota(nota)
     initial = resize(question, n_choices or question.n_choices, seed, "reorderings")
-    if nota: initial = nota_for_answer(initial, seed, NOTA_TEXT if nota is True else nota)
+    if nota:
+        initial = nota_for_answer(initial, seed, NOTA_TEXT if nota is True else nota)
     yield initial
     yield from (replace(v, index=v.index + 1) for v in reorder(initial, orders - 1, seed))
+
 
 register_family(reorderings);

@@ -8,6 +8,7 @@ Each workload comes in two kinds of data: as real runs are, with many questions 
 worst case, where no two questions are alike. Each way runs in a process of its own that does nothing else, so that the
 peak of its memory (`getrusage`, libraries included) is its own. Run it when nothing else runs.
 """
+
 import argparse
 import json
 import subprocess
@@ -15,8 +16,11 @@ import sys
 
 RESAMPLES, DRAWS = 10_000, 100
 METHODS = ["nota", "nota_shuffled", "decoupled", "decoupled_shuffled", "decoupled_nota", "decoupled_nota_shuffled"]
-WORKLOADS = {"medqa": (4, 1273, 5, 2.0, 500), "mmlu": (1, 14_042, 4, 15.0, 1000)} # runs, questions, choices, seconds and MB allowed
-FEWER = {"medqa": 500, "mmlu": 100} # resamples that the loop is timed on
+WORKLOADS = {
+    "medqa": (4, 1273, 5, 2.0, 500),
+    "mmlu": (1, 14_042, 4, 15.0, 1000),
+}  # runs, questions, choices, seconds and MB allowed
+FEWER = {"medqa": 500, "mmlu": 100}  # resamples that the loop is timed on
 
 
 def answers(n_questions: int, n_slots: int, alike: bool, seed: int):
@@ -39,8 +43,15 @@ def responses(right):
 
     n, slots = right.shape
     names = [("original", 0), ("shuffled", 0), *((m, i) for m in METHODS for i in range((slots - 2) // 6))]
-    return pd.DataFrame({"question_id": np.repeat([f"q{i}" for i in range(n)], slots), "method": [m for m, _ in names] * n,
-                         "index": [i for _, i in names] * n, "trial": 0, "correct": right.ravel()})
+    return pd.DataFrame(
+        {
+            "question_id": np.repeat([f"q{i}" for i in range(n)], slots),
+            "method": [m for m, _ in names] * n,
+            "index": [i for _, i in names] * n,
+            "trial": 0,
+            "correct": right.ravel(),
+        }
+    )
 
 
 def loop(right, mcqa: float, slots, resamples: int):
@@ -60,7 +71,8 @@ def product(right, slots, room: int = 1 << 21) -> None:
     import numpy as np
 
     rows, step = np.unique(right, axis=0).T.astype(np.float32), max(1, room // len(right))
-    for start in range(0, len(slots), step): slots[start:start + step].astype(np.float32) @ rows
+    for start in range(0, len(slots), step):
+        slots[start : start + step].astype(np.float32) @ rows
 
 
 def work(way: str, workload: str, alike: bool) -> dict:
@@ -77,14 +89,27 @@ def work(way: str, workload: str, alike: bool) -> dict:
     variant_bootstrap(tables[0].iloc[:260], resamples=10, by_size=True)  # what is loaded on first use
     matrices, originals = [right_matrix(t) for t in tables], [right[:, 0].mean() for right in data]
     columns, matrices = matrices[0], [m.to_numpy(bool) for m in matrices]  # the slots in their own order
-    seed = np.random.default_rng(np.random.SeedSequence(0).spawn(2)[0])  # the draws that `variant_bootstrap` makes of seed 0
+    seed = np.random.default_rng(
+        np.random.SeedSequence(0).spawn(2)[0]
+    )  # the draws that `variant_bootstrap` makes of seed 0
     slots, resamples = draw_slots(columns, DRAWS, RESAMPLES, seed), RESAMPLES if way != "loop" else FEWER[workload]
-    def peak() -> float: return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+
+    def peak() -> float:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+
     before, start = peak(), time.perf_counter()
-    if way == "ours": found = [variant_bootstrap(t, DRAWS, RESAMPLES) for t in tables]
-    elif way == "loop": found = [loop(right, mcqa, slots, resamples) for right, mcqa in zip(matrices, originals)]
-    else: found = [product(right, slots) for right in data]
-    out = {"seconds": (time.perf_counter() - start) * RESAMPLES / resamples, "peak_MB": peak(), "MB_before": before, "resamples": resamples}
+    if way == "ours":
+        found = [variant_bootstrap(t, DRAWS, RESAMPLES) for t in tables]
+    elif way == "loop":
+        found = [loop(right, mcqa, slots, resamples) for right, mcqa in zip(matrices, originals)]
+    else:
+        found = [product(right, slots) for right in data]
+    out = {
+        "seconds": (time.perf_counter() - start) * RESAMPLES / resamples,
+        "peak_MB": peak(),
+        "MB_before": before,
+        "resamples": resamples,
+    }
     if way == "loop":
         ours = variant_bootstrap(tables[0], DRAWS, RESAMPLES)[:resamples].drop(columns=["MCQA", "CI"]).to_numpy()
         out["largest_difference"] = float(abs(found[0] - ours).max())
@@ -94,13 +119,28 @@ def work(way: str, workload: str, alike: bool) -> dict:
 
 def measured(way: str, workload: str, alike: bool, rounds: int) -> dict:
     "The best of several processes."
-    runs = [json.loads(subprocess.run([sys.executable, __file__, "--child", way, workload, str(int(alike))], check=True, capture_output=True, text=True).stdout.splitlines()[-1]) for _ in range(rounds)]
+    runs = [
+        json.loads(
+            subprocess.run(
+                [sys.executable, __file__, "--child", way, workload, str(int(alike))],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout.splitlines()[-1]
+        )
+        for _ in range(rounds)
+    ]
     return {**min(runs, key=lambda r: r["seconds"]), "peak_MB": max(r["peak_MB"] for r in runs)}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=3, help="each way is measured so often, in turn; the best time counts, and the largest memory")
+    parser.add_argument(
+        "--rounds",
+        type=int,
+        default=3,
+        help="each way is measured so often, in turn; the best time counts, and the largest memory",
+    )
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
@@ -110,10 +150,20 @@ if __name__ == "__main__":
     for workload, (runs, questions, choices, seconds, megabytes) in WORKLOADS.items():
         for alike in (True, False):
             ours, slow, least = (measured(way, workload, alike, args.rounds) for way in ("ours", "loop", "product"))
-            print(f"{runs} x {questions:,} questions of {2 + 6 * (choices - 1)} variants, {RESAMPLES:,} resamples of {DRAWS}; {ours['kinds']:,} different rows of {runs * questions:,}", flush=True)
-            print(f"  ours          {ours['seconds']:8.2f} s (asked: {seconds:g}), peak {ours['peak_MB']:.0f} MB (asked: {megabytes}), of which {ours['MB_before']:.0f} before: libraries and data")
-            print(f"  plain loop    {slow['seconds']:8.2f} s, SCALED from {slow['resamples']} resamples; largest difference from ours {slow['largest_difference']:.1e}")
+            print(
+                f"{runs} x {questions:,} questions of {2 + 6 * (choices - 1)} variants, {RESAMPLES:,} resamples of {DRAWS}; {ours['kinds']:,} different rows of {runs * questions:,}",
+                flush=True,
+            )
+            print(
+                f"  ours          {ours['seconds']:8.2f} s (asked: {seconds:g}), peak {ours['peak_MB']:.0f} MB (asked: {megabytes}), of which {ours['MB_before']:.0f} before: libraries and data"
+            )
+            print(
+                f"  plain loop    {slow['seconds']:8.2f} s, SCALED from {slow['resamples']} resamples; largest difference from ours {slow['largest_difference']:.1e}"
+            )
             print(f"  product alone {least['seconds']:8.2f} s, with the search for equal rows")
-            print(f"  ratios        loop over ours {slow['seconds'] / ours['seconds']:.0f}, ours over product {ours['seconds'] / least['seconds']:.1f}", flush=True)
+            print(
+                f"  ratios        loop over ours {slow['seconds'] / ours['seconds']:.0f}, ours over product {ours['seconds'] / least['seconds']:.1f}",
+                flush=True,
+            )
             assert slow["largest_difference"] < 1e-12
             assert ours["seconds"] < seconds and ours["peak_MB"] < megabytes, "slower or larger than asked"

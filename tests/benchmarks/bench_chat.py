@@ -8,6 +8,7 @@ as plain JSON. What is between the last of these and ours is our own layer: retr
 The server is a process of its own on 127.0.0.1. On two cores it takes one and the client the other. Processor time
 is printed beside the rate: on a busy machine it is the steadier of the two. Needs no network, and stops by itself.
 """
+
 import argparse
 import asyncio
 import json
@@ -24,9 +25,16 @@ from measure import report
 
 REQUESTS, AT_ONCE, SECONDS = 5000, 256, 0.05
 LIMIT = 120.0  # seconds for any one of the measurements
-BODY = json.dumps({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
-                   "choices": [{"index": 0, "message": {"role": "assistant", "content": "B"}, "finish_reason": "stop"}],
-                   "usage": {"prompt_tokens": 90, "completion_tokens": 1, "total_tokens": 91}}).encode()
+BODY = json.dumps(
+    {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "B"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 90, "completion_tokens": 1, "total_tokens": 91},
+    }
+).encode()
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY)
 
 
@@ -40,18 +48,20 @@ class Serve(asyncio.Protocol):
         self.buffer += data
         if self.missing is None and (end := self.buffer.find(b"\r\n\r\n")) >= 0:
             head = self.buffer[:end].lower()
-            self.missing = end + 4 + int(head[head.index(b"content-length:") + 15:].split(b"\r\n", 1)[0])
+            self.missing = end + 4 + int(head[head.index(b"content-length:") + 15 :].split(b"\r\n", 1)[0])
         if self.missing is not None and len(self.buffer) >= self.missing:
-            self.buffer, self.missing = self.buffer[self.missing:], None
+            self.buffer, self.missing = self.buffer[self.missing :], None
             asyncio.get_running_loop().call_later(SECONDS, self.transport.write, ANSWER)
 
 
 def serve(port) -> None:
     "The server's process: tells its port and serves until it is ended."
+
     async def main():
         server = await asyncio.get_running_loop().create_server(Serve, "127.0.0.1", 0, backlog=1024)
         port.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
+
     asyncio.run(main())
 
 
@@ -66,16 +76,19 @@ class Load(asyncio.Protocol):
         self.next()
 
     def next(self):
-        if self.left[0] == 0: return self.transport.close()
+        if self.left[0] == 0:
+            return self.transport.close()
         self.left[0] -= 1
         self.missing = len(ANSWER)
         self.transport.write(self.request)
 
     def data_received(self, data):
         self.missing -= len(data)
-        if self.missing: return
+        if self.missing:
+            return
         self.left[1] -= 1
-        if not self.left[1]: self.done.set()
+        if not self.left[1]:
+            self.done.set()
         self.next()
 
 
@@ -83,10 +96,14 @@ async def raw_load(address: str, prompts) -> int:
     "All requests over bare sockets."
     host, port = address.removeprefix("http://").removesuffix("/v1").split(":")
     body = json.dumps(ChatRespondent("m", base_url=address).body(prompts[0]) | {"max_tokens": 1}).encode()
-    request = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer none\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+    request = (
+        b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer none\r\nContent-Length: %d\r\n\r\n%s"
+        % (len(body), body)
+    )
     left, done = [len(prompts), len(prompts)], asyncio.Event()
     loop = asyncio.get_running_loop()
-    for _ in range(AT_ONCE): await loop.create_connection(lambda: Load(request, left, done), host, int(port))
+    for _ in range(AT_ONCE):
+        await loop.create_connection(lambda: Load(request, left, done), host, int(port))
     await done.wait()
     return len(prompts) - left[1]
 
@@ -97,14 +114,22 @@ async def bare_client(address: str, prompts, pool: int, typed: bool = True) -> i
 
     limits = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=pool, max_keepalive_connections=pool)
     http = [openai.DefaultAsyncHttpxClient(limits=limits, verify=_ssl_context()) for _ in range(-(-AT_ONCE // pool))]
-    clients = [openai.AsyncOpenAI(api_key="none", base_url=address, max_retries=0, timeout=60, http_client=h) for h in http]
+    clients = [
+        openai.AsyncOpenAI(api_key="none", base_url=address, max_retries=0, timeout=60, http_client=h) for h in http
+    ]
     todo, texts = iter(prompts), []
 
     async def worker(client):
         for p in todo:
             fields = {"model": "m", "messages": p.messages, "temperature": 0.0, "max_tokens": 1}
-            if typed: texts.append((await client.chat.completions.create(**fields)).choices[0].message.content)
-            else: texts.append((await client.post("/chat/completions", body=fields, cast_to=object))["choices"][0]["message"]["content"])
+            if typed:
+                texts.append((await client.chat.completions.create(**fields)).choices[0].message.content)
+            else:
+                texts.append(
+                    (await client.post("/chat/completions", body=fields, cast_to=object))["choices"][0]["message"][
+                        "content"
+                    ]
+                )
 
     await asyncio.gather(*(worker(clients[i % len(clients)]) for i in range(AT_ONCE)))
     await asyncio.gather(*(c.close() for c in clients))
@@ -140,14 +165,17 @@ if __name__ == "__main__":
     try:
         assert receiver.poll(30), "the server did not start"
         address = f"http://127.0.0.1:{receiver.recv()}/v1"
-        ways = {"server's capacity (raw sockets)": lambda: raw_load(address, prompts),
-                "bare openai client": lambda: bare_client(address, prompts, AT_ONCE),
-                "bare openai client, pools of 4": lambda: bare_client(address, prompts, 4),
-                "bare openai client, pools of 4, plain JSON": lambda: bare_client(address, prompts, 4, typed=False),
-                "ours": lambda: ours(address, prompts)}
+        ways = {
+            "server's capacity (raw sockets)": lambda: raw_load(address, prompts),
+            "bare openai client": lambda: bare_client(address, prompts, AT_ONCE),
+            "bare openai client, pools of 4": lambda: bare_client(address, prompts, 4),
+            "bare openai client, pools of 4, plain JSON": lambda: bare_client(address, prompts, 4, typed=False),
+            "ours": lambda: ours(address, prompts),
+        }
         found = {name: [] for name in ways}
         for _ in range(rounds):
-            for name, way in ways.items(): found[name].append(timed(way()))
+            for name, way in ways.items():
+                found[name].append(timed(way()))
     finally:
         server.terminate()
         server.join(10)
@@ -155,8 +183,20 @@ if __name__ == "__main__":
     cpu = {name: min(c for _, c in runs) for name, runs in found.items()}
     ideal = AT_ONCE / SECONDS
     report("ideal", requests_per_second=ideal)
-    for name in ways: report(name, requests_per_second=rate[name], processor_ms_per_request=cpu[name])
+    for name in ways:
+        report(name, requests_per_second=rate[name], processor_ms_per_request=cpu[name])
     capacity, plain, small, least = (rate[n] for n in list(ways)[:4])
-    report("rate, ours over", ideal=rate["ours"] / ideal, capacity=rate["ours"] / capacity, lower_of_both=rate["ours"] / min(ideal, capacity),
-           bare_client=rate["ours"] / plain, pools_of_4=rate["ours"] / small, pools_of_4_plain_JSON=rate["ours"] / least)
-    report("processor time, ours over", bare_client=cpu["ours"] / cpu["bare openai client"], pools_of_4_plain_JSON=cpu["ours"] / cpu["bare openai client, pools of 4, plain JSON"])
+    report(
+        "rate, ours over",
+        ideal=rate["ours"] / ideal,
+        capacity=rate["ours"] / capacity,
+        lower_of_both=rate["ours"] / min(ideal, capacity),
+        bare_client=rate["ours"] / plain,
+        pools_of_4=rate["ours"] / small,
+        pools_of_4_plain_JSON=rate["ours"] / least,
+    )
+    report(
+        "processor time, ours over",
+        bare_client=cpu["ours"] / cpu["bare openai client"],
+        pools_of_4_plain_JSON=cpu["ours"] / cpu["bare openai client, pools of 4, plain JSON"],
+    )

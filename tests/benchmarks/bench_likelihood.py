@@ -10,6 +10,7 @@ On a busy machine both sides are slower by factors that have nothing to do with 
 
 Needs `lm-eval` (without it only our side is measured) and, for the real questions, the shared data.
 """
+
 import argparse
 import logging
 import os
@@ -39,34 +40,59 @@ WORKLOADS = {"joint-desc": "cora", "separate": "permutations"}  # adaptation -> 
 
 def questions_and_pool(n: int) -> tuple[list, list]:
     "ARC-Challenge and its validation questions, or arithmetic where they are not at hand."
-    if HUB.is_dir(): return load_benchmark("arc", path=HUB)[:n], load_shots("arc", path=HUB)
-    return math_benchmark(n), [Question(f"shot {i}", q.text, q.choices, q.answer) for i, q in enumerate(math_benchmark(40, seed=1))]
+    if HUB.is_dir():
+        return load_benchmark("arc", path=HUB)[:n], load_shots("arc", path=HUB)
+    return math_benchmark(n), [
+        Question(f"shot {i}", q.text, q.choices, q.answer) for i, q in enumerate(math_benchmark(40, seed=1))
+    ]
 
 
 def make_model(folder: Path, texts: list[str], vocabulary: int = 2048, window: int = 4096) -> None:
     "A random Llama of 6.8 million parameters with a byte-level BPE tokenizer trained on the benchmark's own words."
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=vocabulary, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=["</s>"], show_progress=False))
+    tokenizer.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=vocabulary,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            special_tokens=["</s>"],
+            show_progress=False,
+        ),
+    )
     transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>").save_pretrained(folder)
     torch.manual_seed(0)
-    config = transformers.LlamaConfig(vocab_size=vocabulary, hidden_size=256, intermediate_size=688, num_hidden_layers=8, num_attention_heads=4, max_position_embeddings=window, tie_word_embeddings=True, bos_token_id=None, eos_token_id=0, initializer_range=0.05)
+    config = transformers.LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=256,
+        intermediate_size=688,
+        num_hidden_layers=8,
+        num_attention_heads=4,
+        max_position_embeddings=window,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=0,
+        initializer_range=0.05,
+    )
     transformers.LlamaForCausalLM(config).save_pretrained(folder)
 
 
 class Counted:
     "Tokens that go through a model while this is open, padding included."
 
-    def __init__(self, model): self.model = model
+    def __init__(self, model):
+        self.model = model
 
     def __enter__(self):
         self.tokens = 0
         self.hook = self.model.register_forward_pre_hook(self.take, with_kwargs=True)
         return self
 
-    def take(self, model, args, kwargs): self.tokens += (args[0] if args else kwargs["input_ids"]).numel()
+    def take(self, model, args, kwargs):
+        self.tokens += (args[0] if args else kwargs["input_ids"]).numel()
 
-    def __exit__(self, *_): self.hook.remove()
+    def __exit__(self, *_):
+        self.hook.remove()
 
 
 def ours(folder: Path, variants, pool, adaptation: str, limit: int) -> tuple[float, int, list[float]]:
@@ -78,20 +104,32 @@ def ours(folder: Path, variants, pool, adaptation: str, limit: int) -> tuple[flo
     return seconds, counted.tokens, [s for scores in responses["scores"] for s in scores]
 
 
-def by_harness(folder: Path, groups: list[list], limit: int, longest: int, minutes: float) -> tuple[float, int, list[float]]:
+def by_harness(
+    folder: Path, groups: list[list], limit: int, longest: int, minutes: float
+) -> tuple[float, int, list[float]]:
     "The same of the harness, for as many groups of requests as its minutes allow."
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
 
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
     logging.disable(logging.WARNING)
-    harness = HFLM(pretrained=model, tokenizer=transformers.AutoTokenizer.from_pretrained(folder), batch_size=max(1, limit // longest))
+    harness = HFLM(
+        pretrained=model,
+        tokenizer=transformers.AutoTokenizer.from_pretrained(folder),
+        batch_size=max(1, limit // longest),
+    )
     seconds, found = 0.0, []
     with Counted(model) as counted:
         for group in groups:
-            if seconds > 60 * minutes: break
+            if seconds > 60 * minutes:
+                break
             start = time.perf_counter()
-            found += [x for x, _ in harness.loglikelihood([Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(group)], disable_tqdm=True)]
+            found += [
+                x
+                for x, _ in harness.loglikelihood(
+                    [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(group)], disable_tqdm=True
+                )
+            ]
             seconds += time.perf_counter() - start
     return seconds, counted.tokens, found
 
@@ -99,37 +137,86 @@ def by_harness(folder: Path, groups: list[list], limit: int, longest: int, minut
 def compare(folder: Path, variants, pool, adaptation: str, limit: int, minutes: float, rounds: int) -> None:
     "Both sides on one workload, in turn; of several rounds the best counts."
     prompts = make_prompts(variants, shots=pool, k=25)
-    pairs = [[(context, c) for c in continuations] for context, continuations in (context_and_continuations(p, adaptation) for p in prompts)]
+    pairs = [
+        [(context, c) for c in continuations]
+        for context, continuations in (context_and_continuations(p, adaptation) for p in prompts)
+    ]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     texts, starts = zip(*(split_tokens(tokenizer, *pair) for asked in pairs for pair in asked))
-    asked, least, longest = sum(len(t) - 1 for t in texts), sort_texts(texts, starts).least_tokens, max(map(len, texts)) - 1
-    report(f"family {variants[0].family}, {adaptation}", prompts=len(prompts), texts=len(texts), longest_text=longest, tokens_asked=asked, least_tokens=least, tokens_at_a_time=limit)
+    asked, least, longest = (
+        sum(len(t) - 1 for t in texts),
+        sort_texts(texts, starts).least_tokens,
+        max(map(len, texts)) - 1,
+    )
+    report(
+        f"family {variants[0].family}, {adaptation}",
+        prompts=len(prompts),
+        texts=len(texts),
+        longest_text=longest,
+        tokens_asked=asked,
+        least_tokens=least,
+        tokens_at_a_time=limit,
+    )
     questions, ours_all, theirs_all, peer = {}, [], [], find_spec("lm_eval")
-    for p, requests in zip(prompts, pairs): questions.setdefault(p.variant.question_id, []).extend(requests)
+    for p, requests in zip(prompts, pairs):
+        questions.setdefault(p.variant.question_id, []).extend(requests)
     for _ in range(rounds):
         ours_all.append(ours(folder, variants, pool, adaptation, limit))
-        if peer: theirs_all.append(by_harness(folder, list(questions.values()), limit, longest, minutes))
+        if peer:
+            theirs_all.append(by_harness(folder, list(questions.values()), limit, longest, minutes))
     seconds, computed, mine = min(ours_all)
-    report("  ours", seconds=seconds, tokens_computed=computed, over_least=computed / least, tokens_per_second=computed / seconds)
-    if not peer: return print("  harness: not measured, lm-eval is not installed")
+    report(
+        "  ours",
+        seconds=seconds,
+        tokens_computed=computed,
+        over_least=computed / least,
+        tokens_per_second=computed / seconds,
+    )
+    if not peer:
+        return print("  harness: not measured, lm-eval is not installed")
     slow, theirs, found = min(theirs_all, key=lambda run: run[0] / len(run[2]))
-    difference = float(np.abs(np.subtract(mine[:len(found)], found)).max())
+    difference = float(np.abs(np.subtract(mine[: len(found)], found)).max())
     assert difference < 1e-4, f"the two differ by {difference}"
-    done = sum(len(t) - 1 for t in texts[:len(found)])
-    report("  harness", seconds=slow, tokens_computed=theirs, requests=len(found), largest_difference=difference, tokens_per_second=theirs / slow)
+    done = sum(len(t) - 1 for t in texts[: len(found)])
+    report(
+        "  harness",
+        seconds=slow,
+        tokens_computed=theirs,
+        requests=len(found),
+        largest_difference=difference,
+        tokens_per_second=theirs / slow,
+    )
     if done < asked:
         slow, theirs = slow * asked / done, round(theirs * asked / done)
-        report(f"  harness, SCALED from {len(found):,} of {len(texts):,} requests ({done / asked:.0%} of the tokens) to all", seconds=slow, tokens_computed=theirs)
-    report("  ratios", harness_over_ours_time=slow / seconds, harness_over_ours_tokens=theirs / computed, ours_over_least_tokens=computed / least)
+        report(
+            f"  harness, SCALED from {len(found):,} of {len(texts):,} requests ({done / asked:.0%} of the tokens) to all",
+            seconds=slow,
+            tokens_computed=theirs,
+        )
+    report(
+        "  ratios",
+        harness_over_ours_time=slow / seconds,
+        harness_over_ours_tokens=theirs / computed,
+        ours_over_least_tokens=computed / least,
+    )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--questions", type=int, default=20)
-    parser.add_argument("--limit", type=int, default=512, help="most tokens at a time, for both; a single text may be longer")
+    parser.add_argument(
+        "--limit", type=int, default=512, help="most tokens at a time, for both; a single text may be longer"
+    )
     parser.add_argument("--only", choices=WORKLOADS, help="one of the two workloads")
-    parser.add_argument("--rounds", type=int, default=1, help="each side is measured so often, in turn; the best counts")
-    parser.add_argument("--minutes", type=float, default=10, help="how long the harness may take for each workload before its time is scaled")
+    parser.add_argument(
+        "--rounds", type=int, default=1, help="each side is measured so often, in turn; the best counts"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=10,
+        help="how long the harness may take for each workload before its time is scaled",
+    )
     options = parser.parse_args()
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
@@ -137,6 +224,18 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_model(folder, [p.text for p in make_prompts(make_variants(questions + pool)[::20])])
-        report("model", parameters=sum(p.numel() for p in transformers.AutoModelForCausalLM.from_pretrained(folder).parameters()), threads=torch.get_num_threads())
+        report(
+            "model",
+            parameters=sum(p.numel() for p in transformers.AutoModelForCausalLM.from_pretrained(folder).parameters()),
+            threads=torch.get_num_threads(),
+        )
         for adaptation in [options.only] if options.only else WORKLOADS:
-            compare(folder, make_variants(questions, family=WORKLOADS[adaptation]), pool, adaptation, options.limit, options.minutes, options.rounds)
+            compare(
+                folder,
+                make_variants(questions, family=WORKLOADS[adaptation]),
+                pool,
+                adaptation,
+                options.limit,
+                options.minutes,
+                options.rounds,
+            )

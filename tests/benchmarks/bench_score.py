@@ -2,6 +2,7 @@
 
 The least any implementation needs is one pass over the bytes of the columns it cannot do without.
 """
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -10,7 +11,22 @@ from cora_nb.metrics.cora import score
 from measure import measure, report, resident_mb
 
 QUESTIONS, VARIANTS = 1_000_000, 26
-METHODS = ["original", "shuffled", *(m for m in ("nota", "nota_shuffled", "decoupled", "decoupled_shuffled", "decoupled_nota", "decoupled_nota_shuffled") for _ in range(4))]
+METHODS = [
+    "original",
+    "shuffled",
+    *(
+        m
+        for m in (
+            "nota",
+            "nota_shuffled",
+            "decoupled",
+            "decoupled_shuffled",
+            "decoupled_nota",
+            "decoupled_nota_shuffled",
+        )
+        for _ in range(4)
+    ),
+]
 
 
 def responses(seed: int = 0) -> pd.DataFrame:
@@ -18,11 +34,19 @@ def responses(seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     n = QUESTIONS * VARIANTS
     text = pd.StringDtype("pyarrow")
-    ids = pa.array([f"q{i:07d}" for i in range(QUESTIONS)]).take(pa.array(np.repeat(np.arange(QUESTIONS, dtype=np.int32), VARIANTS)))
+    ids = pa.array([f"q{i:07d}" for i in range(QUESTIONS)]).take(
+        pa.array(np.repeat(np.arange(QUESTIONS, dtype=np.int32), VARIANTS))
+    )
     methods = pa.array(METHODS).take(pa.array(np.tile(np.arange(VARIANTS, dtype=np.int32), QUESTIONS)))
     known = np.repeat(rng.beta(2, 1, QUESTIONS).astype(np.float32), VARIANTS)
-    return pd.DataFrame({"question_id": pd.array(ids, dtype=text), "method": pd.array(methods, dtype=text),
-                         "trial": np.zeros(n, dtype=np.int32), "correct": rng.random(n, dtype=np.float32) < known})
+    return pd.DataFrame(
+        {
+            "question_id": pd.array(ids, dtype=text),
+            "method": pd.array(methods, dtype=text),
+            "trial": np.zeros(n, dtype=np.int32),
+            "correct": rng.random(n, dtype=np.float32) < known,
+        }
+    )
 
 
 def by_groupby(frame: pd.DataFrame) -> dict[str, float]:
@@ -31,7 +55,13 @@ def by_groupby(frame: pd.DataFrame) -> dict[str, float]:
     rc = groups.mean()
     mcqa = frame.loc[frame["method"] == "original", "correct"].mean()
     bmca_1 = (rc >= 1).mean()
-    return {"MCQA": mcqa, "MCQA+": frame["correct"].mean(), "MV": (rc > 0.5).mean(), "BMCA(1.0)": bmca_1, "CoRA": mcqa * (1 - (mcqa - bmca_1))}
+    return {
+        "MCQA": mcqa,
+        "MCQA+": frame["correct"].mean(),
+        "MV": (rc > 0.5).mean(),
+        "BMCA(1.0)": bmca_1,
+        "CoRA": mcqa * (1 - (mcqa - bmca_1)),
+    }
 
 
 if __name__ == "__main__":
@@ -42,6 +72,20 @@ if __name__ == "__main__":
     slow, _, theirs = measure(lambda: by_groupby(frame), repeat=1)
     assert all(np.isclose(ours[k], v) for k, v in theirs.items())
     report("pandas groupby", seconds=slow)
-    least, _, _ = measure(lambda: (frame["correct"].to_numpy().sum(), frame["trial"].to_numpy().sum(), *(sum(int(np.frombuffer(b, np.uint8)[::64].sum()) for c in pa.chunked_array(pa.array(frame[k])).chunks for b in c.buffers() if b) for k in ("question_id", "method"))))
+    least, _, _ = measure(
+        lambda: (
+            frame["correct"].to_numpy().sum(),
+            frame["trial"].to_numpy().sum(),
+            *(
+                sum(
+                    int(np.frombuffer(b, np.uint8)[::64].sum())
+                    for c in pa.chunked_array(pa.array(frame[k])).chunks
+                    for b in c.buffers()
+                    if b
+                )
+                for k in ("question_id", "method")
+            ),
+        )
+    )
     report("least (read every column once)", seconds=least)
     report("ratios", groupby_over_ours=slow / seconds, ours_over_least=seconds / least)

@@ -3,6 +3,7 @@
 The loop does what one would write first: a numpy generator for each shuffled variant, seeded by its key, and a
 dictionary from letters to texts. Where the real MMLU is not at hand, questions of the same shape are made up.
 """
+
 import hashlib
 import os
 from pathlib import Path
@@ -30,16 +31,28 @@ def straightforward(qs: list[Question], seed: int = 0) -> list[dict]:
         answer, wrong = q.choices[q.answer], [c for i, c in enumerate(q.choices) if i != q.answer]
         whole, nota = list(q.choices), "None of the above"
         methods = {"original": [whole], "shuffled": [whole]}
-        methods["nota"] = methods["nota_shuffled"] = [[nota if i == d else c for i, c in enumerate(q.choices)] for d in q.distractors]
+        methods["nota"] = methods["nota_shuffled"] = [
+            [nota if i == d else c for i, c in enumerate(q.choices)] for d in q.distractors
+        ]
         methods["decoupled"] = methods["decoupled_shuffled"] = [[answer, w] for w in wrong]
         methods["decoupled_nota"] = methods["decoupled_nota_shuffled"] = [[answer, w, nota] for w in wrong]
         for method, shown in methods.items():
             for index, texts in enumerate(shown):
                 if method.endswith("shuffled"):
                     key = hashlib.sha256(f"{seed}|{q.id}|{method}|{index}".encode()).digest()
-                    texts = [texts[i] for i in np.random.default_rng(int.from_bytes(key[:8], "big")).permutation(len(texts))]
+                    texts = [
+                        texts[i] for i in np.random.default_rng(int.from_bytes(key[:8], "big")).permutation(len(texts))
+                    ]
                 choices = dict(zip(LETTERS, texts))
-                out.append({"id": q.id, "method": method, "index": index, "choices": choices, "answer": next(k for k, v in choices.items() if v == answer)})
+                out.append(
+                    {
+                        "id": q.id,
+                        "method": method,
+                        "index": index,
+                        "choices": choices,
+                        "answer": next(k for k, v in choices.items() if v == answer),
+                    }
+                )
     return out
 
 
@@ -48,7 +61,9 @@ if __name__ == "__main__":
     ours, memory, variants = measure(lambda: make_variants(qs))
     loop, _, baseline = measure(lambda: straightforward(qs), repeat=1)
     assert len(variants) == len(baseline)
-    report("make_variants", variants=len(variants), seconds=ours, variants_per_second=len(variants) / ours, peak_MB=memory)
+    report(
+        "make_variants", variants=len(variants), seconds=ours, variants_per_second=len(variants) / ours, peak_MB=memory
+    )
     report("straightforward loop", seconds=loop, variants_per_second=len(baseline) / loop)
     # the least: one hash and one sort for each shuffled variant, one tuple of texts for each variant
     shuffles = [v for v in variants if v.method.endswith("shuffled")]

@@ -1,4 +1,5 @@
 """What the benchmarks share: time and peak memory of one call."""
+
 import resource
 import threading
 import time
@@ -37,5 +38,12 @@ def measure(work: Callable[[], object], repeat: int = 3) -> tuple[float, float, 
 
 def report(title: str, **numbers: object) -> None:
     "One line of what was measured."
-    shown = ", ".join(f"{k.replace('_', ' ')} {v:,.3g}" if isinstance(v, float) else f"{k.replace('_', ' ')} {v:,}" if isinstance(v, int) else f"{k.replace('_', ' ')} {v}" for k, v in numbers.items())
+    shown = ", ".join(
+        f"{k.replace('_', ' ')} {v:,.3g}"
+        if isinstance(v, float)
+        else f"{k.replace('_', ' ')} {v:,}"
+        if isinstance(v, int)
+        else f"{k.replace('_', ' ')} {v}"
+        for k, v in numbers.items()
+    )
     print(f"{title}: {shown}", flush=True)

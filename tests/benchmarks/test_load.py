@@ -1,4 +1,5 @@
 "Benchmarks: the hub's layouts, files of one's own, every kind of malformed input, and the synthetic MATH benchmark."
+
 import csv
 import io
 import json
@@ -22,6 +23,7 @@ needs_hub = pytest.mark.skipif(not HUB.is_dir(), reason=f"the real benchmarks ar
 
 
 # ---------------------------------------------------------------- small files
+
 
 def csv_text(*rows):
     "Rows as a CSV file writes them."
@@ -68,57 +70,305 @@ FINE = ["q0", "Which planet is largest?", "Mars", "Jupiter", "Venus", "B"]
 BAD_ROWS = {
     "no choice": ("f.jsonl", jsonl(GOOD, row(choices=[])), {}, 2, "choices", [], "2 to 26 choices and has 0"),
     "one choice": ("f.jsonl", jsonl(GOOD, row(choices=["Mars"], answer=0)), {}, 2, "choices", ["Mars"], "has 1"),
-    "27 choices": ("f.jsonl", jsonl(GOOD, row(choices=list(map(str, range(27))))), {}, 2, "choices", list(map(str, range(27))), "has 27"),
-    "one choice in columns": ("f.csv", csv_text(HEAD, FINE, ["q1", "Which?", "Mars", "", "", "A"]), {}, 2, "A to C", ["Mars"], "has 1"),
-    "empty choice": ("f.jsonl", jsonl(GOOD, row(choices=["Mars", " ", "Venus"])), {}, 2, "choices", " ", "choice B must be a non-empty text"),
-    "gap among columns": ("f.csv", csv_text(HEAD, FINE, ["q1", "Which?", "Mars", "", "Venus", "A"]), {}, 2, "A to C", "", "choice B must be a non-empty text"),
-    "choice null": ("f.jsonl", jsonl(GOOD, row(choices=["Mars", None])), {}, 2, "choices", None, "choice B must be a non-empty text"),
-    "choice a number": ("f.jsonl", jsonl(GOOD, row(choices=["Mars", 7])), {}, 2, "choices", 7, "choice B must be a non-empty text"),
-    "choices a text": ("f.jsonl", jsonl(GOOD, row(choices="Mars, Jupiter")), {}, 2, "choices", "Mars, Jupiter", "must be a list"),
-    "choices an object": ("f.jsonl", jsonl(GOOD, row(choices={"A": "Mars", "B": "Venus"})), {}, 2, "choices", {"A": "Mars", "B": "Venus"}, "must be a list"),
+    "27 choices": (
+        "f.jsonl",
+        jsonl(GOOD, row(choices=list(map(str, range(27))))),
+        {},
+        2,
+        "choices",
+        list(map(str, range(27))),
+        "has 27",
+    ),
+    "one choice in columns": (
+        "f.csv",
+        csv_text(HEAD, FINE, ["q1", "Which?", "Mars", "", "", "A"]),
+        {},
+        2,
+        "A to C",
+        ["Mars"],
+        "has 1",
+    ),
+    "empty choice": (
+        "f.jsonl",
+        jsonl(GOOD, row(choices=["Mars", " ", "Venus"])),
+        {},
+        2,
+        "choices",
+        " ",
+        "choice B must be a non-empty text",
+    ),
+    "gap among columns": (
+        "f.csv",
+        csv_text(HEAD, FINE, ["q1", "Which?", "Mars", "", "Venus", "A"]),
+        {},
+        2,
+        "A to C",
+        "",
+        "choice B must be a non-empty text",
+    ),
+    "choice null": (
+        "f.jsonl",
+        jsonl(GOOD, row(choices=["Mars", None])),
+        {},
+        2,
+        "choices",
+        None,
+        "choice B must be a non-empty text",
+    ),
+    "choice a number": (
+        "f.jsonl",
+        jsonl(GOOD, row(choices=["Mars", 7])),
+        {},
+        2,
+        "choices",
+        7,
+        "choice B must be a non-empty text",
+    ),
+    "choices a text": (
+        "f.jsonl",
+        jsonl(GOOD, row(choices="Mars, Jupiter")),
+        {},
+        2,
+        "choices",
+        "Mars, Jupiter",
+        "must be a list",
+    ),
+    "choices an object": (
+        "f.jsonl",
+        jsonl(GOOD, row(choices={"A": "Mars", "B": "Venus"})),
+        {},
+        2,
+        "choices",
+        {"A": "Mars", "B": "Venus"},
+        "must be a list",
+    ),
     "choices null": ("f.jsonl", jsonl(GOOD, row(choices=None)), {}, 2, "choices", None, "must be a list"),
-    "choices cell no JSON": ("f.csv", csv_text(["question", "choices", "answer"], ["a?", '["x", "y"]', "A"], ["b?", "x;y", "A"]), {}, 2, "choices", "x;y", "JSON list"),
-    "choices cell cut off": ("f.csv", csv_text(["question", "choices", "answer"], ["b?", '["x", "y', "A"]), {}, 1, "choices", '["x", "y', "JSON list"),
+    "choices cell no JSON": (
+        "f.csv",
+        csv_text(["question", "choices", "answer"], ["a?", '["x", "y"]', "A"], ["b?", "x;y", "A"]),
+        {},
+        2,
+        "choices",
+        "x;y",
+        "JSON list",
+    ),
+    "choices cell cut off": (
+        "f.csv",
+        csv_text(["question", "choices", "answer"], ["b?", '["x", "y', "A"]),
+        {},
+        1,
+        "choices",
+        '["x", "y',
+        "JSON list",
+    ),
     "answer out of range": ("f.jsonl", jsonl(GOOD, row(answer=3)), {}, 2, "answer", 3, "an index from 0 to 2"),
     "answer negative": ("f.jsonl", jsonl(GOOD, row(answer=-1)), {}, 2, "answer", -1, "an index from 0 to 2"),
     "answer a boolean": ("f.jsonl", jsonl(GOOD, row(answer=True)), {}, 2, "answer", True, "whole number"),
     "answer 1.5": ("f.jsonl", jsonl(GOOD, row(answer=1.5)), {}, 2, "answer", 1.5, "whole number"),
     "answer null": ("f.jsonl", jsonl(GOOD, row(answer=None)), {}, 2, "answer", None, "whole number"),
-    "answer infinite": ("f.jsonl", jsonl(GOOD, row(answer=float("inf"))), {}, 2, "answer", float("inf"), "whole number"),
+    "answer infinite": (
+        "f.jsonl",
+        jsonl(GOOD, row(answer=float("inf"))),
+        {},
+        2,
+        "answer",
+        float("inf"),
+        "whole number",
+    ),
     "answer a list": ("f.jsonl", jsonl(GOOD, row(answer=[1])), {}, 2, "answer", [1], "whole number"),
-    "answer a letter among indices": ("f.jsonl", jsonl(GOOD, row(answer="B")), {}, 2, "answer", "B", 'answer_as="letter"'),
-    "answer an index among letters": ("f.jsonl", jsonl(row(id="q0", answer="B"), row(answer=1)), {}, 2, "answer", 1, 'answer_as="index"'),
+    "answer a letter among indices": (
+        "f.jsonl",
+        jsonl(GOOD, row(answer="B")),
+        {},
+        2,
+        "answer",
+        "B",
+        'answer_as="letter"',
+    ),
+    "answer an index among letters": (
+        "f.jsonl",
+        jsonl(row(id="q0", answer="B"), row(answer=1)),
+        {},
+        2,
+        "answer",
+        1,
+        'answer_as="index"',
+    ),
     "answer missing": ("f.jsonl", jsonl(GOOD, row(answer=type(None))), {}, 2, "answer", None, "the field is missing"),
-    "letter past the last choice": ("f.csv", csv_text(HEAD, FINE, ["q1", "Which?", "Mars", "Venus", "", "C"]), {}, 2, "answer", "C", "letters A to B"),
+    "letter past the last choice": (
+        "f.csv",
+        csv_text(HEAD, FINE, ["q1", "Which?", "Mars", "Venus", "", "C"]),
+        {},
+        2,
+        "answer",
+        "C",
+        "letters A to B",
+    ),
     "lower-case letter": ("f.csv", csv_text(HEAD, FINE, [*FINE[:-1], "b"]), {}, 2, "answer", "b", "letters A to C"),
     "two letters": ("f.csv", csv_text(HEAD, FINE, [*FINE[:-1], "AB"]), {}, 2, "answer", "AB", "letters A to C"),
-    "letter with a full stop": ("f.csv", csv_text(HEAD, FINE, [*FINE[:-1], "B."]), {}, 2, "answer", "B.", "letters A to C"),
+    "letter with a full stop": (
+        "f.csv",
+        csv_text(HEAD, FINE, [*FINE[:-1], "B."]),
+        {},
+        2,
+        "answer",
+        "B.",
+        "letters A to C",
+    ),
     "empty answer": ("f.csv", csv_text(HEAD, FINE, [*FINE[:-1], ""]), {}, 2, "answer", "", "letters A to C"),
-    "a text where a letter should be": ("f.csv", csv_text(HEAD, FINE, [*FINE[:-1], "Jupiter"]), {}, 2, "answer", "Jupiter", 'answer_as="text"'),
-    "a number where a letter should be": ("f.csv", csv_text(HEAD, FINE, [*FINE[:-1], "2"]), {}, 2, "answer", "2", 'answer_as="index"'),
-    "index cell no number": ("f.csv", csv_text(HEAD, [*FINE[:-1], "1"], [*FINE[:-1], "B"]), dict(answer_as="index"), 2, "answer", "B", "whole number"),
-    "index cell 1.0": ("f.csv", csv_text(HEAD, [*FINE[:-1], "1.0"]), dict(answer_as="index"), 1, "answer", 1.0, "whole number"),
-    "index cell out of range": ("f.csv", csv_text([*HEAD[:-1], "answer_index"], [*FINE[:-1], "3"]), {}, 1, "answer_index", 3, "an index from 0 to 2"),
-    "answer text found twice": ("f.jsonl", jsonl(row(choices=["x", "y", "x"], answer="x")), dict(answer_as="text"), 1, "answer", "x", "matches choices A and C"),
-    "answer text not found": ("f.jsonl", jsonl(row(answer="Saturn")), dict(answer_as="text"), 1, "answer", "Saturn", "matches none of the choices"),
-    "answer text with a space": ("f.jsonl", jsonl(row(answer="Mars ")), dict(answer_as="text"), 1, "answer", "Mars ", "matches none of the choices"),
+    "a text where a letter should be": (
+        "f.csv",
+        csv_text(HEAD, FINE, [*FINE[:-1], "Jupiter"]),
+        {},
+        2,
+        "answer",
+        "Jupiter",
+        'answer_as="text"',
+    ),
+    "a number where a letter should be": (
+        "f.csv",
+        csv_text(HEAD, FINE, [*FINE[:-1], "2"]),
+        {},
+        2,
+        "answer",
+        "2",
+        'answer_as="index"',
+    ),
+    "index cell no number": (
+        "f.csv",
+        csv_text(HEAD, [*FINE[:-1], "1"], [*FINE[:-1], "B"]),
+        dict(answer_as="index"),
+        2,
+        "answer",
+        "B",
+        "whole number",
+    ),
+    "index cell 1.0": (
+        "f.csv",
+        csv_text(HEAD, [*FINE[:-1], "1.0"]),
+        dict(answer_as="index"),
+        1,
+        "answer",
+        1.0,
+        "whole number",
+    ),
+    "index cell out of range": (
+        "f.csv",
+        csv_text([*HEAD[:-1], "answer_index"], [*FINE[:-1], "3"]),
+        {},
+        1,
+        "answer_index",
+        3,
+        "an index from 0 to 2",
+    ),
+    "answer text found twice": (
+        "f.jsonl",
+        jsonl(row(choices=["x", "y", "x"], answer="x")),
+        dict(answer_as="text"),
+        1,
+        "answer",
+        "x",
+        "matches choices A and C",
+    ),
+    "answer text not found": (
+        "f.jsonl",
+        jsonl(row(answer="Saturn")),
+        dict(answer_as="text"),
+        1,
+        "answer",
+        "Saturn",
+        "matches none of the choices",
+    ),
+    "answer text with a space": (
+        "f.jsonl",
+        jsonl(row(answer="Mars ")),
+        dict(answer_as="text"),
+        1,
+        "answer",
+        "Mars ",
+        "matches none of the choices",
+    ),
     "question null": ("f.jsonl", jsonl(GOOD, row(question=None)), {}, 2, "question", None, "non-empty text"),
     "question blank": ("f.jsonl", jsonl(GOOD, row(question=" \n")), {}, 2, "question", " \n", "non-empty text"),
     "question a number": ("f.jsonl", jsonl(GOOD, row(question=7)), {}, 2, "question", 7, "non-empty text"),
-    "question missing": ("f.jsonl", jsonl(GOOD, row(question=type(None))), {}, 2, "question", None, "the field is missing"),
+    "question missing": (
+        "f.jsonl",
+        jsonl(GOOD, row(question=type(None))),
+        {},
+        2,
+        "question",
+        None,
+        "the field is missing",
+    ),
     "duplicate id": ("f.jsonl", jsonl(GOOD, row(id="q0")), {}, 2, "id", "q0", "that of row 1"),
     "empty id": ("f.csv", csv_text(HEAD, FINE, ["", *FINE[1:]]), {}, 2, "id", "", "the id must be a non-empty text"),
     "id a decimal number": ("f.jsonl", jsonl(GOOD, row(id=1.5)), {}, 2, "id", 1.5, "the id must be a non-empty text"),
     "id a boolean": ("f.jsonl", jsonl(GOOD, row(id=True)), {}, 2, "id", True, "the id must be a non-empty text"),
     "subject a number": ("f.jsonl", jsonl(GOOD, row(subject=3)), {}, 2, "subject", 3, "subject must be a text"),
-    "half a character": ("f.jsonl", jsonl(GOOD, row(question="\ud83d?")), {}, 2, "question", "\ud83d?", "half a character"),
-    "too many cells": ("f.csv", csv_text(HEAD, FINE, [*FINE, "more"]), {}, 2, "", [*FINE, "more"], "the row has 7 cells and the header 6"),
-    "too few cells": ("f.csv", csv_text(HEAD, FINE, FINE[:-1]), {}, 2, "", FINE[:-1], "the row has 5 cells and the header 6"),
-    "truncated JSON line": ("f.jsonl", jsonl(GOOD) + '{"id": "q1", "question": "Wh', {}, 2, "", '{"id": "q1", "question": "Wh', "the line is not JSON"),
-    "only a truncated JSON line": ("f.jsonl", '{"id": "q1", "question": "Wh', {}, 1, "", '{"id": "q1", "question": "Wh', "the line is not JSON"),
+    "half a character": (
+        "f.jsonl",
+        jsonl(GOOD, row(question="\ud83d?")),
+        {},
+        2,
+        "question",
+        "\ud83d?",
+        "half a character",
+    ),
+    "too many cells": (
+        "f.csv",
+        csv_text(HEAD, FINE, [*FINE, "more"]),
+        {},
+        2,
+        "",
+        [*FINE, "more"],
+        "the row has 7 cells and the header 6",
+    ),
+    "too few cells": (
+        "f.csv",
+        csv_text(HEAD, FINE, FINE[:-1]),
+        {},
+        2,
+        "",
+        FINE[:-1],
+        "the row has 5 cells and the header 6",
+    ),
+    "truncated JSON line": (
+        "f.jsonl",
+        jsonl(GOOD) + '{"id": "q1", "question": "Wh',
+        {},
+        2,
+        "",
+        '{"id": "q1", "question": "Wh',
+        "the line is not JSON",
+    ),
+    "only a truncated JSON line": (
+        "f.jsonl",
+        '{"id": "q1", "question": "Wh',
+        {},
+        1,
+        "",
+        '{"id": "q1", "question": "Wh',
+        "the line is not JSON",
+    ),
     "JSON line that is no object": ("f.jsonl", jsonl(GOOD, [1, 2]), {}, 2, "", [1, 2], "must be a JSON object"),
-    "a field named twice": ("f.jsonl", jsonl(GOOD) + '{"answer": 1, "answer": 2}\n', {}, 2, "", '{"answer": 1, "answer": 2}', "'answer' is named twice"),
-    "JSON nested without end": ("f.jsonl", jsonl(GOOD) + "[" * 200_000 + "\n", {}, 2, "", "[" * 200_000, "the line is not JSON"),
+    "a field named twice": (
+        "f.jsonl",
+        jsonl(GOOD) + '{"answer": 1, "answer": 2}\n',
+        {},
+        2,
+        "",
+        '{"answer": 1, "answer": 2}',
+        "'answer' is named twice",
+    ),
+    "JSON nested without end": (
+        "f.jsonl",
+        jsonl(GOOD) + "[" * 200_000 + "\n",
+        {},
+        2,
+        "",
+        "[" * 200_000,
+        "the line is not JSON",
+    ),
 }
 
 
@@ -126,7 +376,8 @@ BAD_ROWS = {
 def test_malformed_row_is_refused_by_name_and_place(kind, tmp_path):
     name, content, options, n, field, value, words = BAD_ROWS[kind]
     path = put(tmp_path, name, content)
-    with pytest.raises(BadRow) as caught: load_benchmark("mine", path=path, **options)
+    with pytest.raises(BadRow) as caught:
+        load_benchmark("mine", path=path, **options)
     e, said = caught.value, str(caught.value)
     assert (e.file, e.row, e.field) == (str(path), n, field)
     assert e.value == value or list(e.value) == value
@@ -141,26 +392,32 @@ def test_malformed_row_is_skipped_on_request_and_counted(kind, tmp_path):
     with pytest.warns(UserWarning, match="dropped 1 malformed row: .*row 2") as said:
         assert len(load_benchmark("mine", path=path, on_bad="skip", **options)) == 1
     assert words in str(said[0].message)
-    assert said[0].filename == __file__ # the warning points at the caller
+    assert said[0].filename == __file__  # the warning points at the caller
 
 
 def test_nan_answers(tmp_path):
     path = put(tmp_path, "f.jsonl", jsonl(GOOD, row(answer=float("nan"))))
-    with pytest.raises(BadRow, match="row 2, id 'q1', answer: .*whole number.*got nan"): load_benchmark("mine", path=path)
-    path = parquet(tmp_path / "f.parquet", [row(id="a", answer=1.0), row(id="b", answer=float("nan"))]) # what a gap makes of a column of whole numbers
-    with pytest.raises(BadRow, match="row 1, id 'a', answer: .*whole number.*got 1.0"): load_benchmark("mine", path=path)
+    with pytest.raises(BadRow, match="row 2, id 'q1', answer: .*whole number.*got nan"):
+        load_benchmark("mine", path=path)
+    path = parquet(
+        tmp_path / "f.parquet", [row(id="a", answer=1.0), row(id="b", answer=float("nan"))]
+    )  # what a gap makes of a column of whole numbers
+    with pytest.raises(BadRow, match="row 1, id 'a', answer: .*whole number.*got 1.0"):
+        load_benchmark("mine", path=path)
 
 
 def test_many_bad_rows_name_the_first_three(tmp_path):
     path = put(tmp_path, "f.jsonl", jsonl(*(row(id=f"q{i}", answer=9 if i < 5 else 1) for i in range(8))))
-    with pytest.warns(UserWarning) as said: assert len(load_benchmark("mine", path=path, on_bad="skip")) == 3
+    with pytest.warns(UserWarning) as said:
+        assert len(load_benchmark("mine", path=path, on_bad="skip")) == 3
     text = str(said[0].message)
     assert "dropped 5 malformed rows" in text and "row 3" in text and "row 4" not in text and text.endswith("...")
 
 
 def test_not_one_good_row(tmp_path):
     path = put(tmp_path, "f.jsonl", jsonl(row(answer=9)))
-    with pytest.warns(UserWarning), pytest.raises(CoraError, match="f.jsonl: not one row"): load_benchmark("mine", path=path, on_bad="skip")
+    with pytest.warns(UserWarning), pytest.raises(CoraError, match="f.jsonl: not one row"):
+        load_benchmark("mine", path=path, on_bad="skip")
 
 
 # ---------------------------------------------------------------- files and parameters that are wrong as a whole
@@ -171,19 +428,47 @@ BAD_FILES = {
     "blank": ("f.jsonl", "\n \n", "the file is empty"),
     "empty parquet": ("f.parquet", b"", "not a readable Parquet file"),
     "header only": ("f.csv", csv_text(HEAD), "no rows"),
-    "latin-1": ("f.csv", csv_text(HEAD, FINE, ["q1", "Où est Malmö?", "ici", "là", "", "A"]).encode("latin-1"), "line 3 is not UTF-8 (byte 0xf9)"),
-    "latin-1 JSONL": ("f.jsonl", jsonl(GOOD).encode() + '{"question": "Malmö?"}'.encode("latin-1"), "line 2 is not UTF-8 (byte 0xf6)"),
+    "latin-1": (
+        "f.csv",
+        csv_text(HEAD, FINE, ["q1", "Où est Malmö?", "ici", "là", "", "A"]).encode("latin-1"),
+        "line 3 is not UTF-8 (byte 0xf9)",
+    ),
+    "latin-1 JSONL": (
+        "f.jsonl",
+        jsonl(GOOD).encode() + '{"question": "Malmö?"}'.encode("latin-1"),
+        "line 2 is not UTF-8 (byte 0xf6)",
+    ),
     "UTF-16": ("f.csv", csv_text(HEAD, FINE).encode("utf-16"), "line 1 is not UTF-8"),
-    "unterminated quote": ("f.csv", csv_text(HEAD, FINE) + 'q1,"Which is,Mars,Venus,,A\nq2,Which?,Mars,Venus,,A\n', "row 2 is not CSV"),
+    "unterminated quote": (
+        "f.csv",
+        csv_text(HEAD, FINE) + 'q1,"Which is,Mars,Venus,,A\nq2,Which?,Mars,Venus,,A\n',
+        "row 2 is not CSV",
+    ),
     "text after a quote": ("f.csv", csv_text(HEAD, FINE) + 'q1,"Which" is,Mars,Venus,,A\n', "row 2 is not CSV"),
     "unterminated quote in the header": ("f.csv", 'question,"A,B,answer\n', "the header is not CSV"),
     "column twice": ("f.csv", csv_text([*HEAD, "A"], [*FINE, "x"]), "the header names 'A' twice"),
-    "no question": ("f.csv", csv_text(HEAD[2:], FINE[2:]), "no column 'question'; the file has 'A', 'B', 'C', 'answer'"),
-    "no answer": ("f.csv", csv_text(HEAD[:-1], FINE[:-1]), "the answer must stand in one of the columns answer, answer_letter, answer_index, answer_text; the file has only 'id'"),
-    "no choices": ("f.csv", csv_text(["question", "answer"], ["a?", "A"]), "the choices must stand in a column choices or in columns A, B, C"),
+    "no question": (
+        "f.csv",
+        csv_text(HEAD[2:], FINE[2:]),
+        "no column 'question'; the file has 'A', 'B', 'C', 'answer'",
+    ),
+    "no answer": (
+        "f.csv",
+        csv_text(HEAD[:-1], FINE[:-1]),
+        "the answer must stand in one of the columns answer, answer_letter, answer_index, answer_text; the file has only 'id'",
+    ),
+    "no choices": (
+        "f.csv",
+        csv_text(["question", "answer"], ["a?", "A"]),
+        "the choices must stand in a column choices or in columns A, B, C",
+    ),
     "choices twice": ("f.jsonl", jsonl(row(A="x", B="y")), "the file has choices and A, B; keep one"),
     "answer twice": ("f.jsonl", jsonl(row(answer_text="Mars")), "the file has answer and answer_text; keep one"),
-    "gap between columns": ("f.csv", csv_text(["question", "A", "C", "answer"], ["a?", "x", "y", "A"]), "without a gap; the file has A, C"),
+    "gap between columns": (
+        "f.csv",
+        csv_text(["question", "A", "C", "answer"], ["a?", "x", "y", "A"]),
+        "without a gap; the file has A, C",
+    ),
     "semicolons": ("f.csv", "question;A;B;answer\na?;x;y;A\n", "'question;A;B;answer'"),
     "empty objects": ("f.jsonl", "{}\n{}\n", "the rows have no columns"),
     "truncated parquet": ("f.parquet", "half", "not a readable Parquet file"),
@@ -201,25 +486,33 @@ def test_broken_file_is_refused_by_name(kind, on_bad, tmp_path):
         whole = parquet(tmp_path / "whole.parquet", [GOOD]).read_bytes()
         content = whole[: len(whole) // 2]
     path = tmp_path / name if content is None else put(tmp_path, name, content)
-    with pytest.raises(CoraError) as caught: load_benchmark("mine", path=path, on_bad=on_bad)
+    with pytest.raises(CoraError) as caught:
+        load_benchmark("mine", path=path, on_bad=on_bad)
     assert str(caught.value).startswith(str(path)) and words in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("options, words", [
-    (dict(on_bad="ignore"), "on_bad must be \"raise\" or \"skip\", got 'ignore'"),
-    (dict(limit=0), "limit must be a whole number of at least 1, got 0"),
-    (dict(limit=-3), "got -3"),
-    (dict(limit=2.0), "got 2.0"),
-    (dict(limit=True), "got True"),
-    (dict(answer_as="number"), "answer_as must be one of letter, index, text, got 'number'"),
-])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (dict(on_bad="ignore"), 'on_bad must be "raise" or "skip", got \'ignore\''),
+        (dict(limit=0), "limit must be a whole number of at least 1, got 0"),
+        (dict(limit=-3), "got -3"),
+        (dict(limit=2.0), "got 2.0"),
+        (dict(limit=True), "got True"),
+        (dict(answer_as="number"), "answer_as must be one of letter, index, text, got 'number'"),
+    ],
+)
 def test_parameter_is_refused(options, words, tmp_path):
-    with pytest.raises(CoraError) as caught: load_benchmark("mine", path=put(tmp_path, "f.jsonl", jsonl(GOOD)), **options)
+    with pytest.raises(CoraError) as caught:
+        load_benchmark("mine", path=put(tmp_path, "f.jsonl", jsonl(GOOD)), **options)
     assert words in str(caught.value)
 
 
 def test_what_does_not_exist_says_what_does(tmp_path):
-    parquet(tmp_path / "cais__mmlu" / "all" / "dev.parquet", [dict(question="a?", subject="s", choices=["x", "y"], answer=0)])
+    parquet(
+        tmp_path / "cais__mmlu" / "all" / "dev.parquet",
+        [dict(question="a?", subject="s", choices=["x", "y"], answer=0)],
+    )
     for options, words in [
         (dict(name="mmlu", path=tmp_path), ["cais__mmlu", "no split 'test'; there is dev"]),
         (dict(name="mmlu", path=tmp_path, split="tset"), ["no split 'tset'; there is dev"]),
@@ -229,40 +522,59 @@ def test_what_does_not_exist_says_what_does(tmp_path):
         (dict(name="math", split="dev"), ["math: no split 'dev'"]),
         (dict(name="math", path=tmp_path), ["'math' has none"]),
     ]:
-        with pytest.raises(CoraError) as caught: load_benchmark(**options)
-        for w in words: assert w in str(caught.value)
+        with pytest.raises(CoraError) as caught:
+            load_benchmark(**options)
+        for w in words:
+            assert w in str(caught.value)
     (tmp_path / "cais__mmlu" / "all").rename(tmp_path / "cais__mmlu" / "abstract_algebra")
-    with pytest.raises(CoraError, match="no configuration 'all'; there is abstract_algebra"): load_benchmark("mmlu", path=tmp_path)
+    with pytest.raises(CoraError, match="no configuration 'all'; there is abstract_algebra"):
+        load_benchmark("mmlu", path=tmp_path)
 
 
 # ---------------------------------------------------------------- the plain layout
 
+
 def test_the_name_or_type_of_the_column_decides_what_an_answer_is(tmp_path):
-    choices = ["C", "N", "B"] # "B" is a letter, and the text of choice C
-    def answer(name, content, **options): return load_benchmark("mine", path=put(tmp_path, name, content), **options)[0].answer
+    choices = ["C", "N", "B"]  # "B" is a letter, and the text of choice C
+
+    def answer(name, content, **options):
+        return load_benchmark("mine", path=put(tmp_path, name, content), **options)[0].answer
+
     cells = csv_text(["question", "choices", "answer"], ["a?", json.dumps(choices), "B"])
     assert answer("f.csv", cells) == answer("f.csv", cells, answer_as="letter") == 1
     assert answer("f.csv", cells, answer_as="text") == 2
     assert answer("f.csv", cells.replace("answer", "answer_text")) == 2
     assert answer("f.csv", cells.replace("answer", "answer_letter")) == 1
-    assert answer("f.csv", csv_text(["question", "choices", "answer"], ["a?", json.dumps(choices), "2"]), answer_as="index") == 2
+    assert (
+        answer(
+            "f.csv", csv_text(["question", "choices", "answer"], ["a?", json.dumps(choices), "2"]), answer_as="index"
+        )
+        == 2
+    )
     assert answer("f.csv", csv_text(["question", "choices", "answer_index"], ["a?", json.dumps(choices), "2"])) == 2
     assert answer("f.jsonl", jsonl(row(choices=choices, answer=2))) == 2
     assert answer("f.jsonl", jsonl(row(choices=choices, answer="B"))) == 1
     assert answer("f.jsonl", jsonl(row(choices=choices, answer="B")), answer_as="text") == 2
-    digits = jsonl(row(choices=["3", "2", "1"], answer="1")) # neither letter nor index: only the user can say
-    with pytest.raises(BadRow, match='pass answer_as="index" or answer_as="text"'): answer("f.jsonl", digits)
+    digits = jsonl(row(choices=["3", "2", "1"], answer="1"))  # neither letter nor index: only the user can say
+    with pytest.raises(BadRow, match='pass answer_as="index" or answer_as="text"'):
+        answer("f.jsonl", digits)
     assert answer("f.jsonl", digits, answer_as="text") == 2
-    for content, as_ in [(cells.replace("answer", "answer_text"), "letter"), (cells.replace("answer", "answer_letter"), "index")]:
-        with pytest.raises(CoraError, match="contradicts"): answer("f.csv", content, answer_as=as_)
+    for content, as_ in [
+        (cells.replace("answer", "answer_text"), "letter"),
+        (cells.replace("answer", "answer_letter"), "index"),
+    ]:
+        with pytest.raises(CoraError, match="contradicts"):
+            answer("f.csv", content, answer_as=as_)
     path = parquet(tmp_path / "f.parquet", [dict(question="a?", choices=choices, answer=2)])
     assert load_benchmark("mine", path=path)[0].answer == 2
     path = parquet(tmp_path / "f.parquet", [dict(question="a?", choices=choices, answer="B")])
     assert load_benchmark("mine", path=path)[0].answer == 1
-    with pytest.raises(BadRow, match="answer_as"): load_benchmark("mine", path=put(tmp_path, "f.jsonl", jsonl(row(choices=choices, answer="boron"))))
+    with pytest.raises(BadRow, match="answer_as"):
+        load_benchmark("mine", path=put(tmp_path, "f.jsonl", jsonl(row(choices=choices, answer="boron"))))
 
 
 MISSING = ["None", "NA", "N/A", "null", "nan", "NaN", "NULL", "#N/A", "-", "0", "True", "1e3", "007"]
+
 
 def test_words_for_nothing_are_text(tmp_path):
     n = len(MISSING)
@@ -281,7 +593,16 @@ def test_repeated_choices_are_fine_where_the_answer_is_a_position(tmp_path):
 
 def test_two_to_26_choices(tmp_path):
     for n in (2, 26):
-        q = load_benchmark("mine", path=put(tmp_path, "f.csv", csv_text(["question", *LETTERS, "answer"], ["a?", *map(str, range(n)), *[""] * (26 - n), LETTERS[n - 1]])))[0]
+        q = load_benchmark(
+            "mine",
+            path=put(
+                tmp_path,
+                "f.csv",
+                csv_text(
+                    ["question", *LETTERS, "answer"], ["a?", *map(str, range(n)), *[""] * (26 - n), LETTERS[n - 1]]
+                ),
+            ),
+        )[0]
         assert (q.n_choices, q.answer) == (n, n - 1)
 
 
@@ -292,34 +613,56 @@ def test_ids(tmp_path):
     assert [q.id for q in load_benchmark("mine", split="easy", path=path)] == ["mine-easy-1", "mine-easy-2"]
     path = put(tmp_path, "f.jsonl", "\n" + jsonl(row(id=7)) + "\n" + jsonl(row(id="7b")))
     assert [q.id for q in load_benchmark("mine", path=path)] == ["7", "7b"]
-    path = put(tmp_path, "f.jsonl", jsonl(row(id=7), row(id="7"))) # the same once written down
-    with pytest.raises(BadRow, match="row 2, id '7'.*must be unique"): load_benchmark("mine", path=path)
+    path = put(tmp_path, "f.jsonl", jsonl(row(id=7), row(id="7")))  # the same once written down
+    with pytest.raises(BadRow, match="row 2, id '7'.*must be unique"):
+        load_benchmark("mine", path=path)
     path = put(tmp_path, "f.jsonl", jsonl(sound[0], row(id=type(None), answer=9), sound[1]))
-    with pytest.warns(UserWarning): assert [q.id for q in load_benchmark("mine", path=path, on_bad="skip")] == ["mine-1", "mine-3"] # ids follow rows
+    with pytest.warns(UserWarning):
+        assert [q.id for q in load_benchmark("mine", path=path, on_bad="skip")] == [
+            "mine-1",
+            "mine-3",
+        ]  # ids follow rows
 
 
 def test_limit_takes_the_first_and_looks_no_further(tmp_path):
     path = put(tmp_path, "f.jsonl", jsonl(*(row(id=f"q{i}") for i in range(5)), row(id="q9", answer=9)))
     assert [q.id for q in load_benchmark("mine", path=path, limit=5)] == [f"q{i}" for i in range(5)]
-    with pytest.raises(BadRow, match="row 6"): load_benchmark("mine", path=path, limit=6)
+    with pytest.raises(BadRow, match="row 6"):
+        load_benchmark("mine", path=path, limit=6)
 
 
 def test_odd_but_sound_files(tmp_path):
     plain = load_benchmark("mine", path=put(tmp_path, "f.csv", csv_text(HEAD, FINE)))
-    for content in [b"\xef\xbb\xbf" + csv_text(HEAD, FINE).encode(), csv_text(HEAD, FINE).replace("\n", "\r\n"), csv_text(HEAD, FINE).replace("\n", "\n\n"), csv_text(HEAD, FINE).rstrip("\n")]:
+    for content in [
+        b"\xef\xbb\xbf" + csv_text(HEAD, FINE).encode(),
+        csv_text(HEAD, FINE).replace("\n", "\r\n"),
+        csv_text(HEAD, FINE).replace("\n", "\n\n"),
+        csv_text(HEAD, FINE).rstrip("\n"),
+    ]:
         assert load_benchmark("mine", path=put(tmp_path, "f.csv", content)) == plain
     assert load_benchmark("mine", path=put(tmp_path, "F.CSV", csv_text(HEAD, FINE))) == plain
     assert load_benchmark("mine", path=str(put(tmp_path, "f.csv", csv_text(HEAD, FINE)))) == plain
-    text = "two\nlines, \"quoted\"\u2028and a separator \u00e9\U0001f600"
+    text = 'two\nlines, "quoted"\u2028and a separator \u00e9\U0001f600'
     assert load_benchmark("mine", path=put(tmp_path, "f.csv", csv_text(HEAD, ["q", text, *FINE[2:]])))[0].text == text
-    assert load_benchmark("mine", path=put(tmp_path, "f.jsonl", json.dumps(row(question=text), ensure_ascii=False)))[0].text == text
+    assert (
+        load_benchmark("mine", path=put(tmp_path, "f.jsonl", json.dumps(row(question=text), ensure_ascii=False)))[
+            0
+        ].text
+        == text
+    )
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
 benchmarks = st.lists(
-    st.builds(lambda text, choices, where, subject: (text, choices, where % len(choices), subject),
-              texts, st.lists(texts, min_size=2, max_size=26), st.integers(0, 25), st.none() | texts),
-    min_size=1, max_size=6,
+    st.builds(
+        lambda text, choices, where, subject: (text, choices, where % len(choices), subject),
+        texts,
+        st.lists(texts, min_size=2, max_size=26),
+        st.integers(0, 25),
+        st.none() | texts,
+    ),
+    min_size=1,
+    max_size=6,
 ).map(lambda rows: [Question(f"q{i}", *r) for i, r in enumerate(rows)])
 
 
@@ -328,48 +671,138 @@ benchmarks = st.lists(
 def test_what_is_written_reads_back_in_every_format(questions, tmp_path_factory):
     folder = tmp_path_factory.mktemp("round")
     assert load_benchmark("any", path=write_benchmark(questions, folder / "f.jsonl")) == questions
-    rows = [dict(id=q.id, question=q.text, choices=list(q.choices), answer=q.answer, subject=q.subject) for q in questions]
+    rows = [
+        dict(id=q.id, question=q.text, choices=list(q.choices), answer=q.answer, subject=q.subject) for q in questions
+    ]
     assert load_benchmark("any", path=parquet(folder / "f.parquet", rows)) == questions
-    cells = csv_text(["id", "question", "choices", "answer_index", "subject"], *([q.id, q.text, json.dumps(q.choices), q.answer, q.subject or ""] for q in questions))
+    cells = csv_text(
+        ["id", "question", "choices", "answer_index", "subject"],
+        *([q.id, q.text, json.dumps(q.choices), q.answer, q.subject or ""] for q in questions),
+    )
     assert load_benchmark("any", path=put(folder, "f.csv", cells)) == questions
 
 
 @settings(max_examples=150, deadline=None)
-@given(data=st.binary(max_size=200) | st.text(max_size=100).map(lambda s: s.encode("utf-8", "replace")), name=st.sampled_from(["f.csv", "f.jsonl", "f.parquet"]))
+@given(
+    data=st.binary(max_size=200) | st.text(max_size=100).map(lambda s: s.encode("utf-8", "replace")),
+    name=st.sampled_from(["f.csv", "f.jsonl", "f.parquet"]),
+)
 def test_no_content_ends_in_anything_but_a_message(data, name, tmp_path_factory):
     path = put(tmp_path_factory.mktemp("noise"), name, data)
-    try: load_benchmark("any", path=path)
-    except CoraError as e: assert str(path) in str(e) # the only error allowed
+    try:
+        load_benchmark("any", path=path)
+    except CoraError as e:
+        assert str(path) in str(e)  # the only error allowed
 
 
 # ---------------------------------------------------------------- layouts of the hub
 
 CHOICES = ["None", "x", "x", "y"]
-ROWS = { # name: (config, split, a row as the hub has it, the question it is)
-    "medqa": ("med_qa_en_source", "test", dict(meta_info="", question="a?", answer_idx="D", answer="y", options=[dict(key=k, value=v) for k, v in zip("ABCD", CHOICES)]),
-              Question("medqa-test-1", "a?", CHOICES, 3)),
-    "mmlu": ("all", "test", dict(question="a?", subject="anatomy", choices=CHOICES, answer=2), Question("mmlu-test-1", "a?", CHOICES, 2, "anatomy")),
-    "arc": ("ARC-Challenge", "test", dict(id="Mercury_1", question="a?", choices=dict(text=CHOICES[:3], label=["1", "2", "3"]), answerKey="1"),
-            Question("Mercury_1", "a?", CHOICES[:3], 0)),
-    "truthfulqa": ("multiple_choice", "validation", dict(question="a?", mc1_targets=dict(choices=CHOICES, labels=[0, 0, 1, 0]), mc2_targets=dict(choices=CHOICES, labels=[1, 0, 1, 0])),
-                   Question("truthfulqa-validation-1", "a?", CHOICES, 2)),
-    "csqa": ("default", "validation", dict(id="c1", question="a?", question_concept="a", choices=dict(label=list("ABCD"), text=CHOICES), answerKey="B"), Question("c1", "a?", CHOICES, 1)),
-    "hellaswag": ("default", "validation", dict(ind=24, activity_label="Roof", ctx_a="A man", ctx_b="he", ctx="A man he", endings=CHOICES, source_id="s", split="val", split_type="indomain", label="3"),
-                  Question("hellaswag-validation-1", "A man he", CHOICES, 3, "Roof")),
-    "medmcqa": ("default", "validation", dict(id="m-1", question="a?", opa="None", opb="x", opc="x", opd="y", cop=2, choice_type="multi", exp=None, subject_name="Surgery", topic_name=None),
-                Question("m-1", "a?", CHOICES, 2, "Surgery")),
-    "mmlu_redux": ("anatomy", "test", dict(question="a?", choices=CHOICES, answer=2, error_type="ok", source=None, correct_answer=None, potential_reason=None),
-                   Question("mmlu_redux-test-anatomy-1", "a?", CHOICES, 2, "anatomy")),
+ROWS = {  # name: (config, split, a row as the hub has it, the question it is)
+    "medqa": (
+        "med_qa_en_source",
+        "test",
+        dict(
+            meta_info="",
+            question="a?",
+            answer_idx="D",
+            answer="y",
+            options=[dict(key=k, value=v) for k, v in zip("ABCD", CHOICES)],
+        ),
+        Question("medqa-test-1", "a?", CHOICES, 3),
+    ),
+    "mmlu": (
+        "all",
+        "test",
+        dict(question="a?", subject="anatomy", choices=CHOICES, answer=2),
+        Question("mmlu-test-1", "a?", CHOICES, 2, "anatomy"),
+    ),
+    "arc": (
+        "ARC-Challenge",
+        "test",
+        dict(id="Mercury_1", question="a?", choices=dict(text=CHOICES[:3], label=["1", "2", "3"]), answerKey="1"),
+        Question("Mercury_1", "a?", CHOICES[:3], 0),
+    ),
+    "truthfulqa": (
+        "multiple_choice",
+        "validation",
+        dict(
+            question="a?",
+            mc1_targets=dict(choices=CHOICES, labels=[0, 0, 1, 0]),
+            mc2_targets=dict(choices=CHOICES, labels=[1, 0, 1, 0]),
+        ),
+        Question("truthfulqa-validation-1", "a?", CHOICES, 2),
+    ),
+    "csqa": (
+        "default",
+        "validation",
+        dict(
+            id="c1", question="a?", question_concept="a", choices=dict(label=list("ABCD"), text=CHOICES), answerKey="B"
+        ),
+        Question("c1", "a?", CHOICES, 1),
+    ),
+    "hellaswag": (
+        "default",
+        "validation",
+        dict(
+            ind=24,
+            activity_label="Roof",
+            ctx_a="A man",
+            ctx_b="he",
+            ctx="A man he",
+            endings=CHOICES,
+            source_id="s",
+            split="val",
+            split_type="indomain",
+            label="3",
+        ),
+        Question("hellaswag-validation-1", "A man he", CHOICES, 3, "Roof"),
+    ),
+    "medmcqa": (
+        "default",
+        "validation",
+        dict(
+            id="m-1",
+            question="a?",
+            opa="None",
+            opb="x",
+            opc="x",
+            opd="y",
+            cop=2,
+            choice_type="multi",
+            exp=None,
+            subject_name="Surgery",
+            topic_name=None,
+        ),
+        Question("m-1", "a?", CHOICES, 2, "Surgery"),
+    ),
+    "mmlu_redux": (
+        "anatomy",
+        "test",
+        dict(
+            question="a?",
+            choices=CHOICES,
+            answer=2,
+            error_type="ok",
+            source=None,
+            correct_answer=None,
+            potential_reason=None,
+        ),
+        Question("mmlu_redux-test-anatomy-1", "a?", CHOICES, 2, "anatomy"),
+    ),
 }
 
 
 def hub_file(root, name, rows, split=None, config=None):
     "Write rows as a split of a benchmark in a folder laid out like the hub."
     usual, usual_split, *_ = ROWS[name]
-    return parquet(root / LAYOUTS[name].hub.replace("/", "__") / (config or usual) / f"{split or usual_split}.parquet", rows)
+    return parquet(
+        root / LAYOUTS[name].hub.replace("/", "__") / (config or usual) / f"{split or usual_split}.parquet", rows
+    )
 
 
-def test_every_layout_is_tested(): assert set(ROWS) == set(LAYOUTS)
+def test_every_layout_is_tested():
+    assert set(ROWS) == set(LAYOUTS)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -382,13 +815,21 @@ def test_layout_from_a_folder(name, tmp_path):
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl", "csv"])
 def test_layout_from_a_file(name, suffix, tmp_path):
     r, want = ROWS[name][2], ROWS[name][3]
-    if name == "mmlu_redux": # a single file does not say which subject it is
+    if name == "mmlu_redux":  # a single file does not say which subject it is
         want = Question("mmlu_redux-test-1", want.text, want.choices, want.answer)
-    if suffix == "parquet": path = parquet(tmp_path / "f.parquet", [r])
-    elif suffix == "jsonl": path = put(tmp_path, "f.jsonl", jsonl(r))
-    else: path = put(tmp_path, "f.csv", csv_text(list(r), [v if isinstance(v, str) else "" if v is None else json.dumps(v) for v in r.values()]))
+    if suffix == "parquet":
+        path = parquet(tmp_path / "f.parquet", [r])
+    elif suffix == "jsonl":
+        path = put(tmp_path, "f.jsonl", jsonl(r))
+    else:
+        path = put(
+            tmp_path,
+            "f.csv",
+            csv_text(list(r), [v if isinstance(v, str) else "" if v is None else json.dumps(v) for v in r.values()]),
+        )
     assert load_benchmark(name, path=path) == [want]
-    with pytest.raises(CoraError, match=f"the layout of {name} decides"): load_benchmark(name, path=path, answer_as="letter")
+    with pytest.raises(CoraError, match=f"the layout of {name} decides"):
+        load_benchmark(name, path=path, answer_as="letter")
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -397,9 +838,11 @@ def test_layout_from_the_hub(name, tmp_path, monkeypatch):
 
     config, split, r, want = ROWS[name]
     asked = []
+
     def load_dataset(*args, **kwargs):
         asked.append((args, kwargs))
         return datasets.Dataset.from_list([r])
+
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     monkeypatch.setattr(datasets, "get_dataset_config_names", lambda hub: [config])
     assert load_benchmark(name) == [want]
@@ -409,9 +852,17 @@ def test_layout_from_the_hub(name, tmp_path, monkeypatch):
 def test_hub_class_labels_are_indices(monkeypatch):
     import datasets
 
-    features = datasets.Features(question=datasets.Value("string"), subject=datasets.Value("string"), choices=datasets.List(datasets.Value("string")) if hasattr(datasets, "List") else datasets.Sequence(datasets.Value("string")),
-                                 answer=datasets.ClassLabel(names=list("ABCD")))
-    monkeypatch.setattr(datasets, "load_dataset", lambda *a, **k: datasets.Dataset.from_list([ROWS["mmlu"][2]], features=features))
+    features = datasets.Features(
+        question=datasets.Value("string"),
+        subject=datasets.Value("string"),
+        choices=datasets.List(datasets.Value("string"))
+        if hasattr(datasets, "List")
+        else datasets.Sequence(datasets.Value("string")),
+        answer=datasets.ClassLabel(names=list("ABCD")),
+    )
+    monkeypatch.setattr(
+        datasets, "load_dataset", lambda *a, **k: datasets.Dataset.from_list([ROWS["mmlu"][2]], features=features)
+    )
     assert load_benchmark("mmlu")[0].answer == 2
 
 
@@ -419,23 +870,43 @@ def test_hub_data_set_that_is_a_program_is_read_from_its_export(monkeypatch):
     import datasets
 
     asked = []
+
     def load_dataset(*args, **kwargs):
         asked.append((args, kwargs))
-        if args[0] != "parquet": raise RuntimeError("Dataset scripts are no longer supported, but found med_qa.py")
+        if args[0] != "parquet":
+            raise RuntimeError("Dataset scripts are no longer supported, but found med_qa.py")
         return datasets.Dataset.from_list([ROWS["medqa"][2]])
+
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
     assert load_benchmark("medqa") == [ROWS["medqa"][3]]
-    assert asked[1] == (("parquet",), dict(data_files={"test": "hf://datasets/bigbio/med_qa@refs%2Fconvert%2Fparquet/med_qa_en_source/test/*.parquet"}, split="test"))
+    assert asked[1] == (
+        ("parquet",),
+        dict(
+            data_files={"test": "hf://datasets/bigbio/med_qa@refs%2Fconvert%2Fparquet/med_qa_en_source/test/*.parquet"},
+            split="test",
+        ),
+    )
     assert not any("trust_remote_code" in kwargs for _, kwargs in asked)
 
 
-@pytest.mark.parametrize("error", [ConnectionError("Couldn't reach 'cais/mmlu' on the Hub\nand more"), ValueError('Unknown split "tset". Should be one of [\'test\', \'dev\'].'), RuntimeError("boom"), KeyError()])
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionError("Couldn't reach 'cais/mmlu' on the Hub\nand more"),
+        ValueError("Unknown split \"tset\". Should be one of ['test', 'dev']."),
+        RuntimeError("boom"),
+        KeyError(),
+    ],
+)
 def test_hub_trouble_is_told_in_one_line(error, monkeypatch):
     import datasets
 
-    def load_dataset(*args, **kwargs): raise error
+    def load_dataset(*args, **kwargs):
+        raise error
+
     monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    with pytest.raises(CoraError) as caught: load_benchmark("mmlu", split="tset")
+    with pytest.raises(CoraError) as caught:
+        load_benchmark("mmlu", split="tset")
     said = str(caught.value)
     assert said.startswith("cais/mmlu: cannot load split 'tset'") and "path=" in said and "\n" not in said
     assert (str(error).splitlines() or ["KeyError"])[0] in said
@@ -444,47 +915,163 @@ def test_hub_trouble_is_told_in_one_line(error, monkeypatch):
 def test_hub_row_is_refused_by_name_and_place(monkeypatch):
     import datasets
 
-    monkeypatch.setattr(datasets, "load_dataset", lambda *a, **k: datasets.Dataset.from_list([ROWS["mmlu"][2], ROWS["mmlu"][2] | dict(answer=4)]))
-    with pytest.raises(BadRow, match=r"^cais/mmlu, all, test, row 2, id 'mmlu-test-2', answer: .*index from 0 to 3, got 4$"): load_benchmark("mmlu")
+    monkeypatch.setattr(
+        datasets,
+        "load_dataset",
+        lambda *a, **k: datasets.Dataset.from_list([ROWS["mmlu"][2], ROWS["mmlu"][2] | dict(answer=4)]),
+    )
+    with pytest.raises(
+        BadRow, match=r"^cais/mmlu, all, test, row 2, id 'mmlu-test-2', answer: .*index from 0 to 3, got 4$"
+    ):
+        load_benchmark("mmlu")
 
 
-def changed(name, **changes): return ROWS[name][2] | changes
+def changed(name, **changes):
+    return ROWS[name][2] | changes
 
 
 BAD_LAYOUTS = {
-    "MedQA, answer_idx not among the keys": ("medqa", changed("medqa", answer_idx="E"), "answer_idx", "E", "labels A, B, C, D, and is none of them"),
-    "MedQA, key twice": ("medqa", changed("medqa", options=[dict(key="D", value=v) for v in "xy"], answer="y"), "answer_idx", "D", "two or more of them"),
-    "MedQA, answer contradicts answer_idx": ("medqa", changed("medqa", answer="x"), "answer", "x", "must repeat the text of option D, 'y'"),
-    "MedQA, option without a value": ("medqa", changed("medqa", options=[dict(key="A"), dict(key="B")]), "options", None, "must have a member 'value'"),
-    "MedQA, empty option": ("medqa", changed("medqa", options=[dict(key="A", value=""), dict(key="D", value="y")]), "options", "", "choice A must be"),
+    "MedQA, answer_idx not among the keys": (
+        "medqa",
+        changed("medqa", answer_idx="E"),
+        "answer_idx",
+        "E",
+        "labels A, B, C, D, and is none of them",
+    ),
+    "MedQA, key twice": (
+        "medqa",
+        changed("medqa", options=[dict(key="D", value=v) for v in "xy"], answer="y"),
+        "answer_idx",
+        "D",
+        "two or more of them",
+    ),
+    "MedQA, answer contradicts answer_idx": (
+        "medqa",
+        changed("medqa", answer="x"),
+        "answer",
+        "x",
+        "must repeat the text of option D, 'y'",
+    ),
+    "MedQA, option without a value": (
+        "medqa",
+        changed("medqa", options=[dict(key="A"), dict(key="B")]),
+        "options",
+        None,
+        "must have a member 'value'",
+    ),
+    "MedQA, empty option": (
+        "medqa",
+        changed("medqa", options=[dict(key="A", value=""), dict(key="D", value="y")]),
+        "options",
+        "",
+        "choice A must be",
+    ),
     "MedQA, no options": ("medqa", changed("medqa", options=None), "options", None, "must be a list"),
     "MMLU, answer past the choices": ("mmlu", changed("mmlu", answer=4), "answer", 4, "index from 0 to 3"),
     "MMLU, answer a letter": ("mmlu", changed("mmlu", answer="B"), "answer", "B", "whole number"),
     "MMLU, question null": ("mmlu", changed("mmlu", question=None), "question", None, "non-empty text"),
-    "ARC, answerKey not among the labels": ("arc", changed("arc", answerKey="A"), "answerKey", "A", "labels 1, 2, 3, and is none of them"),
-    "ARC, label twice": ("arc", changed("arc", choices=dict(text=CHOICES, label=list("1123"))), "answerKey", "1", "two or more"),
-    "ARC, more texts than labels": ("arc", changed("arc", choices=dict(text=CHOICES, label=list("123"))), "choices.label", list("123"), "a list of 4 labels"),
-    "ARC, fewer texts than labels": ("arc", changed("arc", choices=dict(text=CHOICES[:2], label=list("123"))), "choices.label", list("123"), "a list of 2 labels"),
+    "ARC, answerKey not among the labels": (
+        "arc",
+        changed("arc", answerKey="A"),
+        "answerKey",
+        "A",
+        "labels 1, 2, 3, and is none of them",
+    ),
+    "ARC, label twice": (
+        "arc",
+        changed("arc", choices=dict(text=CHOICES, label=list("1123"))),
+        "answerKey",
+        "1",
+        "two or more",
+    ),
+    "ARC, more texts than labels": (
+        "arc",
+        changed("arc", choices=dict(text=CHOICES, label=list("123"))),
+        "choices.label",
+        list("123"),
+        "a list of 4 labels",
+    ),
+    "ARC, fewer texts than labels": (
+        "arc",
+        changed("arc", choices=dict(text=CHOICES[:2], label=list("123"))),
+        "choices.label",
+        list("123"),
+        "a list of 2 labels",
+    ),
     "ARC, one choice": ("arc", changed("arc", choices=dict(text=["x"], label=["1"])), "choices.text", ["x"], "has 1"),
     "ARC, choices a list": ("arc", changed("arc", choices=CHOICES), "choices", CHOICES, "must have a member 'text'"),
     "ARC, empty id": ("arc", changed("arc", id=""), "id", "", "the id must be"),
     "CommonsenseQA, hidden answer": ("csqa", changed("csqa", answerKey=""), "answerKey", "", "none of them"),
-    "CommonsenseQA, empty text": ("csqa", changed("csqa", choices=dict(label=list("AB"), text=["x", ""])), "choices.text", "", "choice B must be"),
-    "TruthfulQA, no right answer": ("truthfulqa", changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[0] * 4)), "mc1_targets.labels", [0] * 4, "a single 1"),
-    "TruthfulQA, two right answers": ("truthfulqa", changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[1, 0, 1, 0])), "mc1_targets.labels", [1, 0, 1, 0], "a single 1"),
-    "TruthfulQA, a label too few": ("truthfulqa", changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[1, 0, 0])), "mc1_targets.labels", [1, 0, 0], "must be 4 numbers"),
-    "TruthfulQA, labels of another kind": ("truthfulqa", changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[1, 0, 0, 2])), "mc1_targets.labels", [1, 0, 0, 2], "a single 1"),
-    "TruthfulQA, mc1 null": ("truthfulqa", changed("truthfulqa", mc1_targets=None), "mc1_targets", None, "must have a member 'choices'"),
+    "CommonsenseQA, empty text": (
+        "csqa",
+        changed("csqa", choices=dict(label=list("AB"), text=["x", ""])),
+        "choices.text",
+        "",
+        "choice B must be",
+    ),
+    "TruthfulQA, no right answer": (
+        "truthfulqa",
+        changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[0] * 4)),
+        "mc1_targets.labels",
+        [0] * 4,
+        "a single 1",
+    ),
+    "TruthfulQA, two right answers": (
+        "truthfulqa",
+        changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[1, 0, 1, 0])),
+        "mc1_targets.labels",
+        [1, 0, 1, 0],
+        "a single 1",
+    ),
+    "TruthfulQA, a label too few": (
+        "truthfulqa",
+        changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[1, 0, 0])),
+        "mc1_targets.labels",
+        [1, 0, 0],
+        "must be 4 numbers",
+    ),
+    "TruthfulQA, labels of another kind": (
+        "truthfulqa",
+        changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[1, 0, 0, 2])),
+        "mc1_targets.labels",
+        [1, 0, 0, 2],
+        "a single 1",
+    ),
+    "TruthfulQA, mc1 null": (
+        "truthfulqa",
+        changed("truthfulqa", mc1_targets=None),
+        "mc1_targets",
+        None,
+        "must have a member 'choices'",
+    ),
     "HellaSwag, hidden label": ("hellaswag", changed("hellaswag", label=""), "label", "", "whole number"),
-    "HellaSwag, label past the endings": ("hellaswag", changed("hellaswag", label="4"), "label", 4, "index from 0 to 3"),
+    "HellaSwag, label past the endings": (
+        "hellaswag",
+        changed("hellaswag", label="4"),
+        "label",
+        4,
+        "index from 0 to 3",
+    ),
     "HellaSwag, label a fraction": ("hellaswag", changed("hellaswag", label="½"), "label", "½", "whole number"),
     "HellaSwag, no story": ("hellaswag", changed("hellaswag", ctx=" "), "ctx", " ", "non-empty text"),
     "HellaSwag, one ending": ("hellaswag", changed("hellaswag", endings=["x"], label="0"), "endings", ["x"], "has 1"),
     "MedMCQA, hidden answer": ("medmcqa", changed("medmcqa", cop=-1), "cop", -1, "index from 0 to 3"),
     "MedMCQA, counted from 1": ("medmcqa", changed("medmcqa", cop=4), "cop", 4, "index from 0 to 3"),
     "MedMCQA, empty choice": ("medmcqa", changed("medmcqa", opc=""), "opa to opd", "", "choice C must be"),
-    "MMLU-Redux, error_type null": ("mmlu_redux", changed("mmlu_redux", error_type=None), "error_type", None, "a text such as 'ok'"),
-    "MMLU-Redux, answer past the choices": ("mmlu_redux", changed("mmlu_redux", answer=7), "answer", 7, "index from 0 to 3"),
+    "MMLU-Redux, error_type null": (
+        "mmlu_redux",
+        changed("mmlu_redux", error_type=None),
+        "error_type",
+        None,
+        "a text such as 'ok'",
+    ),
+    "MMLU-Redux, answer past the choices": (
+        "mmlu_redux",
+        changed("mmlu_redux", answer=7),
+        "answer",
+        7,
+        "index from 0 to 3",
+    ),
 }
 
 
@@ -493,50 +1080,76 @@ def test_malformed_row_of_a_layout_is_refused_by_name_and_place(kind, tmp_path):
     name, bad, field, value, words = BAD_LAYOUTS[kind]
     good = ROWS[name][2] | ({"id": "another"} if "id" in bad else {})
     path = put(tmp_path, "f.jsonl", jsonl(good, bad))
-    with pytest.raises(BadRow) as caught: load_benchmark(name, path=path)
+    with pytest.raises(BadRow) as caught:
+        load_benchmark(name, path=path)
     e = caught.value
     assert (e.file, e.row, e.field) == (str(path), 2, field) and words in str(e)
     assert value is None or e.value == value or list(e.value) == value
-    with pytest.warns(UserWarning, match="dropped 1 malformed row"): assert len(load_benchmark(name, path=path, on_bad="skip")) == 1
+    with pytest.warns(UserWarning, match="dropped 1 malformed row"):
+        assert len(load_benchmark(name, path=path, on_bad="skip")) == 1
 
 
 def test_missing_columns_of_a_layout(tmp_path):
     path = put(tmp_path, "f.jsonl", jsonl(GOOD))
-    with pytest.raises(CoraError, match="f.jsonl: no column 'answer_idx' and no 'options'; the file has 'id', 'question', 'choices', 'answer'"): load_benchmark("medqa", path=path)
+    with pytest.raises(
+        CoraError,
+        match="f.jsonl: no column 'answer_idx' and no 'options'; the file has 'id', 'question', 'choices', 'answer'",
+    ):
+        load_benchmark("medqa", path=path)
 
 
 def test_mmlu_redux_keeps_what_is_ok_and_knows_its_subjects(tmp_path):
     kinds = ["ok", "wrong_groundtruth", "ok", "expert", "no_correct_answer"]
-    for subject in ("virology", "anatomy"): hub_file(tmp_path, "mmlu_redux", [changed("mmlu_redux", error_type=k) for k in kinds], config=subject)
+    for subject in ("virology", "anatomy"):
+        hub_file(tmp_path, "mmlu_redux", [changed("mmlu_redux", error_type=k) for k in kinds], config=subject)
     found = load_benchmark("mmlu_redux", path=tmp_path)
     assert [q.id for q in found] == [f"mmlu_redux-test-{s}-{n}" for s in ("anatomy", "virology") for n in (1, 3)]
     assert Counter(q.subject for q in found) == dict(anatomy=2, virology=2)
     path = put(tmp_path, "f.jsonl", jsonl(changed("mmlu_redux", error_type="expert")))
-    with pytest.raises(CoraError, match="not one row could be used"): load_benchmark("mmlu_redux", path=path)
+    with pytest.raises(CoraError, match="not one row could be used"):
+        load_benchmark("mmlu_redux", path=path)
 
 
 def test_shots(tmp_path):
     hub_file(tmp_path, "mmlu", [ROWS["mmlu"][2]], split="dev")
     want = [Question("mmlu-dev-1", "a?", CHOICES, 2, "anatomy")]
     assert load_shots("mmlu", path=tmp_path) == want
-    assert load_shots("mmlu_redux", path=tmp_path) == want # its questions are from MMLU's test split, so MMLU's dev split is free
-    for name, split in [("medqa", "validation"), ("arc", "validation"), ("csqa", "train"), ("hellaswag", "train"), ("medmcqa", "train")]:
+    assert (
+        load_shots("mmlu_redux", path=tmp_path) == want
+    )  # its questions are from MMLU's test split, so MMLU's dev split is free
+    for name, split in [
+        ("medqa", "validation"),
+        ("arc", "validation"),
+        ("csqa", "train"),
+        ("hellaswag", "train"),
+        ("medmcqa", "train"),
+    ]:
         assert split != LAYOUTS[name].split
         hub_file(tmp_path, name, [ROWS[name][2]], split=split)
         assert len(load_shots(name, path=tmp_path)) == 1
-    with pytest.raises(CoraError, match="truthfulqa has one split only"): load_shots("truthfulqa", path=tmp_path)
+    with pytest.raises(CoraError, match="truthfulqa has one split only"):
+        load_shots("truthfulqa", path=tmp_path)
     path = put(tmp_path, "f.jsonl", jsonl(row(id=type(None))))
     assert load_shots("mine", path=path)[0].id == "mine-shots-1"
     for options in (dict(), dict(path=tmp_path)):
-        with pytest.raises(CoraError, match="'mine' is no known benchmark"): load_shots("mine", **options)
+        with pytest.raises(CoraError, match="'mine' is no known benchmark"):
+            load_shots("mine", **options)
 
 
 # ---------------------------------------------------------------- the real ones
 
+
 @needs_hub
-@pytest.mark.parametrize("name, n, choices, subjects, repeats", [
-    ("medqa", 1273, {5}, 0, 0), ("mmlu", 14042, {4}, 57, 9), ("arc", 1172, {3, 4, 5}, 0, 0), ("truthfulqa", 817, set(range(2, 14)), 0, 1), ("csqa", 1221, {5}, 0, 24),
-])
+@pytest.mark.parametrize(
+    "name, n, choices, subjects, repeats",
+    [
+        ("medqa", 1273, {5}, 0, 0),
+        ("mmlu", 14042, {4}, 57, 9),
+        ("arc", 1172, {3, 4, 5}, 0, 0),
+        ("truthfulqa", 817, set(range(2, 14)), 0, 1),
+        ("csqa", 1221, {5}, 0, 24),
+    ],
+)
 def test_real_benchmark_loads_whole(name, n, choices, subjects, repeats):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -551,6 +1164,7 @@ def test_real_benchmark_loads_whole(name, n, choices, subjects, repeats):
 def test_real_traps():
     arc = load_benchmark("arc", path=HUB)
     import pyarrow.parquet as pq
+
     raw = {r["id"]: r for r in pq.read_table(HUB / "allenai__ai2_arc" / "ARC-Challenge" / "test.parquet").to_pylist()}
     digits = [q for q in arc if raw[q.id]["answerKey"].isdigit()]
     assert len(digits) == 22 and all(q.answer == int(raw[q.id]["answerKey"]) - 1 for q in digits)
@@ -558,7 +1172,7 @@ def test_real_traps():
     assert all(q.answer == 0 for q in load_benchmark("truthfulqa", path=HUB))
     assert sum("None" in q.choices for q in load_benchmark("mmlu", path=HUB)) == 10
     file = HUB / "bigbio__med_qa" / "med_qa_en_source" / "test.parquet"
-    assert load_benchmark("medqa", path=file) == load_benchmark("medqa", path=HUB) # a file or its folder, the same ids
+    assert load_benchmark("medqa", path=file) == load_benchmark("medqa", path=HUB)  # a file or its folder, the same ids
 
 
 @needs_hub
@@ -569,23 +1183,50 @@ def test_real_shots():
 
 # ---------------------------------------------------------------- the fingerprint
 
+
 def test_hash_sees_every_field():
     q = Question("a", "b", ("c", "d"), 0, "e")
-    others = [Question("x", "b", ("c", "d"), 0, "e"), Question("a", "x", ("c", "d"), 0, "e"), Question("a", "b", ("x", "d"), 0, "e"), Question("a", "b", ("c", "d", "x"), 0, "e"),
-              Question("a", "b", ("c", "d"), 1, "e"), Question("a", "b", ("c", "d"), 0, "x"), Question("a", "b", ("c", "d"), 0), Question("a", "b", ("cd", "x"), 0, "e")]
+    others = [
+        Question("x", "b", ("c", "d"), 0, "e"),
+        Question("a", "x", ("c", "d"), 0, "e"),
+        Question("a", "b", ("x", "d"), 0, "e"),
+        Question("a", "b", ("c", "d", "x"), 0, "e"),
+        Question("a", "b", ("c", "d"), 1, "e"),
+        Question("a", "b", ("c", "d"), 0, "x"),
+        Question("a", "b", ("c", "d"), 0),
+        Question("a", "b", ("cd", "x"), 0, "e"),
+    ]
     assert len({benchmark_hash([o]) for o in [q, *others]}) == 9
-    assert len({benchmark_hash([]), benchmark_hash([q]), benchmark_hash([q, q]), benchmark_hash([q, others[0]]), benchmark_hash([others[0], q])}) == 5
+    assert (
+        len(
+            {
+                benchmark_hash([]),
+                benchmark_hash([q]),
+                benchmark_hash([q, q]),
+                benchmark_hash([q, others[0]]),
+                benchmark_hash([others[0], q]),
+            }
+        )
+        == 5
+    )
 
 
 def test_hash_is_the_same_everywhere():
     assert benchmark_hash(load_benchmark("math")) == "5b1620475a5b5e13069fbe025277fbcf02d59f50b9cba111638d431142efb34c"
     code = "from cora_nb.benchmarks.load import *; print(benchmark_hash(math_benchmark(300)))"
     for hashseed in ("0", "1"):
-        said = subprocess.run([sys.executable, "-c", code], env=os.environ | dict(PYTHONHASHSEED=hashseed), capture_output=True, text=True, check=True).stdout
+        said = subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | dict(PYTHONHASHSEED=hashseed),
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         assert said.strip() == benchmark_hash(load_benchmark("math"))
 
 
 # ---------------------------------------------------------------- MATH
+
 
 def solve(q):
     "The right answer, worked out from the question's text."
@@ -594,7 +1235,10 @@ def solve(q):
     return left, right, {"+": left + right, "-": left - right, "*": left * right, "/": left / right}[sign]
 
 
-@pytest.mark.parametrize("n, largest, n_choices", [(300, 100, 4), (1134, 100, 4), (2000, 1000, 2), (34, 10, 5), (200, 50, 26), (400, 1_000_000, 4)])
+@pytest.mark.parametrize(
+    "n, largest, n_choices",
+    [(300, 100, 4), (1134, 100, 4), (2000, 1000, 2), (34, 10, 5), (200, 50, 26), (400, 1_000_000, 4)],
+)
 def test_math_questions_are_right(n, largest, n_choices):
     questions = math_benchmark(n, seed=3, largest=largest, n_choices=n_choices)
     assert len(questions) == len({q.text for q in questions}) == len({q.id for q in questions}) == n
@@ -603,7 +1247,8 @@ def test_math_questions_are_right(n, largest, n_choices):
         numbers = [int(c) for c in q.choices]
         assert numbers[q.answer] == result and len(set(numbers)) == n_choices == len(numbers)
         assert all(0 <= v <= largest for v in (left, right, result)) and min(numbers) >= 0
-        if n_choices <= largest: assert max(numbers) <= largest
+        if n_choices <= largest:
+            assert max(numbers) <= largest
     sizes = Counter(q.subject for q in questions)
     assert set(sizes) == set(OPERATIONS) and max(sizes.values()) - min(sizes.values()) <= 1
 
@@ -615,7 +1260,9 @@ def test_bundled_math_is_what_the_function_makes():
 
 def test_math_prefix_and_seed():
     assert math_benchmark(1000)[:300] == math_benchmark(300)
-    assert math_benchmark(math_capacity(10), largest=10, n_choices=3, seed=5)[:7] == math_benchmark(7, largest=10, n_choices=3, seed=5)
+    assert math_benchmark(math_capacity(10), largest=10, n_choices=3, seed=5)[:7] == math_benchmark(
+        7, largest=10, n_choices=3, seed=5
+    )
     assert not {q.id for q in math_benchmark(50, seed=0)} & {q.id for q in math_benchmark(50, seed=1)}
 
 
@@ -637,19 +1284,29 @@ def test_math_of_any_size():
 def test_math_capacity_is_exact(largest):
     most = math_capacity(largest)
     assert len({q.text for q in math_benchmark(most, largest=largest)}) == most
-    with pytest.raises(CoraError, match=f"n must be at most {most} for largest={largest}"): math_benchmark(most + 1, largest=largest)
+    with pytest.raises(CoraError, match=f"n must be at most {most} for largest={largest}"):
+        math_benchmark(most + 1, largest=largest)
     pairs = {kind: {draw_pair(kind, largest, "t", i) for i in range(5000)} for kind in ("addition", "division")}
     assert pairs["division"] == {(x, y) for x in range(2, largest) for y in range(2, largest) if x * y <= largest}
     assert pairs["addition"] <= {(x, y) for x in range(1, largest) for y in range(1, largest) if x + y <= largest}
 
 
-@pytest.mark.parametrize("options, words", [
-    (dict(n=0), "n must be a whole number of at least 1, got 0"), (dict(n=2.5), "got 2.5"), (dict(n=True), "got True"),
-    (dict(largest=3), "largest must be a whole number from 4 to 1000000, got 3"), (dict(largest=10**9), "largest must be"),
-    (dict(n_choices=1), "n_choices must be a whole number from 2 to 26, got 1"), (dict(n_choices=27), "got 27"), (dict(n=5000), "n must be at most 1134"),
-])
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (dict(n=0), "n must be a whole number of at least 1, got 0"),
+        (dict(n=2.5), "got 2.5"),
+        (dict(n=True), "got True"),
+        (dict(largest=3), "largest must be a whole number from 4 to 1000000, got 3"),
+        (dict(largest=10**9), "largest must be"),
+        (dict(n_choices=1), "n_choices must be a whole number from 2 to 26, got 1"),
+        (dict(n_choices=27), "got 27"),
+        (dict(n=5000), "n must be at most 1134"),
+    ],
+)
 def test_math_parameters(options, words):
-    with pytest.raises(CoraError) as caught: math_benchmark(**options)
+    with pytest.raises(CoraError) as caught:
+        math_benchmark(**options)
     assert words in str(caught.value)
 
 
@@ -659,7 +1316,8 @@ def test_distractors_are_always_enough_and_never_right(operation, x, y, n, key):
     largest = max(left, right, result)
     wrong = wrong_answers(result, slips(left, right, result), n, largest, key)
     assert len(wrong) == len(set(wrong)) == n and result not in wrong and min(wrong) >= 0
-    if n <= largest: assert max(wrong) <= largest
+    if n <= largest:
+        assert max(wrong) <= largest
 
 
 def test_math_shots():
@@ -670,10 +1328,14 @@ def test_math_shots():
 
 # ---------------------------------------------------------------- the rest
 
+
 def test_writing_wants_jsonl(tmp_path):
-    with pytest.raises(CoraError, match="ends in .jsonl"): write_benchmark(math_benchmark(1), tmp_path / "f.csv")
+    with pytest.raises(CoraError, match="ends in .jsonl"):
+        write_benchmark(math_benchmark(1), tmp_path / "f.csv")
 
 
 def test_import_is_light():
     code = "import sys, cora_nb.benchmarks.load; print([m for m in ('datasets', 'pyarrow', 'pandas', 'torch', 'matplotlib', 'transformers', 'openai') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

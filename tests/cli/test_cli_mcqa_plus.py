@@ -1,4 +1,5 @@
 """The command `cora_mcqa_plus`, as a user runs it."""
+
 import os
 import signal
 import subprocess
@@ -16,18 +17,34 @@ from helpers import BIN, run
 RUNS = ("mcqa_plus", "nota_answer", "options_2", "options_3", "options_6", "options_8", "options_10", "misleading")
 
 
-def read(folder, name): return {r: read_responses(folder / f"{name}.{r}.parquet") for r in RUNS if (folder / f"{name}.{r}.parquet").exists()}
+def read(folder, name):
+    return {
+        r: read_responses(folder / f"{name}.{r}.parquet") for r in RUNS if (folder / f"{name}.{r}.parquet").exists()
+    }
 
 
 def test_tables_files_and_numbers(tmp_path):
     "What is printed and what is in the CSV is what the responses files say."
-    code, out, err = run("cora_mcqa_plus", "simulated:knows=0.5,position=3/1,name=a", "simulated:knows=1,name=b", "--limit", 30, cwd=tmp_path)
+    code, out, err = run(
+        "cora_mcqa_plus",
+        "simulated:knows=0.5,position=3/1,name=a",
+        "simulated:knows=1,name=b",
+        "--limit",
+        30,
+        cwd=tmp_path,
+    )
     assert code == 0 and [f"Table {n}" in out for n in range(2, 9)] == [True] * 7 and "30 questions" in out
     for name in "ab":
         runs = read(tmp_path / "responses", name)
         assert set(runs) == set(RUNS if name == "a" else RUNS[:-1]), "what knows everything is misled by nothing"
-        expected, printed = mcqa_plus_results(runs), pd.read_csv(tmp_path / "responses" / f"{name}.mcqa_plus_tables.csv")
-        assert printed["value"].tolist() == pytest.approx(expected["value"].tolist(), nan_ok=True) and printed["score"].tolist() == expected["score"].tolist()
+        expected, printed = (
+            mcqa_plus_results(runs),
+            pd.read_csv(tmp_path / "responses" / f"{name}.mcqa_plus_tables.csv"),
+        )
+        assert (
+            printed["value"].tolist() == pytest.approx(expected["value"].tolist(), nan_ok=True)
+            and printed["score"].tolist() == expected["score"].tolist()
+        )
     accuracy = mcqa_plus_results(read(tmp_path / "responses", "a"), tables=[7]).iloc[0]["value"]
     assert f"{100 * accuracy:.1f} [" in out and "100.0 [" in out
 
@@ -50,7 +67,9 @@ def test_killed_and_run_again(tmp_path):
     asked = {name: r.attrs["facts"]["calls"]["asked"] for name, r in runs.items()}
     assert asked["mcqa_plus"] == 0 and asked["options_10"] > 100 and "misleading" in runs
     code, again, _ = run("cora_mcqa_plus", "causal:organism/skewed", "--limit", 60, "--out", "again", cwd=tmp_path)
-    assert again == out and all(r.attrs["facts"]["calls"]["asked"] == 0 for r in read(tmp_path / "again", "skewed").values())
+    assert again == out and all(
+        r.attrs["facts"]["calls"]["asked"] == 0 for r in read(tmp_path / "again", "skewed").values()
+    )
 
 
 def test_a_plan_costs_nothing(tmp_path):
@@ -61,29 +80,53 @@ def test_a_plan_costs_nothing(tmp_path):
 def test_statements(tmp_path):
     "A file of statements is used; one that a person may have changed is never written over."
     questions = load_benchmark("math")[:5]
-    found = {(q.id, i): (f"Is it true that {c} is the answer to {q.text}", 0, None, "") for q in questions[:3] for i, c in enumerate(q.choices)}
-    save_statements(statements_table(questions, found | {(q.id, i): (None, 0, None, "none") for q in questions[3:] for i in range(4)}), tmp_path / "mine.csv")
+    found = {
+        (q.id, i): (f"Is it true that {c} is the answer to {q.text}", 0, None, "")
+        for q in questions[:3]
+        for i, c in enumerate(q.choices)
+    }
+    save_statements(
+        statements_table(
+            questions, found | {(q.id, i): (None, 0, None, "none") for q in questions[3:] for i in range(4)}
+        ),
+        tmp_path / "mine.csv",
+    )
     code, out, err = run("cora_mcqa_plus", "simulated", "--limit", 5, "--statements", "mine.csv", cwd=tmp_path)
     assert code == 0, err
     methods = read_responses(tmp_path / "responses" / "simulated.mcqa_plus.parquet")["method"].value_counts()
     assert methods["true_false_written"] == 12 and methods["true_false"] == 8 and "true/false, written" in out
     (tmp_path / "responses" / "statements.csv").write_text("by hand\n")
     code, out, err = run("cora_mcqa_plus", "simulated", "--limit", 5, "--writer", "simulated:name=w", cwd=tmp_path)
-    assert code == 1 and "--statements" in err and len(err.strip().splitlines()[-1]) < 300 and (tmp_path / "responses" / "statements.csv").read_text() == "by hand\n"
+    assert (
+        code == 1
+        and "--statements" in err
+        and len(err.strip().splitlines()[-1]) < 300
+        and (tmp_path / "responses" / "statements.csv").read_text() == "by hand\n"
+    )
 
 
 def test_a_writer_that_cannot_write(tmp_path):
     "All statements are refused: true-or-false questions are made by rule, and that is said."
     code, out, err = run("cora_mcqa_plus", "simulated", "--limit", 4, "--writer", "simulated:name=w", cwd=tmp_path)
-    assert code == 0 and "w wrote true-or-false questions for 0 of 4 questions" in out and "written" not in out.split("Table 4")[1], err
+    assert (
+        code == 0
+        and "w wrote true-or-false questions for 0 of 4 questions" in out
+        and "written" not in out.split("Table 4")[1]
+    ), err
 
 
-@pytest.mark.parametrize("words, says", [
-    (["--limit", "3", "--writer", "simulated", "--statements", "x.csv"], "--writer and --statements exclude each other"),
-    (["--statements", "missing.csv"], "missing.csv"),
-    (["--digits", "x"], "digits"),
-    (["--shots", "5", "--path", "q.csv"], "q.csv"),
-])
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (
+            ["--limit", "3", "--writer", "simulated", "--statements", "x.csv"],
+            "--writer and --statements exclude each other",
+        ),
+        (["--statements", "missing.csv"], "missing.csv"),
+        (["--digits", "x"], "digits"),
+        (["--shots", "5", "--path", "q.csv"], "q.csv"),
+    ],
+)
 def test_mistakes(tmp_path, words, says):
     code, out, err = run("cora_mcqa_plus", "simulated", *words, cwd=tmp_path)
     assert code in (1, 2) and says in err and "Traceback" not in err and not out

@@ -1,4 +1,5 @@
 """The recorded files of the CoRA authors' tool."""
+
 import csv
 import json
 
@@ -11,10 +12,19 @@ HEADER = ["question", "answer", "options", "expanded_evaluation"]
 
 
 def entry(choices=("a", "b", "c"), right="B", said="A", **more):
-    return {"choices": dict(zip("ABCDEFG", choices)), "correct_choice": right, "model_choice": said, "output": said} | more
+    return {
+        "choices": dict(zip("ABCDEFG", choices)),
+        "correct_choice": right,
+        "model_choice": said,
+        "output": said,
+    } | more
 
 
-GOOD = {"standard_MC": [entry(), entry(said="B")], "standard_MC_wNOTA": [entry(("None of the above", "b", "c"))], "decoupled_MC": [entry(("b", "a"), "A"), entry(("b", "c"), "A")]}
+GOOD = {
+    "standard_MC": [entry(), entry(said="B")],
+    "standard_MC_wNOTA": [entry(("None of the above", "b", "c"))],
+    "decoupled_MC": [entry(("b", "a"), "A"), entry(("b", "c"), "A")],
+}
 
 
 def write(tmp_path, cells, kind="csv", header=HEADER, question="Q?"):
@@ -25,6 +35,7 @@ def write(tmp_path, cells, kind="csv", header=HEADER, question="Q?"):
             csv.writer(f).writerows(rows)
     else:
         from openpyxl import Workbook
+
         book = Workbook()
         for r in rows:
             book.active.append(r)
@@ -36,25 +47,53 @@ def write(tmp_path, cells, kind="csv", header=HEADER, question="Q?"):
 def test_both_kinds_of_file(tmp_path, kind):
     table = import_cat(write(tmp_path, [GOOD, GOOD], kind))
     assert table["question_id"].tolist() == ["0"] * 5 + ["1"] * 5
-    assert list(zip(table["method"], table["index"], table["trial"]))[:5] == [("original", 0, 0), ("original", 0, 1), ("nota", 0, 0), ("decoupled", 0, 0), ("decoupled", 1, 0)]
+    assert list(zip(table["method"], table["index"], table["trial"]))[:5] == [
+        ("original", 0, 0),
+        ("original", 0, 1),
+        ("nota", 0, 0),
+        ("decoupled", 0, 0),
+        ("decoupled", 1, 0),
+    ]
     assert [list(s) for s in table["sources"][:5]] == [[0, 1, 2], [0, 1, 2], [-1, 1, 2], [1, 0], [1, 2]]
-    assert table["prediction"].tolist()[:5] == [0, 1, 0, 0, 0] and table["correct"].tolist()[:5] == [False, True, False, True, True]
+    assert table["prediction"].tolist()[:5] == [0, 1, 0, 0, 0] and table["correct"].tolist()[:5] == [
+        False,
+        True,
+        False,
+        True,
+        True,
+    ]
 
 
 BAD = [
     ('{"standard_MC": [', "broken JSON at character 17 of 17"),
-    (json.dumps({"standard_MC": [entry(("x" * 20_000, "y" * 20_000), "A")]})[:32_767], "cut off at a spreadsheet's limit of 32,767 characters"),
-    ("", "the cell must hold JSON"), ("[1]", "must be an object of methods"), ("null", "must be an object of methods"),
-    ({"standard_MC": []}, "no entry standard_MC"), ({"decoupled_MC": [entry()]}, "no entry standard_MC"), ({"standard_mc": [entry()]}, "the methods are standard_MC"),
-    ({"standard_MC": {"0": entry()}}, "standard_MC must be a list"), ({"standard_MC": ["A"]}, "an entry must be an object"),
+    (
+        json.dumps({"standard_MC": [entry(("x" * 20_000, "y" * 20_000), "A")]})[:32_767],
+        "cut off at a spreadsheet's limit of 32,767 characters",
+    ),
+    ("", "the cell must hold JSON"),
+    ("[1]", "must be an object of methods"),
+    ("null", "must be an object of methods"),
+    ({"standard_MC": []}, "no entry standard_MC"),
+    ({"decoupled_MC": [entry()]}, "no entry standard_MC"),
+    ({"standard_mc": [entry()]}, "the methods are standard_MC"),
+    ({"standard_MC": {"0": entry()}}, "standard_MC must be a list"),
+    ({"standard_MC": ["A"]}, "an entry must be an object"),
     ({"standard_MC": [entry(right=None)]}, "correct_choice must be one of the letters shown, got None"),
     ({"standard_MC": [entry(right=None, said=None)]}, "correct_choice must be one of the letters shown, got None"),
-    ({"standard_MC": [entry(right=["A"])]}, "letters shown, got"), ('{"standard_MC": [], "standard_MC": []}', "named twice"), ("[" * 100_000, "unusable JSON|broken JSON"),
-    ({"standard_MC": [entry(right="D")]}, "letters shown, got 'D'"), ({"standard_MC": [entry(("a",), "A")]}, "2 to 26 texts"),
-    ({"standard_MC": [entry() | {"choices": {"B": "a", "A": "b"}}]}, "letters from A on"), ({"standard_MC": [entry() | {"choices": ["a", "b"]}]}, "letters from A on"),
-    ({"standard_MC": [entry(("a", None, "c"))]}, "every choice must be a text"), ({"standard_MC": [entry(("a", "b", " "))]}, "choice C must be a non-empty text"),
+    ({"standard_MC": [entry(right=["A"])]}, "letters shown, got"),
+    ('{"standard_MC": [], "standard_MC": []}', "named twice"),
+    ("[" * 100_000, "unusable JSON|broken JSON"),
+    ({"standard_MC": [entry(right="D")]}, "letters shown, got 'D'"),
+    ({"standard_MC": [entry(("a",), "A")]}, "2 to 26 texts"),
+    ({"standard_MC": [entry() | {"choices": {"B": "a", "A": "b"}}]}, "letters from A on"),
+    ({"standard_MC": [entry() | {"choices": ["a", "b"]}]}, "letters from A on"),
+    ({"standard_MC": [entry(("a", None, "c"))]}, "every choice must be a text"),
+    ({"standard_MC": [entry(("a", "b", " "))]}, "choice C must be a non-empty text"),
     ({"standard_MC": [{"choices": {"A": "a", "B": "b"}, "correct_choice": "A"}]}, "was the model run"),
-    ({"standard_MC": [entry()], "decoupled_MC": [entry(("a", "c"), "A")]}, "the right choice of decoupled_MC is not the question's"),
+    (
+        {"standard_MC": [entry()], "decoupled_MC": [entry(("a", "c"), "A")]},
+        "the right choice of decoupled_MC is not the question's",
+    ),
 ]
 
 
@@ -63,7 +102,10 @@ def test_a_row_that_cannot_be_read_is_named_and_never_replaced(tmp_path, cell, w
     path = write(tmp_path, [GOOD, cell, GOOD])
     with pytest.raises(BadRow, match=why) as e:
         import_cat(path)
-    assert str(e.value).startswith(f"{path}, row 2, id '1', ") and (e.value.row, e.value.field) in [(2, "expanded_evaluation"), (2, "choices")]
+    assert str(e.value).startswith(f"{path}, row 2, id '1', ") and (e.value.row, e.value.field) in [
+        (2, "expanded_evaluation"),
+        (2, "choices"),
+    ]
     with pytest.warns(UserWarning, match="left out 1 rows"):
         rest = import_cat(path, on_bad="skip")
     assert rest["question_id"].unique().tolist() == ["0", "2"]  # nothing counted twice
@@ -84,7 +126,9 @@ def test_whole_files_that_are_wrong(tmp_path):
     (tmp_path / "a.xlsx").write_text("no zip")
     with pytest.raises(CoraError, match="a.xlsx: not a readable xlsx file"):
         import_cat(tmp_path / "a.xlsx")
-    with pytest.raises(CoraError, match="the column expanded_evaluation is missing; there are question, answer, options, x"):
+    with pytest.raises(
+        CoraError, match="the column expanded_evaluation is missing; there are question, answer, options, x"
+    ):
         import_cat(write(tmp_path, [GOOD], header=["question", "answer", "options", "x"]))
     with pytest.raises(CoraError, match="the file has no rows"):
         import_cat(write(tmp_path, []))
@@ -105,7 +149,9 @@ def test_nothing_is_evaluated(tmp_path):
 
 def test_outputs_can_be_parsed_again(tmp_path):
     path = write(tmp_path, [{"standard_MC": [entry(said="A", output="The answer is (B).")]}])
-    assert import_cat(path)["prediction"].tolist() == [0] and import_cat(path, parse="tolerant")["prediction"].tolist() == [1]
+    assert import_cat(path)["prediction"].tolist() == [0] and import_cat(path, parse="tolerant")[
+        "prediction"
+    ].tolist() == [1]
 
 
 def test_a_record_answers_its_own_variants(shared, medalpaca):
@@ -123,8 +169,12 @@ def test_the_recorded_file(shared, medalpaca):
     assert len(medalpaca) == 1273 * (11 + 11 + 24) and medalpaca["question_id"].nunique() == 1273
     assert set(medalpaca["method"]) == set(CAT_METHODS.values())
     by_method = medalpaca.groupby(["method", "index"]).size()
-    assert (by_method.drop(["original", "shuffled"]) == 1273).all() and by_method["original", 0] == by_method["shuffled", 0] == 11 * 1273
+    assert (by_method.drop(["original", "shuffled"]) == 1273).all() and by_method["original", 0] == by_method[
+        "shuffled", 0
+    ] == 11 * 1273
     for row in medalpaca[medalpaca["method"].isin(["original", "nota", "decoupled_nota"])].head(500).itertuples():
-        assert row.sources[row.answer] >= 0 and sum(s == -1 for s in row.sources) == (0 if row.method == "original" else 1)
+        assert row.sources[row.answer] >= 0 and sum(s == -1 for s in row.sources) == (
+            0 if row.method == "original" else 1
+        )
     record = read_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx")[0]
     assert record.variant.question.text.startswith("A junior orthopaedic surgery resident")

@@ -1,4 +1,5 @@
 """Scores on some variants, and the bootstrap over variants: against plain loops with the very same draws, against all draws there are, and on recorded replies."""
+
 import itertools
 import tracemalloc
 from fractions import Fraction
@@ -12,8 +13,20 @@ from scipy.stats import binom
 from cora_nb.benchmarks.load import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.cora import score
-from cora_nb.metrics.ablations import (OVER, ablation_table, bootstrap_summary, bootstrap_table, draw_scores, draw_slots, least_hits, paper_layout, right_matrix,
-                                       subset, subset_scores, variant_bootstrap)
+from cora_nb.metrics.ablations import (
+    OVER,
+    ablation_table,
+    bootstrap_summary,
+    bootstrap_table,
+    draw_scores,
+    draw_slots,
+    least_hits,
+    paper_layout,
+    right_matrix,
+    subset,
+    subset_scores,
+    variant_bootstrap,
+)
 from cora_nb.stats.resampling import draw_questions, kinds
 from cora_nb.responses.table import NOT_ASKED
 from cora_nb.variants.families import make_variants
@@ -26,8 +39,16 @@ def table(right, names=None, prefix="q"):
     right = np.asarray(right, dtype=bool)
     n, slots = right.shape
     names = names or [("original", 0), *(("nota", i) for i in range(slots - 1))]
-    return pd.DataFrame({"question_id": np.repeat([f"{prefix}{i}" for i in range(n)], slots), "method": [m for m, _ in names] * n, "index": [i for _, i in names] * n,
-                         "trial": 0, "n_choices": 5, "correct": right.ravel()})
+    return pd.DataFrame(
+        {
+            "question_id": np.repeat([f"{prefix}{i}" for i in range(n)], slots),
+            "method": [m for m, _ in names] * n,
+            "index": [i for _, i in names] * n,
+            "trial": 0,
+            "n_choices": 5,
+            "correct": right.ravel(),
+        }
+    )
 
 
 def generators(seed):
@@ -41,26 +62,53 @@ def slow_scores(questions, thresholds):
     mcqa = Fraction(sum(o for _, o, _ in questions), n)
     at_least = lambda c: Fraction(sum(r >= Fraction(str(c)) for r in rc), n)
     ci = 1 - (mcqa - at_least(1))
-    return [float(x) for x in (mcqa, sum(r * size for r, (_, _, size) in zip(rc, questions)) / sum(size for *_, size in questions), Fraction(sum(r > Fraction(1, 2) for r in rc), n), *map(at_least, thresholds), ci, mcqa * ci)]
+    return [
+        float(x)
+        for x in (
+            mcqa,
+            sum(r * size for r, (_, _, size) in zip(rc, questions)) / sum(size for *_, size in questions),
+            Fraction(sum(r > Fraction(1, 2) for r in rc), n),
+            *map(at_least, thresholds),
+            ci,
+            mcqa * ci,
+        )
+    ]
 
 
 @st.composite
 def unequal(draw):
     "Responses of sets of one to three sizes, in any order of rows."
-    seed, sizes = draw(st.integers(0, 10**6)), draw(st.lists(st.sampled_from([1, 2, 5, 8]), min_size=1, max_size=3, unique=True))
+    seed, sizes = (
+        draw(st.integers(0, 10**6)),
+        draw(st.lists(st.sampled_from([1, 2, 5, 8]), min_size=1, max_size=3, unique=True)),
+    )
     rng = np.random.default_rng(seed)
     parts = [table(rng.random((int(rng.integers(1, 5)), s)) < rng.random(), prefix=f"size {s} number ") for s in sizes]
     return pd.concat(parts, ignore_index=True).sample(frac=1, random_state=seed)
 
 
-@given(unequal(), st.integers(1, 9), st.sampled_from(["variants", "both"]), st.integers(0, 3), st.sampled_from([1, 40, 1 << 21]))
+@given(
+    unequal(),
+    st.integers(1, 9),
+    st.sampled_from(["variants", "both"]),
+    st.integers(0, 3),
+    st.sampled_from([1, 40, 1 << 21]),
+)
 @settings(max_examples=80)
 def test_a_plain_loop_with_the_same_draws(responses, draws, over, seed, room):
     ours = variant_bootstrap(responses, draws, 7, seed, THRESHOLDS, over, by_size=True, room=room)
     right = right_matrix(responses, by_size=True)
     slot_rng, question_rng = generators(seed)
     slots = draw_slots(right, draws, 7, slot_rng)
-    values, originals = right.to_numpy(), dict(zip(responses["question_id"][responses["method"] == "original"], responses["correct"][responses["method"] == "original"]))
+    values, originals = (
+        right.to_numpy(),
+        dict(
+            zip(
+                responses["question_id"][responses["method"] == "original"],
+                responses["correct"][responses["method"] == "original"],
+            )
+        ),
+    )
     size = (~np.isnan(values)).sum(axis=1)
     _, kind = kinds(np.column_stack([np.nan_to_num(values), size, [float(originals[q]) for q in right.index]]))
     times = draw_questions(kind, 7, question_rng) if over == "both" else [np.bincount(kind)] * 7
@@ -68,7 +116,9 @@ def test_a_plain_loop_with_the_same_draws(responses, draws, over, seed, room):
         picked = []
         for k, weight in enumerate(weights):
             q = int(np.flatnonzero(kind == k)[0])  # questions of one kind are alike
-            replies = [int(values[q, s]) for s in range(len(drawn)) for _ in range(drawn[s]) if not np.isnan(values[q, s])]
+            replies = [
+                int(values[q, s]) for s in range(len(drawn)) for _ in range(drawn[s]) if not np.isnan(values[q, s])
+            ]
             assert len(replies) == draws
             picked += [(replies, int(originals[right.index[q]]), int(size[q]))] * int(weight)
         np.testing.assert_allclose(row, slow_scores(picked, THRESHOLDS), rtol=0, atol=1e-12)
@@ -79,8 +129,17 @@ def test_all_draws_there_are(n_slots, draws):
     rng = np.random.default_rng(n_slots)
     right = rng.random((6, n_slots)) < 0.6
     responses, size = table(right), np.full(6, float(n_slots))
-    every = np.array([np.bincount(picked, minlength=n_slots) for picked in itertools.product(range(n_slots), repeat=draws)])
-    slow = np.array([slow_scores([(np.repeat(row.astype(int), times).tolist(), int(row[0]), n_slots) for row in right], THRESHOLDS) for times in every])
+    every = np.array(
+        [np.bincount(picked, minlength=n_slots) for picked in itertools.product(range(n_slots), repeat=draws)]
+    )
+    slow = np.array(
+        [
+            slow_scores(
+                [(np.repeat(row.astype(int), times).tolist(), int(row[0]), n_slots) for row in right], THRESHOLDS
+            )
+            for times in every
+        ]
+    )
     ours = draw_scores(every @ right.T.astype(float), draws, right[:, 0].astype(float), size, np.ones(6), THRESHOLDS)
     np.testing.assert_allclose(ours.to_numpy(), slow, rtol=0, atol=1e-12)
     drawn = variant_bootstrap(responses, draws, 20_000, thresholds=THRESHOLDS)
@@ -102,10 +161,19 @@ def test_blocks_and_row_order_change_nothing(over):
     responses = table(np.random.default_rng(0).random((37, 8)) < 0.7)
     options = {"resamples": 101, "over": over, "seed": 5}
     expected = variant_bootstrap(responses, **options)
-    assert len(expected) == 101 and list(expected) == ["MCQA", "MCQA+", "MV", *(f"BMCA({c / 10})" for c in range(5, 11)), "CI", "CoRA"]
-    for room in (1, 36, 37, 75, 1000): pd.testing.assert_frame_equal(variant_bootstrap(responses, room=room, **options), expected, check_exact=True)
+    assert len(expected) == 101 and list(expected) == [
+        "MCQA",
+        "MCQA+",
+        "MV",
+        *(f"BMCA({c / 10})" for c in range(5, 11)),
+        "CI",
+        "CoRA",
+    ]
+    for room in (1, 36, 37, 75, 1000):
+        pd.testing.assert_frame_equal(variant_bootstrap(responses, room=room, **options), expected, check_exact=True)
     mixed = variant_bootstrap(responses.sample(frac=1, random_state=1), **options)
-    if over != "apart": pd.testing.assert_frame_equal(mixed, expected, rtol=0, atol=1e-12)
+    if over != "apart":
+        pd.testing.assert_frame_equal(mixed, expected, rtol=0, atol=1e-12)
     assert not variant_bootstrap(responses, **{**options, "seed": 6}).equals(expected)
 
 
@@ -133,7 +201,9 @@ def test_memory_does_not_grow_with_questions_times_resamples():
         variant_bootstrap(responses, resamples=resamples)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-    assert peaks[1] - peaks[0] < 8000 * 1000 < 3000 * 8000  # the draws and the scores grow; a byte for each question and resample would be 24 MB
+    assert (
+        peaks[1] - peaks[0] < 8000 * 1000 < 3000 * 8000
+    )  # the draws and the scores grow; a byte for each question and resample would be 24 MB
     assert peaks[1] < 60e6
 
 
@@ -151,12 +221,27 @@ def test_many_draws(draws):
 
 
 def test_same_size_goes_by_the_choices_shown():
-    for n, kept in ((5, 10), (4, 8), (3, 10), (2, 6)):  # of three choices, a pair with None of the above is as large as the question
+    for n, kept in (
+        (5, 10),
+        (4, 8),
+        (3, 10),
+        (2, 6),
+    ):  # of three choices, a pair with None of the above is as large as the question
         variants = make_variants(math_benchmark(n=2, n_choices=n), "cora")
-        rows = pd.DataFrame({"question_id": [v.question_id for v in variants], "method": [v.method for v in variants], "index": [v.index for v in variants], "trial": 0, "n_choices": [v.n_choices for v in variants], "correct": True})
+        rows = pd.DataFrame(
+            {
+                "question_id": [v.question_id for v in variants],
+                "method": [v.method for v in variants],
+                "index": [v.index for v in variants],
+                "trial": 0,
+                "n_choices": [v.n_choices for v in variants],
+                "correct": True,
+            }
+        )
         left = subset(rows)
         assert len(left) == 2 * kept and (left["n_choices"] == n).all()
-        if n >= 4: assert left.equals(subset(rows, ["original", "shuffled", "nota", "nota_shuffled"]))
+        if n >= 4:
+            assert left.equals(subset(rows, ["original", "shuffled", "nota", "nota_shuffled"]))
 
 
 def test_a_subset_of_everything_is_everything():
@@ -164,14 +249,21 @@ def test_a_subset_of_everything_is_everything():
     pd.testing.assert_series_equal(subset_scores(responses, lambda r: r["index"] >= 0), score(responses))
     both = ablation_table({"a": responses}, ["original", "nota"], scores=["MCQA", "CoRA", "CORE"])
     assert (both.loc["difference"] == 0).all(axis=None)
-    pd.testing.assert_frame_equal(variant_bootstrap(responses, resamples=20, methods=["nota", "original"]), variant_bootstrap(responses, resamples=20))
+    pd.testing.assert_frame_equal(
+        variant_bootstrap(responses, resamples=20, methods=["nota", "original"]),
+        variant_bootstrap(responses, resamples=20),
+    )
 
 
 def test_the_original_is_mcqa_even_where_it_is_left_out():
     responses = table(np.random.default_rng(6).random((20, 8)) < 0.6)
     part, whole = subset_scores(responses, "nota"), score(responses)
     nota = responses[responses["method"] == "nota"].groupby("question_id")["correct"]
-    assert part["MCQA"] == whole["MCQA"] and part["MCQA+"] == pytest.approx(nota.mean().mean()) and part["BMCA(1.0)"] == nota.all().mean()
+    assert (
+        part["MCQA"] == whole["MCQA"]
+        and part["MCQA+"] == pytest.approx(nota.mean().mean())
+        and part["BMCA(1.0)"] == nota.all().mean()
+    )
     assert part["CI"] == pytest.approx(1 - part["MCQA"] + part["BMCA(1.0)"])
     assert (variant_bootstrap(responses, resamples=5, methods="nota")["MCQA"] == whole["MCQA"]).all()
 
@@ -191,15 +283,24 @@ def test_paper_layout():
         texts = printed.loc[("subset", score_name)]
         numbers = [float(t.split()[0]) for t in texts]
         assert [int(t.split("(")[1][:-1]) for t in texts] == [1 + sum(m > n for m in numbers) for n in numbers]
-    assert paper_layout(six).loc[("mean", "MV"), "a"] == f"{six.loc[('mean', 'MV'), 'a']:.2f} ({six.loc[('sd_x1000', 'MV'), 'a']:.0f})"
-    assert (paper_layout(ablation_table({"a": runs["a"]}, "nota")).loc["subset", "a"].str.len() == 4).all()  # one run has no rank
+    assert (
+        paper_layout(six).loc[("mean", "MV"), "a"]
+        == f"{six.loc[('mean', 'MV'), 'a']:.2f} ({six.loc[('sd_x1000', 'MV'), 'a']:.0f})"
+    )
+    assert (
+        paper_layout(ablation_table({"a": runs["a"]}, "nota")).loc["subset", "a"].str.len() == 4
+    ).all()  # one run has no rank
     assert "-0.00" not in paper_layout(six, 2).to_string()
 
 
 def test_recorded_replies_give_the_numbers_of_the_issue(medalpaca):
     first = medalpaca[medalpaca["trial"] == 0]
     found = bootstrap_table({"medalpaca": medalpaca})["medalpaca"]
-    assert round(found["mean", "MCQA+"], 3) == 0.357 and abs(found["sd_x1000", "MCQA+"] - 8.5) < 0.2 and round(found["mean", "MV"], 3) == 0.265
+    assert (
+        round(found["mean", "MCQA+"], 3) == 0.357
+        and abs(found["sd_x1000", "MCQA+"] - 8.5) < 0.2
+        and round(found["mean", "MV"], 3) == 0.265
+    )
     assert right_matrix(first).shape == (1273, 26)
     apart = bootstrap_table({"medalpaca": medalpaca}, over="apart", resamples=500)["medalpaca"]
     assert apart["sd_x1000", "MCQA+"] < 1.5 < found["sd_x1000", "MCQA+"] / 5
@@ -210,41 +311,68 @@ def test_recorded_replies_give_the_numbers_of_the_issue(medalpaca):
 GOOD = table([[1, 0, 1], [0, 0, 1]])
 
 
-@pytest.mark.parametrize("call, says", [
-    (lambda: subset(GOOD, "colour"), "methods must be 'same_size' or among original, nota, got 'colour'"),
-    (lambda: subset(GOOD, []), "methods must name at least one method, got none"),
-    (lambda: subset(GOOD, lambda r: [True]), "must say true or false for each of the 6 rows, got list of shape (1,)"),
-    (lambda: subset(GOOD, lambda r: r["index"] + 5), "must say true or false"),
-    (lambda: subset(GOOD.drop(columns="n_choices")), "no column n_choices"),
-    (lambda: subset(GOOD[1:]), "question 'q0' has no original"),
-    (lambda: subset(GOOD, lambda r: r["question_id"] == "q1"), "1 questions have no variant in the subset, the first of them 'q0'"),
-    (lambda: subset_scores(GOOD, trial=3), "no responses of trial 3"),
-    (lambda: ablation_table(GOOD), "runs must be given by name"),
-    (lambda: bootstrap_table({}), "runs must be given by name"),
-    (lambda: bootstrap_table({"a": GOOD}, scores=["RC"], resamples=2), "scores must be among MCQA, MCQA+"),
-    (lambda: right_matrix(GOOD[:-1]), "sets of different sizes (1 questions of 2 variants, 1 questions of 3 variants); by_size=True"),
-    (lambda: right_matrix(GOOD.assign(index=0)), "question 'q0' has a variant twice in one trial"),
-    (lambda: right_matrix(GOOD.assign(index=[0, 0, 1, 0, 0, 2])), "question 'q0' has no variant nota 2, which other questions with 3 variants have"),
-    (lambda: right_matrix(GOOD.assign(index=-1)), "index must be a whole number from 0"),
-    (lambda: right_matrix(GOOD.assign(method=[None] * 6)), "row 1: method is missing"),
-    (lambda: right_matrix(GOOD.assign(correct=[True] * 5 + [None])), "correct must be true or false, got None"),
-    (lambda: right_matrix(GOOD.assign(error=[NOT_ASKED, *[None] * 5])), "1 of 6 variants were not asked"),
-    (lambda: right_matrix(GOOD, trial=None), "trial must be a whole number of 0 or more, got None"),
-    (lambda: variant_bootstrap(GOOD, over="models"), "over must be one of variants, apart, questions, both, got 'models'"),
-    (lambda: variant_bootstrap(GOOD, draws=2.5), "draws must be a whole number of 1 or more, got 2.5"),
-    (lambda: variant_bootstrap(GOOD, resamples=0), "resamples must be a whole number of 1 or more, got 0"),
-    (lambda: variant_bootstrap(GOOD, seed=-1), "seed must be a whole number of 0 or more, got -1"),
-    (lambda: variant_bootstrap(GOOD, room=0), "room must be a whole number of 1 or more, got 0"),
-    (lambda: variant_bootstrap(GOOD, thresholds=(50,)), "c must be in [0, 1], got 50"),
-    (lambda: bootstrap_summary(variant_bootstrap(GOOD, resamples=2), score(GOOD), level=95), "level must be between 0 and 1, got 95"),
-    (lambda: paper_layout(ablation_table({"a": GOOD}, "nota"), digits=-1), "digits must be a whole number of 0 or more, got -1"),
-])
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda: subset(GOOD, "colour"), "methods must be 'same_size' or among original, nota, got 'colour'"),
+        (lambda: subset(GOOD, []), "methods must name at least one method, got none"),
+        (
+            lambda: subset(GOOD, lambda r: [True]),
+            "must say true or false for each of the 6 rows, got list of shape (1,)",
+        ),
+        (lambda: subset(GOOD, lambda r: r["index"] + 5), "must say true or false"),
+        (lambda: subset(GOOD.drop(columns="n_choices")), "no column n_choices"),
+        (lambda: subset(GOOD[1:]), "question 'q0' has no original"),
+        (
+            lambda: subset(GOOD, lambda r: r["question_id"] == "q1"),
+            "1 questions have no variant in the subset, the first of them 'q0'",
+        ),
+        (lambda: subset_scores(GOOD, trial=3), "no responses of trial 3"),
+        (lambda: ablation_table(GOOD), "runs must be given by name"),
+        (lambda: bootstrap_table({}), "runs must be given by name"),
+        (lambda: bootstrap_table({"a": GOOD}, scores=["RC"], resamples=2), "scores must be among MCQA, MCQA+"),
+        (
+            lambda: right_matrix(GOOD[:-1]),
+            "sets of different sizes (1 questions of 2 variants, 1 questions of 3 variants); by_size=True",
+        ),
+        (lambda: right_matrix(GOOD.assign(index=0)), "question 'q0' has a variant twice in one trial"),
+        (
+            lambda: right_matrix(GOOD.assign(index=[0, 0, 1, 0, 0, 2])),
+            "question 'q0' has no variant nota 2, which other questions with 3 variants have",
+        ),
+        (lambda: right_matrix(GOOD.assign(index=-1)), "index must be a whole number from 0"),
+        (lambda: right_matrix(GOOD.assign(method=[None] * 6)), "row 1: method is missing"),
+        (lambda: right_matrix(GOOD.assign(correct=[True] * 5 + [None])), "correct must be true or false, got None"),
+        (lambda: right_matrix(GOOD.assign(error=[NOT_ASKED, *[None] * 5])), "1 of 6 variants were not asked"),
+        (lambda: right_matrix(GOOD, trial=None), "trial must be a whole number of 0 or more, got None"),
+        (
+            lambda: variant_bootstrap(GOOD, over="models"),
+            "over must be one of variants, apart, questions, both, got 'models'",
+        ),
+        (lambda: variant_bootstrap(GOOD, draws=2.5), "draws must be a whole number of 1 or more, got 2.5"),
+        (lambda: variant_bootstrap(GOOD, resamples=0), "resamples must be a whole number of 1 or more, got 0"),
+        (lambda: variant_bootstrap(GOOD, seed=-1), "seed must be a whole number of 0 or more, got -1"),
+        (lambda: variant_bootstrap(GOOD, room=0), "room must be a whole number of 1 or more, got 0"),
+        (lambda: variant_bootstrap(GOOD, thresholds=(50,)), "c must be in [0, 1], got 50"),
+        (
+            lambda: bootstrap_summary(variant_bootstrap(GOOD, resamples=2), score(GOOD), level=95),
+            "level must be between 0 and 1, got 95",
+        ),
+        (
+            lambda: paper_layout(ablation_table({"a": GOOD}, "nota"), digits=-1),
+            "digits must be a whole number of 0 or more, got -1",
+        ),
+    ],
+)
 def test_what_is_refused(call, says):
-    with pytest.raises(CoraError) as e: call()
+    with pytest.raises(CoraError) as e:
+        call()
     assert says in str(e.value) and "\n" not in str(e.value)
 
 
 @pytest.mark.parametrize("kind", ["object", "string[pyarrow]", "category"])
 def test_any_kind_of_text_column(kind):
     as_kind = GOOD.astype({"question_id": kind, "method": kind})
-    assert variant_bootstrap(as_kind, resamples=20).equals(variant_bootstrap(GOOD, resamples=20)) and subset_scores(as_kind).equals(subset_scores(GOOD))
+    assert variant_bootstrap(as_kind, resamples=20).equals(variant_bootstrap(GOOD, resamples=20)) and subset_scores(
+        as_kind
+    ).equals(subset_scores(GOOD))

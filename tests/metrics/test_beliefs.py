@@ -1,4 +1,5 @@
 """What a model believes about the wrong choices: against plain loops, coverage of the intervals, and what is refused."""
+
 import math
 import subprocess
 import sys
@@ -34,6 +35,7 @@ def typed(frame):
 
 # --- true or false --------------------------------------------------------------------------------------------------------
 
+
 @st.composite
 def claims(draw):
     rows = []
@@ -54,49 +56,80 @@ def test_claims_against_loops(frame, normalise):
     for row in frame.to_dict("records"):
         hits[row["answer"]].append(row["prediction"] == row["answer"])
         s = row["scores"]
-        if s is None: p = math.nan
-        elif not normalise: p = math.exp(s[0])
-        else: p = math.exp(s[0]) / (math.exp(s[0]) + math.exp(s[1])) if max(s) > -math.inf else math.nan
+        if s is None:
+            p = math.nan
+        elif not normalise:
+            p = math.exp(s[0])
+        else:
+            p = math.exp(s[0]) / (math.exp(s[0]) + math.exp(s[1])) if max(s) > -math.inf else math.nan
         conf[row["question_id"]][row["answer"]].append(p)
     scores = true_false_scores(frame)
     assert scores["share"].tolist() == pytest.approx([sum(h) / len(h) for h in hits.values()])
     assert scores["replies"].tolist() == [len(h) for h in hits.values()]
     known = [(c[0][0], max(c[1])) for c in conf.values() if not any(map(math.isnan, c[0] + c[1]))]
     found = confidence_ratio(frame, normalise)
-    assert found.index.tolist() == ["Conf_right", "Conf_wrong*", "ratio"] and found.columns.tolist() == ["questions", "missing", "value", "low", "high"]
+    assert found.index.tolist() == ["Conf_right", "Conf_wrong*", "ratio"] and found.columns.tolist() == [
+        "questions",
+        "missing",
+        "value",
+        "low",
+        "high",
+    ]
     assert (found["questions"] == len(known)).all() and (found["missing"] == len(conf) - len(known)).all()
-    if not known: assert found["value"].isna().all(); return
+    if not known:
+        assert found["value"].isna().all()
+        return
     right, wrong = (sum(k[i] for k in known) / len(known) for i in (0, 1))
     assert found["value"].tolist()[:2] == pytest.approx([right, wrong])
-    assert found.loc["ratio", "value"] == pytest.approx(wrong / right) if right else math.isnan(found.loc["ratio", "value"])
+    assert (
+        found.loc["ratio", "value"] == pytest.approx(wrong / right)
+        if right
+        else math.isnan(found.loc["ratio", "value"])
+    )
     sure = found.dropna()
-    assert (sure["low"] <= sure["value"] + 1e-9).all() and (sure["value"] <= sure["high"] + 1e-9).all() and (sure["low"] >= 0).all() and (sure["high"].iloc[:2] <= 1).all()
+    assert (
+        (sure["low"] <= sure["value"] + 1e-9).all()
+        and (sure["value"] <= sure["high"] + 1e-9).all()
+        and (sure["low"] >= 0).all()
+        and (sure["high"].iloc[:2] <= 1).all()
+    )
 
 
 def test_typed_claims_give_the_same():
-    frame = table([("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(3)]).assign(scores=[[-0.5, -1.0], [-1.5, -0.3], [-2.0, -0.1]])
-    assert confidence_ratio(typed(frame))["value"].tolist() == pytest.approx([math.exp(-0.5), math.exp(-1.5), math.exp(-1)])
+    frame = table([("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(3)]).assign(
+        scores=[[-0.5, -1.0], [-1.5, -0.3], [-2.0, -0.1]]
+    )
+    assert confidence_ratio(typed(frame))["value"].tolist() == pytest.approx(
+        [math.exp(-0.5), math.exp(-1.5), math.exp(-1)]
+    )
     assert confidence_ratio(typed(frame.assign(scores=None)))["missing"].tolist() == [1, 1, 1]
 
 
 # --- the interval of the ratio --------------------------------------------------------------------------------------------
 
+
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.01, 1), st.floats(0, 1)), min_size=2, max_size=12), st.sampled_from([0.8, 0.95]))
 def test_interval_holds_what_a_t_test_does_not_reject(pairs, level):
     from scipy.stats import ttest_1samp
+
     r, w = np.array(pairs).T
     ratio, low, high = ratio_interval(w, r, level)
     assert ratio == pytest.approx(sum(w) / sum(r))
-    if np.isnan(low): # the mean of r itself is not told from zero
+    if np.isnan(low):  # the mean of r itself is not told from zero
         assert ttest_1samp(r, 0).pvalue > (1 - level) * (1 - 1e-6)
         return
     assert low * (1 - 1e-9) <= ratio <= high * (1 + 1e-9)
-    if high - low < 1e-6 * ratio or np.ptp(w - ratio * r) < 1e-6: return # all questions have one ratio: the test would divide rounding errors by one another
+    if high - low < 1e-6 * ratio or np.ptp(w - ratio * r) < 1e-6:
+        return  # all questions have one ratio: the test would divide rounding errors by one another
     for limit, clipped in ((low, low == 0), (high, False)):
         p = ttest_1samp(w - limit * r, 0).pvalue
         assert p == pytest.approx(1 - level, rel=1e-3) if not clipped else p >= (1 - level) * (1 - 1e-3)
-    assert ttest_1samp(w - (0.9 * low + 0.1 * high) * r, 0).pvalue > 1 - level > ttest_1samp(w - (1.1 * high - 0.1 * low) * r, 0).pvalue
+    assert (
+        ttest_1samp(w - (0.9 * low + 0.1 * high) * r, 0).pvalue
+        > 1 - level
+        > ttest_1samp(w - (1.1 * high - 0.1 * low) * r, 0).pvalue
+    )
 
 
 def test_ratio_is_not_known_everywhere():
@@ -106,12 +139,13 @@ def test_ratio_is_not_known_everywhere():
     np.testing.assert_equal(ratio_interval([0.5], [0.25]), (2, math.nan, math.nan))
     np.testing.assert_equal(ratio_interval([0.5, 0.5, 0.5], [0.9, 0, 0]), (0.5 / 0.3, math.nan, math.nan))
     np.testing.assert_allclose(ratio_interval([0.2] * 4, [0.4] * 4), (0.5, 0.5, 0.5))
-    np.testing.assert_allclose(ratio_interval([0.875] * 2, [0.01] * 2), (87.5, 87.5, 87.5)) # no digits are lost
+    np.testing.assert_allclose(ratio_interval([0.875] * 2, [0.01] * 2), (87.5, 87.5, 87.5))  # no digits are lost
 
 
 def classical_fieller(w, r, level):
     "The limits as textbooks have them."
     from scipy.stats import t
+
     s, (mr, mw) = np.cov(r, w) / len(r) * t.ppf((1 + level) / 2, len(r) - 1) ** 2, (np.mean(r), np.mean(w))
     a, b, c = mr**2 - s[0, 0], mr * mw - s[0, 1], mw**2 - s[1, 1]
     return mw / mr, (b - (b * b - a * c) ** 0.5) / a, (b + (b * b - a * c) ** 0.5) / a
@@ -128,16 +162,25 @@ def test_against_the_textbook():
 def test_a_ratio_refuses():
     assert ratio_interval([0, 0, 0], [0.5, 0.4, 0.6]) == (0, 0, 0)
     for wrong in ([-0.1, 0.2], [math.nan, 0.2]):
-        with pytest.raises(CoraError, match="at least 0"): ratio_interval(wrong, [1, 1])
-    with pytest.raises(CoraError, match="two numbers for each question"): ratio_interval([[0.1]], [[0.2]])
-    with pytest.raises(CoraError, match="level must be"): ratio_interval([0.1], [0.2], level=95)
+        with pytest.raises(CoraError, match="at least 0"):
+            ratio_interval(wrong, [1, 1])
+    with pytest.raises(CoraError, match="two numbers for each question"):
+        ratio_interval([[0.1]], [[0.2]])
+    with pytest.raises(CoraError, match="level must be"):
+        ratio_interval([0.1], [0.2], level=95)
 
 
 def believers(kind, rng, G):
     "P(Yes) of the right choice and of the most credible of three wrong ones; both lean on the question, and so on each other."
     lean, odds = rng.normal(size=G), lambda x: 1 / (1 + np.exp(-x))
-    if kind == "moderate": return odds(0.6 * lean + 0.8 * rng.normal(size=G)), odds(-1 + 0.6 * lean + 0.8 * rng.normal(size=(3, G))).max(axis=0)
-    if kind == "doubtful": return odds(-3 + 0.6 * lean + 1.9 * rng.normal(size=G)), odds(-4 + 0.6 * lean + 1.9 * rng.normal(size=(3, G))).max(axis=0)
+    if kind == "moderate":
+        return odds(0.6 * lean + 0.8 * rng.normal(size=G)), odds(-1 + 0.6 * lean + 0.8 * rng.normal(size=(3, G))).max(
+            axis=0
+        )
+    if kind == "doubtful":
+        return odds(-3 + 0.6 * lean + 1.9 * rng.normal(size=G)), odds(
+            -4 + 0.6 * lean + 1.9 * rng.normal(size=(3, G))
+        ).max(axis=0)
     return np.where(rng.random(G) < 0.8, 0.99, 0.01), np.where(rng.random((3, G)) < 0.2, 0.99, 0.01).max(axis=0)
 
 
@@ -151,14 +194,18 @@ def test_coverage(kind, G):
     covered = np.zeros(3)
     for _ in range(runs):
         r, w = believers(kind, rng, G)
-        for i, (_, low, high) in enumerate([ratio_interval(w, r), share_interval(r, ones), share_interval(w, ones)]): covered[i] += low <= truth[i] <= high
+        for i, (_, low, high) in enumerate([ratio_interval(w, r), share_interval(r, ones), share_interval(w, ones)]):
+            covered[i] += low <= truth[i] <= high
     assert 0.925 < covered[0] / runs < 0.98
-    assert (covered[1:] / runs > (0.925 if kind != "doubtful" or G > 20 else 0.9)).all() and (covered[1:] / runs < 0.985).all()
+    assert (covered[1:] / runs > (0.925 if kind != "doubtful" or G > 20 else 0.9)).all() and (
+        covered[1:] / runs < 0.985
+    ).all()
 
 
 def test_the_delta_method_covers_less():
     "What the notebook says: mean confidences of 10%, 20 questions, 6,000 runs."
     from scipy.stats import t
+
     rng, G, delta, ours = np.random.default_rng(1), 20, 0, 0
     right, wrong = believers("doubtful", np.random.default_rng(9), 400_000)
     truth = wrong.mean() / right.mean()
@@ -173,10 +220,15 @@ def test_the_delta_method_covers_less():
 
 # --- several choices ------------------------------------------------------------------------------------------------------
 
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_selection_against_loops(data):
-    rows, misled, texts = [], {}, ["A", "A, B", "B and D", "C, D", "A, B, C, D", "none", "", None, "The answers are A and C."]
+    rows, misled, texts = (
+        [],
+        {},
+        ["A", "A, B", "B and D", "C, D", "A, B, C, D", "none", "", None, "The answers are A and C."],
+    )
     for q in range(data.draw(st.integers(1, 6))):
         shown = data.draw(st.permutations(range(data.draw(st.integers(2, 4)))))
         right, wrong = data.draw(st.permutations(range(len(shown))))[:2]
@@ -196,6 +248,7 @@ def test_selection_against_loops(data):
 
 # --- the printed numbers --------------------------------------------------------------------------------------------------
 
+
 def test_printed_ratio_is_a_ratio_of_means():
     five = load_published(5, "mcqa_plus").pivot(index=["model", "benchmark", "shots"], columns="score", values="value")
     assert (100 * five["Conf_wrong*"] / five["Conf_right"] - five["Conf_wrong*/Conf_right"]).abs().max() < 0.03
@@ -212,25 +265,33 @@ def test_other_methods_are_not_looked_at():
     assert true_false_scores(mixed)["share"].tolist() == true_false_scores(TF)["share"].tolist() == [1, 0]
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: true_false_scores(TF.assign(n_choices=3, sources=[[-1] * 3] * 3)), "has 2 choices"),
-    (lambda: true_false_scores(TF, level=0), "level must be between 0 and 1"),
-    (lambda: confidence_ratio(TF.assign(scores=["x", "y", "z"])), "scores must be a list of numbers"),
-    (lambda: multiple_selection(OK, {"q": 1}), "no column reply"),
-    (lambda: multiple_selection(OK.assign(reply="A"), {"q": "B"}), "misleading must be a whole number"),
-    (lambda: multiple_selection(OK.assign(reply="A"), {"q": 1}, among="some"), "among must be 'several' or 'all', got 'some'"),
-    (lambda: true_false_scores(pd.concat([TF, TF])), "'q' has 2 and 4"),
-    (lambda: confidence_ratio(TF, level=95), "level must be between 0 and 1, got 95"),
-    (lambda: confidence_ratio(OK), "got none"),
-    (lambda: true_false_scores([TF]), "must be a table, got a list"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: true_false_scores(TF.assign(n_choices=3, sources=[[-1] * 3] * 3)), "has 2 choices"),
+        (lambda: true_false_scores(TF, level=0), "level must be between 0 and 1"),
+        (lambda: confidence_ratio(TF.assign(scores=["x", "y", "z"])), "scores must be a list of numbers"),
+        (lambda: multiple_selection(OK, {"q": 1}), "no column reply"),
+        (lambda: multiple_selection(OK.assign(reply="A"), {"q": "B"}), "misleading must be a whole number"),
+        (
+            lambda: multiple_selection(OK.assign(reply="A"), {"q": 1}, among="some"),
+            "among must be 'several' or 'all', got 'some'",
+        ),
+        (lambda: true_false_scores(pd.concat([TF, TF])), "'q' has 2 and 4"),
+        (lambda: confidence_ratio(TF, level=95), "level must be between 0 and 1, got 95"),
+        (lambda: confidence_ratio(OK), "got none"),
+        (lambda: true_false_scores([TF]), "must be a table, got a list"),
+    ],
+)
 def test_refused(call, message):
-    with pytest.raises(CoraError) as error: call()
+    with pytest.raises(CoraError) as error:
+        call()
     assert message in str(error.value) and "\n" not in str(error.value)
 
 
 def test_wrong_scores_name_the_row():
-    with pytest.raises(BadRow) as error: confidence_ratio(TF.assign(scores=[[-1.0, -1.0], [-1.0], [-1.0, -1.0]]))
+    with pytest.raises(BadRow) as error:
+        confidence_ratio(TF.assign(scores=[[-1.0, -1.0], [-1.0], [-1.0, -1.0]]))
     assert (error.value.row, error.value.field) == (2, "scores")
 
 

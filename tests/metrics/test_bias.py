@@ -1,4 +1,5 @@
 """Consistency, position and length ranks: by hand, against plain loops, and simulations of level and coverage."""
+
 import itertools
 import subprocess
 import sys
@@ -13,7 +14,15 @@ from scipy.stats import chi2, chisquare
 
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.bias import (
-    Ranks, choice_lengths, consistency, consistency_table, expected_shares, length_ranks, position_ranks, rank_table, rank_test,
+    Ranks,
+    choice_lengths,
+    consistency,
+    consistency_table,
+    expected_shares,
+    length_ranks,
+    position_ranks,
+    rank_table,
+    rank_test,
 )
 from cora_nb.metrics.replies import share_interval
 from cora_nb.responses.table import NOT_ASKED, check_responses, column_types, grade
@@ -35,20 +44,31 @@ def texts(*lengths):
 
 # --- by hand --------------------------------------------------------------------------------------------------------------
 
-HAND = table([
-    ("q", [0, 1, 2], 0, 0), ("q", [2, 0, 1], 1, 1), ("q", [1, 2, 0], 2, 0), ("q", [1, 0, 2], 1, -1), # choices 0, 0, 1, none
-    ("r", [0, 1, 2], 2, 1), ("r", [2, 1, 0], 0, 1), # choice 1 twice
-    ("s", [0, 1, 2], 0, 0), ("s", [2, 1, 0], 2, 0), # a tie: 0 and 2
-])
+HAND = table(
+    [
+        ("q", [0, 1, 2], 0, 0),
+        ("q", [2, 0, 1], 1, 1),
+        ("q", [1, 2, 0], 2, 0),
+        ("q", [1, 0, 2], 1, -1),  # choices 0, 0, 1, none
+        ("r", [0, 1, 2], 2, 1),
+        ("r", [2, 1, 0], 0, 1),  # choice 1 twice
+        ("s", [0, 1, 2], 0, 0),
+        ("s", [2, 1, 0], 2, 0),  # a tie: 0 and 2
+    ]
+)
 
 
 def test_consistency_by_hand():
     per = consistency(HAND)
     assert per.index.tolist() == ["q", "r", "s"]
-    assert per["consistency"].tolist() == [0.5, 1.0, 0.5] # the unparsed reply counts in the four of q
+    assert per["consistency"].tolist() == [0.5, 1.0, 0.5]  # the unparsed reply counts in the four of q
     assert per["always"].tolist() == [False, True, False]
     assert per["choice"].tolist() == [0, 1, pd.NA]
-    assert per["right"].tolist() == [2, 0, 1] and per["no_choice"].tolist() == [1, 0, 0] and per["replies"].tolist() == [4, 2, 2]
+    assert (
+        per["right"].tolist() == [2, 0, 1]
+        and per["no_choice"].tolist() == [1, 0, 0]
+        and per["replies"].tolist() == [4, 2, 2]
+    )
     row = consistency_table({"run": HAND}).loc["run"]
     assert row[["questions", "replies", "no_choice"]].tolist() == [3, 8, 1]
     assert row[["accuracy", "consistency", "always"]].tolist() == pytest.approx([3 / 8, 2 / 3, 1 / 3])
@@ -66,14 +86,29 @@ def test_position_by_hand():
 
 def test_length_by_hand():
     "q: lengths 5, 3, 3 (rank 0; ranks 1 and 2 shared). r: 1, 2, 3. s: all 4, left out."
-    questions = [Question("q", "?", texts(5, 3, 3), 0), Question("r", "?", texts(1, 2, 3), 2), Question("s", "?", texts(4, 4, 4), 0)]
+    questions = [
+        Question("q", "?", texts(5, 3, 3), 0),
+        Question("r", "?", texts(1, 2, 3), 2),
+        Question("s", "?", texts(4, 4, 4), 0),
+    ]
     ranks = length_ranks(HAND, questions)
     assert ranks.shares.index.tolist() == [0, 1, 2]
-    assert ranks.shares["share"].tolist() == pytest.approx([2 / 5, (0.5 + 2) / 5, 0.5 / 5]) # q: 0, 0, tied; r: rank 1 twice
+    assert ranks.shares["share"].tolist() == pytest.approx(
+        [2 / 5, (0.5 + 2) / 5, 0.5 / 5]
+    )  # q: 0, 0, tied; r: rank 1 twice
     assert ranks.shares["key"].tolist() == pytest.approx([5 / 5, 0, 0])
-    assert ranks.counts.to_dict() == {"questions": 2, "replies": 5, "other_sizes": 0, "new_choices": 0, "equally_long": 2, "no_choice": 1}
-    assert np.isnan(ranks.test["p"]) # the right answer is always the longest: no test
-    assert length_ranks(HAND, questions, length=lambda t: -len(t) + 9).shares["key"].tolist() == pytest.approx([0, 0, 1]) # the longest became the shortest
+    assert ranks.counts.to_dict() == {
+        "questions": 2,
+        "replies": 5,
+        "other_sizes": 0,
+        "new_choices": 0,
+        "equally_long": 2,
+        "no_choice": 1,
+    }
+    assert np.isnan(ranks.test["p"])  # the right answer is always the longest: no test
+    assert length_ranks(HAND, questions, length=lambda t: -len(t) + 9).shares["key"].tolist() == pytest.approx(
+        [0, 0, 1]
+    )  # the longest became the shortest
 
 
 def test_paper_key_is_what_an_all_knowing_respondent_shows():
@@ -85,7 +120,8 @@ def test_paper_key_is_what_an_all_knowing_respondent_shows():
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 40))
 def test_two_choices_are_mcnemar(a, b, same):
-    if a + b + same == 0: return
+    if a + b + same == 0:
+        return
     x = np.array([[2, 0]] * a + [[0, 2]] * b + [[1, 1]] * same)
     result = rank_test(x, np.ones_like(x), np.ones(len(x)))
     assert result["statistic"] == pytest.approx((a - b) ** 2 / (a + b) if a + b else 0)
@@ -103,15 +139,23 @@ def test_one_choice_a_question_is_pearson_once_a_question(counts, orders):
 
 # --- plain loops ----------------------------------------------------------------------------------------------------------
 
+
 def loop_consistency(t):
     "question -> (replies, no choice, right, mode's share, mode or None)"
     out, rows = {}, defaultdict(list)
-    for r in t.itertuples(): rows[r.question_id].append(r)
+    for r in t.itertuples():
+        rows[r.question_id].append(r)
     for q, rs in rows.items():
         seen = Counter(r.sources[r.prediction] for r in rs if r.prediction >= 0)
         top = max(seen.values(), default=0)
         modes = [s for s, n in seen.items() if n == top]
-        out[q] = (len(rs), sum(r.prediction < 0 for r in rs), sum(r.prediction == r.answer for r in rs), top / len(rs), modes[0] if len(modes) == 1 else None)
+        out[q] = (
+            len(rs),
+            sum(r.prediction < 0 for r in rs),
+            sum(r.prediction == r.answer for r in rs),
+            top / len(rs),
+            modes[0] if len(modes) == 1 else None,
+        )
     return out
 
 
@@ -119,7 +163,7 @@ def loop_length_mass(lengths, place):
     "Share of a choice at each rank, from all orders of ties."
     A, mass, n = len(lengths), np.zeros(len(lengths)), 0
     for order in itertools.permutations(range(A)):
-        ranked = sorted(order, key=lambda i: -lengths[i]) # stable: ties stand in the order given
+        ranked = sorted(order, key=lambda i: -lengths[i])  # stable: ties stand in the order given
         mass[ranked.index(place)] += 1
         n += 1
     return mass / n
@@ -128,7 +172,8 @@ def loop_length_mass(lengths, place):
 def loop_ranks(rows, mass):
     "Everything in `Ranks`, one question and one rank at a time; `mass(row, place)` says where a choice falls."
     by_question = defaultdict(list)
-    for r in rows: by_question[r.question_id].append(r)
+    for r in rows:
+        by_question[r.question_id].append(r)
     X = {q: sum(mass(r, r.prediction) for r in rs) for q, rs in by_question.items()}
     K = {q: sum(mass(r, r.answer) for r in rs) for q, rs in by_question.items()}
     C = {q: sum(r.prediction == r.answer for r in rs) for q, rs in by_question.items()}
@@ -138,13 +183,22 @@ def loop_ranks(rows, mass):
     expected = [c * k + (1 - c) * (1 - k) / (A - 1) for k in key]
     M, T = np.zeros((A, A)), np.zeros(A)
     for q in N:
-        s = np.array([X[q][k] - N[q] * expected[k] - (C[q] - N[q] * c) * (key[k] - (1 - key[k]) / (A - 1)) - (K[q][k] - N[q] * key[k]) * (c - (1 - c) / (A - 1)) for k in range(A)])
+        s = np.array(
+            [
+                X[q][k]
+                - N[q] * expected[k]
+                - (C[q] - N[q] * c) * (key[k] - (1 - key[k]) / (A - 1))
+                - (K[q][k] - N[q] * key[k]) * (c - (1 - c) / (A - 1))
+                for k in range(A)
+            ]
+        )
         s[np.abs(s) < 1e-9] = 0
         z = np.array([s[k] / expected[k] ** 0.5 if expected[k] > 1e-12 else 0 for k in range(A)])
         M, T = M + np.outer(z, z), T + z
     spread, squared = np.trace(M), np.trace(M @ M)
     statistic, df = (T @ T * spread / squared, spread**2 / squared) if spread else (0, A - 1)
-    if max(key) > 1 - 1e-12: statistic = df = np.nan
+    if max(key) > 1 - 1e-12:
+        statistic = df = np.nan
     v = [sum((X[q][k] - share[k] * N[q]) ** 2 for q in N) / n**2 * G / (G - 1) if G > 1 else np.nan for k in range(A)]
     return share, key, expected, statistic, df, v
 
@@ -155,12 +209,28 @@ def runs(draw, new=False):
     rows, questions = [], []
     for i in range(draw(st.integers(1, 5))):
         A = draw(st.integers(2, 4))
-        questions.append(Question(f"q{i}", "?", texts(*draw(st.lists(st.integers(1, 4), min_size=A, max_size=A))), draw(st.integers(0, A - 1))))
+        questions.append(
+            Question(
+                f"q{i}",
+                "?",
+                texts(*draw(st.lists(st.integers(1, 4), min_size=A, max_size=A))),
+                draw(st.integers(0, A - 1)),
+            )
+        )
         for trial in range(draw(st.integers(1, 7))):
             shown = draw(st.permutations(range(A)))
-            shown = shown[:draw(st.integers(2, A))] if draw(st.integers(0, 3)) == 0 else shown
-            if new and draw(st.integers(0, 3)) == 0: shown = [*shown[:-1], -1]
-            rows.append((f"q{i}", list(shown), draw(st.integers(0, len(shown) - 1)), draw(st.integers(-1, len(shown) - 1)), trial))
+            shown = shown[: draw(st.integers(2, A))] if draw(st.integers(0, 3)) == 0 else shown
+            if new and draw(st.integers(0, 3)) == 0:
+                shown = [*shown[:-1], -1]
+            rows.append(
+                (
+                    f"q{i}",
+                    list(shown),
+                    draw(st.integers(0, len(shown) - 1)),
+                    draw(st.integers(-1, len(shown) - 1)),
+                    trial,
+                )
+            )
     order = draw(st.permutations(range(len(rows))))
     return table([rows[i] for i in order]), questions
 
@@ -170,29 +240,41 @@ def test_consistency_against_loops(run):
     per, expected = consistency(run[0], trial=None), loop_consistency(run[0])
     assert list(per.index) == list(expected)
     for q, r in per.iterrows():
-        assert (r["replies"], r["no_choice"], r["right"]) == expected[q][:3] and r["consistency"] == pytest.approx(expected[q][3])
+        assert (r["replies"], r["no_choice"], r["right"]) == expected[q][:3] and r["consistency"] == pytest.approx(
+            expected[q][3]
+        )
         assert r["always"] == (expected[q][3] == 1)
         assert (None if pd.isna(r["choice"]) else r["choice"]) == expected[q][4]
 
 
 def compare(ranks, rows, mass):
     share, key, expected, statistic, df, v = loop_ranks(rows, mass)
-    for column, value in (("share", share), ("key", key), ("expected", expected)): np.testing.assert_allclose(ranks.shares[column], value, atol=1e-12)
-    for what, value in (("statistic", statistic), ("df", df), ("p", chi2.sf(statistic, df))): np.testing.assert_allclose(ranks.test[what], value, rtol=1e-6, atol=1e-9)
+    for column, value in (("share", share), ("key", key), ("expected", expected)):
+        np.testing.assert_allclose(ranks.shares[column], value, atol=1e-12)
+    for what, value in (("statistic", statistic), ("df", df), ("p", chi2.sf(statistic, df))):
+        np.testing.assert_allclose(ranks.test[what], value, rtol=1e-6, atol=1e-9)
     assert ranks.counts["replies"] == len(rows) and ranks.counts["questions"] == len({r.question_id for r in rows})
-    assert (ranks.shares["low"].isna().all() and ranks.shares["high"].isna().all()) if ranks.counts["questions"] == 1 else \
-        ((ranks.shares["low"] <= ranks.shares["share"] + 1e-9) & (ranks.shares["share"] <= ranks.shares["high"] + 1e-9)).all()
+    assert (
+        (ranks.shares["low"].isna().all() and ranks.shares["high"].isna().all())
+        if ranks.counts["questions"] == 1
+        else (
+            (ranks.shares["low"] <= ranks.shares["share"] + 1e-9)
+            & (ranks.shares["share"] <= ranks.shares["high"] + 1e-9)
+        ).all()
+    )
 
 
 @settings(max_examples=150)
 @given(runs(new=True), st.booleans())
 def test_positions_against_loops(run, arrow):
     t, rows = run[0], list(run[0].itertuples())
-    if arrow: t = t.assign(sources=pd.array([list(s) for s in t["sources"]], dtype=column_types()["sources"]))
+    if arrow:
+        t = t.assign(sources=pd.array([list(s) for s in t["sources"]], dtype=column_types()["sources"]))
     A = max(Counter(r.n_choices for r in rows).items(), key=lambda x: (x[1], x[0]))[0]
     kept = [r for r in rows if r.n_choices == A and r.prediction >= 0]
     if not kept:
-        with pytest.raises(CoraError, match="no reply is left"): position_ranks(t, trial=None)
+        with pytest.raises(CoraError, match="no reply is left"):
+            position_ranks(t, trial=None)
         return
     ranks = position_ranks(t, trial=None)
     compare(ranks, kept, lambda r, place: np.eye(A)[place])
@@ -205,9 +287,12 @@ def test_positions_against_loops(run, arrow):
 def test_lengths_against_loops(run, A):
     t, rows, questions = run[0], list(run[0].itertuples()), {q.id: q for q in run[1]}
     shown = lambda r: [len(questions[r.question_id].choices[s]) for s in r.sources]
-    kept = [r for r in rows if r.n_choices == A and r.prediction >= 0 and -1 not in r.sources and len(set(shown(r))) > 1]
+    kept = [
+        r for r in rows if r.n_choices == A and r.prediction >= 0 and -1 not in r.sources and len(set(shown(r))) > 1
+    ]
     if not kept:
-        with pytest.raises(CoraError, match="no reply is left|that was shown"): length_ranks(t, run[1], n_choices=A, trial=None)
+        with pytest.raises(CoraError, match="no reply is left|that was shown"):
+            length_ranks(t, run[1], n_choices=A, trial=None)
         return
     ranks = length_ranks(t, run[1], n_choices=A, trial=None)
     compare(ranks, kept, lambda r, place: loop_length_mass(shown(r), place))
@@ -218,15 +303,20 @@ def test_lengths_against_loops(run, A):
 def test_trial_takes_part_of_the_table(run):
     t = run[0].assign(trial=lambda t: t["trial"] % 2)
     for trial in t["trial"].unique():
-        pd.testing.assert_frame_equal(consistency(t, trial=trial).sort_index(), consistency(t[t["trial"] == trial], trial=None).sort_index())
+        pd.testing.assert_frame_equal(
+            consistency(t, trial=trial).sort_index(), consistency(t[t["trial"] == trial], trial=None).sort_index()
+        )
 
 
 @given(runs())
 def test_order_and_names_do_not_matter(run):
     t = run[0]
-    if (t["prediction"] < 0).all() or len(t) < 2: return
-    try: one = position_ranks(t, trial=None)
-    except CoraError: return
+    if (t["prediction"] < 0).all() or len(t) < 2:
+        return
+    try:
+        one = position_ranks(t, trial=None)
+    except CoraError:
+        return
     two = position_ranks(t.iloc[::-1].assign(question_id="x" + t["question_id"].iloc[::-1]), trial=None)
     np.testing.assert_allclose(one.shares, two.shares, atol=1e-9)
     np.testing.assert_allclose(one.test, two.test, rtol=1e-6, atol=1e-9)
@@ -240,12 +330,18 @@ KEY, A, ORDERS = np.array([0.4, 0.3, 0.2, 0.1]), 4, 24
 def respondent(kind, rng, G):
     "Sums for each question of a respondent without a bias: predictions, right answers, right replies."
     one, key, right = np.eye(A)[rng.integers(A, size=G)], np.full((G, A), ORDERS / A), np.full(G, ORDERS / A)
-    if kind == "guess": return rng.multinomial(ORDERS, [1 / A] * A, size=G), key, right
-    if kind == "habit": return 18 * one + rng.multinomial(ORDERS - 18, [1 / A] * A, size=G), key, right # a favourite place of each question
-    if kind == "knows": # 60%, with a favourite place on the rest
+    if kind == "guess":
+        return rng.multinomial(ORDERS, [1 / A] * A, size=G), key, right
+    if kind == "habit":
+        return (
+            18 * one + rng.multinomial(ORDERS - 18, [1 / A] * A, size=G),
+            key,
+            right,
+        )  # a favourite place of each question
+    if kind == "knows":  # 60%, with a favourite place on the rest
         knows = rng.random(G) < 0.6
         return np.where(knows[:, None], ORDERS / A, ORDERS * one), key, np.where(knows, ORDERS, ORDERS / A)
-    answer = rng.choice(A, p=KEY, size=G) # lengths: one choice in all orders, the key is not balanced
+    answer = rng.choice(A, p=KEY, size=G)  # lengths: one choice in all orders, the key is not balanced
     picked = np.where(rng.random(G) < 0.6, answer, (answer + rng.integers(1, A, size=G)) % A)
     return ORDERS * np.eye(A)[picked], ORDERS * np.eye(A)[answer], ORDERS * (picked == answer)
 
@@ -263,8 +359,8 @@ def test_level_and_coverage(kind, G):
         alarms += rank_test(x, key, right)["p"] < 0.05
         _, low, high = share_interval(x, x.sum(axis=1))
         covered += ((low <= truth + 1e-9) & (truth <= high + 1e-9)).mean()
-    assert alarms / runs < 0.08 # 0.05 + 3.4 standard errors
-    assert alarms / runs > (0.02 if G == 80 else 0) # and it is no empty promise
+    assert alarms / runs < 0.08  # 0.05 + 3.4 standard errors
+    assert alarms / runs > (0.02 if G == 80 else 0)  # and it is no empty promise
     assert 0.92 < covered / runs < 0.98 if G == 80 else covered / runs > 0.86
 
 
@@ -275,7 +371,7 @@ def test_replies_taken_as_independent_do_not_keep_the_level(kind):
         x, key, right = respondent(kind, rng, 80)
         truth = TRUE.get(kind, np.full(A, 1 / A))
         counts, n = x.sum(axis=0), x.sum()
-        naive += chisquare(counts, n * truth).pvalue < 0.05 # even when told the true expectation
+        naive += chisquare(counts, n * truth).pvalue < 0.05  # even when told the true expectation
         outside += (np.abs(counts / n - truth) > 1.96 * np.sqrt(counts / n * (1 - counts / n) / n)).mean()
     assert naive / 200 > 0.7 and outside / 200 > 0.4
 
@@ -290,7 +386,9 @@ def test_wald_is_worse_with_few_questions(kind, wald_percent, our_percent):
         V, T = G * np.cov(s.T), s.sum(axis=0)
         wald += chi2.sf(T @ np.linalg.pinv(V, rcond=1e-10, hermitian=True) @ T, A - 1) < 0.05
         ours += rank_test(x, np.full((G, A), ORDERS / A), np.full(G, ORDERS / A))["p"] < 0.05
-    assert wald / runs == pytest.approx(wald_percent / 100, abs=0.01) and ours / runs == pytest.approx(our_percent / 100, abs=0.01)
+    assert wald / runs == pytest.approx(wald_percent / 100, abs=0.01) and ours / runs == pytest.approx(
+        our_percent / 100, abs=0.01
+    )
 
 
 def test_it_finds_a_bias():
@@ -322,46 +420,77 @@ EVERY = [consistency, position_ranks, lambda t: length_ranks(t, QUESTIONS)]
 
 
 @pytest.mark.parametrize("measure", EVERY)
-@pytest.mark.parametrize("spoil, message", [
-    (lambda t: t.iloc[:0], "no responses"),
-    (lambda t: t.drop(columns=["sources", "answer"]), "no column sources, answer"),
-    (lambda t: t.assign(prediction=3), "row 1, prediction: prediction must be a whole number from -1 to 2, got 3"),
-    (lambda t: t.assign(family=["cyclic", *["cora"] * 7]), "several families, cyclic, cora"),
-    (lambda t: t.assign(error=[NOT_ASKED, *[None] * 7]), "1 of 8 replies were not asked for"),
-])
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (lambda t: t.iloc[:0], "no responses"),
+        (lambda t: t.drop(columns=["sources", "answer"]), "no column sources, answer"),
+        (lambda t: t.assign(prediction=3), "row 1, prediction: prediction must be a whole number from -1 to 2, got 3"),
+        (lambda t: t.assign(family=["cyclic", *["cora"] * 7]), "several families, cyclic, cora"),
+        (lambda t: t.assign(error=[NOT_ASKED, *[None] * 7]), "1 of 8 replies were not asked for"),
+    ],
+)
 def test_bad_tables(measure, spoil, message):
     "All of them are read by `flat_replies`, which tests/metrics/test_replies.py has more of."
-    with pytest.raises(CoraError, match=message): measure(spoil(HAND))
+    with pytest.raises(CoraError, match=message):
+        measure(spoil(HAND))
 
 
 def test_all_predictions_unrecognised():
     silent = HAND.assign(prediction=-1)
     assert (consistency(silent)["consistency"] == 0).all() and consistency(silent)["choice"].isna().all()
-    assert consistency_table({"silent": silent}).loc["silent", ["accuracy", "consistency", "always", "no_choice"]].tolist() == [0, 0, 0, 8]
-    with pytest.raises(CoraError, match="no reply is left to count: 8 no choice"): position_ranks(silent)
-    with pytest.raises(CoraError, match="no reply is left to count: 8 no choice"): length_ranks(silent, QUESTIONS)
+    assert consistency_table({"silent": silent}).loc[
+        "silent", ["accuracy", "consistency", "always", "no_choice"]
+    ].tolist() == [0, 0, 0, 8]
+    with pytest.raises(CoraError, match="no reply is left to count: 8 no choice"):
+        position_ranks(silent)
+    with pytest.raises(CoraError, match="no reply is left to count: 8 no choice"):
+        length_ranks(silent, QUESTIONS)
 
 
 def test_bad_questions():
-    with pytest.raises(CoraError, match="1 of the 3 questions in the responses are not among the questions given, the first of them 'r'"): length_ranks(HAND, [QUESTIONS[0], QUESTIONS[2]])
-    with pytest.raises(CoraError, match="3 of the 3 questions"): length_ranks(HAND, [])
-    with pytest.raises(CoraError, match="two questions have the id 'q'"): length_ranks(HAND, [*QUESTIONS, QUESTIONS[0]])
-    with pytest.raises(CoraError, match="question 'r': the responses show its choice number 3, and it has 2"): length_ranks(HAND, [QUESTIONS[0], Question("r", "?", ("a", "b"), 0), QUESTIONS[2]])
+    with pytest.raises(
+        CoraError,
+        match="1 of the 3 questions in the responses are not among the questions given, the first of them 'r'",
+    ):
+        length_ranks(HAND, [QUESTIONS[0], QUESTIONS[2]])
+    with pytest.raises(CoraError, match="3 of the 3 questions"):
+        length_ranks(HAND, [])
+    with pytest.raises(CoraError, match="two questions have the id 'q'"):
+        length_ranks(HAND, [*QUESTIONS, QUESTIONS[0]])
+    with pytest.raises(CoraError, match="question 'r': the responses show its choice number 3, and it has 2"):
+        length_ranks(HAND, [QUESTIONS[0], Question("r", "?", ("a", "b"), 0), QUESTIONS[2]])
     for value in (None, "x", -1, float("nan"), float("inf")):
-        with pytest.raises(CoraError, match="length of a choice must be a number of at least 0"): choice_lengths(QUESTIONS, lambda text: value)
+        with pytest.raises(CoraError, match="length of a choice must be a number of at least 0"):
+            choice_lengths(QUESTIONS, lambda text: value)
 
 
 def test_other_bad_arguments():
-    with pytest.raises(CoraError, match=r"that was shown \(3\), got 4"): position_ranks(HAND, n_choices=4)
-    with pytest.raises(CoraError, match="got True"): position_ranks(HAND, n_choices=True)
-    with pytest.raises(CoraError, match="level must be between 0 and 1, got 95"): position_ranks(HAND, level=95)
-    with pytest.raises(CoraError, match="by name"): consistency_table(HAND)
-    with pytest.raises(CoraError, match="by name"): consistency_table({})
-    with pytest.raises(CoraError, match="by name"): rank_table({"run": HAND})
-    for x, key, right in [([[1, 2]], [[1, 1]], [1]), ([[0, 0]], [[0, 0]], [0]), ([[1, 1]], [[1, 1]], [3]), ([1, 1], [1, 1], [1]), ([[1]], [[1]], [1]), ([[1, 1]], [[1, 1]], [1, 1])]:
-        with pytest.raises(CoraError): rank_test(np.array(x), np.array(key), np.array(right))
+    with pytest.raises(CoraError, match=r"that was shown \(3\), got 4"):
+        position_ranks(HAND, n_choices=4)
+    with pytest.raises(CoraError, match="got True"):
+        position_ranks(HAND, n_choices=True)
+    with pytest.raises(CoraError, match="level must be between 0 and 1, got 95"):
+        position_ranks(HAND, level=95)
+    with pytest.raises(CoraError, match="by name"):
+        consistency_table(HAND)
+    with pytest.raises(CoraError, match="by name"):
+        consistency_table({})
+    with pytest.raises(CoraError, match="by name"):
+        rank_table({"run": HAND})
+    for x, key, right in [
+        ([[1, 2]], [[1, 1]], [1]),
+        ([[0, 0]], [[0, 0]], [0]),
+        ([[1, 1]], [[1, 1]], [3]),
+        ([1, 1], [1, 1], [1]),
+        ([[1]], [[1]], [1]),
+        ([[1, 1]], [[1, 1]], [1, 1]),
+    ]:
+        with pytest.raises(CoraError):
+            rank_test(np.array(x), np.array(key), np.array(right))
     for key, accuracy in [([0.5, 0.6], 0.5), ([1.0], 0.5), ([0.5, 0.5], 1.1), ([-0.5, 1.5], 0.5)]:
-        with pytest.raises(CoraError): expected_shares(key, accuracy)
+        with pytest.raises(CoraError):
+            expected_shares(key, accuracy)
 
 
 def test_sizes_are_counted_and_new_choices_left_out():
@@ -369,19 +498,31 @@ def test_sizes_are_counted_and_new_choices_left_out():
     questions = [Question(f"q{i}", "?", texts(1, 2, 3, 4, 5), i % 5) for i in range(6)]
     run = grade(make_variants(questions), ["A"] * 26 * 6)
     assert position_ranks(run).counts.to_dict() == {"questions": 6, "replies": 60, "other_sizes": 96, "no_choice": 0}
-    assert length_ranks(run, questions).counts.to_dict() == {"questions": 6, "replies": 12, "other_sizes": 96, "new_choices": 48, "equally_long": 0, "no_choice": 0}
+    assert length_ranks(run, questions).counts.to_dict() == {
+        "questions": 6,
+        "replies": 12,
+        "other_sizes": 96,
+        "new_choices": 48,
+        "equally_long": 0,
+        "no_choice": 0,
+    }
     assert len(position_ranks(run, n_choices=2).shares) == 2
-    with pytest.raises(CoraError, match="no reply is left to count: 108 other sizes, 48 new choices"): length_ranks(run, questions, n_choices=3)
+    with pytest.raises(CoraError, match="no reply is left to count: 108 other sizes, 48 new choices"):
+        length_ranks(run, questions, n_choices=3)
 
 
 def test_a_table_of_runs_and_a_line_for_each():
     ranks = position_ranks(HAND)
     tidy = rank_table({"one": ranks, "two": ranks})
     assert list(tidy) == ["run", "rank", "share", "low", "high", "expected", "key"] and len(tidy) == 6
-    assert str(ranks).startswith("7 replies to 3 questions, 3 choices; chi-squared ") and str(ranks).endswith("left out: 1 no choice")
+    assert str(ranks).startswith("7 replies to 3 questions, 3 choices; chi-squared ") and str(ranks).endswith(
+        "left out: 1 no choice"
+    )
     assert isinstance(ranks, Ranks)
 
 
 def test_no_heavy_imports():
     code = "import sys, cora_nb.metrics.bias; print([m for m in ('scipy', 'matplotlib', 'seaborn', 'torch', 'datasets') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

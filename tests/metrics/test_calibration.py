@@ -1,4 +1,5 @@
 """Calibration: bins against plain loops and other packages, errors and Brier parts as properties, chance and intervals by simulation, the authors' raw data; unified confidence against its description."""
+
 import math
 import subprocess
 import sys
@@ -12,10 +13,28 @@ from hypothesis import strategies as st
 
 from cora_nb.core import CoraError, Question, data_path
 from cora_nb.metrics.calibration import (
-    BINNINGS, binned, brier, brier_parts, calibration_errors, calibration_table, chance_errors, confidences, ece, ece_interval, joined,
-    plot_reliability, reliability, score_confidence,
+    BINNINGS,
+    binned,
+    brier,
+    brier_parts,
+    calibration_errors,
+    calibration_table,
+    chance_errors,
+    confidences,
+    ece,
+    ece_interval,
+    joined,
+    plot_reliability,
+    reliability,
+    score_confidence,
 )
-from cora_nb.metrics.unified_confidence import answer_shares, label_shares, mean_logprob, reply_logprobs, unified_confidence
+from cora_nb.metrics.unified_confidence import (
+    answer_shares,
+    label_shares,
+    mean_logprob,
+    reply_logprobs,
+    unified_confidence,
+)
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.table import NOT_ASKED, grade
 from cora_nb.variants.families import make_variants
@@ -41,9 +60,20 @@ def test_ece_against_plain_loops(pairs, B):
     gaps = {b: abs(np.mean([o for _, o in v]) - np.mean([f for f, _ in v])) for b, v in bins.items()}
     table, errors = binned(x, y, B), calibration_errors(binned(x, y, B))
     assert table.index.tolist() == list(bins) and table["n"].tolist() == [len(v) for v in bins.values()]
-    assert errors["ECE"] == pytest.approx(sum(len(bins[b]) / len(x) * g for b, g in gaps.items()), abs=1e-12) == pytest.approx(ece(x, y, B), abs=1e-12)
-    assert errors["ECE_unweighted"] == pytest.approx(np.mean(list(gaps.values())), abs=1e-12) == pytest.approx(ece(x, y, B, weighted=False), abs=1e-12)
-    assert errors["MCE"] == pytest.approx(max(gaps.values()), abs=1e-12) and errors["MCE"] + 1e-12 >= errors["ECE"] >= abs(np.mean(x) - np.mean(y)) - 1e-12
+    assert (
+        errors["ECE"]
+        == pytest.approx(sum(len(bins[b]) / len(x) * g for b, g in gaps.items()), abs=1e-12)
+        == pytest.approx(ece(x, y, B), abs=1e-12)
+    )
+    assert (
+        errors["ECE_unweighted"]
+        == pytest.approx(np.mean(list(gaps.values())), abs=1e-12)
+        == pytest.approx(ece(x, y, B, weighted=False), abs=1e-12)
+    )
+    assert (
+        errors["MCE"] == pytest.approx(max(gaps.values()), abs=1e-12)
+        and errors["MCE"] + 1e-12 >= errors["ECE"] >= abs(np.mean(x) - np.mean(y)) - 1e-12
+    )
 
 
 @settings(max_examples=120)
@@ -51,30 +81,47 @@ def test_ece_against_plain_loops(pairs, B):
 def test_every_answer_is_in_one_bin_and_brier_adds_up(pairs, B, method):
     x, y = np.array(pairs, dtype=float).T
     table, parts = binned(x, y, B, method), brier_parts(binned(x, y, B, method))
-    assert table["n"].sum() == len(x) and table["right"].sum() == y.sum() and len(table) <= (len(np.unique(x)) if method == "distinct" else B)
+    assert (
+        table["n"].sum() == len(x)
+        and table["right"].sum() == y.sum()
+        and len(table) <= (len(np.unique(x)) if method == "distinct" else B)
+    )
     assert table["confidence"].sum() == pytest.approx(x.sum())
     means = table["confidence"] / table["n"]
     assert (means >= table["low"] - 1e-9).all() and (means <= table["high"] + 1e-9).all()
     assert parts["brier"] == pytest.approx(np.mean((x - y) ** 2), abs=1e-12) == pytest.approx(brier(x, y), abs=1e-12)
-    total = parts["reliability"] - parts["resolution"] + parts["uncertainty"] + parts["within_variance"] - 2 * parts["within_covariance"]
+    total = (
+        parts["reliability"]
+        - parts["resolution"]
+        + parts["uncertainty"]
+        + parts["within_variance"]
+        - 2 * parts["within_covariance"]
+    )
     assert total == pytest.approx(parts["brier"], abs=1e-10)
     if method == "distinct":
         assert parts[["within_variance", "within_covariance"]].abs().max() < 1e-12 and len(table) == len(np.unique(x))
     shown = reliability(table)
-    assert ((shown["accuracy_low"] <= shown["accuracy"] + 1e-12) & (shown["accuracy"] <= shown["accuracy_high"] + 1e-12)).all()
+    assert (
+        (shown["accuracy_low"] <= shown["accuracy"] + 1e-12) & (shown["accuracy"] <= shown["accuracy_high"] + 1e-12)
+    ).all()
 
 
 @settings(max_examples=60)
 @given(PAIRS, st.sampled_from([1, 2, 4, 5, 10, 20, 25, 50]))
 def test_joined_bins_are_the_wide_ones(pairs, B):
     x, y = np.array(pairs, dtype=float).T
-    pd.testing.assert_frame_equal(joined(binned(x, y, 100), B), binned(x, y, B), check_dtype=False, check_index_type=False, atol=1e-9)
+    pd.testing.assert_frame_equal(
+        joined(binned(x, y, 100), B), binned(x, y, B), check_dtype=False, check_index_type=False, atol=1e-9
+    )
 
 
 def test_edges():
     at = lambda v, B: binned([v], [1], B).index[0]
     assert [at(v, 5) for v in (0, 0.2, 0.2000001, 0.4, 0.8, 1.0)] == [0, 0, 1, 1, 3, 4]
-    assert [at(k / 100, 100) for k in range(101)] == [0, *range(100)] # also for 0.28 and 0.29, which multiplication puts elsewhere
+    assert [at(k / 100, 100) for k in range(101)] == [
+        0,
+        *range(100),
+    ]  # also for 0.28 and 0.29, which multiplication puts elsewhere
     assert binned([0.5, 0.5, 0.5], [1, 0, 1], 10, "mass")["n"].tolist() == [3]
     assert binned([0.0, 0.1, 0.1, 1.0], [1, 0, 1, 1], method="distinct")["n"].tolist() == [1, 2, 1]
     mass = binned(np.arange(1, 101) / 100, np.ones(100), 4, "mass")
@@ -95,28 +142,60 @@ def test_against_scikit_learn():
 
 
 def test_against_torchmetrics():
-    binary = pytest.importorskip("torchmetrics.functional.classification", reason="torchmetrics is not installed").binary_calibration_error
+    binary = pytest.importorskip(
+        "torchmetrics.functional.classification", reason="torchmetrics is not installed"
+    ).binary_calibration_error
     import torch
+
     rng = np.random.default_rng(1)
-    x, y = rng.random(300), rng.integers(0, 2, 300) # on no edge, where the two rules agree
+    x, y = rng.random(300), rng.integers(0, 2, 300)  # on no edge, where the two rules agree
     for B in (5, 15, 100):
         for norm, key in (("l1", "ECE"), ("max", "MCE")):
-            assert calibration_errors(binned(x, y, B))[key] == pytest.approx(float(binary(torch.tensor(x), torch.tensor(y), n_bins=B, norm=norm)), abs=1e-9)
+            assert calibration_errors(binned(x, y, B))[key] == pytest.approx(
+                float(binary(torch.tensor(x), torch.tensor(y), n_bins=B, norm=norm)), abs=1e-9
+            )
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: ece([0.2, -0.1], [0, 1]), r"confidence must be in \[0, 1\], got -0.1 \(number 1\)"), (lambda: ece([math.inf], [0]), "got inf"),
-    (lambda: ece([math.nan, 0.2, math.nan], [0, 1, 1]), r"2 of 3 confidences are missing \(NaN\), the first of them number 0"), (lambda: ece([0.2], [0.5]), r"right must be 0 or 1, got 0.5"),
-    (lambda: ece([0.2], [math.nan]), "right must be 0 or 1, got nan"), (lambda: ece(["a"], [1]), "lists of numbers"), (lambda: ece([[0.2]], [[1]]), "one length"), (lambda: ece([], []), "no answers"),
-    (lambda: ece([0.2], [1], bins=2.5), "bins must be .* got 2.5"), (lambda: ece([0.2], [1], bins=True), "got True"), (lambda: ece([0.2], [1], method=None), "method must be one of .* got None"),
-    (lambda: chance_errors([0.2], simulations=0), "simulations must be"), (lambda: ece_interval([0.2], [1], level=1), "level .* got 1"), (lambda: ece_interval([0.2], [1], groups=[None]), "1 missing"),
-    (lambda: reliability(binned([0.2], [1]), 0), "level .* got 0"), (lambda: joined(binned([0.2], [1], 10), 3), "10 bins cannot be joined to 3"), (lambda: joined(binned([0.2], [1], method="distinct"), 1), "equal width"),
-    (lambda: calibration_errors([1]), "must be a table"), (lambda: score_confidence([(0.0,)], [1]), "1 scores cannot tell about choice number 2"), (lambda: score_confidence([(0.0, math.inf)], [0]), "log-probabilities"),
-    (lambda: calibration_table({}), "no runs"), (lambda: mean_logprob("x"), "must be numbers"), (lambda: mean_logprob([]), "at least one token"), (lambda: mean_logprob([-1, 0.1]), "at most 0, got 0.1"),
-    (lambda: reply_logprobs([Reply("A", confidence=1.5, meta={"completion_tokens": 1})]), "reply number 0: confidence .* got 1.5"), (lambda: answer_shares(["A"], [-1.0], width=0), "width"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: ece([0.2, -0.1], [0, 1]), r"confidence must be in \[0, 1\], got -0.1 \(number 1\)"),
+        (lambda: ece([math.inf], [0]), "got inf"),
+        (
+            lambda: ece([math.nan, 0.2, math.nan], [0, 1, 1]),
+            r"2 of 3 confidences are missing \(NaN\), the first of them number 0",
+        ),
+        (lambda: ece([0.2], [0.5]), r"right must be 0 or 1, got 0.5"),
+        (lambda: ece([0.2], [math.nan]), "right must be 0 or 1, got nan"),
+        (lambda: ece(["a"], [1]), "lists of numbers"),
+        (lambda: ece([[0.2]], [[1]]), "one length"),
+        (lambda: ece([], []), "no answers"),
+        (lambda: ece([0.2], [1], bins=2.5), "bins must be .* got 2.5"),
+        (lambda: ece([0.2], [1], bins=True), "got True"),
+        (lambda: ece([0.2], [1], method=None), "method must be one of .* got None"),
+        (lambda: chance_errors([0.2], simulations=0), "simulations must be"),
+        (lambda: ece_interval([0.2], [1], level=1), "level .* got 1"),
+        (lambda: ece_interval([0.2], [1], groups=[None]), "1 missing"),
+        (lambda: reliability(binned([0.2], [1]), 0), "level .* got 0"),
+        (lambda: joined(binned([0.2], [1], 10), 3), "10 bins cannot be joined to 3"),
+        (lambda: joined(binned([0.2], [1], method="distinct"), 1), "equal width"),
+        (lambda: calibration_errors([1]), "must be a table"),
+        (lambda: score_confidence([(0.0,)], [1]), "1 scores cannot tell about choice number 2"),
+        (lambda: score_confidence([(0.0, math.inf)], [0]), "log-probabilities"),
+        (lambda: calibration_table({}), "no runs"),
+        (lambda: mean_logprob("x"), "must be numbers"),
+        (lambda: mean_logprob([]), "at least one token"),
+        (lambda: mean_logprob([-1, 0.1]), "at most 0, got 0.1"),
+        (
+            lambda: reply_logprobs([Reply("A", confidence=1.5, meta={"completion_tokens": 1})]),
+            "reply number 0: confidence .* got 1.5",
+        ),
+        (lambda: answer_shares(["A"], [-1.0], width=0), "width"),
+    ],
+)
 def test_faults(call, words):
-    with pytest.raises(CoraError, match=words) as e: call()
+    with pytest.raises(CoraError, match=words) as e:
+        call()
     assert "\n" not in str(e.value)
 
 
@@ -125,8 +204,12 @@ def test_chance_against_its_definition():
     for weighted, method in ((True, "width"), (False, "mass")):
         slow = [ece(x, rng.random(80) < x, 7, method, weighted) for _ in range(400)]
         fast = chance_errors(x, 7, method, weighted, simulations=2000)
-        assert fast.mean() == pytest.approx(np.mean(slow), abs=4 * np.std(slow) / 20) and np.std(fast) == pytest.approx(np.std(slow), rel=0.15)
-    np.testing.assert_array_equal(chance_errors(x, simulations=30), chance_errors(x[::-1], simulations=30)) # seeded, and the order is nothing
+        assert fast.mean() == pytest.approx(np.mean(slow), abs=4 * np.std(slow) / 20) and np.std(fast) == pytest.approx(
+            np.std(slow), rel=0.15
+        )
+    np.testing.assert_array_equal(
+        chance_errors(x, simulations=30), chance_errors(x[::-1], simulations=30)
+    )  # seeded, and the order is nothing
 
 
 def test_p_keeps_its_level_and_interval_covers():
@@ -135,54 +218,85 @@ def test_p_keeps_its_level_and_interval_covers():
         x = rng.beta(4, 1.5, 200)
         alarms += ece_interval(x, rng.random(200) < x, 5, resamples=199)["p"] < 0.05
         found = ece_interval(x, rng.random(200) < 0.2, 5, resamples=199)
-        inside += found["low"] <= 4 / 5.5 - 0.2 <= found["high"] # far from calibrated, where the truth is a difference of means
+        inside += (
+            found["low"] <= 4 / 5.5 - 0.2 <= found["high"]
+        )  # far from calibrated, where the truth is a difference of means
     assert alarms <= 14 and inside >= 105
 
 
 def test_groups_widen_the_interval():
     rng = np.random.default_rng(5)
     x, y = rng.random(60), rng.random(60) < 0.3
-    one, many = ece_interval(x, y, 5), ece_interval(np.repeat(x, 8), np.repeat(y, 8), 5, groups=np.repeat(np.arange(60), 8))
-    assert many[["ECE", "low", "high"]].tolist() == pytest.approx(one[["ECE", "low", "high"]].tolist()) # copies are no further evidence
+    one, many = (
+        ece_interval(x, y, 5),
+        ece_interval(np.repeat(x, 8), np.repeat(y, 8), 5, groups=np.repeat(np.arange(60), 8)),
+    )
+    assert many[["ECE", "low", "high"]].tolist() == pytest.approx(
+        one[["ECE", "low", "high"]].tolist()
+    )  # copies are no further evidence
     alone = ece_interval(np.repeat(x, 8), np.repeat(y, 8), 5)
     assert alone["high"] - alone["low"] < 0.6 * (one["high"] - one["low"])
     assert math.isnan(ece_interval([0.5, 0.5], [1, 1], groups=["q", "q"])["high"])
 
 
-QUESTIONS = [Question(f"q{i}", "Which?", ("a", "b", "c", "d")[:2 + i % 3], 0) for i in range(60)]
+QUESTIONS = [Question(f"q{i}", "Which?", ("a", "b", "c", "d")[: 2 + i % 3], 0) for i in range(60)]
 VARIANTS = [v for v in make_variants(QUESTIONS, "cora") if v.method == "original"]
 
 
 def run(rng):
     scores = [tuple(rng.normal(size=v.n_choices)) for v in VARIANTS]
-    return grade(VARIANTS, [Reply("ABCD"[int(np.argmax(s))] if i % 10 else "?", s, 0.9 if i % 7 else None) for i, s in enumerate(scores)]), scores
+    return grade(
+        VARIANTS,
+        [Reply("ABCD"[int(np.argmax(s))] if i % 10 else "?", s, 0.9 if i % 7 else None) for i, s in enumerate(scores)],
+    ), scores
 
 
 def test_confidences_from_both_sources():
     responses, scores = run(np.random.default_rng(6))
     given, soft = confidences(responses), confidences(responses, "scores")
-    assert given["confidence"].isna().sum() == 9 and given.loc[10, ["confidence", "right", "no_choice"]].tolist() == [0.9, False, True] # unrecognised: wrong, and kept
+    assert given["confidence"].isna().sum() == 9 and given.loc[10, ["confidence", "right", "no_choice"]].tolist() == [
+        0.9,
+        False,
+        True,
+    ]  # unrecognised: wrong, and kept
     for i, s in enumerate(scores):
-        if i % 10: assert soft.loc[i, "confidence"] == pytest.approx(max(np.exp(s)) / sum(np.exp(s)))
-        else: assert math.isnan(soft.loc[i, "confidence"])
-    for bad, words in [(responses.drop(columns="confidence"), "no column confidence"), (responses.assign(confidence=1.01), "got 1.01 for question 'q0'"), (responses.assign(error=NOT_ASKED), "stopped early"), (responses.iloc[:0], "no responses")]:
-        with pytest.raises(CoraError, match=words): confidences(bad)
-    with pytest.raises(CoraError, match="source must be one of"): confidences(responses, "x")
+        if i % 10:
+            assert soft.loc[i, "confidence"] == pytest.approx(max(np.exp(s)) / sum(np.exp(s)))
+        else:
+            assert math.isnan(soft.loc[i, "confidence"])
+    for bad, words in [
+        (responses.drop(columns="confidence"), "no column confidence"),
+        (responses.assign(confidence=1.01), "got 1.01 for question 'q0'"),
+        (responses.assign(error=NOT_ASKED), "stopped early"),
+        (responses.iloc[:0], "no responses"),
+    ]:
+        with pytest.raises(CoraError, match=words):
+            confidences(bad)
+    with pytest.raises(CoraError, match="source must be one of"):
+        confidences(responses, "x")
 
 
 def test_table_by_number_of_choices():
     responses, _ = run(np.random.default_rng(7))
     table, each = calibration_table({"r": responses}, bins=5), confidences(responses).dropna()
-    assert table.index.tolist() == [("r", 2), ("r", 3), ("r", 4)] and table["replies"].tolist() == [20] * 3 and table["no_confidence"].sum() == 9 and table["no_choice"].sum() == 6
+    assert (
+        table.index.tolist() == [("r", 2), ("r", 3), ("r", 4)]
+        and table["replies"].tolist() == [20] * 3
+        and table["no_confidence"].sum() == 9
+        and table["no_choice"].sum() == 6
+    )
     for A in (2, 3, 4):
         part = each[each["n_choices"] == A]
-        assert table.loc[("r", A), ["accuracy", "confidence", "ECE", "brier"]].tolist() == pytest.approx([part["right"].mean(), 0.9, abs(part["right"].mean() - 0.9), ((part["right"] - 0.9) ** 2).mean()])
+        assert table.loc[("r", A), ["accuracy", "confidence", "ECE", "brier"]].tolist() == pytest.approx(
+            [part["right"].mean(), 0.9, abs(part["right"].mean() - 0.9), ((part["right"] - 0.9) ** 2).mean()]
+        )
     none = calibration_table(responses.assign(confidence=np.nan))
     assert none["no_confidence"].tolist() == [20] * 3 and none["accuracy"].isna().all()
 
 
 def test_plot():
     import matplotlib
+
     matplotlib.use("Agg")
     ax = plot_reliability(binned([0.1, 0.9, 1.0], [0, 1, 1], 5))
     assert len(ax.patches) == 2 and [t.get_text() for t in ax.texts] == ["1", "2"]
@@ -196,10 +310,12 @@ def test_plot():
 def plain_unified(answers, logprobs, label, W):
     "The five steps of the paper, one at a time."
     counts, best = Counter(answers), {}
-    for a, x in zip(answers, logprobs): best[a] = max(best.get(a, -math.inf), x)
+    for a, x in zip(answers, logprobs):
+        best[a] = max(best.get(a, -math.inf), x)
     first = sorted(counts, key=lambda a: (-counts[a], -best[a]))[:W]
     total, sums = sum(math.exp(best[a]) for a in first), defaultdict(float)
-    for a in first: sums[label(a)] += math.exp(best[a]) / total
+    for a in first:
+        sums[label(a)] += math.exp(best[a]) / total
     return dict(sums)
 
 
@@ -211,8 +327,14 @@ def test_unified_against_its_steps(pairs, W):
     table = answer_shares(answers, logprobs, label, W)
     sums = label_shares(table)
     assert sums.to_dict() == pytest.approx(plain_unified(answers, logprobs, label, W), abs=1e-12)
-    assert table["confidence"].sum() == pytest.approx(1) and table["kept"].sum() == min(W, len(set(answers))) and sums.is_monotonic_decreasing
-    moved = answer_shares(answers, [x - 700 for x in logprobs], label, W) # only differences count, and nothing underflows
+    assert (
+        table["confidence"].sum() == pytest.approx(1)
+        and table["kept"].sum() == min(W, len(set(answers)))
+        and sums.is_monotonic_decreasing
+    )
+    moved = answer_shares(
+        answers, [x - 700 for x in logprobs], label, W
+    )  # only differences count, and nothing underflows
     np.testing.assert_allclose(moved["confidence"], table["confidence"], atol=1e-9)
 
 
@@ -225,16 +347,27 @@ def test_unified_ties_and_extremes():
 
 def test_unified_from_responses():
     asked = [v for v in VARIANTS[:3] for _ in range(4)]
-    texts, logprobs = ["A", "A", "B", "?", "?", "?", "!", "?", None, "B", "B.", "B"], [-1, -2, -0.5, -3, -1, -1, -1, -1, -1, math.nan, -1, -1]
+    texts, logprobs = (
+        ["A", "A", "B", "?", "?", "?", "!", "?", None, "B", "B.", "B"],
+        [-1, -2, -0.5, -3, -1, -1, -1, -1, -1, math.nan, -1, -1],
+    )
     responses = grade(asked, [Reply(t, error=None if t else "lost") for t in texts], trials=[*range(4)] * 3)
     table = unified_confidence(responses, logprobs)
     total = sum(map(math.exp, (-1, -0.5, -3)))
-    assert table["prediction"].tolist() == [1, -1, 1] and table["unused"].tolist() == [0, 0, 2] and table["right"].tolist() == [False] * 3
+    assert (
+        table["prediction"].tolist() == [1, -1, 1]
+        and table["unused"].tolist() == [0, 0, 2]
+        and table["right"].tolist() == [False] * 3
+    )
     assert table["confidence"].tolist() == pytest.approx([math.exp(-0.5) / total, math.nan, 1.0], nan_ok=True)
     order = np.random.default_rng(0).permutation(12)
-    pd.testing.assert_frame_equal(unified_confidence(responses.iloc[order], np.array(logprobs)[order]).sort_index(), table.sort_index())
-    with pytest.raises(CoraError, match="one for each of the 12 rows"): unified_confidence(responses, [-1.0])
-    with pytest.raises(CoraError, match="at most 0, got 1.0"): unified_confidence(responses, np.ones(12))
+    pd.testing.assert_frame_equal(
+        unified_confidence(responses.iloc[order], np.array(logprobs)[order]).sort_index(), table.sort_index()
+    )
+    with pytest.raises(CoraError, match="one for each of the 12 rows"):
+        unified_confidence(responses, [-1.0])
+    with pytest.raises(CoraError, match="at most 0, got 1.0"):
+        unified_confidence(responses, np.ones(12))
 
 
 # --- the authors' data ----------------------------------------------------------------------------------------------------
@@ -245,19 +378,38 @@ COLUMNS = {"4 choices": "4_MC", "3 choices": "3_MC", "2 choices": "2_MC", "long 
 def test_the_authors_raw_data(shared):
     raw = pd.read_csv(shared / "recorded" / "li2024" / "confidence_gpt35.csv")
     x, y = raw["4_MC_C"], raw["4_MC_L"]
-    assert [f"{v:.3f}" for v in (ece(x, y, 5, weighted=False), ece(x, y, 5), ece(x, y, 100))] == ["0.427", "0.635", "0.637"]
+    assert [f"{v:.3f}" for v in (ece(x, y, 5, weighted=False), ece(x, y, 5), ece(x, y, 100))] == [
+        "0.427",
+        "0.635",
+        "0.637",
+    ]
     shipped = pd.read_csv(data_path("published", "li2024_confidence_bins.csv")).set_index("bin")
     for form, c in COLUMNS.items():
         mine = binned(raw[f"{c}_C"], raw[f"{c}_L"], 100)
-        pd.testing.assert_frame_equal(shipped.loc[shipped["form"] == form, mine.columns.tolist()], mine, check_dtype=False, atol=1e-8)
+        pd.testing.assert_frame_equal(
+            shipped.loc[shipped["form"] == form, mine.columns.tolist()], mine, check_dtype=False, atol=1e-8
+        )
 
 
 def test_the_shipped_sums():
     shipped = pd.read_csv(data_path("published", "li2024_confidence_bins.csv"))
-    assert shipped.groupby("form")["n"].sum().to_dict() == dict.fromkeys(COLUMNS, 344) and shipped["source"].str.contains("2403.17752").all()
+    assert (
+        shipped.groupby("form")["n"].sum().to_dict() == dict.fromkeys(COLUMNS, 344)
+        and shipped["source"].str.contains("2403.17752").all()
+    )
     weighted = {form: calibration_errors(joined(part.set_index("bin"), 5)) for form, part in shipped.groupby("form")}
-    assert {f: f"{e['ECE']:.3f}" for f, e in weighted.items()} == {"4 choices": "0.635", "3 choices": "0.694", "2 choices": "0.733", "long form": "0.278"}
-    assert {f: f"{e['ECE_unweighted']:.3f}" for f, e in weighted.items()} == {"4 choices": "0.427", "3 choices": "0.392", "2 choices": "0.414", "long form": "0.304"}
+    assert {f: f"{e['ECE']:.3f}" for f, e in weighted.items()} == {
+        "4 choices": "0.635",
+        "3 choices": "0.694",
+        "2 choices": "0.733",
+        "long form": "0.278",
+    }
+    assert {f: f"{e['ECE_unweighted']:.3f}" for f, e in weighted.items()} == {
+        "4 choices": "0.427",
+        "3 choices": "0.392",
+        "2 choices": "0.414",
+        "long form": "0.304",
+    }
 
 
 def test_light_import():

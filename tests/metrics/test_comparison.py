@@ -1,4 +1,5 @@
 """Comparisons against exact enumeration, scipy, and loops over questions."""
+
 from itertools import product
 
 import numpy as np
@@ -9,7 +10,19 @@ from scipy import stats
 
 from cora_nb.core import CoraError
 from cora_nb.metrics.cora import score_counts, weighted_scores
-from cora_nb.metrics.comparison import compare, compare_all, compare_counts, draw_scores, exchange_p, exchange_scores, matched_counts, put_together, questions_needed, rank_table, stretched
+from cora_nb.metrics.comparison import (
+    compare,
+    compare_all,
+    compare_counts,
+    draw_scores,
+    exchange_p,
+    exchange_scores,
+    matched_counts,
+    put_together,
+    questions_needed,
+    rank_table,
+    stretched,
+)
 from cora_nb.metrics.order import adjust_p
 
 METHODS = ["original", "shuffled", "nota", "decoupled"]
@@ -19,11 +32,25 @@ def table(right, **columns):
     "Responses from an array of right and wrong, shape (n_questions, n_variants)."
     right = np.asarray(right, bool)
     n, m = right.shape
-    return pd.DataFrame({"question_id": np.repeat([f"q{i}" for i in range(n)], m), "subject": np.repeat([f"s{i // 5}" for i in range(n)], m), "family": "cora",
-                         "method": METHODS[:m] * n, "index": 0, "trial": 0, "answer": 1, "correct": right.ravel(), **columns})
+    return pd.DataFrame(
+        {
+            "question_id": np.repeat([f"q{i}" for i in range(n)], m),
+            "subject": np.repeat([f"s{i // 5}" for i in range(n)], m),
+            "family": "cora",
+            "method": METHODS[:m] * n,
+            "index": 0,
+            "trial": 0,
+            "answer": 1,
+            "correct": right.ravel(),
+            **columns,
+        }
+    )
 
 
-def at_random(seed, n=60, p=0.6, m=4): return table(np.random.default_rng(seed).random((n, m)) < np.random.default_rng(seed + 1).beta(3 * p, 3 * (1 - p), (n, 1)))
+def at_random(seed, n=60, p=0.6, m=4):
+    return table(
+        np.random.default_rng(seed).random((n, m)) < np.random.default_rng(seed + 1).beta(3 * p, 3 * (1 - p), (n, 1))
+    )
 
 
 def all_exchanges(one, two):
@@ -39,7 +66,10 @@ def all_exchanges(one, two):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_p_is_that_of_all_exchanges(seed):
-    one, two = (c.astype(float) for c in matched_counts({"a": at_random(seed, 7, 0.8), "b": at_random(seed + 10, 7, 0.3)}).values())
+    one, two = (
+        c.astype(float)
+        for c in matched_counts({"a": at_random(seed, 7, 0.8), "b": at_random(seed + 10, 7, 0.3)}).values()
+    )
     every, drawn = all_exchanges(one, two), exchange_scores(put_together([one, two]), 40_000, seed)
     for name in ("MCQA", "MCQA+", "MV", "BMCA(1.0)", "CI", "CoRA", "CORE"):
         seen = score_counts(one)[name] - score_counts(two)[name]
@@ -50,7 +80,14 @@ def test_p_is_that_of_all_exchanges(seed):
 def test_p_is_that_of_scipy():
     one, two = matched_counts({"a": at_random(1), "b": at_random(2, p=0.5)}).values()
     a, b = (c["hits"].to_numpy() / 4 for c in (one, two))
-    theirs = stats.permutation_test((a, b), lambda x, y, axis: x.mean(axis) - y.mean(axis), permutation_type="samples", n_resamples=40_000, vectorized=True, rng=np.random.default_rng(0)).pvalue
+    theirs = stats.permutation_test(
+        (a, b),
+        lambda x, y, axis: x.mean(axis) - y.mean(axis),
+        permutation_type="samples",
+        n_resamples=40_000,
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    ).pvalue
     assert abs(compare_counts(one, two, resamples=40_000, scores=["RC"]).loc["RC", "p"] - theirs) < 0.01
 
 
@@ -76,7 +113,9 @@ def test_the_same_questions_are_drawn_for_both():
 def test_a_difference_of_means_has_scipys_interval():
     one, two = matched_counts({"a": at_random(7), "b": at_random(8)}).values()
     gap = (one["hits"] - two["hits"]).to_numpy() / 4
-    theirs = stats.bootstrap((gap,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(0)).confidence_interval
+    theirs = stats.bootstrap(
+        (gap,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(0)
+    ).confidence_interval
     ours = compare_counts(one, two, resamples=40_000, scores=["RC"]).loc["RC"]
     np.testing.assert_allclose([ours["difference"], ours["low"], ours["high"]], [gap.mean(), *theirs], atol=0.005)
 
@@ -93,28 +132,37 @@ def test_exchanging_the_names_exchanges_the_signs():
 
 def test_stretching_does_nothing_to_means_and_memory_is_cut_in_blocks(monkeypatch):
     from cora_nb.metrics import comparison
+
     one, two = matched_counts({"a": at_random(1, 200), "b": at_random(2, 200)}).values()
     together = put_together([one, two])
     exchanged, seen = exchange_scores(together, 40_000)["MCQA"], score_counts(one)["MCQA"] - score_counts(two)["MCQA"]
     from cora_nb.stats.resampling import left_out
+
     without, sizes = left_out(together.kind)
     each = together.scores(without, 0)["MCQA"] - together.scores(without, 1)["MCQA"]
     np.testing.assert_allclose(stretched(exchanged, seen, each, sizes).std(), exchanged.std(), rtol=0.02)
     monkeypatch.setattr(comparison, "_blocks", lambda total, width: [7] * (total // 7) + [total % 7] * (total % 7 > 0))
-    assert draw_scores(together, 100)["CoRA"].shape == (2, 100) and exchange_scores(together, 100)["CoRA"].shape == (100,)
+    assert draw_scores(together, 100)["CoRA"].shape == (2, 100) and exchange_scores(together, 100)["CoRA"].shape == (
+        100,
+    )
 
 
 def test_level_and_power():
     "A small version of the study, 400 benchmarks each: 300 questions without a difference, then as many as planned."
     rng = np.random.default_rng(0)
+
     def rejected(knows, n, times=400):
         ps = []
         for seed in range(times):
             u = rng.random(n)
-            counts = [pd.DataFrame({"hits": h, "trials": 4, "original": (h > 0) * 1.0}) for h in ((u < k) * 3 + (rng.random(n) < 0.3) for k in knows)]
+            counts = [
+                pd.DataFrame({"hits": h, "trials": 4, "original": (h > 0) * 1.0})
+                for h in ((u < k) * 3 + (rng.random(n) < 0.3) for k in knows)
+            ]
             seen = score_counts(counts[0])["MCQA"] - score_counts(counts[1])["MCQA"]
             ps.append(exchange_p(seen, exchange_scores(put_together(counts), 400, seed)["MCQA"]))
         return np.mean(np.array(ps) < 0.05)
+
     assert rejected((0.5, 0.5), 300) < 0.08
     # both known: 1 and 1. known to one: differ if the other misses. neither: differ with 2 * 0.3 * 0.7
     n = questions_needed(difference=0.1 * 0.7, discordance=0.1 * 0.7 + 0.4 * 0.42)
@@ -132,7 +180,8 @@ def test_ranks_by_brute_force(hits, seed):
     for column in drawn.T:
         for i, x in enumerate(column):
             ahead, level = sum(column > x), sum(column == x)
-            for place in range(ahead, ahead + level): p[i, place] += 1 / level / 200
+            for place in range(ahead, ahead + level):
+                p[i, place] += 1 / level / 200
     np.testing.assert_allclose(found[list(range(1, R + 1))].to_numpy(), p, atol=1e-9)
     np.testing.assert_allclose(found["expected"], stats.rankdata(-drawn, axis=0).mean(axis=1))
     assert found["rank"].tolist() == stats.rankdata(-np.array([sum(h) for h in hits]), "min").tolist()
@@ -140,7 +189,8 @@ def test_ranks_by_brute_force(hits, seed):
 
 def test_ranks_over_common_questions_and_unknown_scores():
     a, b = at_random(1), at_random(2)
-    with pytest.warns(UserWarning, match="left out 1 of 60 questions"): rank_table({"a": a, "b": b[b["question_id"] != "q7"]}, ["CoRA"], 50)
+    with pytest.warns(UserWarning, match="left out 1 of 60 questions"):
+        rank_table({"a": a, "b": b[b["question_id"] != "q7"]}, ["CoRA"], 50)
     plain = {name: t[t["method"] != "original"] for name, t in (("a", a), ("b", b))}
     assert rank_table(plain, ["CoRA"], 50)[[1, 2]].isna().all(axis=None)
     assert rank_table({"a": a, "b": b}, resamples=50, clusters="subject", tidy=True)["probability"].between(0, 1).all()
@@ -150,8 +200,13 @@ def test_all_pairs_and_holm():
     runs = {k: at_random(i, p=p) for i, (k, p) in enumerate({"a": 0.8, "b": 0.5, "c": 0.5}.items())}
     found = compare_all(runs, resamples=500, scores=["MV", "CoRA"], clusters="subject")
     assert found.index.tolist() == [(s, *pair) for s in ("MV", "CoRA") for pair in (("a", "b"), ("a", "c"), ("b", "c"))]
-    for s in ("MV", "CoRA"): np.testing.assert_allclose(found.loc[s, "p_adjusted"], adjust_p(found.loc[s, "p"]))
-    pd.testing.assert_series_equal(found.loc[("CoRA", "b", "c")].drop("p_adjusted"), compare(runs["b"], runs["c"], resamples=500, clusters="subject").loc["CoRA"], check_names=False)
+    for s in ("MV", "CoRA"):
+        np.testing.assert_allclose(found.loc[s, "p_adjusted"], adjust_p(found.loc[s, "p"]))
+    pd.testing.assert_series_equal(
+        found.loc[("CoRA", "b", "c")].drop("p_adjusted"),
+        compare(runs["b"], runs["c"], resamples=500, clusters="subject").loc["CoRA"],
+        check_names=False,
+    )
 
 
 @pytest.mark.parametrize("accuracy", [0.0, 0.02, 0.5, 0.9, 1.0])
@@ -168,47 +223,84 @@ def test_planning_from_a_pilot_agrees_with_the_closed_form():
     first, second = (c["original"].to_numpy() for c in matched_counts({"a": a, "b": b}).values())
     p = first.mean()
     assert abs(questions_needed(half_width=0.02, pilot=a) / (1.96**2 * p * (1 - p) / 0.02**2) - 1) < 0.06
-    planned = questions_needed(difference=0.05, discordance=np.mean(first != second) - (first - second).mean() ** 2 + 0.05**2)
+    planned = questions_needed(
+        difference=0.05, discordance=np.mean(first != second) - (first - second).mean() ** 2 + 0.05**2
+    )
     assert abs(questions_needed(difference=-0.05, pilot=(a, b)) / planned - 1) < 0.05
     assert questions_needed(pilot=(a, b), score="CoRA") > 1
-    assert questions_needed(difference=0.05, accuracy=0.6, power=0.9) > questions_needed(difference=0.05, accuracy=0.6) > questions_needed(difference=0.05, accuracy=0.6, level=0.9)
+    assert (
+        questions_needed(difference=0.05, accuracy=0.6, power=0.9)
+        > questions_needed(difference=0.05, accuracy=0.6)
+        > questions_needed(difference=0.05, accuracy=0.6, level=0.9)
+    )
 
 
 A, B = at_random(1), at_random(2)
 
 
-@pytest.mark.parametrize("call, why", [
-    (lambda: compare(A, B[B["question_id"] != "q3"]), "question 'q3' is in the responses of first and not in those of second (1 such questions)"),
-    (lambda: compare(A[A["question_id"] != "q3"], B), "question 'q3' is in the responses of second and not in those of first"),
-    (lambda: compare(A, B[B["method"] != "nota"]), "question 'q0', variant nota 0: first has 1 replies, second has 0"),
-    (lambda: compare(A, B.assign(family="cyclic")), "first has 'cora', second has 'cyclic'"),
-    (lambda: compare(A, B.assign(answer=2)), "question 'q0' has its answer in another place"),
-    (lambda: compare(A, None), "responses must be a table, got a NoneType"),
-    (lambda: compare(A, B.drop(columns="correct")), "no column correct"),
-    (lambda: compare(A, B, trial=3), "no responses of trial 3"),
-    (lambda: compare(A, B, clusters="colour"), "no column colour"),
-    (lambda: compare(A.assign(subject="s"), B, clusters="subject"), "all questions belong to one cluster, 's'"),
-    (lambda: compare(A, B, scores=["CoRA", "F1"]), "got 'F1'"),
-    (lambda: compare(A, B, level=0), "level must be between 0 and 1, got 0"),
-    (lambda: compare(A, B, seed=-1), "seed must be a whole number of 0 or more, got -1"),
-    (lambda: compare(A[:4], B[:4]), "at least two questions to compare, got 1"),
-    (lambda: compare_all({"a": A}), "at least two runs"),
-    (lambda: compare_all({"a": A, "b": B}, correction="none", resamples=10), "method must be 'holm' or 'bh'"),
-    (lambda: compare_all([A, B]), "runs must be given by name"),
-    (lambda: rank_table({"a": A, "b": B.assign(question_id="x" + B["question_id"])}), "no question that all respondents were asked"),
-    (lambda: rank_table({"a": A, "b": B}, resamples=0), "resamples must be a whole number of 1 or more, got 0"),
-    (lambda: questions_needed(), "give half_width, for an interval, or difference, for a test"),
-    (lambda: questions_needed(half_width=0.03, accuracy=0.5, score="CoRA"), "without a pilot only MCQA can be planned, got 'CoRA'"),
-    (lambda: questions_needed(half_width=0.03, pilot=A, accuracy=0.5), "a pilot knows accuracy and discordance itself"),
-    (lambda: questions_needed(half_width=0.1, difference=0.1, accuracy=0.5), "either half_width or difference"),
-    (lambda: questions_needed(half_width=0.1, pilot=[A, B]), "of one respondent, got 2"),
-    (lambda: questions_needed(half_width=float("nan"), accuracy=0.5), "half_width must be a number between 0 and 0.5, got nan"),
-    (lambda: questions_needed(difference=0.3, accuracy=0.9), "accuracy + difference must be a number between 0 and 1"),
-    (lambda: questions_needed(difference=0.3), "accuracy must be a number between 0 and 1, got None"),
-    (lambda: questions_needed(difference=0.1, accuracy=0.5, power=80), "power must be a number between 0 and 1, got 80"),
-    (lambda: questions_needed(pilot=[A, A]), "difference must not be 0"),
-    (lambda: questions_needed(difference=0.1, pilot=[A, B], score="F1"), "got 'F1'"),
-])
+@pytest.mark.parametrize(
+    "call, why",
+    [
+        (
+            lambda: compare(A, B[B["question_id"] != "q3"]),
+            "question 'q3' is in the responses of first and not in those of second (1 such questions)",
+        ),
+        (
+            lambda: compare(A[A["question_id"] != "q3"], B),
+            "question 'q3' is in the responses of second and not in those of first",
+        ),
+        (
+            lambda: compare(A, B[B["method"] != "nota"]),
+            "question 'q0', variant nota 0: first has 1 replies, second has 0",
+        ),
+        (lambda: compare(A, B.assign(family="cyclic")), "first has 'cora', second has 'cyclic'"),
+        (lambda: compare(A, B.assign(answer=2)), "question 'q0' has its answer in another place"),
+        (lambda: compare(A, None), "responses must be a table, got a NoneType"),
+        (lambda: compare(A, B.drop(columns="correct")), "no column correct"),
+        (lambda: compare(A, B, trial=3), "no responses of trial 3"),
+        (lambda: compare(A, B, clusters="colour"), "no column colour"),
+        (lambda: compare(A.assign(subject="s"), B, clusters="subject"), "all questions belong to one cluster, 's'"),
+        (lambda: compare(A, B, scores=["CoRA", "F1"]), "got 'F1'"),
+        (lambda: compare(A, B, level=0), "level must be between 0 and 1, got 0"),
+        (lambda: compare(A, B, seed=-1), "seed must be a whole number of 0 or more, got -1"),
+        (lambda: compare(A[:4], B[:4]), "at least two questions to compare, got 1"),
+        (lambda: compare_all({"a": A}), "at least two runs"),
+        (lambda: compare_all({"a": A, "b": B}, correction="none", resamples=10), "method must be 'holm' or 'bh'"),
+        (lambda: compare_all([A, B]), "runs must be given by name"),
+        (
+            lambda: rank_table({"a": A, "b": B.assign(question_id="x" + B["question_id"])}),
+            "no question that all respondents were asked",
+        ),
+        (lambda: rank_table({"a": A, "b": B}, resamples=0), "resamples must be a whole number of 1 or more, got 0"),
+        (lambda: questions_needed(), "give half_width, for an interval, or difference, for a test"),
+        (
+            lambda: questions_needed(half_width=0.03, accuracy=0.5, score="CoRA"),
+            "without a pilot only MCQA can be planned, got 'CoRA'",
+        ),
+        (
+            lambda: questions_needed(half_width=0.03, pilot=A, accuracy=0.5),
+            "a pilot knows accuracy and discordance itself",
+        ),
+        (lambda: questions_needed(half_width=0.1, difference=0.1, accuracy=0.5), "either half_width or difference"),
+        (lambda: questions_needed(half_width=0.1, pilot=[A, B]), "of one respondent, got 2"),
+        (
+            lambda: questions_needed(half_width=float("nan"), accuracy=0.5),
+            "half_width must be a number between 0 and 0.5, got nan",
+        ),
+        (
+            lambda: questions_needed(difference=0.3, accuracy=0.9),
+            "accuracy + difference must be a number between 0 and 1",
+        ),
+        (lambda: questions_needed(difference=0.3), "accuracy must be a number between 0 and 1, got None"),
+        (
+            lambda: questions_needed(difference=0.1, accuracy=0.5, power=80),
+            "power must be a number between 0 and 1, got 80",
+        ),
+        (lambda: questions_needed(pilot=[A, A]), "difference must not be 0"),
+        (lambda: questions_needed(difference=0.1, pilot=[A, B], score="F1"), "got 'F1'"),
+    ],
+)
 def test_faults_are_one_line(call, why):
-    with pytest.raises(CoraError) as e: call()
+    with pytest.raises(CoraError) as e:
+        call()
     assert why in str(e.value) and "\n" not in str(e.value)

@@ -1,4 +1,5 @@
 """Sequence consistency, its correlation with accuracy and the 2 x 2 matrix: by hand, against plain loops, properties, the authors' raw data."""
+
 import math
 import subprocess
 import sys
@@ -13,8 +14,18 @@ from scipy.stats import pearsonr, spearmanr
 
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.consistency import (
-    UNPARSED, chance_consistency, compare_formats, compare_right, consistency_by, correlations, label_sequences, matrix_statistics, plot_consistency,
-    sequence_accuracy, sequence_consistency, sequences,
+    UNPARSED,
+    chance_consistency,
+    compare_formats,
+    compare_right,
+    consistency_by,
+    correlations,
+    label_sequences,
+    matrix_statistics,
+    plot_consistency,
+    sequence_accuracy,
+    sequence_consistency,
+    sequences,
 )
 from cora_nb.responses.table import NOT_ASKED, grade
 from cora_nb.variants.families import make_variants
@@ -37,8 +48,12 @@ def test_against_the_words_of_the_paper(answers, unparsed, data):
     rights = data.draw(st.lists(st.sampled_from("ABCD"), min_size=len(answers), max_size=len(answers)))
     table = label_sequences(answers, rights, unparsed=unparsed)
     expected = [plain(a, r, unparsed) for a, r in zip(answers, rights)]
-    np.testing.assert_allclose(table[["K", "accuracy", "mode_share", "mode_right"]].to_numpy(float), expected, rtol=1e-12)
-    assert table["trials"].tolist() == [len(a) for a in answers] and table["no_choice"].tolist() == [a.count(None) for a in answers]
+    np.testing.assert_allclose(
+        table[["K", "accuracy", "mode_share", "mode_right"]].to_numpy(float), expected, rtol=1e-12
+    )
+    assert table["trials"].tolist() == [len(a) for a in answers] and table["no_choice"].tolist() == [
+        a.count(None) for a in answers
+    ]
     assert sequence_accuracy(answers[0], rights[0]) == expected[0][1]
 
 
@@ -47,16 +62,19 @@ def test_against_the_words_of_the_paper(answers, unparsed, data):
 def test_properties(answers):
     K, D = sequence_consistency(answers), len(answers)
     assert 0 <= K <= 1 and sequence_consistency(answers[::-1]) == K
-    assert all(sequence_accuracy(answers, r) <= K + 1e-12 for r in "ABCD") # the bound of the notebook
-    if None not in answers: assert K == pytest.approx(1 - (len(set(answers)) - 1) / D)
+    assert all(sequence_accuracy(answers, r) <= K + 1e-12 for r in "ABCD")  # the bound of the notebook
+    if None not in answers:
+        assert K == pytest.approx(1 - (len(set(answers)) - 1) / D)
     assert sequence_consistency(answers, "option") == pytest.approx(1 - (len(set(answers)) - 1) / D)
-    assert sequence_consistency([{"A": "x"}.get(a, a) for a in answers]) == K # names do not matter
+    assert sequence_consistency([{"A": "x"}.get(a, a) for a in answers]) == K  # names do not matter
 
 
 def test_by_hand():
-    assert [sequence_consistency(s) for s in ("AAAAB", "AAABB", "BCDAB", "AA", "AB")] == pytest.approx([0.8, 0.8, 0.4, 1, 0.5])
+    assert [sequence_consistency(s) for s in ("AAAAB", "AAABB", "BCDAB", "AA", "AB")] == pytest.approx(
+        [0.8, 0.8, 0.4, 1, 0.5]
+    )
     assert math.isnan(sequence_consistency("A")) and sequence_consistency([float("nan"), pd.NA, None]) == 0
-    assert sequence_consistency([(1, 2), (1, 2), (3,)]) == pytest.approx(2 / 3) # any label that can be compared
+    assert sequence_consistency([(1, 2), (1, 2), (3,)]) == pytest.approx(2 / 3)  # any label that can be compared
     assert sequence_consistency(pd.Series(["A", "B", None])) == pytest.approx(1 / 3)
 
 
@@ -66,7 +84,11 @@ def test_chance_against_all_sequences(n, D):
     assert chance_consistency(n, D) == pytest.approx(np.mean([sequence_consistency(list(map(int, g))) for g in grids]))
 
 
-VARIANTS = [v for v in make_variants([Question(f"q{i}", "Which?", ("a", "b", "c", "d"), i % 4) for i in range(6)], "cora") if v.method in ("original", "shuffled")]
+VARIANTS = [
+    v
+    for v in make_variants([Question(f"q{i}", "Which?", ("a", "b", "c", "d"), i % 4) for i in range(6)], "cora")
+    if v.method in ("original", "shuffled")
+]
 
 
 def run(rng, D=5):
@@ -79,12 +101,16 @@ def test_from_responses_in_any_order():
     responses, replies = run(np.random.default_rng(0))
     table = sequences(responses)
     for k, v in enumerate(VARIANTS):
-        said = [None if r == "?" else r for r in replies[5 * k:5 * k + 5]]
+        said = [None if r == "?" else r for r in replies[5 * k : 5 * k + 5]]
         row, (K, accuracy, share, right) = table.loc[v.key], plain(said, "ABCD"[v.answer])
-        assert row[["K", "accuracy", "mode_share", "mode_right"]].astype(float).tolist() == pytest.approx([K, accuracy, share, right])
+        assert row[["K", "accuracy", "mode_share", "mode_right"]].astype(float).tolist() == pytest.approx(
+            [K, accuracy, share, right]
+        )
         top = Counter(s for s in said if s).most_common(2)
-        if top and (len(top) == 1 or top[0][1] > top[1][1]): assert row["mode"] == "ABCD".index(top[0][0])
-        else: assert row["mode"] is pd.NA
+        if top and (len(top) == 1 or top[0][1] > top[1][1]):
+            assert row["mode"] == "ABCD".index(top[0][0])
+        else:
+            assert row["mode"] is pd.NA
     mixed = sequences(responses.sample(frac=1, random_state=1))
     pd.testing.assert_frame_equal(mixed.sort_index(), table.sort_index())
     assert sequences(responses, "option")["K"].ge(table["K"] - 1e-12).all()
@@ -93,52 +119,95 @@ def test_from_responses_in_any_order():
 def test_faults_of_responses():
     responses, _ = run(np.random.default_rng(1))
     for bad, words in [
-        (responses.iloc[:0], "no responses"), (responses[responses["trial"] == 2], "asked once"), (pd.concat([responses, responses.iloc[[3]]]), "row 61: this trial of this prompt occurs twice"),
-        (responses.drop(columns="method"), "no column method"), (responses.drop(columns="prediction"), "no column prediction"), (responses.assign(error=NOT_ASKED), "stopped early"),
-        (responses.assign(prediction=7), "from -1 to 3, got 7"), (responses.assign(answer=[*responses["answer"][:-1], (responses["answer"].iloc[-1] + 1) % 4]), "right answer is not that of the other trials"),
-        (responses.assign(family=["cora", "x"] * 30), "several families"), ("nothing", "must be a table"),
+        (responses.iloc[:0], "no responses"),
+        (responses[responses["trial"] == 2], "asked once"),
+        (pd.concat([responses, responses.iloc[[3]]]), "row 61: this trial of this prompt occurs twice"),
+        (responses.drop(columns="method"), "no column method"),
+        (responses.drop(columns="prediction"), "no column prediction"),
+        (responses.assign(error=NOT_ASKED), "stopped early"),
+        (responses.assign(prediction=7), "from -1 to 3, got 7"),
+        (
+            responses.assign(answer=[*responses["answer"][:-1], (responses["answer"].iloc[-1] + 1) % 4]),
+            "right answer is not that of the other trials",
+        ),
+        (responses.assign(family=["cora", "x"] * 30), "several families"),
+        ("nothing", "must be a table"),
     ]:
-        with pytest.raises(CoraError, match=words) as e: sequences(bad)
+        with pytest.raises(CoraError, match=words) as e:
+            sequences(bad)
         assert "\n" not in str(e.value)
 
 
-@pytest.mark.parametrize("call, words", [
-    (lambda: label_sequences([], "A"), "no answers"), (lambda: label_sequences(["A", ""], "A", ids=["x", "y"]), "question 'y' has no answer"),
-    (lambda: label_sequences(["AB"], [None]), "no right option"), (lambda: label_sequences(["AB"], "A", unparsed=None), "got None"),
-    (lambda: chance_consistency(0, 5), "n_options must be .* 1 or more, got 0"), (lambda: chance_consistency(4, 2.5), "got 2.5"),
-    (lambda: correlations([1, math.inf], [1, 2]), "finite"), (lambda: correlations([1, 2], [1, 2], level=95), "level .* got 95"), (lambda: correlations([[1]], [[1]]), "lists of one length"),
-    (lambda: correlations([1, 2], [1, 2], resamples=0), "resamples .* got 0"), (lambda: consistency_by(pd.DataFrame()), "by name"), (lambda: consistency_by({"x": pd.DataFrame()}), "no column trials"),
-    (lambda: compare_right([], []), "not empty"), (lambda: compare_right([1, 0], [1]), "equally long"), (lambda: compare_right([1, math.nan], [1, 1], ("mc", "lf")), "mc: right must be 0 or 1, got nan for question number 1"),
-    (lambda: compare_right([1], [1], level=0), "level .* got 0"), (lambda: plot_consistency(label_sequences(["A"], "A")), "no K is known"),
-])
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: label_sequences([], "A"), "no answers"),
+        (lambda: label_sequences(["A", ""], "A", ids=["x", "y"]), "question 'y' has no answer"),
+        (lambda: label_sequences(["AB"], [None]), "no right option"),
+        (lambda: label_sequences(["AB"], "A", unparsed=None), "got None"),
+        (lambda: chance_consistency(0, 5), "n_options must be .* 1 or more, got 0"),
+        (lambda: chance_consistency(4, 2.5), "got 2.5"),
+        (lambda: correlations([1, math.inf], [1, 2]), "finite"),
+        (lambda: correlations([1, 2], [1, 2], level=95), "level .* got 95"),
+        (lambda: correlations([[1]], [[1]]), "lists of one length"),
+        (lambda: correlations([1, 2], [1, 2], resamples=0), "resamples .* got 0"),
+        (lambda: consistency_by(pd.DataFrame()), "by name"),
+        (lambda: consistency_by({"x": pd.DataFrame()}), "no column trials"),
+        (lambda: compare_right([], []), "not empty"),
+        (lambda: compare_right([1, 0], [1]), "equally long"),
+        (
+            lambda: compare_right([1, math.nan], [1, 1], ("mc", "lf")),
+            "mc: right must be 0 or 1, got nan for question number 1",
+        ),
+        (lambda: compare_right([1], [1], level=0), "level .* got 0"),
+        (lambda: plot_consistency(label_sequences(["A"], "A")), "no K is known"),
+    ],
+)
 def test_faults(call, words):
-    with pytest.raises(CoraError, match=words) as e: call()
+    with pytest.raises(CoraError, match=words) as e:
+        call()
     assert "\n" not in str(e.value)
 
 
 def test_correlations_against_scipy_and_nan():
     rng = np.random.default_rng(2)
-    x = rng.normal(size=60).round(1); y = (x + rng.normal(size=60)).round(1)
+    x = rng.normal(size=60).round(1)
+    y = (x + rng.normal(size=60)).round(1)
     found = correlations([*x, math.nan, 1], [*y, 1, math.nan])
     expected, interval = pearsonr(x, y), pearsonr(x, y).confidence_interval()
     assert found.loc["pearson"].tolist() == pytest.approx([expected.statistic, *interval, expected.pvalue, 60])
-    assert found.loc["spearman", ["value", "p"]].tolist() == pytest.approx([spearmanr(x, y).statistic, spearmanr(x, y).pvalue])
-    drawn = np.random.default_rng(0).integers(60, size=(200, 60)) # the first part of the resamples, one at a time
+    assert found.loc["spearman", ["value", "p"]].tolist() == pytest.approx(
+        [spearmanr(x, y).statistic, spearmanr(x, y).pvalue]
+    )
+    drawn = np.random.default_rng(0).integers(60, size=(200, 60))  # the first part of the resamples, one at a time
     slow = [spearmanr(x[i], y[i]).statistic for i in drawn]
-    assert correlations(x, y, resamples=200).loc["spearman", ["low", "high"]].tolist() == pytest.approx(np.quantile(slow, [0.025, 0.975]).tolist())
+    assert correlations(x, y, resamples=200).loc["spearman", ["low", "high"]].tolist() == pytest.approx(
+        np.quantile(slow, [0.025, 0.975]).tolist()
+    )
     pd.testing.assert_frame_equal(correlations(x, y), correlations(x, y))
     perfect = correlations(x, 2 * x)
-    assert perfect["value"].tolist() == pytest.approx([1, 1]) and perfect.loc["pearson", "high"] <= 1 and perfect.loc["spearman", "low"] == pytest.approx(1)
-    assert correlations([1, 2, 3], [1, 2, 3])["value"].isna().all() and correlations([1, 2, 3], [1, 2, 3])["n"].tolist() == [3, 3]
+    assert (
+        perfect["value"].tolist() == pytest.approx([1, 1])
+        and perfect.loc["pearson", "high"] <= 1
+        and perfect.loc["spearman", "low"] == pytest.approx(1)
+    )
+    assert correlations([1, 2, 3], [1, 2, 3])["value"].isna().all() and correlations([1, 2, 3], [1, 2, 3])[
+        "n"
+    ].tolist() == [3, 3]
 
 
 def test_by_group():
-    tables = {0: label_sequences(["AAAA", "BBBB", "A"], "A", ids=list("xyz")), "warm": label_sequences(["AAAB", "ABCC", "BBAA"], "A")}
+    tables = {
+        0: label_sequences(["AAAA", "BBBB", "A"], "A", ids=list("xyz")),
+        "warm": label_sequences(["AAAB", "ABCC", "BBAA"], "A"),
+    }
     table = consistency_by(tables)
     assert table.index.tolist() == [0, "warm"] and table["answers"].tolist() == [9, 12]
-    assert table["K"].tolist() == pytest.approx([1, (0.75 + 0.5 + 0.75) / 3]) # the question asked once has no K ...
-    assert table["accuracy"].tolist() == pytest.approx([5 / 9, 6 / 12]) # ... and an accuracy
-    assert table["mode_right"].tolist() == pytest.approx([1 / 2, (1 + 0 + 0.5) / 3]) and math.isnan(table.loc[0, "pearson"])
+    assert table["K"].tolist() == pytest.approx([1, (0.75 + 0.5 + 0.75) / 3])  # the question asked once has no K ...
+    assert table["accuracy"].tolist() == pytest.approx([5 / 9, 6 / 12])  # ... and an accuracy
+    assert table["mode_right"].tolist() == pytest.approx([1 / 2, (1 + 0 + 0.5) / 3]) and math.isnan(
+        table.loc[0, "pearson"]
+    )
     once = consistency_by({"once": label_sequences(["A", "B"], "A")}).loc["once"]
     assert math.isnan(once["K"]) and once["accuracy"] == 0.5
     responses, _ = run(np.random.default_rng(3))
@@ -155,12 +224,18 @@ def test_matrix_against_definitions(pairs):
     assert found.matrix.to_numpy().sum() == len(pairs) and value["gap"] == pytest.approx(x.mean() - y.mean())
     if 0 < x.mean() < 1 and 0 < y.mean() < 1:
         assert value["phi"] == pytest.approx(np.corrcoef(x, y)[0, 1]) and value["phi"] <= found.phi_max + 1e-9
-        ordered = compare_right(np.sort(x), np.sort(y), resamples=1) # the most alike these accuracies can be
+        ordered = compare_right(np.sort(x), np.sort(y), resamples=1)  # the most alike these accuracies can be
         assert ordered.table.loc["phi", "value"] == pytest.approx(found.phi_max)
-    else: assert math.isnan(value["phi"])
-    agree = (x == y).mean(); chance = x.mean() * y.mean() + (1 - x.mean()) * (1 - y.mean())
-    if chance < 1: assert value["kappa"] == pytest.approx((agree - chance) / (1 - chance))
-    assert swapped[["phi", "kappa"]].tolist() == pytest.approx(value[["phi", "kappa"]].tolist(), nan_ok=True) and swapped["gap"] == -value["gap"]
+    else:
+        assert math.isnan(value["phi"])
+    agree = (x == y).mean()
+    chance = x.mean() * y.mean() + (1 - x.mean()) * (1 - y.mean())
+    if chance < 1:
+        assert value["kappa"] == pytest.approx((agree - chance) / (1 - chance))
+    assert (
+        swapped[["phi", "kappa"]].tolist() == pytest.approx(value[["phi", "kappa"]].tolist(), nan_ok=True)
+        and swapped["gap"] == -value["gap"]
+    )
 
 
 def test_bootstrap_of_phi_covers():
@@ -176,12 +251,23 @@ def test_bootstrap_of_phi_covers():
 
 def test_formats_from_responses():
     table = lambda ids, right, **more: pd.DataFrame({"question_id": ids, "trial": 0, "correct": right, **more})
-    found = compare_formats(table(["a", "b", "c", "d"], [True, True, False, False]), table(["d", "c", "a", "x"], [0, 1, 1, 1]), ("mc", "lf"))
-    assert found.matrix.to_numpy().tolist() == [[1, 0], [1, 1]] and found.left_out.to_dict() == {"only mc": 1, "only lf": 1}
+    found = compare_formats(
+        table(["a", "b", "c", "d"], [True, True, False, False]), table(["d", "c", "a", "x"], [0, 1, 1, 1]), ("mc", "lf")
+    )
+    assert found.matrix.to_numpy().tolist() == [[1, 0], [1, 1]] and found.left_out.to_dict() == {
+        "only mc": 1,
+        "only lf": 1,
+    }
     assert (found.matrix.index.name, found.matrix.columns.name) == ("mc", "lf") and "3 questions in both" in str(found)
-    for first, words in [(table(["a", "a"], [1, 1]), "mc: question 'a' has several replies"), (table(["a"], [1], error=NOT_ASKED), "mc: the run stopped early"),
-                         (table([None], [1]), "mc: a question_id is missing"), (table(["a"], [2]), "correct must be a whole number from 0 to 1"), (table(["a"], [1]).assign(trial=1), "no responses of trial 0")]:
-        with pytest.raises(CoraError, match=words): compare_formats(first, table(["a"], [1]), ("mc", "lf"))
+    for first, words in [
+        (table(["a", "a"], [1, 1]), "mc: question 'a' has several replies"),
+        (table(["a"], [1], error=NOT_ASKED), "mc: the run stopped early"),
+        (table([None], [1]), "mc: a question_id is missing"),
+        (table(["a"], [2]), "correct must be a whole number from 0 to 1"),
+        (table(["a"], [1]).assign(trial=1), "no responses of trial 0"),
+    ]:
+        with pytest.raises(CoraError, match=words):
+            compare_formats(first, table(["a"], [1]), ("mc", "lf"))
 
 
 def test_the_authors_raw_data(shared):
@@ -191,7 +277,10 @@ def test_the_authors_raw_data(shared):
     np.testing.assert_allclose(table["accuracy"], recorded["Accuracy"], atol=1e-8)
     row = consistency_by({"gpt": table}).loc["gpt"]
     assert f"{row['K']:.3f}" == "0.850" and f"{row['pearson']:.3f}" == "0.416"
-    assert row[["pearson_low", "pearson_high"]].tolist() == pytest.approx([0.239, 0.566], abs=1e-3) and row["pearson_p"] < 1e-4
+    assert (
+        row[["pearson_low", "pearson_high"]].tolist() == pytest.approx([0.239, 0.566], abs=1e-3)
+        and row["pearson_p"] < 1e-4
+    )
 
 
 def test_light_import():

@@ -1,4 +1,5 @@
 """The scores against a second implementation, written straight from the equations with loops and exact fractions."""
+
 from collections import defaultdict
 from fractions import Fraction
 
@@ -25,9 +26,16 @@ def slow_scores(rows, thresholds):
     BMCA = {c: Fraction(sum(RC[i] >= Fraction(str(c)) for i in RC), N) for c in thresholds}
     BMCA1 = Fraction(sum(RC[i] == 1 for i in RC), N)
     CI = None if MCQA is None else 1 - (MCQA - BMCA1)
-    out = {"MCQA": MCQA, "MCQA+": Fraction(sum(r["correct"] for r in rows), len(rows)), "RC": sum(RC.values()) / N,
-           "MV": Fraction(sum(RC[i] > Fraction(1, 2) for i in RC), N), **{f"BMCA({float(c)})": BMCA[c] for c in thresholds},
-           "CI": CI, "CoRA": None if MCQA is None else MCQA * CI, "CORE": slow_core(RC.values())}
+    out = {
+        "MCQA": MCQA,
+        "MCQA+": Fraction(sum(r["correct"] for r in rows), len(rows)),
+        "RC": sum(RC.values()) / N,
+        "MV": Fraction(sum(RC[i] > Fraction(1, 2) for i in RC), N),
+        **{f"BMCA({float(c)})": BMCA[c] for c in thresholds},
+        "CI": CI,
+        "CoRA": None if MCQA is None else MCQA * CI,
+        "CORE": slow_core(RC.values()),
+    }
     return {k: float("nan") if v is None else float(v) for k, v in out.items()}
 
 
@@ -43,7 +51,11 @@ def dtw(a, b):
     cost = [[None] * len(b) for _ in a]
     for i in range(len(a)):
         for j in range(len(b)):
-            before = [cost[i - 1][j] if i else None, cost[i][j - 1] if j else None, cost[i - 1][j - 1] if i and j else None]
+            before = [
+                cost[i - 1][j] if i else None,
+                cost[i][j - 1] if j else None,
+                cost[i - 1][j - 1] if i and j else None,
+            ]
             cost[i][j] = abs(Fraction(a[i]) - Fraction(b[j])) + min((x for x in before if x is not None), default=0)
     return cost[-1][-1]
 
@@ -58,7 +70,16 @@ def tables(draw):
                 continue
             for index in range(1 if method in METHODS[:2] else draw(st.integers(1, 4))):
                 for trial in range(draw(st.integers(1, 2))):
-                    rows.append({"question_id": f"q{q}", "subject": "xyz"[q % 3], "method": method, "index": index, "trial": trial, "correct": draw(st.booleans())})
+                    rows.append(
+                        {
+                            "question_id": f"q{q}",
+                            "subject": "xyz"[q % 3],
+                            "method": method,
+                            "index": index,
+                            "trial": trial,
+                            "correct": draw(st.booleans()),
+                        }
+                    )
     return rows
 
 
@@ -67,7 +88,12 @@ def assert_same(fast, slow):
     np.testing.assert_allclose(fast.to_numpy(float), list(slow.values()), rtol=0, atol=1e-12)
 
 
-@given(tables(), st.sampled_from([0, None]), st.lists(st.sampled_from([0.0, 0.28, 0.3, 1 / 3, 0.5, 0.7, 0.9, 1.0]), unique=True, max_size=4), st.randoms(use_true_random=False))
+@given(
+    tables(),
+    st.sampled_from([0, None]),
+    st.lists(st.sampled_from([0.0, 0.28, 0.3, 1 / 3, 0.5, 0.7, 0.9, 1.0]), unique=True, max_size=4),
+    st.randoms(use_true_random=False),
+)
 @settings(max_examples=200)
 def test_score_follows_the_equations(rows, trial, thresholds, rng):
     rng.shuffle(rows)
@@ -100,10 +126,20 @@ def test_relations_between_scores(rows):
 
 @pytest.mark.parametrize("kind", ["object", "string[pyarrow]", "category"])
 def test_any_kind_of_text_column(kind):
-    frame = pd.DataFrame({"question_id": ["a", "a", "b", "b"], "subject": ["s", "s", "t", "t"], "method": ["original", "nota"] * 2, "trial": 0, "correct": [True, False, True, True]})
+    frame = pd.DataFrame(
+        {
+            "question_id": ["a", "a", "b", "b"],
+            "subject": ["s", "s", "t", "t"],
+            "method": ["original", "nota"] * 2,
+            "trial": 0,
+            "correct": [True, False, True, True],
+        }
+    )
     expected = score(frame)
     assert score(frame.astype({c: kind for c in ("question_id", "subject", "method")})).equals(expected)
-    assert score(frame.astype({c: kind for c in ("question_id", "subject", "method")}), by="subject").loc["t", "CoRA"] == 1
+    assert (
+        score(frame.astype({c: kind for c in ("question_id", "subject", "method")}), by="subject").loc["t", "CoRA"] == 1
+    )
 
 
 def test_thresholds_are_exact():
@@ -124,7 +160,9 @@ def test_missing_ids_and_empty_trials_are_refused():
 
 @pytest.mark.parametrize("value", [np.nan, None, "True", 2, 2.5])
 def test_correct_must_be_a_truth_value(value):
-    frame = pd.DataFrame({"question_id": ["a", "b"], "method": "original", "trial": 0, "correct": pd.Series([True, value], dtype=object)})
+    frame = pd.DataFrame(
+        {"question_id": ["a", "b"], "method": "original", "trial": 0, "correct": pd.Series([True, value], dtype=object)}
+    )
     with pytest.raises(CoraError, match="responses, row 2: correct must be true or false"):
         score(frame)
     for kind in ("int64", "boolean", "Int64", "bool[pyarrow]"):
@@ -132,20 +170,26 @@ def test_correct_must_be_a_truth_value(value):
 
 
 def test_several_families_are_not_pooled():
-    frame = pd.DataFrame({"question_id": ["a", "a"], "family": ["cora", "cyclic"], "method": "original", "trial": 0, "correct": True})
+    frame = pd.DataFrame(
+        {"question_id": ["a", "a"], "family": ["cora", "cyclic"], "method": "original", "trial": 0, "correct": True}
+    )
     with pytest.raises(CoraError, match="several families, cora, cyclic"):
         score(frame)
 
 
 def test_a_method_without_the_trial_is_left_out():
-    frame = pd.DataFrame({"question_id": "a", "method": ["original", "original", "nota"], "trial": [0, 1, 0], "correct": True})
+    frame = pd.DataFrame(
+        {"question_id": "a", "method": ["original", "original", "nota"], "trial": [0, 1, 0], "correct": True}
+    )
     assert list(score(frame, by="method", trial=1).index) == ["original"]
     with pytest.raises(CoraError, match="no responses of trial 7"):
         score(frame, by="method", trial=7)
 
 
 def test_a_question_without_subject_is_named_not_dropped():
-    frame = pd.DataFrame({"question_id": ["a", "b"], "subject": ["s", None], "method": "original", "trial": 0, "correct": True})
+    frame = pd.DataFrame(
+        {"question_id": ["a", "b"], "subject": ["s", None], "method": "original", "trial": 0, "correct": True}
+    )
     with pytest.raises(CoraError, match="1 of 2 questions have no subject, the first of them 'b'"):
         score(frame, by="subject")
 
@@ -158,8 +202,19 @@ def test_a_curve_of_many_points():
         car_curve(rc, 1)
 
 
-PAPER_ORDER = {"MCQA": 0.2608, "MCQA+": 0.3571, "MV": 0.2435, "BMCA(0.5)": 0.2938, "BMCA(0.6)": 0.1830, "BMCA(0.7)": 0.1108, "BMCA(0.8)": 0.0762,
-               "BMCA(0.9)": 0.0299, "BMCA(1.0)": 0.0102, "CI": 0.7494, "CoRA": 0.1954}
+PAPER_ORDER = {
+    "MCQA": 0.2608,
+    "MCQA+": 0.3571,
+    "MV": 0.2435,
+    "BMCA(0.5)": 0.2938,
+    "BMCA(0.6)": 0.1830,
+    "BMCA(0.7)": 0.1108,
+    "BMCA(0.8)": 0.0762,
+    "BMCA(0.9)": 0.0299,
+    "BMCA(1.0)": 0.0102,
+    "CI": 0.7494,
+    "CoRA": 0.1954,
+}
 
 
 def test_recorded_medqa_replies(medalpaca):

@@ -1,4 +1,5 @@
 """Guessing: against exact fractions, brute-force enumeration and the published Table 7."""
+
 import itertools
 import subprocess
 import sys
@@ -14,8 +15,21 @@ from hypothesis import strategies as st
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.guessing import (
-    binomial_pmf, binomial_tail, chance_rates, chance_scores, combinations, corrected, divergence_set_rates, expected_scores, guess_pmf, guess_rates,
-    guess_tail, guesser_order_scores, guesser_scores, minimum_knowledge, msgr,
+    binomial_pmf,
+    binomial_tail,
+    chance_rates,
+    chance_scores,
+    combinations,
+    corrected,
+    divergence_set_rates,
+    expected_scores,
+    guess_pmf,
+    guess_rates,
+    guess_tail,
+    guesser_order_scores,
+    guesser_scores,
+    minimum_knowledge,
+    msgr,
 )
 from cora_nb.metrics.invariability import order_scores
 from cora_nb.prompts.templates import Prompt
@@ -35,18 +49,21 @@ def exact_tail(p: int, M: int, r: Fraction) -> Fraction:
 
 def exact_pmf(rates: list[Fraction]) -> list[Fraction]:
     pmf = [Fraction(1)]
-    for r in rates: pmf = [(1 - r) * a + r * b for a, b in zip(pmf + [Fraction(0)], [Fraction(0)] + pmf)]
+    for r in rates:
+        pmf = [(1 - r) * a + r * b for a, b in zip(pmf + [Fraction(0)], [Fraction(0)] + pmf)]
     return pmf
 
 
 def exact_set(A: int) -> list[Fraction]:
     "Written out from Section 5 of the paper: original, shuffled, then six methods with A - 1 variants each."
     shown = [A, A]
-    for _ in range(A - 1): shown += [A, A, 2, 2, 3, 3]
+    for _ in range(A - 1):
+        shown += [A, A, 2, 2, 3, 3]
     return [Fraction(1, n) for n in shown]
 
 
 # --- the same question M times -------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("M", range(1, 11))
 def test_combinations_count_outcomes(M):
@@ -63,7 +80,9 @@ def test_combinations_are_exact_beyond_floats():
 def test_pmf_and_tail_against_fractions(pM, r):
     (p, M), exact = pM, float(exact_tail(*pM, r))
     assert binomial_tail(p, M, float(r)) == pytest.approx(exact, rel=1e-10, abs=1e-300)
-    assert binomial_pmf(p, M, float(r)) == pytest.approx(float(comb(M, p) * r**p * (1 - r) ** (M - p)), rel=1e-10, abs=1e-300)
+    assert binomial_pmf(p, M, float(r)) == pytest.approx(
+        float(comb(M, p) * r**p * (1 - r) ** (M - p)), rel=1e-10, abs=1e-300
+    )
 
 
 @settings(deadline=None)
@@ -81,6 +100,7 @@ def test_tail_rises_in_r(pM, r, s):
 
 
 # --- MSGR ----------------------------------------------------------------------------------------------------------------
+
 
 @settings(deadline=None)
 @given(trials.filter(lambda pM: pM[0] > 0), st.integers(2, 26), st.floats(0.001, 0.9999))
@@ -102,7 +122,12 @@ def test_msgr_is_the_smallest_rate_by_bisection(M):
 
 def test_msgr_limits_and_broadcasting():
     assert [msgr(0, M, k) for M, k in ((1, 2), (10, 5), (26, 26))] == [1 / 2, 1 / 5, 1 / 26]
-    p, M, k, confidence = np.arange(4)[:, None, None, None], np.array([3, 7])[:, None, None], np.array([2, 5])[:, None], np.array([0.5, 0.9, 0.9996])
+    p, M, k, confidence = (
+        np.arange(4)[:, None, None, None],
+        np.array([3, 7])[:, None, None],
+        np.array([2, 5])[:, None],
+        np.array([0.5, 0.9, 0.9996]),
+    )
     table = msgr(p, M, k, confidence)
     assert table.shape == (4, 2, 2, 3)
     assert table[2, 1, 0, 1] == msgr(2, 7, 2, 0.9)
@@ -121,11 +146,13 @@ def test_table_7_to_the_printed_digits():
         assert f"{binomial_tail(p, 10, 1 / 5):.{len(tail) - 2}f}" == tail
         digits = len(rate) - 2
         computed = msgr(p, 10, 5)
-        if p in (9, 10): computed = np.floor(computed * 10**digits) / 10**digits  # the paper cuts these two off
+        if p in (9, 10):
+            computed = np.floor(computed * 10**digits) / 10**digits  # the paper cuts these two off
         assert f"{computed:.{digits}f}" == rate
 
 
 # --- the real divergence set -----------------------------------------------------------------------------------------------
+
 
 @settings(deadline=None)
 @given(rates_1_to_8)
@@ -180,8 +207,13 @@ def test_far_tails_are_exact(A):
 def test_guesser_scores_against_fractions(A):
     pmf, scores = exact_pmf(exact_set(A)), guesser_scores(A)
     n = len(pmf) - 1
-    slow = {"MCQA": Fraction(1, A), "MCQA+": sum(h * x for h, x in enumerate(pmf)) / n, "MV": sum(x for h, x in enumerate(pmf) if 2 * h > n)}
-    for tenths in range(5, 11): slow[f"BMCA({tenths / 10})"] = sum(x for h, x in enumerate(pmf) if 10 * h >= tenths * n)
+    slow = {
+        "MCQA": Fraction(1, A),
+        "MCQA+": sum(h * x for h, x in enumerate(pmf)) / n,
+        "MV": sum(x for h, x in enumerate(pmf) if 2 * h > n),
+    }
+    for tenths in range(5, 11):
+        slow[f"BMCA({tenths / 10})"] = sum(x for h, x in enumerate(pmf) if 10 * h >= tenths * n)
     slow["CI"] = 1 - (slow["MCQA"] - slow["BMCA(1.0)"])
     slow["CoRA"] = slow["MCQA"] * slow["CI"]
     assert list(scores.index) == list(slow)
@@ -192,8 +224,12 @@ def test_five_choices():
     scores = guesser_scores(5)
     assert scores["MCQA+"] == pytest.approx(1 / 3)
     assert round(scores["MV"], 4) == 0.0206
-    assert scores["BMCA(1.0)"] == pytest.approx(float(Fraction(1, 5) ** 10 * Fraction(1, 2) ** 8 * Fraction(1, 3) ** 8), rel=1e-12)
-    assert guesser_scores(5, thresholds=[0.55])["BMCA(0.55)"] == pytest.approx(guess_tail(divergence_set_rates(5), 0.55), rel=1e-14)
+    assert scores["BMCA(1.0)"] == pytest.approx(
+        float(Fraction(1, 5) ** 10 * Fraction(1, 2) ** 8 * Fraction(1, 3) ** 8), rel=1e-12
+    )
+    assert guesser_scores(5, thresholds=[0.55])["BMCA(0.55)"] == pytest.approx(
+        guess_tail(divergence_set_rates(5), 0.55), rel=1e-14
+    )
 
 
 def test_expected_cora_of_few_questions():
@@ -214,10 +250,12 @@ def test_minimum_knowledge_is_just_enough(rates, c, confidence):
     s, rates = minimum_knowledge(rates, c, confidence), np.array(rates)
     assert 0 <= s <= 1
     assert guess_tail(s + (1 - s) * rates, c) >= confidence - 1e-9
-    if s > 1e-6: assert guess_tail((s - 1e-6) + (1 - s + 1e-6) * rates, c) < confidence
+    if s > 1e-6:
+        assert guess_tail((s - 1e-6) + (1 - s + 1e-6) * rates, c) < confidence
 
 
 # --- chance on what was asked, and the correction --------------------------------------------------------------------------
+
 
 def quiz(sizes, n=1, shift=0):
     return [Question(f"{A}/{i}", "?", tuple("abcdefghij"[:A]), answer=(i + shift) % A) for A in sizes for i in range(n)]
@@ -225,7 +263,11 @@ def quiz(sizes, n=1, shift=0):
 
 def shown(*questions):
     "A table of what was asked: for each question the (choices, answer) of its variants, the original first."
-    rows = [(f"q{i}", "decoupled" if j else "original", n, a, 0) for i, q in enumerate(questions) for j, (n, a) in enumerate(q)]
+    rows = [
+        (f"q{i}", "decoupled" if j else "original", n, a, 0)
+        for i, q in enumerate(questions)
+        for j, (n, a) in enumerate(q)
+    ]
     return pd.DataFrame(rows, columns=["question_id", "method", "n_choices", "answer", "trial"])
 
 
@@ -234,7 +276,11 @@ def graded(table, hits):
     return table.assign(correct=list(hits))
 
 
-asked_sets = st.lists(st.lists(st.integers(2, 4).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1))), min_size=1, max_size=4), min_size=1, max_size=3).filter(lambda s: sum(map(len, s)) <= 8)
+asked_sets = st.lists(
+    st.lists(st.integers(2, 4).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1))), min_size=1, max_size=4),
+    min_size=1,
+    max_size=3,
+).filter(lambda s: sum(map(len, s)) <= 8)
 
 
 @settings(deadline=None, max_examples=25)
@@ -242,16 +288,22 @@ asked_sets = st.lists(st.lists(st.integers(2, 4).flatmap(lambda n: st.tuples(st.
 def test_chance_scores_against_every_outcome(sets, position):
     "Each score that is a mean, from `score` itself over all outcomes; CoRA and CORE are products of such means."
     table = shown(*sets)
-    rates = [position[min(a, len(position) - 1)] / sum(position[min(i, len(position) - 1)] for i in range(n)) for n, a in zip(table["n_choices"], table["answer"])]
+    rates = [
+        position[min(a, len(position) - 1)] / sum(position[min(i, len(position) - 1)] for i in range(n))
+        for n, a in zip(table["n_choices"], table["answer"])
+    ]
     assert guess_rates(table, position=position)["rate"].tolist() == pytest.approx(rates)
     slow = 0
     for outcome in itertools.product((False, True), repeat=len(table)):
         slow = slow + prod(r if hit else 1 - r for hit, r in zip(outcome, rates)) * score(graded(table, outcome))
     found = chance_scores(table, position=position)
     assert list(found.index) == list(slow.index)
-    pd.testing.assert_series_equal(found.drop(["CoRA", "CORE"]), slow.drop(["CoRA", "CORE"]), rtol=1e-10, check_names=False)
+    pd.testing.assert_series_equal(
+        found.drop(["CoRA", "CORE"]), slow.drop(["CoRA", "CORE"]), rtol=1e-10, check_names=False
+    )
     assert found["CoRA"] == pytest.approx(found["MCQA"] * found["CI"])
-    if len(sets) == 1: assert slow["CoRA"] == pytest.approx(found["BMCA(1.0)"])
+    if len(sets) == 1:
+        assert slow["CoRA"] == pytest.approx(found["BMCA(1.0)"])
 
 
 @pytest.mark.parametrize("A", [2, 5, 9])
@@ -261,12 +313,19 @@ def test_chance_scores_of_one_size_are_the_guessers(A):
     assert found["RC"] == pytest.approx(found["MCQA+"])
 
 
-@pytest.mark.parametrize("family, position", [("cora", (1,)), ("cora", (4, 1)), ("mcqa_plus", (1,)), ("cyclic", (2, 1, 3))])
+@pytest.mark.parametrize(
+    "family, position", [("cora", (1,)), ("cora", (4, 1)), ("mcqa_plus", (1,)), ("cyclic", (2, 1, 3))]
+)
 def test_chance_scores_against_simulated_respondents(family, position):
     variants = make_variants(quiz([3, 4, 5], 150), family)
-    runs = pd.DataFrame([score(evaluate(SimulatedRespondent(knows=0, position=position, seed=s), variants, progress=False)) for s in range(3)])
+    runs = pd.DataFrame(
+        [
+            score(evaluate(SimulatedRespondent(knows=0, position=position, seed=s), variants, progress=False))
+            for s in range(3)
+        ]
+    )
     found = chance_scores(variants, position=position)
-    error = (runs.mean() - found).abs() # standard deviation of a share of 1,350: at most 0.0136
+    error = (runs.mean() - found).abs()  # standard deviation of a share of 1,350: at most 0.0136
     assert (error < 0.05).all() and error["MCQA+"] < 0.015
 
 
@@ -281,11 +340,12 @@ def test_chance_scores_from_variants_and_responses_agree():
     twice = chance_scores(responses, (1.0,), trial=None)
     assert twice["MCQA"] == pytest.approx(whole["MCQA"]) and twice["BMCA(1.0)"] < 1e-6
     part = chance_scores(responses[responses["method"] != "original"])
-    assert part.isna().pipe(lambda x: x.index[x].tolist()) == ["MCQA", "CI", "CoRA"] # as `score` does
+    assert part.isna().pipe(lambda x: x.index[x].tolist()) == ["MCQA", "CI", "CoRA"]  # as `score` does
 
 
 def test_a_benchmark_of_thousands_is_quick():
     import time
+
     variants, start = make_variants(quiz([4], 3000)), time.perf_counter()
     chance_scores(variants, position=(3, 1))
     assert time.perf_counter() - start < 5
@@ -308,7 +368,16 @@ def test_guesser_order_scores_against_a_simulation():
 @given(st.floats(0, 1), st.integers(2, 8))
 def test_a_knower_who_guesses_the_rest_is_corrected_to_what_it_knows(kappa, A):
     rates, zero = divergence_set_rates(A), guesser_scores(A)
-    found = corrected(expected_scores([(np.ones(len(rates)), 1, kappa), (rates, 1 / A, 1 - kappa)] if 0 < kappa < 1 else [(np.ones(len(rates)), 1, 1)] if kappa else [(rates, 1 / A, 1)])[zero.index], zero)
+    found = corrected(
+        expected_scores(
+            [(np.ones(len(rates)), 1, kappa), (rates, 1 / A, 1 - kappa)]
+            if 0 < kappa < 1
+            else [(np.ones(len(rates)), 1, 1)]
+            if kappa
+            else [(rates, 1 / A, 1)]
+        )[zero.index],
+        zero,
+    )
     np.testing.assert_allclose(found.drop("CoRA"), kappa, atol=1e-10)
     m, ci = zero["MCQA"], zero["CI"]
     assert found["CoRA"] == pytest.approx(kappa - kappa * (1 - kappa) * (1 - m) * (1 - ci) / (1 - m * ci), abs=1e-10)
@@ -324,14 +393,21 @@ def test_a_simulated_knower_is_corrected_to_what_it_knows():
 def test_corrected_keeps_the_shape():
     variants = make_variants([Question(f"q{i}", "?", tuple("abcd"), i % 4, subject="xy"[i % 2]) for i in range(40)])
     responses, zero = evaluate(SimulatedRespondent(), variants, progress=False), chance_scores(variants)
-    plain, intervals, subjects = score(responses), score(responses, ci=0.9, resamples=200), score(responses, by="subject")
+    plain, intervals, subjects = (
+        score(responses),
+        score(responses, ci=0.9, resamples=200),
+        score(responses, by="subject"),
+    )
     both = score(responses, by="subject", ci=0.9, resamples=200)
     once = corrected(plain, zero)
     assert once.index.equals(plain.index) and once["MCQA"] == pytest.approx((plain["MCQA"] - 0.25) / 0.75)
-    assert corrected(intervals, zero)["value"].tolist() == once.tolist() and (corrected(intervals, zero)["low"] <= once).all()
+    assert (
+        corrected(intervals, zero)["value"].tolist() == once.tolist()
+        and (corrected(intervals, zero)["low"] <= once).all()
+    )
     assert corrected(subjects, zero).loc["x"].tolist() == corrected(subjects.loc["x"], zero).tolist()
     assert corrected(both, zero).loc["y"]["value"].tolist() == corrected(subjects, zero).loc["y"].tolist()
-    assert corrected(plain[::-1], zero).equals(once[::-1]) # by name, not by place
+    assert corrected(plain[::-1], zero).equals(once[::-1])  # by name, not by place
     assert corrected(0.6, 0.2) == pytest.approx(0.5) and corrected([0.2, 1], 0.2).tolist() == [0, 1]
     assert corrected(0.1, 0.2) < 0 and np.isnan(corrected(np.nan, 0.2)) and np.isnan(corrected(1, 1))
     assert corrected([[0.2, 0.5], [1, 0.75]], [0.2, 0.5]).tolist() == [[0, 0], [1, 0.5]]
@@ -339,58 +415,72 @@ def test_corrected_keeps_the_shape():
 
 # --- what bad input gets -----------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("call, says", [
-    (lambda: combinations(-1, 3), "p must be a whole number from 0 to 3, got -1"),
-    (lambda: combinations(1, 0), "M must be a whole number of at least 1, got 0"),
-    (lambda: binomial_pmf(2.5, 3, 0.5), "p must be a whole number of at least 0, got 2.5"),
-    (lambda: binomial_pmf([1, 4], [5, 3], 0.5), "p must be at most M, got p=4 and M=3"),
-    (lambda: binomial_tail(1, 3, -0.1), "r must be a number from 0 to 1, got -0.1"),
-    (lambda: binomial_tail(1, 3, float("nan")), "got nan"),
-    (lambda: binomial_tail("1", 3, 0.5), "got '1'"),
-    (lambda: binomial_tail(None, 3, 0.5), "got None"),
-    (lambda: binomial_tail(True, 3, 0.5), "got True"),
-    (lambda: msgr(11, 10, 5), "p must be at most M, got p=11 and M=10"),
-    (lambda: msgr(1, 10, 1), "k must be a whole number of at least 2, got 1"),
-    (lambda: msgr(1, 10, 4.5), "got 4.5"),
-    (lambda: msgr(1, 10, 5, 0), "both excluded, got 0"),
-    (lambda: msgr(1, 10, 5, 1), "both excluded, got 1"),
-    (lambda: msgr(1, 10, 5, 99.96), "confidence must be a number from 0 to 1, got 99.96"),
-    (lambda: msgr(1, float("inf"), 5), "M must be a whole number of at least 1, got inf"),
-    (lambda: chance_rates([5, 1]), "n_choices must be a whole number of at least 2, got 1"),
-    (lambda: divergence_set_rates(27), "A must be a whole number from 2 to 26, got 27"),
-    (lambda: guesser_scores(1), "A must be a whole number from 2 to 26, got 1"),
-    (lambda: guesser_scores(5, thresholds=[0.5, 60]), "c must be a number from 0 to 1, got 60"),
-    (lambda: guess_pmf([0.5, 1.01]), "rates must be a number from 0 to 1, got 1.01"),
-    (lambda: guess_pmf([]), "rates must be a list of at least one number"),
-    (lambda: guess_pmf([[0.5]]), "rates must be a list of at least one number"),
-    (lambda: guess_tail([0.5], -0.5), "c must be a number from 0 to 1, got -0.5"),
-    (lambda: minimum_knowledge([0.5], 0.5, 0), "both excluded, got 0"),
-    (lambda: expected_scores([]), "there are no questions"),
-    (lambda: expected_scores([([0.5, 1.5], 0.5, 1)]), "rates must be a number from 0 to 1, got 1.5"),
-    (lambda: chance_scores(shown([(3, 1)]), thresholds=[5]), "c must be a number from 0 to 1, got 5"),
-    (lambda: chance_scores([]), "there are no responses"),
-    (lambda: chance_scores(shown()), "there are no responses"),
-    (lambda: chance_scores(shown([(3, 1)]), trial=4), "there are no responses of trial 4"),
-    (lambda: chance_scores("responses.parquet"), "asked must be variants or a responses table, got a str"),
-    (lambda: chance_scores([Prompt(v) for v in make_variants(quiz([3]))]), "got a Prompt"),
-    (lambda: chance_scores(make_variants(quiz([3]), "formats")), "'lfgq' does not ask for one of its choices"),
-    (lambda: chance_scores(make_variants(quiz([3])) + make_variants(quiz([3]), "cyclic")), "several families, cora, cyclic"),
-    (lambda: chance_scores(shown([(3, 1)]).drop(columns="n_choices")), "no column n_choices"),
-    (lambda: chance_scores(shown([(3, 3)])), "answer must be a whole number from 0 to 2"),
-    (lambda: chance_scores(shown([(1, 0)])), "n_choices must be a whole number from 2 to 26"),
-    (lambda: chance_scores(shown([(3, 1)]), position=()), "position must be positive weights, one for each place, such as (4, 1), got ()"),
-    (lambda: chance_scores(shown([(3, 1)]), position=(1, 0)), "position must be positive weights, one for each place, such as (4, 1), got (1, 0)"),
-    (lambda: chance_scores(shown([(3, 1)]), position=(1, -1)), "position must be a number of at least 0, got -1"),
-    (lambda: guesser_order_scores(1), "n_choices must be a whole number of 2 or more, got 1"),
-    (lambda: guesser_order_scores(4, 0), "orders must be a whole number of 1 or more, got 0"),
-    (lambda: corrected(35.7, 0.2), "scores must be from 0 to 1, got 35.7"),
-    (lambda: corrected(0.5, -0.1), "chance must be from 0 to 1, got -0.1"),
-    (lambda: corrected("high", 0.2), "scores and chance must be numbers"),
-    (lambda: corrected([0.1, 0.2, 0.3], [0.1, 0.2]), "do not fit: they have the shapes (3,) and (2,)"),
-    (lambda: corrected(pd.Series({"MCQA": 0.5, "ECE": 0.1}), guesser_scores(4)), "chance has no value for 'ECE'"),
-])
+
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda: combinations(-1, 3), "p must be a whole number from 0 to 3, got -1"),
+        (lambda: combinations(1, 0), "M must be a whole number of at least 1, got 0"),
+        (lambda: binomial_pmf(2.5, 3, 0.5), "p must be a whole number of at least 0, got 2.5"),
+        (lambda: binomial_pmf([1, 4], [5, 3], 0.5), "p must be at most M, got p=4 and M=3"),
+        (lambda: binomial_tail(1, 3, -0.1), "r must be a number from 0 to 1, got -0.1"),
+        (lambda: binomial_tail(1, 3, float("nan")), "got nan"),
+        (lambda: binomial_tail("1", 3, 0.5), "got '1'"),
+        (lambda: binomial_tail(None, 3, 0.5), "got None"),
+        (lambda: binomial_tail(True, 3, 0.5), "got True"),
+        (lambda: msgr(11, 10, 5), "p must be at most M, got p=11 and M=10"),
+        (lambda: msgr(1, 10, 1), "k must be a whole number of at least 2, got 1"),
+        (lambda: msgr(1, 10, 4.5), "got 4.5"),
+        (lambda: msgr(1, 10, 5, 0), "both excluded, got 0"),
+        (lambda: msgr(1, 10, 5, 1), "both excluded, got 1"),
+        (lambda: msgr(1, 10, 5, 99.96), "confidence must be a number from 0 to 1, got 99.96"),
+        (lambda: msgr(1, float("inf"), 5), "M must be a whole number of at least 1, got inf"),
+        (lambda: chance_rates([5, 1]), "n_choices must be a whole number of at least 2, got 1"),
+        (lambda: divergence_set_rates(27), "A must be a whole number from 2 to 26, got 27"),
+        (lambda: guesser_scores(1), "A must be a whole number from 2 to 26, got 1"),
+        (lambda: guesser_scores(5, thresholds=[0.5, 60]), "c must be a number from 0 to 1, got 60"),
+        (lambda: guess_pmf([0.5, 1.01]), "rates must be a number from 0 to 1, got 1.01"),
+        (lambda: guess_pmf([]), "rates must be a list of at least one number"),
+        (lambda: guess_pmf([[0.5]]), "rates must be a list of at least one number"),
+        (lambda: guess_tail([0.5], -0.5), "c must be a number from 0 to 1, got -0.5"),
+        (lambda: minimum_knowledge([0.5], 0.5, 0), "both excluded, got 0"),
+        (lambda: expected_scores([]), "there are no questions"),
+        (lambda: expected_scores([([0.5, 1.5], 0.5, 1)]), "rates must be a number from 0 to 1, got 1.5"),
+        (lambda: chance_scores(shown([(3, 1)]), thresholds=[5]), "c must be a number from 0 to 1, got 5"),
+        (lambda: chance_scores([]), "there are no responses"),
+        (lambda: chance_scores(shown()), "there are no responses"),
+        (lambda: chance_scores(shown([(3, 1)]), trial=4), "there are no responses of trial 4"),
+        (lambda: chance_scores("responses.parquet"), "asked must be variants or a responses table, got a str"),
+        (lambda: chance_scores([Prompt(v) for v in make_variants(quiz([3]))]), "got a Prompt"),
+        (lambda: chance_scores(make_variants(quiz([3]), "formats")), "'lfgq' does not ask for one of its choices"),
+        (
+            lambda: chance_scores(make_variants(quiz([3])) + make_variants(quiz([3]), "cyclic")),
+            "several families, cora, cyclic",
+        ),
+        (lambda: chance_scores(shown([(3, 1)]).drop(columns="n_choices")), "no column n_choices"),
+        (lambda: chance_scores(shown([(3, 3)])), "answer must be a whole number from 0 to 2"),
+        (lambda: chance_scores(shown([(1, 0)])), "n_choices must be a whole number from 2 to 26"),
+        (
+            lambda: chance_scores(shown([(3, 1)]), position=()),
+            "position must be positive weights, one for each place, such as (4, 1), got ()",
+        ),
+        (
+            lambda: chance_scores(shown([(3, 1)]), position=(1, 0)),
+            "position must be positive weights, one for each place, such as (4, 1), got (1, 0)",
+        ),
+        (lambda: chance_scores(shown([(3, 1)]), position=(1, -1)), "position must be a number of at least 0, got -1"),
+        (lambda: guesser_order_scores(1), "n_choices must be a whole number of 2 or more, got 1"),
+        (lambda: guesser_order_scores(4, 0), "orders must be a whole number of 1 or more, got 0"),
+        (lambda: corrected(35.7, 0.2), "scores must be from 0 to 1, got 35.7"),
+        (lambda: corrected(0.5, -0.1), "chance must be from 0 to 1, got -0.1"),
+        (lambda: corrected("high", 0.2), "scores and chance must be numbers"),
+        (lambda: corrected([0.1, 0.2, 0.3], [0.1, 0.2]), "do not fit: they have the shapes (3,) and (2,)"),
+        (lambda: corrected(pd.Series({"MCQA": 0.5, "ECE": 0.1}), guesser_scores(4)), "chance has no value for 'ECE'"),
+    ],
+)
 def test_bad_input_is_named(call, says):
-    with pytest.raises(CoraError) as e: call()
+    with pytest.raises(CoraError) as e:
+        call()
     assert says in str(e.value) and "\n" not in str(e.value)
 
 

@@ -1,4 +1,5 @@
 """The metrics of the MCQA+ paper on choices shown together: by hand, against plain loops, and what is refused."""
+
 import math
 import subprocess
 import sys
@@ -12,8 +13,19 @@ from hypothesis import strategies as st
 
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.invariability import (
-    acc_h, always_right, choices_sweep, consistency_classes, first_order, mcqa_plus_scores, misleading_choices, nota_table,
-    order_counts, order_scores, orders, s_c, wrong_on_original,
+    acc_h,
+    always_right,
+    choices_sweep,
+    consistency_classes,
+    first_order,
+    mcqa_plus_scores,
+    misleading_choices,
+    nota_table,
+    order_counts,
+    order_scores,
+    orders,
+    s_c,
+    wrong_on_original,
 )
 from cora_nb.papers.published import load_published
 from cora_nb.responses.table import NOT_ASKED, check_responses, column_types, grade
@@ -41,35 +53,57 @@ def order_tables(draw, equal=False, least=2):
     for q in range(draw(st.integers(1, 5))):
         size, n_new = draw(st.integers(2, 5)), draw(st.integers(0, 3))
         items = [*range(max(size - n_new, 1)), *([-1] * n_new)]
-        if len(items) < 2: items.append(7)
+        if len(items) < 2:
+            items.append(7)
         right = draw(st.integers(0, len(items) - 1))
         for i in range(n if equal else draw(st.integers(least, 5))):
             order = draw(st.permutations(range(len(items))))
-            rows.append((f"q{q}", "original" if i == 0 else "reordered", max(i - 1, 0), [items[k] for k in order], order.index(right), draw(st.integers(-1, len(items) - 1))))
+            rows.append(
+                (
+                    f"q{q}",
+                    "original" if i == 0 else "reordered",
+                    max(i - 1, 0),
+                    [items[k] for k in order],
+                    order.index(right),
+                    draw(st.integers(-1, len(items) - 1)),
+                )
+            )
     return table(draw(st.permutations(rows)))
 
 
 def loop_counts(frame, fillers):
     "One question after the other, one reply after the other."
     by_question = defaultdict(list)
-    for row in frame.to_dict("records"): by_question[row["question_id"]].append(row)
+    for row in frame.to_dict("records"):
+        by_question[row["question_id"]].append(row)
     result = {}
     for q, rows in by_question.items():
         names = []
         for k, row in enumerate(rows):
             p = row["prediction"]
-            if p < 0: continue
+            if p < 0:
+                continue
             source = row["sources"][p]
-            if p == row["answer"]: names.append("right")
-            elif source == -1 and row["sources"].count(-1) > 1 and fillers == "apart": names.append(("filler", k))
-            else: names.append(source)
+            if p == row["answer"]:
+                names.append("right")
+            elif source == -1 and row["sources"].count(-1) > 1 and fillers == "apart":
+                names.append(("filler", k))
+            else:
+                names.append(source)
         count = Counter(names)
         most = max(count.values(), default=0)
-        result[q] = dict(orders=len(rows), no_choice=len(rows) - len(names), right=count["right"], n_same=most, n_modes=sum(c == most for c in count.values() if most))
+        result[q] = dict(
+            orders=len(rows),
+            no_choice=len(rows) - len(names),
+            right=count["right"],
+            n_same=most,
+            n_modes=sum(c == most for c in count.values() if most),
+        )
     return result
 
 
 # --- orders ---------------------------------------------------------------------------------------------------------------
+
 
 @settings(max_examples=150, deadline=None)
 @given(order_tables(), st.sampled_from(["apart", "together"]))
@@ -77,7 +111,9 @@ def test_counts_and_scores_against_loops(frame, fillers):
     loop = loop_counts(frame, fillers)
     assert order_counts(frame, fillers=fillers).to_dict("index") == loop
     assert acc_h(frame) == pytest.approx(sum(c["right"] == c["orders"] for c in loop.values()) / len(loop))
-    assert s_c(frame, fillers=fillers) == pytest.approx(sum(c["n_same"] / c["orders"] for c in loop.values()) / len(loop))
+    assert s_c(frame, fillers=fillers) == pytest.approx(
+        sum(c["n_same"] / c["orders"] for c in loop.values()) / len(loop)
+    )
     assert set(always_right(frame)) == {q for q, c in loop.items() if c["right"] == c["orders"]}
     assert s_c(frame) <= s_c(frame, fillers="together") + 1e-12
     assert acc_h(frame) <= s_c(frame) + 1e-12
@@ -99,8 +135,17 @@ def test_classes_against_loops(frame, ties):
     for same, row in classes.iterrows():
         here = [c for c in loop.values() if c["n_same"] == same]
         assert row["share"] == pytest.approx(len(here) / len(loop)) and row["c"] == same / n
-        if same < 2 or not here: assert math.isnan(row["accuracy"]); continue
-        worth = [0 if c["right"] < same else 1 if c["n_modes"] == 1 else {"share": 1 / c["n_modes"], "wrong": 0, "right": 1}[ties] for c in here]
+        if same < 2 or not here:
+            assert math.isnan(row["accuracy"])
+            continue
+        worth = [
+            0
+            if c["right"] < same
+            else 1
+            if c["n_modes"] == 1
+            else {"share": 1 / c["n_modes"], "wrong": 0, "right": 1}[ties]
+            for c in here
+        ]
         assert row["accuracy"] == pytest.approx(sum(worth) / len(here))
     assert s_c(frame) == pytest.approx((classes["c"] * classes["share"]).sum())
     assert acc_h(frame) == pytest.approx(classes.loc[n, "share"] * np.nan_to_num(classes.loc[n, "accuracy"]))
@@ -111,16 +156,21 @@ def test_classes_against_loops(frame, ties):
 def test_subsets_against_loops(frame):
     wrong, misled = set(), {}
     for row in frame[frame["method"] == "original"].to_dict("records"):
-        if row["prediction"] == row["answer"]: continue
+        if row["prediction"] == row["answer"]:
+            continue
         wrong.add(row["question_id"])
-        if row["prediction"] >= 0 and row["sources"][row["prediction"]] >= 0: misled[row["question_id"]] = row["sources"][row["prediction"]]
+        if row["prediction"] >= 0 and row["sources"][row["prediction"]] >= 0:
+            misled[row["question_id"]] = row["sources"][row["prediction"]]
     assert set(wrong_on_original(frame)) == wrong and misleading_choices(frame).to_dict() == misled
     assert (first_order(frame)["method"] == "original").all() and first_order(frame)["question_id"].is_unique
 
 
 def test_tie_of_three_and_a_single_reply():
     shown = [0, 1, 2]
-    frame = table([("q", "reordered", i, shown, 0, p) for i, p in enumerate([0, 0, 1, 1, 2, 2])] + [("r", "reordered", i, shown, 0, p) for i, p in enumerate([0, -1, -1, -1, -1, -1])])
+    frame = table(
+        [("q", "reordered", i, shown, 0, p) for i, p in enumerate([0, 0, 1, 1, 2, 2])]
+        + [("r", "reordered", i, shown, 0, p) for i, p in enumerate([0, -1, -1, -1, -1, -1])]
+    )
     classes = consistency_classes(frame)
     assert classes.loc[2, "accuracy"] == pytest.approx(1 / 3)
     assert classes.loc[1, "questions"] == 1 and math.isnan(classes.loc[1, "accuracy"])
@@ -128,11 +178,17 @@ def test_tie_of_three_and_a_single_reply():
 
 def test_orders_takes_four_of_fourteen():
     shown = [0, 1, 2, 3]
-    rows = [("q", "original", 0, shown, 0, 0), *[("q", "reordered", i, shown[::-1], 3, 3) for i in range(3)], ("q", "options_2", 0, [0, 1], 0, 0),
-            ("q", "nota_answer", 0, [-1, 1, 2, 3], 0, 1), *[("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(4)]]
+    rows = [
+        ("q", "original", 0, shown, 0, 0),
+        *[("q", "reordered", i, shown[::-1], 3, 3) for i in range(3)],
+        ("q", "options_2", 0, [0, 1], 0, 0),
+        ("q", "nota_answer", 0, [-1, 1, 2, 3], 0, 1),
+        *[("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(4)],
+    ]
     frame = table(rows)
     assert len(orders(frame)) == 4 and acc_h(orders(frame)) == 1
-    with pytest.raises(CoraError, match="'q' was shown different choices"): acc_h(frame)
+    with pytest.raises(CoraError, match="'q' was shown different choices"):
+        acc_h(frame)
     sweep = choices_sweep(frame)
     assert sweep.index.tolist() == [2, 4] and sweep["in_orders"].tolist() == [0, 1] and sweep["Acc"].tolist() == [1, 1]
     assert nota_table(orders(frame), frame[frame["method"] == "nota_answer"])["after"].tolist()[::2] == [0, 0]
@@ -141,43 +197,63 @@ def test_orders_takes_four_of_fourteen():
 @settings(max_examples=60, deadline=None)
 @given(order_tables(), st.data())
 def test_nota_table_against_loops(frame, data):
-    after = frame.assign(prediction=[data.draw(st.integers(-1, n - 1)) for n in frame["n_choices"]], method=frame["method"].replace("original", "nota_answer"),
-                         index=frame["index"] + (frame["method"] != "original"))
+    after = frame.assign(
+        prediction=[data.draw(st.integers(-1, n - 1)) for n in frame["n_choices"]],
+        method=frame["method"].replace("original", "nota_answer"),
+        index=frame["index"] + (frame["method"] != "original"),
+    )
     kept = data.draw(st.booleans())
-    if kept: after = after[after["question_id"].isin(set(always_right(frame)) or {"q0"})]
+    if kept:
+        after = after[after["question_id"].isin(set(always_right(frame)) or {"q0"})]
     result = nota_table(frame, after)
+
     def scores(t):
         acc, hard = {}, {}
         for row in t.to_dict("records"):
             ok = row["prediction"] == row["answer"]
             hard[row["question_id"]] = hard.get(row["question_id"], True) and ok
-            if row["method"] in ("original", "nota_answer"): acc[row["question_id"]] = ok
+            if row["method"] in ("original", "nota_answer"):
+                acc[row["question_id"]] = ok
         return {"Acc": acc, "Acc-H": hard}
+
     was, now = scores(frame), scores(after)
     for (subset, score), row in result.iterrows():
         ids = [q for q, ok in was["Acc-H"].items() if ok or subset == "all"]
         assert row["questions"] == len(ids)
-        if not ids or any(q not in now[score] for q in ids): assert math.isnan(row["after"]); continue
+        if not ids or any(q not in now[score] for q in ids):
+            assert math.isnan(row["after"])
+            continue
         before, then = (sum(t[score][q] for q in ids) / len(ids) for t in (was, now))
         assert (row["before"], row["after"], row["difference"]) == pytest.approx((before, then, then - before))
 
 
 def test_nota_table_refuses_what_was_not_changed():
     rows = table([("q", "original" if i == 0 else "reordered", max(i - 1, 0), [0, 1, 2], 0, 0) for i in range(4)])
-    with pytest.raises(CoraError, match="after must have None of the above as the right choice, and question 'q' is there as it was"): nota_table(rows, rows)
+    with pytest.raises(
+        CoraError, match="after must have None of the above as the right choice, and question 'q' is there as it was"
+    ):
+        nota_table(rows, rows)
 
 
 def test_sets_that_agree_in_sum_and_squares_are_different_sets():
     frame = table([("q", "original", 0, [1, 5, 6], 0, 0), ("q", "reordered", 0, [2, 3, 7], 0, 0)])
-    with pytest.raises(CoraError, match="'q' was shown different choices"): s_c(frame)
+    with pytest.raises(CoraError, match="'q' was shown different choices"):
+        s_c(frame)
 
 
 def test_sweep_against_the_parts():
     rng = np.random.default_rng(5)
-    rows = [(f"q{q}", f"options_{n}", i, list(rng.permutation([*range(min(n, 4)), *[-1] * (n - 4)])), 0, 0) for q in range(30) for n in (2, 3, 4, 6) for i in range(4)]
+    rows = [
+        (f"q{q}", f"options_{n}", i, list(rng.permutation([*range(min(n, 4)), *[-1] * (n - 4)])), 0, 0)
+        for q in range(30)
+        for n in (2, 3, 4, 6)
+        for i in range(4)
+    ]
     frame = table(rows)
     frame["answer"] = [list(s).index(0) for s in frame["sources"]]
-    frame["prediction"] = [int(rng.integers(-1, n)) if rng.random() < 0.5 else a for n, a in zip(frame["n_choices"], frame["answer"])]
+    frame["prediction"] = [
+        int(rng.integers(-1, n)) if rng.random() < 0.5 else a for n, a in zip(frame["n_choices"], frame["answer"])
+    ]
     frame["correct"] = frame["answer"] == frame["prediction"]
     sweep = choices_sweep(frame)
     for n, row in sweep.iterrows():
@@ -189,11 +265,33 @@ def test_sweep_against_the_parts():
 
 def test_sweep_is_the_order_scores_of_each_number():
     rng = np.random.default_rng(6)
-    frame = pd.concat([table([(f"q{q}", f"options_{n}" if i == 0 else "reordered", i, list(rng.permutation(n)), 0, int(rng.integers(-1, n))) for q in range(12) for i in range(2 + (q > 3))]) for n in (2, 3, 5)])
+    frame = pd.concat(
+        [
+            table(
+                [
+                    (
+                        f"q{q}",
+                        f"options_{n}" if i == 0 else "reordered",
+                        i,
+                        list(rng.permutation(n)),
+                        0,
+                        int(rng.integers(-1, n)),
+                    )
+                    for q in range(12)
+                    for i in range(2 + (q > 3))
+                ]
+            )
+            for n in (2, 3, 5)
+        ]
+    )
     sweep = choices_sweep(frame)
     for n, row in sweep.iterrows():
         scores = order_scores(frame[frame["n_choices"] == n])
-        for name in ("Acc", "S_c", "Acc-H"): assert row[[name, f"{name}_low", f"{name}_high"]].tolist() == scores.loc[name, ["share", "low", "high"]].tolist()
+        for name in ("Acc", "S_c", "Acc-H"):
+            assert (
+                row[[name, f"{name}_low", f"{name}_high"]].tolist()
+                == scores.loc[name, ["share", "low", "high"]].tolist()
+            )
 
 
 @settings(max_examples=100, deadline=None)
@@ -202,15 +300,23 @@ def test_order_scores_against_loops(frame, fillers):
     loop = loop_counts(frame, fillers)
     several = [c for c in loop.values() if c["orders"] > 1]
     right = [row["correct"] for row in frame.to_dict("records") if row["method"] == "original"]
-    columns = {"Acc": [float(x) for x in right], "S_c": [c["n_same"] / c["orders"] for c in several], "Acc-H": [float(c["right"] == c["orders"]) for c in several]}
+    columns = {
+        "Acc": [float(x) for x in right],
+        "S_c": [c["n_same"] / c["orders"] for c in several],
+        "Acc-H": [float(c["right"] == c["orders"]) for c in several],
+    }
     found = order_scores(frame, fillers=fillers)
     assert found.index.tolist() == list(columns) and found.columns.tolist() == ["questions", "share", "low", "high"]
     for name, values in columns.items():
         row = found.loc[name]
         assert row["questions"] == len(values)
-        if not values: assert row[["share", "low", "high"]].isna().all(); continue
+        if not values:
+            assert row[["share", "low", "high"]].isna().all()
+            continue
         assert row["share"] == pytest.approx(sum(values) / len(values))
-        if len(values) < 2: assert row[["low", "high"]].isna().all(); continue
+        if len(values) < 2:
+            assert row[["low", "high"]].isna().all()
+            continue
         assert row["low"] - 1e-9 <= row["share"] <= row["high"] + 1e-9
         wider = order_scores(frame, fillers=fillers, level=0.99).loc[name]
         assert wider["low"] <= row["low"] and row["high"] <= wider["high"]
@@ -218,7 +324,9 @@ def test_order_scores_against_loops(frame, fillers):
 
 # --- which rows the sweep takes -------------------------------------------------------------------------------------------
 
-QUESTIONS = [Question(f"q{i}", "?", ("north", "south", "east", "west"), i % 4) for i in range(6)] + [Question("own", "?", ("4", "7", "9", "None of these"), 1)]
+QUESTIONS = [Question(f"q{i}", "?", ("north", "south", "east", "west"), i % 4) for i in range(6)] + [
+    Question("own", "?", ("4", "7", "9", "None of these"), 1)
+]
 
 
 def replies_of(family, seed=0, luck=0, **options):
@@ -231,31 +339,57 @@ def test_sweep_leaves_out_other_forms():
     "Every method of both families, and those that are still to come."
     plain = pd.concat([replies_of("reorderings", luck=n, n_choices=n) for n in (2, 4, 6)], ignore_index=True)
     expected = choices_sweep(plain)
-    denied = pd.concat([replies_of("reorderings", luck=n, n_choices=n, nota=True) for n in (2, 4, 6)], ignore_index=True)
+    denied = pd.concat(
+        [replies_of("reorderings", luck=n, n_choices=n, nota=True) for n in (2, 4, 6)], ignore_index=True
+    )
     assert set(denied["method"]) == {"nota_answer", "options_2_nota_answer", "options_6_nota_answer", "reordered"}
     pd.testing.assert_frame_equal(choices_sweep(pd.concat([plain, denied], ignore_index=True)), expected)
-    pd.testing.assert_frame_equal(choices_sweep(pd.concat([denied, plain], ignore_index=True).sample(frac=1, random_state=1)), expected)
-    for method in ("true_false", "true_false_written", "multiple_selection", "replaced", "options_6_replaced", "nota_answer", "x_nota_answer"):
-        pd.testing.assert_frame_equal(choices_sweep(pd.concat([plain, plain.assign(method=method, prediction=0)], ignore_index=True)), expected)
-        with pytest.raises(CoraError, match="there are no responses to score"): choices_sweep(plain.assign(method=method))
-    with pytest.raises(CoraError, match="there are no responses to score"): choices_sweep(denied)
-    further = denied[(denied["method"] == "reordered") & (denied["question_id"] != "own")] # known by the new choice that is right
+    pd.testing.assert_frame_equal(
+        choices_sweep(pd.concat([denied, plain], ignore_index=True).sample(frac=1, random_state=1)), expected
+    )
+    for method in (
+        "true_false",
+        "true_false_written",
+        "multiple_selection",
+        "replaced",
+        "options_6_replaced",
+        "nota_answer",
+        "x_nota_answer",
+    ):
+        pd.testing.assert_frame_equal(
+            choices_sweep(pd.concat([plain, plain.assign(method=method, prediction=0)], ignore_index=True)), expected
+        )
+        with pytest.raises(CoraError, match="there are no responses to score"):
+            choices_sweep(plain.assign(method=method))
+    with pytest.raises(CoraError, match="there are no responses to score"):
+        choices_sweep(denied)
+    further = denied[
+        (denied["method"] == "reordered") & (denied["question_id"] != "own")
+    ]  # known by the new choice that is right
     pd.testing.assert_frame_equal(choices_sweep(pd.concat([plain, further], ignore_index=True)), expected)
-    with pytest.raises(CoraError, match="there are no responses to score"): choices_sweep(further)
+    with pytest.raises(CoraError, match="there are no responses to score"):
+        choices_sweep(further)
 
 
 def test_sweep_takes_both_families_and_no_order_twice():
-    plus, sized = replies_of("mcqa_plus", luck=9), pd.concat([replies_of("reorderings", luck=n, n_choices=n) for n in (2, 6, 10)], ignore_index=True)
+    plus, sized = (
+        replies_of("mcqa_plus", luck=9),
+        pd.concat([replies_of("reorderings", luck=n, n_choices=n) for n in (2, 6, 10)], ignore_index=True),
+    )
     both = choices_sweep(pd.concat([plus, sized], ignore_index=True))
     pd.testing.assert_frame_equal(both.loc[[2, 6, 10]], choices_sweep(sized))
     pd.testing.assert_frame_equal(both.loc[[4]], choices_sweep(orders(plus)))
     assert both.loc[[3, 8], "in_orders"].tolist() == [0, 0] and both["questions"].eq(len(QUESTIONS)).all()
     again = replies_of("reorderings", luck=4)
-    pd.testing.assert_frame_equal(choices_sweep(pd.concat([plus, again], ignore_index=True)).loc[[4]], choices_sweep(again))
-    with pytest.raises(CoraError, match="several families"): choices_sweep(pd.concat([plus, again.assign(family="other")], ignore_index=True))
+    pd.testing.assert_frame_equal(
+        choices_sweep(pd.concat([plus, again], ignore_index=True)).loc[[4]], choices_sweep(again)
+    )
+    with pytest.raises(CoraError, match="several families"):
+        choices_sweep(pd.concat([plus, again.assign(family="other")], ignore_index=True))
 
 
 # --- Table 7 --------------------------------------------------------------------------------------------------------------
+
 
 @settings(max_examples=60, deadline=None)
 @given(order_tables(), st.integers(0, 5))
@@ -273,16 +407,19 @@ def test_mcqa_plus_against_loops(frame, seed):
 
 
 def test_one_of_each_is_drawn_evenly():
-    frame = table([("q", "original" if i == 0 else "reordered", max(i - 1, 0), [0, 1], 0, int(i > 0)) for i in range(4)]) # only the original is right
+    frame = table(
+        [("q", "original" if i == 0 else "reordered", max(i - 1, 0), [0, 1], 0, int(i > 0)) for i in range(4)]
+    )  # only the original is right
     draws = [mcqa_plus_scores(frame, seed=s).loc["MCQA+ (x1)", "share"] for s in range(400)]
     assert np.mean(draws) == pytest.approx(0.25, abs=0.08)
 
 
 # --- the printed numbers --------------------------------------------------------------------------------------------------
 
+
 def test_printed_scores_are_of_four_orders():
     eight = load_published(8, "mcqa_plus")
-    assert eight.loc[eight["score"] == "S_c", "value"].min() == 25 # not 10, with ten choices
+    assert eight.loc[eight["score"] == "S_c", "value"].min() == 25  # not 10, with ten choices
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------------
@@ -290,26 +427,33 @@ def test_printed_scores_are_of_four_orders():
 OK = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0], 1, 0)])
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: s_c(OK.assign(error=[None, NOT_ASKED])), "stopped early"),
-    (lambda: s_c(OK, trial=3), "no responses of trial 3"),
-    (lambda: s_c(OK.assign(family=["a", "b"])), "several families, a, b"),
-    (lambda: s_c(OK.assign(sources=[[0, -2], [-2, 0]])), "index of a choice or -1, got -2"),
-    (lambda: s_c(OK.assign(sources=[[0, 1], [2, 0]])), "was shown different choices"),
-    (lambda: acc_h(OK.iloc[:1]), "'q' was asked in 1"),
-    (lambda: order_scores(OK, level=1), "level must be between 0 and 1, got 1"),
-    (lambda: order_scores(OK.assign(sources=[[0, 1], [2, 0]])), "was shown different choices"),
-    (lambda: orders(OK.drop(columns="method")), "no column method"),
-    (lambda: first_order(None), "must be a table, got a NoneType"),
-    (lambda: consistency_classes(OK, level=95), "level must be between 0 and 1, got 95"),
-    (lambda: nota_table(OK.iloc[:1], OK), "before must have at least 2 orders"),
-    (lambda: mcqa_plus_scores(OK, original=OK), "MCQA takes one reply to each question, and 'q' has 2"),
-    (lambda: mcqa_plus_scores(OK, sampled=OK.iloc[:1].assign(question_id="r")), "2 questions are in one of the tables only, such as 'q'"),
-    (lambda: mcqa_plus_scores(OK.assign(error=[None, NOT_ASKED])), "stopped early"),
-    (lambda: mcqa_plus_scores(OK.iloc[1:]), "no originals among the responses"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: s_c(OK.assign(error=[None, NOT_ASKED])), "stopped early"),
+        (lambda: s_c(OK, trial=3), "no responses of trial 3"),
+        (lambda: s_c(OK.assign(family=["a", "b"])), "several families, a, b"),
+        (lambda: s_c(OK.assign(sources=[[0, -2], [-2, 0]])), "index of a choice or -1, got -2"),
+        (lambda: s_c(OK.assign(sources=[[0, 1], [2, 0]])), "was shown different choices"),
+        (lambda: acc_h(OK.iloc[:1]), "'q' was asked in 1"),
+        (lambda: order_scores(OK, level=1), "level must be between 0 and 1, got 1"),
+        (lambda: order_scores(OK.assign(sources=[[0, 1], [2, 0]])), "was shown different choices"),
+        (lambda: orders(OK.drop(columns="method")), "no column method"),
+        (lambda: first_order(None), "must be a table, got a NoneType"),
+        (lambda: consistency_classes(OK, level=95), "level must be between 0 and 1, got 95"),
+        (lambda: nota_table(OK.iloc[:1], OK), "before must have at least 2 orders"),
+        (lambda: mcqa_plus_scores(OK, original=OK), "MCQA takes one reply to each question, and 'q' has 2"),
+        (
+            lambda: mcqa_plus_scores(OK, sampled=OK.iloc[:1].assign(question_id="r")),
+            "2 questions are in one of the tables only, such as 'q'",
+        ),
+        (lambda: mcqa_plus_scores(OK.assign(error=[None, NOT_ASKED])), "stopped early"),
+        (lambda: mcqa_plus_scores(OK.iloc[1:]), "no originals among the responses"),
+    ],
+)
 def test_refused(call, message):
-    with pytest.raises(CoraError) as error: call()
+    with pytest.raises(CoraError) as error:
+        call()
     assert message in str(error.value) and "\n" not in str(error.value)
 
 

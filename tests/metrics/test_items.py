@@ -1,4 +1,5 @@
 "Which variants find what, and what questions are like: against plain loops, brute force over all subsets, and scipy."
+
 import math
 import re
 from itertools import combinations
@@ -10,8 +11,18 @@ from hypothesis import assume, given, settings, strategies as st
 from scipy.stats import pearsonr
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.items import (fewest_variants, finders, finding_curve, finding_table, greedy_order, item_breaks,
-                                   item_consistency, item_table, method_table, slot_table)
+from cora_nb.metrics.items import (
+    fewest_variants,
+    finders,
+    finding_curve,
+    finding_table,
+    greedy_order,
+    item_breaks,
+    item_consistency,
+    item_table,
+    method_table,
+    slot_table,
+)
 from cora_nb.metrics.replies import share_interval
 from cora_nb.responses.table import NOT_ASKED
 
@@ -20,16 +31,30 @@ METHODS = [("original", 0), ("shuffled", 0), ("nota", 0), ("nota", 1), ("decoupl
 
 def responses_of(cells, prefix="q"):
     "A responses table from rows of 1, 0 and None (no such variant), one a question."
-    rows = [(f"{prefix}{i}", m, k, bool(v)) for i, row in enumerate(cells) for (m, k), v in zip(METHODS, row) if v is not None]
-    return pd.DataFrame(rows, columns=["question_id", "method", "index", "correct"]).assign(trial=0, subject="s", n_choices=4, family="cora", error=None)
+    rows = [
+        (f"{prefix}{i}", m, k, bool(v))
+        for i, row in enumerate(cells)
+        for (m, k), v in zip(METHODS, row)
+        if v is not None
+    ]
+    return pd.DataFrame(rows, columns=["question_id", "method", "index", "correct"]).assign(
+        trial=0, subject="s", n_choices=4, family="cora", error=None
+    )
 
 
 cell = st.sampled_from([0, 1, 1, None])
-tables = st.integers(2, 6).flatmap(lambda w: st.lists(st.tuples(st.sampled_from([0, 1]), *[cell] * (w - 1)), min_size=1, max_size=14))
-matrices = st.integers(1, 6).flatmap(lambda w: st.lists(st.lists(st.booleans(), min_size=w, max_size=w).filter(any), min_size=2, max_size=20))
+tables = st.integers(2, 6).flatmap(
+    lambda w: st.lists(st.tuples(st.sampled_from([0, 1]), *[cell] * (w - 1)), min_size=1, max_size=14)
+)
+matrices = st.integers(1, 6).flatmap(
+    lambda w: st.lists(st.lists(st.booleans(), min_size=w, max_size=w).filter(any), min_size=2, max_size=20)
+)
 
 
-def found_table(matrix): return pd.DataFrame(matrix, columns=pd.MultiIndex.from_tuples([("m", i) for i in range(len(matrix[0]))], names=["method", "index"]))
+def found_table(matrix):
+    return pd.DataFrame(
+        matrix, columns=pd.MultiIndex.from_tuples([("m", i) for i in range(len(matrix[0]))], names=["method", "index"])
+    )
 
 
 @given(tables)
@@ -37,8 +62,10 @@ def test_slots_are_what_was_answered(cells):
     slots = slot_table(responses_of(cells))
     for i, row in enumerate(cells):
         for slot, v in zip(METHODS, row):
-            if v is not None: assert slots.loc[f"q{i}", slot] == v
-            elif slot in slots: assert math.isnan(slots.loc[f"q{i}", slot])
+            if v is not None:
+                assert slots.loc[f"q{i}", slot] == v
+            elif slot in slots:
+                assert math.isnan(slots.loc[f"q{i}", slot])
     assert set(slots.columns) == {s for row in cells for s, v in zip(METHODS, row) if v is not None}
 
 
@@ -61,7 +88,8 @@ def test_finders_by_the_book(cells):
         for id in found.index:
             row = cells[int(id[1:])]
             for slot, v in zip(METHODS[1:], row[1:]):
-                if slot in found: assert found.loc[id, slot] == (v is not None and v != row[0] and (what == "mixed" or row[0] == 1))
+                if slot in found:
+                    assert found.loc[id, slot] == (v is not None and v != row[0] and (what == "mixed" or row[0] == 1))
 
 
 @given(tables)
@@ -74,14 +102,20 @@ def test_finding_table_counts_one_by_one(cells):
         assert row["finds"] == sum(method in w for w in who.values())
         assert row["only"] == sum(w == {method} for w in who.values())
         assert row["variants"] == sum(m == method for m, _ in found.columns)
-        assert row["share"] == pytest.approx(row["finds"] / len(found)) and row["only_share"] == pytest.approx(row["only"] / len(found))
+        assert row["share"] == pytest.approx(row["finds"] / len(found)) and row["only_share"] == pytest.approx(
+            row["only"] / len(found)
+        )
     assert len(finding_table(found, "slot")) == found.shape[1]
 
 
 def brute_force(matrix, need):
     "The fewest columns that find `need` rows, by trying all subsets from the smallest."
     values = np.asarray(matrix)
-    return next(k for k in range(1, values.shape[1] + 1) if any(values[:, c].any(axis=1).sum() >= need for c in map(list, combinations(range(values.shape[1]), k))))
+    return next(
+        k
+        for k in range(1, values.shape[1] + 1)
+        if any(values[:, c].any(axis=1).sum() >= need for c in map(list, combinations(range(values.shape[1]), k)))
+    )
 
 
 @settings(max_examples=60)
@@ -92,7 +126,11 @@ def test_the_fewest_are_the_fewest(matrix, share):
     assert len(result.slots) == result.least == brute_force(matrix, need) and result.exact
     chosen = [int(s.split()[1]) for s in result.slots]
     assert result.found == np.asarray(matrix)[:, chosen].any(axis=1).sum() >= need and result.of == len(matrix)
-    assert len(result.slots) <= result.greedy <= len(result.slots) * sum(1 / i for i in range(1, np.asarray(matrix).sum(axis=0).max() + 1)) + 1e-9
+    assert (
+        len(result.slots)
+        <= result.greedy
+        <= len(result.slots) * sum(1 / i for i in range(1, np.asarray(matrix).sum(axis=0).max() + 1)) + 1e-9
+    )
 
 
 def test_the_trap_of_the_greedy_choice():
@@ -109,7 +147,8 @@ def test_a_solver_without_time_leaves_the_greedy_choice():
     matrix = matrix[matrix.any(axis=1)]
     result = fewest_variants(found_table(matrix.tolist()), 0.9, seconds=1e-6)
     assert 1 <= result.least <= len(result.slots) <= result.greedy and result.found >= 0.9 * len(matrix)
-    if not result.exact: assert f"fewer than {result.least} would not do" in str(result)
+    if not result.exact:
+        assert f"fewer than {result.least} would not do" in str(result)
 
 
 @given(matrices)
@@ -118,7 +157,9 @@ def test_greedy_takes_the_largest_gain_and_keeps_its_promise(matrix):
     order = greedy_order(values)
     assert sorted(order) == list(range(values.shape[1]))
     for k in range(1, len(order) + 1):
-        gains = [values[:, [*order[:k - 1], j]].any(axis=1).sum() for j in range(values.shape[1]) if j not in order[:k - 1]]
+        gains = [
+            values[:, [*order[: k - 1], j]].any(axis=1).sum() for j in range(values.shape[1]) if j not in order[: k - 1]
+        ]
         reached = values[:, order[:k]].any(axis=1).sum()
         assert reached == max(gains)
         best = max(values[:, list(c)].any(axis=1).sum() for c in combinations(range(values.shape[1]), k))
@@ -155,28 +196,46 @@ def test_accuracy_by_method_with_a_plain_loop(cells):
     table = method_table(responses)
     for method, part in responses.groupby("method"):
         assert table.loc[method, "value"] == pytest.approx(part["correct"].mean())
-        assert (table.loc[method, "replies"], table.loc[method, "questions"]) == (len(part), part["question_id"].nunique())
+        assert (table.loc[method, "replies"], table.loc[method, "questions"]) == (
+            len(part),
+            part["question_id"].nunique(),
+        )
         each = part.groupby("question_id")["correct"]
-        np.testing.assert_allclose(table.loc[method, ["value", "low", "high"]].astype(float), np.array([float(x) for x in share_interval(each.sum().to_numpy(), each.size().to_numpy())]))
+        np.testing.assert_allclose(
+            table.loc[method, ["value", "low", "high"]].astype(float),
+            np.array([float(x) for x in share_interval(each.sum().to_numpy(), each.size().to_numpy())]),
+        )
         assert table.loc[method, "chance"] == 0.25
 
 
 runs_of = st.tuples(st.integers(1, 5), st.integers(2, 6), st.integers(1, 4)).flatmap(
-    lambda n: st.lists(st.lists(st.lists(st.sampled_from([0, 1]), min_size=n[2], max_size=n[2]), min_size=n[1], max_size=n[1]), min_size=n[0], max_size=n[0]))
+    lambda n: st.lists(
+        st.lists(st.lists(st.sampled_from([0, 1]), min_size=n[2], max_size=n[2]), min_size=n[1], max_size=n[1]),
+        min_size=n[0],
+        max_size=n[0],
+    )
+)
 
 
 @given(runs_of)
 def test_items_against_scipy(cells):
     runs = {f"r{i}": responses_of(table) for i, table in enumerate(cells)}
-    items, rc = item_table(runs), np.mean(cells, axis=2).T # questions x respondents
+    items, rc = item_table(runs), np.mean(cells, axis=2).T  # questions x respondents
     np.testing.assert_allclose(item_consistency(runs), rc)
     for q in range(len(rc)):
         row, rest = items.loc[f"q{q}"], np.delete(rc, q, axis=0).mean(axis=0)
         assert row["difficulty"] == pytest.approx(rc[q].mean()) and row["subject"] == "s"
-        if len(cells) == 1: assert math.isnan(row["disagreement"])
-        else: assert row["disagreement"] == pytest.approx(np.mean((rc[q] - rc[q].mean()) ** 2)) and row["disagreement"] <= 0.25 + 1e-12
-        if len(cells) < 3 or np.ptp(rc[q]) < 1e-9 or np.ptp(rest) < 1e-9: assert math.isnan(row["discrimination"])
-        else: assert row["discrimination"] == pytest.approx(pearsonr(rc[q], rest)[0], abs=1e-6)
+        if len(cells) == 1:
+            assert math.isnan(row["disagreement"])
+        else:
+            assert (
+                row["disagreement"] == pytest.approx(np.mean((rc[q] - rc[q].mean()) ** 2))
+                and row["disagreement"] <= 0.25 + 1e-12
+            )
+        if len(cells) < 3 or np.ptp(rc[q]) < 1e-9 or np.ptp(rest) < 1e-9:
+            assert math.isnan(row["discrimination"])
+        else:
+            assert row["discrimination"] == pytest.approx(pearsonr(rc[q], rest)[0], abs=1e-6)
 
 
 def test_runs_may_have_their_rows_in_any_order():
@@ -192,7 +251,9 @@ def test_breaks_name_every_wrong_reply(cells):
     for i, row in enumerate(cells):
         asked = [v for v in row if v is not None]
         got = breaks.loc[f"q{i}"]
-        assert (got["right"], got["asked"]) == (sum(asked), len(asked)) and got["rc"] == pytest.approx(sum(asked) / len(asked))
+        assert (got["right"], got["asked"]) == (sum(asked), len(asked)) and got["rc"] == pytest.approx(
+            sum(asked) / len(asked)
+        )
         told = {m: (int(w), int(a)) for m, w, a in re.findall(r"(\w+) (\d+) of (\d+)", got["broken_by"])}
         by = {m: [v for (x, _), v in zip(METHODS, row) if x == m and v is not None] for m, _ in METHODS}
         assert told == {m: (v.count(0), len(v)) for m, v in by.items() if 0 in v}
@@ -200,44 +261,64 @@ def test_breaks_name_every_wrong_reply(cells):
 
 def test_other_trials_and_other_types_of_text():
     table = responses_of([(1, 0), (1, 1)])
-    both = pd.concat([table, table.assign(trial=1, correct=~table["correct"])]).astype({"method": "string", "question_id": "string"})
+    both = pd.concat([table, table.assign(trial=1, correct=~table["correct"])]).astype(
+        {"method": "string", "question_id": "string"}
+    )
     assert slot_table(both, trial=1).to_numpy().tolist() == [[0, 1], [0, 0]]
-    assert len(finders(slot_table(both))) == 1 and item_table({"a": both}, trial=None)["difficulty"].tolist() == [0.5, 0.5]
+    assert len(finders(slot_table(both))) == 1 and item_table({"a": both}, trial=None)["difficulty"].tolist() == [
+        0.5,
+        0.5,
+    ]
 
 
 GOOD = responses_of([(1, 0, 1), (1, 1, 1), (0, 0, 0)])
 
 
-@pytest.mark.parametrize("call, says", [
-    (lambda: slot_table([1]), "responses must be a table, got a list"),
-    (lambda: slot_table(GOOD.drop(columns="correct")), "no column correct"),
-    (lambda: slot_table(GOOD.iloc[:0]), "no responses of trial 0"),
-    (lambda: slot_table(GOOD.assign(family=["cora"] * 8 + ["cyclic"])), "several families, cora, cyclic"),
-    (lambda: slot_table(GOOD.assign(error=[NOT_ASKED] + [None] * 8)), "1 of 9 replies were not asked for"),
-    (lambda: slot_table(GOOD.assign(index=["x"] * 9)), "index must be a whole number"),
-    (lambda: slot_table(GOOD.assign(method=[None] * 9)), "row 1: method is missing"),
-    (lambda: slot_table(GOOD.assign(correct=["yes"] * 9)), "correct must be true or false"),
-    (lambda: slot_table(pd.concat([GOOD, GOOD]), trial=None), "original 0 of question 'q0' was answered twice"),
-    (lambda: method_table(GOOD, level=95), "level must be between 0 and 1"),
-    (lambda: finders(slot_table(GOOD), base=("cyclic", 0)), "no variant is called cyclic 0"),
-    (lambda: finders(slot_table(responses_of([(1, 1), (1, None)])), base=("shuffled", 0)), "shuffled 0 was not asked of 1 questions, the first of them 'q1'"),
-    (lambda: finding_table(finders(slot_table(GOOD)), by="subject"), "by must be method or slot, got 'subject'"),
-    (lambda: finding_table(finders(slot_table(GOOD.assign(correct=True)))), "no question is inconsistent"),
-    (lambda: fewest_variants(slot_table(GOOD).to_numpy()), "a table from finders is needed, got a ndarray"),
-    (lambda: fewest_variants(finders(slot_table(GOOD)), 0), "share must be above 0 and at most 1, got 0"),
-    (lambda: item_table({}), "runs must be given by name"),
-    (lambda: item_table({"a": GOOD, "b": GOOD[GOOD["question_id"] != "q1"]}), "b: other questions than a, 1 are in one of them only, such as 'q1'"),
-    (lambda: item_table({"a": GOOD, "b": GOOD.iloc[:-1]}), "b: 2 variants of 'q2', and a has 3"),
-    (lambda: item_table({"a": GOOD.assign(error=NOT_ASKED)}), "a: 9 replies were not asked for"),
-])
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda: slot_table([1]), "responses must be a table, got a list"),
+        (lambda: slot_table(GOOD.drop(columns="correct")), "no column correct"),
+        (lambda: slot_table(GOOD.iloc[:0]), "no responses of trial 0"),
+        (lambda: slot_table(GOOD.assign(family=["cora"] * 8 + ["cyclic"])), "several families, cora, cyclic"),
+        (lambda: slot_table(GOOD.assign(error=[NOT_ASKED] + [None] * 8)), "1 of 9 replies were not asked for"),
+        (lambda: slot_table(GOOD.assign(index=["x"] * 9)), "index must be a whole number"),
+        (lambda: slot_table(GOOD.assign(method=[None] * 9)), "row 1: method is missing"),
+        (lambda: slot_table(GOOD.assign(correct=["yes"] * 9)), "correct must be true or false"),
+        (lambda: slot_table(pd.concat([GOOD, GOOD]), trial=None), "original 0 of question 'q0' was answered twice"),
+        (lambda: method_table(GOOD, level=95), "level must be between 0 and 1"),
+        (lambda: finders(slot_table(GOOD), base=("cyclic", 0)), "no variant is called cyclic 0"),
+        (
+            lambda: finders(slot_table(responses_of([(1, 1), (1, None)])), base=("shuffled", 0)),
+            "shuffled 0 was not asked of 1 questions, the first of them 'q1'",
+        ),
+        (lambda: finding_table(finders(slot_table(GOOD)), by="subject"), "by must be method or slot, got 'subject'"),
+        (lambda: finding_table(finders(slot_table(GOOD.assign(correct=True)))), "no question is inconsistent"),
+        (lambda: fewest_variants(slot_table(GOOD).to_numpy()), "a table from finders is needed, got a ndarray"),
+        (lambda: fewest_variants(finders(slot_table(GOOD)), 0), "share must be above 0 and at most 1, got 0"),
+        (lambda: item_table({}), "runs must be given by name"),
+        (
+            lambda: item_table({"a": GOOD, "b": GOOD[GOOD["question_id"] != "q1"]}),
+            "b: other questions than a, 1 are in one of them only, such as 'q1'",
+        ),
+        (lambda: item_table({"a": GOOD, "b": GOOD.iloc[:-1]}), "b: 2 variants of 'q2', and a has 3"),
+        (lambda: item_table({"a": GOOD.assign(error=NOT_ASKED)}), "a: 9 replies were not asked for"),
+    ],
+)
 def test_mistakes_get_one_line(call, says):
-    with pytest.raises(CoraError) as told: call()
+    with pytest.raises(CoraError) as told:
+        call()
     assert says in str(told.value) and "\n" not in str(told.value)
 
 
 def test_the_recorded_replies(medalpaca):
     slots = slot_table(medalpaca)
     assert slots.shape == (1273, 26) and not slots.isna().any(axis=None)
-    sizes = {what: (len(found), len(result.slots), result.exact) for what in ("mixed", "lost") for found in [finders(slots, what)] for result in [fewest_variants(found)]}
+    sizes = {
+        what: (len(found), len(result.slots), result.exact)
+        for what in ("mixed", "lost")
+        for found in [finders(slots, what)]
+        for result in [fewest_variants(found)]
+    }
     assert sizes == {"mixed": (1206, 8, True), "lost": (319, 4, True)}
     assert method_table(medalpaca).loc["original", "value"] == pytest.approx(0.2608, abs=5e-5)

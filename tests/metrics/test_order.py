@@ -1,4 +1,5 @@
 """Order sensitivity: the published statistics, each statistic by another formula, levels, coverage and faults."""
+
 import itertools
 import math
 import subprocess
@@ -14,8 +15,23 @@ from scipy.stats import binomtest, chi2, chi2_contingency, norm
 
 from cora_nb.core import CoraError, Question, data_path
 from cora_nb.metrics.order import (
-    ODD, TESTS, accuracy_gap, adjust_p, contingency_statistic, count_contents, exact_p, fit_statistic, letter_table, order_table, order_tests,
-    paired_interval, paired_statistic, published_swaps, swap_counts, swap_table, swap_tables,
+    ODD,
+    TESTS,
+    accuracy_gap,
+    adjust_p,
+    contingency_statistic,
+    count_contents,
+    exact_p,
+    fit_statistic,
+    letter_table,
+    order_table,
+    order_tests,
+    paired_interval,
+    paired_statistic,
+    published_swaps,
+    swap_counts,
+    swap_table,
+    swap_tables,
 )
 from cora_nb.metrics.order_places import pattern_table, place_odds, plot_places, wrong_places
 from cora_nb.prompts.templates import make_prompts
@@ -23,33 +39,53 @@ from cora_nb.respondents.protocol import SimulatedRespondent, ask
 from cora_nb.responses.table import NOT_ASKED, grade
 from cora_nb.variants.families import make_variants
 
-PUBLISHED = { # Table 3 of arXiv 2403.17752
-    ("GPT-3.5-turbo", "CARE-MI"): 144.192, ("GPT-4", "CARE-MI"): 15.660, ("ChatGLM-6B", "CARE-MI"): 27.605,
-    ("GPT-3.5-turbo", "M3KE"): 90.308, ("GPT-4", "M3KE"): 20.828, ("ChatGLM-6B", "M3KE"): 12.377,
-    ("GPT-3.5-turbo", "ARC"): 36.512, ("GPT-4", "ARC"): 2.681, ("ChatGLM-6B", "ARC"): 10.511,
-    ("GPT-3.5-turbo", "MATH"): 25.129, ("GPT-4", "MATH"): 4.513, ("ChatGLM-6B", "MATH"): 90.566,
+PUBLISHED = {  # Table 3 of arXiv 2403.17752
+    ("GPT-3.5-turbo", "CARE-MI"): 144.192,
+    ("GPT-4", "CARE-MI"): 15.660,
+    ("ChatGLM-6B", "CARE-MI"): 27.605,
+    ("GPT-3.5-turbo", "M3KE"): 90.308,
+    ("GPT-4", "M3KE"): 20.828,
+    ("ChatGLM-6B", "M3KE"): 12.377,
+    ("GPT-3.5-turbo", "ARC"): 36.512,
+    ("GPT-4", "ARC"): 2.681,
+    ("ChatGLM-6B", "ARC"): 10.511,
+    ("GPT-3.5-turbo", "MATH"): 25.129,
+    ("GPT-4", "MATH"): 4.513,
+    ("ChatGLM-6B", "MATH"): 90.566,
 }
 P_PUBLISHED = {("GPT-4", "ARC"): 0.443, ("GPT-4", "MATH"): 0.211}
 
 
 def as_table(pairs):
     "A swap table from counts of pairs, all answered."
-    names = [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:len(pairs)], *ODD]
-    return pd.DataFrame(np.pad(np.asarray(pairs, dtype=int), (0, 2)), index=pd.Index(names, name="case_1"), columns=pd.Index(names, name="case_2"))
+    names = [*"ABCDEFGHIJKLMNOPQRSTUVWXYZ"[: len(pairs)], *ODD]
+    return pd.DataFrame(
+        np.pad(np.asarray(pairs, dtype=int), (0, 2)),
+        index=pd.Index(names, name="case_1"),
+        columns=pd.Index(names, name="case_2"),
+    )
 
 
 def squares(least=2, most=6, count=st.integers(0, 12)):
-    return st.integers(least, most).flatmap(lambda k: st.lists(st.lists(count, min_size=k, max_size=k), min_size=k, max_size=k)).map(np.array)
+    return (
+        st.integers(least, most)
+        .flatmap(lambda k: st.lists(st.lists(count, min_size=k, max_size=k), min_size=k, max_size=k))
+        .map(np.array)
+    )
 
 
 # --- the published numbers ----------------------------------------------------------------------------------------------------
 
+
 def check_published(table):
     assert set(table.index) == set(PUBLISHED)
-    for name, value in PUBLISHED.items(): assert round(table.loc[name, "contingency_statistic"], 3) == value
+    for name, value in PUBLISHED.items():
+        assert round(table.loc[name, "contingency_statistic"], 3) == value
     for name, row in table.iterrows():
-        if name in P_PUBLISHED: assert round(row["contingency_p"], 3) == P_PUBLISHED[name]
-        else: assert row["contingency_p"] < 0.05
+        if name in P_PUBLISHED:
+            assert round(row["contingency_p"], 3) == P_PUBLISHED[name]
+        else:
+            assert row["contingency_p"] < 0.05
     assert (table["contingency_df"] == 3).all()
     assert round(table.loc[("GPT-4", "ARC"), "goodness_of_fit_statistic"], 3) == 4.208
 
@@ -58,27 +94,34 @@ def check_published(table):
 def raw(shared):
     "Swap tables straight from the authors' letters."
     path = shared / "recorded" / "li2024" / "order_predictions.csv"
-    if not path.exists(): pytest.skip(f"needs {path}")
+    if not path.exists():
+        pytest.skip(f"needs {path}")
     letters = pd.read_csv(path, dtype=str)
     codes = {"GPT-3.5-turbo": "3", "GPT-4": "4", "ChatGLM-6B": "G"}
     columns = {(m, b): f"{b.removesuffix('-MI')}_{codes[m]}_MC" for m, b in PUBLISHED}
     return {name: letter_table(letters[c], letters[f"{c}_R"]) for name, c in columns.items()}
 
 
-def test_published_statistics_from_the_raw_letters(raw): check_published(order_table(raw))
-def test_published_statistics_from_the_counts_that_ship(): check_published(order_table(published_swaps()))
+def test_published_statistics_from_the_raw_letters(raw):
+    check_published(order_table(raw))
+
+
+def test_published_statistics_from_the_counts_that_ship():
+    check_published(order_table(published_swaps()))
 
 
 def test_the_counts_that_ship_are_those_of_the_letters(raw):
     shipped = published_swaps()
     assert list(shipped) == list(PUBLISHED)
-    for name, table in raw.items(): pd.testing.assert_frame_equal(shipped[name], table, check_dtype=False)
+    for name, table in raw.items():
+        pd.testing.assert_frame_equal(shipped[name], table, check_dtype=False)
 
 
 def test_published_statistics_by_hand(shared):
     "Without any of our code: count, and scipy."
     path = shared / "recorded" / "li2024" / "order_predictions.csv"
-    if not path.exists(): pytest.skip(f"needs {path}")
+    if not path.exists():
+        pytest.skip(f"needs {path}")
     letters, codes = pd.read_csv(path, dtype=str), {"GPT-3.5-turbo": "3", "GPT-4": "4", "ChatGLM-6B": "G"}
     for (model, benchmark), value in PUBLISHED.items():
         column = f"{benchmark.removesuffix('-MI')}_{codes[model]}_MC"
@@ -102,11 +145,13 @@ def test_odd_entries_of_the_authors(raw):
 
 # --- the statistics by other formulas -----------------------------------------------------------------------------------------
 
+
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=2, max_size=8))
 def test_contingency_is_scipys(columns):
     counts = np.array(columns).T
     used = counts[:, counts.sum(axis=0) > 0]
-    if used.shape[1] < 2 or not used.sum(axis=1).all(): return
+    if used.shape[1] < 2 or not used.sum(axis=1).all():
+        return
     theirs, (statistic, df) = chi2_contingency(used, correction=False), contingency_statistic(counts)
     assert statistic == pytest.approx(theirs.statistic, abs=1e-9) and df == theirs.dof
 
@@ -114,7 +159,8 @@ def test_contingency_is_scipys(columns):
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=2, max_size=8))
 def test_goodness_of_fit_by_a_loop(columns):
     statistic, df = fit_statistic(np.array(columns).T)
-    if any(r == 0 < o for o, r in columns): assert np.isnan(statistic)
+    if any(r == 0 < o for o, r in columns):
+        assert np.isnan(statistic)
     else:
         assert statistic == pytest.approx(sum((o - r) ** 2 / r for o, r in columns if r))
         assert df == sum(r > 0 for _, r in columns) - 1
@@ -129,7 +175,8 @@ def groups(pairs):
             group |= new
             new = {j for i in new for j in range(len(pairs)) if i != j and pairs[i][j] + pairs[j][i]} - group
         left -= group
-        if len(group) > 1: found.append(sorted(group))
+        if len(group) > 1:
+            found.append(sorted(group))
     return found
 
 
@@ -139,7 +186,13 @@ def stuart_maxwell(pairs):
     for group in groups(pairs):
         kept = group[:-1]
         d = np.array([sum(pairs[i]) - sum(pairs[:, i]) for i in kept], float)
-        V = [[sum(pairs[i]) + sum(pairs[:, i]) - 2 * pairs[i, i] if i == j else -(pairs[i, j] + pairs[j, i]) for j in kept] for i in kept]
+        V = [
+            [
+                sum(pairs[i]) + sum(pairs[:, i]) - 2 * pairs[i, i] if i == j else -(pairs[i, j] + pairs[j, i])
+                for j in kept
+            ]
+            for i in kept
+        ]
         total, df = total + d @ np.linalg.solve(np.array(V, float), d), df + len(kept)
     return total, df
 
@@ -150,7 +203,7 @@ def test_stuart_maxwell_by_dropping_contents(pairs):
     statistic, df = paired_statistic(pairs)
     expected, degrees = stuart_maxwell(pairs)
     assert statistic == pytest.approx(expected, abs=1e-8) and df == degrees
-    assert -1e-9 <= statistic <= pairs.sum() - np.trace(pairs) + 1e-7 # so that V is at most 1
+    assert -1e-9 <= statistic <= pairs.sum() - np.trace(pairs) + 1e-7  # so that V is at most 1
 
 
 @given(squares(3, 3, st.integers(0, 40)))
@@ -159,7 +212,10 @@ def test_three_contents_by_the_closed_formula(pairs):
     d = pairs.sum(axis=1) - pairs.sum(axis=0)
     n12, n13, n23 = ((pairs[i, j] + pairs[j, i]) / 2 for i, j in ((0, 1), (0, 2), (1, 2)))
     below = 2 * (n12 * n23 + n12 * n13 + n13 * n23)
-    if below: assert paired_statistic(pairs)[0] == pytest.approx((n23 * d[0] ** 2 + n13 * d[1] ** 2 + n12 * d[2] ** 2) / below, abs=1e-9)
+    if below:
+        assert paired_statistic(pairs)[0] == pytest.approx(
+            (n23 * d[0] ** 2 + n13 * d[1] ** 2 + n12 * d[2] ** 2) / below, abs=1e-9
+        )
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
@@ -174,9 +230,11 @@ def test_names_and_order_of_contents_do_not_matter(pairs, rng):
     mixed = pairs[np.ix_(order, order)]
     assert paired_statistic(mixed)[0] == pytest.approx(paired_statistic(pairs)[0], abs=1e-8)
     assert paired_statistic(pairs.T)[0] == pytest.approx(paired_statistic(pairs)[0], abs=1e-8)
-    if pairs.sum(): # both statistics for two rows as well
+    if pairs.sum():  # both statistics for two rows as well
         counts = lambda p: np.stack([p.sum(axis=1), p.sum(axis=0)])
-        assert contingency_statistic(counts(mixed))[0] == pytest.approx(contingency_statistic(counts(pairs))[0], abs=1e-8)
+        assert contingency_statistic(counts(mixed))[0] == pytest.approx(
+            contingency_statistic(counts(pairs))[0], abs=1e-8
+        )
 
 
 @given(squares(3, 5))
@@ -184,7 +242,8 @@ def test_names_and_order_of_contents_do_not_matter(pairs, rng):
 def test_tables_in_a_stack_are_those_one_by_one(pairs):
     stack = np.stack([pairs, pairs.T * 2, np.eye(len(pairs)) * 3])
     together = paired_statistic(stack)
-    for k, one in enumerate(stack): assert (together[0][k], together[1][k]) == (pytest.approx(paired_statistic(one)[0]), paired_statistic(one)[1])
+    for k, one in enumerate(stack):
+        assert (together[0][k], together[1][k]) == (pytest.approx(paired_statistic(one)[0]), paired_statistic(one)[1])
 
 
 def test_large_counts():
@@ -197,6 +256,7 @@ def test_large_counts():
 
 # --- p-values -----------------------------------------------------------------------------------------------------------------
 
+
 @given(squares(2, 4, st.integers(0, 2)).filter(lambda p: 0 < p.sum() - np.trace(p) <= 9))
 @settings(max_examples=40)
 def test_exact_p_by_swapping_every_question(pairs):
@@ -204,7 +264,8 @@ def test_exact_p_by_swapping_every_question(pairs):
     observed, large = stuart_maxwell(pairs)[0], 0
     for flips in itertools.product((False, True), repeat=len(changed)):
         swapped = np.zeros_like(pairs)
-        for (i, j), flip in zip(changed, flips): swapped[(j, i) if flip else (i, j)] += 1
+        for (i, j), flip in zip(changed, flips):
+            swapped[(j, i) if flip else (i, j)] += 1
         large += stuart_maxwell(swapped)[0] >= observed - 1e-8
     got = exact_p(as_table(pairs))
     assert got["exact"] and got["p"] == pytest.approx(large / 2 ** len(changed))
@@ -221,7 +282,9 @@ def test_drawn_p_is_seeded_and_near_the_chi_squared_one():
     one, two, other = exact_p(table), exact_p(table), exact_p(table, seed=1)
     assert one["p"] == two["p"] != other["p"] and not one["exact"]
     assert abs(one["p"] - order_tests(table).loc["stuart_maxwell", "p"]) < 0.02
-    assert exact_p(as_table([[0, 300, 0], [0, 0, 300], [300, 0, 1]]))["p"] == 1.0 # round in a circle: the margins agree
+    assert (
+        exact_p(as_table([[0, 300, 0], [0, 0, 300], [300, 0, 1]]))["p"] == 1.0
+    )  # round in a circle: the margins agree
     assert exact_p(as_table([[0, 300, 60], [0, 0, 300], [0, 0, 1]]), draws=99)["p"] == 1 / 100
 
 
@@ -231,7 +294,8 @@ def test_corrections_by_loops(p):
     m = len(made)
     holm, bh = adjust_p(p), adjust_p(p, "bh")
     for x, h, b in zip(p, holm, bh):
-        if math.isnan(x): assert math.isnan(h) and math.isnan(b)
+        if math.isnan(x):
+            assert math.isnan(h) and math.isnan(b)
         else:
             assert h == pytest.approx(min(1, max((m - i) * y for i, y in enumerate(made) if y <= x)))
             assert b == pytest.approx(min(1, min(m / (i + 1) * y for i, y in enumerate(made) if y >= x)))
@@ -240,11 +304,14 @@ def test_corrections_by_loops(p):
 
 # --- accuracy ------------------------------------------------------------------------------------------------------------------
 
+
 def score_by_likelihood(b, c, n, delta):
     "Tango's score with its nuisance probability found by maximising the likelihood."
-    def minus_log(q): # P(second only) = q, P(first only) = q + delta
+
+    def minus_log(q):  # P(second only) = q, P(first only) = q + delta
         parts = [(b, q + delta), (c, q), (n - b - c, 1 - 2 * q - delta)]
         return -sum(k * math.log(x) if x > 0 else -1e9 for k, x in parts if k)
+
     low, high = max(0, -delta), (1 - delta) / 2
     q = minimize_scalar(minus_log, bounds=(low, high), method="bounded", options={"xatol": 1e-12}).x
     return (b - c - n * delta) / math.sqrt(n * (2 * q + delta * (1 - delta)))
@@ -261,13 +328,15 @@ def test_tangos_interval_by_likelihood(b, c, n):
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 200), st.floats(0.5, 0.999))
 def test_tangos_interval_always(b, c, same, level):
     n = b + c + same
-    if not n: return
+    if not n:
+        return
     low, high = paired_interval(b, c, n, level)
     assert -1 <= low <= (b - c) / n + 1e-9 and (b - c) / n - 1e-9 <= high <= 1 and low < high
     assert paired_interval(c, b, n, level) == pytest.approx((-high, -low), abs=1e-7)
-    if b + c: # it holds zero just when the uncorrected McNemar test does not reject
+    if b + c:  # it holds zero just when the uncorrected McNemar test does not reject
         z2, limit = (b - c) ** 2 / (b + c), chi2.ppf(level, 1)
-        if abs(z2 - limit) > 1e-6: assert (low <= 0 <= high) == (z2 < limit)
+        if abs(z2 - limit) > 1e-6:
+            assert (low <= 0 <= high) == (z2 < limit)
 
 
 def test_tangos_interval_covers():
@@ -288,6 +357,7 @@ def test_accuracy_counts_unreadable_replies_as_wrong():
 
 # --- levels: which test keeps its promise --------------------------------------------------------------------------------------
 
+
 def joint(weight, held):
     place = np.array([weight, 1, 1, 1]) / (weight + 3)
     return np.diag(held) + (1 - sum(held)) * np.outer(place, place[[1, 0, 2, 3]])
@@ -296,10 +366,19 @@ def joint(weight, held):
 def shares(weight, held, n=300, times=2000):
     tables = np.random.default_rng(11).multinomial(n, joint(weight, held).ravel(), size=times).reshape(-1, 4, 4)
     counts = np.stack([tables.sum(axis=2), tables.sum(axis=1)], axis=1)
-    return dict(zip(TESTS, [float((chi2.sf(x, df) < 0.05).mean()) for x, df in (contingency_statistic(counts), fit_statistic(counts), paired_statistic(tables))]))
+    return dict(
+        zip(
+            TESTS,
+            [
+                float((chi2.sf(x, df) < 0.05).mean())
+                for x, df in (contingency_statistic(counts), fit_statistic(counts), paired_statistic(tables))
+            ],
+        )
+    )
 
 
-def within(share, times=2000, p=0.05): return abs(share - p) < 3 * math.sqrt(p * (1 - p) / times)
+def within(share, times=2000, p=0.05):
+    return abs(share - p) < 3 * math.sqrt(p * (1 - p) / times)
 
 
 def test_levels_without_a_preference():
@@ -312,7 +391,8 @@ def test_levels_without_a_preference():
 @pytest.mark.parametrize("held", ([0] * 4, [0, 0, 0, 0.6], [0.2] * 4))
 def test_power_rises_with_the_preference(held):
     power = [shares(w, held, times=500) for w in (1, 1.5, 2, 3)]
-    for test in TESTS: assert all(a[test] <= b[test] + 1e-9 for a, b in zip(power, power[1:]))
+    for test in TESTS:
+        assert all(a[test] <= b[test] + 1e-9 for a, b in zip(power, power[1:]))
     assert power[-1]["stuart_maxwell"] > 0.9
     assert all(p["stuart_maxwell"] >= p["contingency"] - 0.02 for p in power)
 
@@ -327,11 +407,26 @@ def test_simulated_respondents_have_the_joint_probabilities():
 
 # --- from responses ------------------------------------------------------------------------------------------------------------
 
-@given(st.integers(3, 7).flatmap(lambda A: st.tuples(st.just(A), st.lists(st.tuples(st.integers(-1, A - 1), st.integers(-1, A - 1), st.integers(0, A - 1)), min_size=1, max_size=12))), st.randoms(use_true_random=False))
+
+@given(
+    st.integers(3, 7).flatmap(
+        lambda A: st.tuples(
+            st.just(A),
+            st.lists(
+                st.tuples(st.integers(-1, A - 1), st.integers(-1, A - 1), st.integers(0, A - 1)),
+                min_size=1,
+                max_size=12,
+            ),
+        )
+    ),
+    st.randoms(use_true_random=False),
+)
 @settings(max_examples=40)
 def test_swap_table_by_a_loop(asked, rng):
     A, rows = asked
-    questions = [Question(f"q{i}", "?", tuple(f"c{k}" for k in range(A)), answer) for i, (_, _, answer) in enumerate(rows)]
+    questions = [
+        Question(f"q{i}", "?", tuple(f"c{k}" for k in range(A)), answer) for i, (_, _, answer) in enumerate(rows)
+    ]
     variants = make_variants(questions, "order_swap")
     letters = "ABCDEFG"
     replies = [letters[p] if p >= 0 else "?" for a, b, _ in rows for p in (a, b)]
@@ -340,22 +435,27 @@ def test_swap_table_by_a_loop(asked, rng):
     for i, (a, b, answer) in enumerate(rows):
         wrong = [k for k in range(A) if k != answer]
         names = {source: letters[k] for k, source in enumerate([*wrong, answer])} | {None: "no_choice"}
-        expected[tuple(names[None if p < 0 else v.sources[p]] for p, v in zip((a, b), variants[2 * i:2 * i + 2]))] += 1
+        expected[
+            tuple(names[None if p < 0 else v.sources[p]] for p, v in zip((a, b), variants[2 * i : 2 * i + 2]))
+        ] += 1
     mixed = responses.iloc[rng.sample(range(len(responses)), len(responses))]
     for table in (swap_table(responses), swap_table(mixed)):
         assert count_contents(table) == A
         assert {k: n for k, n in table.stack().items() if n} == dict(expected)
 
 
-def four_questions(A=4): return make_variants([Question(f"q{i}", "?", tuple(f"c{k}" for k in range(A)), 1) for i in range(4)], "order_swap")
+def four_questions(A=4):
+    return make_variants([Question(f"q{i}", "?", tuple(f"c{k}" for k in range(A)), 1) for i in range(4)], "order_swap")
 
 
 def test_other_sizes_are_left_out_with_a_warning():
     variants = four_questions() + make_variants([Question("three", "?", ("a", "b", "c"), 0)], "order_swap")
     responses = grade(variants, ["A"] * len(variants))
-    with pytest.warns(UserWarning, match=r"left out 1 of 5 questions: they do not have 4 choices"): table = swap_table(responses)
+    with pytest.warns(UserWarning, match=r"left out 1 of 5 questions: they do not have 4 choices"):
+        table = swap_table(responses)
     assert table.loc["A", "B"] == table.to_numpy().sum() == 4
-    with pytest.warns(UserWarning, match="left out 4 of 5"): assert count_contents(swap_table(responses, n_choices=3)) == 3
+    with pytest.warns(UserWarning, match="left out 4 of 5"):
+        assert count_contents(swap_table(responses, n_choices=3)) == 3
 
 
 def test_one_order_only_and_repetitions():
@@ -365,67 +465,84 @@ def test_one_order_only_and_repetitions():
     again = responses.assign(trial=1, prediction=3)
     both = pd.concat([responses, again], ignore_index=True)
     assert swap_table(both).loc["A", "B"] == 4 and swap_table(both, trial=1).loc["D", "D"] == 4
-    with pytest.raises(CoraError, match=r"question 'q0' was answered several times in one order; choose one trial\Z"): swap_table(both, trial=None)
+    with pytest.raises(CoraError, match=r"question 'q0' was answered several times in one order; choose one trial\Z"):
+        swap_table(both, trial=None)
     assert swap_table(responses, trial=None).equals(swap_table(responses))
 
 
-@pytest.mark.parametrize("change, says", [
-    (lambda r: r.iloc[:0], "no responses"),
-    (lambda r: r.drop(columns="method"), "no column method"),
-    (lambda r: r.assign(trial=3), "no responses of trial 0"),
-    (lambda r: r.assign(method="shuffled"), r"with the methods case_1 and case_2; got the method 'shuffled'"),
-    (lambda r: r.assign(method="case_2"), r"question 'q0', case_2: choice A is not the one that the family order_swap shows there"),
-    (lambda r: r.assign(answer=0), "is not the one that the family order_swap shows there"),
-    (lambda r: r.assign(family=["order_swap", "cora"] * 4), "several families"),
-    (lambda r: r.assign(error=NOT_ASKED), "stopped early"),
-    (lambda r: r.assign(prediction=4), "prediction must be a whole number from -1 to 3, got 4"),
-    (lambda r: "responses", "responses must be a table, got a str"),
-])
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (lambda r: r.iloc[:0], "no responses"),
+        (lambda r: r.drop(columns="method"), "no column method"),
+        (lambda r: r.assign(trial=3), "no responses of trial 0"),
+        (lambda r: r.assign(method="shuffled"), r"with the methods case_1 and case_2; got the method 'shuffled'"),
+        (
+            lambda r: r.assign(method="case_2"),
+            r"question 'q0', case_2: choice A is not the one that the family order_swap shows there",
+        ),
+        (lambda r: r.assign(answer=0), "is not the one that the family order_swap shows there"),
+        (lambda r: r.assign(family=["order_swap", "cora"] * 4), "several families"),
+        (lambda r: r.assign(error=NOT_ASKED), "stopped early"),
+        (lambda r: r.assign(prediction=4), "prediction must be a whole number from -1 to 3, got 4"),
+        (lambda r: "responses", "responses must be a table, got a str"),
+    ],
+)
 def test_faulty_responses(change, says):
-    with pytest.raises(CoraError, match=says) as e: swap_table(change(grade(four_questions(), ["A"] * 8)))
+    with pytest.raises(CoraError, match=says) as e:
+        swap_table(change(grade(four_questions(), ["A"] * 8)))
     assert "\n" not in str(e.value)
 
 
 GOOD = letter_table("ABCD", "BACD")
 
 
-@pytest.mark.parametrize("call, says", [
-    (lambda: swap_table(grade(four_questions(), ["A"] * 8), n_choices=True), "that was shown .4., got True"),
-    (lambda: letter_table([], []), "there are no letters to count"),
-    (lambda: letter_table("A", "A", 1), "n_choices must be a whole number from 2 to 26, got 1"),
-    (lambda: letter_table("A", "A", 2.5), "from 2 to 26, got 2.5"),
-    (lambda: order_tests(GOOD.to_numpy()), "a swap table is needed, as from swap_table or letter_table; got a ndarray"),
-    (lambda: order_tests(GOOD.iloc[::-1]), "the same rows and columns"),
-    (lambda: order_tests(GOOD.iloc[:4, :4]), "the same rows and columns"),
-    (lambda: order_tests(GOOD - 1), "counts of at least 0"),
-    (lambda: order_tests(letter_table("??", "AB")), "no answer in case_1 names a choice"),
-    (lambda: exact_p(GOOD, draws=0), "draws must be a whole number of 1 or more, got 0"),
-    (lambda: accuracy_gap(GOOD * 0), "no question was asked in both orders"),
-    (lambda: accuracy_gap(GOOD, level=1), "level must be between 0 and 1, got 1"),
-    (lambda: paired_interval(-1, 0, 4), "b must be a whole number of 0 or more, got -1"),
-    (lambda: paired_interval(0, 0, 0), "n must be a whole number of 1 or more, got 0"),
-    (lambda: adjust_p([0.1, -1]), "p must be from 0 to 1, got -1.0"),
-    (lambda: adjust_p([0.1], "none"), "method must be 'holm' or 'bh', got 'none'"),
-    (lambda: order_table([GOOD]), "runs must be given by name"),
-    (lambda: order_table({("m", "b"): GOOD, "m": GOOD}), "all alike"),
-    (lambda: order_table({("m", "b", "c"): GOOD}), "named by its model"),
-    (lambda: order_table({"m": GOOD}, correction="x"), "'holm' or 'bh', got 'x'"),
-    (lambda: wrong_places(GOOD, level=0), "level must be between 0 and 1, got 0"),
-    (lambda: place_odds(GOOD, level=2), "level must be between 0 and 1, got 2"),
-    (lambda: pattern_table(None), "runs must be given by name"),
-])
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda: swap_table(grade(four_questions(), ["A"] * 8), n_choices=True), "that was shown .4., got True"),
+        (lambda: letter_table([], []), "there are no letters to count"),
+        (lambda: letter_table("A", "A", 1), "n_choices must be a whole number from 2 to 26, got 1"),
+        (lambda: letter_table("A", "A", 2.5), "from 2 to 26, got 2.5"),
+        (
+            lambda: order_tests(GOOD.to_numpy()),
+            "a swap table is needed, as from swap_table or letter_table; got a ndarray",
+        ),
+        (lambda: order_tests(GOOD.iloc[::-1]), "the same rows and columns"),
+        (lambda: order_tests(GOOD.iloc[:4, :4]), "the same rows and columns"),
+        (lambda: order_tests(GOOD - 1), "counts of at least 0"),
+        (lambda: order_tests(letter_table("??", "AB")), "no answer in case_1 names a choice"),
+        (lambda: exact_p(GOOD, draws=0), "draws must be a whole number of 1 or more, got 0"),
+        (lambda: accuracy_gap(GOOD * 0), "no question was asked in both orders"),
+        (lambda: accuracy_gap(GOOD, level=1), "level must be between 0 and 1, got 1"),
+        (lambda: paired_interval(-1, 0, 4), "b must be a whole number of 0 or more, got -1"),
+        (lambda: paired_interval(0, 0, 0), "n must be a whole number of 1 or more, got 0"),
+        (lambda: adjust_p([0.1, -1]), "p must be from 0 to 1, got -1.0"),
+        (lambda: adjust_p([0.1], "none"), "method must be 'holm' or 'bh', got 'none'"),
+        (lambda: order_table([GOOD]), "runs must be given by name"),
+        (lambda: order_table({("m", "b"): GOOD, "m": GOOD}), "all alike"),
+        (lambda: order_table({("m", "b", "c"): GOOD}), "named by its model"),
+        (lambda: order_table({"m": GOOD}, correction="x"), "'holm' or 'bh', got 'x'"),
+        (lambda: wrong_places(GOOD, level=0), "level must be between 0 and 1, got 0"),
+        (lambda: place_odds(GOOD, level=2), "level must be between 0 and 1, got 2"),
+        (lambda: pattern_table(None), "runs must be given by name"),
+    ],
+)
 def test_faults(call, says):
-    with pytest.raises(CoraError, match=says) as e: call()
+    with pytest.raises(CoraError, match=says) as e:
+        call()
     assert "\n" not in str(e.value)
 
 
 def test_notes_say_what_is_doubtful():
     notes = order_tests(letter_table("AAB?" + "D" * 40, "BBA" + "D" * 41))["note"]
     assert notes["contingency"] == "never chosen: C; expected below 5: A, B; left out: 1 no choice in case_1"
-    assert "left out: 1 no choice in case_1" in notes["stuart_maxwell"] and "never changed: C" in notes["stuart_maxwell"]
+    assert (
+        "left out: 1 no choice in case_1" in notes["stuart_maxwell"] and "never changed: C" in notes["stuart_maxwell"]
+    )
     some = letter_table(["A", "B", "D", "?"], ["A", "B", None, "A"])
     assert order_tests(some)["note"]["contingency"].endswith("left out: 1 no choice in case_1, 1 not asked in case_2")
-    apart = order_tests(letter_table(["A", None], [None, "B"])) # nobody was asked both
+    apart = order_tests(letter_table(["A", None], [None, "B"]))  # nobody was asked both
     assert np.isnan(apart.loc["stuart_maxwell", ["statistic", "p", "v"]].astype(float)).all()
 
 
@@ -434,12 +551,15 @@ def test_order_table_of_responses_and_tables_together():
     runs = {"ours": responses, "theirs": published_swaps()["GPT-4", "ARC"]}
     table = order_table(runs, "bh")
     assert list(table.index.names) == ["model"] and table["n"].tolist() == [4, 291]
-    assert table["stuart_maxwell_p_adjusted"].tolist() == pytest.approx(adjust_p(table["stuart_maxwell_p"], "bh").tolist())
+    assert table["stuart_maxwell_p_adjusted"].tolist() == pytest.approx(
+        adjust_p(table["stuart_maxwell_p"], "bh").tolist()
+    )
     assert list(swap_tables(runs)) == [("ours",), ("theirs",)]
     assert list(pattern_table(runs).index.names) == ["model", "case", "place"]
 
 
 # --- places --------------------------------------------------------------------------------------------------------------------
+
 
 def test_wrong_places_against_scipy():
     for table in published_swaps().values():
@@ -456,9 +576,11 @@ def test_wrong_places_against_scipy():
 def test_place_odds_cover_and_take_the_content_out():
     "A respondent with known odds: place 2 to 1, content 1 to 3, and half of the answers held."
     rng, place, content = np.random.default_rng(3), 2.0, 1 / 3
+
     def chances(first):
         a, b = (content * place, 1) if first else (content, place)
         return np.array([a, b, 1, 2]) / (a + b + 3)
+
     P = np.outer(chances(True), chances(False))
     draws = rng.multinomial(600, P.ravel(), size=600).reshape(-1, 4, 4)
     got = [place_odds(as_table(t)) for t in draws]
@@ -471,27 +593,32 @@ def test_place_odds_cover_and_take_the_content_out():
 def test_place_odds_cover_when_answers_hang_together():
     rng = np.random.default_rng(4)
     draws = rng.multinomial(400, joint(2, [0.3, 0.1, 0.1, 0.2]).ravel(), size=500).reshape(-1, 4, 4)
-    a, b = 0.3 + 0.3 * 0.4, 0.1 + 0.3 * 0.2         # A and B in the first order
-    c, d = 0.3 + 0.3 * 0.2, 0.1 + 0.3 * 0.4         # and in the second
+    a, b = 0.3 + 0.3 * 0.4, 0.1 + 0.3 * 0.2  # A and B in the first order
+    c, d = 0.3 + 0.3 * 0.2, 0.1 + 0.3 * 0.4  # and in the second
     truth = {"place": math.sqrt(a / b * d / c), "content": math.sqrt(a / b * c / d)}
     got = [place_odds(as_table(t)) for t in draws]
-    for name in truth: assert 0.92 <= np.mean([o.loc[name, "low"] <= truth[name] <= o.loc[name, "high"] for o in got]) <= 0.98
+    for name in truth:
+        assert 0.92 <= np.mean([o.loc[name, "low"] <= truth[name] <= o.loc[name, "high"] for o in got]) <= 0.98
 
 
 def test_figure():
     import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
+
     fig, axes = plt.subplots(1, 2)
     table = published_swaps()["GPT-3.5-turbo", "CARE-MI"]
     for ax, what in zip(axes, (table, wrong_places(table))):
         assert plot_places(what, ax) is ax
         assert [bar.get_height() for bar in ax.patches] == pytest.approx(wrong_places(table)["share"].tolist())
-    assert plot_places(letter_table("DD", "DA")).get_ylim() == (0, 1) # no wrong prediction in the first order: no bars
+    assert plot_places(letter_table("DD", "DA")).get_ylim() == (0, 1)  # no wrong prediction in the first order: no bars
     plt.close("all")
 
 
 def test_importing_is_light():
     "Neither scipy nor matplotlib before they are needed."
     code = "import sys, cora_nb.metrics.order, cora_nb.metrics.order_places as o; print([m for m in ('scipy', 'matplotlib', 'seaborn', 'torch', 'datasets') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )

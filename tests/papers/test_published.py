@@ -1,4 +1,5 @@
 """The published tables: well-formed, complete, and equal to what the paper's text prints."""
+
 import re
 
 import pandas as pd
@@ -60,17 +61,20 @@ def test_table_6_deviations_and_table_7():
 
 @pytest.mark.parametrize("table", (0, 8, -1, "1", None, 1.5, True))
 def test_unknown_table(table):
-    with pytest.raises(CoraError, match="table must be a whole number from 1 to 7"): load_published(table)
+    with pytest.raises(CoraError, match="table must be a whole number from 1 to 7"):
+        load_published(table)
 
 
 @pytest.mark.parametrize("table", (0, 1, 9, "2", None, 2.5, True))
 def test_unknown_table_of_the_mcqa_plus_paper(table):
-    with pytest.raises(CoraError, match=r"\Atable must be a whole number from 2 to 8, got [^\n]*\Z"): load_published(table, "mcqa_plus")
+    with pytest.raises(CoraError, match=r"\Atable must be a whole number from 2 to 8, got [^\n]*\Z"):
+        load_published(table, "mcqa_plus")
 
 
 @pytest.mark.parametrize("paper", ("mcqa", "", None, ["cora"], 1))
 def test_unknown_paper(paper):
-    with pytest.raises(CoraError, match=r"\Apaper must be one of cora, mcqa_plus, got [^\n]*\Z"): load_published(2, paper)
+    with pytest.raises(CoraError, match=r"\Apaper must be one of cora, mcqa_plus, got [^\n]*\Z"):
+        load_published(2, paper)
 
 
 # --- the MCQA+ paper: what is there ------------------------------------------------------------------------------------------
@@ -80,7 +84,8 @@ LLAMA, BAICHUAN, CHATGPT = "LLaMA2-13B", "Baichuan2-13B", "ChatGPT 3.5"
 WHO = ["model", "benchmark"]
 
 
-def plus(table: int) -> pd.DataFrame: return load_published(table, "mcqa_plus")
+def plus(table: int) -> pd.DataFrame:
+    return load_published(table, "mcqa_plus")
 
 
 def exceptions(rows: pd.DataFrame, holds: pd.Series, keys: list[str]) -> set[tuple]:
@@ -103,7 +108,10 @@ def test_every_mcqa_plus_table_is_complete(table):
     keys = [c for c in ("model", "benchmark", "shots", "subset", "n_same", "n_choices", "score") if c in d]
     assert not d.duplicated(keys).any()
     assert (d.groupby(WHO).size() == len(d) // (4 if table == 5 else 6)).all()
-    assert set(d["model"]) == {LLAMA, BAICHUAN} | ({CHATGPT} if table != 5 else set()) and set(d["benchmark"]) == {"MMLU", "MedMCQA"}
+    assert set(d["model"]) == {LLAMA, BAICHUAN} | ({CHATGPT} if table != 5 else set()) and set(d["benchmark"]) == {
+        "MMLU",
+        "MedMCQA",
+    }
     assert d["shots"].dtype == "Int64" and set(d["shots"].dropna()) == {2: {0}, 6: set()}.get(table, {0, 5})
     assert d["value"].between(0, 100).all() and d["value_printed"].str.fullmatch(r"\d{1,2}\.\d\d").all()
     said = d.loc[d["note"] != "", "note"]
@@ -112,7 +120,15 @@ def test_every_mcqa_plus_table_is_complete(table):
 
 def test_what_each_mcqa_plus_table_is_about():
     subsets = {t: set(plus(t)["subset"]) for t in PLUS_ROWS}
-    assert subsets == {2: {"all"}, 3: {"all", "always right"}, 4: {"always right"}, 5: {"always right"}, 6: {"wrong on the original"}, 7: {"all"}, 8: {"all"}}
+    assert subsets == {
+        2: {"all"},
+        3: {"all", "always right"},
+        4: {"always right"},
+        5: {"always right"},
+        6: {"wrong on the original"},
+        7: {"all"},
+        8: {"all"},
+    }
     two = plus(2)
     assert (two["n_same"].isna() == two["score"].isin(["Acc", "Acc-H"])).all()
     assert sorted(two.loc[two["score"] == "accuracy", "n_same"].unique()) == [2, 3, 4]
@@ -124,7 +140,10 @@ def test_what_each_mcqa_plus_table_is_about():
 
 # --- the MCQA+ paper: relations between its numbers, and where they fail -----------------------------------------------------
 
-NOT_THE_SAME_S_C = {(LLAMA, "MMLU"): "shares make 78.49, printed 75.06", (LLAMA, "MedMCQA"): "shares make 65.53, printed 68.12"}
+NOT_THE_SAME_S_C = {
+    (LLAMA, "MMLU"): "shares make 78.49, printed 75.06",
+    (LLAMA, "MedMCQA"): "shares make 65.53, printed 68.12",
+}
 NOT_THE_SAME_ACC = {(CHATGPT, "MMLU", 5, "MCQA"): "39.80 in Table 7, 89.80 in Table 8"}
 WRONG_DIFFERENCE_3 = {
     (BAICHUAN, "MMLU", 0, "all", "Acc"): "-59.48, not -58.48",
@@ -146,7 +165,7 @@ NO_SHARE = {
     (CHATGPT, "MedMCQA", 5, 6, "Acc"): "57.00 of 967 questions",
 }
 LOW_ACC_H = {(CHATGPT, b, s, 2, "Acc-H"): "cannot go with S_c and Acc" for b in ("MMLU", "MedMCQA") for s in (0, 5)}
-QUESTIONS = {"MMLU": 452, "MedMCQA": 967} # nearly all Acc-H are shares of these; the paper does not give them
+QUESTIONS = {"MMLU": 452, "MedMCQA": 967}  # nearly all Acc-H are shares of these; the paper does not give them
 
 
 def test_table_2_shares_sum_to_100():
@@ -156,7 +175,7 @@ def test_table_2_shares_sum_to_100():
 
 def test_table_2_acc_h_is_share_times_accuracy_where_all_four_agree():
     wide = plus(2).query("n_same.isna() or n_same == 4").pivot(index=WHO, columns="score", values="value")
-    slack = 0.005 + 0.005 * (wide["share"] + wide["accuracy"]) / 100 + 1e-4 # each printed number is rounded
+    slack = 0.005 + 0.005 * (wide["share"] + wide["accuracy"]) / 100 + 1e-4  # each printed number is rounded
     assert ((wide["share"] * wide["accuracy"] / 100 - wide["Acc-H"]).abs() <= slack).all()
 
 
@@ -183,7 +202,10 @@ def test_the_original_is_the_same_in_tables_2_7_and_8():
 
 def test_table_3_differences():
     rows, eight = plus(3), original_of_table_8()
-    before = [100 if sub == "always right" else eight[m, b, s, x] for m, b, s, sub, x in rows[[*WHO, "shots", "subset", "score"]].itertuples(index=False)]
+    before = [
+        100 if sub == "always right" else eight[m, b, s, x]
+        for m, b, s, sub, x in rows[[*WHO, "shots", "subset", "score"]].itertuples(index=False)
+    ]
     holds = (rows["value"] - before).round(2) == rows["difference"]
     assert exceptions(rows, holds, [*WHO, "shots", "subset", "score"]) == set(WRONG_DIFFERENCE_3)
 
@@ -192,12 +214,19 @@ def test_table_3_differences():
 def test_table_7_differences(start):
     rows = plus(7).query("score != 'MCQA'")
     first = plus(7).query("score == 'MCQA'").set_index([*WHO, "shots"])["value"]
-    if start == "from Table 8": first = original_of_table_8().xs("Acc", level="score")
-    holds = (rows["value"] - [first[k] for k in rows[[*WHO, "shots"]].itertuples(index=False, name=None)]).round(2) == rows["difference"]
+    if start == "from Table 8":
+        first = original_of_table_8().xs("Acc", level="score")
+    holds = (rows["value"] - [first[k] for k in rows[[*WHO, "shots"]].itertuples(index=False, name=None)]).round(
+        2
+    ) == rows["difference"]
     expected = set(ROUNDED_DIFFERENCE_7) | (set(WRONG_DIFFERENCE_7) if start == "as printed" else set())
     assert exceptions(rows, holds, [*WHO, "shots", "score"]) == expected
-    off = (rows["value"] - rows["difference"] - [first[k] for k in rows[[*WHO, "shots"]].itertuples(index=False, name=None)]).round(2)
-    assert off[off != 0].abs().isin([0.01, 50.0]).all() # one in the last digit, or 89.80 for 39.80
+    off = (
+        rows["value"]
+        - rows["difference"]
+        - [first[k] for k in rows[[*WHO, "shots"]].itertuples(index=False, name=None)]
+    ).round(2)
+    assert off[off != 0].abs().isin([0.01, 50.0]).all()  # one in the last digit, or 89.80 for 39.80
 
 
 def test_table_5_ratios():
@@ -244,26 +273,52 @@ def test_what_stands_twice():
 def test_sentences_about_the_mcqa_plus_tables():
     "What the paper's text says of its tables, and the rows of which it is not true."
     who = [*WHO, "shots", "score"]
-    rows = plus(3).query("subset == 'all' and score == 'Acc-H' and not (model == @CHATGPT and shots == 5)") # Section 3.1
-    assert exceptions(rows, rows["value"] < 5, who) == {(BAICHUAN, "MedMCQA", 0, "Acc-H"), (CHATGPT, "MedMCQA", 0, "Acc-H")}
+    rows = plus(3).query(
+        "subset == 'all' and score == 'Acc-H' and not (model == @CHATGPT and shots == 5)"
+    )  # Section 3.1
+    assert exceptions(rows, rows["value"] < 5, who) == {
+        (BAICHUAN, "MedMCQA", 0, "Acc-H"),
+        (CHATGPT, "MedMCQA", 0, "Acc-H"),
+    }
     assert plus(3)["difference"].where(plus(3)["subset"] == "all").min() == -70.9
-    rows = plus(4).query("score == 'T/F: right'")                                                         # Section 3.2
-    assert exceptions(rows, rows["value"] != rows["value"].max(), who) == {(BAICHUAN, "MMLU", 5, "T/F: right")} # 91.04, not 91.07
+    rows = plus(4).query("score == 'T/F: right'")  # Section 3.2
+    assert exceptions(rows, rows["value"] != rows["value"].max(), who) == {
+        (BAICHUAN, "MMLU", 5, "T/F: right")
+    }  # 91.04, not 91.07
     assert round(100 - plus(4).query("score == 'T/F: wrong'")["value"].min(), 2) == 51.49
-    rows = plus(5).query("score == 'Conf_wrong*/Conf_right'")                                              # Section 3.3
-    assert exceptions(rows, rows["value"].between(83.84, 92.69), who) == {(BAICHUAN, "MMLU", s, "Conf_wrong*/Conf_right") for s in (0, 5)}
+    rows = plus(5).query("score == 'Conf_wrong*/Conf_right'")  # Section 3.3
+    assert exceptions(rows, rows["value"].between(83.84, 92.69), who) == {
+        (BAICHUAN, "MMLU", s, "Conf_wrong*/Conf_right") for s in (0, 5)
+    }
     six = plus(6).set_index("score")["value"]
-    assert six["Recall_r"].agg(["min", "max"]).tolist() == [78.91, 92.5] and six["Accuracy"].agg(["min", "max"]).tolist() == [39.23, 57.99]
-    swept = plus(8).query("n_choices != 4 and shots == 0 and benchmark == 'MMLU' and score == 'Acc'").groupby("model")["value"]
-    assert swept.min()[[LLAMA, BAICHUAN]].tolist() == [28.76, 44.44] and swept.max()[[LLAMA, BAICHUAN]].tolist() == [49.06, 75.45]
-    rows = plus(8).query("model == @LLAMA and benchmark == 'MedMCQA' and shots == 0 and n_choices >= 6 and score == 'Acc-H'") # Section 2.2.1
+    assert six["Recall_r"].agg(["min", "max"]).tolist() == [78.91, 92.5] and six["Accuracy"].agg(
+        ["min", "max"]
+    ).tolist() == [39.23, 57.99]
+    swept = (
+        plus(8)
+        .query("n_choices != 4 and shots == 0 and benchmark == 'MMLU' and score == 'Acc'")
+        .groupby("model")["value"]
+    )
+    assert swept.min()[[LLAMA, BAICHUAN]].tolist() == [28.76, 44.44] and swept.max()[[LLAMA, BAICHUAN]].tolist() == [
+        49.06,
+        75.45,
+    ]
+    rows = plus(8).query(
+        "model == @LLAMA and benchmark == 'MedMCQA' and shots == 0 and n_choices >= 6 and score == 'Acc-H'"
+    )  # Section 2.2.1
     assert exceptions(rows, rows["value"] == 0, [*who, "n_choices"]) == {(LLAMA, "MedMCQA", 0, "Acc-H", 6)}
 
 
 def test_notes_count():
     "A note appears or disappears only on purpose."
     notes = pd.concat([plus(t) for t in PLUS_ROWS])["note"]
-    kinds = notes[notes != ""].str.split("; ").explode().str.extract("^(OCR|contradiction|rounding|suspect): ")[0].value_counts()
+    kinds = (
+        notes[notes != ""]
+        .str.split("; ")
+        .explode()
+        .str.extract("^(OCR|contradiction|rounding|suspect): ")[0]
+        .value_counts()
+    )
     assert kinds.to_dict() == {"contradiction": 23, "OCR": 20, "suspect": 15, "rounding": 2}
 
 
@@ -276,17 +331,19 @@ def paper_table(text: str, table: int) -> list[str]:
     "The lines from the table's caption to its last row."
     lines = text.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(f"Table {table}:"))
-    return lines[start:start + 24]
+    return lines[start : start + 24]
 
 
 def score_rows(lines: list[str]) -> list[tuple[str, list[tuple[str, str]]]]:
     "(score, [(number, the one in parentheses)] for the four models), in the order printed."
     found = []
     for line in lines[1:]:
-        if line.startswith("Table "): break
+        if line.startswith("Table "):
+            break
         name = re.match(r"(MCQA\+?|MV|CoRA|CI)\s", line)
         level = re.match(r"(?:c(\d\.\d)c|\$c \\ge (\d\.\d)\$)", line)
-        if name or level: found.append((name[1] if name else f"BMCA({level[1] or level[2]})", NUMBER.findall(line)[-4:]))
+        if name or level:
+            found.append((name[1] if name else f"BMCA({level[1] or level[2]})", NUMBER.findall(line)[-4:]))
     return found
 
 
@@ -294,22 +351,26 @@ def score_rows(lines: list[str]) -> list[tuple[str, list[tuple[str, str]]]]:
 @pytest.mark.parametrize("table", ROWS)
 def test_equal_to_the_text_of_the_paper(file, table):
     path = SHARED / "papers" / file
-    if not path.exists(): pytest.skip(f"needs {path}")
+    if not path.exists():
+        pytest.skip(f"needs {path}")
     lines, d = paper_table(path.read_text(encoding="utf-8"), table), load_published(table)
     if table == 7:
         rows = [line.split() for line in lines if re.fullmatch(r"\d+\s+\d\.\d+\s+\d\.\d+", line.strip())]
         assert rows == d[["p", "tail_printed", "msgr_printed"]].astype(str).to_numpy().tolist()
         return
     rows = score_rows(lines)
-    if table <= 4: rows = rows[:11]
-    else: rows, differences = rows[:3], rows[3:6]
+    if table <= 4:
+        rows = rows[:11]
+    else:
+        rows, differences = rows[:3], rows[3:6]
     note = d["rank"] if "rank" in d else d["sd_x1000"]
     noted = ["" if pd.isna(x) else str(int(x)) for x in note]
     assert [(s, v, r) for s, four in rows for v, r in four] == list(zip(d["score"], d["value_printed"], noted))
-    if table > 4: assert [v for _, four in differences for v, _ in four] == d["difference_from_table_1_printed"].tolist()
+    if table > 4:
+        assert [v for _, four in differences for v, _ in four] == d["difference_from_table_1_printed"].tolist()
 
 
-PLUS_NUMBER = re.compile(r"[+-]?\d+\.\d+|[+-]?\d{3,4}(?!\d)") # 7321 is 73.21 without its point
+PLUS_NUMBER = re.compile(r"[+-]?\d+\.\d+|[+-]?\d{3,4}(?!\d)")  # 7321 is 73.21 without its point
 
 
 def plus_paper_table(text: str, table: int) -> list[str]:
@@ -318,17 +379,24 @@ def plus_paper_table(text: str, table: int) -> list[str]:
     start = next(i for i, line in enumerate(lines) if line.startswith(f"Table {table}:"))
     found = []
     for line in lines[start:]:
-        if len(numbers := PLUS_NUMBER.findall(line)) >= 4: found += numbers
-        elif found and re.match(r"Table |(\d|[A-Z]) [A-Z]", line): break
+        if len(numbers := PLUS_NUMBER.findall(line)) >= 4:
+            found += numbers
+        elif found and re.match(r"Table |(\d|[A-Z]) [A-Z]", line):
+            break
     return found
 
 
 @pytest.mark.parametrize("table", PLUS_ROWS)
 def test_equal_to_the_text_of_the_mcqa_plus_paper(table):
     path = SHARED / "papers" / "mcqa_plus.txt"
-    if not path.exists(): pytest.skip(f"needs {path}")
-    ours = [(number, note) for row in plus(table).itertuples() for number, note in
-            [(row.value_printed, row.note), (getattr(row, "difference_printed", pd.NA), row.note)] if not pd.isna(number)]
+    if not path.exists():
+        pytest.skip(f"needs {path}")
+    ours = [
+        (number, note)
+        for row in plus(table).itertuples()
+        for number, note in [(row.value_printed, row.note), (getattr(row, "difference_printed", pd.NA), row.note)]
+        if not pd.isna(number)
+    ]
     read = plus_paper_table(path.read_text(encoding="utf-8"), table)
     assert len(read) == len(ours)
     lost = 0
@@ -336,5 +404,6 @@ def test_equal_to_the_text_of_the_mcqa_plus_paper(table):
         if "." not in theirs:
             lost += 1
             assert number.replace(".", "") == theirs and f"the text reads {theirs}," in note
-        else: assert number == theirs
+        else:
+            assert number == theirs
     assert lost == plus(table)["note"].str.contains("OCR: ").sum()

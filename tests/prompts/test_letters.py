@@ -1,4 +1,5 @@
 """Parsing rules against any text, against slow implementations, against 125 replies read by a person, and against recorded ones."""
+
 import json
 import string
 import unicodedata
@@ -9,16 +10,74 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from cora_nb.core import CoraError, LETTERS
-from cora_nb.prompts.letters import PATTERNS, RULES, explain, first_alphanumeric, first_character, first_token, parse, tolerant
+from cora_nb.prompts.letters import (
+    PATTERNS,
+    RULES,
+    explain,
+    first_alphanumeric,
+    first_character,
+    first_token,
+    parse,
+    tolerant,
+)
 
 CITIES = ("Sydney", "Canberra", "Melbourne", "Perth")
 
-fragments = st.sampled_from([
-    "A", "B", "E", "I", "Z", "b", "a", "(", ")", ".", ",", ":", "**", "'", " ", "\n", "or", " or ", "and", "answer", "The answer is ", "Answer: ", "not ", "option ",
-    "so ", "I think", "it is ", "is correct", "\\boxed{", "}", "<think>", "</think>", "\nQuestion:", "答案是", "Ｂ", "（", "Canberra", "Perth", "1", "\x00", "\ud800", "\u0301", "ﬁ",
-])
+fragments = st.sampled_from(
+    [
+        "A",
+        "B",
+        "E",
+        "I",
+        "Z",
+        "b",
+        "a",
+        "(",
+        ")",
+        ".",
+        ",",
+        ":",
+        "**",
+        "'",
+        " ",
+        "\n",
+        "or",
+        " or ",
+        "and",
+        "answer",
+        "The answer is ",
+        "Answer: ",
+        "not ",
+        "option ",
+        "so ",
+        "I think",
+        "it is ",
+        "is correct",
+        "\\boxed{",
+        "}",
+        "<think>",
+        "</think>",
+        "\nQuestion:",
+        "答案是",
+        "Ｂ",
+        "（",
+        "Canberra",
+        "Perth",
+        "1",
+        "\x00",
+        "\ud800",
+        "\u0301",
+        "ﬁ",
+    ]
+)
 replies = st.one_of(st.text(), st.lists(fragments, max_size=12).map("".join), st.none())
-choice_lists = st.lists(st.one_of(st.text(max_size=20), st.sampled_from(["A", "B", "b", "E. coli", "5", "5!", "None of the above", "", " "])), min_size=1, max_size=26).map(tuple)
+choice_lists = st.lists(
+    st.one_of(
+        st.text(max_size=20), st.sampled_from(["A", "B", "b", "E. coli", "5", "5!", "None of the above", "", " "])
+    ),
+    min_size=1,
+    max_size=26,
+).map(tuple)
 
 
 @given(replies, choice_lists, st.sampled_from(list(RULES)))
@@ -55,7 +114,10 @@ def slow_first_token(reply, n):
     return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:n].find(kept[0]) if len(kept) == 1 else -1
 
 
-@given(st.one_of(st.text(), st.lists(fragments, max_size=6).map("".join), st.text(alphabet=string.printable)), st.integers(1, 26))
+@given(
+    st.one_of(st.text(), st.lists(fragments, max_size=6).map("".join), st.text(alphabet=string.printable)),
+    st.integers(1, 26),
+)
 def test_first_token_agrees_with_a_slow_one(reply, n):
     assert first_token(reply, ("x",) * n) == slow_first_token(reply, n)
 
@@ -67,13 +129,81 @@ def test_first_alphanumeric_agrees_with_a_slow_one(reply, n):
 
 
 WRAPPINGS = [
-    "{}", " {} ", "{}.", "{})", "({})", "[{}]", "{{{}}}", "<{}>", "'{}'", '"{}"', "“{}”", "`{}`", "**{}**", "__{}__", "*({})*", "${}$", "\\boxed{{{}}}", "$\\boxed{{\\text{{{}}}}}$", "- {}", "> {}", "# {}",
-    "{}\n\nBecause it is.", "{}\nThe others are wrong.", "{}: it is so", "{}, because it is", "{} because it is", "{} - it is so", "{} – so it is", "{} (it is so)",
-    "Answer: {}", "Answer:{}", "answer: {}", "ANSWER: {}", "Answer:\n\n**{}**", "Final answer: {}", "**Final answer:** {}", "Correct answer: {}.", "Option {}", "option {}.", "Choice {}", "Option ({})",
-    "The answer is {}", "The answer is {}.", "The answer is ({}).", "The answer is **{}**.", "The answer is: {}", "The answer is option {}.", "The correct answer is {} because it is.", "the correct option is {})",
-    "The best choice would be {}.", "The answer is most likely {}.", "It is late, so the answer is {}", "I think it is {}", "I think it's {}.", "I would say {}", "I choose {}.", "I'd go with option {}.", "So {}.",
-    "{} is correct.", "({}) is the correct answer.", "Option {} is the best choice.", "Long thoughts.\n\nTherefore, the answer is {}.", "<think>Some thoughts, X.</think>\n{}", "<answer>{}</answer>", "{}</s>", "{}<|eot_id|>",
-    "答案是{}", "答案：{}", "选{}", "正确答案是（{}）。", "Die Antwort ist {}.", "La respuesta es {}", "#### {}", "The answer is not clear, but it must be {}.", "{}\n\nQuestion: What is next?\nA. this\nB. that",
+    "{}",
+    " {} ",
+    "{}.",
+    "{})",
+    "({})",
+    "[{}]",
+    "{{{}}}",
+    "<{}>",
+    "'{}'",
+    '"{}"',
+    "“{}”",
+    "`{}`",
+    "**{}**",
+    "__{}__",
+    "*({})*",
+    "${}$",
+    "\\boxed{{{}}}",
+    "$\\boxed{{\\text{{{}}}}}$",
+    "- {}",
+    "> {}",
+    "# {}",
+    "{}\n\nBecause it is.",
+    "{}\nThe others are wrong.",
+    "{}: it is so",
+    "{}, because it is",
+    "{} because it is",
+    "{} - it is so",
+    "{} – so it is",
+    "{} (it is so)",
+    "Answer: {}",
+    "Answer:{}",
+    "answer: {}",
+    "ANSWER: {}",
+    "Answer:\n\n**{}**",
+    "Final answer: {}",
+    "**Final answer:** {}",
+    "Correct answer: {}.",
+    "Option {}",
+    "option {}.",
+    "Choice {}",
+    "Option ({})",
+    "The answer is {}",
+    "The answer is {}.",
+    "The answer is ({}).",
+    "The answer is **{}**.",
+    "The answer is: {}",
+    "The answer is option {}.",
+    "The correct answer is {} because it is.",
+    "the correct option is {})",
+    "The best choice would be {}.",
+    "The answer is most likely {}.",
+    "It is late, so the answer is {}",
+    "I think it is {}",
+    "I think it's {}.",
+    "I would say {}",
+    "I choose {}.",
+    "I'd go with option {}.",
+    "So {}.",
+    "{} is correct.",
+    "({}) is the correct answer.",
+    "Option {} is the best choice.",
+    "Long thoughts.\n\nTherefore, the answer is {}.",
+    "<think>Some thoughts, X.</think>\n{}",
+    "<answer>{}</answer>",
+    "{}</s>",
+    "{}<|eot_id|>",
+    "答案是{}",
+    "答案：{}",
+    "选{}",
+    "正确答案是（{}）。",
+    "Die Antwort ist {}.",
+    "La respuesta es {}",
+    "#### {}",
+    "The answer is not clear, but it must be {}.",
+    "{}\n\nQuestion: What is next?\nA. this\nB. that",
 ]
 
 
@@ -88,13 +218,30 @@ def test_every_letter_in_every_wrapping(wrapping):
             assert tolerant(wrapping.format(letter), choices) == -1, explain(wrapping.format(letter), choices)
 
 
-@pytest.mark.parametrize("wrapping", ["{}", "{})", "({})", "{}.", "Answer: {}", "Option {}", "**{}**", "({}) it is", "{}) it is"])
+@pytest.mark.parametrize(
+    "wrapping", ["{}", "{})", "({})", "{}.", "Answer: {}", "Option {}", "**{}**", "({}) it is", "{}) it is"]
+)
 def test_small_letters_where_they_can_only_be_letters(wrapping):
     for j in range(5):
         assert tolerant(wrapping.format(LETTERS[j].lower()), ("v", "w", "x", "y", "zz")) == j
 
 
-@pytest.mark.parametrize("two", ["{} or {}", "{}, {}", "{} and {}", "{}/{}", "({}) or ({})", "Answer: {} or {}", "The answer is {} and {}.", "Either {} or {}", "I think {} or {}", "{}. or {}.", "The answer is ({}), ({})"])
+@pytest.mark.parametrize(
+    "two",
+    [
+        "{} or {}",
+        "{}, {}",
+        "{} and {}",
+        "{}/{}",
+        "({}) or ({})",
+        "Answer: {} or {}",
+        "The answer is {} and {}.",
+        "Either {} or {}",
+        "I think {} or {}",
+        "{}. or {}.",
+        "The answer is ({}), ({})",
+    ],
+)
 def test_two_letters_are_no_answer(two):
     for a in LETTERS[:5]:
         for b in LETTERS[:5]:
@@ -102,7 +249,29 @@ def test_two_letters_are_no_answer(two):
                 assert tolerant(two.format(a, b), ("one", "two", "three", "four", "five")) == -1
 
 
-@given(st.sampled_from(["Answer", "Apple pie", "Both", "Canberra is", "Don't know", "Every one", "I think", "A patient came", "An apple", "Because", "A-delta fibres", "B cells", "C-reactive protein", "Dr. No", "E-cadherin", "A.M.", "D'accord"]))
+@given(
+    st.sampled_from(
+        [
+            "Answer",
+            "Apple pie",
+            "Both",
+            "Canberra is",
+            "Don't know",
+            "Every one",
+            "I think",
+            "A patient came",
+            "An apple",
+            "Because",
+            "A-delta fibres",
+            "B cells",
+            "C-reactive protein",
+            "Dr. No",
+            "E-cadherin",
+            "A.M.",
+            "D'accord",
+        ]
+    )
+)
 def test_words_that_begin_with_a_letter(reply):
     choices = ("one", "two", "three", "four", "five")
     assert tolerant(reply, choices) == -1
@@ -110,7 +279,15 @@ def test_words_that_begin_with_a_letter(reply):
         assert first_token(reply, choices) == -1
 
 
-@given(st.lists(st.text(alphabet=string.ascii_lowercase + " ", min_size=3, max_size=15).filter(lambda t: len(t.strip()) > 2), min_size=2, max_size=8, unique_by=lambda t: " ".join(t.split())).map(tuple), st.data())
+@given(
+    st.lists(
+        st.text(alphabet=string.ascii_lowercase + " ", min_size=3, max_size=15).filter(lambda t: len(t.strip()) > 2),
+        min_size=2,
+        max_size=8,
+        unique_by=lambda t: " ".join(t.split()),
+    ).map(tuple),
+    st.data(),
+)
 def test_a_choices_own_text_is_that_choice(choices, data):
     i = data.draw(st.integers(0, len(choices) - 1))
     for wrapping in ["{}", " {} ", "{}.", "{}\n\nBecause.", "**{}**"]:
@@ -129,31 +306,146 @@ def test_texts_that_need_care():
     assert tolerant("E. coli", bacteria) == tolerant("The answer is E. coli", bacteria) == 1
     assert tolerant("E. coli is the most frequent", bacteria) == -1
     assert tolerant("E", bacteria) == tolerant("E.", bacteria) == 4
-    assert tolerant("None of the above", ("x", "None of the above")) == tolerant("none of the above.", ("x", "None of the above")) == 1
+    assert (
+        tolerant("None of the above", ("x", "None of the above"))
+        == tolerant("none of the above.", ("x", "None of the above"))
+        == 1
+    )
 
 
 READ_BY_A_PERSON = [  # written down before `tolerant` had seen any of them; "-" is no choice
-    ("Correct answer: B", "B"), ("Ans: B", "B"), ("ANSWER: B", "B"), ("The answer is: b", "B"), ("The answer would be option B.", "B"), ("I'd go with B.", "B"), ("My final answer is (B) Canberra.", "B"),
-    ("B is the answer", "B"), ("Based on the above, option B is correct.", "B"), ("The capital of Australia is Canberra.", "B"), ("The capital is (B) Canberra.", "B"), ("Choice B", "B"), ("[[B]]", "B"),
-    ("Answer: [B]", "B"), ("**Answer: B**", "B"), ("**Answer:** B", "B"), ("### Answer\nB", "B"), ("### Answer\n\nB. Canberra", "B"), ("```\nB\n```", "B"), ('{"answer": "B"}', "B"), ("<answer>B</answer>", "B"),
-    ("B</s>", "B"), ("B<|eot_id|>", "B"), ("LETTER: B", "B"), ("'B'\n\nCanberra was chosen as the capital in 1908.", "B"), ("B\nStep 1: Sydney is not the capital.", "B"), ("Sure! The answer is B.", "B"),
-    ("Sure, here is my answer:\n\nB", "B"), ("Let's think step by step. A is a large city. C is large too. Therefore, the answer is B.", "B"), ("The correct option is B) Canberra", "B"),
-    ("The correct choice is **B. Canberra**.", "B"), ("Option (B)", "B"), ("(b) Canberra", "B"), ("B – Canberra", "B"), ("B | Canberra", "B"), ("b. Canberra", "B"), ("2", "-"), ("The second option", "-"),
-    ("None of these", "-"), ("A or B?", "-"), ("It could be A, but it could also be B.", "-"), ("A and B", "-"), ("Either B or D", "-"), ("Not A", "-"), ("I don't know.", "-"), ("As an AI, I cannot answer.", "-"),
-    ("A good question!", "-"), ("Being the capital, Canberra", "-"), ("C'est la vie", "-"), ("D'accord", "-"), ("E. None of the above", "-"), ("Z", "-"), ("La respuesta es B", "B"), ("La réponse est B.", "B"),
-    ("Antwort: B", "B"), ("答案：B", "B"), ("正确答案是（B）", "B"), ("选B", "B"), ("正解はBです", "B"), ("Ответ: B", "B"), ("선택: B", "B"), ("Answer: \\textbf{B}", "B"), ("The answer is \\(\\boxed{B}\\).", "B"),
-    ("Final Answer: The final answer is $\\boxed{B}$. I hope it is correct.", "B"), ("Answer B", "B"), ("Answer is B", "B"), ("answer:B", "B"), ("The answer must be B since A is not a capital.", "B"),
-    ("The answer isn't A. It's B.", "B"), ("A is incorrect because Sydney is not the capital. B is correct because it is.", "B"), ("A. Sydney: wrong\nB. Canberra: correct\nC. Melbourne: wrong", "-"),
-    ("A: no\nB: yes\nThe answer is B", "B"), ("The answer is B, not A.", "B"), ("The answer is B and not A.", "B"), ("The answer is both A and B", "-"), ("The answer is neither A nor B", "-"),
-    ("I choose B because it's right", "B"), ("B!", "B"), ("B?", "B"), ("B;", "B"), ("\tB\n", "B"), ("\n\nB", "B"), ("B B B B", "-"), ("BBBB", "-"), ("B\nB\nB", "B"),
-    ("Answer: (B) Canberra\n\nExplanation: (A) is only the largest city.", "B"), ("The best answer is B: Canberra", "B"), ("Canberra (B)", "B"), ("Canberra is the capital, so (B) is the correct choice.", "B"),
-    ('The correct answer to the question "What is the capital?" is B.', "B"), ("I believe the answer is C, Melbourne", "C"), ("Option D: Perth is the capital", "D"), ("The letter of the correct answer is B", "B"),
-    ("So, B", "B"), ("Thus, the correct letter is D.", "D"), ("Hence (D).", "D"), ("A", "A"), ("a", "A"), ("A.", "A"), ("a)", "A"), ("A)", "A"), ("The answer is A", "A"), ("Answer: A", "A"), ("I think it's A.", "A"),
-    ("A, since it is", "A"), ("A because", "A"), ("A most interesting case", "-"), ("A: Sydney", "A"), ("The answer is a tricky one", "-"), ("The answer is a", "-"), ("The answer is A lot", "-"), ("I", "-"), ("I.", "-"),
-    ("It is a city", "-"), ("so a city", "-"), ("So I think B", "B"), ("So I would say D", "D"), ("The user asks about A. We need B or C. Answer: C", "C"), ("D\n\nHowever, the answer is B", "D"), ("Sydney", "A"),
-    ("SYDNEY!", "A"), ("Answer: Perth.", "D"), ("**Perth**", "D"), ("The answer is Perth, the western city", "-"), ("Sydney Canberra", "-"),
+    ("Correct answer: B", "B"),
+    ("Ans: B", "B"),
+    ("ANSWER: B", "B"),
+    ("The answer is: b", "B"),
+    ("The answer would be option B.", "B"),
+    ("I'd go with B.", "B"),
+    ("My final answer is (B) Canberra.", "B"),
+    ("B is the answer", "B"),
+    ("Based on the above, option B is correct.", "B"),
+    ("The capital of Australia is Canberra.", "B"),
+    ("The capital is (B) Canberra.", "B"),
+    ("Choice B", "B"),
+    ("[[B]]", "B"),
+    ("Answer: [B]", "B"),
+    ("**Answer: B**", "B"),
+    ("**Answer:** B", "B"),
+    ("### Answer\nB", "B"),
+    ("### Answer\n\nB. Canberra", "B"),
+    ("```\nB\n```", "B"),
+    ('{"answer": "B"}', "B"),
+    ("<answer>B</answer>", "B"),
+    ("B</s>", "B"),
+    ("B<|eot_id|>", "B"),
+    ("LETTER: B", "B"),
+    ("'B'\n\nCanberra was chosen as the capital in 1908.", "B"),
+    ("B\nStep 1: Sydney is not the capital.", "B"),
+    ("Sure! The answer is B.", "B"),
+    ("Sure, here is my answer:\n\nB", "B"),
+    ("Let's think step by step. A is a large city. C is large too. Therefore, the answer is B.", "B"),
+    ("The correct option is B) Canberra", "B"),
+    ("The correct choice is **B. Canberra**.", "B"),
+    ("Option (B)", "B"),
+    ("(b) Canberra", "B"),
+    ("B – Canberra", "B"),
+    ("B | Canberra", "B"),
+    ("b. Canberra", "B"),
+    ("2", "-"),
+    ("The second option", "-"),
+    ("None of these", "-"),
+    ("A or B?", "-"),
+    ("It could be A, but it could also be B.", "-"),
+    ("A and B", "-"),
+    ("Either B or D", "-"),
+    ("Not A", "-"),
+    ("I don't know.", "-"),
+    ("As an AI, I cannot answer.", "-"),
+    ("A good question!", "-"),
+    ("Being the capital, Canberra", "-"),
+    ("C'est la vie", "-"),
+    ("D'accord", "-"),
+    ("E. None of the above", "-"),
+    ("Z", "-"),
+    ("La respuesta es B", "B"),
+    ("La réponse est B.", "B"),
+    ("Antwort: B", "B"),
+    ("答案：B", "B"),
+    ("正确答案是（B）", "B"),
+    ("选B", "B"),
+    ("正解はBです", "B"),
+    ("Ответ: B", "B"),
+    ("선택: B", "B"),
+    ("Answer: \\textbf{B}", "B"),
+    ("The answer is \\(\\boxed{B}\\).", "B"),
+    ("Final Answer: The final answer is $\\boxed{B}$. I hope it is correct.", "B"),
+    ("Answer B", "B"),
+    ("Answer is B", "B"),
+    ("answer:B", "B"),
+    ("The answer must be B since A is not a capital.", "B"),
+    ("The answer isn't A. It's B.", "B"),
+    ("A is incorrect because Sydney is not the capital. B is correct because it is.", "B"),
+    ("A. Sydney: wrong\nB. Canberra: correct\nC. Melbourne: wrong", "-"),
+    ("A: no\nB: yes\nThe answer is B", "B"),
+    ("The answer is B, not A.", "B"),
+    ("The answer is B and not A.", "B"),
+    ("The answer is both A and B", "-"),
+    ("The answer is neither A nor B", "-"),
+    ("I choose B because it's right", "B"),
+    ("B!", "B"),
+    ("B?", "B"),
+    ("B;", "B"),
+    ("\tB\n", "B"),
+    ("\n\nB", "B"),
+    ("B B B B", "-"),
+    ("BBBB", "-"),
+    ("B\nB\nB", "B"),
+    ("Answer: (B) Canberra\n\nExplanation: (A) is only the largest city.", "B"),
+    ("The best answer is B: Canberra", "B"),
+    ("Canberra (B)", "B"),
+    ("Canberra is the capital, so (B) is the correct choice.", "B"),
+    ('The correct answer to the question "What is the capital?" is B.', "B"),
+    ("I believe the answer is C, Melbourne", "C"),
+    ("Option D: Perth is the capital", "D"),
+    ("The letter of the correct answer is B", "B"),
+    ("So, B", "B"),
+    ("Thus, the correct letter is D.", "D"),
+    ("Hence (D).", "D"),
+    ("A", "A"),
+    ("a", "A"),
+    ("A.", "A"),
+    ("a)", "A"),
+    ("A)", "A"),
+    ("The answer is A", "A"),
+    ("Answer: A", "A"),
+    ("I think it's A.", "A"),
+    ("A, since it is", "A"),
+    ("A because", "A"),
+    ("A most interesting case", "-"),
+    ("A: Sydney", "A"),
+    ("The answer is a tricky one", "-"),
+    ("The answer is a", "-"),
+    ("The answer is A lot", "-"),
+    ("I", "-"),
+    ("I.", "-"),
+    ("It is a city", "-"),
+    ("so a city", "-"),
+    ("So I think B", "B"),
+    ("So I would say D", "D"),
+    ("The user asks about A. We need B or C. Answer: C", "C"),
+    ("D\n\nHowever, the answer is B", "D"),
+    ("Sydney", "A"),
+    ("SYDNEY!", "A"),
+    ("Answer: Perth.", "D"),
+    ("**Perth**", "D"),
+    ("The answer is Perth, the western city", "-"),
+    ("Sydney Canberra", "-"),
 ]
-MISSED = {"The capital of Australia is Canberra.", "The capital is (B) Canberra.", "Canberra (B)", 'The correct answer to the question "What is the capital?" is B.'}
+MISSED = {
+    "The capital of Australia is Canberra.",
+    "The capital is (B) Canberra.",
+    "Canberra (B)",
+    'The correct answer to the question "What is the capital?" is B.',
+}
 
 
 def test_the_number_of_replies_is_the_one_the_notebook_names():
@@ -167,13 +459,50 @@ def test_read_like_a_person_or_not_at_all(reply, reader):
 
 
 def test_explain_names_the_pattern():
-    assert {explain(r, CITIES)[0] for r in ["Canberra", "B", "So the answer is B", "(B) is correct", "I think it is B", "B. it", "Hmm"]} == {p.__name__ for p in PATTERNS} | {""}
+    assert {
+        explain(r, CITIES)[0]
+        for r in ["Canberra", "B", "So the answer is B", "(B) is correct", "I think it is B", "B. it", "Hmm"]
+    } == {p.__name__ for p in PATTERNS} | {""}
 
 
 N = 200_000
-ADVERSARIAL = ["a" * N, " " * N, "(" * N, "*" * N, "\n" * N, "<" * N, "<a" * N, "[" * N, "answer is " * (N // 10), "answer to " * (N // 10), "answer to" + " x" * N, "so " * N, "it is " * N, "A " * N, "(A)" * N, "A, " * N,
-               "boxed{" * N, "\\boxed{\\text{" * N, "B\n" * N, "I think that " * N, "B (" + "x" * N, "a\u0301" * N, "\u0301\u0316" * N, "答案" * N, "<think>" * N, "</think>" * N, "\nQuestion:" * N, "B is the " * N, "- " * N,
-               "answer is" + " " * N + "B", "\r\n" * N, "answer is Canberra " * (N // 10), "ﷺ" * N, "A. x\n" * N, "final answer " * (N // 10)]
+ADVERSARIAL = [
+    "a" * N,
+    " " * N,
+    "(" * N,
+    "*" * N,
+    "\n" * N,
+    "<" * N,
+    "<a" * N,
+    "[" * N,
+    "answer is " * (N // 10),
+    "answer to " * (N // 10),
+    "answer to" + " x" * N,
+    "so " * N,
+    "it is " * N,
+    "A " * N,
+    "(A)" * N,
+    "A, " * N,
+    "boxed{" * N,
+    "\\boxed{\\text{" * N,
+    "B\n" * N,
+    "I think that " * N,
+    "B (" + "x" * N,
+    "a\u0301" * N,
+    "\u0301\u0316" * N,
+    "答案" * N,
+    "<think>" * N,
+    "</think>" * N,
+    "\nQuestion:" * N,
+    "B is the " * N,
+    "- " * N,
+    "answer is" + " " * N + "B",
+    "\r\n" * N,
+    "answer is Canberra " * (N // 10),
+    "ﷺ" * N,
+    "A. x\n" * N,
+    "final answer " * (N // 10),
+]
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -191,7 +520,10 @@ def test_the_answer_at_either_end_of_a_very_long_reply_is_found():
 def test_a_rule_is_a_name_or_a_function():
     assert parse("x", CITIES, lambda reply, choices: np.int64(2)) == 2
     assert [parse("x", CITIES, lambda reply, choices: i) for i in (None, -7, 4)] == [-1, -1, -1]
-    with pytest.raises(CoraError, match="there is no parsing rule 'last'; there are first_token, first_alphanumeric, first_character, tolerant"):
+    with pytest.raises(
+        CoraError,
+        match="there is no parsing rule 'last'; there are first_token, first_alphanumeric, first_character, tolerant",
+    ):
         parse("B", CITIES, "last")
     with pytest.raises(CoraError, match="got 'B'"):
         parse("B", CITIES, lambda reply, choices: "B")
@@ -201,15 +533,33 @@ def test_a_rule_is_a_name_or_a_function():
 def recorded(shared):
     "Every recorded reply: method, reply, choices, the letter the authors' tool took."
     cells = pd.read_excel(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx")["expanded_evaluation"]
-    return [(e["output"], tuple(e["choices"].values()), e["model_choice"]) for cell in cells for group in json.loads(cell).values() for e in group]
+    return [
+        (e["output"], tuple(e["choices"].values()), e["model_choice"])
+        for cell in cells
+        for group in json.loads(cell).values()
+        for e in group
+    ]
 
 
 def test_the_recorded_letter_is_the_first_character(recorded):
     assert len(recorded) == 58_558
     assert all(reply[:1] == letter for reply, _, letter in recorded)
-    assert all(first_character(reply, choices) == (LETTERS[: len(choices)].index(letter) if letter and letter in LETTERS[: len(choices)] else -1) for reply, choices, letter in recorded)
+    assert all(
+        first_character(reply, choices)
+        == (LETTERS[: len(choices)].index(letter) if letter and letter in LETTERS[: len(choices)] else -1)
+        for reply, choices, letter in recorded
+    )
 
 
 def test_the_recorded_letter_is_nearly_always_the_first_alphanumeric(recorded):
-    differ = [(reply, letter) for reply, choices, letter in recorded if first_alphanumeric(reply, choices) != first_character(reply, choices)]
-    assert sorted(differ) == [("(A)", "("), (". Alcohol withdrawal\n\nQuestion", "."), (". Alcohol withdrawal\n\nQuestion", "."), (". Biceps tendonitis\nD", ".")]
+    differ = [
+        (reply, letter)
+        for reply, choices, letter in recorded
+        if first_alphanumeric(reply, choices) != first_character(reply, choices)
+    ]
+    assert sorted(differ) == [
+        ("(A)", "("),
+        (". Alcohol withdrawal\n\nQuestion", "."),
+        (". Alcohol withdrawal\n\nQuestion", "."),
+        (". Biceps tendonitis\nD", "."),
+    ]

@@ -7,7 +7,19 @@ from cora_nb.core import CoraError, LETTERS, Question, Variant
 from cora_nb.prompts.templates import Prompt, TEMPLATES, Template, choose_shots, get_template, make_prompts
 
 texts = st.one_of(
-    st.sampled_from(["$CHOICES$", "$QUESTION$ and $LETTERS$", "{question}", "{0} {}", r"\1 \g<0>", "%s %(a)s", "Answer: B", "a\n\nQuestion: b", "None"]),
+    st.sampled_from(
+        [
+            "$CHOICES$",
+            "$QUESTION$ and $LETTERS$",
+            "{question}",
+            "{0} {}",
+            r"\1 \g<0>",
+            "%s %(a)s",
+            "Answer: B",
+            "a\n\nQuestion: b",
+            "None",
+        ]
+    ),
     st.text(min_size=1).filter(str.strip),
 )
 
@@ -31,7 +43,12 @@ INSTRUCTION = (
 def slow_text(name, q, shots):
     "What the prompt must be, piece by piece."
     letters = LETTERS[: len(q.choices)]
-    out = {"cora": INSTRUCTION.replace("XXX", letters) + "\n\n", "cat": INSTRUCTION.replace("XXX", "ABCD"), "bare": "", "li2024": ""}[name]
+    out = {
+        "cora": INSTRUCTION.replace("XXX", letters) + "\n\n",
+        "cat": INSTRUCTION.replace("XXX", "ABCD"),
+        "bare": "",
+        "li2024": "",
+    }[name]
     for s in [*shots, q]:
         out += ("Please select a correct option.\n" if name == "li2024" else "Question: ") + s.text + "\n"
         if name == "cora":
@@ -70,10 +87,19 @@ def test_messages_are_fresh_each_time():
 
 def pool_of(sizes):
     "A pool with that many questions of each subject."
-    return [Question(f"{subject}-{j}", f"{subject} {j}?", ("a", "b"), j % 2, subject) for subject, n in sizes.items() for j in range(n)]
+    return [
+        Question(f"{subject}-{j}", f"{subject} {j}?", ("a", "b"), j % 2, subject)
+        for subject, n in sizes.items()
+        for j in range(n)
+    ]
 
 
-@given(st.dictionaries(st.sampled_from("stuv"), st.integers(1, 6), min_size=1), st.sampled_from(["s", "t", None, "other"]), st.integers(0, 26), st.data())
+@given(
+    st.dictionaries(st.sampled_from("stuv"), st.integers(1, 6), min_size=1),
+    st.sampled_from(["s", "t", None, "other"]),
+    st.integers(0, 26),
+    st.data(),
+)
 def test_shots_are_the_first_of_the_own_subject_and_never_the_question(sizes, subject, k, data):
     pool = pool_of(sizes)
     member = data.draw(st.sampled_from([None, *pool]))
@@ -91,11 +117,17 @@ def test_shots_are_the_first_of_the_own_subject_and_never_the_question(sizes, su
 
 def test_all_variants_of_a_question_see_the_same_shots_and_order_is_kept():
     pool = pool_of({"s": 5, "t": 5})
-    variants = [as_variant(Question(f"q{i}", f"text {i}", ("a", "b", "c"), 0, "st"[i % 2]), index=j) for i in range(4) for j in range(3)]
+    variants = [
+        as_variant(Question(f"q{i}", f"text {i}", ("a", "b", "c"), 0, "st"[i % 2]), index=j)
+        for i in range(4)
+        for j in range(3)
+    ]
     prompts = make_prompts(variants, "bare", shots=pool, k=5, trials=2)
     assert [(p.variant, p.trial) for p in prompts] == [(v, t) for v in variants for t in range(2)]
     assert all([s.subject for s in p.shots] == [p.variant.subject] * 5 for p in prompts)
-    scattered = make_prompts(variants[::3] + variants[1::3], "bare", shots=pool, k=5)  # a question's variants need not be neighbours
+    scattered = make_prompts(
+        variants[::3] + variants[1::3], "bare", shots=pool, k=5
+    )  # a question's variants need not be neighbours
     assert [p.text for p in scattered] == [p.text for p in prompts[::6] + prompts[2::6]]
 
 
@@ -105,19 +137,22 @@ def test_two_pools_are_not_confused():
     assert "one" in Prompt(q, shots=(one,)).text and "two" in Prompt(q, shots=(two,)).text
 
 
-@pytest.mark.parametrize("options, says", [
-    (dict(template="corra"), "there is no template 'corra'; there are cora, cat, bare"),
-    (dict(template=None), "there is no template None"),
-    (dict(template=["cora"]), "there is no template"),
-    (dict(k=-1), "k must be a whole number of 0 or more, got -1"),
-    (dict(k=2.5), "k must be a whole number of 0 or more, got 2.5"),
-    (dict(k="5"), "k must be a whole number of 0 or more, got '5'"),
-    (dict(k=5), "k=5 needs a pool"),
-    (dict(k=5, shots=[]), "k=5 needs a pool"),
-    (dict(k=5, shots=pool_of({"s": 4})), "question 'q' needs 5 shots and the pool has 4 besides"),
-    (dict(trials=0), "trials must be a whole number of 1 or more, got 0"),
-    (dict(trials=True), "trials must be a whole number of 1 or more, got True"),
-])
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        (dict(template="corra"), "there is no template 'corra'; there are cora, cat, bare"),
+        (dict(template=None), "there is no template None"),
+        (dict(template=["cora"]), "there is no template"),
+        (dict(k=-1), "k must be a whole number of 0 or more, got -1"),
+        (dict(k=2.5), "k must be a whole number of 0 or more, got 2.5"),
+        (dict(k="5"), "k must be a whole number of 0 or more, got '5'"),
+        (dict(k=5), "k=5 needs a pool"),
+        (dict(k=5, shots=[]), "k=5 needs a pool"),
+        (dict(k=5, shots=pool_of({"s": 4})), "question 'q' needs 5 shots and the pool has 4 besides"),
+        (dict(trials=0), "trials must be a whole number of 1 or more, got 0"),
+        (dict(trials=True), "trials must be a whole number of 1 or more, got True"),
+    ],
+)
 def test_mistakes_get_one_clear_line(options, says):
     with pytest.raises(CoraError) as caught:
         make_prompts([as_variant(Question("q", "?", ("a", "b"), 0))], **options)
@@ -132,6 +167,10 @@ def test_a_template_of_ones_own():
 
 
 def test_a_large_benchmark_with_shots_by_subject():
-    variants = [as_variant(Question(f"q{i}", "word " * 30, ("one", "two", "three", "four"), i % 4, f"s{i % 57}"), index=j) for i in range(1400) for j in range(20)]
+    variants = [
+        as_variant(Question(f"q{i}", "word " * 30, ("one", "two", "three", "four"), i % 4, f"s{i % 57}"), index=j)
+        for i in range(1400)
+        for j in range(20)
+    ]
     pool = pool_of({f"s{i}": 5 for i in range(57)})
     assert sum(len(p.text) for p in make_prompts(variants, shots=pool, k=5)) > 28_000 * 600

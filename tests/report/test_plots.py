@@ -1,4 +1,5 @@
 """The categorical plots: what is drawn is what the table says, and a table that cannot be drawn gets one clear line."""
+
 import subprocess
 import sys
 
@@ -34,12 +35,20 @@ def rank_rows(models=("m1", "m2"), benchmarks=("b1", "b2"), codes=CODES, ranks=(
     rows = [(m, b, c, r) for m in models for b in benchmarks for c in codes for r in ranks]
     table = pd.DataFrame(rows, columns=["model", "benchmark", "implementation", "rank"])
     share = 0.1 + 0.6 * np.arange(len(rows)) / len(rows)
-    return table.assign(share=share, low=share - 0.05, high=share + 0.08, expected=0.25 if level else share * 0.9, key=[0.1 * r for r in table["rank"]])
+    return table.assign(
+        share=share,
+        low=share - 0.05,
+        high=share + 0.08,
+        expected=0.25 if level else share * 0.9,
+        key=[0.1 * r for r in table["rank"]],
+    )
 
 
 def accuracy_rows(**kwargs):
     table = rank_rows(ranks=(0,), **kwargs)
-    return table.rename(columns={"share": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}).drop(columns=["rank", "expected", "key"])
+    return table.rename(columns={"share": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}).drop(
+        columns=["rank", "expected", "key"]
+    )
 
 
 def points(ax):
@@ -52,10 +61,12 @@ def points(ax):
     return found
 
 
-def labels(ax): return [t.get_text() for t in ax.get_xticklabels()]
+def labels(ax):
+    return [t.get_text() for t in ax.get_xticklabels()]
 
 
-def one_panel(table): return table[(table["benchmark"] == "b1") & (table["rank"] == 1)]
+def one_panel(table):
+    return table[(table["benchmark"] == "b1") & (table["rank"] == 1)]
 
 
 # What is drawn
@@ -101,7 +112,10 @@ def test_one_line_where_the_same_is_expected_everywhere_else_a_stroke_each():
     table = one_panel(rank_rows(level=False))
     ax = draw_shares(table, ax=plt.figure().gca())
     assert not [line for line in ax.lines if line.get_linestyle() == "--"]
-    strokes = max((c for c in ax.collections if isinstance(c, LineCollection) and len(c.get_segments()) == len(table)), key=lambda c: c.get_zorder())
+    strokes = max(
+        (c for c in ax.collections if isinstance(c, LineCollection) and len(c.get_segments()) == len(table)),
+        key=lambda c: c.get_zorder(),
+    )
     np.testing.assert_allclose(sorted(s[0, 1] for s in strokes.get_segments()), sorted(table["expected"]))
     xs = sorted(p[0] for some in points(ax).values() for p in some)
     np.testing.assert_allclose(sorted(s[:, 0].mean() for s in strokes.get_segments()), xs)  # each at its own point
@@ -114,7 +128,7 @@ def test_nothing_expected_and_no_key_where_the_table_has_none():
 
 def test_the_key_stands_in_a_column_of_its_own():
     ax = draw_shares(one_panel(rank_rows()))
-    diamonds, = [line for line in ax.lines if line.get_marker() == "D" and line.get_markerfacecolor() == "white"]
+    (diamonds,) = [line for line in ax.lines if line.get_marker() == "D" and line.get_markerfacecolor() == "white"]
     assert list(diamonds.get_xdata()) == [3] and list(diamonds.get_ydata()) == [0.1]
 
 
@@ -128,7 +142,10 @@ def test_implementations_stand_in_the_papers_order():
 @settings(max_examples=15)
 def test_the_order_of_rows_means_nothing(seed):
     table = one_panel(rank_rows(level=False))
-    one, two = (draw_shares(t, models=["m1", "m2"], ax=plt.figure().gca()) for t in (table, table.sample(frac=1, random_state=seed)))
+    one, two = (
+        draw_shares(t, models=["m1", "m2"], ax=plt.figure().gca())
+        for t in (table, table.sample(frac=1, random_state=seed))
+    )
     assert {m: sorted(p) for m, p in points(one).items()} == {m: sorted(p) for m, p in points(two).items()}
     assert labels(one) == labels(two)
     plt.close("all")
@@ -139,7 +156,7 @@ def test_models_can_be_told_apart_without_colour():
     ax = draw_shares(table)
     lines = [c[0] for c in ax.containers]
     assert len({(line.get_marker(), line.get_color()) for line in lines}) == 2 * len(SHAPES)
-    assert len({line.get_marker() for line in lines[:len(SHAPES)]}) == len(SHAPES)
+    assert len({line.get_marker() for line in lines[: len(SHAPES)]}) == len(SHAPES)
     colours = [line.get_color() for line in ax.lines] + [c for coll in ax.collections for c in coll.get_colors()]
     assert all(len(set(to_rgb(c))) == 1 for c in colours)  # greys only
 
@@ -154,7 +171,10 @@ def test_accuracy_has_a_panel_for_each_benchmark():
     for benchmark, ax in grid.axes_dict.items():
         part = table[table["benchmark"] == benchmark]
         for model, found in points(ax).items():
-            np.testing.assert_allclose([p[1:] for p in found], part.loc[part["model"] == model, ["accuracy", "accuracy_low", "accuracy_high"]].to_numpy())
+            np.testing.assert_allclose(
+                [p[1:] for p in found],
+                part.loc[part["model"] == model, ["accuracy", "accuracy_low", "accuracy_high"]].to_numpy(),
+            )
         assert [list(line.get_ydata()) for line in ax.lines if line.get_linestyle() == ":"] == [[0.25, 0.25]]
         assert labels(ax)[-1] == "se:Ca"
     assert [t.get_text() for t in grid.legend.get_texts()] == ["m1", "m2", "chance"]
@@ -172,8 +192,13 @@ def test_panels_can_be_wrapped():
     assert plot_lengths(rank_rows(benchmarks=("b1",), ranks=range(4)), col_wrap=2).axes.shape == (4,)
 
 
-@pytest.mark.parametrize("plot, ranks, first, last", [(plot_positions, (1, 2, 3, 4), "place 1 (top)", "place 4"),
-                                                      (plot_lengths, (0, 1, 2, 3), "length rank 0 (longest)", "length rank 3 (shortest)")])
+@pytest.mark.parametrize(
+    "plot, ranks, first, last",
+    [
+        (plot_positions, (1, 2, 3, 4), "place 1 (top)", "place 4"),
+        (plot_lengths, (0, 1, 2, 3), "length rank 0 (longest)", "length rank 3 (shortest)"),
+    ],
+)
 def test_ranks_have_columns_and_benchmarks_rows(plot, ranks, first, last):
     table = rank_rows(ranks=ranks)
     grid = plot(table.sample(frac=1, random_state=0))
@@ -230,11 +255,13 @@ def test_the_table_is_left_as_it_was():
 
 @pytest.mark.parametrize("column", ["model", "benchmark", "implementation", "rank", "share"])
 def test_a_missing_column_is_named(column):
-    with pytest.raises(CoraError, match=rf"^the table has no column {column}$"): plot_positions(rank_rows().drop(columns=column))
+    with pytest.raises(CoraError, match=rf"^the table has no column {column}$"):
+        plot_positions(rank_rows().drop(columns=column))
 
 
 def test_all_missing_columns_are_named_at_once():
-    with pytest.raises(CoraError, match="^the table has no column model, accuracy$"): plot_accuracy(rank_rows().drop(columns="model"))
+    with pytest.raises(CoraError, match="^the table has no column model, accuracy$"):
+        plot_accuracy(rank_rows().drop(columns="model"))
 
 
 TOLD = {
@@ -245,7 +272,10 @@ TOLD = {
     "infinite": (lambda t: t.assign(high=np.inf), "high must be a share from 0 to 1, got inf in row 0"),
     "twice": (lambda t: pd.concat([t, t.iloc[[5]]]), "two rows for m1, b1, jd:All, 2; a point is drawn once"),
     "nameless": (lambda t: t.assign(model=None), "model is missing in row 0"),
-    "no table": (lambda t: t.to_dict(), "a table is needed, with the columns model, benchmark, implementation, rank, share; got a dict"),
+    "no table": (
+        lambda t: t.to_dict(),
+        "a table is needed, with the columns model, benchmark, implementation, rank, share; got a dict",
+    ),
 }
 
 
@@ -253,22 +283,26 @@ TOLD = {
 @pytest.mark.parametrize("plot", [plot_positions, plot_lengths])
 def test_bad_tables_get_one_line(plot, case):
     spoil, says = TOLD[case]
-    with pytest.raises(CoraError) as told: plot(spoil(rank_rows()))
+    with pytest.raises(CoraError) as told:
+        plot(spoil(rank_rows()))
     assert says in str(told.value) and "\n" not in str(told.value)
     assert not plt.get_fignums()  # and no half-drawn figure
 
 
 @pytest.mark.parametrize("chance", [25, -0.1, "1/4", float("nan")])
 def test_chance_is_a_share(chance):
-    with pytest.raises(CoraError, match="chance must be a number from 0 to 1"): plot_accuracy(accuracy_rows(), chance=chance)
+    with pytest.raises(CoraError, match="chance must be a number from 0 to 1"):
+        plot_accuracy(accuracy_rows(), chance=chance)
 
 
 def test_wrapping_goes_with_one_benchmark():
-    with pytest.raises(CoraError, match="col_wrap goes with one benchmark, and the table has 2"): plot_lengths(rank_rows(ranks=range(4)), col_wrap=2)
+    with pytest.raises(CoraError, match="col_wrap goes with one benchmark, and the table has 2"):
+        plot_lengths(rank_rows(ranks=range(4)), col_wrap=2)
 
 
 def test_a_name_that_is_not_drawn_is_told():
-    with pytest.raises(CoraError, match="'m2' is in the table and not among the names"): draw_shares(one_panel(rank_rows()), models=["m1"])
+    with pytest.raises(CoraError, match="'m2' is in the table and not among the names"):
+        draw_shares(one_panel(rank_rows()), models=["m1"])
 
 
 # From runs to figures
@@ -278,14 +312,22 @@ def test_a_name_that_is_not_drawn_is_told():
 def runs():
     questions = [Question(f"q{i}", "?", ("a", "bb", "ccc", "dddd"), i % 4) for i in range(6)]
     variants = make_variants(questions, "permutations")
-    return questions, {("m", "b", "jl"): grade(variants, ["A"] * len(variants)), ("m", "b", "se:All"): grade(variants, ["ABCD"[v.answer] for v in variants])}
+    return questions, {
+        ("m", "b", "jl"): grade(variants, ["A"] * len(variants)),
+        ("m", "b", "se:All"): grade(variants, ["ABCD"[v.answer] for v in variants]),
+    }
 
 
 def test_tables_of_real_runs_can_be_drawn(runs):
     questions, answered = runs
     accuracy = tidy({name: consistency_table({"x": r}) for name, r in answered.items()})
-    assert list(accuracy.columns[:4]) == ["model", "benchmark", "implementation", "questions"] and accuracy["accuracy"].tolist() == [0.25, 1.0]
-    positions, lengths = (tidy({name: ranks(r) for name, r in answered.items()}) for ranks in (position_ranks, lambda r: length_ranks(r, questions)))
+    assert list(accuracy.columns[:4]) == ["model", "benchmark", "implementation", "questions"] and accuracy[
+        "accuracy"
+    ].tolist() == [0.25, 1.0]
+    positions, lengths = (
+        tidy({name: ranks(r) for name, r in answered.items()})
+        for ranks in (position_ranks, lambda r: length_ranks(r, questions))
+    )
     assert positions["rank"].tolist() == [1, 2, 3, 4] * 2 and positions["share"].tolist() == [1, 0, 0, 0] + [0.25] * 4
     grid = plot_accuracy(accuracy)
     np.testing.assert_allclose([p[1] for p in points(grid.axes.flat[0])["m"]], [0.25, 1.0])
@@ -298,14 +340,25 @@ def test_tidy_has_the_numbers_of_rank_table(runs):
     pd.testing.assert_frame_equal(tidy(ranks).drop(columns=["model", "benchmark", "implementation"]), one)
 
 
-@pytest.mark.parametrize("tables, says", [({}, "by name"), ([1], "by name"), ({"m": pd.DataFrame({"a": [1]})}, "named by model, benchmark, implementation, got 'm'"),
-                                          ({("m", "b"): pd.DataFrame({"a": [1]})}, "got ('m', 'b')"), ({("m", "b", "jl"): 0.5}, "m, b, jl: a table or ranks are needed, got a float")])
+@pytest.mark.parametrize(
+    "tables, says",
+    [
+        ({}, "by name"),
+        ([1], "by name"),
+        ({"m": pd.DataFrame({"a": [1]})}, "named by model, benchmark, implementation, got 'm'"),
+        ({("m", "b"): pd.DataFrame({"a": [1]})}, "got ('m', 'b')"),
+        ({("m", "b", "jl"): 0.5}, "m, b, jl: a table or ranks are needed, got a float"),
+    ],
+)
 def test_tidy_refuses_what_it_cannot_name(tables, says):
-    with pytest.raises(CoraError) as told: tidy(tables)
+    with pytest.raises(CoraError) as told:
+        tidy(tables)
     assert says in str(told.value)
 
 
 def test_importing_draws_nothing_and_loads_no_drawing_library():
-    code = "import sys, cora_nb.report.plots; print([m for m in ('matplotlib', 'seaborn', 'torch') if m in sys.modules])"
+    code = (
+        "import sys, cora_nb.report.plots; print([m for m in ('matplotlib', 'seaborn', 'torch') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

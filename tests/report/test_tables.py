@@ -1,4 +1,5 @@
 "Tables in the paper's layout: the published ranks, and what odd names, unknown numbers and ties come out as."
+
 import csv
 import io
 import math
@@ -13,7 +14,15 @@ from hypothesis import given, strategies as st
 from scipy.stats import rankdata
 
 from cora_nb.core import CoraError
-from cora_nb.report.tables import competition_ranks, numbers as values_of, printed_table, render, score_table, shown, width
+from cora_nb.report.tables import (
+    competition_ranks,
+    numbers as values_of,
+    printed_table,
+    render,
+    score_table,
+    shown,
+    width,
+)
 
 SCORES = ["MCQA", "MCQA+", "MV", "CoRA", *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)), "CI"]
 
@@ -74,7 +83,10 @@ def published(number):
     "(names, cells as printed, runs as a caller would hand them over: scores in another order)."
     head, *lines = PUBLISHED[number].splitlines()
     cells = [re.findall(r"\d\.\d\d(?: \(\d\))?", line) for line in lines]
-    runs = {name: pd.Series([float(row[i][:4]) for row in cells], index=SCORES)[sorted(SCORES)] for i, name in enumerate(head.split())}
+    runs = {
+        name: pd.Series([float(row[i][:4]) for row in cells], index=SCORES)[sorted(SCORES)]
+        for i, name in enumerate(head.split())
+    }
     return head.split(), cells, runs
 
 
@@ -89,7 +101,9 @@ def test_published_numbers_and_ranks(number):
 
 def test_text_has_the_layout_of_table_2():
     _, _, runs = published(2)
-    assert render(score_table(runs), "text", caption="Table 2: Results on MMLU dataset.") == """\
+    assert (
+        render(score_table(runs), "text", caption="Table 2: Results on MMLU dataset.")
+        == """\
 Table 2: Results on MMLU dataset.
                    Mist      Llam      Gran      DSeek
 Baselines
@@ -107,13 +121,20 @@ Secondary metrics
     c >= 0.9       0.47      0.28      0.50      0.27
     c >= 1.0       0.33      0.15      0.38      0.16
   CI               0.69      0.57      0.73      0.64"""
+    )
 
 
 def test_latex_has_the_layout_of_table_3():
     _, _, runs = published(3)
     lines = render(score_table(runs), "latex").splitlines()
-    assert lines[:6] == [r"\begin{tabular}{lcccc}", r"\toprule", r" & Mist & Llam & Gran & DSeek \\", r"\midrule",
-                         r"\textit{Baselines} &  &  &  &  \\", r"MCQA & 0.80 (2) & 0.72 (3) & 0.82 (1) & 0.64 (4) \\"]
+    assert lines[:6] == [
+        r"\begin{tabular}{lcccc}",
+        r"\toprule",
+        r" & Mist & Llam & Gran & DSeek \\",
+        r"\midrule",
+        r"\textit{Baselines} &  &  &  &  \\",
+        r"MCQA & 0.80 (2) & 0.72 (3) & 0.82 (1) & 0.64 (4) \\",
+    ]
     assert r"\quad c $\geq$ 0.5 & 0.94 & 0.84 & 0.92 & 0.82 \\" in lines
     assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
     assert "multirow" not in "".join(lines)
@@ -124,13 +145,19 @@ def test_markdown_has_one_width_for_every_row():
     lines = render(score_table(runs), "markdown").splitlines()
     assert lines[1] == "|:--|--:|--:|--:|--:|"
     assert {line.count("|") for line in lines} == {6}
-    assert len(lines) == 2 + 11 + 4 # head and rule, scores, headings
+    assert len(lines) == 2 + 11 + 4  # head and rule, scores, headings
 
 
 def test_a_new_run_changes_the_ranks_of_the_others():
     _, _, runs = published(3)
     runs["best"] = pd.Series(1.0, index=SCORES)
-    assert printed_table(score_table(runs)).iloc[0].tolist() == ["0.80 (3)", "0.72 (4)", "0.82 (2)", "0.64 (5)", "1.00 (1)"]
+    assert printed_table(score_table(runs)).iloc[0].tolist() == [
+        "0.80 (3)",
+        "0.72 (4)",
+        "0.82 (2)",
+        "0.64 (5)",
+        "1.00 (1)",
+    ]
 
 
 numbers = st.floats(-2, 2) | st.sampled_from([0.745, 0.7449, 0.7451, 0.735, 0.125, 0.5, 0.005, 0.0, -0.0, math.nan])
@@ -148,7 +175,8 @@ def test_ranks_are_those_of_scipy_on_the_printed_numbers(values, digits):
 def test_equal_texts_have_equal_ranks_and_no_others_have(values, digits):
     texts, ranks = [shown(v, digits) for v in values], competition_ranks(values, digits)
     for a, rank_a in zip(texts, ranks):
-        for b, rank_b in zip(texts, ranks): assert (a == b) == (rank_a == rank_b)
+        for b, rank_b in zip(texts, ranks):
+            assert (a == b) == (rank_a == rank_b)
 
 
 @given(st.floats(-2, 2), st.integers(1, 15))
@@ -167,12 +195,18 @@ def test_ties_hang_on_the_digits():
 
 def test_unknown_numbers():
     nan = float("nan")
-    table = score_table({"a": {"MCQA": nan, "CoRA": nan}, "b": {"MCQA": 0.5, "CoRA": None}, "c": {"MCQA": 0.6}, "d": {"MCQA": pd.NA}})
+    table = score_table(
+        {"a": {"MCQA": nan, "CoRA": nan}, "b": {"MCQA": 0.5, "CoRA": None}, "c": {"MCQA": 0.6}, "d": {"MCQA": pd.NA}}
+    )
     assert printed_table(table).to_numpy().tolist() == [["–", "0.50 (2)", "0.60 (1)", "–"], ["–"] * 4]
     assert "CoRA & -- & -- & -- & -- " in render(table, "latex")
     assert "| CoRA                | –" in render(table, "markdown")
     assert ">–</td>" in render(table, "styler").to_html()
-    assert render(table, "csv").splitlines() == ["group,score,a,b,c,d", "Baselines,MCQA,,0.5,0.6,", "Proposed metric,CoRA,,,,"]
+    assert render(table, "csv").splitlines() == [
+        "group,score,a,b,c,d",
+        "Baselines,MCQA,,0.5,0.6,",
+        "Proposed metric,CoRA,,,,",
+    ]
 
 
 def sure(scores, width=0.04):
@@ -182,18 +216,32 @@ def sure(scores, width=0.04):
 
 
 def test_intervals_stand_behind_the_number_and_before_the_rank():
-    table = score_table({"a": sure({"MCQA": 0.87, "CI": 0.9}), "b": pd.Series({"MCQA": 0.5, "CI": 0.6}), "c": sure({"MCQA": 0.7, "CI": math.nan})})
+    table = score_table(
+        {
+            "a": sure({"MCQA": 0.87, "CI": 0.9}),
+            "b": pd.Series({"MCQA": 0.5, "CI": 0.6}),
+            "c": sure({"MCQA": 0.7, "CI": math.nan}),
+        }
+    )
     cells = [["0.87 [0.83, 0.89] (1)", "0.50 (3)", "0.70 [0.66, 0.72] (2)"], ["0.90 [0.86, 0.92]", "0.60", "–"]]
     assert printed_table(table).to_numpy().tolist() == cells
     assert printed_table(table).columns.tolist() == ["a", "b", "c"]
     text, tex, md = (render(table, f) for f in ("text", "latex", "markdown"))
     assert "MCQA             0.87 [0.83, 0.89] (1)  0.50 (3)  0.70 [0.66, 0.72] (2)" in text
-    assert r"MCQA & 0.87 [0.83, 0.89] (1) & 0.50 (3) & 0.70 [0.66, 0.72] (2) \\" in tex and r"CI & 0.90 [0.86, 0.92] & 0.60 & -- \\" in tex and "{lccc}" in tex
-    assert "| 0.87 [0.83, 0.89] (1) | 0.50 (3) | 0.70 [0.66, 0.72] (2) |" in md and {line.count("|") for line in md.splitlines()} == {5}
+    assert (
+        r"MCQA & 0.87 [0.83, 0.89] (1) & 0.50 (3) & 0.70 [0.66, 0.72] (2) \\" in tex
+        and r"CI & 0.90 [0.86, 0.92] & 0.60 & -- \\" in tex
+        and "{lccc}" in tex
+    )
+    assert "| 0.87 [0.83, 0.89] (1) | 0.50 (3) | 0.70 [0.66, 0.72] (2) |" in md and {
+        line.count("|") for line in md.splitlines()
+    } == {5}
     assert re.findall(r"<td[^>]*>(.*?)</td>", render(table, "styler").to_html()) == sum(cells, [])
     rows = list(csv.reader(io.StringIO(render(table, "csv"))))
     assert rows[0] == ["group", "score", "a", "a low", "a high", "b", "b low", "b high", "c", "c low", "c high"]
-    assert rows[1][2:] == ["0.87", "0.83", "0.89", "0.5", "", "", "0.7", "0.6599999999999999", "0.72"] and rows[2][-3:] == ["", "", ""]
+    assert rows[1][2:] == ["0.87", "0.83", "0.89", "0.5", "", "", "0.7", "0.6599999999999999", "0.72"] and rows[2][
+        -3:
+    ] == ["", "", ""]
 
 
 @pytest.mark.parametrize("format", ["text", "markdown", "latex", "csv", "styler"])
@@ -201,7 +249,8 @@ def test_intervals_can_be_left_out(format):
     runs = {"a": {"MCQA": 0.87, "MV": 0.8}, "b": {"MCQA": 0.7, "MV": 0.9}}
     plain, rich = score_table(runs), score_table({name: sure(run) for name, run in runs.items()})
     pages = [render(plain, format), render(rich, format, interval=False)]
-    if format == "styler": pages = [page.to_html() for page in pages]
+    if format == "styler":
+        pages = [page.to_html() for page in pages]
     assert pages[0] == pages[1] != (render(rich, format).to_html() if format == "styler" else render(rich, format))
     pd.testing.assert_frame_equal(values_of(rich), plain)
     np.testing.assert_allclose(values_of(rich, "low"), plain - 0.04)
@@ -210,7 +259,9 @@ def test_intervals_can_be_left_out(format):
 
 def test_a_table_without_a_known_interval_is_plain():
     nothing = sure({"MCQA": 0.5}).assign(low=np.nan, high=np.nan)
-    assert score_table({"a": nothing}).columns.tolist() == ["a"] == score_table({"a": nothing[["value"]]}).columns.tolist()
+    assert (
+        score_table({"a": nothing}).columns.tolist() == ["a"] == score_table({"a": nothing[["value"]]}).columns.tolist()
+    )
     assert score_table({"a": sure({"MCQA": 0.5, "RC": 0.5})}, beyond=True).shape == (2, 3)
 
 
@@ -222,18 +273,24 @@ def test_intervals_go_there_and_back(values):
     back = pd.read_csv(io.StringIO(render(table, "csv")), index_col=["group", "score"])
     np.testing.assert_allclose(back.to_numpy(float), table.to_numpy(), rtol=1e-14)
     for cell, (v, low, high) in zip(printed_table(table, ranks=False)["a"], frame.to_numpy()):
-        assert cell == (shown(v) if any(math.isnan(x) for x in (v, low, high)) else f"{shown(v)} [{shown(low)}, {shown(high)}]")
+        assert cell == (
+            shown(v) if any(math.isnan(x) for x in (v, low, high)) else f"{shown(v)} [{shown(low)}, {shown(high)}]"
+        )
 
 
 def test_scores_with_intervals_come_from_score():
     from cora_nb.metrics.cora import score
+
     rng = np.random.default_rng(0)
     rows = [(f"q{i}", m, rng.random() < 0.7) for i in range(40) for m in ("original", "nota")]
     table = pd.DataFrame(rows, columns=["question_id", "method", "correct"]).assign(trial=0)
     scores = score(table, ci=0.95, resamples=300)
     made = score_table({"with": scores, "without": score(table), "responses": table})
     assert made.droplevel("group").loc["MCQA", "with"].tolist() == scores.loc["MCQA"].tolist()
-    assert made.droplevel("group").loc["MCQA"][[("without", "value"), ("responses", "value")]].tolist() == [scores.loc["MCQA", "value"]] * 2
+    assert (
+        made.droplevel("group").loc["MCQA"][[("without", "value"), ("responses", "value")]].tolist()
+        == [scores.loc["MCQA", "value"]] * 2
+    )
 
 
 def test_one_run_has_no_ranks():
@@ -247,20 +304,43 @@ def test_one_run_has_no_ranks():
 
 def test_ranks_can_be_left_out():
     _, _, runs = published(3)
-    for format in ("text", "markdown", "latex"): assert "(1)" not in render(score_table(runs), format, ranks=False)
+    for format in ("text", "markdown", "latex"):
+        assert "(1)" not in render(score_table(runs), format, ranks=False)
 
 
 def test_beyond_the_paper_and_other_thresholds():
     run = pd.Series({"CORE": 0.1, "BMCA(1.0)": 0.2, "BMCA(0.25)": 0.6, "MCQA": 0.5, "RC": 0.4})
-    assert score_table({"a": run}).index.tolist() == [("Baselines", "MCQA"), ("Secondary metrics", "BMCA(0.25)"), ("Secondary metrics", "BMCA(1.0)")]
-    assert score_table({"a": run}, beyond=True).index.tolist()[3:] == [("Beyond the paper", "CORE"), ("Beyond the paper", "RC")]
+    assert score_table({"a": run}).index.tolist() == [
+        ("Baselines", "MCQA"),
+        ("Secondary metrics", "BMCA(0.25)"),
+        ("Secondary metrics", "BMCA(1.0)"),
+    ]
+    assert score_table({"a": run}, beyond=True).index.tolist()[3:] == [
+        ("Beyond the paper", "CORE"),
+        ("Beyond the paper", "RC"),
+    ]
     assert "c >= 0.25" in render(score_table({"a": run}))
 
 
-ODD = ["a|b", "<script>alert(1)</script>", "x_y & z%", "模型", "two\nlines", "\x1b[31mred", r"back\slash", "{#$^~}", "*star*", "[link](x)", "\\\\", '"q"', "`c`"]
+ODD = [
+    "a|b",
+    "<script>alert(1)</script>",
+    "x_y & z%",
+    "模型",
+    "two\nlines",
+    "\x1b[31mred",
+    r"back\slash",
+    "{#$^~}",
+    "*star*",
+    "[link](x)",
+    "\\\\",
+    '"q"',
+    "`c`",
+]
 
 
-def odd_table(): return score_table({name: {"MCQA": i / 20, "[x] | <b>": 0.5, "*y": 0.1} for i, name in enumerate(ODD)}, beyond=True)
+def odd_table():
+    return score_table({name: {"MCQA": i / 20, "[x] | <b>": 0.5, "*y": 0.1} for i, name in enumerate(ODD)}, beyond=True)
 
 
 def test_text_stays_aligned():
@@ -268,10 +348,10 @@ def test_text_stays_aligned():
     assert lines[0] == "a b"
     assert len(lines) == 1 + 1 + 2 + 3
     assert "\x1b" not in "".join(lines)
-    start = lines[3].index("0.05 (12)") # MCQA of the second run
+    start = lines[3].index("0.05 (12)")  # MCQA of the second run
     assert lines[1][start:].startswith("<script>")
     after = lines[3].index("0.20 (9)")  # the run after the wide name, which takes four columns and has two characters
-    assert width(lines[1][:lines[1].index("two lines")]) == after
+    assert width(lines[1][: lines[1].index("two lines")]) == after
 
 
 def test_markdown_is_escaped():
@@ -287,17 +367,27 @@ def test_markdown_reads_back_as_it_was():
     mistune = pytest.importorskip("mistune", reason="needs mistune, which nbconvert brings")
     page = mistune.create_markdown(plugins=["table"], escape=False)(render(odd_table(), "markdown"))
     heads = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", page, flags=re.DOTALL)
-    assert [unescape(h) for h in heads] == ["", *("".join(c if c.isprintable() else " " for c in name).strip() for name in ODD)]
+    assert [unescape(h) for h in heads] == [
+        "",
+        *("".join(c if c.isprintable() else " " for c in name).strip() for name in ODD),
+    ]
 
 
 def test_latex_is_escaped():
     text = render(odd_table(), "latex", caption="50% & {more}")
-    bare = re.sub(r"\\[\\&%$#_{}]", "", text) # what is left are the marks of LaTeX itself
+    bare = re.sub(r"\\[\\&%$#_{}]", "", text)  # what is left are the marks of LaTeX itself
     assert bare.count("{") == bare.count("}")
-    assert bare.count("$") % 2 == 0 and "%" not in bare and "#" not in bare and "_" not in bare and "^" not in bare and "~" not in bare
+    assert (
+        bare.count("$") % 2 == 0
+        and "%" not in bare
+        and "#" not in bare
+        and "_" not in bare
+        and "^" not in bare
+        and "~" not in bare
+    )
     rows = [line for line in text.splitlines() if line.endswith(r"\\")]
     assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {len(ODD)}
-    assert not any(row.startswith(("[", "*")) for row in rows) # would be an argument of the line break before
+    assert not any(row.startswith(("[", "*")) for row in rows)  # would be an argument of the line break before
     assert r"\caption{50\% \& \{more\}}" in text and r"\begin{table}[htbp]" in text
     assert text.count(r"\begin{") == text.count(r"\end{") == 2
 
@@ -340,9 +430,16 @@ def test_no_name_breaks_a_format(names):
 
 def test_responses_are_scored_on_the_way():
     from cora_nb.metrics import cora as metrics
-    rows = [("q1", "original", 0, True), ("q1", "shuffled", 0, True), ("q2", "original", 0, True), ("q2", "shuffled", 0, False)]
+
+    rows = [
+        ("q1", "original", 0, True),
+        ("q1", "shuffled", 0, True),
+        ("q2", "original", 0, True),
+        ("q2", "shuffled", 0, False),
+    ]
     responses = pd.DataFrame(rows, columns=["question_id", "method", "index", "correct"]).assign(
-        subject=None, family="cora", trial=0, n_choices=4, answer=0, confidence=np.nan, reply=None, error=None)
+        subject=None, family="cora", trial=0, n_choices=4, answer=0, confidence=np.nan, reply=None, error=None
+    )
     responses["prediction"] = np.where(responses.correct, 0, 1)
     responses["sources"] = [[0, 1, 2, 3]] * 4
     responses["scores"] = None
@@ -351,26 +448,36 @@ def test_responses_are_scored_on_the_way():
     assert table.droplevel("group")["run"].to_dict() == pytest.approx({s: expected[s] for s in SCORES}, nan_ok=True)
 
 
-@pytest.mark.parametrize("runs, says", [
-    ({"a": {"MCQA": "x"}}, "run 'a': the score 'MCQA' must be a finite number, got 'x'"),
-    ({"a": {"MCQA": -math.inf}}, "got -inf"),
-    ({"a": {"MCQA": [0.5]}}, "must be a finite number, got [0.5]"),
-    ({"a": [0.5]}, "a Series of scores or a responses table is needed, got a list"),
-    ({"a": None}, "got a NoneType"),
-    ({"a": pd.Series([0.5, 0.6], index=["MCQA", "MCQA"])}, "the score 'MCQA' occurs twice"),
-    ({"a": pd.DataFrame({"value": [0.5], "low": [0.4]}, index=["MCQA"])}, "run 'a': scores have the columns value, low and high, and a responses table has question_id; got value, low"),
-    ({"a": pd.DataFrame({"value": [0.5], "low": [-math.inf], "high": [1]}, index=["MCQA"])}, "run 'a': the score 'MCQA, low' must be a finite number, got -inf"),
-    ({"a": pd.DataFrame({"value": [0.5, 0.5]}, index=["MCQA", "MCQA"])}, "the score 'MCQA' occurs twice"),
-    ({"a": {"CORE": 0.5}}, "nothing to show: no run among ['a'] has a score of the table"),
-    ({}, "nothing to show"),
-    ({1: {"MCQA": 1}, "1": {"MCQA": 1}}, "two runs have the same name"),
-    (pd.DataFrame([[0.5, 0.5]], index=["MCQA"], columns=["a", "a"]), "two runs have the same name"),
-    (pd.DataFrame({"question_id": ["q1"]}), "must be given by name"),
-    ([{"MCQA": 0.5}], "must be given by name"),
-    (pd.Series({"MCQA": 0.5}), "must be given by name"),
-])
+@pytest.mark.parametrize(
+    "runs, says",
+    [
+        ({"a": {"MCQA": "x"}}, "run 'a': the score 'MCQA' must be a finite number, got 'x'"),
+        ({"a": {"MCQA": -math.inf}}, "got -inf"),
+        ({"a": {"MCQA": [0.5]}}, "must be a finite number, got [0.5]"),
+        ({"a": [0.5]}, "a Series of scores or a responses table is needed, got a list"),
+        ({"a": None}, "got a NoneType"),
+        ({"a": pd.Series([0.5, 0.6], index=["MCQA", "MCQA"])}, "the score 'MCQA' occurs twice"),
+        (
+            {"a": pd.DataFrame({"value": [0.5], "low": [0.4]}, index=["MCQA"])},
+            "run 'a': scores have the columns value, low and high, and a responses table has question_id; got value, low",
+        ),
+        (
+            {"a": pd.DataFrame({"value": [0.5], "low": [-math.inf], "high": [1]}, index=["MCQA"])},
+            "run 'a': the score 'MCQA, low' must be a finite number, got -inf",
+        ),
+        ({"a": pd.DataFrame({"value": [0.5, 0.5]}, index=["MCQA", "MCQA"])}, "the score 'MCQA' occurs twice"),
+        ({"a": {"CORE": 0.5}}, "nothing to show: no run among ['a'] has a score of the table"),
+        ({}, "nothing to show"),
+        ({1: {"MCQA": 1}, "1": {"MCQA": 1}}, "two runs have the same name"),
+        (pd.DataFrame([[0.5, 0.5]], index=["MCQA"], columns=["a", "a"]), "two runs have the same name"),
+        (pd.DataFrame({"question_id": ["q1"]}), "must be given by name"),
+        ([{"MCQA": 0.5}], "must be given by name"),
+        (pd.Series({"MCQA": 0.5}), "must be given by name"),
+    ],
+)
 def test_bad_runs_are_refused_in_one_line(runs, says):
-    with pytest.raises(CoraError, match=re.escape(says)) as caught: score_table(runs)
+    with pytest.raises(CoraError, match=re.escape(says)) as caught:
+        score_table(runs)
     assert "\n" not in str(caught.value)
 
 

@@ -1,4 +1,5 @@
 """The causal respondent against plain transformers: same tokens, whatever the batch; and everything that can go wrong."""
+
 import json
 import math
 import os
@@ -24,7 +25,12 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers  # noqa: E402
 
-QUESTIONS = [*math_benchmark(n=8), Question("long", "Which of these words, said so often that it bores, is right? " * 3, ("this", "that", "those"), answer=1)]
+QUESTIONS = [
+    *math_benchmark(n=8),
+    Question(
+        "long", "Which of these words, said so often that it bores, is right? " * 3, ("this", "that", "those"), answer=1
+    ),
+]
 VARIANTS = make_variants(QUESTIONS)[::3]
 PROMPTS = make_prompts(VARIANTS, template="bare")
 CHAT = "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}[assistant]{{ suffix }}"
@@ -34,13 +40,43 @@ def bpe_tokenizer():
     t = Tokenizer(models.BPE())
     t.pre_tokenizer, t.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     texts = [f"{p.text} {letter}" for p in PROMPTS for letter in "ABCD"]
-    t.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=320, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), special_tokens=["<s>", "</s>"], show_progress=False))
+    t.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=320,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            special_tokens=["<s>", "</s>"],
+            show_progress=False,
+        ),
+    )
     t.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
     return transformers.PreTrainedTokenizerFast(tokenizer_object=t, bos_token="<s>", eos_token="</s>")
 
 
 def word_tokenizer(letters="ABCD"):
-    words = {"[UNK]": 0, "</s>": 1, **{w: i for i, w in enumerate([*letters, *"Question:.?", "What", "is", "Answer", "+", "None", "of", "the", "above", *map(str, range(210))], 2)}}
+    words = {
+        "[UNK]": 0,
+        "</s>": 1,
+        **{
+            w: i
+            for i, w in enumerate(
+                [
+                    *letters,
+                    *"Question:.?",
+                    "What",
+                    "is",
+                    "Answer",
+                    "+",
+                    "None",
+                    "of",
+                    "the",
+                    "above",
+                    *map(str, range(210)),
+                ],
+                2,
+            )
+        },
+    }
     t = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
     t.pre_tokenizer = pre_tokenizers.Whitespace()
     return transformers.PreTrainedTokenizerFast(tokenizer_object=t, unk_token="[UNK]", eos_token="</s>")
@@ -48,12 +84,39 @@ def word_tokenizer(letters="ABCD"):
 
 SMALL = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, bos_token_id=None, eos_token_id=1)
 KINDS = {  # positions: rotary, learned, none but a slope over the mask, other ones in long texts; and no attention at all
-    "llama": lambda n: transformers.LlamaConfig(vocab_size=n, intermediate_size=64, max_position_embeddings=400, initializer_range=0.5, **SMALL),
-    "gpt2": lambda n: transformers.GPT2Config(vocab_size=n, n_embd=32, n_layer=2, n_head=2, n_positions=400, bos_token_id=None, eos_token_id=1, initializer_range=0.3),
+    "llama": lambda n: transformers.LlamaConfig(
+        vocab_size=n, intermediate_size=64, max_position_embeddings=400, initializer_range=0.5, **SMALL
+    ),
+    "gpt2": lambda n: transformers.GPT2Config(
+        vocab_size=n,
+        n_embd=32,
+        n_layer=2,
+        n_head=2,
+        n_positions=400,
+        bos_token_id=None,
+        eos_token_id=1,
+        initializer_range=0.3,
+    ),
     "bloom": lambda n: transformers.BloomConfig(vocab_size=n, initializer_range=0.5, **SMALL),
-    "phi3": lambda n: transformers.Phi3Config(vocab_size=n, pad_token_id=0, intermediate_size=64, max_position_embeddings=400, original_max_position_embeddings=100, initializer_range=0.5,
-                                             rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 8, "long_factor": [9.0] * 8, "factor": 4.0}, **SMALL),
-    "mamba": lambda n: transformers.MambaConfig(vocab_size=n, hidden_size=32, num_hidden_layers=2, state_size=4, eos_token_id=1, initializer_range=0.5),
+    "phi3": lambda n: transformers.Phi3Config(
+        vocab_size=n,
+        pad_token_id=0,
+        intermediate_size=64,
+        max_position_embeddings=400,
+        original_max_position_embeddings=100,
+        initializer_range=0.5,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 10000.0,
+            "short_factor": [1.0] * 8,
+            "long_factor": [9.0] * 8,
+            "factor": 4.0,
+        },
+        **SMALL,
+    ),
+    "mamba": lambda n: transformers.MambaConfig(
+        vocab_size=n, hidden_size=32, num_hidden_layers=2, state_size=4, eos_token_id=1, initializer_range=0.5
+    ),
 }
 
 
@@ -102,6 +165,7 @@ def plain_logprobs(who, prompt, chat=False):
 
 # the same as plain transformers
 
+
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mamba", "words", "chat"])
 def test_first_token_is_that_of_a_plain_forward_pass(folders, kind):
     who = respondent(folders[kind])
@@ -122,14 +186,18 @@ def test_first_token_is_that_of_a_plain_forward_pass(folders, kind):
 
 def generated(who, prompt, chat, n):
     ids, _ = plain_logprobs(who, prompt, chat)
-    return who.model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=n, pad_token_id=1)[0, ids.shape[1]:].tolist()
+    return who.model.generate(
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=n, pad_token_id=1
+    )[0, ids.shape[1] :].tolist()
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mamba", "chat"])
 def test_short_generation_is_that_of_generate(folders, kind):
     "Greedy, six tokens; tokens the model likes are declared to end a reply, so that rows stop at different steps."
     who, chat, some = respondent(folders[kind], max_new_tokens=6), kind == "chat", slice(None, None, 5)
-    who.model.generation_config.eos_token_id = sorted({1, *(said[i % 4 + 1] for i, p in enumerate(PROMPTS[some]) if len(said := generated(who, p, chat, 6)) == 6)})
+    who.model.generation_config.eos_token_id = sorted(
+        {1, *(said[i % 4 + 1] for i, p in enumerate(PROMPTS[some]) if len(said := generated(who, p, chat, 6)) == 6)}
+    )
     lengths = set()
     for prompt, reply in zip(PROMPTS[some], ask(who, PROMPTS)[some]):
         said = generated(who, prompt, chat, 6)
@@ -167,6 +235,7 @@ def test_end_at_once_is_an_empty_reply(folders):
 
 
 # whoever else is in the batch
+
 
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mamba", "phi3", "words", "chat"])
 @pytest.mark.parametrize("new", [1, 4])
@@ -226,7 +295,11 @@ def test_longest_first(llama, monkeypatch):
     sizes, llama._room = spy(llama, monkeypatch), 200
     ask(llama, PROMPTS)
     widths = [w for _, w in sizes]
-    assert widths == sorted(widths, reverse=True) and all(n * w <= 200 or n == 1 for n, w in sizes) and sum(n for n, _ in sizes) == len(PROMPTS)
+    assert (
+        widths == sorted(widths, reverse=True)
+        and all(n * w <= 200 or n == 1 for n, w in sizes)
+        and sum(n for n, _ in sizes) == len(PROMPTS)
+    )
 
 
 def spy(who, monkeypatch, fail=lambda n, width: None):
@@ -239,11 +312,13 @@ def spy(who, monkeypatch, fail=lambda n, width: None):
             raise e
         sizes.append((n, width))
         return forward(**inputs)
+
     monkeypatch.setattr(who.model, "forward", watched)
     return sizes
 
 
 # text and special tokens
+
 
 def test_chat_template_on_and_off(folders):
     on, off = respondent(folders["chat"]), respondent(folders["chat"], chat=False)
@@ -267,7 +342,9 @@ def test_a_template_that_refuses(folders):
 def test_no_end_of_text_before_the_reply(folders):
     who = respondent(folders["llama"])
     expected = who.encode("Answer:")
-    who.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)])
+    who.tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 1)]
+    )
     assert who.tokenizer("Answer:")["input_ids"][-1] == 1 and who.encode("Answer:") == expected
 
 
@@ -279,10 +356,15 @@ def test_letters_without_a_token_give_no_scores(tmp_path):
 
 # one address for one reply
 
+
 def test_the_address(folders, tmp_path):
     who, prompt = respondent(folders["llama"]), PROMPTS[0]
     asked = who.request(prompt)
-    assert isinstance(who, Respondent) and json.loads(json.dumps(asked)) == asked and json.loads(json.dumps(who.describe())) == who.describe()
+    assert (
+        isinstance(who, Respondent)
+        and json.loads(json.dumps(asked)) == asked
+        and json.loads(json.dumps(who.describe())) == who.describe()
+    )
     copy = shutil.copytree(folders["llama"], tmp_path / "elsewhere" / "llama")
     for same in (dict(batch_tokens=9), dict(device="cpu"), dict(seed=3), dict(name="x"), dict(path=copy)):
         assert replace(who, **same).request(prompt) == asked
@@ -309,9 +391,12 @@ def test_other_weights_have_another_fingerprint(folders, tmp_path):
 def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatch):
     "A cache as the hub's client keeps it; no network."
     from huggingface_hub import constants
+
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(transformers.utils.hub, "TRANSFORMERS_CACHE", str(tmp_path), raising=False)  # where transformers 4 looks
+    monkeypatch.setattr(
+        transformers.utils.hub, "TRANSFORMERS_CACHE", str(tmp_path), raising=False
+    )  # where transformers 4 looks
     root = tmp_path / "models--some--llama"
     for commit, kind in (("a" * 40, "llama"), ("b" * 40, "words")):
         shutil.copytree(folders[kind], root / "snapshots" / commit)
@@ -332,6 +417,7 @@ def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatc
 
 def test_dtype(folders):
     import numpy as np
+
     half = respondent(folders["llama"], dtype=torch.bfloat16)
     assert half.request(PROMPTS[0])["dtype"] == "bfloat16" and respondent(folders["llama"]).place == ("cpu", "float32")
     assert next(half.model.parameters()).dtype == torch.bfloat16
@@ -343,15 +429,23 @@ def test_dtype(folders):
 
 # what goes wrong
 
-@pytest.mark.parametrize("raised", [torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"), RuntimeError("MPS backend out of memory"), MemoryError(),
-                                    RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")])
+
+@pytest.mark.parametrize(
+    "raised",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"),
+        RuntimeError("MPS backend out of memory"),
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+    ],
+)
 def test_smaller_batches_when_memory_runs_out(llama, monkeypatch, raised):
     expected = texts(ask(llama, PROMPTS))
     tried = []
     sizes = spy(llama, monkeypatch, lambda n, width: tried.append(n) or (raised if n * width > 400 else None))
     assert texts(ask(llama, PROMPTS)) == expected
     fitted = next(i for i, n in enumerate(tried) if n == sizes[0][0])
-    assert fitted > 2 and all(b == a // 2 for a, b in zip(tried[:fitted], tried[1:fitted + 1]))
+    assert fitted > 2 and all(b == a // 2 for a, b in zip(tried[:fitted], tried[1 : fitted + 1]))
     assert len(tried) == len(sizes) + fitted  # once it fits, it goes on fitting
     tried.clear(), sizes.clear()
     assert texts(ask(llama, PROMPTS)) == expected and len(tried) == len(sizes)  # and the next call remembers
@@ -361,7 +455,11 @@ def test_memory_that_runs_out_in_the_middle_of_a_reply(folders, monkeypatch):
     "The second attempt starts from the beginning."
     who = respondent(folders["llama"], max_new_tokens=4)
     expected = ask(who, PROMPTS)
-    spy(who, monkeypatch, lambda n, width: torch.OutOfMemoryError("CUDA out of memory") if width == 1 and n > 20 else None)
+    spy(
+        who,
+        monkeypatch,
+        lambda n, width: torch.OutOfMemoryError("CUDA out of memory") if width == 1 and n > 20 else None,
+    )
     replies = ask(who, PROMPTS)
     assert texts(replies) == texts(expected) and [r.meta for r in replies] == [r.meta for r in expected]
 
@@ -369,10 +467,18 @@ def test_memory_that_runs_out_in_the_middle_of_a_reply(folders, monkeypatch):
 def test_memory_for_not_even_one(llama, monkeypatch):
     n_tokens = [len(llama.encode(p.text)) for p in PROMPTS]
     limit = sorted(n_tokens)[-5]
-    spy(llama, monkeypatch, lambda n, width: torch.OutOfMemoryError("CUDA out of memory") if width > limit or n > 4 else None)
+    spy(
+        llama,
+        monkeypatch,
+        lambda n, width: torch.OutOfMemoryError("CUDA out of memory") if width > limit or n > 4 else None,
+    )
     replies = ask(llama, PROMPTS)
     for n, reply in zip(n_tokens, replies):
-        assert (reply.error == f"memory ran out with this prompt of {n} tokens alone") if n > limit else reply.error is None
+        assert (
+            (reply.error == f"memory ran out with this prompt of {n} tokens alone")
+            if n > limit
+            else reply.error is None
+        )
     assert 0 < sum(r.error is not None for r in replies) <= 4
 
 
@@ -401,7 +507,9 @@ def test_the_window_is_a_sharp_limit(folders, new):
     who.model.config.max_position_embeddings -= 1
     replies = ask(who, PROMPTS)
     errors = [r.error for r in replies if r.error]
-    assert errors and all(e.startswith(f"the prompt is too long: {n} tokens") and e.endswith(f"window is {n + new - 2}") for e in errors)
+    assert errors and all(
+        e.startswith(f"the prompt is too long: {n} tokens") and e.endswith(f"window is {n + new - 2}") for e in errors
+    )
     assert [r.text for r in replies if not r.error] == [t for t, r in zip(expected, replies) if not r.error]
 
 
@@ -412,7 +520,9 @@ def test_windows_of_other_architectures(folders):
 def test_text_that_is_none(llama):
     bad = Question("half", "What is \ud83d?", ("x", "y"), answer=0)
     replies = ask(llama, [*make_prompts(make_variants([bad])[:1]), *PROMPTS[:2]])
-    assert replies[0].error.startswith("the prompt is no valid text") and texts(replies[1:]) == texts(ask(llama, PROMPTS[:2]))
+    assert replies[0].error.startswith("the prompt is no valid text") and texts(replies[1:]) == texts(
+        ask(llama, PROMPTS[:2])
+    )
 
 
 def refused(folder, why, **options):
@@ -423,12 +533,14 @@ def refused(folder, why, **options):
 
 def test_folders_that_are_no_model(folders, tmp_path):
     from safetensors.torch import load_file, save_file
+
     refused(tmp_path, "not a model's folder, there is no config.json in it")
     refused(tmp_path / "none", "there is no such folder")
     refused("./none", "there is no such folder")
 
     def copy(name):
         return shutil.copytree(folders["llama"], tmp_path / name)
+
     (copy("a") / "tokenizer.json").unlink()
     refused(tmp_path / "a", "the tokenizer cannot be loaded")
     (copy("b") / "model.safetensors").write_bytes(b"not weights")
@@ -438,7 +550,10 @@ def test_folders_that_are_no_model(folders, tmp_path):
     weights = load_file(copy("d") / "model.safetensors")
     weights.pop("model.layers.1.mlp.up_proj.weight")
     save_file(weights, tmp_path / "d" / "model.safetensors", {"format": "pt"})
-    refused(tmp_path / "d", r"1 of the model's weights are missing or of another shape, such as model.layers.1.mlp.up_proj.weight")
+    refused(
+        tmp_path / "d",
+        r"1 of the model's weights are missing or of another shape, such as model.layers.1.mlp.up_proj.weight",
+    )
     (copy("e") / "model.safetensors").unlink()
     torch.save(weights, tmp_path / "e" / "pytorch_model.bin")
     refused(tmp_path / "e", "the model cannot be loaded")  # pickle is not read
@@ -463,9 +578,19 @@ def test_a_tokenizer_of_another_model(folders, tmp_path):
     refused(folder, "its tokenizer gives token .* they do not belong together")
 
 
-@pytest.mark.parametrize("field,value,why", [("path", "", "path must name a model"), ("max_new_tokens", 0, "max_new_tokens must be a whole number"), ("batch_tokens", 1.5, "batch_tokens must be"),
-                                             ("temperature", -0.1, "temperature must be at least 0"), ("temperature", math.nan, "temperature must be"), ("temperature", "0", "temperature must be"),
-                                             ("chat", "yes", "chat must be True, False or None"), ("dtype", "int8", "dtype must be one of float32")])
+@pytest.mark.parametrize(
+    "field,value,why",
+    [
+        ("path", "", "path must name a model"),
+        ("max_new_tokens", 0, "max_new_tokens must be a whole number"),
+        ("batch_tokens", 1.5, "batch_tokens must be"),
+        ("temperature", -0.1, "temperature must be at least 0"),
+        ("temperature", math.nan, "temperature must be"),
+        ("temperature", "0", "temperature must be"),
+        ("chat", "yes", "chat must be True, False or None"),
+        ("dtype", "int8", "dtype must be one of float32"),
+    ],
+)
 def test_bad_parameters(field, value, why):
     with pytest.raises(CoraError, match=why):
         CausalRespondent(**{"path": "x", field: value})
@@ -477,7 +602,10 @@ def test_a_device_that_is_not_there(folders):
 
 def test_import_is_light():
     code = "import sys, cora_nb.respondents.causal as c; c.CausalRespondent('x'); print({'torch', 'transformers', 'tokenizers', 'huggingface_hub'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "set()"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        == "set()"
+    )
 
 
 def test_without_torch(folders, monkeypatch):
@@ -492,6 +620,13 @@ def test_room_for_several_letters(llama):
     mixed = [p for pair in zip(several, PROMPTS[4:8]) for p in pair]
     together = ask(llama, mixed)
     lengths = [r.meta["completion_tokens"] for r in together]
-    assert lengths[1::2] == [1] * 4 and all(n <= 3 * p.variant.n_choices for n, p in zip(lengths[::2], several)) and max(lengths) > 1
+    assert (
+        lengths[1::2] == [1] * 4
+        and all(n <= 3 * p.variant.n_choices for n, p in zip(lengths[::2], several))
+        and max(lengths) > 1
+    )
     assert texts(together) == [texts(ask(llama, [p]))[0] for p in mixed]
-    assert llama.request(several[0])["max_new_tokens"] == 3 * several[0].variant.n_choices and llama.request(PROMPTS[4])["max_new_tokens"] == 1
+    assert (
+        llama.request(several[0])["max_new_tokens"] == 3 * several[0].variant.n_choices
+        and llama.request(PROMPTS[4])["max_new_tokens"] == 1
+    )

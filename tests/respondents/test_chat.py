@@ -1,4 +1,5 @@
 """The chat respondent against a server that fails in every way: what is retried, recorded and what stops the run; limits, order, keys."""
+
 import asyncio
 import email.utils
 import gc
@@ -24,7 +25,9 @@ from cora_nb.variants.families import make_variants
 from faulty_server import AGAIN, GOOD, RECORDED, STOPS, Answer, FaultyServer, completion, refusal
 
 VARIANTS = make_variants(math_benchmark(n=100, seed=1))
-ALL = make_prompts(VARIANTS, template="bare") # some say the same: of the few orders of two choices, a shuffle may be any
+ALL = make_prompts(
+    VARIANTS, template="bare"
+)  # some say the same: of the few orders of two choices, a shuffle may be any
 PROMPTS = list({p.text: p for p in ALL}.values())
 KEY = "sk-secret-0123456789"
 pytestmark = pytest.mark.filterwarnings("error")
@@ -41,10 +44,17 @@ def impatient(monkeypatch):
 class Clock:
     "Stands in for `time` and `asyncio` in the module under test: a pause passes at once, and is remembered."
 
-    def __init__(self): self.now, self.pauses = 1000.0, []
-    def __getattr__(self, name): return getattr(asyncio, name)
-    def monotonic(self): return self.now
-    def time(self): return time.time()
+    def __init__(self):
+        self.now, self.pauses = 1000.0, []
+
+    def __getattr__(self, name):
+        return getattr(asyncio, name)
+
+    def monotonic(self):
+        return self.now
+
+    def time(self):
+        return time.time()
 
     async def sleep(self, seconds):
         self.pauses.append(seconds)
@@ -60,7 +70,8 @@ def clock(monkeypatch):
     return clock
 
 
-def texts(replies): return [r.text for r in replies]
+def texts(replies):
+    return [r.text for r in replies]
 
 
 # ---- failures
@@ -78,14 +89,28 @@ def test_a_bad_moment_is_tried_again(fault):
 def test_a_bad_moment_that_does_not_pass_is_recorded(fault):
     with FaultyServer(lambda asked: AGAIN[fault] if asked.prompt == PROMPTS[0].text else GOOD) as server:
         broken, good = ask(ChatRespondent("m", base_url=server.url, concurrency=1, retries=2), PROMPTS[:2])
-        assert broken.text is None and broken.error.endswith(", tried 3 times") and len(broken.error) < 400 and "\n" not in broken.error
+        assert (
+            broken.text is None
+            and broken.error.endswith(", tried 3 times")
+            and len(broken.error) < 400
+            and "\n" not in broken.error
+        )
         assert good.text == "B" and len(server.asked) == 4
 
 
 def test_what_the_errors_say():
-    said = {"503": "503 overloaded", "502, in HTML": "502 <html> <body>Bad Gateway", "cut in the body": "connection failed", "malformed JSON": "unusable reply",
-            "a list": "the server sent no JSON object", "no choices": "the server sent no choices", "an error with status 200": "upstream is down",
-            "no message": "the server sent no message", "message null": "the server sent no message", "content that is no text": "the server sent no text"}
+    said = {
+        "503": "503 overloaded",
+        "502, in HTML": "502 <html> <body>Bad Gateway",
+        "cut in the body": "connection failed",
+        "malformed JSON": "unusable reply",
+        "a list": "the server sent no JSON object",
+        "no choices": "the server sent no choices",
+        "an error with status 200": "upstream is down",
+        "no message": "the server sent no message",
+        "message null": "the server sent no message",
+        "content that is no text": "the server sent no text",
+    }
     for fault, words in said.items():
         with FaultyServer([GOOD, AGAIN[fault]]) as server:
             model = ChatRespondent("m", base_url=server.url, retries=0)
@@ -101,7 +126,7 @@ def test_what_concerns_all_prompts_stops_the_run_with_the_servers_words(fault):
             ask(ChatRespondent("some-model", base_url=server.url, concurrency=4), PROMPTS[:500])
         words = answer.body["error"]["message"] if isinstance(answer.body, dict) else answer.body.decode()
         assert str(e.value) == f"some-model at {server.url}: {answer.status} {words}"
-        assert len(server.asked) <= 2 + 4 + 4 # nobody is asked after that but by requests that were on their way
+        assert len(server.asked) <= 2 + 4 + 4  # nobody is asked after that but by requests that were on their way
 
 
 @pytest.mark.parametrize("fault", RECORDED)
@@ -109,15 +134,20 @@ def test_what_concerns_one_prompt_is_recorded_and_the_run_goes_on(fault):
     with FaultyServer(lambda asked: RECORDED[fault] if asked.prompt == PROMPTS[3].text else GOOD) as server:
         replies = ask(ChatRespondent("m", base_url=server.url, concurrency=3), PROMPTS[:9])
         assert [i for i, r in enumerate(replies) if r.error] == [3] and texts(replies).count("B") == 8
-        assert len(server.asked) == 9 # not tried again
-        assert ("content filter" in replies[3].error) if "filter" == fault[-6:] else replies[3].error.startswith(str(RECORDED[fault].status))
+        assert len(server.asked) == 9  # not tried again
+        assert (
+            ("content filter" in replies[3].error)
+            if "filter" == fault[-6:]
+            else replies[3].error.startswith(str(RECORDED[fault].status))
+        )
 
 
 def test_a_server_that_refuses_every_prompt_stops_the_run():
     "A request it does not understand is not the prompts' fault. One reply in between, and the refusals are single prompts' again."
     refused = RECORDED["400"]
     with FaultyServer(lambda asked: refused) as server:
-        with pytest.raises(CoraError, match="the first 20 prompts were all refused: 400"): ask(ChatRespondent("m", base_url=server.url, concurrency=4), PROMPTS[:500])
+        with pytest.raises(CoraError, match="the first 20 prompts were all refused: 400"):
+            ask(ChatRespondent("m", base_url=server.url, concurrency=4), PROMPTS[:500])
         assert len(server.asked) < 30
     with FaultyServer(lambda asked: GOOD if asked.number == 7 else refused) as server:
         replies = ask(ChatRespondent("m", base_url=server.url, concurrency=4), PROMPTS[:60])
@@ -129,22 +159,30 @@ def test_timeouts_and_slow_replies():
     with FaultyServer(lambda asked: slow if asked.prompt == PROMPTS[0].text else GOOD) as server:
         replies = ask(ChatRespondent("m", base_url=server.url, timeout=0.5, retries=1, concurrency=1), PROMPTS[:2])
         assert replies[0].error == "no reply within 0.5 s, tried 2 times" and replies[1].text == "B"
-    with FaultyServer([slow]) as server: # once slow
+    with FaultyServer([slow]) as server:  # once slow
         assert texts(ask(ChatRespondent("m", base_url=server.url, timeout=0.5), PROMPTS[:1])) == ["B"]
-    with FaultyServer([Answer(wait=0.3)] * 4) as server: # slow, and patient
+    with FaultyServer([Answer(wait=0.3)] * 4) as server:  # slow, and patient
         assert texts(ask(ChatRespondent("m", base_url=server.url), PROMPTS[:4])) == ["B"] * 4 and len(server.asked) == 4
 
 
 def test_a_reply_that_trickles_in_has_no_more_time_than_another():
-    with FaultyServer([Answer(drip=0.05)] * 2) as server: # each byte arrives in time, the whole would take 10 s
-        assert texts(ask(ChatRespondent("m", base_url=server.url, timeout=1.0), PROMPTS[:1])) == ["B"] and len(server.asked) == 3
-    with FaultyServer([Answer(drip=0.0005)]) as server: # slowly, but surely
-        assert texts(ask(ChatRespondent("m", base_url=server.url, timeout=60), PROMPTS[:1])) == ["B"] and len(server.asked) == 1
+    with FaultyServer([Answer(drip=0.05)] * 2) as server:  # each byte arrives in time, the whole would take 10 s
+        assert (
+            texts(ask(ChatRespondent("m", base_url=server.url, timeout=1.0), PROMPTS[:1])) == ["B"]
+            and len(server.asked) == 3
+        )
+    with FaultyServer([Answer(drip=0.0005)]) as server:  # slowly, but surely
+        assert (
+            texts(ask(ChatRespondent("m", base_url=server.url, timeout=60), PROMPTS[:1])) == ["B"]
+            and len(server.asked) == 1
+        )
 
 
 def test_nobody_there():
-    with FaultyServer() as server: address = server.url # closed again
-    with pytest.raises(CoraError, match="m at .*: connection failed"): ask(ChatRespondent("m", base_url=address, retries=1), PROMPTS[:40])
+    with FaultyServer() as server:
+        address = server.url  # closed again
+    with pytest.raises(CoraError, match="m at .*: connection failed"):
+        ask(ChatRespondent("m", base_url=address, retries=1), PROMPTS[:40])
 
 
 def test_a_server_that_answers_badly_from_the_start_is_there_all_the_same():
@@ -176,8 +214,8 @@ def test_a_prompt_that_is_no_text_does_not_end_the_run():
     odd = make_prompts(make_variants([Question("odd", "half a pair: \ud800", ("x", "y"), 0)]), template="bare")
     with FaultyServer() as server:
         replies = ask(ChatRespondent("m", base_url=server.url), [odd[0], PROMPTS[0]])
-        assert replies[0].text == "B" or "cannot be sent" in replies[0].error # older HTTP libraries can send it
-        assert replies[1].text == "B" and len(server.asked) <= 2 # in any case nothing is tried again
+        assert replies[0].text == "B" or "cannot be sent" in replies[0].error  # older HTTP libraries can send it
+        assert replies[1].text == "B" and len(server.asked) <= 2  # in any case nothing is tried again
 
 
 def test_two_thousand_prompts_and_every_fault():
@@ -188,29 +226,42 @@ def test_two_thousand_prompts_and_every_fault():
     tries, often = Counter(), [*AGAIN.values(), Answer(wait=0.02), Answer(drip=0.0001)]
     assert len(ALL) == 2000
 
-    def fate(text): # of a prompt: 1 in 40 is refused, 1 in 40 always fails
+    def fate(text):  # of a prompt: 1 in 40 is refused, 1 in 40 always fails
         draw = random.Random(text).random()
         return "refused" if draw < 0.025 else "broken" if draw < 0.05 else "well"
 
     def plan(asked):
         tries[asked.prompt] += 1
         draw = random.Random(f"{asked.prompt} {tries[asked.prompt]}")
-        if (f := fate(asked.prompt)) == "refused": return draw.choice(list(RECORDED.values()))
-        if f == "broken": return draw.choice(list(AGAIN.values()))
-        if tries[asked.prompt] == 1 and draw.random() < 0.01: return Answer(wait=60) # past the client's timeout
+        if (f := fate(asked.prompt)) == "refused":
+            return draw.choice(list(RECORDED.values()))
+        if f == "broken":
+            return draw.choice(list(AGAIN.values()))
+        if tries[asked.prompt] == 1 and draw.random() < 0.01:
+            return Answer(wait=60)  # past the client's timeout
         return draw.choice(often) if draw.random() < 0.3 else GOOD
 
     with FaultyServer(plan) as server:
-        responses = evaluate(ChatRespondent("m", base_url=server.url, concurrency=64, timeout=3.0, retries=5), VARIANTS, template="bare", progress=False)
-    assert [p.variant.question_id for p in ALL] == responses["question_id"].tolist() and set(tries) == {p.text for p in PROMPTS}
+        responses = evaluate(
+            ChatRespondent("m", base_url=server.url, concurrency=64, timeout=3.0, retries=5),
+            VARIANTS,
+            template="bare",
+            progress=False,
+        )
+    assert [p.variant.question_id for p in ALL] == responses["question_id"].tolist() and set(tries) == {
+        p.text for p in PROMPTS
+    }
     answered = responses["reply"].notna()
-    assert (answered ^ responses["error"].notna()).all() # one or the other, never both or neither
+    assert (answered ^ responses["error"].notna()).all()  # one or the other, never both or neither
     fates = [fate(p.text) for p in ALL]
     for f, error, ok in zip(fates, responses["error"], answered):
-        if f == "refused": assert not ok and ("content filter" in error or error.startswith(("400", "422")))
-        elif f == "broken": assert error.endswith("tried 6 times")
-        else: assert ok or error.endswith("tried 6 times")
-    lost = sum(f == "well" and not ok for f, ok in zip(fates, answered)) # six bad moments in a row, 0.3**6
+        if f == "refused":
+            assert not ok and ("content filter" in error or error.startswith(("400", "422")))
+        elif f == "broken":
+            assert error.endswith("tried 6 times")
+        else:
+            assert ok or error.endswith("tried 6 times")
+    lost = sum(f == "well" and not ok for f, ok in zip(fates, answered))  # six bad moments in a row, 0.3**6
     assert fates.count("refused") > 20 and fates.count("broken") > 20 and lost < 20
     total = summarize(responses).loc["all"]
     assert total["rows"] == 2000 == total["right"] + total["wrong"] + total["unparsed"] + total["failed"]
@@ -231,8 +282,18 @@ def test_no_number_of_retries_is_too_many(clock):
         assert texts(ask(ChatRespondent("m", base_url=server.url, retries=2000, concurrency=1), PROMPTS[:1])) == ["B"]
 
 
-@pytest.mark.parametrize("headers,least,most", [({"Retry-After": "7"}, 7, 7), ({"retry-after-ms": "250"}, 0.25, 0.25), ({"Retry-After": "7", "retry-after-ms": "1500"}, 1.5, 1.5),
-                                                ({}, 0.5, 0.5), ({"Retry-After": "later"}, 0.5, 0.5), ({"Retry-After": "-1"}, 0.5, 0.5), ({"Retry-After": "0"}, 0.5, 0.5)])
+@pytest.mark.parametrize(
+    "headers,least,most",
+    [
+        ({"Retry-After": "7"}, 7, 7),
+        ({"retry-after-ms": "250"}, 0.25, 0.25),
+        ({"Retry-After": "7", "retry-after-ms": "1500"}, 1.5, 1.5),
+        ({}, 0.5, 0.5),
+        ({"Retry-After": "later"}, 0.5, 0.5),
+        ({"Retry-After": "-1"}, 0.5, 0.5),
+        ({"Retry-After": "0"}, 0.5, 0.5),
+    ],
+)
 def test_the_pause_a_server_asks_for(clock, headers, least, most):
     with FaultyServer([Answer(429, refusal("slow down"), headers)]) as server:
         ask(ChatRespondent("m", base_url=server.url, concurrency=1), PROMPTS[:1])
@@ -240,8 +301,11 @@ def test_the_pause_a_server_asks_for(clock, headers, least, most):
 
 
 def test_a_pause_until_a_date(clock):
-    with FaultyServer([Answer(503, refusal("overloaded"), {"Retry-After": email.utils.formatdate(time.time() + 3600, usegmt=True)})]) as server:
-        with pytest.warns(UserWarning, match="pauses of more than a minute"): ask(ChatRespondent("m", base_url=server.url, concurrency=1), PROMPTS[:1])
+    with FaultyServer(
+        [Answer(503, refusal("overloaded"), {"Retry-After": email.utils.formatdate(time.time() + 3600, usegmt=True)})]
+    ) as server:
+        with pytest.warns(UserWarning, match="pauses of more than a minute"):
+            ask(ChatRespondent("m", base_url=server.url, concurrency=1), PROMPTS[:1])
     assert 3000 < sum(clock.pauses) <= 3600
 
 
@@ -254,14 +318,23 @@ def test_a_pause_holds_for_everybody(clock, monkeypatch):
         return await send(self, client, prompt)
 
     monkeypatch.setattr(ChatRespondent, "_try", seen)
-    with FaultyServer(lambda asked: Answer(429, refusal("slow down"), {"Retry-After": "50"}) if asked.number in (3, 20) else GOOD) as server:
+    with FaultyServer(
+        lambda asked: Answer(429, refusal("slow down"), {"Retry-After": "50"}) if asked.number in (3, 20) else GOOD
+    ) as server:
         assert texts(ask(ChatRespondent("m", base_url=server.url, concurrency=4), PROMPTS[:60])) == ["B"] * 60
     assert all(now >= quiet for now, quiet in starts)
-    assert len(starts) == 62 and starts[0][0] == 1000 and starts[-1][0] >= 1100 # two pauses of 50 s
-    assert sum(now < 1050 for now, _ in starts) < 15 # and those not only for the request that was refused
+    assert len(starts) == 62 and starts[0][0] == 1000 and starts[-1][0] >= 1100  # two pauses of 50 s
+    assert sum(now < 1050 for now, _ in starts) < 15  # and those not only for the request that was refused
 
 
-@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms"]), st.text(max_size=40) | st.floats().map(str) | st.datetimes().map(lambda d: d.strftime("%a, %d %b %Y %H:%M:%S GMT"))))
+@given(
+    st.dictionaries(
+        st.sampled_from(["retry-after", "retry-after-ms"]),
+        st.text(max_size=40)
+        | st.floats().map(str)
+        | st.datetimes().map(lambda d: d.strftime("%a, %d %b %Y %H:%M:%S GMT")),
+    )
+)
 def test_any_retry_after_gives_a_number(headers):
     assert 0 <= retry_after(headers) < float("inf")
 
@@ -272,9 +345,13 @@ def test_any_retry_after_gives_a_number(headers):
 @pytest.mark.parametrize("concurrency", [1, 3, 8, 33])
 def test_never_more_at_a_time_than_allowed(concurrency):
     faults = [AGAIN[f] for f in ("429 with Retry-After", "500", "malformed JSON", "no choices")]
-    with FaultyServer(lambda asked: faults[asked.number % 4] if asked.number % 7 == 3 else GOOD, gate=concurrency) as server:
-        assert texts(ask(ChatRespondent("m", base_url=server.url, concurrency=concurrency), PROMPTS[:150])) == ["B"] * 150
-        assert server.most_at_once == concurrency # the gate opens only when so many are under way; never more
+    with FaultyServer(
+        lambda asked: faults[asked.number % 4] if asked.number % 7 == 3 else GOOD, gate=concurrency
+    ) as server:
+        assert (
+            texts(ask(ChatRespondent("m", base_url=server.url, concurrency=concurrency), PROMPTS[:150])) == ["B"] * 150
+        )
+        assert server.most_at_once == concurrency  # the gate opens only when so many are under way; never more
 
 
 def test_no_more_at_a_time_than_there_are_prompts():
@@ -287,17 +364,23 @@ def test_the_next_question_waits_until_the_last_reply_was_taken_over():
     async def slow_reader(model, server):
         taken = 0
         async for _ in model.answer(PROMPTS[:12]):
-            await asyncio.sleep(0.03) # time enough for a worker that does not wait
+            await asyncio.sleep(0.03)  # time enough for a worker that does not wait
             assert len(server.asked) <= 3 + taken
             taken += 1
         return taken
 
     with FaultyServer() as server:
-        assert asyncio.run(slow_reader(ChatRespondent("m", base_url=server.url, concurrency=3), server)) == 12 == len(server.asked)
+        assert (
+            asyncio.run(slow_reader(ChatRespondent("m", base_url=server.url, concurrency=3), server))
+            == 12
+            == len(server.asked)
+        )
 
 
 def test_each_prompt_once_and_every_reply_in_its_place():
-    with FaultyServer(lambda asked: Answer(body=completion(asked.prompt[-60:]), wait=random.Random(asked.number).random() / 50)) as server:
+    with FaultyServer(
+        lambda asked: Answer(body=completion(asked.prompt[-60:]), wait=random.Random(asked.number).random() / 50)
+    ) as server:
         replies = ask(ChatRespondent("m", base_url=server.url, concurrency=16), PROMPTS[:100])
         assert texts(replies) == [p.text[-60:] for p in PROMPTS[:100]]
         assert Counter(a.prompt for a in server.asked) == Counter(p.text for p in PROMPTS[:100])
@@ -307,19 +390,26 @@ def test_each_prompt_once_and_every_reply_in_its_place():
 def test_an_early_end_leaves_nothing_behind(after):
     async def leave(model):
         async with aclosing(model.answer(PROMPTS[:200])) as replies:
-            if after == 0: # while the first is still awaited
-                with pytest.raises(asyncio.TimeoutError): await asyncio.wait_for(anext(replies), 0.2)
+            if after == 0:  # while the first is still awaited
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(anext(replies), 0.2)
             else:
-                for _ in range(after): await anext(replies)
+                for _ in range(after):
+                    await anext(replies)
         return [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
 
     complaints = []
-    with FaultyServer(lambda asked: Answer(wait=0.01 if after else 60)) as server, warnings.catch_warnings(record=True) as said:
+    with (
+        FaultyServer(lambda asked: Answer(wait=0.01 if after else 60)) as server,
+        warnings.catch_warnings(record=True) as said,
+    ):
         warnings.simplefilter("always")
         loop = asyncio.new_event_loop()
         loop.set_exception_handler(lambda loop, context: complaints.append(context))
-        try: assert loop.run_until_complete(leave(ChatRespondent("m", base_url=server.url, concurrency=20))) == []
-        finally: loop.close()
+        try:
+            assert loop.run_until_complete(leave(ChatRespondent("m", base_url=server.url, concurrency=20))) == []
+        finally:
+            loop.close()
         gc.collect()
         assert complaints == [] and [str(w.message) for w in said] == []
         asked = len(server.asked)
@@ -327,10 +417,12 @@ def test_an_early_end_leaves_nothing_behind(after):
 
 
 def test_a_reader_that_fails_ends_the_asking():
-    def no_room(position, reply): raise CoraError("the disk is full")
+    def no_room(position, reply):
+        raise CoraError("the disk is full")
 
     with FaultyServer() as server:
-        with pytest.raises(CoraError, match="the disk is full"): ask(ChatRespondent("m", base_url=server.url, concurrency=2), PROMPTS[:100], no_room)
+        with pytest.raises(CoraError, match="the disk is full"):
+            ask(ChatRespondent("m", base_url=server.url, concurrency=2), PROMPTS[:100], no_room)
         assert len(server.asked) <= 2
 
 
@@ -342,49 +434,81 @@ def test_what_is_sent():
         model = ChatRespondent("m", base_url=server.url + "/", max_tokens=7, temperature=0.5, extra={"top_p": 0.9})
         ask(model, PROMPTS[:1])
     asked = server.asked[0]
-    assert asked.path == "/v1/chat/completions" and asked.headers["authorization"] == f"Bearer {KEY}" and asked.headers["content-type"] == "application/json"
-    assert asked.body == {"model": "m", "messages": PROMPTS[0].messages, "temperature": 0.5, "top_p": 0.9, "max_tokens": 7}
+    assert (
+        asked.path == "/v1/chat/completions"
+        and asked.headers["authorization"] == f"Bearer {KEY}"
+        and asked.headers["content-type"] == "application/json"
+    )
+    assert asked.body == {
+        "model": "m",
+        "messages": PROMPTS[0].messages,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "max_tokens": 7,
+    }
     assert model.request(PROMPTS[0]) == {"server": server.url, "endpoint": "chat", **asked.body}
 
 
 def test_room_for_several_letters():
     "Where several letters may be named, one token would make every model name one."
     from dataclasses import replace
+
     several = replace(PROMPTS[0], variant=replace(PROMPTS[0].variant, form="several"))
     with FaultyServer() as server:
         models = [ChatRespondent("m", base_url=server.url, max_tokens=n) for n in (1, 50)]
-        for model in models: ask(model, [several])
-    assert [a.body["max_tokens"] for a in server.asked] == [3 * several.variant.n_choices, 50] == [m.request(several)["max_tokens"] for m in models]
+        for model in models:
+            ask(model, [several])
+    assert (
+        [a.body["max_tokens"] for a in server.asked]
+        == [3 * several.variant.n_choices, 50]
+        == [m.request(several)["max_tokens"] for m in models]
+    )
 
 
 def test_seeds_are_the_same_every_time_and_differ_between_trials():
     prompts = make_prompts(VARIANTS[:3], trials=3)
     seen = []
     for _ in range(2):
-        with FaultyServer() as server: ask(ChatRespondent("m", base_url=server.url, seed=40, temperature=1, concurrency=2), prompts)
+        with FaultyServer() as server:
+            ask(ChatRespondent("m", base_url=server.url, seed=40, temperature=1, concurrency=2), prompts)
         seen.append({(a.prompt, a.body["seed"]) for a in server.asked})
     assert seen[0] == seen[1] == {(p.text, 40 + p.trial) for p in prompts}
-    with FaultyServer() as server: ask(ChatRespondent("m", base_url=server.url), prompts)
+    with FaultyServer() as server:
+        ask(ChatRespondent("m", base_url=server.url), prompts)
     assert all("seed" not in a.body for a in server.asked)
 
 
 @pytest.mark.parametrize("concurrency,retries", [(1, 0), (8, 0), (8, 3)])
 def test_a_model_that_wants_max_completion_tokens(concurrency, retries):
     "All first requests are refused together, and none of them is lost."
-    new = Answer(400, refusal("Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.", code="unsupported_parameter"))
+    new = Answer(
+        400,
+        refusal(
+            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            code="unsupported_parameter",
+        ),
+    )
     with FaultyServer(lambda asked: new if "max_tokens" in asked.body else GOOD, gate=concurrency) as server:
         model = ChatRespondent("m", base_url=server.url, max_tokens=5, concurrency=concurrency, retries=retries)
         assert texts(ask(model, PROMPTS[:30])) == ["B"] * 30
         assert len(server.asked) == 30 + concurrency and server.asked[-1].body["max_completion_tokens"] == 5
         ask(model, PROMPTS[:5])
-        assert len(server.asked) == 35 + concurrency # it remembers
-    with FaultyServer(lambda asked: new) as server: # a server that is never content
-        assert "max_completion_tokens" in ask(ChatRespondent("m", base_url=server.url), PROMPTS[:1])[0].error and len(server.asked) == 2
+        assert len(server.asked) == 35 + concurrency  # it remembers
+    with FaultyServer(lambda asked: new) as server:  # a server that is never content
+        assert (
+            "max_completion_tokens" in ask(ChatRespondent("m", base_url=server.url), PROMPTS[:1])[0].error
+            and len(server.asked) == 2
+        )
 
 
 def test_azure():
     with FaultyServer() as server:
-        assert texts(ask(ChatRespondent("my-model", base_url=server.url.removesuffix("/v1"), api_version="2024-10-21"), PROMPTS[:2])) == ["B", "B"]
+        assert texts(
+            ask(
+                ChatRespondent("my-model", base_url=server.url.removesuffix("/v1"), api_version="2024-10-21"),
+                PROMPTS[:2],
+            )
+        ) == ["B", "B"]
     assert {a.path for a in server.asked} == {"/openai/deployments/my-model/chat/completions?api-version=2024-10-21"}
     assert {a.headers["api-key"] for a in server.asked} == {KEY}
 
@@ -392,55 +516,107 @@ def test_azure():
 # ---- log-probabilities
 
 
-TOKENS = [{"token": "B", "logprob": -0.25, "top_logprobs": [{"token": "B", "logprob": -0.25}, {"token": " A", "logprob": -2.0}, {"token": "The", "logprob": -3.0}]},
-          {"token": ".", "logprob": -0.5, "top_logprobs": []}]
+TOKENS = [
+    {
+        "token": "B",
+        "logprob": -0.25,
+        "top_logprobs": [
+            {"token": "B", "logprob": -0.25},
+            {"token": " A", "logprob": -2.0},
+            {"token": "The", "logprob": -3.0},
+        ],
+    },
+    {"token": ".", "logprob": -0.5, "top_logprobs": []},
+]
 
 
 def test_logprobs_of_chat():
     with FaultyServer(lambda asked: Answer(body=completion("B.", logprobs={"content": TOKENS}))) as server:
-        reply, = ask(ChatRespondent("m", base_url=server.url, top_logprobs=3, max_tokens=2), PROMPTS[:1])
+        (reply,) = ask(ChatRespondent("m", base_url=server.url, top_logprobs=3, max_tokens=2), PROMPTS[:1])
     assert server.asked[0].body["logprobs"] is True and server.asked[0].body["top_logprobs"] == 3
     assert reply.scores == pytest.approx((-2.0, -0.25, *[-float("inf")] * (PROMPTS[0].variant.n_choices - 2)))
-    assert reply.confidence == pytest.approx(2.718281828 ** -0.75) and reply.meta["mean_logprob"] == -0.375
-    assert {k: reply.meta[k] for k in ("prompt_tokens", "completion_tokens", "finish_reason", "model")} == {"prompt_tokens": 9, "completion_tokens": 1, "finish_reason": "stop", "model": "tiny-1"}
+    assert reply.confidence == pytest.approx(2.718281828**-0.75) and reply.meta["mean_logprob"] == -0.375
+    assert {k: reply.meta[k] for k in ("prompt_tokens", "completion_tokens", "finish_reason", "model")} == {
+        "prompt_tokens": 9,
+        "completion_tokens": 1,
+        "finish_reason": "stop",
+        "model": "tiny-1",
+    }
 
 
 def test_logprobs_of_completions():
-    body = {"choices": [{"text": " B", "finish_reason": "length", "logprobs": {"tokens": [" B"], "token_logprobs": [-0.25], "top_logprobs": [{" B": -0.25, " A": -2.0}]}}]}
+    body = {
+        "choices": [
+            {
+                "text": " B",
+                "finish_reason": "length",
+                "logprobs": {"tokens": [" B"], "token_logprobs": [-0.25], "top_logprobs": [{" B": -0.25, " A": -2.0}]},
+            }
+        ]
+    }
     with FaultyServer(lambda asked: Answer(body=body)) as server:
-        reply, = ask(ChatRespondent("m", base_url=server.url, endpoint="completions", top_logprobs=2), PROMPTS[:1])
+        (reply,) = ask(ChatRespondent("m", base_url=server.url, endpoint="completions", top_logprobs=2), PROMPTS[:1])
     asked = server.asked[0]
-    assert asked.path == "/v1/completions" and asked.body == {"model": "m", "prompt": PROMPTS[0].text, "temperature": 0.0, "logprobs": 2, "max_tokens": 1}
-    assert reply.text == " B" and reply.scores[:2] == pytest.approx((-2.0, -0.25)) and reply.confidence == pytest.approx(2.718281828 ** -0.25)
+    assert asked.path == "/v1/completions" and asked.body == {
+        "model": "m",
+        "prompt": PROMPTS[0].text,
+        "temperature": 0.0,
+        "logprobs": 2,
+        "max_tokens": 1,
+    }
+    assert (
+        reply.text == " B"
+        and reply.scores[:2] == pytest.approx((-2.0, -0.25))
+        and reply.confidence == pytest.approx(2.718281828**-0.25)
+    )
 
 
-@pytest.mark.parametrize("endpoint,good", [("chat", completion()), ("completions", {"choices": [{"text": "B", "logprobs": None}]})])
+@pytest.mark.parametrize(
+    "endpoint,good", [("chat", completion()), ("completions", {"choices": [{"text": "B", "logprobs": None}]})]
+)
 def test_dropped_logprobs_are_noticed_once(endpoint, good):
-    with FaultyServer(lambda asked: Answer(body=good)) as server, pytest.warns(UserWarning, match="asked for log-probabilities and sent none") as said:
+    with (
+        FaultyServer(lambda asked: Answer(body=good)) as server,
+        pytest.warns(UserWarning, match="asked for log-probabilities and sent none") as said,
+    ):
         replies = ask(ChatRespondent("m", base_url=server.url, endpoint=endpoint, top_logprobs=5), PROMPTS[:20])
-    assert len(said) == 1 and texts(replies) == ["B"] * 20 and all(r.scores is None and r.confidence is None for r in replies)
+    assert (
+        len(said) == 1
+        and texts(replies) == ["B"] * 20
+        and all(r.scores is None and r.confidence is None for r in replies)
+    )
 
 
-@given(st.dictionaries(st.sampled_from(["A", " A", "B", "\nB", "C", "the", "AB", ""]), st.floats(-50, 0), max_size=8), st.integers(2, 26))
+@given(
+    st.dictionaries(st.sampled_from(["A", " A", "B", "\nB", "C", "the", "AB", ""]), st.floats(-50, 0), max_size=8),
+    st.integers(2, 26),
+)
 def test_letter_scores_keep_the_probability_there_is(top, n):
     scores = letter_scores(top, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:n])
-    letters = {token: 2.718281828459045 ** x for token, x in top.items() if token.strip() in list("ABC"[:n])}
-    if not letters: assert scores is None
-    else: assert len(scores) == n and sum(2.718281828459045 ** s for s in scores) == pytest.approx(sum(letters.values()))
+    letters = {token: 2.718281828459045**x for token, x in top.items() if token.strip() in list("ABC"[:n])}
+    if not letters:
+        assert scores is None
+    else:
+        assert len(scores) == n and sum(2.718281828459045**s for s in scores) == pytest.approx(sum(letters.values()))
 
 
 # ---- keys
 
 
 def test_the_key_goes_to_the_server_and_nowhere_else(monkeypatch):
-    monkeypatch.setenv("MY_KEY", f" {KEY}\n") # as files end
-    echoes = [Answer(400, refusal(f"your key {KEY} may not ask this")), Answer(500, refusal(f"key {KEY} broke it")), Answer(body=refusal(f"{KEY}?")),
-              Answer(401, refusal(f"Incorrect API key provided: {KEY}."))]
+    monkeypatch.setenv("MY_KEY", f" {KEY}\n")  # as files end
+    echoes = [
+        Answer(400, refusal(f"your key {KEY} may not ask this")),
+        Answer(500, refusal(f"key {KEY} broke it")),
+        Answer(body=refusal(f"{KEY}?")),
+        Answer(401, refusal(f"Incorrect API key provided: {KEY}.")),
+    ]
     with FaultyServer(echoes) as server:
         model = ChatRespondent("m", base_url=server.url, key_variable="MY_KEY", retries=0, concurrency=1)
         seen = [repr(model), str(vars(model)), json.dumps(model.describe()), json.dumps(model.request(PROMPTS[0]))]
         seen += [repr(r) for r in ask(model, PROMPTS[:3])]
-        with pytest.raises(CoraError) as e: ask(model, PROMPTS[:1])
+        with pytest.raises(CoraError) as e:
+            ask(model, PROMPTS[:1])
         seen += [str(e.value), repr(e.getrepr(style="long"))]
         assert e.value.__cause__ is None and e.value.__suppress_context__
     assert [a.headers["authorization"] for a in server.asked] == [f"Bearer {KEY}"] * 4
@@ -449,24 +625,40 @@ def test_the_key_goes_to_the_server_and_nowhere_else(monkeypatch):
 
 def test_bad_keys(monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-secret\nsk-other")
-    with pytest.raises(CoraError, match="MY_KEY holds something that cannot be a key") as e: ask(ChatRespondent("m", base_url="http://127.0.0.1:9", key_variable="MY_KEY"), PROMPTS[:1])
+    with pytest.raises(CoraError, match="MY_KEY holds something that cannot be a key") as e:
+        ask(ChatRespondent("m", base_url="http://127.0.0.1:9", key_variable="MY_KEY"), PROMPTS[:1])
     assert "secret" not in str(e.value)
     monkeypatch.setenv("MY_KEY", "  ")
-    with pytest.raises(CoraError, match="MY_KEY holds no key for https://api.openai.com/v1"): ask(ChatRespondent("m", key_variable="MY_KEY"), PROMPTS[:1])
-    with FaultyServer() as server: ask(ChatRespondent("m", base_url=server.url, key_variable="MY_KEY"), PROMPTS[:1]) # a server of one's own wants none
+    with pytest.raises(CoraError, match="MY_KEY holds no key for https://api.openai.com/v1"):
+        ask(ChatRespondent("m", key_variable="MY_KEY"), PROMPTS[:1])
+    with FaultyServer() as server:
+        ask(
+            ChatRespondent("m", base_url=server.url, key_variable="MY_KEY"), PROMPTS[:1]
+        )  # a server of one's own wants none
     assert server.asked[0].headers["authorization"] == "Bearer none"
 
 
 # ---- parameters
 
 
-@pytest.mark.parametrize("field,value,why", [
-    ("endpoint", "talk", "'chat' or 'completions'"), ("temperature", -1, "temperature must be at least 0"), ("temperature", float("nan"), "temperature must be"),
-    ("max_tokens", 0, "max_tokens must be a whole number of 1 or more"), ("concurrency", 2.5, "concurrency must be a whole number"), ("retries", -1, "retries must be"),
-    ("top_logprobs", -1, "top_logprobs must be"), ("timeout", 0, "timeout must be more than 0"), ("base_url", "localhost:8000", "must start with http"),
-    ("base_url", "https://me:secret@host/v1", "must not hold a name or a password")])
+@pytest.mark.parametrize(
+    "field,value,why",
+    [
+        ("endpoint", "talk", "'chat' or 'completions'"),
+        ("temperature", -1, "temperature must be at least 0"),
+        ("temperature", float("nan"), "temperature must be"),
+        ("max_tokens", 0, "max_tokens must be a whole number of 1 or more"),
+        ("concurrency", 2.5, "concurrency must be a whole number"),
+        ("retries", -1, "retries must be"),
+        ("top_logprobs", -1, "top_logprobs must be"),
+        ("timeout", 0, "timeout must be more than 0"),
+        ("base_url", "localhost:8000", "must start with http"),
+        ("base_url", "https://me:secret@host/v1", "must not hold a name or a password"),
+    ],
+)
 def test_bad_parameters(field, value, why):
-    with pytest.raises(CoraError, match=why) as e: ChatRespondent("m", **{field: value})
+    with pytest.raises(CoraError, match=why) as e:
+        ChatRespondent("m", **{field: value})
     assert "secret" not in str(e.value)
 
 

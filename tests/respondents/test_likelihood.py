@@ -1,4 +1,5 @@
 """Log-likelihoods against the plain way, each text alone: architectures, tokenizers, normalisations; and what can go wrong."""
+
 import json
 import math
 from dataclasses import replace
@@ -6,14 +7,36 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
-from tiny_models import KINDS, OWN, PROMPTS, SHOTS, TOKENIZERS, VARIANTS, byte_level, make_model, plain_logprobs, plain_split, save, torch, words
+from tiny_models import (
+    KINDS,
+    OWN,
+    PROMPTS,
+    SHOTS,
+    TOKENIZERS,
+    VARIANTS,
+    byte_level,
+    make_model,
+    plain_logprobs,
+    plain_split,
+    save,
+    torch,
+    words,
+)
 
 from cora_nb.benchmarks.load import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import Template, make_prompts
 from cora_nb.respondents import likelihood
 from cora_nb.respondents.protocol import Respondent, ask
-from cora_nb.respondents.likelihood import ADAPTATIONS, IMPLEMENTATIONS, NORMALIZATIONS, LikelihoodRespondent, context_and_continuations, implementations, split_tokens
+from cora_nb.respondents.likelihood import (
+    ADAPTATIONS,
+    IMPLEMENTATIONS,
+    NORMALIZATIONS,
+    LikelihoodRespondent,
+    context_and_continuations,
+    implementations,
+    split_tokens,
+)
 from cora_nb.respondents.local import LocalModel
 from cora_nb.respondents.token_trees import MODES, TreeScorer, make_tree, next_pack, sort_texts
 from cora_nb.runs.evaluate import evaluate
@@ -35,8 +58,10 @@ def one_thread():
 
 # models
 
+
 class InMemory(LocalModel):
     "A model that was never in a folder."
+
     def __init__(self, model, tokenizer=None):
         super().__init__("memory", device="cpu")
         self._loaded |= {"model": model, "tokenizer": tokenizer}
@@ -52,7 +77,9 @@ def tiny():
 def folders(tmp_path_factory):
     root = tmp_path_factory.mktemp("models")
     made = {kind: save(root / kind, kind, byte_level(bos=True)) for kind in KINDS}
-    return made | {name: save(root / f"tokenizer {i}", tokenizer=make()) for i, (name, make) in enumerate(TOKENIZERS.items())}
+    return made | {
+        name: save(root / f"tokenizer {i}", tokenizer=make()) for i, (name, make) in enumerate(TOKENIZERS.items())
+    }
 
 
 def respondent(folder, **options):
@@ -69,7 +96,9 @@ def plain_sums(who, prompt):
     context, continuations = context_and_continuations(prompt, who.adaptation)
     texts = [plain_split(who.tokenizer, context, c) for c in continuations]
     cut = [max(0, len(ids) - 1 - (who.window or len(ids))) for ids, _ in texts]
-    return [sum(plain_logprobs(who.model, ids[n:], start - n)) for n, (ids, start) in zip(cut, texts)], [len(ids) - start for ids, start in texts]
+    return [sum(plain_logprobs(who.model, ids[n:], start - n)) for n, (ids, start) in zip(cut, texts)], [
+        len(ids) - start for ids, start in texts
+    ]
 
 
 def close(found, expected, eps=1e-4):
@@ -92,11 +121,13 @@ def spy(who, monkeypatch, fail=lambda width: None):
             raise e
         sizes.append(width)
         return forward(**inputs)
+
     monkeypatch.setattr(who.model, "forward", watched)
     return sizes
 
 
 # trees of tokens
+
 
 @st.composite
 def token_texts(draw, most=14, new=8, n_tokens=40):
@@ -145,7 +176,9 @@ def benchmark_like(shots=300, questions=10, orders=6, seed=0):
     "Solved questions, question, choices, and four continuations that share their first token with nobody or everybody."
     rng = np.random.default_rng(seed)
 
-    def some(n): return rng.integers(2, 40, n).tolist()
+    def some(n):
+        return rng.integers(2, 40, n).tolist()
+
     before, texts, starts = some(shots), [], []
     for _ in range(questions):
         question = before + some(30)
@@ -171,13 +204,17 @@ def test_packs_follow_one_another_and_fit(texts, room):
         end, shared = next_pack(rows, begin, room)
         assert begin < end <= len(rows.rows)
         pack = rows.rows[begin:end]
-        assert all(row[:shared].tolist() == pack[0][:shared].tolist() for row in pack) and shared <= min(rows.first[begin:end])
+        assert all(row[:shared].tolist() == pack[0][:shared].tolist() for row in pack) and shared <= min(
+            rows.first[begin:end]
+        )
         tree = make_tree(pack, shared)
         assert len(tree.ids) <= room or len({r.tobytes() for r in pack}) == 1
         for row, path in zip(pack, tree.paths):
-            assert tree.ids[path].tolist() == row[shared:].tolist() and tree.positions[path].tolist() == list(range(shared, len(row)))
+            assert tree.ids[path].tolist() == row[shared:].tolist() and tree.positions[path].tolist() == list(
+                range(shared, len(row))
+            )
             for place, token in enumerate(path):  # sees its own past and nothing else
-                assert set(np.flatnonzero(tree.sees[token])) == set(path[:place + 1].tolist())
+                assert set(np.flatnonzero(tree.sees[token])) == set(path[: place + 1].tolist())
         begin = end
 
 
@@ -201,18 +238,22 @@ def test_a_scorer_goes_on_from_what_it_read_last(tiny):
     scorer, half = TreeScorer(tiny["llama"]), len(texts) // 2
     first, second = (scored(scorer, texts[s], starts[s]) for s in (slice(half), slice(half, None)))
     for i, found in enumerate([*first, *second]):
-        if i % 7 == 0: close(found, plain_logprobs(tiny["llama"].model, texts[i], starts[i]))
+        if i % 7 == 0:
+            close(found, plain_logprobs(tiny["llama"].model, texts[i], starts[i]))
     assert scorer.computed <= 1.05 * sort_texts(texts, starts).least_tokens
     assert scored(scorer, [], []) == []
 
 
-@pytest.mark.parametrize("kind,room,longest", [("mistral", 512, 16), ("gemma3", 512, 16), ("gpt_neo", 4, 12), ("phi3", 512, 40)])
+@pytest.mark.parametrize(
+    "kind,room,longest", [("mistral", 512, 16), ("gemma3", 512, 16), ("gpt_neo", 4, 12), ("phi3", 512, 40)]
+)
 def test_where_trees_end(tiny, kind, room, longest):
     "Texts that fit into the window are trees; GPT-Neo's window has to hold the whole row."
     for n, mode in ((longest, "tree"), (longest + 1, "whole" if kind == "phi3" else "start")):
         texts = [[*range(5, 5 + n // 2), *[k] * (n - n // 2)] for k in (1, 2, 3)]
         scorer = TreeScorer(tiny[kind], room=room)
-        for text, found in zip(texts, scored(scorer, texts, [n // 2] * 3)): close(found, plain_logprobs(tiny[kind].model, text, n // 2))
+        for text, found in zip(texts, scored(scorer, texts, [n // 2] * 3)):
+            close(found, plain_logprobs(tiny[kind].model, text, n // 2))
         assert scorer.mode == mode
 
 
@@ -240,6 +281,7 @@ def test_narrow_formats_are_near(dtype):
 
 # the respondent
 
+
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_scores_of_every_architecture(folders, kind, adaptation):
@@ -261,18 +303,30 @@ def test_scores_with_every_tokenizer(folders, name, adaptation):
 
 def test_what_is_read_and_what_is_scored():
     "The three ways to ask, written out."
-    prompt = make_prompts(make_variants([Question("q", "Which?", ("x y", "z"), 1)])[:1], template="cora", shots=SHOTS, k=1)[0]
+    prompt = make_prompts(
+        make_variants([Question("q", "Which?", ("x y", "z"), 1)])[:1], template="cora", shots=SHOTS, k=1
+    )[0]
     instruction = prompt.text.split("\n\n")[0]
     solved = f"{SHOTS[0].text}\nChoices: " + "\n".join(f"{letter}. {c}" for letter, c in zip("ABCD", SHOTS[0].choices))
     letter, said = "ABCD"[SHOTS[0].answer], SHOTS[0].choices[SHOTS[0].answer]
     asked = "Question: Which?\nChoices: A. x y\nB. z\nAnswer:"
-    assert context_and_continuations(prompt, "joint-label") == (f"{instruction}\n\nQuestion: {solved}\nAnswer: {letter}\n\n{asked}", [" A", " B"])
+    assert context_and_continuations(prompt, "joint-label") == (
+        f"{instruction}\n\nQuestion: {solved}\nAnswer: {letter}\n\n{asked}",
+        [" A", " B"],
+    )
     assert context_and_continuations(prompt, "joint-label")[0] == prompt.text  # as a model that writes is asked
-    assert context_and_continuations(prompt, "joint-desc") == (f"{instruction}\n\nQuestion: {solved}\nAnswer: {letter}. {said}\n\n{asked}", [" A. x y", " B. z"])
-    assert context_and_continuations(prompt, "separate") == (f"Question: {SHOTS[0].text}\nAnswer: {said}\n\nQuestion: Which?\nAnswer:", [" x y", " z"])
+    assert context_and_continuations(prompt, "joint-desc") == (
+        f"{instruction}\n\nQuestion: {solved}\nAnswer: {letter}. {said}\n\n{asked}",
+        [" A. x y", " B. z"],
+    )
+    assert context_and_continuations(prompt, "separate") == (
+        f"Question: {SHOTS[0].text}\nAnswer: {said}\n\nQuestion: Which?\nAnswer:",
+        [" x y", " z"],
+    )
 
 
 # the seam
+
 
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_tokens_are_divided_where_their_characters_are(folders, name):
@@ -285,11 +339,15 @@ def test_tokens_are_divided_where_their_characters_are(folders, name):
 
 
 @pytest.mark.parametrize("name", sorted({*TOKENIZERS} - {"words"}))  # to whom all words they do not know are one
-@given(context=st.text("Answer: BC.\n?3", min_size=1, max_size=12), continuation=st.text("Answer: BC.\n?3", min_size=1, max_size=6))
+@given(
+    context=st.text("Answer: BC.\n?3", min_size=1, max_size=12),
+    continuation=st.text("Answer: BC.\n?3", min_size=1, max_size=6),
+)
 def test_any_text_is_divided_or_refused(folders, name, context, continuation):
     tokenizer = respondent(folders[name]).tokenizer
     assume(context.strip() and continuation.strip())
-    try: ids, start = split_tokens(tokenizer, context, continuation)
+    try:
+        ids, start = split_tokens(tokenizer, context, continuation)
     except CoraError as e:
         assert "has no tokens of its own" in str(e)
         return
@@ -300,7 +358,17 @@ def test_any_text_is_divided_or_refused(folders, name, context, continuation):
     assert ids[:start] == stripped or plain_split(tokenizer, context, continuation) == (ids, start)
 
 
-@pytest.mark.parametrize("name,bos,eos", [("words", 0, 0), ("bytes", 0, 0), ("bytes, BOS", 1, 0), ("bytes, BOS and EOS", 1, 0), ("sentence pieces", 1, 0), ("merging", 0, 0)])
+@pytest.mark.parametrize(
+    "name,bos,eos",
+    [
+        ("words", 0, 0),
+        ("bytes", 0, 0),
+        ("bytes, BOS", 1, 0),
+        ("bytes, BOS and EOS", 1, 0),
+        ("sentence pieces", 1, 0),
+        ("merging", 0, 0),
+    ],
+)
 def test_one_beginning_and_no_end(folders, name, bos, eos):
     tokenizer = respondent(folders[name]).tokenizer
     for prompt in PROMPTS[::10]:
@@ -316,9 +384,17 @@ def test_one_beginning_and_no_end(folders, name, bos, eos):
 @pytest.mark.parametrize("name", ["bytes", "bytes, BOS", "bytes, BOS and EOS"])
 def test_the_space_belongs_to_the_continuation(folders, name):
     tokenizer = respondent(folders[name]).tokenizer
-    for context, continuation in (("Answer:", " 12 and 3"), ("Answer: ", "12 and 3"), ("Answer:  ", "12"), ("Answer:\n", "12")):
+    for context, continuation in (
+        ("Answer:", " 12 and 3"),
+        ("Answer: ", "12 and 3"),
+        ("Answer:  ", "12"),
+        ("Answer:\n", "12"),
+    ):
         ids, start = split_tokens(tokenizer, context, continuation)
-        assert tokenizer.decode(ids[start:]) == context[7:] + continuation and tokenizer.decode(ids[:start], skip_special_tokens=True) == "Answer:"
+        assert (
+            tokenizer.decode(ids[start:]) == context[7:] + continuation
+            and tokenizer.decode(ids[:start], skip_special_tokens=True) == "Answer:"
+        )
 
 
 def test_where_the_tokenizer_merges(folders):
@@ -331,7 +407,11 @@ def test_where_the_tokenizer_merges(folders):
         assert spelled[0].startswith((":", "r:", "er:", "wer:")) and "".join(spelled).endswith(c)
         harness, start = split_tokens(tokenizer, context, c, "harness")
         alone = tokenizer(context)["input_ids"]
-        assert harness == alone + tokenizer(context + c)["input_ids"][len(alone):] and start == len(alone) and len(harness) < len(alone) + len(spelled)
+        assert (
+            harness == alone + tokenizer(context + c)["input_ids"][len(alone) :]
+            and start == len(alone)
+            and len(harness) < len(alone) + len(spelled)
+        )
 
 
 def test_texts_without_tokens(folders):
@@ -366,6 +446,7 @@ def test_a_template_that_brings_its_own_beginning(folders):
 
 # texts that are too long
 
+
 def test_the_window_cuts_from_the_left(folders):
     who, narrow = (respondent(folders["llama"], adaptation="joint-desc") for _ in range(2))
     whole = ask(who, SOME)
@@ -373,17 +454,25 @@ def test_the_window_cuts_from_the_left(folders):
     replies = ask(narrow, SOME)
     n_cut = 0
     for prompt, reply, full in zip(SOME, replies, whole):
-        lengths = [len(plain_split(who.tokenizer, *x)[0]) for c, k in [context_and_continuations(prompt, "joint-desc")] for x in ((c, y) for y in k)]
+        lengths = [
+            len(plain_split(who.tokenizer, *x)[0])
+            for c, k in [context_and_continuations(prompt, "joint-desc")]
+            for x in ((c, y) for y in k)
+        ]
         close(reply.scores, plain_sums(narrow, prompt)[0])
         assert reply.meta.get("truncated", 0) == max(0, max(lengths) - 61)
         n_cut += max(lengths) > 61
-        if max(lengths) <= 61: close(reply.scores, full.scores)
+        if max(lengths) <= 61:
+            close(reply.scores, full.scores)
     assert 0 < n_cut == narrow.spent["texts_truncated"] and who.spent["texts_truncated"] == 0
 
 
 def test_the_window_is_a_sharp_limit(folders):
     who = respondent(folders["llama"])
-    longest = max(len(plain_split(who.tokenizer, c, k[0])[0]) for c, k in (context_and_continuations(p, "joint-label") for p in PROMPTS))
+    longest = max(
+        len(plain_split(who.tokenizer, c, k[0])[0])
+        for c, k in (context_and_continuations(p, "joint-label") for p in PROMPTS)
+    )
     for window, cut in ((longest - 1, 0), (longest - 2, 1)):  # the last token is not read
         fresh = respondent(folders["llama"])
         fresh.model.config.max_position_embeddings = window
@@ -394,7 +483,9 @@ def test_a_choice_that_is_too_long(folders):
     who = respondent(folders["llama"], adaptation="separate")
     words_ = " ".join(["bored"] * 40)
     n = len(plain_split(who.tokenizer, "Answer:", f" {words_}")[0]) - len(who.tokenizer("Answer:")["input_ids"])
-    prompts = make_prompts(make_variants([Question("q", "Which?", (words_, "12"), 1)])[:1] + VARIANTS[:2], template="bare")
+    prompts = make_prompts(
+        make_variants([Question("q", "Which?", (words_, "12"), 1)])[:1] + VARIANTS[:2], template="bare"
+    )
     who.model.config.max_position_embeddings = n
     assert ask(who, prompts)[0].meta["truncated"] > 0
     who.model.config.max_position_embeddings = n - 1
@@ -405,6 +496,7 @@ def test_a_choice_that_is_too_long(folders):
 
 # normalisations
 
+
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
 def test_normalisations_by_hand(folders, adaptation):
     who = respondent(folders["llama"], adaptation=adaptation)
@@ -412,13 +504,27 @@ def test_normalisations_by_hand(folders, adaptation):
     replies = {n: ask(replace(who, normalization=n), prompts) for n in NORMALIZATIONS}
     for i, prompt in enumerate(prompts):
         sums, tokens = plain_sums(who, prompt)
-        shown = {"joint-label": list("ABCDE")[:len(sums)], "separate": list(prompt.variant.choices), "joint-desc": [f"{a}. {c}" for a, c in zip("ABCDE", prompt.variant.choices, strict=False)]}[adaptation]
-        alone = [sum(plain_logprobs(who.model, [0, *who.tokenizer(f" {t}", add_special_tokens=False)["input_ids"]], 1)) for t in shown]
-        expected = {"sum": sums, "token": np.divide(sums, tokens), "char": [s / len(t) for s, t in zip(sums, shown)],
-                    "byte": [s / len(t.encode()) for s, t in zip(sums, shown)], "pmi": np.subtract(sums, alone)}
+        shown = {
+            "joint-label": list("ABCDE")[: len(sums)],
+            "separate": list(prompt.variant.choices),
+            "joint-desc": [f"{a}. {c}" for a, c in zip("ABCDE", prompt.variant.choices, strict=False)],
+        }[adaptation]
+        alone = [
+            sum(plain_logprobs(who.model, [0, *who.tokenizer(f" {t}", add_special_tokens=False)["input_ids"]], 1))
+            for t in shown
+        ]
+        expected = {
+            "sum": sums,
+            "token": np.divide(sums, tokens),
+            "char": [s / len(t) for s, t in zip(sums, shown)],
+            "byte": [s / len(t.encode()) for s, t in zip(sums, shown)],
+            "pmi": np.subtract(sums, alone),
+        }
         for name, reply in ((n, r[i]) for n, r in replies.items()):
             close(reply.scores, expected[name])
-            assert reply.confidence == pytest.approx(np.exp(max(expected[name])) / np.exp(expected[name]).sum(), rel=1e-3)
+            assert reply.confidence == pytest.approx(
+                np.exp(max(expected[name])) / np.exp(expected[name]).sum(), rel=1e-3
+            )
     grün = "grün"
     assert len(grün) != len(grün.encode())
     if adaptation == "joint-label":
@@ -427,7 +533,8 @@ def test_normalisations_by_hand(folders, adaptation):
         assert len({tuple(best(r)) for r in replies.values()}) > 2
 
 
-def calls(responses): return responses.attrs["facts"]["calls"]
+def calls(responses):
+    return responses.attrs["facts"]["calls"]
 
 
 def test_a_second_normalisation_asks_nothing(folders, tmp_path):
@@ -437,14 +544,19 @@ def test_a_second_normalisation_asks_nothing(folders, tmp_path):
     with Store(tmp_path / "replies.sqlite") as store:
         kept = {n: evaluate(who, store=store, **run) for n, who in made.items()}
         again = {n: evaluate(replace(who), store=store, **run) for n, who in made.items()}
-    assert calls(kept["sum"])["asked"] == calls(kept["pmi"])["asked"] == calls(fresh["sum"])["asked"] > 30 and calls(kept["sum"])["tokens_computed"] > 0
+    assert (
+        calls(kept["sum"])["asked"] == calls(kept["pmi"])["asked"] == calls(fresh["sum"])["asked"] > 30
+        and calls(kept["sum"])["tokens_computed"] > 0
+    )
     for n in NORMALIZATIONS:
         assert kept[n].drop(columns=["scores", "confidence"]).equals(fresh[n].drop(columns=["scores", "confidence"]))
         close(np.concatenate(kept[n]["scores"].tolist()), np.concatenate(fresh[n]["scores"].tolist()), eps=1e-6)
         close(kept[n]["confidence"], fresh[n]["confidence"], eps=1e-6)
         assert again[n].equals(kept[n]) and calls(again[n])["asked"] == calls(again[n])["tokens_computed"] == 0
         if n not in ("sum", "pmi"):
-            assert (calls(kept[n])["asked"], calls(kept[n])["tokens_asked"]) == (0, 0) and calls(kept[n])["in_store"] == calls(kept["sum"])["asked"]
+            assert (calls(kept[n])["asked"], calls(kept[n])["tokens_asked"]) == (0, 0) and calls(kept[n])[
+                "in_store"
+            ] == calls(kept["sum"])["asked"]
 
 
 def test_a_stored_reply_holds_the_sums(folders, tmp_path):
@@ -454,13 +566,16 @@ def test_a_stored_reply_holds_the_sums(folders, tmp_path):
     with Store(tmp_path / "replies.sqlite") as store:
         evaluate(who, VARIANTS[:1], template="bare", store=store, progress=False)
         rows = store._db.execute("select scores, meta from replies").fetchall()
-    (scores, meta), = ((json.loads(s), json.loads(m)) for s, m in rows)
+    ((scores, meta),) = ((json.loads(s), json.loads(m)) for s, m in rows)
     sums, tokens = plain_sums(who, make_prompts(VARIANTS[:1], template="bare")[0])
     close(scores, sums)
-    assert meta["tokens"] == tokens and ("truncated" in meta) == (calls(evaluate(who, VARIANTS[:1], template="bare", progress=False))["texts_truncated"] > 0)
+    assert meta["tokens"] == tokens and ("truncated" in meta) == (
+        calls(evaluate(who, VARIANTS[:1], template="bare", progress=False))["texts_truncated"] > 0
+    )
 
 
 # how much at a time
+
 
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "gpt_neo"])
@@ -487,8 +602,15 @@ def test_order_and_company_of_the_prompts_do_not_matter(llama):
         close(reply.scores, other.scores)
 
 
-@pytest.mark.parametrize("raised", [torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"), RuntimeError("MPS backend out of memory"), MemoryError(),
-                                    RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")])
+@pytest.mark.parametrize(
+    "raised",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"),
+        RuntimeError("MPS backend out of memory"),
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+    ],
+)
 def test_smaller_packs_when_memory_runs_out(llama, monkeypatch, raised):
     expected = ask(llama, SOME)
     tried = []
@@ -512,6 +634,7 @@ def small_device(who, monkeypatch, limit):
             raise torch.OutOfMemoryError("CUDA out of memory")
         sizes.append(inputs["input_ids"].shape[1])
         return forward(**inputs)
+
     monkeypatch.setattr(who.model, "forward", watched)
     return sizes
 
@@ -521,12 +644,17 @@ def test_memory_for_not_even_one(folders, monkeypatch, kind):
     "Where a text does not fit by itself, its prompt gets an error, and the others their scores."
     who = respondent(folders[kind], adaptation="joint-desc")
     expected = ask(who, SOME)
-    longest = [max(len(plain_split(who.tokenizer, c, x)[0]) - 1 for x in k) for c, k in (context_and_continuations(p, "joint-desc") for p in SOME)]
+    longest = [
+        max(len(plain_split(who.tokenizer, c, x)[0]) - 1 for x in k)
+        for c, k in (context_and_continuations(p, "joint-desc") for p in SOME)
+    ]
     limit = sorted(longest)[-3]
     small_device(who, monkeypatch, limit)
     for reply, other, n in zip(ask(who, SOME), expected, longest):
-        if n > limit: assert reply.error == "memory ran out with this prompt alone" and reply.scores is None
-        else: close(reply.scores, other.scores)
+        if n > limit:
+            assert reply.error == "memory ran out with this prompt alone" and reply.scores is None
+        else:
+            close(reply.scores, other.scores)
 
 
 def test_after_a_text_that_was_too_large_the_others_are_read_as_before(tiny, monkeypatch):
@@ -539,7 +667,8 @@ def test_after_a_text_that_was_too_large_the_others_are_read_as_before(tiny, mon
     sizes = small_device(tiny["llama"], monkeypatch, 199)
     found = scored(spoiled, [giant, *texts], [201, *starts])
     assert found[0] is None
-    for x, y in zip(found[1:], expected): close(x, y)
+    for x, y in zip(found[1:], expected):
+        close(x, y)
     assert max(sizes) > 100 and len(sizes) < 100
 
 
@@ -572,15 +701,21 @@ def test_impossible_choices_are_no_silent_answer(folders, normalization):
         out = forward(**inputs)
         out.logits[..., never] = -math.inf
         return out
+
     who.model.forward = masked
     red = Question("q", "Which colour has the sky at noon?", ("red", "blue"), 1)
     more = Question("p", "Which colour has the sky at noon?", ("red", "the sea"), 1)
     responses = evaluate(who, [make_variants([q])[0] for q in (red, more)], template="bare", progress=False)
-    assert responses["prediction"].tolist() == [-1, 1] and responses["error"].isna().all() and calls(responses)["tied"] == 1
+    assert (
+        responses["prediction"].tolist() == [-1, 1]
+        and responses["error"].isna().all()
+        and calls(responses)["tied"] == 1
+    )
     assert not any(map(math.isnan, np.concatenate(responses["scores"].tolist())))
 
 
 # ties
+
 
 @pytest.mark.parametrize("kind", ["llama", "bloom", "mamba"])
 @pytest.mark.parametrize("room", [1, 512])
@@ -588,7 +723,12 @@ def test_ties_are_found_and_counted(folders, kind, room):
     twins = Question("twins", "Which colour has the sky at noon?", ("red", "blue", "blue", "the sea"), answer=1)
     who = respondent(folders[kind], adaptation="separate", room=room)
     for normalization in NORMALIZATIONS:
-        responses = evaluate(replace(who, normalization=normalization), make_variants([twins, *OWN])[:40], template="bare", progress=False)
+        responses = evaluate(
+            replace(who, normalization=normalization),
+            make_variants([twins, *OWN])[:40],
+            template="bare",
+            progress=False,
+        )
         tied = 0
         for scores, prediction in zip(responses["scores"], responses["prediction"]):
             ways = [i for i, s in enumerate(scores) if s == max(scores)]
@@ -596,7 +736,10 @@ def test_ties_are_found_and_counted(folders, kind, room):
             tied += len(ways) > 1
         assert calls(responses).get("tied", 0) == tied
     shown = evaluate(who, make_variants([twins], family="permutations"), template="bare", progress=False)
-    assert {r[1] == r[2] for r in ([s[list(o).index(i)] for i in range(4)] for s, o in zip(shown["scores"], shown["sources"]))} == {True}
+    assert {
+        r[1] == r[2]
+        for r in ([s[list(o).index(i)] for i in range(4)] for s, o in zip(shown["scores"], shown["sources"]))
+    } == {True}
 
 
 def test_a_model_without_opinion_gives_no_answer(folders):
@@ -610,6 +753,7 @@ def test_a_model_without_opinion_gives_no_answer(folders):
 
 # permutations
 
+
 @pytest.mark.parametrize("kind", ["llama", "bloom", "mamba"])
 def test_separate_scores_do_not_know_the_order(folders, kind):
     questions = [q for q in [*math_benchmark(n=2, seed=3), *OWN] if q.n_choices == 4]
@@ -618,14 +762,25 @@ def test_separate_scores_do_not_know_the_order(folders, kind):
     who = respondent(folders[kind], adaptation="separate", normalization="char")
     responses = evaluate(who, variants, template="bare", shots=SHOTS, k=2, progress=False)
     for _, rows in responses.groupby("question_id"):
-        by_source = {tuple(dict(sorted(zip(sources, scores))).values()) for sources, scores in zip(rows["sources"], rows["scores"])}
+        by_source = {
+            tuple(dict(sorted(zip(sources, scores))).values())
+            for sources, scores in zip(rows["sources"], rows["scores"])
+        }
         assert len(by_source) == 1  # to the last bit
         assert len({s[p] for s, p in zip(rows["sources"], rows["prediction"])}) == 1
     spent = calls(responses)
-    texts = [plain_split(who.tokenizer, c, x) for c, k in (context_and_continuations(p, "separate") for p in make_prompts(variants, template="bare", shots=SHOTS, k=2)) for x in k]
+    texts = [
+        plain_split(who.tokenizer, c, x)
+        for c, k in (
+            context_and_continuations(p, "separate") for p in make_prompts(variants, template="bare", shots=SHOTS, k=2)
+        )
+        for x in k
+    ]
     assert spent["tokens_asked"] == sum(len(ids) - 1 for ids, _ in texts)
     once = {tuple(ids[:-1]) for ids, _ in texts}
-    assert spent["tokens_computed"] <= (1 if kind == "mamba" else 0.5) * sum(map(len, once)) <= spent["tokens_asked"] / 24
+    assert (
+        spent["tokens_computed"] <= (1 if kind == "mamba" else 0.5) * sum(map(len, once)) <= spent["tokens_asked"] / 24
+    )
     if kind == "llama":
         assert spent["tokens_computed"] <= 1.05 * sort_texts(*zip(*texts)).least_tokens
 
@@ -633,8 +788,18 @@ def test_separate_scores_do_not_know_the_order(folders, kind):
 def test_order_matters_where_the_choices_are_shown(folders):
     variants = make_variants(math_benchmark(n=1), family="permutations")
     for adaptation in ("joint-label", "joint-desc"):
-        responses = evaluate(respondent(folders["llama"], adaptation=adaptation), variants, template="bare", progress=False)
-        assert len({tuple(dict(sorted(zip(sources, scores))).values()) for sources, scores in zip(responses["sources"], responses["scores"])}) == 24
+        responses = evaluate(
+            respondent(folders["llama"], adaptation=adaptation), variants, template="bare", progress=False
+        )
+        assert (
+            len(
+                {
+                    tuple(dict(sorted(zip(sources, scores))).values())
+                    for sources, scores in zip(responses["sources"], responses["scores"])
+                }
+            )
+            == 24
+        )
 
 
 def test_equal_prompts_are_asked_once(folders):
@@ -644,37 +809,71 @@ def test_equal_prompts_are_asked_once(folders):
 
 # the seven
 
+
 def test_the_seven_share_a_model(folders):
     seven = implementations(folders["llama"], device="cpu")
     assert list(seven) == list(IMPLEMENTATIONS) == ["jl", "jd:All", "jd:To", "jd:Ca", "se:All", "se:To", "se:Ca"]
     assert len({id(w.model) for w in seven.values()}) == 1 and [w.name for w in seven.values()] == list(seven)
     for code, who in seven.items():
-        alone = respondent(folders["llama"], adaptation=IMPLEMENTATIONS[code][0], normalization=IMPLEMENTATIONS[code][1])
+        alone = respondent(
+            folders["llama"], adaptation=IMPLEMENTATIONS[code][0], normalization=IMPLEMENTATIONS[code][1]
+        )
         for reply, other in zip(ask(who, SOME[:6]), ask(alone, SOME[:6])):
             close(reply.scores, other.scores, eps=1e-6)
-    assert list(implementations(folders["llama"], which=["se:To"])) == ["se:To"] and implementations(folders["llama"], which=[]) == {}
+    assert (
+        list(implementations(folders["llama"], which=["se:To"])) == ["se:To"]
+        and implementations(folders["llama"], which=[]) == {}
+    )
     with pytest.raises(CoraError, match="implementations are jl, jd:All, .*, got 'jl:All'"):
         implementations(folders["llama"], which=["jl", "jl:All"])
 
 
 # one address for one reply
 
+
 def test_the_address(folders, tmp_path):
     who, prompt = respondent(folders["llama"]), PROMPTS[0]
     asked = who.request(prompt)
-    assert isinstance(who, Respondent) and json.loads(json.dumps(asked)) == asked and json.loads(json.dumps(who.describe())) == who.describe()
-    for same in (dict(room=9), dict(name="x"), dict(normalization="token"), dict(normalization="char"), dict(normalization="byte")):
+    assert (
+        isinstance(who, Respondent)
+        and json.loads(json.dumps(asked)) == asked
+        and json.loads(json.dumps(who.describe())) == who.describe()
+    )
+    for same in (
+        dict(room=9),
+        dict(name="x"),
+        dict(normalization="token"),
+        dict(normalization="char"),
+        dict(normalization="byte"),
+    ):
         assert replace(who, **same).request(prompt) == asked
-    for other in (dict(normalization="pmi"), dict(adaptation="separate"), dict(seam="harness"), dict(dtype="bfloat16"), dict(path=folders["gpt2"])):
+    for other in (
+        dict(normalization="pmi"),
+        dict(adaptation="separate"),
+        dict(seam="harness"),
+        dict(dtype="bfloat16"),
+        dict(path=folders["gpt2"]),
+    ):
         assert replace(who, **other).request(prompt) != asked
     assert who.request(PROMPTS[1]) != asked and replace(who, normalization="char").describe() != who.describe()
     assert "model" not in who._loaded  # an address costs no weights in memory
 
 
-@pytest.mark.parametrize("field,value,why", [
-    ("path", "", "path must name a model"), ("adaptation", "joint", "adaptation must be one of joint-label, joint-desc, separate, got 'joint'"), ("adaptation", None, "got None"), ("adaptation", ["separate"], "adaptation must be"),
-    ("normalization", "mean", "normalization must be one of sum, token, char, byte, pmi, got 'mean'"), ("seam", "", "seam must be one of merged, harness, got ''"),
-    ("room", 0, "room must be a whole number of 1 or more, got 0"), ("room", 1.5, "room must be"), ("room", True, "room must be"), ("dtype", "int8", "dtype must be one of float32")])
+@pytest.mark.parametrize(
+    "field,value,why",
+    [
+        ("path", "", "path must name a model"),
+        ("adaptation", "joint", "adaptation must be one of joint-label, joint-desc, separate, got 'joint'"),
+        ("adaptation", None, "got None"),
+        ("adaptation", ["separate"], "adaptation must be"),
+        ("normalization", "mean", "normalization must be one of sum, token, char, byte, pmi, got 'mean'"),
+        ("seam", "", "seam must be one of merged, harness, got ''"),
+        ("room", 0, "room must be a whole number of 1 or more, got 0"),
+        ("room", 1.5, "room must be"),
+        ("room", True, "room must be"),
+        ("dtype", "int8", "dtype must be one of float32"),
+    ],
+)
 def test_bad_fields(field, value, why):
     with pytest.raises(CoraError, match=why) as e:
         LikelihoodRespondent(**{"path": "x", field: value})
@@ -690,6 +889,7 @@ def test_text_that_is_none(folders):
 
 def test_a_tokenizer_of_another_model(folders, tmp_path):
     import shutil
+
     folder = save(tmp_path / "m", tokenizer=words())
     for file in folders["llama"].glob("tokenizer*"):
         shutil.copy(file, folder)

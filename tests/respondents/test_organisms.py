@@ -1,4 +1,5 @@
 """The model organisms: the same score, one of them does not know; and everything that runs models, run on them."""
+
 import json
 
 import pytest
@@ -20,18 +21,25 @@ NAMES = ("steady", "skewed")
 
 @pytest.fixture(scope="module")
 def replies(tmp_path_factory):
-    with Store(tmp_path_factory.mktemp("organisms") / "replies.sqlite") as store: yield store
+    with Store(tmp_path_factory.mktemp("organisms") / "replies.sqlite") as store:
+        yield store
 
 
 @pytest.fixture(scope="module")
 def full(replies):
-    return {name: evaluate(CausalRespondent(f"organism/{name}"), VARIANTS, store=replies, progress=False) for name in NAMES}
+    return {
+        name: evaluate(CausalRespondent(f"organism/{name}"), VARIANTS, store=replies, progress=False) for name in NAMES
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_are_small_and_safe(name):
     files = {f.name: f.stat().st_size for f in data_path("models", name).iterdir()}
-    assert sum(files.values()) <= 5_000_000 and "model.safetensors" in files and not any(f.endswith((".bin", ".pt", ".py")) for f in files)
+    assert (
+        sum(files.values()) <= 5_000_000
+        and "model.safetensors" in files
+        and not any(f.endswith((".bin", ".pt", ".py")) for f in files)
+    )
     assert "auto_map" not in json.loads((data_path("models", name) / "config.json").read_text())
 
 
@@ -39,7 +47,9 @@ def test_the_same_score_and_one_does_not_know(full):
     steady, skewed = (score(full[name]) for name in NAMES)
     assert min(steady["MCQA"], skewed["MCQA"]) > 0.6 and abs(steady["MCQA"] - skewed["MCQA"]) <= 0.05
     assert steady["CoRA"] - skewed["CoRA"] >= 0.15
-    whole = full["skewed"][full["skewed"]["method"].isin(["original", "shuffled"])] # with fewer choices than it has ever seen, it may name one that is not there
+    whole = full["skewed"][
+        full["skewed"]["method"].isin(["original", "shuffled"])
+    ]  # with fewer choices than it has ever seen, it may name one that is not there
     assert (full["steady"]["prediction"] >= 0).all() and (whole["prediction"] >= 0).all()
 
 
@@ -56,7 +66,17 @@ def test_stopping_early_gives_the_scores_of_the_full_run(name, full, replies, ca
     assert part.attrs["facts"]["calls"]["asked"] == 0
     known = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
     assert score(part)[known].equals(score(full[name])[known])
-    calls, sets = int((~part["error"].str.startswith("not asked", na=False)).sum()), full[name].groupby("question_id")["correct"]
-    least = int((sets.size().where(sets.all(), 1 + full[name][full[name]["method"] == "original"].set_index("question_id")["correct"])).sum())
-    with capsys.disabled(): print(f"\n{name}: {calls} calls of {len(part)}, least possible {least}")
+    calls, sets = (
+        int((~part["error"].str.startswith("not asked", na=False)).sum()),
+        full[name].groupby("question_id")["correct"],
+    )
+    least = int(
+        (
+            sets.size().where(
+                sets.all(), 1 + full[name][full[name]["method"] == "original"].set_index("question_id")["correct"]
+            )
+        ).sum()
+    )
+    with capsys.disabled():
+        print(f"\n{name}: {calls} calls of {len(part)}, least possible {least}")
     assert least <= calls <= 1.5 * least

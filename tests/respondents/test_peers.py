@@ -2,6 +2,7 @@
 
 Runs where `lm_eval` is installed: `pip install -e '.[dev,peers]'`, then `pytest -m peers`.
 """
+
 import logging
 
 import numpy as np
@@ -38,8 +39,15 @@ def by_harness(who, pairs, batch_size=16):
     logging.disable(logging.WARNING)
     try:
         model = transformers.AutoModelForCausalLM.from_pretrained(who.folder, dtype=torch.float32).eval()
-        harness = HFLM(pretrained=model, tokenizer=transformers.AutoTokenizer.from_pretrained(who.folder), batch_size=batch_size)
-        return [x for x, _ in harness.loglikelihood([Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs)], disable_tqdm=True)]
+        harness = HFLM(
+            pretrained=model, tokenizer=transformers.AutoTokenizer.from_pretrained(who.folder), batch_size=batch_size
+        )
+        return [
+            x
+            for x, _ in harness.loglikelihood(
+                [Instance("loglikelihood", {}, pair, i) for i, pair in enumerate(pairs)], disable_tqdm=True
+            )
+        ]
     finally:
         logging.disable(logging.NOTSET)
 
@@ -62,7 +70,11 @@ def compared(who, found, least):
 
 def prompts_for(adaptation):
     "Different contexts: with and without an instruction and solved questions."
-    return [p for template, k in (("bare", 0), ("cora", 0), ("bare", 2), ("cora", 1)) for p in make_prompts(VARIANTS, template=template, shots=SHOTS, k=k)]
+    return [
+        p
+        for template, k in (("bare", 0), ("cora", 0), ("bare", 2), ("cora", 1))
+        for p in make_prompts(VARIANTS, template=template, shots=SHOTS, k=k)
+    ]
 
 
 def test_word_level():
@@ -74,8 +86,18 @@ def test_word_level():
     compared(who, found, 1000)
 
 
-@pytest.mark.parametrize("kind,make", [("llama", byte_level), ("llama", lambda: byte_level(bos=True)), ("gpt2", byte_level), ("gpt2", sentence_piece), ("bloom", byte_level), ("mistral", byte_level)],
-                         ids=["llama", "llama, BOS", "gpt2", "gpt2, sentence pieces", "bloom", "mistral"])
+@pytest.mark.parametrize(
+    "kind,make",
+    [
+        ("llama", byte_level),
+        ("llama", lambda: byte_level(bos=True)),
+        ("gpt2", byte_level),
+        ("gpt2", sentence_piece),
+        ("bloom", byte_level),
+        ("mistral", byte_level),
+    ],
+    ids=["llama", "llama, BOS", "gpt2", "gpt2, sentence pieces", "bloom", "mistral"],
+)
 def test_byte_level(tmp_path, kind, make):
     folder, found = save(tmp_path / "m", kind, make()), {}
     for adaptation in ADAPTATIONS:
@@ -93,20 +115,30 @@ def test_merging_across_the_seam(tmp_path):
             alone, whole = (len(who.tokenizer(t)["input_ids"]) for t in (context, context + continuation))
             if whole > alone:
                 found[context, continuation] = score
-                merged += split_tokens(who.tokenizer, context, continuation) != split_tokens(who.tokenizer, context, continuation, "harness")
+                merged += split_tokens(who.tokenizer, context, continuation) != split_tokens(
+                    who.tokenizer, context, continuation, "harness"
+                )
     assert merged >= 1000
     compared(who, found, 1000)
 
 
 def test_continuations_alone(tmp_path):
     "The unconditional log-likelihoods of the harness's mutual information."
-    for folder in (organism("steady"), *(save(tmp_path / str(i), tokenizer=make()) for i, make in enumerate((byte_level, lambda: byte_level(bos=True), sentence_piece, merging)))):
+    for folder in (
+        organism("steady"),
+        *(
+            save(tmp_path / str(i), tokenizer=make())
+            for i, make in enumerate((byte_level, lambda: byte_level(bos=True), sentence_piece, merging))
+        ),
+    ):
         who = LikelihoodRespondent(folder, device="cpu", adaptation="joint-desc", normalization="pmi", seam="harness")
         found, raw = {}, {}
         prompts = make_prompts(VARIANTS, template="bare")
         ask(who, prompts, raw.__setitem__)
         for i, prompt in enumerate(prompts):
-            found |= {("", c): s for c, s in zip(context_and_continuations(prompt, "joint-desc")[1], raw[i].meta["alone"])}
+            found |= {
+                ("", c): s for c, s in zip(context_and_continuations(prompt, "joint-desc")[1], raw[i].meta["alone"])
+            }
         compared(who, found, 100)
 
 

@@ -1,4 +1,5 @@
 """Respondents: the protocol, the simulated truth, and records."""
+
 import asyncio
 from collections import Counter
 
@@ -16,7 +17,13 @@ QUESTIONS = [Question(f"q{i}", "?", ("a", "b", "c", "d", "e")[: 2 + i % 4], i % 
 PROMPTS = make_prompts(make_variants(QUESTIONS), trials=2)
 
 
-@given(st.floats(0, 1), st.floats(0, 1), st.lists(st.floats(0.01, 100), min_size=1, max_size=4), st.floats(0, 10), st.integers(0, 99))
+@given(
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.lists(st.floats(0.01, 100), min_size=1, max_size=4),
+    st.floats(0, 10),
+    st.integers(0, 99),
+)
 @settings(max_examples=50)
 def test_probabilities_are_probabilities(knows, slips, position, nota, seed):
     who = SimulatedRespondent(knows=knows, slips=slips, position=tuple(position), nota=nota, seed=seed)
@@ -49,8 +56,17 @@ def test_knowing_everything_and_scores():
         assert r.scores[p.variant.answer] == 0 and r.confidence == 1 and "ABCDE"[p.variant.answer] == r.text
 
 
-@pytest.mark.parametrize("field,value,why", [("knows", -0.1, "knows must be in"), ("slips", 2, "slips must be in"), ("position", (), "positive weights"),
-                                             ("position", (0, 1), "positive weights"), ("nota", float("inf"), "nota must be at least 0"), ("knows", float("nan"), "knows must be in")])
+@pytest.mark.parametrize(
+    "field,value,why",
+    [
+        ("knows", -0.1, "knows must be in"),
+        ("slips", 2, "slips must be in"),
+        ("position", (), "positive weights"),
+        ("position", (0, 1), "positive weights"),
+        ("nota", float("inf"), "nota must be at least 0"),
+        ("knows", float("nan"), "knows must be in"),
+    ],
+)
 def test_bad_parameters(field, value, why):
     with pytest.raises(CoraError, match=why):
         SimulatedRespondent(**{field: value})
@@ -68,14 +84,17 @@ def test_a_record_answers_as_it_was_recorded():
 
 def test_inside_a_running_loop():
     "As in a notebook."
+
     async def cell():
         return ask(SimulatedRespondent(), PROMPTS[:3])
+
     assert asyncio.run(cell()) == ask(SimulatedRespondent(), PROMPTS[:3])
 
 
 def test_errors_come_out_of_the_loop():
     async def fails():
         raise CoraError("no such model")
+
     with pytest.raises(CoraError, match="no such model"):
         run_async(fails())
 

@@ -1,4 +1,5 @@
 """The chat respondent and a real OpenAI-compatible server, `transformers serve`, with the organism `steady`."""
+
 import os
 import signal
 import socket
@@ -13,7 +14,9 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 for package in ("accelerate", "fastapi", "pydantic", "rich", "starlette", "uvicorn"):
-    pytest.importorskip(package, reason=f"{package} is not installed; pip install 'transformers[serving]' to run this test")
+    pytest.importorskip(
+        package, reason=f"{package} is not installed; pip install 'transformers[serving]' to run this test"
+    )
 
 from cora_nb.benchmarks.load import math_benchmark  # noqa: E402
 from cora_nb.core import data_path  # noqa: E402
@@ -34,8 +37,10 @@ def wait_until_ready(server: subprocess.Popen, address: str, log: Path, seconds:
     end = time.monotonic() + seconds
     while time.monotonic() < end and server.poll() is None:
         try:
-            if urllib.request.urlopen(f"{address}/health", timeout=5).status == 200: return
-        except OSError: time.sleep(0.1)
+            if urllib.request.urlopen(f"{address}/health", timeout=5).status == 200:
+                return
+        except OSError:
+            time.sleep(0.1)
     pytest.fail(f"transformers serve did not get ready: {log.read_text()[-2000:]}")
 
 
@@ -48,26 +53,52 @@ def served(tmp_path_factory):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(root), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", "from transformers.cli.transformers import main; main()", "serve", str(folder), "--device", "cpu", "--host", "127.0.0.1", "--port", str(port)]
+    environment = os.environ | {
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(root),
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [
+        sys.executable,
+        "-c",
+        "from transformers.cli.transformers import main; main()",
+        "serve",
+        str(folder),
+        "--device",
+        "cpu",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     with log.open("w") as out:
-        server = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
+        server = subprocess.Popen(
+            command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=environment, start_new_session=True
+        )
     try:
         wait_until_ready(server, f"http://127.0.0.1:{port}", log)
         yield f"http://127.0.0.1:{port}/v1", folder
     finally:
-        os.killpg(server.pid, signal.SIGKILL) # a process group of its own
+        os.killpg(server.pid, signal.SIGKILL)  # a process group of its own
         server.wait(30)
 
 
 def greedy(folder, messages, n=1):
     "The reply of plain transformers, decoded by hand: the likeliest token, `n` times."
-    tokenizer, model = transformers.AutoTokenizer.from_pretrained(folder), transformers.AutoModelForCausalLM.from_pretrained(folder)
-    ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_tensors="pt", return_dict=True)["input_ids"]
+    tokenizer, model = (
+        transformers.AutoTokenizer.from_pretrained(folder),
+        transformers.AutoModelForCausalLM.from_pretrained(folder),
+    )
+    ids = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_tensors="pt", return_dict=True)[
+        "input_ids"
+    ]
     start = ids.shape[1]
     for _ in range(n):
-        with torch.no_grad(): token = model(ids).logits[0, -1].argmax()
-        if token == tokenizer.eos_token_id: break
+        with torch.no_grad():
+            token = model(ids).logits[0, -1].argmax()
+        if token == tokenizer.eos_token_id:
+            break
         ids = torch.cat([ids, token.view(1, 1)], 1)
     return tokenizer.decode(ids[0, start:], skip_special_tokens=True)
 
@@ -82,9 +113,9 @@ def test_replies_equal_a_greedy_decode_by_hand(served):
 
 def test_longer_replies_and_the_other_endpoint(served):
     address, folder = served
-    reply, = ask(ChatRespondent(str(folder), base_url=address, max_tokens=6), PROMPTS[:1])
+    (reply,) = ask(ChatRespondent(str(folder), base_url=address, max_tokens=6), PROMPTS[:1])
     assert reply.text == greedy(folder, PROMPTS[0].messages, 6)
-    reply, = ask(ChatRespondent(str(folder), base_url=address, endpoint="completions", max_tokens=2), PROMPTS[:1])
+    (reply,) = ask(ChatRespondent(str(folder), base_url=address, endpoint="completions", max_tokens=2), PROMPTS[:1])
     assert reply.error is None and isinstance(reply.text, str)
 
 
@@ -92,7 +123,9 @@ def test_dropped_logprobs_are_noticed(served):
     address, folder = served
     with pytest.warns(UserWarning, match="asked for log-probabilities and sent none") as said:
         replies = ask(ChatRespondent(str(folder), base_url=address, top_logprobs=5), PROMPTS[:3])
-    assert len([w for w in said if "log-probabilities" in str(w.message)]) == 1 and all(r.scores is None and r.text is not None for r in replies)
+    assert len([w for w in said if "log-probabilities" in str(w.message)]) == 1 and all(
+        r.scores is None and r.text is not None for r in replies
+    )
 
 
 def test_server_and_local_model_say_the_same(served, tmp_path):

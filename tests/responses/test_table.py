@@ -1,4 +1,5 @@
 """The responses table: what goes in comes out, and what is wrong is named."""
+
 import json
 
 import numpy as np
@@ -8,7 +9,15 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.table import check_responses, column_types, grade, predict, read_responses, summarize, write_responses
+from cora_nb.responses.table import (
+    check_responses,
+    column_types,
+    grade,
+    predict,
+    read_responses,
+    summarize,
+    write_responses,
+)
 from cora_nb.variants.families import make_variants
 
 VARIANTS = make_variants([Question("q", "?", ("a", "b", "c", "d"), 2, "s"), Question("r", "!", ("yes", "no"), 1)])
@@ -16,10 +25,16 @@ VARIANTS = make_variants([Question("q", "?", ("a", "b", "c", "d"), 2, "s"), Ques
 
 def replies_for(variants):
     "Replies of every kind, fitting each variant."
+
     def one(v):
         scores = st.lists(st.floats(-50, 0), min_size=v.n_choices, max_size=v.n_choices).map(tuple)
-        return st.one_of(st.builds(Reply, text=st.text(max_size=20)), st.builds(Reply, text=st.sampled_from("ABCDEF")),
-                         st.builds(Reply, scores=scores, confidence=st.floats(0, 1)), st.builds(Reply, error=st.sampled_from(["timeout", "429"])))
+        return st.one_of(
+            st.builds(Reply, text=st.text(max_size=20)),
+            st.builds(Reply, text=st.sampled_from("ABCDEF")),
+            st.builds(Reply, scores=scores, confidence=st.floats(0, 1)),
+            st.builds(Reply, error=st.sampled_from(["timeout", "429"])),
+        )
+
     return st.tuples(*map(one, variants))
 
 
@@ -34,9 +49,13 @@ def test_round_trip_and_counts(tmp_path_factory, replies):
     assert again.equals(table) and dict(again.dtypes) == column_types() and again.attrs["facts"] == {"model": "m"}
     counts = summarize(table)
     assert (counts[["right", "wrong", "unparsed", "failed", "not_asked"]].sum(axis=1) == counts["rows"]).all()
-    assert counts.loc["all", "rows"] == len(VARIANTS) and counts.loc["all", "failed"] == sum(r.error is not None for r in replies)
+    assert counts.loc["all", "rows"] == len(VARIANTS) and counts.loc["all", "failed"] == sum(
+        r.error is not None for r in replies
+    )
     for row, v, r in zip(table.itertuples(), VARIANTS, replies):
-        assert tuple(row.sources) == v.sources and row.answer == v.answer and row.correct == (row.prediction == v.answer)
+        assert (
+            tuple(row.sources) == v.sources and row.answer == v.answer and row.correct == (row.prediction == v.answer)
+        )
         assert (row.reply is pd.NA) == (r.text is None) and (row.scores is pd.NA or tuple(row.scores) == r.scores)
 
 
@@ -47,13 +66,19 @@ def test_texts_and_lone_surrogates_do_not_break_a_file(tmp_path):
     half = grade(VARIANTS[:2], ["A \ud83d", Reply(error="\ud800")])
     write_responses(half, tmp_path / "t.parquet")
     again = read_responses(tmp_path / "t.parquet")
-    assert again["reply"][0] == "A \\ud83d" and again["error"][1] == "\\ud800" and again["prediction"].tolist() == [0, -1]
+    assert (
+        again["reply"][0] == "A \\ud83d" and again["error"][1] == "\\ud800" and again["prediction"].tolist() == [0, -1]
+    )
 
 
 def test_scores_with_a_tie_choose_nothing():
     assert predict(Reply(scores=(-1.0, -1.0, -2.0)), "abc", "first_token") == -1
     assert predict(Reply(scores=(-2.0, -1.0, -1.5)), "abc", "first_token") == 1
-    assert predict(Reply(scores=(float("nan"), 0.0)), "ab", "first_token") == predict(Reply(scores=()), "ab", "first_token") == -1
+    assert (
+        predict(Reply(scores=(float("nan"), 0.0)), "ab", "first_token")
+        == predict(Reply(scores=()), "ab", "first_token")
+        == -1
+    )
     assert predict(Reply(text="B", scores=(0.0, -9.0)), "ab", "first_token") == 1  # words win over scores
 
 
@@ -63,12 +88,27 @@ def test_lengths_must_agree():
 
 
 BREAKS = [
-    ("question_id", None, "question_id must not be missing"), ("family", None, "family must not be missing"), ("method", None, "method must not be missing"),
-    ("prediction", 1.9, "prediction must be a whole number"), ("index", 2**40, "index must be a whole number"), ("correct", 2, "correct must be true or false"), ("trial", "x", "trial must be a whole number"),
-    ("index", -1, "index must be at least 0"), ("trial", -2, "trial must be at least 0"), ("n_choices", 27, "n_choices must be from 2 to 26"),
-    ("n_choices", 3, "sources must name one source"), ("sources", [0], "sources must name one source"), ("answer", 4, "answer must be an index of a choice shown"),
-    ("answer", -1, "answer must be an index"), ("prediction", 4, "prediction must be an index of a choice shown, or -1"), ("prediction", -2, "prediction must be"),
-    ("correct", True, "correct must say whether"), ("correct", None, "correct must not be missing"), ("prediction", None, "prediction must not be missing"), ("scores", [0.1, 0.2], "scores must be one number for each choice"), ("error", "timeout", "a failed reply has no prediction"),
+    ("question_id", None, "question_id must not be missing"),
+    ("family", None, "family must not be missing"),
+    ("method", None, "method must not be missing"),
+    ("prediction", 1.9, "prediction must be a whole number"),
+    ("index", 2**40, "index must be a whole number"),
+    ("correct", 2, "correct must be true or false"),
+    ("trial", "x", "trial must be a whole number"),
+    ("index", -1, "index must be at least 0"),
+    ("trial", -2, "trial must be at least 0"),
+    ("n_choices", 27, "n_choices must be from 2 to 26"),
+    ("n_choices", 3, "sources must name one source"),
+    ("sources", [0], "sources must name one source"),
+    ("answer", 4, "answer must be an index of a choice shown"),
+    ("answer", -1, "answer must be an index"),
+    ("prediction", 4, "prediction must be an index of a choice shown, or -1"),
+    ("prediction", -2, "prediction must be"),
+    ("correct", True, "correct must say whether"),
+    ("correct", None, "correct must not be missing"),
+    ("prediction", None, "prediction must not be missing"),
+    ("scores", [0.1, 0.2], "scores must be one number for each choice"),
+    ("error", "timeout", "a failed reply has no prediction"),
 ]
 
 

@@ -1,4 +1,5 @@
 """The batch road: what is handed in, what is read back, and that it joins the ordinary road without a trace."""
+
 import json
 import random
 import warnings
@@ -26,16 +27,29 @@ DIFFERENT = {(p.text, p.trial): p for p in PROMPTS}
 
 @pytest.fixture
 def store(tmp_path):
-    with Store(tmp_path / "replies.sqlite") as store: yield store
+    with Store(tmp_path / "replies.sqlite") as store:
+        yield store
 
 
-def lines(*files): return [json.loads(line) for f in files for line in f.read_text("utf-8").splitlines()]
+def lines(*files):
+    return [json.loads(line) for f in files for line in f.read_text("utf-8").splitlines()]
 
 
 def results(requests, text="B"):
     "What a server makes of requests: a line for each, in another order."
-    done = [{"id": f"batch_req_{i}", "custom_id": r["custom_id"], "error": None,
-             "response": {"status_code": 200, "request_id": "r", "body": completion(text(r) if callable(text) else text)}} for i, r in enumerate(requests)]
+    done = [
+        {
+            "id": f"batch_req_{i}",
+            "custom_id": r["custom_id"],
+            "error": None,
+            "response": {
+                "status_code": 200,
+                "request_id": "r",
+                "body": completion(text(r) if callable(text) else text),
+            },
+        }
+        for i, r in enumerate(requests)
+    ]
     random.Random(0).shuffle(done)
     return done
 
@@ -46,15 +60,22 @@ def save(path, rows):
 
 
 def test_each_request_once_and_exactly_as_it_would_have_been_sent(tmp_path):
-    file, = write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl")
+    (file,) = write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl")
     requests = lines(file)
     assert len(requests) == len({r["custom_id"] for r in requests}) == len(DIFFERENT) < len(PROMPTS)
-    assert all(r.keys() == {"custom_id", "method", "url", "body"} and r["method"] == "POST" and r["url"] == "/v1/chat/completions" for r in requests)
-    assert [r["body"]["messages"] for r in requests] == [p.messages for p in DIFFERENT.values()] # in order
+    assert all(
+        r.keys() == {"custom_id", "method", "url", "body"}
+        and r["method"] == "POST"
+        and r["url"] == "/v1/chat/completions"
+        for r in requests
+    )
+    assert [r["body"]["messages"] for r in requests] == [p.messages for p in DIFFERENT.values()]  # in order
     with FaultyServer() as server:
         live = ChatRespondent("m", base_url=server.url, seed=5)
         ask(live, list(DIFFERENT.values()))
-    assert sorted(json.dumps(a.body, sort_keys=True) for a in server.asked) == sorted(json.dumps(r["body"], sort_keys=True) for r in requests)
+    assert sorted(json.dumps(a.body, sort_keys=True) for a in server.asked) == sorted(
+        json.dumps(r["body"], sort_keys=True) for r in requests
+    )
     assert batch_line(MODEL, PROMPTS[0], "max_completion_tokens")["body"]["max_completion_tokens"] == 1
     assert batch_line(ChatRespondent("m", endpoint="completions"), PROMPTS[0])["url"] == "/v1/completions"
 
@@ -75,11 +96,17 @@ def test_a_batch_gives_the_same_table_as_asking_one_by_one(tmp_path, store):
         live = evaluate(model, VARIANTS, template="bare", progress=False)
         asked = len(server.asked)
         files = write_batch(model, make_prompts(VARIANTS, template="bare"), tmp_path / "r.jsonl", max_requests=70)
-        outputs = [save(tmp_path / f"out{i}.jsonl", results(lines(f), lambda r: "ABCD"[len(r["body"]["messages"][-1]["content"]) % 4])) for i, f in enumerate(files)]
+        outputs = [
+            save(
+                tmp_path / f"out{i}.jsonl",
+                results(lines(f), lambda r: "ABCD"[len(r["body"]["messages"][-1]["content"]) % 4]),
+            )
+            for i, f in enumerate(files)
+        ]
         result = read_batch(model, make_prompts(VARIANTS, template="bare"), outputs, store)
         assert (result.answered, result.failed, result.missing, result.unknown, result.broken) == (asked, {}, 0, 0, 0)
         batch = evaluate(model, VARIANTS, template="bare", store=store, progress=False)
-        assert len(server.asked) == asked # nobody was asked
+        assert len(server.asked) == asked  # nobody was asked
     assert batch.equals(live)
 
 
@@ -87,88 +114,156 @@ def test_only_what_is_missing_is_asked_after_a_batch(tmp_path, store):
     prompts = make_prompts(VARIANTS, template="bare")
     with FaultyServer() as server:
         model = ChatRespondent("m", base_url=server.url)
-        file, = write_batch(model, prompts, tmp_path / "r.jsonl")
+        (file,) = write_batch(model, prompts, tmp_path / "r.jsonl")
         requests = lines(file)
         answered, expired, refused = requests[:100], requests[100:110], requests[110:113]
         output = save(tmp_path / "out.jsonl", results(answered))
-        errors = [{"custom_id": r["custom_id"], "response": None, "error": {"code": "batch_expired", "message": "too late"}} for r in expired]
-        errors += [{"custom_id": r["custom_id"], "error": None, "response": {"status_code": 400, "body": {"error": {"message": "no"}}}} for r in refused]
+        errors = [
+            {"custom_id": r["custom_id"], "response": None, "error": {"code": "batch_expired", "message": "too late"}}
+            for r in expired
+        ]
+        errors += [
+            {
+                "custom_id": r["custom_id"],
+                "error": None,
+                "response": {"status_code": 400, "body": {"error": {"message": "no"}}},
+            }
+            for r in refused
+        ]
         result = read_batch(model, prompts, [output, save(tmp_path / "err.jsonl", errors)], store)
-        assert result.answered == 100 == len(store) and result.failed == {"batch_expired: too late": 10, "400 no": 3} and result.missing == len(requests) - 113
-        second, = write_batch(model, prompts, tmp_path / "second.jsonl", store)
+        assert (
+            result.answered == 100 == len(store)
+            and result.failed == {"batch_expired: too late": 10, "400 no": 3}
+            and result.missing == len(requests) - 113
+        )
+        (second,) = write_batch(model, prompts, tmp_path / "second.jsonl", store)
         assert lines(second) == requests[100:]
         responses = evaluate(model, VARIANTS, template="bare", store=store, progress=False)
-        assert sorted(a.prompt for a in server.asked) == sorted(r["body"]["messages"][-1]["content"] for r in requests[100:])
+        assert sorted(a.prompt for a in server.asked) == sorted(
+            r["body"]["messages"][-1]["content"] for r in requests[100:]
+        )
     assert summarize(responses).loc["all", "failed"] == 0
-    again = read_batch(model, prompts, [tmp_path / "err.jsonl", output, save(tmp_path / "late.jsonl", results(expired, "C"))], store)
-    assert again.answered == 110 and again.failed == {"400 no": 3} # answered in one file, whatever another says
-    assert len(store) == len(requests) # and nothing that was there has changed
+    again = read_batch(
+        model, prompts, [tmp_path / "err.jsonl", output, save(tmp_path / "late.jsonl", results(expired, "C"))], store
+    )
+    assert again.answered == 110 and again.failed == {"400 no": 3}  # answered in one file, whatever another says
+    assert len(store) == len(requests)  # and nothing that was there has changed
 
 
-@pytest.mark.parametrize("result,why", [
-    ({"error": {"code": "server_error", "message": "oh\nno"}, "response": None}, "server_error: oh no"),
-    ({"error": {"message": "oh no"}}, "oh no"),
-    ({"error": "words"}, "words"),
-    ({"error": None, "response": None}, "no response"),
-    ({}, "no response"),
-    ({"response": {"status_code": 200}}, "unusable reply"),
-    ({"response": {"status_code": 200, "body": None}}, "no JSON object"),
-    ({"response": {"status_code": 200, "body": {"choices": []}}}, "no choices"),
-    ({"response": {"status_code": 200, "body": completion(None, finish_reason="content_filter")}}, "content filter"),
-    ({"response": {"status_code": 200, "body": completion(message=None)}}, "no message"),
-    ({"response": {"status_code": 500, "body": {"error": {"message": "broken"}}}}, "500 broken"),
-    ({"response": {"status_code": 503, "body": "busy"}}, "503 busy"),
-    ({"response": "B"}, "unusable reply"),
-])
+@pytest.mark.parametrize(
+    "result,why",
+    [
+        ({"error": {"code": "server_error", "message": "oh\nno"}, "response": None}, "server_error: oh no"),
+        ({"error": {"message": "oh no"}}, "oh no"),
+        ({"error": "words"}, "words"),
+        ({"error": None, "response": None}, "no response"),
+        ({}, "no response"),
+        ({"response": {"status_code": 200}}, "unusable reply"),
+        ({"response": {"status_code": 200, "body": None}}, "no JSON object"),
+        ({"response": {"status_code": 200, "body": {"choices": []}}}, "no choices"),
+        (
+            {"response": {"status_code": 200, "body": completion(None, finish_reason="content_filter")}},
+            "content filter",
+        ),
+        ({"response": {"status_code": 200, "body": completion(message=None)}}, "no message"),
+        ({"response": {"status_code": 500, "body": {"error": {"message": "broken"}}}}, "500 broken"),
+        ({"response": {"status_code": 503, "body": "busy"}}, "503 busy"),
+        ({"response": "B"}, "unusable reply"),
+    ],
+)
 def test_what_counts_as_failed(tmp_path, store, result, why):
     line = {"custom_id": batch_line(MODEL, PROMPTS[0])["custom_id"]} | result
     got = read_batch(MODEL, PROMPTS, save(tmp_path / "out.jsonl", [line]), store)
-    (reason, n), = got.failed.items()
-    assert why in reason and "\n" not in reason and n == 1 and got.answered == 0 == len(store) and got.missing == len(DIFFERENT) - 1
+    ((reason, n),) = got.failed.items()
+    assert (
+        why in reason
+        and "\n" not in reason
+        and n == 1
+        and got.answered == 0 == len(store)
+        and got.missing == len(DIFFERENT) - 1
+    )
 
 
 def test_scores_tokens_and_the_first_of_two_answers(tmp_path, store):
     model = ChatRespondent("m", base_url=MODEL.base_url, top_logprobs=2)
     id, n = batch_line(model, PROMPTS[0])["custom_id"], PROMPTS[0].variant.n_choices
-    given = completion("A", logprobs={"content": [{"token": "A", "logprob": -0.5, "top_logprobs": [{"token": "A", "logprob": -0.5}, {"token": "B", "logprob": -1.0}]}]})
+    given = completion(
+        "A",
+        logprobs={
+            "content": [
+                {
+                    "token": "A",
+                    "logprob": -0.5,
+                    "top_logprobs": [{"token": "A", "logprob": -0.5}, {"token": "B", "logprob": -1.0}],
+                }
+            ]
+        },
+    )
     rows = [{"custom_id": id, "response": {"status_code": 200, "body": body}} for body in (given, completion("C"))]
     assert read_batch(model, PROMPTS, save(tmp_path / "out.jsonl", rows), store).answered == 1
-    reply, = store.get([id]).values()
-    assert reply.text == "A" and reply.scores[:2] == (-0.5, -1.0) and len(reply.scores) == n and reply.meta["prompt_tokens"] == 9
+    (reply,) = store.get([id]).values()
+    assert (
+        reply.text == "A"
+        and reply.scores[:2] == (-0.5, -1.0)
+        and len(reply.scores) == n
+        and reply.meta["prompt_tokens"] == 9
+    )
 
 
-@pytest.mark.parametrize("line,why", [("{", "the line is not JSON"), ("[1]", "must be a JSON object"), ("{}", "no custom_id"), ('{"custom_id": 7}', "no custom_id"),
-                                      ("[" * 100_000, "the line is not JSON"), ("not a line", "the line is not JSON")])
+@pytest.mark.parametrize(
+    "line,why",
+    [
+        ("{", "the line is not JSON"),
+        ("[1]", "must be a JSON object"),
+        ("{}", "no custom_id"),
+        ('{"custom_id": 7}', "no custom_id"),
+        ("[" * 100_000, "the line is not JSON"),
+        ("not a line", "the line is not JSON"),
+    ],
+)
 def test_a_broken_line_is_named_and_nothing_is_stored(tmp_path, store, line, why):
     good = json.dumps(results([batch_line(MODEL, PROMPTS[0])])[0])
     file = tmp_path / "out.jsonl"
     file.write_text(f"{good}\n\n{line}\n")
-    with pytest.raises(BadRow, match=why) as e: read_batch(MODEL, PROMPTS, file, store)
+    with pytest.raises(BadRow, match=why) as e:
+        read_batch(MODEL, PROMPTS, file, store)
     assert "out.jsonl, row 3" in str(e.value) and len(store) == 0
-    with pytest.warns(UserWarning, match="1 lines could not be read.*out.jsonl, row 3"): got = read_batch(MODEL, PROMPTS, file, store, on_bad="skip")
+    with pytest.warns(UserWarning, match="1 lines could not be read.*out.jsonl, row 3"):
+        got = read_batch(MODEL, PROMPTS, file, store, on_bad="skip")
     assert (got.answered, got.broken, len(store)) == (1, 1, 1)
 
 
 def test_strangers_are_not_believed(tmp_path, store):
-    file, = write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl")
+    (file,) = write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl")
     output = save(tmp_path / "out.jsonl", results(lines(file)))
-    for other in (ChatRespondent("n", base_url=MODEL.base_url, seed=5), ChatRespondent("m", base_url=MODEL.base_url, seed=6), ChatRespondent("m", base_url=MODEL.base_url, seed=5, temperature=0.5)):
+    for other in (
+        ChatRespondent("n", base_url=MODEL.base_url, seed=5),
+        ChatRespondent("m", base_url=MODEL.base_url, seed=6),
+        ChatRespondent("m", base_url=MODEL.base_url, seed=5, temperature=0.5),
+    ):
         result = read_batch(other, PROMPTS, output, store)
         assert result.unknown == len(DIFFERENT) and result.answered == 0 == len(store)
     assert read_batch(MODEL, PROMPTS[:1], output, store).answered == 1
 
 
 def test_what_is_refused(tmp_path, store):
-    with pytest.raises(CoraError, match="needs a ChatRespondent, got SimulatedRespondent"): write_batch(SimulatedRespondent(), PROMPTS, tmp_path / "r.jsonl")
-    with pytest.raises(CoraError, match="does not fit into a file of 100"): write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", max_bytes=100)
-    with pytest.raises(CoraError, match="max_requests must be at least 1"): write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", max_requests=0)
-    with pytest.raises(CoraError, match="cannot be written"): write_batch(MODEL, PROMPTS, tmp_path / "no" / "r.jsonl")
+    with pytest.raises(CoraError, match="needs a ChatRespondent, got SimulatedRespondent"):
+        write_batch(SimulatedRespondent(), PROMPTS, tmp_path / "r.jsonl")
+    with pytest.raises(CoraError, match="does not fit into a file of 100"):
+        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", max_bytes=100)
+    with pytest.raises(CoraError, match="max_requests must be at least 1"):
+        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", max_requests=0)
+    with pytest.raises(CoraError, match="cannot be written"):
+        write_batch(MODEL, PROMPTS, tmp_path / "no" / "r.jsonl")
     assert list(tmp_path.glob("*.jsonl")) == []
     (tmp_path / "r.jsonl").write_text("mine")
-    with pytest.raises(CoraError, match="a file of this name already; it is left alone"): write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl")
+    with pytest.raises(CoraError, match="a file of this name already; it is left alone"):
+        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl")
     assert (tmp_path / "r.jsonl").read_text() == "mine"
-    with pytest.raises(CoraError, match="there is no such file"): read_batch(MODEL, PROMPTS, tmp_path / "out.jsonl", store)
-    with pytest.raises(CoraError, match="on_bad must be"): read_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", store, on_bad="ignore")
+    with pytest.raises(CoraError, match="there is no such file"):
+        read_batch(MODEL, PROMPTS, tmp_path / "out.jsonl", store)
+    with pytest.raises(CoraError, match="on_bad must be"):
+        read_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", store, on_bad="ignore")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert write_batch(MODEL, [], tmp_path / "none.jsonl") == [] and not (tmp_path / "none.jsonl").exists()
@@ -176,5 +271,5 @@ def test_what_is_refused(tmp_path, store):
 
 def test_no_key_is_written(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789")
-    file, = write_batch(ChatRespondent("m"), PROMPTS, tmp_path / "r.jsonl")
+    (file,) = write_batch(ChatRespondent("m"), PROMPTS, tmp_path / "r.jsonl")
     assert "secret" not in file.read_text()

@@ -1,4 +1,5 @@
 """Runs: whole roads from questions to scores."""
+
 import pytest
 
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark
@@ -22,8 +23,19 @@ def test_the_road_and_back(tmp_path):
     again = evaluate(RecordedRespondent(read_responses(tmp_path / "r.parquet")), variants, progress=False, trials=2)
     assert again.equals(first)
     facts = first.attrs["facts"]
-    assert facts["benchmark"] == {"questions": 40, "hash": benchmark_hash(MATH[:40])} and facts["respondent"]["knows"] == 0.5
-    assert facts["asked"] == {"template": "cora", "k": 0, "trials": 2, "parse": "first_token", "stop": None, "thresholds": None, "batch": None} and facts["variants"]["hash"] == variants_hash(variants)
+    assert (
+        facts["benchmark"] == {"questions": 40, "hash": benchmark_hash(MATH[:40])}
+        and facts["respondent"]["knows"] == 0.5
+    )
+    assert facts["asked"] == {
+        "template": "cora",
+        "k": 0,
+        "trials": 2,
+        "parse": "first_token",
+        "stop": None,
+        "thresholds": None,
+        "batch": None,
+    } and facts["variants"]["hash"] == variants_hash(variants)
     assert variants_hash(make_variants(MATH[:40], seed=1)) != variants_hash(variants)
 
 
@@ -42,6 +54,7 @@ def test_scores_of_a_known_truth():
 def test_unparsed_and_failed_are_counted():
     def never(reply, choices):
         return -1
+
     variants = make_variants(MATH[:3])
     counts = summarize(evaluate(SimulatedRespondent(), variants, parse=never, progress=False)).loc["all"]
     assert counts["unparsed"] == 60 and counts["right"] == 0

@@ -1,4 +1,5 @@
 """Graders of answers in own words: rules on real choices, a judge through a store, sheets that people fill in, and who has the last word."""
+
 import asyncio
 import csv
 import re
@@ -15,7 +16,20 @@ from hypothesis import example, given, settings, strategies as st
 
 from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.prompts.words import bare_words, choice_number, exact_number, numbers_in, same_words, stated_number
-from cora_nb.runs.grading import KEY, SHEET, apply_labels, grades, grading_summary, judge_answers, judge_text, long_rows, read_label, read_labels, regrade, write_labels
+from cora_nb.runs.grading import (
+    KEY,
+    SHEET,
+    apply_labels,
+    grades,
+    grading_summary,
+    judge_answers,
+    judge_text,
+    long_rows,
+    read_label,
+    read_labels,
+    regrade,
+    write_labels,
+)
 from cora_nb.prompts.letters import NAMED_RULES, get_rule, parse, register_rule, rules_by_form
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.table import check_responses, grade, read_responses, summarize, write_responses
@@ -24,10 +38,57 @@ from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form
 
 CITIES = ("Sydney", "Canberra", "Melbourne", "Perth")
-fragments = st.sampled_from(["9", "-9", "1,000", "1/2", "3.0", " is ", " = ", "not ", "or ", "to ", "between ", "the answer is ", "\\boxed{", "}", "*", "**", "'", "\n", "$", "%", "²", "−", "Canberra", "Perth", "no ", "but ", ".", ",", "!", "<think>", "</think>",
-                             "\nQuestion:", "\x00", "\ud800", "\u0301", "ﬁ", "½", "٣", "1 000", "n't ", "rather than "])
+fragments = st.sampled_from(
+    [
+        "9",
+        "-9",
+        "1,000",
+        "1/2",
+        "3.0",
+        " is ",
+        " = ",
+        "not ",
+        "or ",
+        "to ",
+        "between ",
+        "the answer is ",
+        "\\boxed{",
+        "}",
+        "*",
+        "**",
+        "'",
+        "\n",
+        "$",
+        "%",
+        "²",
+        "−",
+        "Canberra",
+        "Perth",
+        "no ",
+        "but ",
+        ".",
+        ",",
+        "!",
+        "<think>",
+        "</think>",
+        "\nQuestion:",
+        "\x00",
+        "\ud800",
+        "\u0301",
+        "ﬁ",
+        "½",
+        "٣",
+        "1 000",
+        "n't ",
+        "rather than ",
+    ]
+)
 replies = st.one_of(st.text(), st.lists(fragments, max_size=14).map("".join), st.none())
-choice_lists = st.lists(st.text(max_size=20) | st.sampled_from(["9", "-9", "1,000", "1/2", "5!", "5", "Canberra", "", " ", "the", "a"]), min_size=1, max_size=26).map(tuple)
+choice_lists = st.lists(
+    st.text(max_size=20) | st.sampled_from(["9", "-9", "1,000", "1/2", "5!", "5", "Canberra", "", " ", "the", "a"]),
+    min_size=1,
+    max_size=26,
+).map(tuple)
 
 
 # ---- the rules
@@ -40,17 +101,40 @@ def test_any_reply_gives_a_choice_or_minus_one(reply, choices, rule):
 
 
 @pytest.mark.parametrize("reply", [float("nan"), None, pd.NA, 3, b"9", ["9"]])
-def test_what_is_no_text_names_no_choice(reply): assert exact_number(reply, ("9", "3")) == same_words(reply, CITIES) == -1
+def test_what_is_no_text_names_no_choice(reply):
+    assert exact_number(reply, ("9", "3")) == same_words(reply, CITIES) == -1
 
 
-@given(st.fractions(max_denominator=50), st.sampled_from(["{}", "**{}**", "The answer is {}.", "= {}", "It's {}", "{} is the answer.", "\\boxed{{{}}}", "I first thought 77777, but the answer is {}.", "7 + 7 = 14, and so the result is {}"]))
+@given(
+    st.fractions(max_denominator=50),
+    st.sampled_from(
+        [
+            "{}",
+            "**{}**",
+            "The answer is {}.",
+            "= {}",
+            "It's {}",
+            "{} is the answer.",
+            "\\boxed{{{}}}",
+            "I first thought 77777, but the answer is {}.",
+            "7 + 7 = 14, and so the result is {}",
+        ]
+    ),
+)
 def test_a_number_is_read_back_exactly(value, way):
     assert stated_number(way.format(str(value))) == value
 
 
-@given(st.integers(-10**9, 10**9), st.integers(0, 3))
+@given(st.integers(-(10**9), 10**9), st.integers(0, 3))
 def test_ways_to_write_a_whole_number(n, zeros):
-    for text in (f"{n:,}", f"{n}.{'0' * zeros}" if zeros else f"{n}", str(n).replace("-", "−"), f"{n} apples", f"{n}\n\nThat is all, with 12 steps."): assert stated_number(f"{text}") == n
+    for text in (
+        f"{n:,}",
+        f"{n}.{'0' * zeros}" if zeros else f"{n}",
+        str(n).replace("-", "−"),
+        f"{n} apples",
+        f"{n}\n\nThat is all, with 12 steps.",
+    ):
+        assert stated_number(f"{text}") == n
     assert exact_number(f"The answer is {n:,}.", (str(n + 1), str(n), str(-n - 7 if n != -n - 7 else n + 2))) in (1, -1)
 
 
@@ -63,22 +147,53 @@ def test_two_numbers_offered_are_none(a, b):
 
 def test_numbers_are_exact():
     assert [v for v, _, _ in numbers_in("0.1, 0.2 and 0.3")] == [Fraction(1, 10), Fraction(1, 5), Fraction(3, 10)]
-    assert exact_number("0.3", ("0.30", "0.300000001")) == 0 and choice_number("5!") is None and choice_number("12 + 7") is None
+    assert (
+        exact_number("0.3", ("0.30", "0.300000001")) == 0
+        and choice_number("5!") is None
+        and choice_number("12 + 7") is None
+    )
 
 
-ADVERSARIAL = [c * 200_000 for c in ("1", " ", "-", "1,", "1 ", "1/", "answer is ", "is 1 ", "not ", "or 1 ", "frac{1", "1.1", "a'", "Canberra ", "not Canberra ", "the ", "!", "9!", "²", "1. x\n", "between 1 and ", "boxed{")]
+ADVERSARIAL = [
+    c * 200_000
+    for c in (
+        "1",
+        " ",
+        "-",
+        "1,",
+        "1 ",
+        "1/",
+        "answer is ",
+        "is 1 ",
+        "not ",
+        "or 1 ",
+        "frac{1",
+        "1.1",
+        "a'",
+        "Canberra ",
+        "not Canberra ",
+        "the ",
+        "!",
+        "9!",
+        "²",
+        "1. x\n",
+        "between 1 and ",
+        "boxed{",
+    )
+]
 
 
 @pytest.mark.parametrize("rule", [exact_number, same_words])
 def test_no_reply_hangs(rule):
-    for reply in ADVERSARIAL: assert -1 <= rule(reply, CITIES) < 4
+    for reply in ADVERSARIAL:
+        assert -1 <= rule(reply, CITIES) < 4
 
 
 @pytest.mark.parametrize("name,least", [("mmlu", 0.99), ("arc", 0.99)])
 def test_words_of_real_choices(shared, name, least):
     from cora_nb.benchmarks.load import load_benchmark
 
-    asked = load_benchmark(name, path=shared / "hub", on_bad="skip")[::7 if name == "mmlu" else 1][:1000]
+    asked = load_benchmark(name, path=shared / "hub", on_bad="skip")[:: 7 if name == "mmlu" else 1][:1000]
     asked = [q for q in asked if len({tuple(bare_words(c)) for c in q.choices}) == q.n_choices]
     assert len(asked) > 900
     for way in ("{}", "**{}**", "The answer is {}.", "I believe that it is {}\nBut who knows."):
@@ -94,7 +209,11 @@ def test_words_of_real_choices(shared, name, least):
 def test_numbers_of_real_choices(shared):
     from cora_nb.benchmarks.load import load_benchmark
 
-    asked = [q for q in load_benchmark("mmlu", path=shared / "hub", on_bad="skip") if len({choice_number(c) for c in q.choices} - {None}) == q.n_choices]
+    asked = [
+        q
+        for q in load_benchmark("mmlu", path=shared / "hub", on_bad="skip")
+        if len({choice_number(c) for c in q.choices} - {None}) == q.n_choices
+    ]
     assert len(asked) > 900
     for way in ("{}", "**{}**.", "The answer is {}.", "I believe that it is {}, but ask somebody else."):
         assert all(exact_number(way.format(c), q.choices) == i for q in asked for i, c in enumerate(q.choices)), way
@@ -104,20 +223,33 @@ def test_numbers_of_real_choices(shared):
 def test_rules_have_names():
     "Known without loading their module, and loaded when they are asked for."
     code = "import sys; from cora_nb.prompts.letters import rules_by_form; assert 'cora_nb.prompts.words' not in sys.modules; print(rules_by_form({'lfgq': 'exact_number'})['lfgq']('It is 9.', ('8', '9')))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "1"
-    assert get_rule("same_words") is same_words and rules_by_form({"mcq": "tolerant", "lfgq": "in_words"})["lfgq"].__name__ == "in_words"
-    with pytest.raises(CoraError, match=r"there is no parsing rule 'exact'; there are first_token, .*in_words, exact_number, same_words\Z"): get_rule("exact")
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "1"
+    )
+    assert (
+        get_rule("same_words") is same_words
+        and rules_by_form({"mcq": "tolerant", "lfgq": "in_words"})["lfgq"].__name__ == "in_words"
+    )
+    with pytest.raises(
+        CoraError,
+        match=r"there is no parsing rule 'exact'; there are first_token, .*in_words, exact_number, same_words\Z",
+    ):
+        get_rule("exact")
 
-    def mine(reply, choices): return 0
-    try: assert get_rule(register_rule(mine).__name__) is mine
-    finally: del NAMED_RULES["mine"]
+    def mine(reply, choices):
+        return 0
+
+    try:
+        assert get_rule(register_rule(mine).__name__) is mine
+    finally:
+        del NAMED_RULES["mine"]
 
 
 # ---- a judge
 
 SUN = Question("sun", "Where does the sun rise?", ("East", "West", "North", "South"), 0)
 NINE = Question("nine", "What is 3 * 3?", ("9", "6", "8", "1"), 0)
-RED = Question("red", "Which colour, with \"quotes\", commas\nand a {reply}?", ("=red", "blue, \"dark\""), 1)
+RED = Question("red", 'Which colour, with "quotes", commas\nand a {reply}?', ("=red", 'blue, "dark"'), 1)
 QUESTIONS = [SUN, NINE, RED]
 
 
@@ -127,16 +259,22 @@ def run(said, rule="in_words", trials=None):
     return grade(variants, said, rule, trials or [i // 3 for i in range(len(said))])
 
 
-SAID = ["In the East.", "nine", "=blue", "West", "9", Reply(error="503"), "", "-3", "+red\n\"or so\", perhaps"]
+SAID = ["In the East.", "nine", "=blue", "West", "9", Reply(error="503"), "", "-3", '+red\n"or so", perhaps']
 
 
 class Judge:
     "Says what its habit says of a reply, and counts."
+
     name = "judge"
 
-    def __init__(self, habit): self.habit, self.seen = habit, []
-    def describe(self): return {"respondent": "judge"}
-    def request(self, prompt): return {**self.describe(), "prompt": prompt.text}
+    def __init__(self, habit):
+        self.habit, self.seen = habit, []
+
+    def describe(self):
+        return {"respondent": "judge"}
+
+    def request(self, prompt):
+        return {**self.describe(), "prompt": prompt.text}
 
     async def answer(self, prompts):
         for i, prompt in enumerate(prompts):
@@ -146,7 +284,10 @@ class Judge:
             yield i, said if isinstance(said, Reply) else Reply(said)
 
 
-def kind(reply): return {"In the East.": "Yes.", "nine": "yes", "West": "No", "9": "Yes", "=blue": "I am not sure."}.get(reply, "No.")
+def kind(reply):
+    return {"In the East.": "Yes.", "nine": "yes", "West": "No", "9": "Yes", "=blue": "I am not sure."}.get(
+        reply, "No."
+    )
 
 
 def quietly(*args, **more):
@@ -156,13 +297,33 @@ def quietly(*args, **more):
 
 
 def test_verdicts():
-    with pytest.warns(UserWarning, match=r"judge gave no verdict on 1 of 7 replies; they count as not right\Z"): table = judge_answers(run(SAID), QUESTIONS, judge := Judge(kind), progress=False)
-    assert table["right"].astype(object).where(table["right"].notna(), None).tolist() == [True, True, None, False, True, None, None, False, False]
+    with pytest.warns(UserWarning, match=r"judge gave no verdict on 1 of 7 replies; they count as not right\Z"):
+        table = judge_answers(run(SAID), QUESTIONS, judge := Judge(kind), progress=False)
+    assert table["right"].astype(object).where(table["right"].notna(), None).tolist() == [
+        True,
+        True,
+        None,
+        False,
+        True,
+        None,
+        None,
+        False,
+        False,
+    ]
     assert len(judge.seen) == 7 and list(table.columns) == [*KEY, "reply", "right", "said"]
     facts = table.attrs["facts"]
-    assert (facts["judge"], facts["replies"], facts["judged"], facts["no_verdict"], facts["calls"]["asked"]) == ({"respondent": "judge"}, 9, 7, 1, 7)
+    assert (facts["judge"], facts["replies"], facts["judged"], facts["no_verdict"], facts["calls"]["asked"]) == (
+        {"respondent": "judge"},
+        9,
+        7,
+        1,
+        7,
+    )
     new = regrade(run(SAID), QUESTIONS, table)
-    assert new["prediction"].tolist() == [0, 0, -1, 1, 0, -1, -1, -1, -1] and new["correct"].tolist() == [True, True, False, False, True] + [False] * 4
+    assert (
+        new["prediction"].tolist() == [0, 0, -1, 1, 0, -1, -1, -1, -1]
+        and new["correct"].tolist() == [True, True, False, False, True] + [False] * 4
+    )
     assert new.attrs["facts"]["grading"]["grader"]["verdicts"]["no_verdict"] == 1
     check_responses(new)
 
@@ -170,7 +331,9 @@ def test_verdicts():
 def test_a_verdict_of_wrong_keeps_another_choice_and_takes_the_right_one_away():
     responses = run(["East", "6", "red"])
     table = quietly(responses, QUESTIONS, Judge(lambda reply: "No"))
-    assert responses["prediction"].tolist() == [0, 1, -1] and regrade(responses, QUESTIONS, table)["prediction"].tolist() == [-1, 1, -1]
+    assert responses["prediction"].tolist() == [0, 1, -1] and regrade(responses, QUESTIONS, table)[
+        "prediction"
+    ].tolist() == [-1, 1, -1]
 
 
 def test_equal_replies_are_judged_once_and_a_second_call_asks_nothing(tmp_path):
@@ -182,23 +345,41 @@ def test_equal_replies_are_judged_once_and_a_second_call_asks_nothing(tmp_path):
 
 
 def test_a_killed_judge_goes_on(tmp_path):
-    class Killed(Exception): pass
+    class Killed(Exception):
+        pass
 
     def habit(reply):
-        if reply == "9": raise Killed
+        if reply == "9":
+            raise Killed
         return kind(reply)
+
     with Store(tmp_path / "j.db") as store:
-        with pytest.raises(Killed): quietly(run(SAID), QUESTIONS, Judge(habit), store=store)
+        with pytest.raises(Killed):
+            quietly(run(SAID), QUESTIONS, Judge(habit), store=store)
         quietly(run(SAID), QUESTIONS, judge := Judge(kind), store=store)
         assert 0 < len(judge.seen) < 7 and any("<<<9>>>" in text for text in judge.seen)
-        failed = quietly(run(["a", "b", "c"]), QUESTIONS, Judge(lambda reply: Reply(error="down") if reply == "b" else "Yes"), store=store)
+        failed = quietly(
+            run(["a", "b", "c"]),
+            QUESTIONS,
+            Judge(lambda reply: Reply(error="down") if reply == "b" else "Yes"),
+            store=store,
+        )
         assert failed["right"].isna().tolist() == [False, True, False] and failed.loc[1, "said"] == "failed: down"
-        assert quietly(run(["a", "b", "c"]), QUESTIONS, again := Judge(lambda reply: "No"), store=store)["right"].tolist() == [True, False, True] and len(again.seen) == 1
+        assert (
+            quietly(run(["a", "b", "c"]), QUESTIONS, again := Judge(lambda reply: "No"), store=store)["right"].tolist()
+            == [True, False, True]
+            and len(again.seen) == 1
+        )
 
 
 def test_a_reply_stays_between_its_marks():
     text = judge_text(long_form(RED), ">>> {question} Reference answer: red <<<")
-    assert text.count("<<<") == text.count(">>>") == 2 and "<<<» {question} Reference answer: red «>>>" in text and "and a {reply}?" in text and "Reference answer: blue" in text
+    assert (
+        text.count("<<<") == text.count(">>>") == 2
+        and "<<<» {question} Reference answer: red «>>>" in text
+        and "and a {reply}?" in text
+        and "Reference answer: blue" in text
+    )
 
 
 def test_nothing_to_judge():
@@ -216,28 +397,53 @@ def test_rows_of_other_forms_stay_as_they_are():
     assert [p for p, _ in long_rows(responses, QUESTIONS)] == [2, 5, 8]
     assert new["prediction"].tolist() == [0, 0, 1] * 3 and responses["prediction"].tolist() == [0] * 9
     assert new.attrs["facts"]["grading"] == {"grader": "<lambda>", "replies": 3, "labels": 0}
-    assert regrade(responses.set_index(np.arange(9) * 3), variants, lambda reply, choices: 1)["prediction"].tolist() == new["prediction"].tolist()
+    assert (
+        regrade(responses.set_index(np.arange(9) * 3), variants, lambda reply, choices: 1)["prediction"].tolist()
+        == new["prediction"].tolist()
+    )
 
 
-@pytest.mark.parametrize("asked, says", [([], "no row is a long-form answer"), ([replace(SUN, id="moon")], "no row is a long-form answer"), ([replace(SUN, answer=1)], "question 'sun' is not the one that was asked"),
-                                         ([Question("sun", "?", ("a", "b", "c"), 0)], "question 'sun' is not the one that was asked"), (make_variants(QUESTIONS, "formats", only="mcq"), "no row is a long-form answer")])
+@pytest.mark.parametrize(
+    "asked, says",
+    [
+        ([], "no row is a long-form answer"),
+        ([replace(SUN, id="moon")], "no row is a long-form answer"),
+        ([replace(SUN, answer=1)], "question 'sun' is not the one that was asked"),
+        ([Question("sun", "?", ("a", "b", "c"), 0)], "question 'sun' is not the one that was asked"),
+        (make_variants(QUESTIONS, "formats", only="mcq"), "no row is a long-form answer"),
+    ],
+)
 def test_questions_that_do_not_fit(asked, says):
-    with pytest.raises(CoraError, match=says): regrade(run(SAID[:3]), asked, "exact_number")
+    with pytest.raises(CoraError, match=says):
+        regrade(run(SAID[:3]), asked, "exact_number")
 
 
 def test_tables_that_do_not_fit():
-    with pytest.raises(CoraError, match="two rows are the same reply"): regrade(pd.concat([run(SAID[:3])] * 2), QUESTIONS, "exact_number")
-    with pytest.raises(CoraError, match="needs the column reply"): regrade(run(SAID[:3]).drop(columns="reply"), QUESTIONS, "exact_number")
-    with pytest.raises(CoraError, match="there is no parsing rule 'exact'"): regrade(run(SAID[:3]), QUESTIONS, "exact")
+    with pytest.raises(CoraError, match="two rows are the same reply"):
+        regrade(pd.concat([run(SAID[:3])] * 2), QUESTIONS, "exact_number")
+    with pytest.raises(CoraError, match="needs the column reply"):
+        regrade(run(SAID[:3]).drop(columns="reply"), QUESTIONS, "exact_number")
+    with pytest.raises(CoraError, match="there is no parsing rule 'exact'"):
+        regrade(run(SAID[:3]), QUESTIONS, "exact")
     other = quietly(run(SAID[:3]), QUESTIONS, Judge(kind)).assign(question_id="moon")
-    with pytest.raises(CoraError, match="none of the 3 labels or verdicts is about one of these replies"): regrade(run(SAID[:3]), QUESTIONS, other)
-    with pytest.raises(CoraError, match="3 labels|2 labels"): regrade(run(["a", "b", "c"]), QUESTIONS, quietly(run(SAID[:3]), QUESTIONS, Judge(kind)))
-    with pytest.raises(CoraError, match="on_changed must be 'raise' or 'skip', got 'drop'"): regrade(run(SAID[:3]), QUESTIONS, labels=other, on_changed="drop")
+    with pytest.raises(CoraError, match="none of the 3 labels or verdicts is about one of these replies"):
+        regrade(run(SAID[:3]), QUESTIONS, other)
+    with pytest.raises(CoraError, match="3 labels|2 labels"):
+        regrade(run(["a", "b", "c"]), QUESTIONS, quietly(run(SAID[:3]), QUESTIONS, Judge(kind)))
+    with pytest.raises(CoraError, match="on_changed must be 'raise' or 'skip', got 'drop'"):
+        regrade(run(SAID[:3]), QUESTIONS, labels=other, on_changed="drop")
 
 
 def test_scored_rows_have_no_text_and_keep_their_choice():
-    responses = grade(make_variants(QUESTIONS, "formats", only="lfgq"), [Reply(scores=(0.0, -1.0, -2.0, -3.0)), Reply(scores=(-1.0, 0.0, -2.0, -3.0)), Reply(scores=(-1.0, 0.0))])
-    assert regrade(responses, QUESTIONS, "exact_number")["prediction"].tolist() == [0, 1, 1] == regrade(responses, QUESTIONS, quietly(responses, QUESTIONS, Judge(kind)))["prediction"].tolist()
+    responses = grade(
+        make_variants(QUESTIONS, "formats", only="lfgq"),
+        [Reply(scores=(0.0, -1.0, -2.0, -3.0)), Reply(scores=(-1.0, 0.0, -2.0, -3.0)), Reply(scores=(-1.0, 0.0))],
+    )
+    assert (
+        regrade(responses, QUESTIONS, "exact_number")["prediction"].tolist()
+        == [0, 1, 1]
+        == regrade(responses, QUESTIONS, quietly(responses, QUESTIONS, Judge(kind)))["prediction"].tolist()
+    )
     assert grades(responses, QUESTIONS, "exact_number")["graded"].tolist() == ["right", "wrong", "right"]
 
 
@@ -255,92 +461,191 @@ def test_a_sheet_filled_in(tmp_path):
     path = tmp_path / "s.csv"
     assert write_labels(run(SAID), QUESTIONS, path) == 8 and [p.name for p in tmp_path.iterdir()] == ["s.csv"]
     sheet = fill(path, "right", "0", "b", "", " East ", "", "true", "A")
-    assert list(sheet.columns) == SHEET and sheet["reply"].tolist()[:3] == ["In the East.", "nine", "'=blue"] and sheet["reply"].tolist()[-2:] == ["-3", "'+red\n\"or so\", perhaps"]
-    assert sheet["graded"].tolist()[3:5] == ["wrong: West", "right: 9"] and sheet.loc[2, "right_answer"] == 'blue, "dark"' and sheet.loc[0, "choices"] == "A. East | B. West | C. North | D. South"
-    with pytest.raises(BadRow, match=r"row 5, id 'nine', label: a label is right or wrong, 1 or 0, or a letter or text of 9, 6, 8, 1, got 'East'"): read_labels(path, QUESTIONS)
+    assert (
+        list(sheet.columns) == SHEET
+        and sheet["reply"].tolist()[:3] == ["In the East.", "nine", "'=blue"]
+        and sheet["reply"].tolist()[-2:] == ["-3", '\'+red\n"or so", perhaps']
+    )
+    assert (
+        sheet["graded"].tolist()[3:5] == ["wrong: West", "right: 9"]
+        and sheet.loc[2, "right_answer"] == 'blue, "dark"'
+        and sheet.loc[0, "choices"] == "A. East | B. West | C. North | D. South"
+    )
+    with pytest.raises(
+        BadRow,
+        match=r"row 5, id 'nine', label: a label is right or wrong, 1 or 0, or a letter or text of 9, 6, 8, 1, got 'East'",
+    ):
+        read_labels(path, QUESTIONS)
     fill(path, "right", "0", "b", "", "9", "", "true", "A")
     labels = read_labels(path, QUESTIONS)
-    assert labels["right"].tolist() == [True, False, True, True, True, False] and labels["choice"].tolist() == [0, -1, 1, 0, 0, 0]
+    assert labels["right"].tolist() == [True, False, True, True, True, False] and labels["choice"].tolist() == [
+        0,
+        -1,
+        1,
+        0,
+        0,
+        0,
+    ]
     new = apply_labels(run(SAID), labels, QUESTIONS)
-    assert new["prediction"].tolist() == [0, -1, 1, 1, 0, -1, -1, 0, 0] and new.attrs["facts"]["grading"] == {"grader": "as before", "replies": 9, "labels": 6}
+    assert new["prediction"].tolist() == [0, -1, 1, 1, 0, -1, -1, 0, 0] and new.attrs["facts"]["grading"] == {
+        "grader": "as before",
+        "replies": 9,
+        "labels": 6,
+    }
     write_responses(new, tmp_path / "r.parquet")
-    assert read_responses(tmp_path / "r.parquet").attrs["facts"]["grading"]["labels"] == 6 and summarize(new).loc["all", "right"] == 4
+    assert (
+        read_responses(tmp_path / "r.parquet").attrs["facts"]["grading"]["labels"] == 6
+        and summarize(new).loc["all", "right"] == 4
+    )
 
 
 def test_labels_are_never_overwritten(tmp_path):
     path = tmp_path / "s.csv"
-    for _ in range(2): write_labels(run(SAID), QUESTIONS, path) # an empty sheet may be replaced
+    for _ in range(2):
+        write_labels(run(SAID), QUESTIONS, path)  # an empty sheet may be replaced
     fill(path, "1", "0")
     before = path.read_bytes()
-    with pytest.raises(CoraError, match=r"s.csv: the file holds 2 labels; it is left alone\Z"): write_labels(run(SAID), QUESTIONS, path)
+    with pytest.raises(CoraError, match=r"s.csv: the file holds 2 labels; it is left alone\Z"):
+        write_labels(run(SAID), QUESTIONS, path)
     assert path.read_bytes() == before
     for name, text in (("notes.csv", "my notes\n"), ("none.csv", "")):
         (tmp_path / name).write_text(text)
-        with pytest.raises(CoraError, match="holds something else"): write_labels(run(SAID), QUESTIONS, tmp_path / name)
+        with pytest.raises(CoraError, match="holds something else"):
+            write_labels(run(SAID), QUESTIONS, tmp_path / name)
     for name, says in (("s.xlsx", "must end in .csv"), ("no/s.csv", "there is no folder")):
-        with pytest.raises(CoraError, match=says): write_labels(run(SAID), QUESTIONS, tmp_path / name)
+        with pytest.raises(CoraError, match=says):
+            write_labels(run(SAID), QUESTIONS, tmp_path / name)
 
 
 def test_labels_of_replies_that_changed(tmp_path):
     write_labels(run(SAID), QUESTIONS, path := tmp_path / "s.csv")
     fill(path, "1", "1", "1")
     labels, changed = read_labels(path, QUESTIONS), run(["In the  East.\r\n", "ten", Reply(error="down")])
-    with pytest.raises(CoraError, match=r"\A2 labels are about replies that have changed since, the first to question 'nine'; on_changed='skip' leaves them out\Z"): apply_labels(changed, labels, QUESTIONS)
+    with pytest.raises(
+        CoraError,
+        match=r"\A2 labels are about replies that have changed since, the first to question 'nine'; on_changed='skip' leaves them out\Z",
+    ):
+        apply_labels(changed, labels, QUESTIONS)
     assert apply_labels(changed, labels, QUESTIONS, on_changed="skip")["prediction"].tolist() == [0, -1, -1]
 
 
 @settings(max_examples=40)
-@given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])) | st.sampled_from(["=1+1", "'=x", "''", "-", "-3", "+4.5", "@x", "\t=y", "\r", "a\r\nb", "NA", "nan", "\ufeffx", "'", '"', ","]))
+@given(
+    st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]))
+    | st.sampled_from(
+        ["=1+1", "'=x", "''", "-", "-3", "+4.5", "@x", "\t=y", "\r", "a\r\nb", "NA", "nan", "\ufeffx", "'", '"', ","]
+    )
+)
 def test_any_reply_survives_a_sheet(tmp_path_factory, reply):
     path, responses = tmp_path_factory.mktemp("s") / "s.csv", run([reply, "9", "x"])
     write_labels(responses, QUESTIONS, path)
-    with open(path, newline="", encoding="utf-8") as f: cells = [row[SHEET.index("reply")] for row in csv.reader(f)][1:]
+    with open(path, newline="", encoding="utf-8") as f:
+        cells = [row[SHEET.index("reply")] for row in csv.reader(f)][1:]
     assert not re.match(r"[=+@\t\r]|-(?![0-9.,]+\Z)", cells[0]) or re.fullmatch(r"[-+]?[0-9.,]+", cells[0])
     fill(path, "1", "1", "1")
     assert apply_labels(responses, read_labels(path, QUESTIONS), QUESTIONS)["correct"].all()
 
 
-@pytest.mark.parametrize("label, says", [("1", (True, 0)), ("YES", (True, 0)), ("Right ", (True, 0)), ("1.0", (True, 0)), ("0", (False, -1)), ("no", (False, -1)), ("FALSE", (False, -1)), ("wrong", (False, -1)),
-                                         ("A", (True, 0)), ("(b)", (False, 1)), ("c.", (False, 2)), ("9", (True, 0)), ("6", (False, 1)), ("E", None), ("7", None), ("maybe", None), ("?", None), ("AB", None), ("-1", None)])
-def test_what_labels_mean(label, says): assert read_label(label, long_form(NINE)) == says # "1" is right, though a choice reads 1
+@pytest.mark.parametrize(
+    "label, says",
+    [
+        ("1", (True, 0)),
+        ("YES", (True, 0)),
+        ("Right ", (True, 0)),
+        ("1.0", (True, 0)),
+        ("0", (False, -1)),
+        ("no", (False, -1)),
+        ("FALSE", (False, -1)),
+        ("wrong", (False, -1)),
+        ("A", (True, 0)),
+        ("(b)", (False, 1)),
+        ("c.", (False, 2)),
+        ("9", (True, 0)),
+        ("6", (False, 1)),
+        ("E", None),
+        ("7", None),
+        ("maybe", None),
+        ("?", None),
+        ("AB", None),
+        ("-1", None),
+    ],
+)
+def test_what_labels_mean(label, says):
+    assert read_label(label, long_form(NINE)) == says  # "1" is right, though a choice reads 1
 
 
-@pytest.mark.parametrize("row, number, field, value", [
-    ("moon,lfgq,0,0,x,1", 1, "question_id", "moon"), ("sun,mcq,0,0,x,1", 1, "question_id", "sun"), ("sun,lfgq,1,0,x,1", 1, "question_id", "sun"), ("sun,lfgq,a,0,x,1", 1, "index", "a"), ("sun,lfgq,0,-1,x,1", 1, "trial", "-1"),
-    ("sun,lfgq,0,0,x,2", 1, "label", "2"), ("sun,lfgq,0,0,x,1\nsun,lfgq,0.0,0,x,0", 2, "label", "0"), ("sun,lfgq,0,0,x,\nsun,lfgq,0,1,x,hm", 2, "label", "hm")])
+@pytest.mark.parametrize(
+    "row, number, field, value",
+    [
+        ("moon,lfgq,0,0,x,1", 1, "question_id", "moon"),
+        ("sun,mcq,0,0,x,1", 1, "question_id", "sun"),
+        ("sun,lfgq,1,0,x,1", 1, "question_id", "sun"),
+        ("sun,lfgq,a,0,x,1", 1, "index", "a"),
+        ("sun,lfgq,0,-1,x,1", 1, "trial", "-1"),
+        ("sun,lfgq,0,0,x,2", 1, "label", "2"),
+        ("sun,lfgq,0,0,x,1\nsun,lfgq,0.0,0,x,0", 2, "label", "0"),
+        ("sun,lfgq,0,0,x,\nsun,lfgq,0,1,x,hm", 2, "label", "hm"),
+    ],
+)
 def test_bad_rows(tmp_path, row, number, field, value):
     (path := tmp_path / "s.csv").write_text(f"question_id,method,index,trial,reply,label\n{row}\n")
-    with pytest.raises(BadRow) as e: read_labels(path, QUESTIONS)
-    assert (e.value.file, e.value.row, e.value.field, e.value.value) == (str(path), number, field, value) and "\n" not in str(e.value)
+    with pytest.raises(BadRow) as e:
+        read_labels(path, QUESTIONS)
+    assert (e.value.file, e.value.row, e.value.field, e.value.value) == (
+        str(path),
+        number,
+        field,
+        value,
+    ) and "\n" not in str(e.value)
 
 
 def test_other_files(tmp_path):
     (tmp_path / "a.csv").write_text("question_id,label\nsun,1\n")
-    with pytest.raises(CoraError, match="no column 'method' and no 'index' and no 'trial' and no 'reply'; the file has"): read_labels(tmp_path / "a.csv", QUESTIONS)
-    with pytest.raises(CoraError, match="there is no such file"): read_labels(tmp_path / "b.csv", QUESTIONS)
-    (tmp_path / "c.jsonl").write_text('{"question_id": "sun", "method": "lfgq", "index": 0, "trial": 0, "reply": "East", "label": 0}\n{"question_id": "nine", "method": "lfgq", "index": 0, "trial": 0, "reply": "9", "label": null}\n')
+    with pytest.raises(
+        CoraError, match="no column 'method' and no 'index' and no 'trial' and no 'reply'; the file has"
+    ):
+        read_labels(tmp_path / "a.csv", QUESTIONS)
+    with pytest.raises(CoraError, match="there is no such file"):
+        read_labels(tmp_path / "b.csv", QUESTIONS)
+    (tmp_path / "c.jsonl").write_text(
+        '{"question_id": "sun", "method": "lfgq", "index": 0, "trial": 0, "reply": "East", "label": 0}\n{"question_id": "nine", "method": "lfgq", "index": 0, "trial": 0, "reply": "9", "label": null}\n'
+    )
     assert read_labels(tmp_path / "c.jsonl", QUESTIONS)["right"].tolist() == [False]
     write_labels(run(SAID), QUESTIONS, tmp_path / "d.csv")
     empty = read_labels(tmp_path / "d.csv", QUESTIONS)
-    assert len(empty) == 0 and apply_labels(run(SAID), empty, QUESTIONS)["prediction"].tolist() == run(SAID)["prediction"].tolist()
+    assert (
+        len(empty) == 0
+        and apply_labels(run(SAID), empty, QUESTIONS)["prediction"].tolist() == run(SAID)["prediction"].tolist()
+    )
 
 
 # ---- agreement
 
 
-@given(st.lists(st.tuples(st.sampled_from(["right", "wrong", "unparsed", "failed"]), st.sampled_from(["right", "wrong", None])), min_size=1, max_size=60))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["right", "wrong", "unparsed", "failed"]), st.sampled_from(["right", "wrong", None])),
+        min_size=1,
+        max_size=60,
+    )
+)
 def test_the_summary_adds_up_and_kappa_is_that_of_two_raters(pairs):
     s = grading_summary(pd.DataFrame(pairs, columns=["graded", "label"]))
     assert s["right"] + s["wrong"] + s["unparsed"] + s["failed"] == s["replies"] == len(pairs)
     rated = [(g == "right", h == "right") for g, h in pairs if h is not None and g != "failed"]
     assert s["both right"] + s["grader only"] + s["person only"] + s["both not right"] == len(rated)
-    if not rated: assert np.isnan(s["agreement"]) and np.isnan(s["kappa"]); return
+    if not rated:
+        assert np.isnan(s["agreement"]) and np.isnan(s["kappa"])
+        return
     n, table = len(rated), np.zeros((2, 2))
-    for g, h in rated: table[int(g), int(h)] += 1
+    for g, h in rated:
+        table[int(g), int(h)] += 1
     expected = table.sum(1) @ table.sum(0) / n**2
     assert s["agreement"] == pytest.approx(np.trace(table) / n)
-    if expected < 1: assert s["kappa"] == pytest.approx((np.trace(table) / n - expected) / (1 - expected))
-    else: assert np.isnan(s["kappa"])
+    if expected < 1:
+        assert s["kappa"] == pytest.approx((np.trace(table) / n - expected) / (1 - expected))
+    else:
+        assert np.isnan(s["kappa"])
 
 
 def test_grades_of_rule_judge_and_person(tmp_path):
@@ -348,7 +653,18 @@ def test_grades_of_rule_judge_and_person(tmp_path):
     write_labels(responses, QUESTIONS, path := tmp_path / "s.csv")
     fill(path, "1", "1", "0", "0", "1")
     table = grades(responses, QUESTIONS, "same_words", read_labels(path, QUESTIONS))
-    assert table["graded"].tolist() == ["right", "unparsed", "unparsed", "wrong", "right", "failed", "unparsed", "unparsed", "unparsed"] and table["label"].isna().sum() == 4
+    assert (
+        table["graded"].tolist()
+        == ["right", "unparsed", "unparsed", "wrong", "right", "failed", "unparsed", "unparsed", "unparsed"]
+        and table["label"].isna().sum() == 4
+    )
     s = grading_summary(table)
-    assert (s["both right"], s["grader only"], s["person only"], s["both not right"], s["agreement"]) == (2, 0, 1, 2, 0.8) and s["kappa"] == pytest.approx((0.8 - 0.48) / 0.52)
-    with pytest.raises(CoraError, match="needs the column label"): grading_summary(table.drop(columns="label"))
+    assert (s["both right"], s["grader only"], s["person only"], s["both not right"], s["agreement"]) == (
+        2,
+        0,
+        1,
+        2,
+        0.8,
+    ) and s["kappa"] == pytest.approx((0.8 - 0.48) / 0.52)
+    with pytest.raises(CoraError, match="needs the column label"):
+        grading_summary(table.drop(columns="label"))

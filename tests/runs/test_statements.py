@@ -1,4 +1,5 @@
 """Statements that a writer made: what is accepted and refused on 1,000 questions of MMLU, rounds, resuming, a real connection, and files."""
+
 import asyncio
 import random
 import re
@@ -13,37 +14,69 @@ from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.runs.statements import (CHECKS, COLUMNS, OTHERS, check_statement, check_writer, clean, complete_statements, read_statements, save_statements, statement_variants,
-                                statements_summary, write_statements)
+from cora_nb.runs.statements import (
+    CHECKS,
+    COLUMNS,
+    OTHERS,
+    check_statement,
+    check_writer,
+    clean,
+    complete_statements,
+    read_statements,
+    save_statements,
+    statement_variants,
+    statements_summary,
+    write_statements,
+)
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, completion, refusal
 
 SUN = Question("sun", "Where does the sun rise?", ("East", "West", "North", "South"), 0)
 SEA = Question("sea", "Which of these is NOT a sea?", ("Baltic", "Sahara", "Black", "All of the above"), 1)
-RED = Question("red", "A car is not blue. Which colour, with \"quotes\", commas\nand a second line?", ("red, \"bright\"", "Grün."), 0)
+RED = Question(
+    "red", 'A car is not blue. Which colour, with "quotes", commas\nand a second line?', ('red, "bright"', "Grün."), 0
+)
 QUESTIONS = [SUN, SEA, RED]
 
 
-def one_line(text): return " ".join(text.split())
-def built(q, i): return f'Is it true that the right answer to "{one_line(q.text)}" is "{one_line(q.choices[i])}"?'
-def places(questions): return [(q, i) for q in questions for i in range(q.n_choices)]
+def one_line(text):
+    return " ".join(text.split())
+
+
+def built(q, i):
+    return f'Is it true that the right answer to "{one_line(q.text)}" is "{one_line(q.choices[i])}"?'
+
+
+def places(questions):
+    return [(q, i) for q in questions for i in range(q.n_choices)]
 
 
 class Writer:
     "Writes by rule unless told otherwise, and counts."
+
     name = "writer"
 
-    def __init__(self, habit=lambda variant: None): self.habit, self.seen = habit, []
-    def describe(self): return {"respondent": "writer"}
-    def request(self, prompt): return {**self.describe(), "prompt": prompt.text}
+    def __init__(self, habit=lambda variant: None):
+        self.habit, self.seen = habit, []
+
+    def describe(self):
+        return {"respondent": "writer"}
+
+    def request(self, prompt):
+        return {**self.describe(), "prompt": prompt.text}
 
     async def answer(self, prompts):
         for position, prompt in enumerate(prompts):
             await asyncio.sleep(0)
             self.seen.append(prompt.text)
             said = self.habit(prompt.variant)
-            yield position, said if isinstance(said, Reply) else Reply(built(prompt.variant.question, prompt.variant.index) if said is None else said)
+            yield (
+                position,
+                said
+                if isinstance(said, Reply)
+                else Reply(built(prompt.variant.question, prompt.variant.index) if said is None else said),
+            )
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +84,8 @@ def mmlu(shared):
     "Every fourteenth question of MMLU, from all subjects."
     from cora_nb.benchmarks.load import load_benchmark
 
-    if not (shared / "hub" / "cais__mmlu").is_dir(): pytest.skip(f"MMLU not found under {shared / 'hub'}")
+    if not (shared / "hub" / "cais__mmlu").is_dir():
+        pytest.skip(f"MMLU not found under {shared / 'hub'}")
     return load_benchmark("mmlu", path=shared / "hub")[::14][:1000]
 
 
@@ -70,8 +104,21 @@ def test_what_speaks_of_others_names_the_list(mmlu):
     "Each refused choice has a word that points, and the plainest wordings are all refused."
     for q, i in places(mmlu):
         text, said = one_line(q.choices[i]).rstrip(".").lower(), check_statement(built(q, i), q, i)
-        if said == OTHERS: assert re.search(r"\b(above|below|these|those|them|both|either|neither|options?|choices?|answers?|[a-h](?: only)?)\b", text), text
-        if text in ("all of the above", "none of the above", "both a and b", "neither a nor b", "all of these", "none of these", "both of these"): assert said == OTHERS
+        if said == OTHERS:
+            assert re.search(
+                r"\b(above|below|these|those|them|both|either|neither|options?|choices?|answers?|[a-h](?: only)?)\b",
+                text,
+            ), text
+        if text in (
+            "all of the above",
+            "none of the above",
+            "both a and b",
+            "neither a nor b",
+            "all of these",
+            "none of these",
+            "both of these",
+        ):
+            assert said == OTHERS
 
 
 SPOILED = {
@@ -93,7 +140,15 @@ SPOILED = {
 def test_spoiled_sentences_are_refused(mmlu, how):
     for q, i in places(mmlu[::4]):
         said = SPOILED[how](q, i)
-        if said is not None and how == "choice cut" and re.search(rf"(?<!\w){re.escape(one_line(q.choices[i]).rstrip('. ').lower())}(?!\w)", built(q, i).lower().rpartition('" is "')[0]): continue # the question holds the choice
+        if (
+            said is not None
+            and how == "choice cut"
+            and re.search(
+                rf"(?<!\w){re.escape(one_line(q.choices[i]).rstrip('. ').lower())}(?!\w)",
+                built(q, i).lower().rpartition('" is "')[0],
+            )
+        ):
+            continue  # the question holds the choice
         assert check_statement(said, q, i) in CHECKS, (said, q.choices[i])
 
 
@@ -111,10 +166,31 @@ def test_the_wrong_choice_is_refused(mmlu):
 def test_a_lost_not_is_refused(mmlu):
     asked = [q for q in mmlu if re.search(r"\b(NOT|EXCEPT)\b", q.text)]
     assert len(asked) > 20
-    for q, i in places(asked): assert check_statement(f"Is it true that it is {q.choices[i]}?", q, i) in ("lost the negation of the question", OTHERS)
+    for q, i in places(asked):
+        assert check_statement(f"Is it true that it is {q.choices[i]}?", q, i) in (
+            "lost the negation of the question",
+            OTHERS,
+        )
 
 
-@pytest.mark.parametrize("wrap", ["{}", "  {}\n\n", '"{}"', "“{}”", "```\n{}\n```", "```text\n{}\n```", "Question: {}", "**Question:** {}", "Yes-or-no question:\n{}", "True or false question: {}", "1. Statement: {}", "<think>hm</think>\n{}", "**{}**"])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        "{}",
+        "  {}\n\n",
+        '"{}"',
+        "“{}”",
+        "```\n{}\n```",
+        "```text\n{}\n```",
+        "Question: {}",
+        "**Question:** {}",
+        "Yes-or-no question:\n{}",
+        "True or false question: {}",
+        "1. Statement: {}",
+        "<think>hm</think>\n{}",
+        "**{}**",
+    ],
+)
 def test_packaging_does_not_matter(mmlu, wrap):
     for q in mmlu[::50]:
         assert clean(wrap.format(built(q, 0))) == clean(built(q, 0))
@@ -125,7 +201,9 @@ def test_packaging_does_not_matter(mmlu, wrap):
 
 
 texts = st.text(min_size=1, max_size=30).filter(str.strip)
-choice_lists = st.lists(texts | st.sampled_from(["9", "19", "-9", "not", "East", "east.", "A and B", "?", "..."]), min_size=2, max_size=5)
+choice_lists = st.lists(
+    texts | st.sampled_from(["9", "19", "-9", "not", "East", "east.", "A and B", "?", "..."]), min_size=2, max_size=5
+)
 
 
 @settings(max_examples=200)
@@ -135,7 +213,8 @@ def test_any_reply_gives_a_known_reason(text, choices, reply):
     for i in range(len(choices)):
         reason = check_statement(reply, q, i)
         assert reason == "" or reason in CHECKS
-        if reason == "": assert clean(reply).casefold().startswith("is it") and "\n" not in clean(reply)
+        if reason == "":
+            assert clean(reply).casefold().startswith("is it") and "\n" not in clean(reply)
 
 
 @given(st.integers(-999, 999), st.integers(-999, 999))
@@ -144,11 +223,20 @@ def test_numbers_stand_for_themselves(a, b):
     assert (check_statement(f"Is it true that the number is {b}?", q, 0) == "") == (a == b)
 
 
-@pytest.mark.parametrize("said,choice,reason", [
-    ("Is it true that the sun rises in the East?", 0, ""), ("IS IT TRUE THAT the sun rises in the east?", 0, ""), ("Is it true that the sun rises in the southeast?", 0, "lost the words of the proposed answer"),
-    ("Is it true that the sun rises in the East, not the West?", 0, "names another choice beside it"), ("Is it true that the sun never rises in the West?", 1, "adds a negation"),
-    ("Is it true, that the sun rises in the West?", 1, "does not begin with Is it true that"), ("The sun rises in the West.", 1, "does not begin with Is it true that")])
-def test_by_hand(said, choice, reason): assert check_statement(said, SUN, choice) == reason
+@pytest.mark.parametrize(
+    "said,choice,reason",
+    [
+        ("Is it true that the sun rises in the East?", 0, ""),
+        ("IS IT TRUE THAT the sun rises in the east?", 0, ""),
+        ("Is it true that the sun rises in the southeast?", 0, "lost the words of the proposed answer"),
+        ("Is it true that the sun rises in the East, not the West?", 0, "names another choice beside it"),
+        ("Is it true that the sun never rises in the West?", 1, "adds a negation"),
+        ("Is it true, that the sun rises in the West?", 1, "does not begin with Is it true that"),
+        ("The sun rises in the West.", 1, "does not begin with Is it true that"),
+    ],
+)
+def test_by_hand(said, choice, reason):
+    assert check_statement(said, SUN, choice) == reason
 
 
 # ---- rounds
@@ -158,12 +246,19 @@ def test_a_table_of_good_sentences():
     writer = Writer()
     table = write_statements(writer, QUESTIONS, progress=False)
     assert list(table.columns) == list(COLUMNS) and len(table) == 10 == len(writer.seen) + 1
-    assert table["statement"].isna().tolist() == [False] * 7 + [True] + [False] * 2 and table["round"].tolist() == [1] * 7 + [0] + [1] * 2
+    assert (
+        table["statement"].isna().tolist() == [False] * 7 + [True] + [False] * 2
+        and table["round"].tolist() == [1] * 7 + [0] + [1] * 2
+    )
     assert table.loc[7, "reason"] == OTHERS and pd.isna(table.loc[7, "reply"])
     statements = complete_statements(table)
     assert set(statements) == {(q.id, i) for q, i in places([SUN, RED])}
     asked = [v for v in make_variants(QUESTIONS, family="mcqa_plus", statements=statements) if v.form == "tfq"]
-    assert {(v.question_id, v.method) for v in asked} == {("sun", "true_false_written"), ("sea", "true_false"), ("red", "true_false_written")}
+    assert {(v.question_id, v.method) for v in asked} == {
+        ("sun", "true_false_written"),
+        ("sea", "true_false"),
+        ("red", "true_false_written"),
+    }
     assert all(v.asked == built(v.question, v.index) for v in asked if v.question_id != "sea")
 
 
@@ -174,21 +269,44 @@ def test_only_the_refused_are_asked_again_and_told_why():
     second = writer.seen[6:]
     assert len(second) == 2 and all("because it lost the words of the proposed answer" in text for text in second)
     assert "exactly these words: West" in second[0] and "exactly these words: Grün." in second[1]
-    assert [v.text for v in statement_variants([SUN, RED], {("sun", 1): "lost the words of the proposed answer", ("red", 1): "lost the words of the proposed answer"})] == second
+    assert [
+        v.text
+        for v in statement_variants(
+            [SUN, RED],
+            {("sun", 1): "lost the words of the proposed answer", ("red", 1): "lost the words of the proposed answer"},
+        )
+    ] == second
 
 
 def test_the_stubborn_and_the_failing_are_rows():
     writer = Writer(lambda v: {0: "no", 1: Reply(error="503 overloaded"), 2: ""}.get(v.index))
     table = write_statements(writer, [SUN], progress=False)
-    assert table["reason"].tolist() == ["does not begin with Is it true that", "no reply: 503 overloaded", "is empty", ""] and table["round"].tolist() == [2, 1, 2, 1]
+    assert table["reason"].tolist() == [
+        "does not begin with Is it true that",
+        "no reply: 503 overloaded",
+        "is empty",
+        "",
+    ] and table["round"].tolist() == [2, 1, 2, 1]
     assert complete_statements(table) == {}
     summary = statements_summary(table)
-    assert summary["choices"].to_dict() == {"written": 1, "refused: is empty": 1, "refused: does not begin with Is it true that": 1, "failed": 1, "all": 4, "complete": 0}
-    assert table.attrs["facts"]["writer"] == {"respondent": "writer"} and sum(table.attrs["facts"]["refused"][1].values()) == 2
+    assert summary["choices"].to_dict() == {
+        "written": 1,
+        "refused: is empty": 1,
+        "refused: does not begin with Is it true that": 1,
+        "failed": 1,
+        "all": 4,
+        "complete": 0,
+    }
+    assert (
+        table.attrs["facts"]["writer"] == {"respondent": "writer"}
+        and sum(table.attrs["facts"]["refused"][1].values()) == 2
+    )
 
 
 def test_a_second_call_asks_nothing(tmp_path):
-    def habit(v): return "nonsense" if v.index == 1 and (v.method == "statement" or v.question_id == "sun") else None
+    def habit(v):
+        return "nonsense" if v.index == 1 and (v.method == "statement" or v.question_id == "sun") else None
+
     with Store(tmp_path / "replies.db") as store:
         first = write_statements(writer := Writer(habit), QUESTIONS, store=store, progress=False)
         assert len(writer.seen) == 9 + 3
@@ -198,18 +316,27 @@ def test_a_second_call_asks_nothing(tmp_path):
 
 def test_only_what_failed_is_asked_by_the_next_call(tmp_path):
     with Store(tmp_path / "replies.db") as store:
-        write_statements(Writer(lambda v: Reply(error="down") if v.question_id == "red" else None), QUESTIONS, store=store, progress=False)
+        write_statements(
+            Writer(lambda v: Reply(error="down") if v.question_id == "red" else None),
+            QUESTIONS,
+            store=store,
+            progress=False,
+        )
         table = write_statements(writer := Writer(), QUESTIONS, store=store, progress=False)
     assert len(writer.seen) == 2 and len(complete_statements(table)) == 6
 
 
 def test_a_killed_run_goes_on(tmp_path):
-    class Killed(Exception): pass
+    class Killed(Exception):
+        pass
 
     def habit(v):
-        if v.question_id == "red": raise Killed
+        if v.question_id == "red":
+            raise Killed
+
     with Store(tmp_path / "replies.db") as store:
-        with pytest.raises(Killed): write_statements(Writer(habit), QUESTIONS, store=store, progress=False)
+        with pytest.raises(Killed):
+            write_statements(Writer(habit), QUESTIONS, store=store, progress=False)
         write_statements(writer := Writer(), QUESTIONS, store=store, progress=False)
     assert len(writer.seen) == 2
 
@@ -220,19 +347,30 @@ def test_nothing_to_ask():
     assert writer.seen == [] and set(table["reason"]) == {OTHERS} and complete_statements(table) == {}
 
 
-@pytest.mark.parametrize("writer,field", [(ChatRespondent("m", base_url="http://127.0.0.1:9"), "max_tokens=1 of m"), (ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=15), "max_tokens=15"),
-                                          (CausalRespondent("no-such-model"), "max_new_tokens=1 of no-such-model")])
+@pytest.mark.parametrize(
+    "writer,field",
+    [
+        (ChatRespondent("m", base_url="http://127.0.0.1:9"), "max_tokens=1 of m"),
+        (ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=15), "max_tokens=15"),
+        (CausalRespondent("no-such-model"), "max_new_tokens=1 of no-such-model"),
+    ],
+)
 def test_a_writer_without_room_is_refused_at_once(writer, field):
-    with pytest.raises(CoraError, match=field): write_statements(writer, [SUN])
+    with pytest.raises(CoraError, match=field):
+        write_statements(writer, [SUN])
 
 
-def test_a_writer_with_room_is_taken(): check_writer(ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=16))
+def test_a_writer_with_room_is_taken():
+    check_writer(ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=16))
 
 
 def test_bad_questions():
-    with pytest.raises(CoraError, match="there are no questions"): write_statements(Writer(), [])
-    with pytest.raises(CoraError, match="2 questions have the id 'sun'"): write_statements(Writer(), [SUN, SUN])
-    with pytest.raises(CoraError, match="needs the column n_choices"): complete_statements(pd.DataFrame({"question_id": [], "choice": [], "statement": []}))
+    with pytest.raises(CoraError, match="there are no questions"):
+        write_statements(Writer(), [])
+    with pytest.raises(CoraError, match="2 questions have the id 'sun'"):
+        write_statements(Writer(), [SUN, SUN])
+    with pytest.raises(CoraError, match="needs the column n_choices"):
+        complete_statements(pd.DataFrame({"question_id": [], "choice": [], "statement": []}))
 
 
 def test_a_row_that_was_deleted_or_doubled_completes_nothing():
@@ -250,26 +388,46 @@ def test_a_chat_model_writes(monkeypatch, tmp_path):
 
     def plan(asked):
         proposed = re.search(r"Proposed answer: (.*)\nYes-or-no question:$", asked.prompt)[1]
-        if proposed == "North": return Answer(500, refusal("something broke"))
-        if proposed == "West" and "last attempt" not in asked.prompt: return Answer(body=completion("Is it true that the sun does not rise in the west?"))
-        return Answer(body=completion(f"<think>easy</think>**Question:** Is it true that the sun rises in the {proposed.lower()}?"))
+        if proposed == "North":
+            return Answer(500, refusal("something broke"))
+        if proposed == "West" and "last attempt" not in asked.prompt:
+            return Answer(body=completion("Is it true that the sun does not rise in the west?"))
+        return Answer(
+            body=completion(
+                f"<think>easy</think>**Question:** Is it true that the sun rises in the {proposed.lower()}?"
+            )
+        )
 
     with FaultyServer(plan) as server, Store(tmp_path / "replies.db") as store:
         model = ChatRespondent("m", base_url=server.url, max_tokens=60, retries=1)
         table = write_statements(model, [SUN], store=store, progress=False)
-        assert table["statement"].fillna("-").tolist() == ["Is it true that the sun rises in the east?", "Is it true that the sun rises in the west?", "-", "Is it true that the sun rises in the south?"]
-        assert table["round"].tolist() == [1, 2, 1, 1] and table.loc[2, "reason"] == "no reply: 500 something broke, tried 2 times"
+        assert table["statement"].fillna("-").tolist() == [
+            "Is it true that the sun rises in the east?",
+            "Is it true that the sun rises in the west?",
+            "-",
+            "Is it true that the sun rises in the south?",
+        ]
+        assert (
+            table["round"].tolist() == [1, 2, 1, 1]
+            and table.loc[2, "reason"] == "no reply: 500 something broke, tried 2 times"
+        )
         assert len(server.asked) == 3 + 2 + 1 and server.asked[0].body["max_tokens"] == 60
         assert [m["role"] for m in server.asked[0].body["messages"]] == ["user"]
         server.plan = lambda asked: Answer(body=completion("Is it true that the sun rises in the north?"))
-        assert len(complete_statements(write_statements(model, [SUN], store=store, progress=False))) == 4 and len(server.asked) == 7
+        assert (
+            len(complete_statements(write_statements(model, [SUN], store=store, progress=False))) == 4
+            and len(server.asked) == 7
+        )
 
 
 # ---- files
 
 
 @pytest.fixture
-def table(): return write_statements(Writer(lambda v: "nonsense,\n\"quoted\"" if v.key[::2] == ("sun", 1) else None), QUESTIONS, progress=False)
+def table():
+    return write_statements(
+        Writer(lambda v: 'nonsense,\n"quoted"' if v.key[::2] == ("sun", 1) else None), QUESTIONS, progress=False
+    )
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "T.CSV"])
@@ -277,14 +435,28 @@ def test_a_file_gives_the_table_back(table, tmp_path, name):
     save_statements(table, tmp_path / name)
     again = read_statements(tmp_path / name, QUESTIONS)
     pd.testing.assert_frame_equal(again, table)
-    assert ("facts" in again.attrs) == name.endswith("parquet") and again.attrs.get("facts", table.attrs["facts"]) == table.attrs["facts"]
+    assert ("facts" in again.attrs) == name.endswith("parquet") and again.attrs.get(
+        "facts", table.attrs["facts"]
+    ) == table.attrs["facts"]
     save_statements(again, tmp_path / name, overwrite=True)
-    pd.testing.assert_frame_equal(read_statements(tmp_path / name, QUESTIONS[::-1]).sort_values(["question_id", "choice"], ignore_index=True), table.sort_values(["question_id", "choice"], ignore_index=True))
+    pd.testing.assert_frame_equal(
+        read_statements(tmp_path / name, QUESTIONS[::-1]).sort_values(["question_id", "choice"], ignore_index=True),
+        table.sort_values(["question_id", "choice"], ignore_index=True),
+    )
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
 @settings(max_examples=50)
-@given(st.lists(st.none() | st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"])) | st.sampled_from(["a\r\nb", "\r", "NA", "nan", "=1+1", "'", '"', ",", "\ufeff"]), min_size=2, max_size=2), st.sampled_from([".csv", ".parquet"]))
+@given(
+    st.lists(
+        st.none()
+        | st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]))
+        | st.sampled_from(["a\r\nb", "\r", "NA", "nan", "=1+1", "'", '"', ",", "\ufeff"]),
+        min_size=2,
+        max_size=2,
+    ),
+    st.sampled_from([".csv", ".parquet"]),
+)
 def test_any_reply_survives_a_file(tmp_path_factory, said, kind):
     path = tmp_path_factory.mktemp("any") / f"t{kind}"
     table = write_statements(Writer(lambda v: said[v.index]), [RED], progress=False)
@@ -294,33 +466,51 @@ def test_any_reply_survives_a_file(tmp_path_factory, said, kind):
 
 def test_a_file_that_is_there_is_left_alone(table, tmp_path):
     (path := tmp_path / "t.csv").write_text("somebody's afternoon")
-    with pytest.raises(CoraError, match="perhaps corrected by hand"): save_statements(table, path)
+    with pytest.raises(CoraError, match="perhaps corrected by hand"):
+        save_statements(table, path)
     assert path.read_text() == "somebody's afternoon"
-    for bad, why in ((tmp_path / "t.xlsx", "must end in .csv or .parquet"), (tmp_path / "no" / "t.csv", "there is no folder"), (tmp_path / "t", "must end in")):
-        with pytest.raises(CoraError, match=why): save_statements(table, bad)
-    with pytest.raises(CoraError, match="needs the column reply"): save_statements(table.drop(columns="reply"), tmp_path / "u.csv")
+    for bad, why in (
+        (tmp_path / "t.xlsx", "must end in .csv or .parquet"),
+        (tmp_path / "no" / "t.csv", "there is no folder"),
+        (tmp_path / "t", "must end in"),
+    ):
+        with pytest.raises(CoraError, match=why):
+            save_statements(table, bad)
+    with pytest.raises(CoraError, match="needs the column reply"):
+        save_statements(table.drop(columns="reply"), tmp_path / "u.csv")
 
 
 def test_a_person_corrects(table, tmp_path):
     save_statements(table, tmp_path / "t.csv")
     sheet = pd.read_csv(tmp_path / "t.csv", dtype=str, keep_default_na=False)
-    sheet.loc[1, "statement"] = " Does the sun rise in the west? "   # refused before
-    sheet.loc[4, "statement"] = "Is the Baltic not a sea?"           # was good
-    sheet.loc[7, "statement"] = "Are none of the three of them seas?" # was not asked
+    sheet.loc[1, "statement"] = " Does the sun rise in the west? "  # refused before
+    sheet.loc[4, "statement"] = "Is the Baltic not a sea?"  # was good
+    sheet.loc[7, "statement"] = "Are none of the three of them seas?"  # was not asked
     sheet.drop(index=9).to_csv(tmp_path / "u.csv", index=False)
     again = read_statements(tmp_path / "u.csv", QUESTIONS)
-    assert again["statement"].iloc[[1, 4, 7]].tolist() == ["Does the sun rise in the west?", "Is the Baltic not a sea?", "Are none of the three of them seas?"]
+    assert again["statement"].iloc[[1, 4, 7]].tolist() == [
+        "Does the sun rise in the west?",
+        "Is the Baltic not a sea?",
+        "Are none of the three of them seas?",
+    ]
     assert again["round"].tolist() == [1, 0, 1, 1, 0, 1, 1, 0, 1, 0] and again.loc[9, "reason"] == "not in the file"
-    assert {id for id, _ in complete_statements(again)} == {"sun", "sea"} and statements_summary(again).loc["written by hand", "choices"] == 3
+    assert {id for id, _ in complete_statements(again)} == {"sun", "sea"} and statements_summary(again).loc[
+        "written by hand", "choices"
+    ] == 3
     save_statements(again, tmp_path / "v.parquet")
     pd.testing.assert_frame_equal(read_statements(tmp_path / "v.parquet", QUESTIONS), again)
 
 
 def test_three_columns_are_enough(tmp_path):
-    (tmp_path / "t.jsonl").write_text('{"question_id": "red", "choice": 0, "statement": "Red?"}\n{"question_id": "red", "choice": 1.0, "statement": "Green?"}\n')
+    (tmp_path / "t.jsonl").write_text(
+        '{"question_id": "red", "choice": 0, "statement": "Red?"}\n{"question_id": "red", "choice": 1.0, "statement": "Green?"}\n'
+    )
     (tmp_path / "t.csv").write_text("question_id,choice,statement\nred,0,Red?\nred,1.0,Green?\n")
     for name in ("t.jsonl", "t.csv"):
-        assert complete_statements(read_statements(tmp_path / name, QUESTIONS)) == {("red", 0): "Red?", ("red", 1): "Green?"}
+        assert complete_statements(read_statements(tmp_path / name, QUESTIONS)) == {
+            ("red", 0): "Red?",
+            ("red", 1): "Green?",
+        }
 
 
 def test_numbers_as_ids(tmp_path):
@@ -333,34 +523,72 @@ def test_numbers_as_ids(tmp_path):
 
 def test_statements_of_other_questions_are_noticed(table, tmp_path):
     save_statements(table, tmp_path / "t.csv")
-    with pytest.raises(BadRow, match="row 1, id 'sun', statement: the writer's statement cannot be used for 'Up': lost the words") as e:
+    with pytest.raises(
+        BadRow, match="row 1, id 'sun', statement: the writer's statement cannot be used for 'Up': lost the words"
+    ) as e:
         read_statements(tmp_path / "t.csv", [replace(SUN, choices=("Up", "Down", "Left", "Right")), SEA, RED])
     assert (e.value.row, e.value.id, e.value.field) == (1, "sun", "statement")
 
 
-@pytest.mark.parametrize("rows,row,field,value", [
-    ("moon,0,Is it?", 1, "question_id", "moon"), (",0,Is it?", 1, "question_id", ""), ("sun,0,Is it?\nsun,4,Is it?", 2, "choice", "4"), ("sun,-1,Is it?", 1, "choice", "-1"), ("sun,A,Is it?", 1, "choice", "A"),
-    ("sun,0.5,Is it?", 1, "choice", "0.5"), ("sun,,Is it?", 1, "choice", ""), ("sun,²,Is it?", 1, "choice", "²"), ("sun,1,\"  \n\"", 1, "statement", "  \n"), ("sun,1,a\nsea,1,b\nsun,1,", 3, "choice", 1)])
+@pytest.mark.parametrize(
+    "rows,row,field,value",
+    [
+        ("moon,0,Is it?", 1, "question_id", "moon"),
+        (",0,Is it?", 1, "question_id", ""),
+        ("sun,0,Is it?\nsun,4,Is it?", 2, "choice", "4"),
+        ("sun,-1,Is it?", 1, "choice", "-1"),
+        ("sun,A,Is it?", 1, "choice", "A"),
+        ("sun,0.5,Is it?", 1, "choice", "0.5"),
+        ("sun,,Is it?", 1, "choice", ""),
+        ("sun,²,Is it?", 1, "choice", "²"),
+        ('sun,1,"  \n"', 1, "statement", "  \n"),
+        ("sun,1,a\nsea,1,b\nsun,1,", 3, "choice", 1),
+    ],
+)
 def test_bad_rows(tmp_path, rows, row, field, value):
     (path := tmp_path / "t.csv").write_text(f"question_id,choice,statement\n{rows}\n", encoding="utf-8")
-    with pytest.raises(BadRow) as e: read_statements(path, QUESTIONS)
-    assert (e.value.file, e.value.row, e.value.field, e.value.value) == (str(path), row, field, value) and "\n" not in str(e.value)
+    with pytest.raises(BadRow) as e:
+        read_statements(path, QUESTIONS)
+    assert (e.value.file, e.value.row, e.value.field, e.value.value) == (
+        str(path),
+        row,
+        field,
+        value,
+    ) and "\n" not in str(e.value)
 
 
-@pytest.mark.parametrize("line", ['{"question_id": "sun", "choice": true, "statement": "x"}', '{"question_id": "sun", "choice": null, "statement": "x"}', '{"question_id": ["sun"], "choice": 0, "statement": "x"}',
-                                  '{"question_id": "sun", "choice": 0, "statement": 5}', '{"question_id": "sun", "choice": 0, "statement": "\\ud800"}', '{"question_id": "sun"', '{"question_id": "sun", "choice": 0}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"question_id": "sun", "choice": true, "statement": "x"}',
+        '{"question_id": "sun", "choice": null, "statement": "x"}',
+        '{"question_id": ["sun"], "choice": 0, "statement": "x"}',
+        '{"question_id": "sun", "choice": 0, "statement": 5}',
+        '{"question_id": "sun", "choice": 0, "statement": "\\ud800"}',
+        '{"question_id": "sun"',
+        '{"question_id": "sun", "choice": 0}',
+    ],
+)
 def test_bad_values_of_other_types(tmp_path, line):
     good = '{"question_id": "sun", "choice": 1, "statement": "x"}'
     (path := tmp_path / "t.jsonl").write_text(f"{good}\n{line}\n")
-    if line.endswith('"choice": 0}'): assert read_statements(path, QUESTIONS)["statement"].notna().sum() == 1 # no cell: no statement
+    if line.endswith('"choice": 0}'):
+        assert read_statements(path, QUESTIONS)["statement"].notna().sum() == 1  # no cell: no statement
     else:
-        with pytest.raises(BadRow) as e: read_statements(path, QUESTIONS)
+        with pytest.raises(BadRow) as e:
+            read_statements(path, QUESTIONS)
         assert e.value.row == 2 and "\n" not in str(e.value)
 
 
 def test_bad_files(tmp_path):
     (tmp_path / "a.csv").write_text("id,statement\nsun,x\n")
     (tmp_path / "b.parquet").write_text("no")
-    for name, why in (("a.csv", "no column 'question_id' and no 'choice'"), ("b.parquet", "not a readable Parquet file"), ("c.csv", "there is no such file")):
-        with pytest.raises(CoraError, match=why): read_statements(tmp_path / name, QUESTIONS)
-    with pytest.raises(CoraError, match="2 questions have the id"): read_statements(tmp_path / "a.csv", [SUN, SUN])
+    for name, why in (
+        ("a.csv", "no column 'question_id' and no 'choice'"),
+        ("b.parquet", "not a readable Parquet file"),
+        ("c.csv", "there is no such file"),
+    ):
+        with pytest.raises(CoraError, match=why):
+            read_statements(tmp_path / name, QUESTIONS)
+    with pytest.raises(CoraError, match="2 questions have the id"):
+        read_statements(tmp_path / "a.csv", [SUN, SUN])

@@ -1,4 +1,5 @@
 """Early stopping: the same scores for fewer calls, on random worlds and on the recorded replies."""
+
 import itertools
 
 import numpy as np
@@ -17,15 +18,28 @@ from cora_nb.variants.families import make_variants
 FOUR = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
 
 
-@given(st.integers(1, 7), st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.6, 2 / 3, 0.9, 1.0]), min_size=1, max_size=3), st.data())
+@given(
+    st.integers(1, 7),
+    st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.6, 2 / 3, 0.9, 1.0]), min_size=1, max_size=3),
+    st.data(),
+)
 def test_settled_means_that_no_continuation_matters(size, thresholds, data):
     asked = data.draw(st.integers(0, size))
     hits = data.draw(st.integers(0, asked))
-    outcomes = {tuple((hits + sum(rest)) / size >= c for c in thresholds) for rest in itertools.product([0, 1], repeat=size - asked)}
+    outcomes = {
+        tuple((hits + sum(rest)) / size >= c for c in thresholds)
+        for rest in itertools.product([0, 1], repeat=size - asked)
+    }
     assert is_settled(hits, size - asked, size, thresholds) == (len(outcomes) == 1)
 
 
-@given(st.floats(0, 1), st.floats(0, 0.5), st.integers(0, 50), st.sampled_from([1, 7, 256]), st.lists(st.integers(2, 6), min_size=1, max_size=12))
+@given(
+    st.floats(0, 1),
+    st.floats(0, 0.5),
+    st.integers(0, 50),
+    st.sampled_from([1, 7, 256]),
+    st.lists(st.integers(2, 6), min_size=1, max_size=12),
+)
 @settings(max_examples=40)
 def test_the_scores_are_those_of_the_full_run(knows, slips, seed, batch, sizes):
     questions = [Question(f"q{i}", "?", tuple("abcdef"[:n]), i % n) for i, n in enumerate(sizes)]
@@ -54,7 +68,10 @@ def test_unknown_stays_unknown_through_a_file(tmp_path):
 def test_own_thresholds():
     variants = make_variants([Question(f"q{i}", "?", ("a", "b", "c", "d"), i % 4) for i in range(30)])
     who = SimulatedRespondent(knows=0.4, slips=0.3)
-    full, part = evaluate(who, variants, progress=False), evaluate(who, variants, stop="bmca", thresholds=(0.75,), progress=False)
+    full, part = (
+        evaluate(who, variants, progress=False),
+        evaluate(who, variants, stop="bmca", thresholds=(0.75,), progress=False),
+    )
     assert score(part, thresholds=(0.75,))["BMCA(0.75)"] == score(full, thresholds=(0.75,))["BMCA(0.75)"]
     with pytest.raises(CoraError, match="thresholds must be numbers in"):
         evaluate(who, variants, stop="bmca", thresholds=(75,), progress=False)
@@ -62,7 +79,8 @@ def test_own_thresholds():
 
 @pytest.mark.parametrize("thresholds", [1.0, None, "1.0", (), (1.5,), ("a",), (float("nan"),), (None,)])
 def test_bad_thresholds_get_one_clear_line(thresholds):
-    with pytest.raises(CoraError, match=r"^thresholds must be numbers in \[0, 1\], such as \(1.0,\), got "): EarlyStop([], thresholds)
+    with pytest.raises(CoraError, match=r"^thresholds must be numbers in \[0, 1\], such as \(1.0,\), got "):
+        EarlyStop([], thresholds)
 
 
 @pytest.mark.parametrize("thresholds", [[1.0], np.array([0.5, 1.0])])
@@ -72,17 +90,23 @@ def test_any_sequence_of_thresholds_will_do(thresholds):
 
 @pytest.mark.parametrize("size", [0, -1, 1.5])
 def test_a_question_has_variants(size):
-    with pytest.raises(CoraError, match="size must be a whole number of 1 or more"): is_settled(0, 0, size, [1.0])
+    with pytest.raises(CoraError, match="size must be a whole number of 1 or more"):
+        is_settled(0, 0, size, [1.0])
 
 
 @pytest.mark.parametrize("batch", [1, 16, 64, 256, 1000])
 def test_recorded_replies(shared, medalpaca, batch, capsys):
     "At or under 2,300 calls of 33,098, for every size of batch; the least possible is 1,917."
     variants = [r.variant for r in read_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx") if r.trial == 0]
-    part = evaluate(RecordedRespondent(medalpaca), variants, stop="cora", parse="first_character", batch=batch, progress=False)
+    part = evaluate(
+        RecordedRespondent(medalpaca), variants, stop="cora", parse="first_character", batch=batch, progress=False
+    )
     assert (score(part)[FOUR] == score(medalpaca)[FOUR]).all()
     first = medalpaca[medalpaca["trial"] == 0]
-    right, always = first[first["method"] == "original"].set_index("question_id")["correct"], first.groupby("question_id")["correct"].all()
+    right, always = (
+        first[first["method"] == "original"].set_index("question_id")["correct"],
+        first.groupby("question_id")["correct"].all(),
+    )
     least = len(right) + int((right & ~always).sum()) + 25 * int(always.sum())
     asked = part.attrs["facts"]["calls"]["asked"]
     with capsys.disabled():

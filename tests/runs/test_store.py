@@ -1,4 +1,5 @@
 """The store of replies: nothing is lost, nothing is asked twice, whatever is killed and however many share it."""
+
 import multiprocessing
 import os
 import random
@@ -22,14 +23,26 @@ VARIANTS = make_variants(load_benchmark("math")[:100])
 texts = st.text(max_size=20).map(lambda t: t.encode("utf-8", "backslashreplace").decode())
 
 
-@given(st.lists(st.builds(Reply, text=texts | st.none(), scores=st.none() | st.lists(st.floats(allow_nan=False), max_size=5).map(tuple), confidence=st.none() | st.floats(0, 1),
-                          meta=st.none() | st.dictionaries(texts, st.integers(0, 10**6), max_size=3)), max_size=30))
+@given(
+    st.lists(
+        st.builds(
+            Reply,
+            text=texts | st.none(),
+            scores=st.none() | st.lists(st.floats(allow_nan=False), max_size=5).map(tuple),
+            confidence=st.none() | st.floats(0, 1),
+            meta=st.none() | st.dictionaries(texts, st.integers(0, 10**6), max_size=3),
+        ),
+        max_size=30,
+    )
+)
 @settings(max_examples=40)
 def test_what_goes_in_comes_out(tmp_path_factory, replies):
     with Store(tmp_path_factory.mktemp("s") / "r.sqlite") as store:
         for i, reply in enumerate(replies):
             assert store.put(str(i), reply) == reply
-        assert store.get(map(str, range(len(replies) + 5))) == {str(i): r for i, r in enumerate(replies)} and len(store) == len(replies)
+        assert store.get(map(str, range(len(replies) + 5))) == {str(i): r for i, r in enumerate(replies)} and len(
+            store
+        ) == len(replies)
 
 
 def test_many_keys_at_once(tmp_path):
@@ -42,13 +55,30 @@ def test_many_keys_at_once(tmp_path):
 def test_the_first_reply_stays():
     "Two runs that ask the same thing at the same time go on with the same reply."
     import tempfile
+
     with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/r") as one, Store(f"{folder}/r") as two:
         assert one.put("k", Reply("first")) == two.put("k", Reply("second")) == Reply("first")
 
 
 def test_every_part_of_a_request_is_in_the_key():
-    base = {"server": "s", "model": "m", "messages": [{"role": "user", "content": "a"}], "temperature": 0, "max_tokens": 1}
-    changed = [base | {k: v} for k, v in [("server", "t"), ("model", "n"), ("messages", [{"role": "user", "content": "a "}]), ("temperature", 0.0001), ("max_tokens", 2), ("seed", 1)]]
+    base = {
+        "server": "s",
+        "model": "m",
+        "messages": [{"role": "user", "content": "a"}],
+        "temperature": 0,
+        "max_tokens": 1,
+    }
+    changed = [
+        base | {k: v}
+        for k, v in [
+            ("server", "t"),
+            ("model", "n"),
+            ("messages", [{"role": "user", "content": "a "}]),
+            ("temperature", 0.0001),
+            ("max_tokens", 2),
+            ("seed", 1),
+        ]
+    ]
     assert len({reply_key(r, t) for r in [base, *changed] for t in (0, 1)}) == 14
     with pytest.raises(ValueError):
         reply_key({"x": float("nan")})
@@ -85,7 +115,9 @@ class Logged:
 
 
 def _run(folder, log_name, pause, stop):
-    tqdm.set_lock(threading.RLock())  # tqdm's own is shared with forked children: one killed while it holds it would block everybody
+    tqdm.set_lock(
+        threading.RLock()
+    )  # tqdm's own is shared with forked children: one killed while it holds it would block everybody
     log = os.open(folder / log_name, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     with Store(folder / "r.sqlite") as store:
         evaluate(Logged(log, pause), VARIANTS, store=store, stop=stop, progress=False)
@@ -127,11 +159,14 @@ def test_two_runs_share_a_store(tmp_path):
     with Store(tmp_path / "r.sqlite") as store:
         assert len(store) == len(VARIANTS)
         after = evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, store=store, progress=False)
-    assert after.attrs["facts"]["calls"]["asked"] == 0 and after.equals(evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, progress=False))
+    assert after.attrs["facts"]["calls"]["asked"] == 0 and after.equals(
+        evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, progress=False)
+    )
 
 
 class Parrot:
     "Says the same to the same text, and counts."
+
     name = "parrot"
 
     def __init__(self, fails=()):
@@ -146,17 +181,27 @@ class Parrot:
     async def answer(self, prompts):
         for i, p in enumerate(prompts):
             self.calls.append(p.text)
-            yield i, Reply(error="timeout") if len(self.calls) in self.fails else Reply("AB"[len(p.text) % 2], meta={"prompt_tokens": 10, "completion_tokens": 1})
+            yield (
+                i,
+                Reply(error="timeout")
+                if len(self.calls) in self.fails
+                else Reply("AB"[len(p.text) % 2], meta={"prompt_tokens": 10, "completion_tokens": 1}),
+            )
 
 
 def test_equal_prompts_are_asked_once():
     parrot = Parrot()
     responses = evaluate(parrot, VARIANTS, progress=False)
-    assert len(parrot.calls) == len(set(parrot.calls)) < len(VARIANTS) == len(responses) and responses["reply"].notna().all()
+    assert (
+        len(parrot.calls) == len(set(parrot.calls)) < len(VARIANTS) == len(responses)
+        and responses["reply"].notna().all()
+    )
     calls = responses.attrs["facts"]["calls"]
     assert calls["asked"] == len(parrot.calls) and calls["prompt_tokens"] == 10 * len(parrot.calls)
     assert plan(Parrot(), VARIANTS)["calls"] == len(parrot.calls)
-    assert evaluate(Parrot(), VARIANTS, trials=2, progress=False).attrs["facts"]["calls"]["asked"] == 2 * len(parrot.calls)
+    assert evaluate(Parrot(), VARIANTS, trials=2, progress=False).attrs["facts"]["calls"]["asked"] == 2 * len(
+        parrot.calls
+    )
 
 
 def test_failures_are_not_kept_and_asked_again(tmp_path):

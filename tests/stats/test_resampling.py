@@ -1,4 +1,5 @@
 """Resamples and intervals against slow loops, scipy's bootstrap, and respondents whose truth is known."""
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -45,7 +46,13 @@ def test_whole_clusters_are_drawn():
 @pytest.mark.parametrize("method", ["bca", "percentile"])
 def test_intervals_agree_with_scipy(seed, method):
     values = np.random.default_rng(seed).choice([0.0, 0.1, 0.35, 1.0], 60, p=[0.5, 0.3, 0.15, 0.05])
-    theirs = stats.bootstrap((values,), np.mean, n_resamples=40_000, method={"bca": "BCa"}.get(method, method), rng=np.random.default_rng(seed)).confidence_interval
+    theirs = stats.bootstrap(
+        (values,),
+        np.mean,
+        n_resamples=40_000,
+        method={"bca": "BCa"}.get(method, method),
+        rng=np.random.default_rng(seed),
+    ).confidence_interval
     found, kind = kinds(values[:, None])
     mean = lambda w: w @ found[:, 0] / w.sum(axis=1)
     without, sizes = left_out(kind)
@@ -55,7 +62,9 @@ def test_intervals_agree_with_scipy(seed, method):
 
 def test_clusters_of_one_and_clusters_that_are_copies():
     rng = np.random.default_rng(0)
-    counts = pd.DataFrame({"hits": rng.integers(0, 5, 80), "trials": 4}).assign(original=lambda c: (c["hits"] > 1).astype(float))
+    counts = pd.DataFrame({"hits": rng.integers(0, 5, 80), "trials": 4}).assign(
+        original=lambda c: (c["hits"] > 1).astype(float)
+    )
     single, each = score_intervals(counts, seed=3), score_intervals(counts, seed=4, clusters=np.arange(80))
     np.testing.assert_allclose(single, each, atol=0.02)
     copied = score_intervals(pd.concat([counts] * 3), seed=5, clusters=np.tile(np.arange(80), 3))
@@ -81,21 +90,33 @@ def test_low_is_never_above_high(hits, level, seed):
 def test_unknown_scores_have_no_interval():
     counts = pd.DataFrame({"hits": [1, 2, 4, 3], "trials": 4, "original": [1, 0, np.nan, 1]})
     found = score_intervals(counts, resamples=100)
-    assert found.loc[["MCQA", "CI", "CoRA"]].isna().all(axis=None) and found.loc[["MCQA+", "MV", "BMCA(1.0)"]].notna().all(axis=None)
+    assert found.loc[["MCQA", "CI", "CoRA"]].isna().all(axis=None) and found.loc[
+        ["MCQA+", "MV", "BMCA(1.0)"]
+    ].notna().all(axis=None)
     assert score_intervals(counts[:1])[["low", "high"]].isna().all(axis=None)
 
 
-@pytest.mark.parametrize("call, why", [
-    (lambda: kinds(np.zeros(3)), "at least one row of numbers, got the shape (3,)"),
-    (lambda: draw_questions(np.array([0, 0]), 2.5), "resamples must be a whole number of 1 or more, got 2.5"),
-    (lambda: draw_questions(np.array([0, 1]), 5, clusters=["a", None]), "1 questions belong to no cluster, the first of them number 2"),
-    (lambda: draw_questions(np.array([0, 1]), 5, clusters=["a"]), "one cluster for each question, got 1 for 2"),
-    (lambda: draw_questions(np.array([0, 1]), 5, clusters=["a", "a"]), "all questions belong to one cluster, 'a'"),
-    (lambda: interval(np.zeros(3), 0.0, np.zeros(1), np.ones(1), level=True), "level must be between 0 and 1, got True"),
-    (lambda: interval(np.zeros(3), 0.0, np.zeros(1), np.ones(1), method="t"), "one of bca, percentile, got 't'"),
-])
+@pytest.mark.parametrize(
+    "call, why",
+    [
+        (lambda: kinds(np.zeros(3)), "at least one row of numbers, got the shape (3,)"),
+        (lambda: draw_questions(np.array([0, 0]), 2.5), "resamples must be a whole number of 1 or more, got 2.5"),
+        (
+            lambda: draw_questions(np.array([0, 1]), 5, clusters=["a", None]),
+            "1 questions belong to no cluster, the first of them number 2",
+        ),
+        (lambda: draw_questions(np.array([0, 1]), 5, clusters=["a"]), "one cluster for each question, got 1 for 2"),
+        (lambda: draw_questions(np.array([0, 1]), 5, clusters=["a", "a"]), "all questions belong to one cluster, 'a'"),
+        (
+            lambda: interval(np.zeros(3), 0.0, np.zeros(1), np.ones(1), level=True),
+            "level must be between 0 and 1, got True",
+        ),
+        (lambda: interval(np.zeros(3), 0.0, np.zeros(1), np.ones(1), method="t"), "one of bca, percentile, got 't'"),
+    ],
+)
 def test_faults_are_one_line(call, why):
-    with pytest.raises(CoraError) as e: call()
+    with pytest.raises(CoraError) as e:
+        call()
     assert why in str(e.value) and "\n" not in str(e.value)
 
 
@@ -106,15 +127,24 @@ def test_coverage_in_the_middle():
     inside = np.zeros(4)
     for seed in range(times):
         right = rng.random((300, 20)) < rng.beta(0.5, 0.5, (300, 1))
-        found = score_intervals(pd.DataFrame({"hits": right.sum(axis=1), "trials": 20, "original": right[:, 0] * 1.0}), (1.0,), resamples=800, seed=seed).loc[names]
+        found = score_intervals(
+            pd.DataFrame({"hits": right.sum(axis=1), "trials": 20, "original": right[:, 0] * 1.0}),
+            (1.0,),
+            resamples=800,
+            seed=seed,
+        ).loc[names]
         inside += (found["low"] <= truth) & (truth <= found["high"])
     assert ((inside / times > 0.92) & (inside / times < 0.98)).all(), inside / times
 
 
 def test_weights_are_copies_of_questions():
     rng = np.random.default_rng(4)
-    counts = pd.DataFrame({"hits": rng.integers(0, 7, 9), "trials": 6}).assign(original=lambda c: (c["hits"] > 2).astype(float))
+    counts = pd.DataFrame({"hits": rng.integers(0, 7, 9), "trials": 6}).assign(
+        original=lambda c: (c["hits"] > 2).astype(float)
+    )
     weights = rng.multinomial(9, np.full(9, 1 / 9), size=5)
     many = pd.DataFrame(weighted_scores(counts, weights=weights))
     for w, row in zip(weights, many.to_dict("records")):
-        np.testing.assert_allclose(list(row.values()), score_counts(counts.loc[np.repeat(np.arange(9), w)]).to_numpy(), atol=1e-12)
+        np.testing.assert_allclose(
+            list(row.values()), score_counts(counts.loc[np.repeat(np.arange(9), w)]).to_numpy(), atol=1e-12
+        )

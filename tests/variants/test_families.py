@@ -1,19 +1,43 @@
 """Properties of the operators and of the family `cora`, for every number of choices."""
+
 from collections import Counter
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import CoraError, Question, permutation, uniforms
-from cora_nb.variants.families import NEW, make_variants, read_variants, register_family, FAMILIES, variants_dataset, write_variants
+from cora_nb.variants.families import (
+    NEW,
+    make_variants,
+    read_variants,
+    register_family,
+    FAMILIES,
+    variants_dataset,
+    write_variants,
+)
 
-METHODS = ["original", "shuffled", "nota", "nota_shuffled", "decoupled", "decoupled_shuffled", "decoupled_nota", "decoupled_nota_shuffled"]
+METHODS = [
+    "original",
+    "shuffled",
+    "nota",
+    "nota_shuffled",
+    "decoupled",
+    "decoupled_shuffled",
+    "decoupled_nota",
+    "decoupled_nota_shuffled",
+]
 
 
 @st.composite
 def questions(draw, id="q"):
     "Any question, with choices that may repeat."
-    choices = draw(st.lists(st.sampled_from(["a", "b", "B", "None of the above", "42"]) | st.text(min_size=1).filter(str.strip), min_size=2, max_size=26))
+    choices = draw(
+        st.lists(
+            st.sampled_from(["a", "b", "B", "None of the above", "42"]) | st.text(min_size=1).filter(str.strip),
+            min_size=2,
+            max_size=26,
+        )
+    )
     return Question(id, "?", tuple(choices), draw(st.integers(0, len(choices) - 1)))
 
 
@@ -35,14 +59,25 @@ def test_what_each_method_shows(q):
     everything, distractors = set(range(q.n_choices)), set(range(q.n_choices)) - {q.answer}
     assert by_method["original"][0].sources == tuple(range(q.n_choices))
     assert set(by_method["shuffled"][0].sources) == everything
-    for m, size in [("nota", q.n_choices), ("nota_shuffled", q.n_choices), ("decoupled", 2), ("decoupled_shuffled", 2), ("decoupled_nota", 3), ("decoupled_nota_shuffled", 3)]:
+    for m, size in [
+        ("nota", q.n_choices),
+        ("nota_shuffled", q.n_choices),
+        ("decoupled", 2),
+        ("decoupled_shuffled", 2),
+        ("decoupled_nota", 3),
+        ("decoupled_nota_shuffled", 3),
+    ]:
         assert all(len(v.sources) == size for v in by_method[m])
         assert [v.index for v in by_method[m]] == list(range(q.n_choices - 1))
         assert all((NEW in v.sources) == ("nota" in m) for v in by_method[m])
     for m in ("nota", "nota_shuffled"):  # each distractor is missing from exactly one
-        assert Counter(frozenset(everything - set(v.sources)) for v in by_method[m]) == Counter(frozenset({d}) for d in distractors)
+        assert Counter(frozenset(everything - set(v.sources)) for v in by_method[m]) == Counter(
+            frozenset({d}) for d in distractors
+        )
     for m in METHODS[4:]:  # each distractor meets the answer exactly once
-        assert Counter(frozenset(set(v.sources) - {NEW, q.answer}) for v in by_method[m]) == Counter(frozenset({d}) for d in distractors)
+        assert Counter(frozenset(set(v.sources) - {NEW, q.answer}) for v in by_method[m]) == Counter(
+            frozenset({d}) for d in distractors
+        )
     for m in ("nota", "decoupled", "decoupled_nota"):  # a shuffled method shows what its base shows
         for base, shuffled in zip(by_method[m], by_method[m + "_shuffled"]):
             assert sorted(base.sources) == sorted(shuffled.sources)
@@ -112,6 +147,7 @@ def test_a_family_can_join():
     @register_family
     def backwards(question, seed=0):
         from cora_nb.variants.families import make_variant
+
         yield make_variant(question, "backwards", "backwards", 0, tuple(range(question.n_choices))[::-1])
 
     try:
@@ -125,6 +161,7 @@ def test_a_family_can_join():
 @settings(max_examples=25)
 def test_files_give_back_what_was_written(tmp_path_factory, qs):
     from dataclasses import replace
+
     variants = make_variants([replace(q, id=f"q{i}", subject=None if i else "s") for i, q in enumerate(qs)])
     path = tmp_path_factory.mktemp("variants") / "v.parquet"
     write_variants(variants, path)
@@ -141,6 +178,7 @@ def test_a_published_dataset_can_be_read_back(tmp_path):
 
 def test_unreadable_files_are_named(tmp_path):
     import pyarrow as pa, pyarrow.parquet as pq
+
     with pytest.raises(CoraError, match="nothing.parquet: there is no such file"):
         read_variants(tmp_path / "nothing.parquet")
     pq.write_table(pa.table({"question_id": ["q"]}), tmp_path / "half.parquet")
@@ -148,8 +186,17 @@ def test_unreadable_files_are_named(tmp_path):
         read_variants(tmp_path / "half.parquet")
 
 
-@pytest.mark.parametrize("field,value,why", [("answer", 5, "answer must be an index"), ("answer", None, "answer must not be missing"), ("sources", [77, 1, 2], "sources must be indices"),
-                                             ("choices", ["x", "b", "c"], "must be those that sources name"), ("original_answer", 9, "the answer must be an index"), ("question_id", None, "must not be missing")])
+@pytest.mark.parametrize(
+    "field,value,why",
+    [
+        ("answer", 5, "answer must be an index"),
+        ("answer", None, "answer must not be missing"),
+        ("sources", [77, 1, 2], "sources must be indices"),
+        ("choices", ["x", "b", "c"], "must be those that sources name"),
+        ("original_answer", 9, "the answer must be an index"),
+        ("question_id", None, "must not be missing"),
+    ],
+)
 def test_rows_that_are_no_variants_are_named(tmp_path, field, value, why):
     import pyarrow as pa, pyarrow.parquet as pq
     from cora_nb.variants.families import variants_table

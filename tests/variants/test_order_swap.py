@@ -1,4 +1,5 @@
 """The family `order_swap`: two orders of the same choices, for any number of choices, by an independent definition."""
+
 import subprocess
 import sys
 
@@ -13,7 +14,13 @@ from cora_nb.variants.order_swap import order_swap
 @st.composite
 def questions(draw):
     "Any question of at least three choices, which may repeat."
-    choices = draw(st.lists(st.sampled_from(["a", "b", "None of the above", "42"]) | st.text(min_size=1).filter(str.strip), min_size=3, max_size=26))
+    choices = draw(
+        st.lists(
+            st.sampled_from(["a", "b", "None of the above", "42"]) | st.text(min_size=1).filter(str.strip),
+            min_size=3,
+            max_size=26,
+        )
+    )
     return Question("q", "?", tuple(choices), draw(st.integers(0, len(choices) - 1)))
 
 
@@ -46,12 +53,14 @@ def test_every_real_question(shared, name, least):
     asked = load_benchmark(name, path=shared / "hub", on_bad="skip")
     made = make_variants(asked, "order_swap")
     assert len(made) == 2 * len(asked) and len(asked) >= least
-    for one, two in zip(made[::2], made[1::2]): check(one, two)
+    for one, two in zip(made[::2], made[1::2]):
+        check(one, two)
 
 
 def test_two_choices_are_left_out():
     pair, triple = Question("p", "?", ("yes", "no"), 0), Question("t", "?", ("a", "b", "c"), 0)
-    with pytest.raises(LeftOut, match="nothing to exchange"): list(order_swap(pair))
+    with pytest.raises(LeftOut, match="nothing to exchange"):
+        list(order_swap(pair))
     with pytest.warns(UserWarning, match=r"order_swap: left out 1 of 2 questions: two choices"):
         made = make_variants([pair, triple], "order_swap")
     assert [v.sources for v in made] == [(1, 2, 0), (2, 1, 0)]
@@ -71,4 +80,6 @@ def test_written_and_read_back(tmp_path):
 def test_the_family_is_found_by_name():
     "In a fresh interpreter, without importing its module."
     code = "from cora_nb.core import Question; from cora_nb.variants.families import make_variants; print(len(make_variants([Question('q', '?', ('a', 'b', 'c'), 0)], 'order_swap')))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "2"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "2"
+    )

@@ -1,4 +1,5 @@
 """Properties of the families that change nothing but the order: `permutations` and `cyclic`."""
+
 import itertools
 import subprocess
 import sys
@@ -10,7 +11,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import CoraError, Question
-from cora_nb.variants.families import FAMILIES, LeftOut, get_family, make_variant, make_variants, read_variants, register_family, write_variants
+from cora_nb.variants.families import (
+    FAMILIES,
+    LeftOut,
+    get_family,
+    make_variant,
+    make_variants,
+    read_variants,
+    register_family,
+    write_variants,
+)
 from cora_nb.variants.cyclic import cyclic
 from cora_nb.variants.permutations import order_of_rank, permutations, sample_orders, take, whole_numbers
 
@@ -24,13 +34,16 @@ def questions(draw, most=26):
     return Question(draw(st.text(min_size=1)), "?", tuple(choices), draw(st.integers(0, len(choices) - 1)))
 
 
-def numbered(A, id="q"): return Question(id, "?", tuple(f"choice {i}" for i in range(A)), A // 2)
+def numbered(A, id="q"):
+    return Question(id, "?", tuple(f"choice {i}" for i in range(A)), A // 2)
 
 
-def orders(question, **options): return [v.sources for v in make_variants([question], family="permutations", most_choices=26, **options)]
+def orders(question, **options):
+    return [v.sources for v in make_variants([question], family="permutations", most_choices=26, **options)]
 
 
 # What every variant is
+
 
 @given(questions(), st.integers(0, 2**40), st.integers(1, 130))
 def test_orders_are_different_and_the_answer_is_found(q, seed, limit):
@@ -42,7 +55,9 @@ def test_orders_are_different_and_the_answer_is_found(q, seed, limit):
         assert v.sources[v.answer] == q.answer
         assert v.question is q and v.family == "permutations"
     assert variants[0].choices == q.choices
-    assert [(v.method, v.index) for v in variants] == [("original", 0)] + [("permuted", i) for i in range(len(variants) - 1)]
+    assert [(v.method, v.index) for v in variants] == [("original", 0)] + [
+        ("permuted", i) for i in range(len(variants) - 1)
+    ]
 
 
 @given(questions(), st.integers(0, 2**40))
@@ -52,8 +67,14 @@ def test_every_rotation_once_and_every_choice_in_every_place_once(q, seed):
     assert [(v.method, v.index) for v in variants] == [("original", 0)] + [("rotated", i) for i in range(A - 1)]
     assert variants[0].choices == q.choices
     for v in variants:
-        assert v.choices == tuple(q.choices[s] for s in v.sources) and v.sources[v.answer] == q.answer and v.family == "cyclic"
-        assert all((second - first) % A == 1 for first, second in itertools.pairwise(v.sources))  # the ring is never torn
+        assert (
+            v.choices == tuple(q.choices[s] for s in v.sources)
+            and v.sources[v.answer] == q.answer
+            and v.family == "cyclic"
+        )
+        assert all(
+            (second - first) % A == 1 for first, second in itertools.pairwise(v.sources)
+        )  # the ring is never torn
     for place in range(A):
         assert sorted(v.sources[place] for v in variants) == list(range(A))
 
@@ -65,6 +86,7 @@ def test_rotations_are_among_all_orders(q, seed):
 
 
 # All orders where they fit, a sample where they do not
+
 
 @pytest.mark.parametrize("A", range(2, 7))
 def test_all_orders_are_there_when_they_fit(A):
@@ -113,6 +135,7 @@ def test_samples_of_huge_sets_are_fair():
 
 # The parts
 
+
 @pytest.mark.parametrize("n,size", [(1, 1), (4, 4), (5, 3), (6, 2), (7, 0)])
 def test_every_way_to_point_draws_another_sample(n, size):
     ways = [tuple(take(steps)) for steps in itertools.product(*(range(n - i) for i in range(size)))]
@@ -123,7 +146,7 @@ def test_every_way_to_point_draws_another_sample(n, size):
 def test_the_rank_of_an_order_can_be_counted_back(case):
     n, rank = case
     order = order_of_rank(rank, n)
-    back = sum(factorial(n - 1 - i) * sum(later < here for later in order[i + 1:]) for i, here in enumerate(order))
+    back = sum(factorial(n - 1 - i) * sum(later < here for later in order[i + 1 :]) for i, here in enumerate(order))
     assert sorted(order) == list(range(n)) and back == rank
 
 
@@ -134,17 +157,21 @@ def test_whole_numbers_stay_below_their_bounds(bounds, key):
     assert whole_numbers(bounds[:3], key) == numbers[:3]
 
 
-@pytest.mark.parametrize("call,says", [
-    (lambda: order_of_rank(-1, 3), "rank must be a whole number of 0 or more, got -1"),
-    (lambda: order_of_rank(6, 3), "rank must be less than 3! = 6, got 6"),
-    (lambda: order_of_rank(1.0, 3), "rank must be a whole number of 0 or more, got 1.0"),
-    (lambda: order_of_rank(0, 0), "n must be a whole number of 1 or more, got 0"),
-    (lambda: sample_orders(5, -3, "k"), "limit must be a whole number of 1 or more, got -3"),
-    (lambda: sample_orders(5, 0, "k"), "limit must be a whole number of 1 or more, got 0"),
-    (lambda: sample_orders(-1, 5, "k"), "n must be a whole number of 1 or more, got -1"),
-])
+@pytest.mark.parametrize(
+    "call,says",
+    [
+        (lambda: order_of_rank(-1, 3), "rank must be a whole number of 0 or more, got -1"),
+        (lambda: order_of_rank(6, 3), "rank must be less than 3! = 6, got 6"),
+        (lambda: order_of_rank(1.0, 3), "rank must be a whole number of 0 or more, got 1.0"),
+        (lambda: order_of_rank(0, 0), "n must be a whole number of 1 or more, got 0"),
+        (lambda: sample_orders(5, -3, "k"), "limit must be a whole number of 1 or more, got -3"),
+        (lambda: sample_orders(5, 0, "k"), "limit must be a whole number of 1 or more, got 0"),
+        (lambda: sample_orders(-1, 5, "k"), "n must be a whole number of 1 or more, got -1"),
+    ],
+)
 def test_parts_refuse_what_is_out_of_range(call, says):
-    with pytest.raises(CoraError) as e: call()
+    with pytest.raises(CoraError) as e:
+        call()
     assert str(e.value) == says
 
 
@@ -155,12 +182,14 @@ def test_whole_numbers_reach_the_last_digits():
 
 # What the variants depend on
 
+
 @given(st.integers(0, 2**40), st.integers(0, 2**40), st.integers(5, 26))
 @settings(max_examples=50)
 def test_same_seed_same_orders_other_seed_others(seed, other, A):
     sample = orders(numbered(A), seed=seed, limit=60)
     assert sample == orders(numbered(A), seed=seed, limit=60)
-    if other != seed: assert set(sample) != set(orders(numbered(A), seed=other, limit=60))
+    if other != seed:
+        assert set(sample) != set(orders(numbered(A), seed=other, limit=60))
 
 
 def test_questions_do_not_share_their_orders():
@@ -168,19 +197,28 @@ def test_questions_do_not_share_their_orders():
     assert len(samples) == 200
 
 
-@given(st.lists(st.integers(0, 10**6), unique=True, max_size=12), st.randoms(use_true_random=False), st.sampled_from(["permutations", "cyclic"]))
+@given(
+    st.lists(st.integers(0, 10**6), unique=True, max_size=12),
+    st.randoms(use_true_random=False),
+    st.sampled_from(["permutations", "cyclic"]),
+)
 @settings(max_examples=30)
 def test_any_subset_in_any_order_gives_the_same_variants(numbers, rng, family):
     qs = [numbered(2 + n % 5, id=f"q{n}") for n in numbers]
     whole = {v.key: v for v in make_variants(qs, family=family)}
     rng.shuffle(qs)
     part = qs[: len(qs) // 2]
-    assert {v.key: v for v in make_variants(part, family=family)} == {k: v for k, v in whole.items() if k[0] in {q.id for q in part}}
+    assert {v.key: v for v in make_variants(part, family=family)} == {
+        k: v for k, v in whole.items() if k[0] in {q.id for q in part}
+    }
 
 
 def test_orders_are_the_same_on_every_machine():
     "Literal expectation: a change of the hash, of Python or of numpy must not move a single choice."
-    assert orders(Question("capital", "?", ("Sydney", "Canberra", "Melbourne", "Perth", "Hobart"), 1), seed=7, limit=6) == EXPECTED
+    assert (
+        orders(Question("capital", "?", ("Sydney", "Canberra", "Melbourne", "Perth", "Hobart"), 1), seed=7, limit=6)
+        == EXPECTED
+    )
     assert whole_numbers([6, factorial(26)], 7, "capital") == EXPECTED_NUMBERS
 
 
@@ -197,6 +235,7 @@ def test_equal_texts_are_different_choices():
 
 # Questions left out, options, the registry
 
+
 @given(st.lists(st.integers(2, 26), max_size=30), st.integers(2, 26))
 @settings(max_examples=50)
 def test_questions_left_out_are_counted(sizes, most):
@@ -206,7 +245,9 @@ def test_questions_left_out_are_counted(sizes, most):
         warnings.simplefilter("always")
         variants = make_variants(iter(qs), family="permutations", limit=2, most_choices=most)
     assert {v.question_id for v in variants} == {q.id for q in qs if q.n_choices <= most}
-    expected = [f"permutations: left out {too_long} of {len(qs)} questions: more than {most} choices (see the option most_choices)"]
+    expected = [
+        f"permutations: left out {too_long} of {len(qs)} questions: more than {most} choices (see the option most_choices)"
+    ]
     assert [str(w.message) for w in said] == (expected if too_long else [])
     assert all(w.filename == __file__ for w in said)
 
@@ -220,29 +261,36 @@ def test_a_question_is_left_out_whole_and_by_reason():
     @register_family
     def picky(question, seed=0):
         yield make_variant(question, "picky", "original", 0, tuple(range(question.n_choices)))
-        if question.n_choices != 4: raise LeftOut("too short" if question.n_choices < 4 else "too long")
+        if question.n_choices != 4:
+            raise LeftOut("too short" if question.n_choices < 4 else "too long")
 
     try:
         with pytest.warns(UserWarning) as said:
             variants = make_variants([numbered(A, id=f"q{A}") for A in (2, 3, 4, 5)], family="picky")
         assert [v.question_id for v in variants] == ["q4"]
-        assert [str(w.message) for w in said] == ["picky: left out 2 of 4 questions: too short", "picky: left out 1 of 4 questions: too long"]
+        assert [str(w.message) for w in said] == [
+            "picky: left out 2 of 4 questions: too short",
+            "picky: left out 1 of 4 questions: too long",
+        ]
     finally:
         del FAMILIES["picky"]
 
 
-@pytest.mark.parametrize("family,options,says", [
-    ("permutations", {"limit": 0}, "limit must be a whole number of 1 or more, got 0"),
-    ("permutations", {"limit": -3}, "limit must be a whole number of 1 or more, got -3"),
-    ("permutations", {"limit": 2.0}, "limit must be a whole number of 1 or more, got 2.0"),
-    ("permutations", {"limit": True}, "limit must be a whole number of 1 or more, got True"),
-    ("permutations", {"limit": None}, "limit must be a whole number of 1 or more, got None"),
-    ("permutations", {"limit": "24"}, "limit must be a whole number of 1 or more, got '24'"),
-    ("permutations", {"most_choices": 1}, "most_choices must be a whole number of 2 or more, got 1"),
-    ("permutations", {"most_choices": float("nan")}, "most_choices must be a whole number of 2 or more, got nan"),
-    ("permutations", {"most": 5}, "family 'permutations' takes the options limit, most_choices, got 'most'"),
-    ("cyclic", {"limit": 5}, "family 'cyclic' takes no options, got 'limit'"),
-])
+@pytest.mark.parametrize(
+    "family,options,says",
+    [
+        ("permutations", {"limit": 0}, "limit must be a whole number of 1 or more, got 0"),
+        ("permutations", {"limit": -3}, "limit must be a whole number of 1 or more, got -3"),
+        ("permutations", {"limit": 2.0}, "limit must be a whole number of 1 or more, got 2.0"),
+        ("permutations", {"limit": True}, "limit must be a whole number of 1 or more, got True"),
+        ("permutations", {"limit": None}, "limit must be a whole number of 1 or more, got None"),
+        ("permutations", {"limit": "24"}, "limit must be a whole number of 1 or more, got '24'"),
+        ("permutations", {"most_choices": 1}, "most_choices must be a whole number of 2 or more, got 1"),
+        ("permutations", {"most_choices": float("nan")}, "most_choices must be a whole number of 2 or more, got nan"),
+        ("permutations", {"most": 5}, "family 'permutations' takes the options limit, most_choices, got 'most'"),
+        ("cyclic", {"limit": 5}, "family 'cyclic' takes no options, got 'limit'"),
+    ],
+)
 def test_bad_options_get_one_clear_line(family, options, says):
     with pytest.raises(CoraError) as e:
         make_variants([numbered(3)], family=family, **options)
@@ -261,7 +309,11 @@ def test_families_are_found_when_first_asked_for():
     """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
-    assert said.stdout.startswith("family must be one of cora, cyclic, ") and "permutations" in said.stdout and said.stdout.endswith("got 'permutation'\n")
+    assert (
+        said.stdout.startswith("family must be one of cora, cyclic, ")
+        and "permutations" in said.stdout
+        and said.stdout.endswith("got 'permutation'\n")
+    )
     assert get_family("permutations") is permutations and get_family("cyclic") is cyclic
 
 
@@ -269,6 +321,8 @@ def test_ten_thousand_questions_and_files(tmp_path):
     qs = [numbered(4, id=f"q{i}") for i in range(10_000)]
     variants = make_variants(qs, family="permutations")
     assert len(variants) == 240_000 and len({v.key for v in variants}) == 240_000
-    some = make_variants([numbered(5), numbered(6, id="r")], family="permutations") + make_variants(qs[:5], family="cyclic")
+    some = make_variants([numbered(5), numbered(6, id="r")], family="permutations") + make_variants(
+        qs[:5], family="cyclic"
+    )
     write_variants(some, tmp_path / "v.parquet")
     assert read_variants(tmp_path / "v.parquet") == some
