@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
 
-from ..core import CoraError, FORMS, LETTERS, Question, Variant, check_count
+from ..core import CoraError, LETTERS, Question, Variant, check_count
+from ..forms import FORMS, get_form
+from ..variants.mcqa_plus import true_false_shots
 
 # %% ../../nbs/prompts/templates.ipynb #2717cf9f
 @dataclass(frozen=True)
@@ -40,12 +42,11 @@ class Template:
         form: str = "mcq",  # one of `FORMS`
     ) -> str:  # the instruction and what follows it
         "What stands before the first question."
-        others = {"several": self.several, "tfq": self.true_false, "lfgq": self.long_form}
-        return (
-            others[form]
-            if form in others
-            else self.instruction.replace("$LETTERS$", LETTERS[:n_choices]) + self.after_instruction
-        )
+        field = get_form(form).instruction
+        words = getattr(self, field)
+        if field != "instruction":
+            return words
+        return words.replace("$LETTERS$", LETTERS[:n_choices]) + self.after_instruction
 
     def body(
         self,
@@ -54,14 +55,9 @@ class Template:
         form: str = "mcq",  # one of `FORMS`
     ) -> str:  # the question, its lettered choices (where the form shows any) and the answer line
         "One question, ready to be answered."
-        pre, post = {
-            "mcq": (self.pre_mcq, self.post_mcq),
-            "tfq": ("", self.post_tfq),
-            "lfgq": ("", self.post_lfgq),
-        }.get(form, ("", ""))
-        lines = (
-            "" if form in ("tfq", "lfgq") else self.before_choices + "\n".join(map("{}. {}".format, LETTERS, choices))
-        )
+        put = get_form(form)
+        pre, post = (getattr(self, field) if field else "" for field in (put.before, put.after))
+        lines = self.before_choices + "\n".join(map("{}. {}".format, LETTERS, choices)) if put.shows_choices else ""
         return f"{pre}{self.before_question}{text}{lines}{post}{self.before_answer}"
 
 # %% ../../nbs/prompts/templates.ipynb #8d8d6ec4
@@ -137,7 +133,7 @@ def shot_body(
 ) -> tuple[str, str]:  # the question up to its answer line; the letter (or word) of its answer
     "One example, question and answer apart."
     if isinstance(shot, Variant):
-        return template.body(shot.asked, shot.choices, shot.form), shot.labels[shot.answer]
+        return template.body(shot.asked, shot.choices, shot.form), get_form(shot).labels(shot.choices)[shot.answer]
     return template.body(shot.text, shot.choices), LETTERS[shot.answer]
 
 # %% ../../nbs/prompts/templates.ipynb #1d18b7f1
@@ -203,14 +199,13 @@ def shots_of_form(
     shots: tuple[Question | Variant, ...],  # examples, as `choose_shots` finds them
     form: str,  # how the question to come is put, one of `FORMS`
 ) -> tuple[Question | Variant, ...]:  # the same examples, put in the same way
-    "Examples for a question of this form: questions become true-or-false questions, or lose their choices, where that is the form."
-    if form == "lfgq":
-        return tuple(long_form_shot(s) if isinstance(s, Question) else s for s in shots)
-    if form != "tfq" or not shots:
+    "Examples for a question of this form: as true-or-false questions, or without choices, where that is the form."
+    put = get_form(form)
+    if put.shows_choices:
         return shots
-    from cora_nb.variants.mcqa_plus import true_false_shots
-
-    return true_false_shots(shots)
+    if put.guessable:
+        return true_false_shots(shots)
+    return tuple(long_form_shot(s) if isinstance(s, Question) else s for s in shots)
 
 
 def long_form_shot(
