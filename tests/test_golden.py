@@ -1,8 +1,9 @@
 """Every number and every printed text of the package against the golden ones in `tests/golden`.
 
-The numbers were written by `tests/golden/make.py` before the redesign. Where a module moves, `tests/golden/compute.py` is
-edited and the CSVs are not. Whole numbers and texts must be equal, other numbers as near as `compute.GOLDEN` says.
+The numbers were written by `tests/golden/make.py` before the redesign. Where a module moves, `tests/golden/compute.py`
+is edited and the CSVs are not. Whole numbers and texts must be equal, other numbers as near as `compute.GOLDEN` says.
 """
+
 import difflib
 import importlib.util
 import math
@@ -52,14 +53,20 @@ def same(old, new, golden):
 def differences(old, new, golden):
     "The rows that differ: (case, measure, old, new)."
     known, found = ({(c, m): v for c, m, v in t.itertuples(index=False, name=None)} for t in (old, new))
-    rows = [(*key, value, found.get(key, "(gone)")) for key, value in known.items() if not same(value, found.get(key, "(gone)"), golden)]
+    rows = [
+        (*key, value, found.get(key, "(gone)"))
+        for key, value in known.items()
+        if not same(value, found.get(key, "(gone)"), golden)
+    ]
     return rows + [(*key, "(none)", value) for key, value in found.items() if key not in known]
 
 
 def told(rows, most=40):
     "The differing rows as a message."
     lines = [f"  {case} | {measure} | old {old} | new {new}" for case, measure, old, new in rows[:most]]
-    return "\n".join([f"{len(rows)} rows differ (case | measure | old | new):", *lines, *(["  ..."] if len(rows) > most else [])])
+    return "\n".join(
+        [f"{len(rows)} rows differ (case | measure | old | new):", *lines, *(["  ..."] if len(rows) > most else [])]
+    )
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -80,7 +87,9 @@ def test_texts(name):
     bad = []
     for file, new in golden.make().items():
         old = (HERE / f"{file}.txt").read_text(encoding="utf-8")
-        bad += difflib.unified_diff(old.splitlines(), new.splitlines(), f"{file}, old", f"{file}, new", lineterm="", n=1)
+        bad += difflib.unified_diff(
+            old.splitlines(), new.splitlines(), f"{file}, old", f"{file}, new", lineterm="", n=1
+        )
     assert not bad, "\n".join(bad[:120])
 
 

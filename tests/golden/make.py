@@ -1,4 +1,5 @@
 """Write the golden numbers anew: `python tests/golden/make.py [NAME ...]`. To be run by hand, and only on purpose."""
+
 import sys
 import time
 from pathlib import Path
