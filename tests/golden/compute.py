@@ -1,0 +1,2142 @@
+"""The drivers behind the golden numbers: one small function for each CSV, and a registry of them.
+
+A driver returns a tidy table with the columns `case`, `measure` and `value`. The redesign moves modules and changes
+signatures: then the drivers here are edited, and the CSVs stay as they are.
+"""
+
+import hashlib
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cora_nb import resampling
+from cora_nb.arithmetic import math_benchmark, math_capacity
+from cora_nb.battery import mcqa_plus_results, mcqa_plus_steps, run_steps
+from cora_nb.benchmarks import benchmark_hash, load_benchmark, load_shots
+from cora_nb.core import Question, permutation, uniforms
+from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, guessing, invariability
+from cora_nb.metrics import car_curve, core_index, count_hits, items, order, order_places, replies, score
+from cora_nb.metrics import response_consistency, score_counts, unified_confidence, weighted_scores
+from cora_nb.prompts import TEMPLATES, make_prompts
+from cora_nb.respondents import RecordedRespondent, Reply, SimulatedRespondent
+from cora_nb.responses import NOT_ASKED, summarize
+from cora_nb.runs import evaluate, plan, variants_hash
+from cora_nb.variants import make_variants, mcqa_plus as plus, permutations as orders_of, shuffle
+from cora_nb.variants.formats import long_form
+
+SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared"))
+RECORDED, HUB = SHARED / "data" / "recorded", SHARED / "data" / "hub"
+ORGANISMS = ("steady", "skewed")
+RESAMPLES = 500
+PRINTED = ["MCQA", "MCQA+", "MV", "BMCA(1.0)", "CI", "CoRA"]
+METHODS = (
+    "original",
+    "shuffled",
+    "nota",
+    "nota_shuffled",
+    "decoupled",
+    "decoupled_shuffled",
+    "decoupled_nota",
+    "decoupled_nota_shuffled",
+)
+
+
+# ---- tidy rows
+
+
+def text_of(value):
+    "A value as the CSV holds it: whole numbers exact, other numbers with 12 digits, missing ones as nan."
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, ensure_ascii=False)
+    if value is None or value is pd.NA or (not isinstance(value, str) and value != value):
+        return "nan"
+    if isinstance(value, (float, np.floating)):
+        return f"{float(value):.12g}"
+    return str(value)
+
+
+def label(key):
+    "An index entry as text."
+    return ":".join(map(label, key)) if isinstance(key, tuple) else str(key)
+
+
+def matrix_hash(table):
+    "Shape and content of a table of whole numbers, its rows in the order of their names."
+    rows = [",".join([label(key), *map(text_of, row)]) for key, row in zip(table.index, table.to_numpy().tolist())]
+    return f"{len(table)} x {table.shape[1]}, {short_hash(chr(10).join(sorted(rows)))}"
+
+
+def short_hash(text):
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+class Tidy:
+    "Collects rows."
+
+    def __init__(self):
+        self.rows = []
+
+    def add(self, case, found):
+        "Every number of a scalar, mapping, list, Series or table."
+        if isinstance(found, pd.DataFrame):
+            for key, row in zip(found.index, found.itertuples(index=False, name=None)):
+                self.rows += [(case, f"{label(key)}/{label(c)}", text_of(v)) for c, v in zip(found.columns, row)]
+        elif isinstance(found, (pd.Series, dict)):
+            self.rows += [(case, label(key), text_of(v)) for key, v in found.items()]
+        elif isinstance(found, (list, tuple, np.ndarray)):
+            values = np.asarray(found, dtype=object).ravel()
+            self.rows += [(case, str(i), text_of(v)) for i, v in enumerate(values)]
+        else:
+            self.rows.append((case, "", text_of(found)))
+
+    def digest(self, case, table):
+        "Long tables in a few numbers for each column: sums, sums weighted by place, missing ones; texts as a hash."
+        table = table.to_frame("value") if isinstance(table, pd.Series) else table
+        table = table.iloc[np.argsort([label(k) for k in table.index], kind="stable")]
+        self.rows.append((case, "rows", str(len(table))))
+        for name, column in zip(map(label, table.columns), (table.iloc[:, i] for i in range(table.shape[1]))):
+            numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+            missing = column.isna().to_numpy()
+            if (np.isnan(numbers) != missing).any():
+                self.rows.append((case, f"{name}/hash", short_hash("\n".join(map(text_of, column)))))
+                continue
+            filled = np.nan_to_num(numbers)
+            parts = {"missing": int(missing.sum())} if missing.any() else {}
+            parts |= {"sum": filled.sum(), "by place": filled @ np.arange(1, len(filled) + 1)}
+            self.rows += [(case, f"{name}/{what}", text_of(v)) for what, v in parts.items()]
+
+    def attempt(self, case, work):
+        "What comes out of some work; None where it is refused, which is noted. The words of the refusal may change."
+        try:
+            return work()
+        except ValueError:
+            self.rows.append((case, "", "refused"))
+            return None
+
+    def table(self):
+        return pd.DataFrame(self.rows, columns=["case", "measure", "value"], dtype=str)
+
+
+def quietly(driver):
+    "A driver whose warnings (questions left out and the like) are not shown."
+
+    def run(*args, **options):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return driver(*args, **options)
+
+    return run
+
+
+# ---- questions
+
+
+@lru_cache
+def four(n=60):
+    "Questions with four choices."
+    return math_benchmark(n, seed=0)
+
+
+@lru_cache
+def mixed(n=14):
+    "Questions with three, four and five choices."
+    return [q for k in (3, 4, 5) for q in math_benchmark(n, seed=10 + k, n_choices=k)]
+
+
+WORDED = [
+    Question(
+        "capital", "What is the capital of Australia?", ("Sydney", "Canberra", "Melbourne", "Perth"), 1, "geography"
+    ),
+    Question("except", "Which of these is NOT a mammal?", ("A whale", "A bat", "A shark"), 2, "biology"),
+    Question("none", "Which planet has no moon?", ("Mars", "Jupiter", "Saturn", "None of the above"), 3, "astronomy"),
+    Question("none wrong", "Which is a prime number?", ("4", "7", "9", "None of the above."), 1, "arithmetic"),
+    Question(
+        "all", "Which colours does a flag of Italy have?", ("Green", "White", "Red", "All of the above", "Blue"), 3
+    ),
+    Question("two", "Is the Earth flat?", ("Yes", "No"), 1),
+    Question("accents", "Où est né Molière ?", ("À Paris", "Lyon", "Zürich – «Altstadt»", "東京"), 0, "lettres"),
+    Question("repeated", "Which one is right?", ("same", "same", "other", "right"), 3),
+    Question("many", "Which letter comes last?", tuple("abcdefg"), 6),
+]
+
+
+# ---- responses
+
+
+@dataclass(frozen=True)
+class Simulation:
+    "A run whose every reply is fixed by seeds."
+
+    questions: str
+    family: str = "cora"
+    options: tuple = ()
+    respondent: tuple = ()
+    trials: int = 1
+    seed: int = 0
+
+
+def simulation(questions, family="cora", trials=1, options=(), **respondent):
+    return Simulation(questions, family, tuple(dict(options).items()), tuple(respondent.items()), trials)
+
+
+ANN = {"knows": 0.6, "slips": 0.1, "position": (4, 2, 1), "nota": 0.5, "seed": 1}
+BOB = {"knows": 0.7, "slips": 0.3, "position": (1, 1, 1, 3), "nota": 2.0, "seed": 2}
+SURE = {**ANN, "with_scores": True}
+SIMULATIONS = {
+    "cora ann": simulation("four", **ANN),
+    "cora bob": simulation("four", **BOB),
+    "cora guesser": simulation("four", knows=0.0, seed=3),
+    "cora knows all": simulation("four", knows=1.0),
+    "cora mixed ann": simulation("mixed", **ANN),
+    "cora mixed bob": simulation("mixed", **BOB),
+    "cora trials": simulation("few", trials=4, **BOB),
+    "cora in order": simulation("mixed", options={"answer_first": False, "nota": "No answer fits"}, **BOB),
+    "mcqa_plus four": simulation("four", "mcqa_plus", **SURE),
+    "mcqa_plus mixed": simulation("mixed", "mcqa_plus", **BOB),
+    "mcqa_plus sampled": simulation("mixed", "mcqa_plus", options={"sample": 5}, **BOB),
+    "permutations four": simulation("few", "permutations", **SURE),
+    "permutations mixed": simulation("mixed", "permutations", options={"limit": 8}, **BOB, with_scores=True),
+    "permutations trials": simulation("few", "permutations", trials=3, options={"limit": 4}, **BOB),
+    "cyclic four": simulation("four", "cyclic", **ANN),
+    "cyclic mixed": simulation("mixed", "cyclic", **SURE),
+    "cyclic trials": simulation("mixed", "cyclic", trials=5, **BOB),
+    "reorderings four": simulation("four", "reorderings", **ANN),
+    "reorderings nota": simulation("four", "reorderings", options={"nota": True}, **ANN),
+    "reorderings six": simulation("mixed", "reorderings", options={"n_choices": 6, "orders": 3}, **BOB),
+    "order_swap four": simulation("four", "order_swap", **ANN),
+    "order_swap mixed": simulation("mixed", "order_swap", **BOB),
+    "order_swap bob": simulation("four", "order_swap", **BOB),
+    "formats four": simulation("four", "formats", **SURE),
+    "formats mixed": simulation(
+        "mixed", "formats", options={"claims": "all", "sizes": (2, 3)}, **BOB, with_scores=True
+    ),
+    "formats trials": simulation("few", "formats", trials=5, **SURE),
+}
+
+
+def questions_called(name):
+    return {"four": four, "mixed": mixed, "few": partial(four, 12)}[name]()
+
+
+@lru_cache
+@quietly
+def simulated(name):
+    "The responses of one of `SIMULATIONS`."
+    s = SIMULATIONS[name]
+    variants = make_variants(questions_called(s.questions), s.family, s.seed, **dict(s.options))
+    return evaluate(SimulatedRespondent(**dict(s.respondent)), variants, trials=s.trials, progress=False)
+
+
+@lru_cache
+def misled():
+    "Questions that ann got wrong, asked again; she names several choices in every third reply."
+    wrong = invariability.misleading_choices(simulated("mcqa_plus four"))
+    variants = make_variants([q for q in four() if q.id in wrong.index], "misleading", misleading=wrong)
+    found = evaluate(SimulatedRespondent(**ANN), variants, progress=False)
+    found["reply"] = [r if i % 3 else f"{r}, A and C" for i, r in enumerate(found["reply"])]
+    return found
+
+
+@lru_cache
+def of_family(family):
+    "The simulated runs of a family by name."
+    return {name: simulated(name) for name, s in SIMULATIONS.items() if s.family == family}
+
+
+@lru_cache
+def organism(name):
+    "A model organism, loaded once."
+    from cora_nb.respondents.causal import CausalRespondent
+    import torch
+
+    torch.set_num_threads(1)  # these models are so small that a second thread only costs time
+    return CausalRespondent(f"organism/{name}")
+
+
+def ask_organism(name):
+    "All questions of the bundled benchmark, family cora."
+    return evaluate(organism(name), make_variants(load_benchmark("math")), progress=False)
+
+
+@lru_cache
+def organism_runs():
+    "Both organisms on all questions, at the same time."
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as beside:
+        other = beside.submit(ask_organism, ORGANISMS[1])
+        return {ORGANISMS[0]: ask_organism(ORGANISMS[0]), ORGANISMS[1]: other.result()}
+
+
+def organism_run(name):
+    return organism_runs()[name]
+
+
+SMALL = {
+    "mcqa_plus": {},
+    "permutations": {"limit": 8},
+    "cyclic": {},
+    "reorderings": {},
+    "order_swap": {},
+    "formats": {"claims": "all", "sizes": (2, 3, 4)},
+}
+
+
+@lru_cache
+def organism_small(name, family):
+    "A few questions in another family."
+    return evaluate(organism(name), make_variants(four(8), family, **SMALL[family]), progress=False)
+
+
+def organism_family(family):
+    return {f"{name} {family}": organism_small(name, family) for name in ORGANISMS}
+
+
+@lru_cache
+def medalpaca():
+    "The recorded replies of medalpaca-7b."
+    from cora_nb.importers import import_cat
+
+    return import_cat(RECORDED / "cat_medqa_medalpaca-7b.xlsx")
+
+
+@lru_cache
+def recorded_part(n=200):
+    "The first questions of these."
+    whole = medalpaca()
+    return whole[whole["question_id"].isin(whole["question_id"].unique()[:n])].reset_index(drop=True)
+
+
+def recorded_runs():
+    return {"medalpaca": medalpaca()}
+
+
+def recorded_part_runs():
+    return {"medalpaca": recorded_part()}
+
+
+def li2024(name):
+    return pd.read_csv(RECORDED / "li2024" / f"{name}.csv")
+
+
+# ---- benchmarks, variants, prompts
+
+
+def content_hash(questions):
+    "Everything the questions say."
+    return short_hash(json.dumps([[q.id, q.text, q.choices, q.answer, q.subject] for q in questions]))
+
+
+@quietly
+def benchmarks():
+    t = Tidy()
+    made = {"bundled math": load_benchmark("math"), "math shots": load_shots("math")}
+    for n, seed, largest, k in [
+        (300, 0, 100, 4),
+        (50, 1, 100, 4),
+        (40, 3, 20, 2),
+        (40, 4, 1000, 5),
+        (20, 5, 10**6, 26),
+    ]:
+        made[f"math n={n} seed={seed} largest={largest} choices={k}"] = math_benchmark(n, seed, largest, k)
+    for case, questions in made.items():
+        t.add(
+            case,
+            {
+                "questions": len(questions),
+                "hash": content_hash(questions),
+                "answers": "".join(str(q.answer) for q in questions[:40]) if len(questions[0].choices) < 10 else "",
+            },
+        )
+    t.add("first questions", {q.id: [q.text, *q.choices, q.answer] for q in four(12)})
+    t.add("capacity", {n: math_capacity(n) for n in (4, 5, 10, 50, 100, 1000)})
+    return t.table()
+
+
+@quietly
+def benchmarks_of_the_hub():
+    t = Tidy()
+    for name in ("medqa", "mmlu", "arc", "truthfulqa", "csqa"):
+        questions = load_benchmark(name, path=HUB, on_bad="skip")
+        sizes = pd.Series([q.n_choices for q in questions]).value_counts().sort_index()
+        t.add(
+            name,
+            {
+                "questions": len(questions),
+                "hash": content_hash(questions),
+                "answers": sum(q.answer for q in questions),
+                **{f"of {k} choices": n for k, n in sizes.items()},
+            },
+        )
+    for name in ("mmlu", "arc"):
+        shots = load_shots(name, path=HUB)
+        t.add(f"{name} shots", {"questions": len(shots), "hash": content_hash(shots)})
+    return t.table()
+
+
+def shown(v):
+    "What a variant shows. A choice that the question never had is only told from those it had."
+    return [v.question_id, v.method, v.index, v.choices, v.answer, [max(s, -1) for s in v.sources], v.form, v.asked]
+
+
+VARIANTS = {
+    "cora": {},
+    "cora in order": {"answer_first": False},
+    "cora worded": {"nota": "No answer fits"},
+    "mcqa_plus": {},
+    "mcqa_plus sample 1": {"sample": 1},
+    "mcqa_plus sample 6": {"sample": 6},
+    "permutations": {},
+    "permutations limit 7": {"limit": 7},
+    "permutations of four": {"most_choices": 4},
+    "cyclic": {},
+    "order_swap": {},
+    "reorderings": {},
+    "reorderings nota": {"nota": True},
+    "reorderings 2": {"n_choices": 2},
+    "reorderings 6": {"n_choices": 6, "orders": 5},
+    "reorderings nota 10": {"n_choices": 10, "nota": "Nothing of this"},
+    "formats": {},
+    "formats all": {"claims": "all"},
+    "formats sizes": {"only": "mcq", "sizes": (2, 3)},
+}
+
+
+@quietly
+def variants():
+    t = Tidy()
+    groups = {"math": load_benchmark("math"), "mixed": mixed(), "worded": WORDED}
+    for case, options in VARIANTS.items():
+        for group, questions in groups.items():
+            for seed in (0, 7) if group == "mixed" else (0,):
+                made = make_variants(questions, case.split()[0], seed, **options)
+                by = {}
+                for v in made:
+                    by.setdefault(v.method, []).append(shown(v))
+                t.add(
+                    f"{case}, {group}, seed {seed}",
+                    {"variants": len(made), "answers": sum(v.answer for v in made)}
+                    | {m: f"{len(s)} {short_hash(json.dumps(s))}" for m, s in by.items()},
+                )
+    wrong = {q.id: q.distractors[i % len(q.distractors)] for i, q in enumerate(mixed()) if i % 4}
+    made = make_variants(mixed(), "misleading", misleading=wrong)
+    t.add("misleading, mixed", {"variants": len(made), "hash": short_hash(json.dumps([shown(v) for v in made]))})
+    written = {(q.id, i): f"Is it true that {q.text} {c}?" for q in WORDED for i, c in enumerate(q.choices)}
+    made = make_variants(WORDED, "mcqa_plus", statements=written)
+    t.add(
+        "mcqa_plus written, worded", {"variants": len(made), "hash": short_hash(json.dumps([shown(v) for v in made]))}
+    )
+    return t.table()
+
+
+@quietly
+def randomness():
+    t = Tidy()
+    t.add("uniforms", uniforms(6, 0, "question", "method", 3))
+    t.add("permutation", {n: permutation(n, 1, "key") for n in (1, 2, 5, 12)})
+    t.add("shuffle", list(shuffle((3, 0, -1, 2), 0, "q", "nota_shuffled", 1)))
+    t.add("fillers", {q.id: plus.fillers(q, 4, 5) for q in WORDED})
+    t.add(
+        "order of rank",
+        {
+            f"{rank} of {n}!": list(orders_of.order_of_rank(rank, n))
+            for n, rank in [(3, 0), (3, 5), (5, 77), (8, 40_000), (26, math.factorial(26) - 2)]
+        },
+    )
+    t.add(
+        "sampled orders",
+        {
+            f"{limit} of {n}!": [list(o) for o in orders_of.sample_orders(n, limit, 3, "x")]
+            for n, limit in [(3, 10), (4, 5), (6, 4), (12, 3)]
+        },
+    )
+    t.add(
+        "says none",
+        {
+            text: plus.says_none(text)
+            for text in (
+                "None of the above",
+                "none of these.",
+                "None",
+                "None of the above are correct",
+                "All of the above",
+            )
+        },
+    )
+    return t.table()
+
+
+@quietly
+def prompts():
+    t = Tidy()
+    pool, asked = (
+        load_shots("math"),
+        {
+            "cora": make_variants(four(4)),
+            "mcqa_plus": make_variants(four(4), "mcqa_plus"),
+            "formats": make_variants(mixed(2), "formats", claims="all"),
+            "misleading": make_variants(four(4), "misleading", misleading={q.id: q.distractors[0] for q in four(4)}),
+            "worded": make_variants(WORDED),
+        },
+    )
+    for template in TEMPLATES:
+        for name, vs in asked.items():
+            for k in (0, 3):
+                made = make_prompts(vs, template, pool, k)
+                t.add(
+                    f"{template}, {name}, {k} shots",
+                    {
+                        "prompts": len(made),
+                        "characters": sum(len(p.text) for p in made),
+                        "text": short_hash("\x1e".join(p.text for p in made)),
+                        "messages": short_hash(json.dumps([p.messages for p in made])),
+                    },
+                )
+    first = make_prompts(asked["cora"][:1], "cora", pool, 1)[0]
+    t.add("the first one with a shot", {"text": json.dumps(first.text), "messages": json.dumps(first.messages)})
+    t.add("trials", [p.trial for p in make_prompts(asked["cora"][:2], trials=3)])
+    return t.table()
+
+
+@quietly
+def continuations():
+    from cora_nb.respondents.likelihood import ADAPTATIONS, context_and_continuations
+
+    t, pool = Tidy(), load_shots("math")
+    for adaptation in ADAPTATIONS:
+        for template in TEMPLATES:
+            for k in (0, 2):
+                vs = [*make_variants(WORDED[:3]), *make_variants(four(3), "mcqa_plus")]
+                made = [context_and_continuations(p, adaptation) for p in make_prompts(vs, template, pool, k)]
+                t.add(
+                    f"{adaptation}, {template}, {k} shots", {"texts": len(made), "hash": short_hash(json.dumps(made))}
+                )
+    return t.table()
+
+
+@quietly
+def keys():
+    "Hashes by which replies and runs are found again: a run kept on disk is worth nothing once they change."
+    from cora_nb.batch import batch_line
+    from cora_nb.cli import make_respondent
+    from cora_nb.store import reply_key
+
+    t, vs = Tidy(), make_variants(four(2))
+    t.add("benchmark_hash", {"math": benchmark_hash(load_benchmark("math")), "worded": benchmark_hash(WORDED)})
+    for family in ("cora", "mcqa_plus", "permutations", "cyclic", "reorderings", "order_swap", "formats"):
+        t.add(
+            "variants_hash",
+            {
+                f"{family}, math": variants_hash(make_variants(load_benchmark("math"), family)),
+                f"{family}, worded": variants_hash(make_variants(WORDED, family)),
+            },
+        )
+    for spec in ("chat:gpt-4o-mini", "chat:m,temperature=0.5,max_tokens=20,top_logprobs=5,seed=3", "simulated:seed=1"):
+        who = make_respondent(spec)
+        made = make_prompts(vs[:3], trials=2)
+        t.add(f"reply_key {spec}", [reply_key(who.request(p), p.trial) for p in made])
+        t.add(f"describe {spec}", json.dumps(who.describe(), sort_keys=True))
+    line = batch_line(make_respondent("chat:gpt-4o-mini,max_tokens=5"), make_prompts(vs[:1])[0])
+    t.add("batch_line", json.dumps(line, sort_keys=True))
+    return t.table()
+
+
+@quietly
+def plans():
+    from cora_nb.cli import make_respondent
+
+    t = Tidy()
+    asked = {
+        "cora": make_variants(four()),
+        "mcqa_plus": make_variants(mixed(), "mcqa_plus"),
+        "worded": make_variants(WORDED),
+    }
+    for spec in ("chat:gpt-4o-mini", "chat:m,max_tokens=30,temperature=1", "simulated"):
+        for name, vs in asked.items():
+            for extra in ({}, {"trials": 2, "template": "bare"}, {"shots": load_shots("math"), "k": 2}):
+                case = f"{spec}, {name}, {', '.join(f'{k}={v}' for k, v in extra.items() if k != 'shots')}"
+                t.add(case, plan(make_respondent(spec), vs, prices=(2.5, 10.0), **extra))
+    return t.table()
+
+
+@quietly
+def kept():
+    "Whatever is written to a file and read back, and files in plain columns."
+    from cora_nb.benchmarks import write_benchmark
+    from cora_nb.respondents.chat import letter_scores
+    from cora_nb.responses import read_responses, write_responses
+    from cora_nb.variants import read_variants, write_variants
+
+    t, made = Tidy(), make_variants(WORDED)
+    with tempfile.TemporaryDirectory() as folder:
+        file = write_benchmark(WORDED, Path(folder, "worded.jsonl"))
+        t.add(
+            "benchmark",
+            {"bytes": short_hash(file.read_text("utf-8")), "equal": load_benchmark("mine", path=file) == WORDED},
+        )
+        write_variants(made, Path(folder, "v.parquet"))
+        t.add("variants", read_variants(Path(folder, "v.parquet")) == made)
+        write_responses(simulated("cora ann"), Path(folder, "r.parquet"))
+        back = read_responses(Path(folder, "r.parquet"))
+        t.add("responses", {"equal": back.equals(simulated("cora ann")), **dict(answers(back))})
+        for column, cells in {"answer": "BA", "answer_text": ["y", "u"], "answer_index": "10"}.items():
+            plain = Path(folder, f"{column}.csv")
+            plain.write_text(f"question,A,B,C,{column}\nOne?,x,y,z,{cells[0]}\nTwo?,u,v,,{cells[1]}\n")
+            t.add(f"plain {column}", [[q.id, q.text, *q.choices, q.answer] for q in load_benchmark("mine", path=plain)])
+    for labels in (("A", "B", "C"), ("Yes", "No")):
+        top = {"A": -0.5, " A": -2.0, "B": -1.5, "yes": -0.3, " Yes": -3.0, "no": -1.9, "x": -4.0}
+        t.add(f"letters of a server {labels}", letter_scores(top, labels))
+    return t.table()
+
+
+# ---- parsing
+
+
+CHOICES = ("Sydney", "Canberra", "Melbourne", "Perth")
+NUMBERS = ("12", "-12", "1,200", "1/2", "0.5 km")
+REPLIES = [
+    "A",
+    "B",
+    "b",
+    "(C)",
+    "D.",
+    "E",
+    " B ",
+    "\nB",
+    "**B**",
+    "`C`",
+    "$D$",
+    "A)",
+    "[B]",
+    "B: Canberra",
+    "B. Canberra",
+    "B Canberra",
+    "Answer: B",
+    "Answer: b",
+    "The answer is B.",
+    "The answer is (B).",
+    "the correct answer is b",
+    "Option C",
+    "Choice: D",
+    "ANSWER - A",
+    "Final answer: \\boxed{C}",
+    "\\boxed{\\text{B}}",
+    "#### D",
+    "Canberra",
+    "canberra.",
+    '"Canberra"',
+    "It is Canberra.",
+    "Sydney or Canberra",
+    "Not Sydney, but Canberra",
+    "The capital is Canberra, not Sydney.",
+    "A or B",
+    "A and B",
+    "A, B",
+    "A/B",
+    "A, C and D",
+    "Both A and C",
+    "A and A",
+    "B is the correct answer",
+    "I think it's B",
+    "I think that the answer must be C because it is big.",
+    "So B.",
+    "Therefore, D",
+    "Thus the answer is A",
+    "It is not A. The answer is B.",
+    "A is wrong. B is right.",
+    "A. Sydney\nB. Canberra\nC. Melbourne\nD. Perth",
+    "None of the above",
+    "I don't know",
+    "",
+    "   ",
+    "I am an AI model and cannot answer.",
+    "As an AI",
+    "A capital is Canberra",
+    "Yes",
+    "No",
+    "yes.",
+    "No, it is not",
+    "Yes, that's true",
+    "True",
+    "False",
+    "true or false",
+    "Not true",
+    "It isn't correct.",
+    "I'm not sure",
+    "yes and no",
+    "Wait, no",
+    "No. Actually yes",
+    "correct",
+    "incorrect",
+    "That is right",
+    "<think>A or B?</think>B",
+    "<think>still thinking",
+    "B\nQuestion: What next?\nAnswer: C",
+    "Ｂ",
+    "Ⓑ",
+    "𝐁",
+    "答案是B",
+    "答案：C。",
+    "La réponse est B",
+    "La respuesta es C.",
+    "Die Antwort ist D",
+    "Ответ: A",
+    "12",
+    "-12",
+    "−12",
+    "1200",
+    "1,200",
+    "0.5",
+    "1/2",
+    "\\frac{1}{2}",
+    "The answer is 12.",
+    "7 + 5 = 12",
+    "It is 12 or 13",
+    "between 12 and 14",
+    "12 km",
+    "not 12",
+    "12!",
+    "The result is 1 200",
+    "12 * 1 = 12",
+    "500 m, that is 0.5 km",
+    "I would go with option (b) since it is the capital",
+    "The answer is E",
+    "Z",
+    "7",
+    "a",
+    "i",
+    "I",
+    "A.\n\nExplanation: C is tempting.",
+    "Explanation: A looks good.\n\nAnswer: D",
+    "the best choice would be C",
+    "Correct option: [D]",
+    '{"answer": "B"}',
+    "answer=B",
+    "- B",
+    "1. B",
+    "(A) or (B)?",
+    "A! Surely.",
+    "<b>C</b>",
+    "Ａ．シドニー",
+]
+RULES = (
+    "first_token",
+    "first_alphanumeric",
+    "first_character",
+    "tolerant",
+    "yes_no",
+    "only_one",
+    "in_words",
+    "exact_number",
+    "same_words",
+)
+
+
+@quietly
+def parsing():
+    from cora_nb.parsing import explain, parse, selected
+
+    t = Tidy()
+    for i, reply in enumerate(REPLIES):
+        t.add(
+            f"{i:03} {reply!r}",
+            {
+                "cities": " ".join(f"{rule}={parse(reply, CHOICES, rule)}" for rule in RULES),
+                "numbers": " ".join(f"{rule}={parse(reply, NUMBERS, rule)}" for rule in RULES),
+                "selected": list(selected(reply, 4)),
+                "pattern": " ".join(map(str, explain(reply, CHOICES))),
+            },
+        )
+    t.add("nothing at all", {rule: parse(None, CHOICES, rule) for rule in RULES})
+    return t.table()
+
+
+@quietly
+def numbers_in_words():
+    from cora_nb.free_text import bare_words, choice_number, numbers_in, stated_number
+
+    t = Tidy()
+    for reply in (
+        *REPLIES[85:110],
+        "3 apples and 4 pears, so 7",
+        "x = 2^3",
+        "-5 - 7 = -12",
+        "Q3 2020",
+        "1e6",
+        "50%",
+        "$1,000.50",
+    ):
+        t.add(
+            repr(reply),
+            {
+                "stated": str(stated_number(reply)),
+                "choice": str(choice_number(reply)),
+                "numbers": [str(n) for n, _, _ in numbers_in(reply)],
+                "words": bare_words(reply),
+            },
+        )
+    return t.table()
+
+
+STATEMENTS = [
+    "Is it true that Canberra is the capital of Australia?",
+    "Is it true that Sydney is the capital of Australia?",
+    "Is Canberra the capital?",
+    "",
+    "Is it true that Canberra is the capital",
+    'Statement: "Is it true that Canberra is the capital of Australia?"',
+    "Is it true that Canberra is not the capital of Australia?",
+    "Is it true that Canberra is the capital?\nIs it true that it is?",
+    "Is it true that Canberra, and not Sydney, is the capital of Australia?",
+    "Is it true that a shark is not a mammal?",
+    "Is it true that a shark is a mammal?",
+    "Is it true that a bat is not a mammal?",
+    "Is it true that 7 is a prime number?",
+    "is it true that 17 is a prime number?",
+    "```\nIs it true that Canberra is the capital of Australia?\n```",
+]
+
+
+@quietly
+def statements():
+    from cora_nb.statements import (
+        check_statement,
+        clean,
+        request_text,
+        statement_variants,
+        statements_summary,
+        statements_table,
+    )
+
+    t = Tidy()
+    for i, said in enumerate(STATEMENTS):
+        t.add(
+            f"check {i:02}",
+            {f"{q.id}:{c}": check_statement(said, q, c) for q in WORDED[:4] for c in range(q.n_choices)},
+        )
+        t.add(f"clean {i:02}", clean(said))
+    t.add(
+        "request",
+        short_hash(
+            "\x1e".join(request_text(q, i, r) for q in WORDED for i in range(q.n_choices) for r in ("", "is empty"))
+        ),
+    )
+    t.add("variants", short_hash(json.dumps([shown(v) for v in statement_variants(WORDED)])))
+    found = {}
+    for k, (q, c) in enumerate((q, c) for q in WORDED for c in range(q.n_choices)):
+        said = STATEMENTS[k % len(STATEMENTS)]
+        why = check_statement(said, q, c)
+        found[q.id, c] = (None if why else clean(said), 1 + k % 2, said, why)
+    t.add("summary", statements_summary(statements_table(WORDED, found)))
+    return t.table()
+
+
+@quietly
+def grading():
+    from cora_nb.grading import grades, grading_summary, judge_text, read_label, regrade
+    from cora_nb.responses import grade
+
+    t = Tidy()
+    asked = [long_form(WORDED[0])] * 12
+    asked = [replace(v, index=i) for i, v in enumerate(asked)]
+    said = [
+        "Canberra",
+        "It is Canberra.",
+        "Sydney",
+        "not Canberra",
+        "I do not know",
+        "Perth or Sydney",
+        "canberra!",
+        "The capital is Canberra, not Sydney",
+        "Melbourne.",
+        "",
+        Reply(error="timeout"),
+        "B",
+    ]
+    table = grade(asked, said, "in_words")
+    labels = (
+        table[["question_id", "method", "index", "trial"]]
+        .iloc[[0, 1, 2, 3, 5, 8]]
+        .assign(
+            reply=[said[i] for i in (0, 1, 2, 3, 5, 8)],
+            right=pd.array([True, True, False, False, False, True], dtype="boolean"),
+            choice=[1, 1, 0, -1, 3, 1],
+        )
+    )
+    for grader in (None, "same_words", "in_words", "exact_number", "tolerant"):
+        for name, given in (("", None), (" and a person", labels)):
+            found = grades(table, asked, grader, given)
+            t.add(f"{grader}{name}", grading_summary(found))
+            t.add(
+                f"{grader}{name}, each",
+                {i: f"{g} {p}" for i, (g, p) in enumerate(zip(found["graded"], found["prediction"]))},
+            )
+            t.add(f"{grader}{name}, summary", summarize(regrade(table, asked, grader, given)).loc["all"])
+    t.add(
+        "labels",
+        {
+            text: read_label(text, asked[0])
+            for text in ("1", "yes", "wrong", "b", "(C)", "canberra", "E", "perhaps", "0.0")
+        },
+    )
+    t.add("judge", short_hash(judge_text(asked[0], "It is Canberra.")))
+    return t.table()
+
+
+# ---- what was answered
+
+
+def answers(responses):
+    "The letters of each method in a hash, and what became of them."
+    t = Tidy()
+    for method, part in responses.groupby("method", sort=False):
+        ordered = part.sort_values(["question_id", "index", "trial"], kind="stable")
+        t.add(
+            method,
+            {
+                "predictions": short_hash(",".join(map(str, ordered["prediction"]))),
+                "answers": short_hash(",".join(map(str, ordered["answer"]))),
+            },
+        )
+    for method, row in summarize(responses).iterrows():
+        t.add("counts", {method: " ".join(f"{what}={n}" for what, n in row.items())})
+    return [(f"{case}/{measure}" if measure else case, value) for case, measure, value in t.rows]
+
+
+def runs_answers(runs):
+    t = Tidy()
+    for name, responses in runs().items():
+        t.add(name, dict(answers(responses)))
+        t.digest(f"{name}, hits", count_hits(responses, None))
+    return t.table()
+
+
+def simulated_runs():
+    return {**{name: simulated(name) for name in SIMULATIONS}, "misleading": misled()}
+
+
+@quietly
+def organism_letters():
+    "What the organisms say to every variant, one letter each: all that their scores rest on."
+    t = Tidy()
+    for name, responses in organism_runs().items():
+        order_of = {m: i for i, m in enumerate(METHODS)}
+        ordered = responses.assign(place=responses["method"].map(order_of)).sort_values(
+            ["question_id", "place", "index"]
+        )
+        letters = ordered.assign(letter=["-" if p < 0 else "ABCDE"[p] for p in ordered["prediction"]])
+        t.add(name, letters.groupby("question_id")["letter"].agg("".join))
+    return t.table()
+
+
+def organism_small_runs():
+    return {name: r for family in SMALL for name, r in organism_family(family).items()}
+
+
+@quietly
+def organism_confidence():
+    "Log-probabilities and confidences of some replies."
+    t = Tidy()
+    for name, responses in organism_runs().items():
+        part = responses[responses["question_id"].isin([q.id for q in four(2)])]
+        for row in part.itertuples():
+            t.add(f"{name} {row.question_id} {row.method} {row.index}", [*row.scores, row.confidence])
+        known = responses["confidence"]
+        t.add(f"{name}, all", {"confidence": known.mean(), "first score": np.mean([s[0] for s in responses["scores"]])})
+    return t.table()
+
+
+@quietly
+def organism_words():
+    "Longer replies, drawn at a temperature, and answers in own words."
+    from cora_nb.respondents.causal import CausalRespondent
+
+    t = Tidy()
+    asked = make_variants(four(4), "formats", only=("mcq", "lfgq"))
+    for name in ORGANISMS:
+        drawn = CausalRespondent(f"organism/{name}", max_new_tokens=4, temperature=1.0, seed=3)
+        drawn._loaded, drawn._lock = organism(name)._loaded, organism(name)._lock
+        found = evaluate(drawn, asked, trials=3, progress=False)
+        t.add(name, {f"{r.question_id} {r.method} {r.trial}": json.dumps(r.reply) for r in found.itertuples()})
+    return t.table()
+
+
+@quietly
+def likelihoods():
+    "Scores of each adaptation and normalisation, for some questions as they are and with fewer choices."
+    from cora_nb.respondents.likelihood import LikelihoodRespondent, implementations
+
+    t = Tidy()
+    asked = [v for v in make_variants(four(2)) if v.method == "original" or v.method == "decoupled" and v.index == 0]
+    asked += make_variants(four(1), "mcqa_plus")[-2:]
+    for name in ORGANISMS:
+        found = implementations(f"organism/{name}")
+        first = next(iter(found.values()))
+        for extra in (
+            {"adaptation": "joint-desc", "normalization": "byte"},
+            {"adaptation": "separate", "normalization": "pmi"},
+            {"adaptation": "joint-label", "seam": "harness"},
+        ):
+            made = LikelihoodRespondent(f"organism/{name}", **extra)
+            made._loaded, made._lock = first._loaded, first._lock
+            found[" ".join(extra.values())] = made
+        for way, respondent in found.items():
+            table = evaluate(respondent, asked, template="bare", progress=False)
+            for row in table.itertuples():
+                t.add(
+                    f"{name} {way} {row.question_id} {row.method} {row.index}",
+                    [*row.scores, row.confidence, row.prediction],
+                )
+    return t.table()
+
+
+# ---- scores
+
+
+@quietly
+def scores(runs):
+    t = Tidy()
+    for name, responses in runs().items():
+        several = responses["trial"].nunique() > 1
+        for trial in (0, 1, None) if several else (0,):
+            t.add(f"{name}, trial {trial}", score(responses, trial=trial))
+        t.add(f"{name}, thresholds", score(responses, thresholds=(0.0, 0.25, 0.28, 1 / 3, 0.75)).filter(like="BMCA"))
+        by = [
+            score(responses, by=by, thresholds=(0.5, 1.0))
+            for by in ("method", "subject")
+            if responses[by].notna().all()
+        ]
+        for found in by:
+            t.add(f"{name}, by {found.index.name}", found[PRINTED])
+            t.digest(f"{name}, by {found.index.name}", found)
+        counts = count_hits(responses)
+        rc = response_consistency(counts["hits"], counts["trials"])
+        curve = car_curve(rc, 21)
+        t.add(f"{name}, curve", curve)
+        t.add(f"{name}, CORE of it", core_index(curve))
+    return t.table()
+
+
+@quietly
+def score_arrays():
+    "Scores of counts small enough to be checked by hand."
+    t = Tidy()
+    counts = pd.DataFrame({"hits": [20, 13, 7, 0, 26], "trials": [26, 26, 14, 20, 26], "original": [1.0, 1, 0, 0, 1]})
+    t.add("five questions", score_counts(counts))
+    t.add("one original unknown", score_counts(counts.assign(original=[1.0, np.nan, 0, 0, 1])))
+    t.add("some unasked", score_counts(counts.assign(unasked=[6, 0, 7, 0, 0])))
+    weights = np.array([[1, 1, 1, 1, 1], [3, 0, 1, 1, 0], [0, 0, 0, 5, 0]])
+    t.add("weighted", pd.DataFrame(weighted_scores(counts, weights=weights)))
+    t.add("RC", response_consistency(counts["hits"], counts["trials"]))
+    return t.table()
+
+
+@quietly
+def intervals(runs):
+    from cora_nb.score_plots import curve_table
+
+    t = Tidy()
+    for name, responses in runs().items():
+        for how in ({"ci": 0.95}, {"ci": 0.8, "method": "percentile", "seed": 4}):
+            case = ", ".join(map(str, how.values()))
+            t.add(f"{name}, {case}", score(responses, resamples=RESAMPLES, **how)[["low", "high"]])
+        t.add(f"{name}, curve", curve_table(responses, points=6, resamples=RESAMPLES))
+        if responses["subject"].notna().all():
+            for method in ("bca", "percentile"):
+                found = score(responses, ci=0.95, clusters="subject", resamples=RESAMPLES, method=method)
+                t.add(f"{name}, clusters, {method}", found.loc[PRINTED, ["low", "high"]])
+            found = score(responses, by="subject", ci=0.9, resamples=RESAMPLES, thresholds=(1.0,))
+            t.digest(f"{name}, by subject", found)
+        t.digest(f"{name}, by method", score(responses, by="method", ci=0.9, resamples=RESAMPLES, thresholds=()))
+    return t.table()
+
+
+@quietly
+def ablation(runs):
+    t, some = Tidy(), runs()
+    for name, responses in some.items():
+        sizes = responses.groupby("question_id").size().nunique() > 1
+        for methods in ("same_size", "decoupled", ["original", "nota"], lambda r: r["index"] == 0):
+            t.add(
+                f"{name}, {'first of each' if callable(methods) else methods}",
+                ablations.subset_scores(responses, methods),
+            )
+        full = score(responses)
+        for over in ablations.OVER:
+            drawn = ablations.variant_bootstrap(responses, resamples=RESAMPLES // 2, over=over, by_size=sizes, seed=5)
+            found = ablations.bootstrap_summary(drawn, full)
+            t.add(f"{name}, over {over}", found[["mean", "sd_x1000", "low", "high"]].loc[PRINTED])
+            t.digest(f"{name}, over {over}", found)
+        methods = ["original", "shuffled", "nota"] if sizes else "same_size"
+        few = ablations.variant_bootstrap(responses, draws=7, resamples=100, methods=methods, by_size=sizes)
+        t.digest(f"{name}, 7 draws", ablations.bootstrap_summary(few, full, 0.8))
+        t.add(f"{name}, right matrix", matrix_hash(ablations.right_matrix(responses, by_size=True)))
+    table = ablations.ablation_table(some)
+    t.add("table 5", table)
+    t.add("table 5 in print", ablations.paper_layout(table))
+    table = ablations.bootstrap_table(some, resamples=RESAMPLES // 2, by_size=True)
+    t.add("table 6", table)
+    t.add("table 6 in print", ablations.paper_layout(table))
+    t.add("least hits", {n: ablations.least_hits(n, [0.28, 0.5, 1.0]) for n in (1, 7, 25, 100)})
+    return t.table()
+
+
+@quietly
+def chance(runs):
+    t = Tidy()
+    for name, responses in runs().items():
+        for position in ((1,), (4, 1), (1, 2, 3)):
+            t.add(f"{name}, position {position}", guessing.chance_scores(responses, position=position))
+        by_chance = guessing.chance_scores(responses)
+        t.add(f"{name}, corrected", guessing.corrected(score(responses), by_chance))
+        t.digest(f"{name}, rates", guessing.guess_rates(responses))
+    return t.table()
+
+
+@quietly
+def guessing_numbers():
+    t, M = Tidy(), np.array([1, 10, 26, 100])
+    for p, m, r in [
+        (0, 1, 0.2),
+        (1, 10, 0.2),
+        (5, 10, 0.25),
+        (10, 10, 0.25),
+        (14, 26, 0.3),
+        (26, 26, 0.2),
+        (60, 100, 0.5),
+    ]:
+        t.add(
+            f"p={p} M={m} r={r}",
+            {
+                "pmf": guessing.binomial_pmf(p, m, r),
+                "tail": guessing.binomial_tail(p, m, r),
+                "combinations": guessing.combinations(p, m),
+            },
+        )
+    t.add("tails of lists", guessing.binomial_tail(M // 2, M, 0.25))
+    for k in (2, 4, 5):
+        t.add(f"MSGR of 10, k={k}", {p: guessing.msgr(p, 10, k) for p in range(11)})
+        t.add(f"MSGR of 26 at 0.95, k={k}", {p: guessing.msgr(p, 26, k, 0.95) for p in (0, 1, 13, 20, 26)})
+    for A in range(2, 9):
+        rates = guessing.divergence_set_rates(A)
+        t.add(f"A={A}, rates", rates)
+        t.add(f"A={A}, guesser", guessing.guesser_scores(A))
+        tails = {c: guessing.guess_tail(rates, c) for c in (0.3, 0.5, 0.6, 0.9, 1.0)}
+        t.add(f"A={A}, tails", {**tails, "MV": guessing.guess_tail(rates, 0.5, strict=True)})
+        t.add(f"A={A}, knowledge", {c: guessing.minimum_knowledge(rates, c) for c in (0.5, 0.8, 1.0)})
+    t.add("A=5, pmf", guessing.guess_pmf(guessing.divergence_set_rates(5)))
+    for n, m in [(2, 2), (3, 4), (4, 4), (5, 24), (10, 3)]:
+        t.add(f"{n} choices in {m} orders", guessing.guesser_order_scores(n, m))
+    t.add("expected of two kinds", guessing.expected_scores([([0.2, 0.5, 0.9], 0.9, 10), ([0.5, 0.5], 0.5, 3.5)]))
+    t.add("corrected", guessing.corrected([0.2, 0.25, 0.9, np.nan], 0.25))
+    for family in ("cora", "mcqa_plus", "permutations", "cyclic", "order_swap", "reorderings"):
+        made = [v for v in make_variants(mixed(), family) if v.form == "mcq"]
+        t.add(f"variants of {family}", guessing.chance_scores(made, thresholds=(0.5, 1.0)))
+    return t.table()
+
+
+# ---- bias, order, orders
+
+
+@quietly
+def place_bias(runs, questions):
+    t, some = Tidy(), runs()
+    asked = questions()
+    for name, responses in some.items():
+        trials = (0, None) if responses["trial"].nunique() > 1 else (0,)
+        for trial in trials:
+            t.digest(f"{name}, trial {trial}, consistency", bias.consistency(responses, trial))
+        sizes = sorted(responses["n_choices"].unique())
+        for n in [None, *sizes[:-1]] if len(sizes) > 1 else sizes:
+            for what, found in {
+                "place": lambda: bias.position_ranks(responses, n, trials[-1]),
+                "length": lambda: bias.length_ranks(responses, asked, len, n, trials[-1], 0.9),
+            }.items():
+                ranks = t.attempt(f"{name}, {n} choices, {what}", found)
+                if ranks is None:
+                    continue
+                t.add(f"{name}, {n} choices, {what}", ranks.shares)
+                t.add(f"{name}, {n} choices, {what}, test", ranks.test)
+                t.add(f"{name}, {n} choices, {what}, counts", ranks.counts)
+                t.add(f"{name}, {n} choices, {what}, in words", str(ranks))
+    t.add("table", bias.consistency_table(some))
+    t.add("table at 0.8", bias.consistency_table(some, None, 0.8))
+    t.digest("ranks of all", bias.rank_table({name: bias.position_ranks(r) for name, r in some.items()}))
+    return t.table()
+
+
+@quietly
+def bias_numbers():
+    t, rng = Tidy(), np.random.default_rng(5)
+    t.add("expected shares", bias.expected_shares([0.1, 0.2, 0.3, 0.4], 0.6))
+    predicted = rng.multinomial(10, [0.4, 0.3, 0.2, 0.1], size=40)
+    key = np.eye(4)[rng.integers(4, size=40)] * 10
+    t.add("rank test", bias.rank_test(predicted, key, np.minimum((predicted * key / 10).sum(axis=1), 10)))
+    t.add("rank test, one place", bias.rank_test(predicted, np.eye(4)[[0] * 40] * 10, predicted[:, 0]))
+    ids, lengths = bias.choice_lengths(WORDED)
+    t.add("lengths", pd.DataFrame(lengths, index=ids))
+    return t.table()
+
+
+def of_families(*families):
+    return {name: r for family in families for name, r in of_family(family).items()}
+
+
+def swap_measures(t, name, table):
+    "All that is known of one swap table."
+    t.add(f"{name}, counts", order.swap_counts(table))
+    for no_choice in (False, True):
+        t.add(f"{name}, tests, no choice {no_choice}", order.order_tests(table, no_choice))
+    t.add(f"{name}, exact", order.exact_p(table, draws=499))
+    t.add(f"{name}, gap", order.accuracy_gap(table))
+    t.add(f"{name}, gap at 0.8", order.accuracy_gap(table, 0.8))
+    t.add(f"{name}, places", order_places.wrong_places(table))
+    t.add(f"{name}, odds", order_places.place_odds(table))
+
+
+@quietly
+def order_of_runs(runs):
+    t, some = Tidy(), runs()
+    for name, responses in some.items():
+        for n in sorted(responses["n_choices"].unique()):
+            table = order.swap_table(responses, n)
+            t.add(f"{name}, {n} choices, table", table)
+            swap_measures(t, f"{name}, {n} choices", table)
+    t.add("all", order.order_table(some))
+    t.add("all, bh", order.order_table(some, "bh")[[f"{test}_p_adjusted" for test in order.TESTS]])
+    t.add("patterns", order_places.pattern_table(some))
+    return t.table()
+
+
+@quietly
+def order_published():
+    t, tables = Tidy(), order.published_swaps()
+    for (model, benchmark), table in tables.items():
+        swap_measures(t, f"{model} {benchmark}", table)
+    t.digest("all", order.order_table(tables))
+    t.digest("patterns", order_places.pattern_table(tables))
+    return t.table()
+
+
+@quietly
+def order_numbers():
+    t = Tidy()
+    for b, c, n in [(0, 0, 1), (3, 1, 10), (0, 7, 30), (10, 10, 20), (25, 3, 300), (5, 0, 5)]:
+        t.add(
+            f"paired interval {b} {c} {n}",
+            {level: list(map(text_of, order.paired_interval(b, c, n, level))) for level in (0.8, 0.95)},
+        )
+    p = [0.01, 0.04, np.nan, 0.03, 0.005, 1.0]
+    for method in ("holm", "bh"):
+        t.add(f"adjusted, {method}", order.adjust_p(p, method))
+    counts = np.array([[[30, 20, 10, 0], [25, 25, 10, 0]], [[5, 1, 0, 4], [4, 0, 2, 4]]])
+    for name in ("contingency_statistic", "fit_statistic"):
+        t.add(name, np.stack(getattr(order, name)(counts)))
+    pairs = np.array([[[10, 2, 3], [1, 20, 0], [4, 4, 5]], [[5, 0, 0], [0, 5, 0], [0, 0, 5]]])
+    t.add("paired_statistic", np.stack(order.paired_statistic(pairs)))
+    t.add("letters", order.letter_table(list("ABCDDA") + [None, "x"], list("ABDDCB") + ["A"]))
+    return t.table()
+
+
+@quietly
+def recorded_order():
+    t, raw, tables = Tidy(), li2024("order_predictions"), {}
+    for column in [c for c in raw if "_MC_R" not in c]:
+        table = order.letter_table(raw[column], raw[column.replace("_MC", "_MC_R")])
+        tables[column] = table
+        t.add(f"{column}, tests", order.order_tests(table))
+        t.add(f"{column}, exact", order.exact_p(table, draws=499))
+        t.add(f"{column}, counts", order.swap_counts(table))
+    t.add("all", order.order_table(tables))
+    t.add("places", order_places.pattern_table(tables))
+    return t.table()
+
+
+@quietly
+def invariance(plus_runs, other_runs):
+    t, others = Tidy(), other_runs()
+    asked = {**{name: invariability.orders(r) for name, r in plus_runs().items()}, **others}
+    for name, responses in asked.items():
+        for fillers in ("apart", "together"):
+            t.digest(f"{name}, {fillers}", invariability.order_counts(responses, fillers=fillers))
+            t.add(f"{name}, {fillers}, scores", invariability.order_scores(responses, fillers=fillers))
+        if (invariability.order_counts(responses)["orders"] < 2).any():
+            continue
+        t.add(
+            f"{name}, alone",
+            {
+                "acc_h": invariability.acc_h(responses),
+                "s_c": invariability.s_c(responses),
+                "always right": len(invariability.always_right(responses)),
+                "always": short_hash(",".join(sorted(invariability.always_right(responses)))),
+            },
+        )
+        if invariability.order_counts(responses)["orders"].nunique() == 1:
+            for ties in ("share", "wrong", "right"):
+                found = invariability.consistency_classes(responses, ties=ties)
+                t.digest(f"{name}, classes, {ties}", found)
+            t.add(f"{name}, classes", found.loc[found["questions"] > 0, ["questions", "share", "accuracy"]])
+        sweep = t.attempt(f"{name}, sweep", partial(invariability.choices_sweep, responses))
+        if sweep is not None:
+            t.add(f"{name}, sweep", sweep)
+    for name, responses in plus_runs().items():
+        t.add(f"{name}, MCQA+", invariability.mcqa_plus_scores(responses))
+        t.add(f"{name}, MCQA+, another draw", invariability.mcqa_plus_scores(responses, seed=9, level=0.8))
+        t.add(f"{name}, sweep of all", invariability.choices_sweep(responses))
+        t.digest(f"{name}, misleading", invariability.misleading_choices(responses))
+        t.add(f"{name}, wrong", short_hash(",".join(sorted(invariability.wrong_on_original(responses)))))
+    return t.table()
+
+
+def complete_plus():
+    return {name: r for name, r in of_family("mcqa_plus").items() if "sampled" not in name}
+
+
+@quietly
+def nota():
+    t = Tidy()
+    table = invariability.nota_table(simulated("reorderings four"), simulated("reorderings nota"))
+    t.add("reorderings", table)
+    table = invariability.nota_table(
+        invariability.orders(simulated("mcqa_plus four")), simulated("reorderings nota"), level=0.8
+    )
+    t.add("mcqa_plus", table)
+    return t.table()
+
+
+@quietly
+def believed(runs):
+    t = Tidy()
+    for name, responses in runs().items():
+        for level in (0.95, 0.8):
+            t.add(f"{name}, true or false, {level}", beliefs.true_false_scores(responses, level=level))
+        for normalise in (False, True):
+            t.add(f"{name}, ratio, {normalise}", beliefs.confidence_ratio(responses, normalise))
+    return t.table()
+
+
+@quietly
+def several():
+    t = Tidy()
+    wrong = invariability.misleading_choices(simulated("mcqa_plus four"))
+    found = misled()[lambda r: r["method"] == "multiple_selection"]
+    for among in ("several", "all"):
+        t.add(f"multiple selection, {among}", beliefs.multiple_selection(found, wrong, among=among))
+    rng = np.random.default_rng(2)
+    above, below = rng.random(30), rng.random(30) / 2
+    for level in (0.8, 0.95):
+        t.add(f"ratio interval, {level}", beliefs.ratio_interval(above, below, level))
+    t.add("ratio interval, one", beliefs.ratio_interval([0.5], [0.25]))
+    return t.table()
+
+
+@quietly
+def battery():
+    t = Tidy()
+    who = {"ann": SimulatedRespondent(**SURE), "bob": SimulatedRespondent(**BOB)}
+    for name, respondent in who.items():
+        for group in ("few", "mixed"):
+            runs = run_steps(respondent, mcqa_plus_steps(questions_called(group)), progress=False)
+            t.add(f"{name}, {group}, rows", {step: len(r) for step, r in runs.items()})
+            found = mcqa_plus_results(runs)
+            found.index = pd.MultiIndex.from_frame(
+                found[["table", "subset", "setting", "n_choices", "n_same", "score"]].astype(str)
+            )
+            t.add(f"{name}, {group}", found[["value", "low", "high", "difference", "questions"]])
+    return t.table()
+
+
+# ---- consistency, calibration
+
+
+@quietly
+def repeated(runs):
+    "K, accuracy and their correlation where prompts were asked several times."
+    t, some = Tidy(), runs()
+    tables = {}
+    for name, responses in some.items():
+        for unparsed in consistency.UNPARSED:
+            tables[f"{name}, {unparsed}"] = found = consistency.sequences(responses, unparsed)
+            t.digest(f"{name}, {unparsed}", found)
+        for method, part in found.groupby(level="method"):
+            t.add(f"{name}, {method}", consistency.correlations(part["K"], part["accuracy"], 0.9, 300, 2))
+    t.add("groups", consistency.consistency_by(tables))
+    return t.table()
+
+
+@quietly
+def consistency_numbers():
+    t = Tidy()
+    lists = ["AAAAB", "ABCDE", "AAAAA", "AABB", "A", ["A", None, "B", "B"], [None, None], [1, 2, 2, 2]]
+    for unparsed in consistency.UNPARSED:
+        t.add(f"labels, {unparsed}", consistency.label_sequences(lists, list("AABBABA") + [2], unparsed=unparsed))
+    t.add("K", {"".join(map(str, s)): consistency.sequence_consistency(s) for s in lists})
+    t.add("accuracy", {"".join(map(str, s)): consistency.sequence_accuracy(s, "A") for s in lists})
+    t.add(
+        "chance",
+        {f"{n} options, {D} answers": consistency.chance_consistency(n, D) for n in (1, 2, 4, 5) for D in (2, 5, 9)},
+    )
+    counts = np.array([[50, 10, 20, 20], [10, 0, 0, 5], [3, 4, 5, 6]])
+    t.add("matrix", pd.DataFrame(consistency.matrix_statistics(counts), columns=["phi", "kappa", "gap"]))
+    rng = np.random.default_rng(8)
+    x, y = rng.random(60) < 0.6, rng.random(60) < 0.5
+    found = consistency.compare_right(x, x | y, resamples=RESAMPLES)
+    t.add("right in both", found.table)
+    t.add("right in both, counts", found.matrix)
+    t.add("right in both, words", str(found))
+    t.add("correlations", consistency.correlations(rng.random(25), rng.random(25), resamples=RESAMPLES))
+    return t.table()
+
+
+@quietly
+def two_formats(runs):
+    t = Tidy()
+    for name, responses in runs().items():
+        by = {m: responses[responses["method"] == m] for m in responses["method"].unique()}
+        for one, two in [("mcq", "lfgq"), ("mcq", "mcq_2"), ("mcq_2", "mcq_3")]:
+            if one not in by or two not in by:
+                continue
+            found = consistency.compare_formats(by[one], by[two], (one, two), level=0.9)
+            t.add(f"{name}, {one} {two}", found.table)
+            t.add(f"{name}, {one} {two}, counts", found.matrix)
+            t.add(f"{name}, {one} {two}, largest phi", found.phi_max)
+            t.add(f"{name}, {one} {two}, words", str(found))
+    return t.table()
+
+
+@quietly
+def recorded_consistency():
+    t, raw = Tidy(), li2024("consistency_lfg_gpt35")
+    found = consistency.label_sequences(raw["Answer"].tolist(), "D")
+    t.digest("long form", found)
+    t.add("long form, group", consistency.consistency_by({"gpt-3.5": found}))
+    t.add("long form, correlations", consistency.correlations(found["K"], found["accuracy"], resamples=RESAMPLES))
+    part = recorded_part()
+    rows = part[part["method"] == "original"]
+    for unparsed in consistency.UNPARSED:
+        table = consistency.sequences(rows, unparsed)
+        t.digest(f"medalpaca, {unparsed}", table)
+        t.add(f"medalpaca, {unparsed}, group", consistency.consistency_by({"medalpaca": table}, 0.9))
+    return t.table()
+
+
+def calibration_of(t, name, x, y, groups=None):
+    "All that is known of confidences and outcomes."
+    for method in calibration.BINNINGS:
+        for bins in (5, 100):
+            table = calibration.binned(x, y, bins, method)
+            case = f"{name}, {method} {bins}"
+            t.add(f"{case}, errors", calibration.calibration_errors(table))
+            t.add(f"{case}, brier", calibration.brier_parts(table))
+            t.digest(f"{case}, reliability", calibration.reliability(table))
+    t.add(f"{name}, brier", calibration.brier(x, y))
+    for weighted in (True, False):
+        t.add(f"{name}, ece {weighted}", calibration.ece(x, y, weighted=weighted))
+        t.add(
+            f"{name}, interval {weighted}",
+            calibration.ece_interval(x, y, weighted=weighted, groups=groups, resamples=300),
+        )
+        t.add(f"{name}, chance {weighted}", calibration.chance_errors(x, weighted=weighted, simulations=200).mean())
+    joined = calibration.joined(calibration.binned(x, y, 100), 20)
+    t.add(f"{name}, joined", calibration.calibration_errors(joined))
+
+
+@quietly
+def calibration_numbers():
+    t, rng = Tidy(), np.random.default_rng(11)
+    x = np.round(rng.beta(3, 1, size=400), 3)
+    y = rng.random(400) < x**2
+    calibration_of(t, "beta", x, y, np.repeat(np.arange(100), 4))
+    calibration_of(t, "few values", np.array([0.5, 0.5, 0.9, 1.0, 0.0, 0.28]), np.array([1, 0, 1, 1, 0, 1]))
+    scores_ = [(-1.0, -2.0, -0.5), None, (0.0, -np.inf), (-3.0, -3.0)]
+    t.add("of scores", calibration.score_confidence(scores_, [2, 0, 0, 1]))
+    return t.table()
+
+
+@quietly
+def calibration_of_runs(runs):
+    t = Tidy()
+    for name, responses in runs().items():
+        for source in calibration.SOURCES:
+            table = calibration.confidences(responses, source)
+            t.digest(f"{name}, {source}", table.set_axis([f"{i:05}" for i in range(len(table))]))
+            t.add(f"{name}, {source}, table", calibration.calibration_table({"run": responses}, source, bins=5))
+    return t.table()
+
+
+@quietly
+def recorded_calibration():
+    t, raw = Tidy(), li2024("confidence_gpt35")
+    for form in ("4_MC", "3_MC", "2_MC", "4_LFG"):
+        calibration_of(t, form, raw[f"{form}_C"].to_numpy(), raw[f"{form}_L"].to_numpy())
+    return t.table()
+
+
+def known_scores():
+    return {name: simulated(name) for name in ("mcqa_plus four", "permutations mixed", "cyclic mixed", "formats mixed")}
+
+
+@quietly
+def unified():
+    t = Tidy()
+    said = ["Canberra", "Canberra ", "Sydney", "It is Canberra", "Perth", "Melbourne", "Sydney", "no idea"]
+    logprobs = [[-0.1, -0.3], -0.5, -0.7, [-0.9, -1.0, -0.2], -2.0, -1.5, -0.2, -0.05]
+
+    def meaning(text):
+        return next((c for c in CHOICES if c in text), None)
+
+    for width in (1, 2, 4, 10):
+        shares = unified_confidence.answer_shares(said, logprobs, meaning, width)
+        t.add(f"width {width}", shares.set_index("answer"))
+        t.add(f"width {width}, labels", unified_confidence.label_shares(shares))
+    some = [
+        Reply("A", meta={"mean_logprob": -0.4}),
+        Reply("A", confidence=0.25, meta={"completion_tokens": 2}),
+        Reply("A"),
+    ]
+    t.add("of replies", unified_confidence.reply_logprobs(some))
+    for name in ("cyclic trials", "formats trials", "permutations trials"):
+        responses = simulated(name)
+        logs = -np.array(uniforms(len(responses), "logprobs", name))
+        logs[::17] = np.nan
+        for width in (4,) if name == "permutations trials" else (2,):
+            t.digest(f"{name}, width {width}", unified_confidence.unified_confidence(responses, logs, width))
+    return t.table()
+
+
+# ---- resampling and replies
+
+
+@quietly
+def resampling_numbers():
+    t, rng = Tidy(), np.random.default_rng(4)
+    rows = np.array([[1.0, 2], [1, np.nan], [1, 2], [0, 2], [1, np.nan], [1, 2]])
+    found, kind = resampling.kinds(rows)
+    t.add("kinds", found)
+    t.add("kind of each", kind)
+    kind = rng.integers(0, 5, size=60)
+    clusters = rng.integers(0, 9, size=60)
+    for name, c in (("alone", None), ("clusters", clusters)):
+        drawn = resampling.draw_questions(kind, 50, 3, c)
+        t.digest(f"drawn, {name}", pd.DataFrame(drawn, index=[f"{i:03}" for i in range(50)]))
+        without, sizes = resampling.left_out(kind, c)
+        t.digest(f"left out, {name}", pd.DataFrame(without, index=[f"{i:03}" for i in range(len(without))]))
+        t.add(f"left out, {name}, sizes", sizes)
+    t.add("cluster table", resampling.cluster_table(kind, clusters))
+    x = rng.gamma(2, size=40)
+    samples = rng.choice(x, size=(800, 40)).mean(axis=1)
+    jackknife = (x.sum() - x) / 39
+    for method in resampling.METHODS:
+        for level in (0.8, 0.95):
+            t.add(
+                f"interval, {method} {level}",
+                resampling.interval(samples, x.mean(), jackknife, np.ones(40), level, method),
+            )
+    for edge in (0.0, 1.0, 0.3):
+        t.add(f"interval at {edge}", resampling.interval(np.full(9, edge), edge, np.full(20, edge), np.ones(20)))
+    return t.table()
+
+
+@quietly
+def reply_numbers():
+    t = Tidy()
+    totals, sizes = np.array([3, 0, 2, 5, 1]), np.array([5, 2, 2, 5, 4])
+    for level in (0.8, 0.95):
+        t.add(f"share interval {level}", list(map(float, replies.share_interval(totals, sizes, level))))
+        t.add(f"share of asked {level}", replies.share_of_asked([3, 0, 0, 5], [5, 0, 2, 5], level))
+    t.add("share interval, one question", list(map(float, replies.share_interval([1], [2]))))
+    t.add("share interval, all right", list(map(float, replies.share_interval(sizes, sizes))))
+    t.add("share interval, ranks", np.stack(replies.share_interval(np.stack([totals, sizes - totals], axis=1), sizes)))
+    shares = np.array([0.0, 0.2, 0.5, 1.0, np.nan])
+    t.add("wilson", np.stack(replies.wilson(shares, np.array([10, 20, 3.5, 100, 5]), 1.96**2)))
+    for name in ("cora mixed ann", "cora trials", "mcqa_plus mixed", "reorderings six"):
+        responses = simulated(name)
+        r = replies.flat_replies(responses, None)
+        t.add(
+            f"{name}, flat",
+            {
+                "rows": len(r),
+                "questions": len(r.ids),
+                "sources": int(np.maximum(r.flat, -1).sum()),
+                "starts": int(r.starts.sum()),
+                "predicted sources": int(np.maximum(r.source(np.maximum(r.prediction, 0)), -1).sum()),
+            },
+        )
+        t.add(f"{name}, first of each", int(replies.first_of_each(responses, -responses["index"].to_numpy()).sum()))
+    return t.table()
+
+
+# ---- items, comparison
+
+
+@quietly
+def item_numbers(runs, together):
+    t, some = Tidy(), runs()
+    for name, responses in some.items():
+        t.add(f"{name}, methods", items.method_table(responses))
+        slots = items.slot_table(responses)
+        t.add(f"{name}, slots", matrix_hash(slots))
+        for what in items.WHAT:
+            found = items.finders(slots, what)
+            if len(found) < 2:
+                t.add(f"{name}, {what}", len(found))
+                continue
+            t.add(f"{name}, {what}, by method", items.finding_table(found))
+            t.digest(f"{name}, {what}, by slot", items.finding_table(found, "slot"))
+            t.add(f"{name}, {what}, greedy", " ".join(map(str, items.greedy_order(found))))
+            fewest = items.fewest_variants(found, 0.9)
+            t.add(
+                f"{name}, {what}, fewest",
+                {
+                    "variants": len(fewest.slots),
+                    "of": fewest.of,
+                    "least": fewest.least,
+                    "greedy": fewest.greedy,
+                    "exact": fewest.exact,
+                },
+            )
+            t.digest(f"{name}, {what}, curve", items.finding_curve(found, splits=20))
+        t.digest(f"{name}, breaks", items.item_breaks(responses))
+    for names in together:
+        group = {name: some[name] for name in names}
+        t.digest(f"{' and '.join(names)}, table", items.item_table(group))
+        t.digest(f"{' and '.join(names)}, RC", items.item_consistency(group))
+    return t.table()
+
+
+@quietly
+def compared(runs):
+    t, some = Tidy(), runs()
+    names = list(some)
+    for clusters in (None, "subject"):
+        found = comparison.compare(some[names[0]], some[names[1]], resamples=RESAMPLES, clusters=clusters)
+        t.add(f"{names[0]} and {names[1]}, clusters {clusters}", found)
+        t.add(f"ranks, clusters {clusters}", comparison.rank_table(some, resamples=RESAMPLES, clusters=clusters))
+    for correction in ("holm", "bh"):
+        found = comparison.compare_all(
+            some, correction, scores=["MCQA", "MV", "CoRA"], resamples=RESAMPLES, level=0.9, seed=3
+        )
+        t.add(f"all, {correction}", found)
+    for asked in ({"half_width": 0.03}, {"difference": 0.05}, {}):
+        pilot = some[names[0]] if "half_width" in asked else [some[names[0]], some[names[1]]]
+        for s in ("MCQA", "CoRA"):
+            found = comparison.questions_needed(pilot=pilot, score=s, resamples=RESAMPLES, **asked)
+            t.add(f"questions needed, {s}, {asked}", found)
+    return t.table()
+
+
+@quietly
+def planned():
+    t = Tidy()
+    for h in (0.01, 0.03, 0.1, 0.3):
+        for a in (0.5, 0.8, 1.0):
+            t.add(
+                "half width",
+                {
+                    f"{h} at {a}, {level}": comparison.questions_needed(h, accuracy=a, level=level)
+                    for level in (0.8, 0.95)
+                },
+            )
+    for d in (0.02, -0.05, 0.2):
+        t.add(
+            "difference",
+            {
+                f"{d}, power {p}": comparison.questions_needed(difference=d, accuracy=0.6, power=p)
+                for p in (0.5, 0.8, 0.95)
+            },
+        )
+        t.add(
+            "discordance",
+            {f"{d}, {q}": comparison.questions_needed(difference=d, discordance=q) for q in (0.2, 0.5, 1.0)},
+        )
+    t.add(
+        "exchange p",
+        [comparison.exchange_p(0.1, np.array([0.05, -0.2, 0.1, 0.0])), comparison.exchange_p(math.nan, np.zeros(2))],
+    )
+    return t.table()
+
+
+def comparable():
+    return {name: simulated(name) for name in ("cora ann", "cora bob", "cora guesser", "cora knows all")}
+
+
+def varied():
+    names = ("cora ann", "cora guesser", "cora knows all", "cora mixed bob", "cora in order")
+    return {name: simulated(name) for name in names}
+
+
+# ---- early stopping
+
+
+@quietly
+def stopping(runs):
+    "How many calls early stopping takes, and what it then knows."
+    from cora_nb.stopping import is_settled
+
+    t = Tidy()
+    for name, (responses, asked) in runs().items():
+        ways = [
+            {"stop": "cora"},
+            {"stop": "bmca"},
+            {"stop": "bmca", "thresholds": (0.8,)},
+            {"stop": "cora", "batch": 20},
+        ]
+        for options in ways[: 2 if name in ORGANISMS else 4]:
+            part = evaluate(RecordedRespondent(responses), asked, progress=False, **options)
+            case = f"{name}, {options}"
+            calls = part.attrs["facts"]["calls"]
+            t.add(f"{case}, calls", {what: calls[what] for what in ("prompts", "asked", "not_asked")})
+            t.add(f"{case}, scores", score(part))
+            gone = (part["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
+            t.add(f"{case}, asked by method", part[~gone].groupby("method").size())
+    for c in (0.28, 0.5, 1.0):
+        t.add(
+            f"settled at {c}",
+            {
+                f"{h} of {n}, {u} left": is_settled(h, u, n, (c,))
+                for n in (5, 25)
+                for h in (0, 2, 5)
+                for u in (0, 1, 5)
+                if h + u <= n
+            },
+        )
+    return t.table()
+
+
+def stopped_simulations():
+    return {
+        name: (
+            simulated(name),
+            make_variants(questions_called(SIMULATIONS[name].questions), **dict(SIMULATIONS[name].options)),
+        )
+        for name in ("cora ann", "cora bob", "cora guesser", "cora knows all", "cora mixed ann")
+    }
+
+
+def stopped_organisms():
+    return {name: (organism_run(name), make_variants(load_benchmark("math"))) for name in ORGANISMS}
+
+
+# ---- hidden states
+
+
+@quietly
+def separated():
+    from cora_nb.embeddings import States, head_separability, pair_up, project, random_halves, separability
+
+    t, rng = Tidy(), np.random.default_rng(6)
+    n, layers, width = 20, 3, 6
+    points = rng.normal(size=(2 * n, layers, width)).astype(np.float32)
+    points[::2, 1] += 0.8
+    points[::2, 2] += 3
+    heads = rng.normal(size=(2 * n, 2, 2, 3)).astype(np.float32)
+    heads[::2, 1, 0] += 2
+    ids = tuple(f"q{i // 2}" for i in range(2 * n))
+    states = States("made", points, heads, ids, ("mcq", "lfgq") * n)
+    t.add("separability", separability(states, permutations=99))
+    t.add("separability, 4 folds", separability(states, folds=4, permutations=50, seed=2, level=0.8))
+    t.add("heads", head_separability(states, progress=False))
+    t.add("pairs", pair_up(states.formats, states.question_ids)[0].sum(axis=0))
+    halves = random_halves(states.only("mcq"), 3)
+    t.add(
+        "halves",
+        {
+            "ids": short_hash(",".join(halves.question_ids)),
+            "first": float(halves.layers[0].sum()),
+            "rows": len(halves.layers),
+        },
+    )
+    t.digest("pca", pd.DataFrame(np.abs(project(states, "pca")).sum(axis=1)))
+    return t.table()
+
+
+@quietly
+def hidden():
+    from cora_nb.embeddings import format_prompts, hidden_states
+
+    t = Tidy()
+    for ends in ("same", "own"):
+        asked = format_prompts(four(4), ends=ends)
+        t.add(f"prompts, {ends}", short_hash("\x1e".join(p.text for p in asked)))
+        for name in ORGANISMS:
+            found = hidden_states(organism(name), asked, heads=True, progress=False)
+            sizes = np.linalg.norm(found.layers, axis=-1)
+            t.add(f"{name}, {ends}, norms", pd.DataFrame(sizes, index=range(len(sizes))))
+            t.add(f"{name}, {ends}, means", found.layers.mean(axis=(0, 2)))
+            t.add(f"{name}, {ends}, heads", np.abs(found.heads).mean(axis=(0, 3)))
+    return t.table()
+
+
+# ---- published tables, printed tables
+
+
+@quietly
+def published():
+    from cora_nb.published import PAPERS, load_published
+
+    t = Tidy()
+    for paper, numbers in PAPERS.items():
+        for number in numbers:
+            table = load_published(number, paper)
+            table.index = [f"{i:04}" for i in range(len(table))]
+            t.digest(f"{paper} table {number}", table)
+    for (model, benchmark), table in order.published_swaps().items():
+        t.add(f"swaps {model} {benchmark}", [",".join(map(str, row)) for row in table.to_numpy()])
+    return t.table()
+
+
+@quietly
+def imported():
+    from cora_nb.parsing import parse
+
+    t, part = Tidy(), recorded_part(60)
+    t.add("as recorded", dict(answers(medalpaca())))
+    for rule in RULES[:4]:
+        read = [parse(reply, "ABCDE"[:n], rule) for reply, n in zip(part["reply"], part["n_choices"])]
+        found = part.assign(prediction=read, correct=np.array(read) == part["answer"].to_numpy())
+        t.add(f"parse {rule}", dict(answers(found)))
+        t.add(f"parse {rule}, scores", score(found))
+    sources = [",".join(str(max(s, -1)) for s in row) for row in medalpaca()["sources"]]
+    t.add("sources", short_hash("\n".join(sources)))
+    return t.table()
+
+
+@quietly
+def table_parts():
+    from cora_nb.tables import arrange, competition_ranks, result_table, score_table, shown as printed, threshold
+
+    t = Tidy()
+    t.add("ranks", competition_ranks([0.751, 0.749, 0.75, math.nan, 0.2, 0.9]))
+    t.add("ranks, 3 digits", competition_ranks([0.751, 0.749, 0.75, math.nan, 0.2, 0.9], 3))
+    t.add(
+        "shown", {f"{v} {d}": printed(v, d) for v in (0.005, 0.015, -0.001, 1.0, math.nan, 0.12345) for d in (0, 2, 4)}
+    )
+    t.add("threshold", {s: threshold(s) for s in ("BMCA(0.5)", "BMCA(1)", "CoRA")})
+    runs = {name: score(simulated(name)) for name in ("cora ann", "cora bob")}
+    t.add("arranged", [" ".join(pair) for pair in arrange(runs["cora ann"].index)])
+    t.add("score table", score_table(runs, beyond=True))
+    steps = mcqa_plus_steps(four(12))
+    found = {
+        name: mcqa_plus_results(run_steps(SimulatedRespondent(**who), steps, progress=False))
+        for name, who in (("ann", SURE), ("bob", BOB))
+    }
+    t.add("results", result_table(found))
+    t.add("results, no intervals", result_table(found, 3, False))
+    return t.table()
+
+
+# ---- texts: what is printed
+
+
+@lru_cache
+def printed_tables():
+    "A score table in every format, with and without intervals."
+    from cora_nb.tables import render, score_table
+
+    plain = score_table({name: score(simulated(name)) for name in ("cora ann", "cora bob", "cora guesser")})
+    sure = {name: score(simulated(name), ci=0.95, resamples=RESAMPLES) for name in ("cora ann", "cora bob")}
+    texts = {}
+    for name, table in (("plain", plain), ("intervals", score_table(sure, beyond=True))):
+        for format in ("text", "markdown", "latex", "csv"):
+            texts[f"table_{name}_{format}"] = render(
+                table, format, digits=3 if name == "intervals" else 2, caption="A caption & more"
+            )
+        texts[f"table_{name}_html"] = render(table, "styler", caption="A caption & more").to_html()
+    return texts
+
+
+RUN = "simulated:knows=0.6,position=4/1,seed=1,name=ann", "simulated:knows=0.8,nota=2,seed=2,name=bob"
+COMMANDS = {
+    "run_organisms": ["cora_run", "--limit", "4", "--store", "none"],
+    "run_simulated": ["cora_run", *RUN, "--limit", "30", "--digits", "3"],
+    "run_trials": ["cora_run", RUN[1], "--limit", "10", "--trials", "3", "--out", "three"],
+    "run_shots": [
+        "cora_run",
+        *RUN,
+        "--limit",
+        "5",
+        "--shots",
+        "2",
+        "--template",
+        "bare",
+        "--parse",
+        "tolerant",
+        "--out",
+        "shots",
+    ],
+    "run_stop": ["cora_run", RUN[0], "--limit", "20", "--stop", "cora", "--out", "stopped"],
+    "run_mcqa_plus_family": ["cora_run", RUN[0], "--limit", "8", "--family", "mcqa_plus", "--out", "plus"],
+    "run_seed": ["cora_run", RUN[0], "--limit", "8", "--family", "permutations", "--seed", "3", "--out", "orders"],
+    "run_again": [
+        "cora_run",
+        "recorded:responses/ann.parquet",
+        "--limit",
+        "30",
+        "--parse",
+        "first_alphanumeric",
+        "--out",
+        "again",
+    ],
+    "run_dry": [
+        "cora_run",
+        "chat:gpt-4o-mini",
+        "chat:other,max_tokens=20",
+        *RUN,
+        "--dry",
+        "--price",
+        "2.5/10",
+        "--store",
+        "none",
+    ],
+    "run_dry_shots": [
+        "cora_run",
+        "chat:m",
+        "--dry",
+        "--shots",
+        "3",
+        "--trials",
+        "2",
+        "--family",
+        "mcqa_plus",
+        "--store",
+        "none",
+    ],
+    "table_text": ["cora_table", "responses/ann.parquet", "responses/bob.parquet"],
+    "table_one": ["cora_table", "responses/ann.parquet", "--digits", "4"],
+    "table_trial": ["cora_table", "three/bob.parquet", "--trial", "2"],
+    "table_trials": ["cora_table", "three/bob.parquet", "--trial", "-1"],
+    "table_markdown": ["cora_table", "responses/ann.parquet", "responses/bob.parquet", "--format", "markdown"],
+    "table_latex": ["cora_table", "responses/ann.parquet", "responses/bob.parquet", "--format", "latex"],
+    "table_csv": ["cora_table", "responses/ann.parquet", "responses/bob.parquet", "--format", "csv"],
+    "table_ci": ["cora_table", "responses/ann.parquet", "responses/bob.parquet", "--ci", "0.95"],
+    "table_ci_markdown": [
+        "cora_table",
+        "responses/ann.parquet",
+        "responses/bob.parquet",
+        "--ci",
+        "0.9",
+        "--format",
+        "markdown",
+    ],
+    "table_ci_latex": ["cora_table", "responses/ann.parquet", "--ci", "0.9", "--format", "latex"],
+    "table_ci_csv": ["cora_table", "responses/ann.parquet", "responses/bob.parquet", "--ci", "0.9", "--format", "csv"],
+    "mcqa_plus": ["cora_mcqa_plus", *RUN, "--limit", "12", "--out", "battery"],
+    "mcqa_plus_organism": [
+        "cora_mcqa_plus",
+        "causal:organism/skewed",
+        "--limit",
+        "2",
+        "--store",
+        "none",
+        "--out",
+        "battery",
+    ],
+    "mcqa_plus_dry": [
+        "cora_mcqa_plus",
+        "chat:gpt-4o-mini",
+        "--limit",
+        "12",
+        "--dry",
+        "--price",
+        "1/2",
+        "--store",
+        "none",
+    ],
+    "embeddings": ["cora_embeddings", "organism/steady", "--limit", "8", "--permutations", "20"],
+}
+RECORDED_COMMANDS = {
+    "import": ["cora_import", "FILE", "--out", "medalpaca.parquet"],
+    "import_table": ["cora_table", "medalpaca.parquet", "--digits", "4"],
+    "import_table_ci": ["cora_table", "medalpaca.parquet", "--ci", "0.95", "--format", "markdown"],
+    "import_table_trials": ["cora_table", "medalpaca.parquet", "--trial", "-1", "--format", "csv"],
+    "import_parse": [
+        "cora_import",
+        "FILE",
+        "--out",
+        "first.parquet",
+        "--parse",
+        "first_token",
+        "--model",
+        "m",
+        "--benchmark",
+        "medqa",
+    ],
+}
+PROGRAM = """
+import contextlib, io, json, sys
+import matplotlib
+matplotlib.use("Agg")
+from cora_nb.cli import cora_import, cora_mcqa_plus, cora_run, cora_table
+from cora_nb.embeddings import cora_embeddings
+found = {}
+for name, words in json.load(sys.stdin).items():
+    sys.argv, out, left = words, io.StringIO(), ""
+    with contextlib.redirect_stdout(out):
+        try:
+            globals()[words[0]]()
+        except SystemExit as e:
+            left = e.code
+    found[name] = [out.getvalue(), left or ""]
+print(json.dumps(found))
+"""
+
+
+@lru_cache
+def printed_by(which):
+    "What each command prints, one after the other in one folder and one process."
+    words = {
+        name: [str(RECORDED / "cat_medqa_medalpaca-7b.xlsx") if w == "FILE" else w for w in line]
+        for name, line in (COMMANDS if which == "commands" else RECORDED_COMMANDS).items()
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**os.environ, "XDG_CACHE_HOME": folder, "COLUMNS": "120", "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}
+        env |= {
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+        }  # as small as all this is, more threads only cost time
+        env["PYTHONPATH"] = os.pathsep.join(
+            map(str, [Path(__file__).resolve().parents[2], os.environ.get("PYTHONPATH", "")])
+        )
+        program = Path(folder, "program.py")
+        program.write_text(PROGRAM)  # a command reads its words only where a file calls it at its top level
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", program],
+            input=json.dumps(words),
+            cwd=folder,
+            env=env,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr[-3000:])
+        found = json.loads(done.stdout)
+    return {
+        f"command_{name}": masked(" ".join(COMMANDS.get(name) or RECORDED_COMMANDS[name]), out, left, folder)
+        for name, (out, left) in found.items()
+    }
+
+
+def masked(command, out, left, folder):
+    "A command and what it printed, without what differs from machine to machine."
+    text = f"$ {command}\n{out}" + (f"exit: {left}\n" if left else "")
+    text = text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", "")
+    text = re.sub(r"\d+(\.\d+)? ?(seconds|s)\b", "SECONDS", text)
+    return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
+
+
+# ---- the registry
+
+
+@dataclass(frozen=True)
+class Golden:
+    "A driver, what it needs, and how near its numbers must be."
+
+    make: object
+    needs: tuple = ()  # "shared": the real data; "torch": a model on this machine; "sklearn"
+    relative: float = 1e-9
+    absolute: float = 1e-13
+
+
+REAL, MODEL = ("shared",), ("torch",)
+cora_runs = partial(of_family, "cora")
+GOLDEN = {
+    "benchmarks": Golden(benchmarks),
+    "benchmarks_hub": Golden(benchmarks_of_the_hub, REAL),
+    "randomness": Golden(randomness),
+    "variants": Golden(variants),
+    "prompts": Golden(prompts),
+    "continuations": Golden(continuations),
+    "keys": Golden(keys),
+    "plans": Golden(plans),
+    "kept": Golden(kept),
+    "parsing": Golden(parsing),
+    "numbers_in_words": Golden(numbers_in_words),
+    "statements": Golden(statements),
+    "grading": Golden(grading),
+    "answers": Golden(partial(runs_answers, simulated_runs)),
+    "recorded_answers": Golden(imported, REAL),
+    "organism_letters": Golden(organism_letters, MODEL),
+    "organism_answers": Golden(partial(runs_answers, organism_small_runs), MODEL),
+    "organism_confidence": Golden(organism_confidence, MODEL, absolute=1e-4),
+    "organism_words": Golden(organism_words, MODEL),
+    "likelihoods": Golden(likelihoods, MODEL, absolute=1e-4),
+    "scores": Golden(partial(scores, cora_runs)),
+    "recorded_scores": Golden(partial(scores, recorded_runs), REAL),
+    "organism_scores": Golden(partial(scores, organism_runs), MODEL),
+    "score_arrays": Golden(score_arrays),
+    "intervals": Golden(partial(intervals, varied)),
+    "recorded_intervals": Golden(partial(intervals, recorded_runs), REAL),
+    "organism_intervals": Golden(partial(intervals, organism_runs), MODEL),
+    "ablations": Golden(partial(ablation, varied)),
+    "recorded_ablations": Golden(partial(ablation, recorded_runs), REAL),
+    "organism_ablations": Golden(partial(ablation, organism_runs), MODEL),
+    "chance": Golden(partial(chance, cora_runs), absolute=0.0),
+    "recorded_chance": Golden(partial(chance, recorded_runs), REAL, absolute=0.0),
+    "organism_chance": Golden(partial(chance, organism_runs), MODEL, absolute=0.0),
+    "guessing": Golden(guessing_numbers, absolute=0.0),
+    "bias": Golden(partial(place_bias, partial(of_families, "permutations", "cyclic"), lambda: [*four(), *mixed()])),
+    "organism_bias": Golden(partial(place_bias, partial(organism_family, "permutations"), four), MODEL),
+    "bias_arrays": Golden(bias_numbers),
+    "order": Golden(partial(order_of_runs, partial(of_family, "order_swap"))),
+    "order_published": Golden(order_published, absolute=0.0),
+    "organism_order": Golden(partial(order_of_runs, partial(organism_family, "order_swap")), MODEL),
+    "recorded_order": Golden(recorded_order, REAL),
+    "order_arrays": Golden(order_numbers),
+    "invariability": Golden(
+        partial(invariance, complete_plus, partial(of_families, "reorderings", "permutations", "cyclic"))
+    ),
+    "organism_invariability": Golden(
+        partial(invariance, partial(organism_family, "mcqa_plus"), partial(organism_family, "reorderings")), MODEL
+    ),
+    "nota": Golden(nota),
+    "beliefs": Golden(partial(believed, complete_plus)),
+    "organism_beliefs": Golden(partial(believed, partial(organism_family, "mcqa_plus")), MODEL, absolute=1e-4),
+    "several": Golden(several),
+    "battery": Golden(battery),
+    "consistency": Golden(partial(repeated, lambda: {n: simulated(n) for n in SIMULATIONS if "trials" in n})),
+    "consistency_arrays": Golden(consistency_numbers),
+    "recorded_consistency": Golden(recorded_consistency, REAL),
+    "formats": Golden(partial(two_formats, partial(of_family, "formats"))),
+    "organism_formats": Golden(partial(two_formats, partial(organism_family, "formats")), MODEL),
+    "calibration": Golden(partial(calibration_of_runs, known_scores)),
+    "calibration_arrays": Golden(calibration_numbers),
+    "recorded_calibration": Golden(recorded_calibration, REAL),
+    "organism_calibration": Golden(
+        partial(calibration_of_runs, partial(organism_family, "permutations")), MODEL, absolute=1e-4
+    ),
+    "unified_confidence": Golden(unified),
+    "resampling": Golden(resampling_numbers),
+    "replies": Golden(reply_numbers),
+    "items": Golden(
+        partial(
+            item_numbers, cora_runs, [("cora ann", "cora bob", "cora guesser"), ("cora mixed ann", "cora mixed bob")]
+        )
+    ),
+    "recorded_items": Golden(partial(item_numbers, recorded_part_runs, []), REAL),
+    "organism_items": Golden(partial(item_numbers, organism_runs, [ORGANISMS]), MODEL),
+    "comparison": Golden(partial(compared, comparable)),
+    "organism_comparison": Golden(partial(compared, organism_runs), MODEL),
+    "planning": Golden(planned),
+    "stopping": Golden(partial(stopping, stopped_simulations)),
+    "organism_stopping": Golden(partial(stopping, stopped_organisms), MODEL),
+    "embeddings": Golden(separated, ("sklearn",), 1e-6, 1e-6),
+    "hidden_states": Golden(hidden, ("torch", "sklearn"), absolute=1e-3),
+    "published": Golden(published),
+    "table_parts": Golden(table_parts),
+}
+TEXTS = {
+    "tables": Golden(printed_tables),
+    "commands": Golden(partial(printed_by, "commands"), ("torch", "sklearn")),
+    "recorded_commands": Golden(partial(printed_by, "recorded_commands"), REAL),
+}

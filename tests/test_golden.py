@@ -1,0 +1,98 @@
+"""Every number and every printed text of the package against the golden ones in `tests/golden`.
+
+The numbers were written by `tests/golden/make.py` before the redesign. Where a module moves, `tests/golden/compute.py`
+is edited and the CSVs are not. Whole numbers and texts must be equal, other numbers as near as `compute.GOLDEN` says.
+"""
+
+import difflib
+import importlib.util
+import math
+import re
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+HERE = Path(__file__).resolve().parent / "golden"
+sys.path.insert(0, str(HERE))
+from compute import GOLDEN, SHARED, TEXTS  # noqa: E402
+
+WHOLE = re.compile(r"[-+]?\d+")
+MODULES = {"torch": ("torch", "transformers"), "sklearn": ("sklearn", "matplotlib")}
+
+
+def need(golden):
+    "Skip where something is missing that the numbers are made of."
+    for what in golden.needs:
+        if what == "shared" and not (SHARED / "data").is_dir():
+            pytest.skip(f"real data not found under {SHARED}; set CORA_SHARED to run this test")
+        for module in MODULES.get(what, ()):
+            if importlib.util.find_spec(module) is None:
+                pytest.skip(f"{module} is not installed")
+
+
+def number(text):
+    "A number, or None for a text."
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def same(old, new, golden):
+    "Whether a value is still what it was."
+    if old == new:
+        return True
+    a, b = number(old), number(new)
+    if a is None or b is None or math.isnan(a) or math.isnan(b) or WHOLE.fullmatch(old) and WHOLE.fullmatch(new):
+        return False
+    return math.isclose(a, b, rel_tol=golden.relative, abs_tol=golden.absolute)
+
+
+def differences(old, new, golden):
+    "The rows that differ: (case, measure, old, new)."
+    known, found = ({(c, m): v for c, m, v in t.itertuples(index=False, name=None)} for t in (old, new))
+    rows = [
+        (*key, value, found.get(key, "(gone)"))
+        for key, value in known.items()
+        if not same(value, found.get(key, "(gone)"), golden)
+    ]
+    return rows + [(*key, "(none)", value) for key, value in found.items() if key not in known]
+
+
+def told(rows, most=40):
+    "The differing rows as a message."
+    lines = [f"  {case} | {measure} | old {old} | new {new}" for case, measure, old, new in rows[:most]]
+    return "\n".join(
+        [f"{len(rows)} rows differ (case | measure | old | new):", *lines, *(["  ..."] if len(rows) > most else [])]
+    )
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_numbers(name):
+    golden = GOLDEN[name]
+    need(golden)
+    old = pd.read_csv(HERE / f"{name}.csv", dtype=str, keep_default_na=False)
+    new = golden.make()
+    assert not new.duplicated(["case", "measure"]).any()
+    rows = differences(old, new, golden)
+    assert not rows, told(rows)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_texts(name):
+    golden = TEXTS[name]
+    need(golden)
+    bad = []
+    for file, new in golden.make().items():
+        old = (HERE / f"{file}.txt").read_text(encoding="utf-8")
+        bad += difflib.unified_diff(
+            old.splitlines(), new.splitlines(), f"{file}, old", f"{file}, new", lineterm="", n=1
+        )
+    assert not bad, "\n".join(bad[:120])
+
+
+def test_nothing_is_left_over():
+    "Each CSV belongs to a driver."
+    assert {f.stem for f in HERE.glob("*.csv")} == set(GOLDEN)
