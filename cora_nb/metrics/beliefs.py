@@ -215,7 +215,7 @@ def _named(replies: pd.Series, n_choices: np.ndarray) -> np.ndarray:  # shape `(
     codes, different = pd.factorize(keys)
     table = np.zeros((len(different), n_choices.max()), dtype=bool)
     for row, (reply, n) in zip(table, different):
-        row[list(selected(reply, n))] = True
+        row[list(selected(reply, range(n)))] = True
     return table[codes]
 
 # %% ../../nbs/metrics/beliefs.ipynb #02398861

@@ -22,19 +22,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb import resampling
-from cora_nb.arithmetic import math_benchmark, math_capacity
-from cora_nb.battery import mcqa_plus_results, mcqa_plus_steps, run_steps
-from cora_nb.benchmarks import benchmark_hash, load_benchmark, load_shots
+from cora_nb.stats import resampling
+from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
+from cora_nb.papers.battery import mcqa_plus_results, mcqa_plus_steps, run_steps
+from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, guessing, invariability
-from cora_nb.metrics import car_curve, core_index, count_hits, items, order, order_places, replies, score
-from cora_nb.metrics import response_consistency, score_counts, unified_confidence, weighted_scores
-from cora_nb.prompts import TEMPLATES, make_prompts
-from cora_nb.respondents import RecordedRespondent, Reply, SimulatedRespondent
-from cora_nb.responses import NOT_ASKED, summarize
-from cora_nb.runs import evaluate, plan, variants_hash
-from cora_nb.variants import make_variants, mcqa_plus as plus, permutations as orders_of, shuffle
+from cora_nb.metrics import items, order, order_places, replies, unified_confidence
+from cora_nb.metrics.cora import car_curve, core_index, count_hits, response_consistency, score, score_counts
+from cora_nb.metrics.cora import weighted_scores
+from cora_nb.prompts.templates import TEMPLATES, make_prompts
+from cora_nb.respondents.protocol import RecordedRespondent, Reply, SimulatedRespondent
+from cora_nb.responses.table import NOT_ASKED, summarize
+from cora_nb.runs.evaluate import evaluate, plan, variants_hash
+from cora_nb.variants import mcqa_plus as plus, permutations as orders_of
+from cora_nb.variants.families import make_variants, shuffle
 from cora_nb.variants.formats import long_form
 
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared"))
@@ -306,7 +308,7 @@ def organism_family(family):
 @lru_cache
 def medalpaca():
     "The recorded replies of medalpaca-7b."
-    from cora_nb.importers import import_cat
+    from cora_nb.interop.cat import import_cat
 
     return import_cat(RECORDED / "cat_medqa_medalpaca-7b.xlsx")
 
@@ -528,9 +530,9 @@ def continuations():
 @quietly
 def keys():
     "Hashes by which replies and runs are found again: a run kept on disk is worth nothing once they change."
-    from cora_nb.batch import batch_line
-    from cora_nb.cli import make_respondent
-    from cora_nb.store import reply_key
+    from cora_nb.runs.batch import batch_line
+    from cora_nb.cli.main import make_respondent
+    from cora_nb.runs.store import reply_key
 
     t, vs = Tidy(), make_variants(four(2))
     t.add("benchmark_hash", {"math": benchmark_hash(load_benchmark("math")), "worded": benchmark_hash(WORDED)})
@@ -554,7 +556,7 @@ def keys():
 
 @quietly
 def plans():
-    from cora_nb.cli import make_respondent
+    from cora_nb.cli.main import make_respondent
 
     t = Tidy()
     asked = {
@@ -573,10 +575,10 @@ def plans():
 @quietly
 def kept():
     "Whatever is written to a file and read back, and files in plain columns."
-    from cora_nb.benchmarks import write_benchmark
+    from cora_nb.benchmarks.load import write_benchmark
     from cora_nb.respondents.chat import letter_scores
-    from cora_nb.responses import read_responses, write_responses
-    from cora_nb.variants import read_variants, write_variants
+    from cora_nb.responses.table import read_responses, write_responses
+    from cora_nb.variants.families import read_variants, write_variants
 
     t, made = Tidy(), make_variants(WORDED)
     with tempfile.TemporaryDirectory() as folder:
@@ -745,7 +747,7 @@ RULES = (
 
 @quietly
 def parsing():
-    from cora_nb.parsing import explain, parse, selected
+    from cora_nb.prompts.letters import explain, parse, selected
 
     t = Tidy()
     for i, reply in enumerate(REPLIES):
@@ -754,7 +756,7 @@ def parsing():
             {
                 "cities": " ".join(f"{rule}={parse(reply, CHOICES, rule)}" for rule in RULES),
                 "numbers": " ".join(f"{rule}={parse(reply, NUMBERS, rule)}" for rule in RULES),
-                "selected": list(selected(reply, 4)),
+                "selected": list(selected(reply, range(4))),
                 "pattern": " ".join(map(str, explain(reply, CHOICES))),
             },
         )
@@ -764,7 +766,7 @@ def parsing():
 
 @quietly
 def numbers_in_words():
-    from cora_nb.free_text import bare_words, choice_number, numbers_in, stated_number
+    from cora_nb.prompts.words import bare_words, choice_number, numbers_in, stated_number
 
     t = Tidy()
     for reply in (
@@ -810,7 +812,7 @@ STATEMENTS = [
 
 @quietly
 def statements():
-    from cora_nb.statements import (
+    from cora_nb.runs.statements import (
         check_statement,
         clean,
         request_text,
@@ -844,8 +846,8 @@ def statements():
 
 @quietly
 def grading():
-    from cora_nb.grading import grades, grading_summary, judge_text, read_label, regrade
-    from cora_nb.responses import grade
+    from cora_nb.runs.grading import grades, grading_summary, judge_text, read_label, regrade
+    from cora_nb.responses.table import grade
 
     t = Tidy()
     asked = [long_form(WORDED[0])] * 12
@@ -1044,7 +1046,7 @@ def score_arrays():
 
 @quietly
 def intervals(runs):
-    from cora_nb.score_plots import curve_table
+    from cora_nb.report.score_plots import curve_table
 
     t = Tidy()
     for name, responses in runs().items():
@@ -1682,7 +1684,7 @@ def varied():
 @quietly
 def stopping(runs):
     "How many calls early stopping takes, and what it then knows."
-    from cora_nb.stopping import is_settled
+    from cora_nb.runs.stopping import is_settled
 
     t = Tidy()
     for name, (responses, asked) in runs().items():
@@ -1733,7 +1735,7 @@ def stopped_organisms():
 
 @quietly
 def separated():
-    from cora_nb.embeddings import States, head_separability, pair_up, project, random_halves, separability
+    from cora_nb.metrics.embeddings import States, head_separability, pair_up, project, random_halves, separability
 
     t, rng = Tidy(), np.random.default_rng(6)
     n, layers, width = 20, 3, 6
@@ -1763,7 +1765,7 @@ def separated():
 
 @quietly
 def hidden():
-    from cora_nb.embeddings import format_prompts, hidden_states
+    from cora_nb.metrics.embeddings import format_prompts, hidden_states
 
     t = Tidy()
     for ends in ("same", "own"):
@@ -1783,7 +1785,7 @@ def hidden():
 
 @quietly
 def published():
-    from cora_nb.published import PAPERS, load_published
+    from cora_nb.papers.published import PAPERS, load_published
 
     t = Tidy()
     for paper, numbers in PAPERS.items():
@@ -1798,7 +1800,7 @@ def published():
 
 @quietly
 def imported():
-    from cora_nb.parsing import parse
+    from cora_nb.prompts.letters import parse
 
     t, part = Tidy(), recorded_part(60)
     t.add("as recorded", dict(answers(medalpaca())))
@@ -1814,7 +1816,7 @@ def imported():
 
 @quietly
 def table_parts():
-    from cora_nb.tables import arrange, competition_ranks, result_table, score_table, shown as printed, threshold
+    from cora_nb.report.tables import arrange, competition_ranks, result_table, score_table, shown as printed, threshold
 
     t = Tidy()
     t.add("ranks", competition_ranks([0.751, 0.749, 0.75, math.nan, 0.2, 0.9]))
@@ -1842,7 +1844,7 @@ def table_parts():
 @lru_cache
 def printed_tables():
     "A score table in every format, with and without intervals."
-    from cora_nb.tables import render, score_table
+    from cora_nb.report.tables import render, score_table
 
     plain = score_table({name: score(simulated(name)) for name in ("cora ann", "cora bob", "cora guesser")})
     sure = {name: score(simulated(name), ci=0.95, resamples=RESAMPLES) for name in ("cora ann", "cora bob")}
@@ -1977,8 +1979,8 @@ PROGRAM = """
 import contextlib, io, json, sys
 import matplotlib
 matplotlib.use("Agg")
-from cora_nb.cli import cora_import, cora_mcqa_plus, cora_run, cora_table
-from cora_nb.embeddings import cora_embeddings
+from cora_nb.cli.main import cora_import, cora_mcqa_plus, cora_run, cora_table
+from cora_nb.metrics.embeddings import cora_embeddings
 found = {}
 for name, words in json.load(sys.stdin).items():
     sys.argv, out, left = words, io.StringIO(), ""

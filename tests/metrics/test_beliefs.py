@@ -235,7 +235,7 @@ def test_selection_against_loops(data):
         misled[f"q{q}"] = shown[wrong]
         rows.append((f"q{q}", "several", 0, list(shown), right, -1, wrong, data.draw(st.sampled_from(texts))))
     frame = table([r[:6] for r in rows]).assign(reply=[r[7] for r in rows])
-    named = [selected(r[7], len(r[3])) for r in rows]
+    named = [selected(r[7], r[3]) for r in rows]
     for among in ("several", "all"):
         count = [i for i, s in enumerate(named) if len(s) > 1 or among == "all"]
         found = multiple_selection(frame, misled, among=among)
