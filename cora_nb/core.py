@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['LETTERS', 'MIN_CHOICES', 'MAX_CHOICES', 'THRESHOLDS', 'FORMS', 'CoraError', 'BadRow', 'check_count', 'Question',
-           'check_question', 'Variant', 'uniforms', 'permutation', 'data_path']
+           'check_question', 'Variant', 'same_sources', 'uniforms', 'permutation', 'data_path']
 
 # %% ../nbs/core.ipynb #d2f3d3f7
 import hashlib
 import struct
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
 
@@ -139,9 +140,10 @@ class Variant:
     index: int  # which of the method's variants, from 0
     choices: tuple[str, ...]  # the texts shown, in the order shown
     answer: int  # position of the right choice among those shown
-    sources: tuple[int, ...]  # index of each shown choice among the original ones, -1 for a new one
+    sources: tuple[int, ...]  # index of each shown choice among the original ones; -1, -2, ... for new ones
     form: str = "mcq"  # how it is put: one of `FORMS`
     text: str = ""  # what is asked in place of the question's text; empty: the question's own
+    recipe: str = field(default="", compare=False, repr=False)  # family, seed and options, as JSON
 
     @property
     def asked(self) -> str:
@@ -172,6 +174,17 @@ class Variant:
     def key(self) -> tuple[str, str, int]:  # (question id, method, index)
         "What names this variant within a family."
         return self.question.id, self.method, self.index
+
+# %% ../nbs/core.ipynb #a1304d8c
+def same_sources(
+    recorded: Sequence[int],  # the sources of a record, perhaps one of version 0.1
+    sources: Sequence[int],  # the sources of a variant
+) -> bool:
+    "Whether a record and a variant show the same choices, as far as the record can tell."
+    recorded, sources = tuple(recorded), tuple(sources)
+    if recorded.count(-1) > 1:  # version 0.1: every new choice is -1
+        sources = tuple([-1 if s < 0 else s for s in sources])
+    return recorded == sources
 
 # %% ../nbs/core.ipynb #63b9c9c5
 def uniforms(
