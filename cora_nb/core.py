@@ -151,11 +151,6 @@ class Variant:
         return self.text or self.question.text
 
     @property
-    def labels(self) -> tuple[str, ...]:  # one for each choice shown
-        "What one says to choose: a letter, or the choice itself where there are no letters."
-        return self.choices if self.form in ("tfq", "lfgq") else tuple(LETTERS[: len(self.choices)])
-
-    @property
     def question_id(self) -> str:
         "The question's id."
         return self.question.id

@@ -77,6 +77,12 @@ def labels(
     "What a reply says to name each choice."
     return tuple(LETTERS[: len(choices)]) if self.shows_choices else tuple(choices)
 
+
+@patch(as_prop=True)
+def labels(self: Variant) -> tuple[str, ...]:  # one for each choice shown
+    "What a reply says to name each choice of a variant."
+    return get_form(self).labels(self.choices)
+
 # %% ../nbs/forms.ipynb #5d91d33b
 @patch
 def room(

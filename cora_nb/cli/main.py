@@ -26,7 +26,7 @@ from ..core import CoraError
 from ..interop.cat import import_cat
 from ..metrics.cora import score
 from ..respondents.protocol import RecordedRespondent, Respondent, SimulatedRespondent
-from ..responses.table import check_writable, read_responses, summarize, write_responses
+from ..responses.files import check_folder, read_responses, write_responses
 from ..runs.evaluate import evaluate, plan
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements
 from ..runs.store import Store
@@ -187,7 +187,7 @@ def _write_run(file: Path, responses: pd.DataFrame) -> None:
     "The responses file, and its facts as JSON beside it."
     write_responses(responses, file)
     file.with_suffix(".json").write_text(
-        json.dumps(responses.attrs["facts"], indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        json.dumps(responses.facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
     )
 
 # %% ../../nbs/cli/main.ipynb #6971896d
@@ -232,7 +232,7 @@ def _shots(benchmark: str, path: str | None, pool: str | None) -> list:
 # %% ../../nbs/cli/main.ipynb #97bda471
 def _replies_line(responses: pd.DataFrame) -> str:
     "How many replies there are, and how many of them are no answers."
-    total = summarize(responses).loc["all"]
+    total = responses.summary().loc["all"]
     return ", ".join(
         [
             f"{total['rows'] - total['not_asked']} replies: {total['right']} right",
@@ -372,7 +372,7 @@ def cora_import(
     "Bring another tool's recorded replies into a responses file."
     out = check_writable(out or Path(file).parent / f"{Path(file).stem}.parquet")
     responses = import_cat(file, parse=parse, on_bad=malformed)
-    responses.attrs["facts"]["run"] = {"model": model, "benchmark": benchmark}
+    responses.facts["run"] = {"model": model, "benchmark": benchmark}
     write_responses(responses, out)
     print(f"{responses['question_id'].nunique()} questions, {_replies_line(responses)}\nresponses: {out}")
 

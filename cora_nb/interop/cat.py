@@ -16,7 +16,8 @@ import pandas as pd
 from ..core import BadRow, CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, Question, Variant
 from ..benchmarks.files import one_of_each, read_csv, read_table, read_xlsx
 from ..respondents.protocol import Reply
-from ..responses.table import grade, responses_table
+from ..forms import get_form
+from ..responses.responses import Responses, make_responses
 
 # %% ../../nbs/interop/cat.ipynb #0cadb6d0
 CAT_METHODS = {
@@ -176,13 +177,19 @@ def import_cat(
     path: str | Path,  # an xlsx or csv file of the CAT tool
     parse: str | None = None,  # a parsing rule for the raw outputs; None: the letter the tool itself recorded
     on_bad: str = "raise",  # what to do with a row that cannot be read: "raise" or "skip"
-) -> pd.DataFrame:  # the responses table
-    "The responses table of a CAT file. Errors as for `read_cat`."
+) -> Responses:
+    "The responses of a CAT file, named like the file. Errors as for `read_cat`."
     records = read_cat(path, on_bad)
-    variants, trials, replies = [r.variant for r in records], [r.trial for r in records], [r.reply for r in records]
+    mcq, verdicts = get_form("mcq"), None
     if parse is None:
-        table = responses_table(variants, replies, [r.prediction for r in records], trials)
-    else:
-        table = grade(variants, replies, parse, trials)
-    table.attrs["facts"] = {"imported": {"file": Path(path).name, "format": "CAT", "parse": parse or "as recorded"}}
-    return table
+        verdicts = [mcq.judge(r.prediction, r.variant.answer, r.variant.n_choices) for r in records]
+    facts = {"imported": {"file": Path(path).name, "format": "CAT", "parse": parse or "as recorded"}}
+    return make_responses(
+        [r.variant for r in records],
+        [r.reply for r in records],
+        parse or "first_token",
+        [r.trial for r in records],
+        Path(path).stem,
+        facts,
+        verdicts,
+    )

@@ -16,7 +16,7 @@ from ..core import CoraError, THRESHOLDS, check_count
 from .cora import consistency_index, cora, count_hits, score_counts, weighted_scores
 from .replies import need_columns, of_trial, question_codes, whole_numbers
 from ..stats.resampling import check_level, draw_questions, kinds
-from ..responses.table import NOT_ASKED
+from ..responses.columns import NOT_ASKED
 
 # %% ../../nbs/metrics/ablations.ipynb #9153ac42
 def subset(

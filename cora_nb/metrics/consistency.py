@@ -18,7 +18,7 @@ import pandas as pd
 from ..core import CoraError, check_count
 from .replies import flat_replies, need_columns, of_trial, share_interval, whole_numbers
 from ..stats.resampling import check_level
-from ..responses.table import NOT_ASKED
+from ..responses.columns import NOT_ASKED
 
 # %% ../../nbs/metrics/consistency.ipynb #67f65c8a
 UNPARSED = ("nothing", "option")  # what an answer without an option agrees with: nothing, or others like it

@@ -13,7 +13,7 @@ import pandas as pd
 from ..core import CoraError, THRESHOLDS
 from .replies import question_codes
 from ..stats.resampling import check_level, draw_questions, interval, kinds, left_out
-from ..responses.table import NOT_ASKED
+from ..responses.columns import NOT_ASKED
 
 # %% ../../nbs/metrics/cora.ipynb #b385e5a2
 def response_consistency(

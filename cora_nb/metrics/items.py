@@ -16,7 +16,7 @@ import pandas as pd
 from ..core import CoraError, check_count
 from .cora import _flags, count_hits
 from .replies import need_columns, of_trial, share_of_asked, whole_numbers
-from ..responses.table import NOT_ASKED
+from ..responses.columns import NOT_ASKED
 
 # %% ../../nbs/metrics/items.ipynb #d100e97d
 def slot_table(

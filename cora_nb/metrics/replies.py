@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..core import BadRow, CoraError, MIN_CHOICES
 from ..stats.resampling import check_level
-from ..responses.table import NOT_ASKED
+from ..responses.columns import NOT_ASKED
 
 # %% ../../nbs/metrics/replies.ipynb #026d40b2
 def need_columns(

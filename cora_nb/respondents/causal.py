@@ -18,8 +18,9 @@ from typing import Any
 from fastcore.basics import patch
 
 from ..core import CoraError, LETTERS, check_count, uniforms
+from ..forms import get_form
 from ..prompts.templates import Prompt
-from .protocol import Reply, longest_reply
+from .protocol import Reply
 from .local import LocalModel, free_memory, one_line, out_of_memory
 
 # %% ../../nbs/respondents/causal.ipynb #d971b494
@@ -116,7 +117,7 @@ def request(
     "Everything that decides a reply but the trial: the weights, the exact text and the parameters."
     return {
         **self._decisive(),
-        "max_new_tokens": longest_reply(prompt, self.max_new_tokens),
+        "max_new_tokens": get_form(prompt.variant).room(prompt.variant.n_choices, self.max_new_tokens),
         "text": self.sent(prompt),
         "special_tokens": not self.uses_chat,
     }
@@ -276,8 +277,9 @@ def _score(self: CausalRespondent, rows: Sequence[_Row], logprobs) -> None:
         ("letters", lambda: letter_tokens(self.tokenizer)),
         ("words yes and no", lambda: word_tokens(self.tokenizer, ("Yes", "No"))),
     )
-    for forms, way in {("mcq", "several"): letters, ("tfq",): words}.items():
-        some = [i for i, row in enumerate(rows) if row.prompt.variant.form in forms]
+    forms = [get_form(row.prompt.variant) for row in rows]
+    for shown, way in ((True, letters), (False, words)):
+        some = [i for i, form in enumerate(forms) if form.guessable and form.shows_choices == shown]
         if not some:
             continue
         for i, scores in zip(
@@ -339,7 +341,7 @@ def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
     except UnicodeEncodeError as e:
         return Reply(error=f"the prompt is no valid text ({one_line(e)})")  # half a character: tokenizers refuse it
     ids = array("i", self.encode(text))
-    limit = longest_reply(prompt, self.max_new_tokens)
+    limit = get_form(prompt.variant).room(prompt.variant.n_choices, self.max_new_tokens)
     why = self._refusal(ids, limit)
     return Reply(error=why) if why else _Row(position, prompt, ids, text_hash, limit)
 

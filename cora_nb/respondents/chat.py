@@ -23,8 +23,9 @@ from typing import Any
 from fastcore.basics import patch
 
 from ..core import CoraError, check_count
+from ..forms import get_form
 from ..prompts.templates import Prompt
-from .protocol import Reply, longest_reply
+from .protocol import Reply
 
 # %% ../../nbs/respondents/chat.ipynb #1080b6ea
 @dataclass
@@ -102,17 +103,21 @@ def body(
 
 # %% ../../nbs/respondents/chat.ipynb #0ec64901
 @patch
+def room(
+    self: ChatRespondent,
+    prompt: Prompt,  # what to ask
+) -> int:  # tokens
+    "The longest reply that is asked for: the model's own limit, or more where several choices may be named."
+    return get_form(prompt.variant).room(prompt.variant.n_choices, self.max_tokens)
+
+
+@patch
 def request(
     self: ChatRespondent,
     prompt: Prompt,  # what to ask
 ) -> dict[str, Any]:  # plain JSON values
     "Everything that decides a reply but the trial: the server, the body and the length limit."
-    return {
-        "server": self.base_url,
-        "endpoint": self.endpoint,
-        "max_tokens": longest_reply(prompt, self.max_tokens),
-        **self.body(prompt),
-    }
+    return {"server": self.base_url, "endpoint": self.endpoint, "max_tokens": self.room(prompt), **self.body(prompt)}
 
 # %% ../../nbs/respondents/chat.ipynb #74f94ec7
 def letter_scores(
@@ -291,13 +296,13 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     import openai
 
     limit, path = self._tokens_field, "/chat/completions" if self.endpoint == "chat" else "/completions"
-    fields = self.body(prompt) | {limit: longest_reply(prompt, self.max_tokens)}
+    fields = self.body(prompt) | {limit: self.room(prompt)}
     try:  # plain JSON values: building openai's typed objects would cost half as much again as the request
         answer = await _within(self.timeout, client.post(path, body=fields, cast_to=object))
         if isinstance(answer, str):
             answer = json.loads(answer)  # a server that does not call its JSON so
         v = prompt.variant
-        reply = self.read_reply(answer, v.labels if v.form != "lfgq" else ())
+        reply = self.read_reply(answer, get_form(v).scored(v.choices))
         self._answered += 1
         return reply
     except (

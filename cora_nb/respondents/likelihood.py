@@ -18,6 +18,7 @@ import numpy as np
 from fastcore.basics import patch
 
 from ..core import CoraError, LETTERS, Question, Variant, check_count
+from ..forms import get_form
 from ..prompts.templates import Prompt, Template, get_template
 from .protocol import Reply
 from .local import LocalModel, one_line
@@ -38,7 +39,7 @@ def _shown(template: Template, question: Question | Variant, adaptation: str) ->
 def _said(template: Template, question: Question | Variant, i: int, adaptation: str) -> str:
     "A choice as it follows the answer line. Yes and No have no labels."
     choice = question.choices[i]
-    if isinstance(question, Variant) and question.form == "tfq":
+    if isinstance(question, Variant) and not get_form(question).shows_choices:
         return template.before_letter + choice
     return (
         template.before_letter
@@ -216,8 +217,11 @@ def finish(
     "A raw reply made into scores."
     if reply.scores is None:
         return reply
-    _, texts = context_and_continuations(prompt, self.adaptation)
-    scores = normalize(reply.scores, texts, reply.meta["tokens"], self.normalization, reply.meta.get("alone"))
+    if get_form(prompt.variant).compares_sums:
+        scores = reply.scores
+    else:
+        _, texts = context_and_continuations(prompt, self.adaptation)
+        scores = normalize(reply.scores, texts, reply.meta["tokens"], self.normalization, reply.meta.get("alone"))
     best = max(scores)
     return replace(
         reply, scores=scores, confidence=1 / sum(math.exp(s - best) for s in scores) if math.isfinite(best) else None

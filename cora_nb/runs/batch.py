@@ -15,6 +15,7 @@ from typing import Any
 
 from ..core import BadRow, CoraError
 from ..benchmarks.files import read_jsonl
+from ..forms import get_form
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Reply
 from ..respondents.chat import ChatRespondent
@@ -32,7 +33,7 @@ def batch_line(
         "custom_id": reply_key(respondent.request(prompt), prompt.trial),
         "method": "POST",
         "url": path,
-        "body": respondent.body(prompt) | {limit: respondent.max_tokens},
+        "body": respondent.body(prompt) | {limit: respondent.room(prompt)},
     }
 
 # %% ../../nbs/runs/batch.ipynb #2cc2ddba
@@ -165,7 +166,8 @@ def read_batch(
     for row in good:
         if (key := row["custom_id"]) not in asked or fates.get(key, "") is None:
             continue
-        reply = _reply(respondent, row, asked[key].variant.labels)
+        variant = asked[key].variant
+        reply = _reply(respondent, row, get_form(variant).scored(variant.choices))
         if reply.error is None:
             store.put(key, reply)
         fates[key] = reply.error

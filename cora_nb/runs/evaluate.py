@@ -7,6 +7,7 @@ __all__ = ['STOPS', 'variants_hash', 'run_facts', 'evaluate', 'plan']
 
 # %% ../../nbs/runs/evaluate.ipynb #6f9c7ac7
 import contextlib
+import dataclasses
 import hashlib
 import json
 import platform
@@ -21,9 +22,12 @@ from .. import __version__
 from ..benchmarks.load import benchmark_hash
 from ..core import CoraError, Question, THRESHOLDS, Variant
 from ..prompts.letters import rules_by_form
-from ..prompts.templates import Prompt, Template, make_prompts
-from ..respondents.protocol import Reply, Respondent, ask, finished
-from ..responses.table import NOT_ASKED, predict, responses_table
+from ..prompts.templates import Prompt, Template, get_template, make_prompts
+from ..respondents.protocol import Reply, Respondent, finished, stream
+from ..forms import Verdict
+from ..responses.columns import NOT_ASKED
+from ..responses.responses import Responses, make_responses
+from ..responses.rows import grade_reply
 from .stopping import EarlyStop
 from .store import Store, reply_key
 
@@ -44,7 +48,7 @@ def variants_hash(
         )
         for v in variants
     ]
-    return hashlib.sha256(json.dumps(shown, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+    return _sha256(shown)
 
 # %% ../../nbs/runs/evaluate.ipynb #f8cd5c70
 def _versions() -> dict[str, str]:
@@ -57,12 +61,19 @@ def _versions() -> dict[str, str]:
 
 # %% ../../nbs/runs/evaluate.ipynb #69917d41
 def run_facts(
-    respondent: Respondent,  # who answered
-    variants: Sequence[Variant],  # what was asked
-    **asked: Any,  # how it was asked, as plain JSON values
+    respondent: Respondent,  # who answers
+    prompts: Sequence[Prompt],  # what is asked
+    rules: Mapping[str, Callable],  # how replies are read, by form
+    stop: str | None = None,  # what the run stops early for
+    thresholds: Sequence[float] | None = None,  # the values of c that matter to it
+    run: dict[str, Any] | None = None,  # further facts, as plain JSON values
 ) -> dict[str, Any]:  # plain JSON values, grouped
-    "What has to be known to repeat a run."
+    "What has to be known to repeat a run. Two runs with equal facts ask the same prompts."
+    variants = list({id(p.variant): p.variant for p in prompts}.values())
     questions = list({v.question_id: v.question for v in variants}.values())
+    recipes = sorted({v.recipe for v in variants if v.recipe})
+    template = get_template(prompts[0].template)
+    shots = list(dict.fromkeys(s.id if isinstance(s, Question) else s.question_id for p in prompts for s in p.shots))
     return {
         "respondent": respondent.describe(),
         "benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)},
@@ -70,10 +81,27 @@ def run_facts(
             "families": list(dict.fromkeys(v.family for v in variants)),
             "count": len(variants),
             "hash": variants_hash(variants),
+            **({"recipe": json.loads(recipes[0])} if len(recipes) == 1 else {}),
         },
-        "asked": asked,
+        "asked": {
+            "template": template.name,
+            "template_hash": _sha256(dataclasses.astuple(template)),
+            "k": max(len(p.shots) for p in prompts),
+            "shots": shots,
+            "prompts": _sha256([p.text for p in prompts]),
+            "trials": max(p.trial for p in prompts) + 1,
+            "parse": {form: getattr(rule, "__name__", "custom") for form, rule in rules.items()},
+            "stop": stop,
+            "thresholds": list(thresholds) if thresholds is not None else None,
+        },
+        "run": run or {},
         "versions": _versions(),
     }
+
+
+def _sha256(value: Any) -> str:  # 64 hexadecimal digits
+    "A hash of plain JSON values."
+    return hashlib.sha256(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 # %% ../../nbs/runs/evaluate.ipynb #6c8960ef
 class _Progress:
@@ -83,10 +111,10 @@ class _Progress:
         self.failed = self.unparsed = 0
         self.bar = tqdm(total=total, desc=name, unit=" replies", disable=not show, mininterval=0.2)
 
-    def take(self, reply: Reply, prediction: int) -> None:
+    def take(self, reply: Reply, verdict: Verdict) -> None:
         "One more reply."
         self.failed += reply.error is not None
-        self.unparsed += reply.error is None and prediction == -1
+        self.unparsed += reply.error is None and not verdict.parsed
         self.bar.update()
         if self.failed or self.unparsed:
             self.bar.set_postfix(
@@ -103,7 +131,7 @@ class _Asking:
         self.respondent, self.prompts, self.rules, self.store, self.progress = respondent, prompts, rules, store, None
         self.keys = [reply_key(respondent.request(p), p.trial) for p in prompts]
         self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
-        self.predictions = [-1] * len(prompts)
+        self.verdicts = [Verdict(-1, None, False)] * len(prompts)
         self.known = {} if store is None else store.get(self.keys)
         self.found, self.asked, self.tokens = len(self.known), 0, {"prompt_tokens": 0, "completion_tokens": 0}
         self.before = dict(
@@ -114,8 +142,8 @@ class _Asking:
         "A reply becomes the one for this prompt."
         prompt = self.prompts[position]
         self.replies[position] = reply = finished(self.respondent, prompt, reply)
-        self.predictions[position] = predict(reply, prompt.variant.choices, self.rules[prompt.variant.form])
-        self.progress.take(reply, self.predictions[position])
+        self.verdicts[position] = grade_reply(prompt.variant, reply, self.rules)
+        self.progress.take(reply, self.verdicts[position])
 
     def get(self, positions: Sequence[int]) -> None:
         "Replies for these prompts: known ones at once, the others from the respondent, equal ones together."
@@ -138,12 +166,14 @@ class _Asking:
 
         self.asked += len(groups)
         if groups:
-            ask(self.respondent, [self.prompts[g[0]] for g in groups], arrived)
+            stream(self.respondent, [self.prompts[g[0]] for g in groups], arrived)
 
     def calls(self) -> dict[str, int]:
         "What it took."
         spent = {what: n - self.before.get(what, 0) for what, n in getattr(self.respondent, "spent", {}).items()}
-        tied = sum(p == -1 and r.error is None and r.text is None for p, r in zip(self.predictions, self.replies))
+        tied = sum(
+            v.prediction == -1 and r.error is None and r.text is None for v, r in zip(self.verdicts, self.replies)
+        )
         return {
             "prompts": len(self.prompts),
             "in_store": self.found,
@@ -153,12 +183,6 @@ class _Asking:
             **self.tokens,
             **spent,
         }
-
-# %% ../../nbs/runs/evaluate.ipynb #a2306abe
-def _rule_names(parse: str | Callable | Mapping, rules: dict[str, Callable]) -> str | dict[str, str]:
-    "The names of the rules that were chosen; custom for a function without a name."
-    names = {form: getattr(rule, "__name__", "custom") for form, rule in rules.items()}
-    return {form: names[form] for form in parse} if isinstance(parse, Mapping) else names["mcq"]
 
 # %% ../../nbs/runs/evaluate.ipynb #53f95985
 STOPS = {None: None, "cora": (1.0,), "bmca": THRESHOLDS}  # what has to be known before a question is settled
@@ -180,7 +204,7 @@ def evaluate(
     batch: int = 256,  # prompts at a time when stopping early
     progress: bool | str = True,  # show a progress bar; a text names it in place of the respondent
     facts: dict[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
-) -> pd.DataFrame:  # the responses table, its facts in `.attrs["facts"]`
+) -> Responses:
     """Ask a respondent all variants and grade what it says.
 
     With `stop`, the scores that are known are exactly those of the full run, and all others are NaN. Raises
@@ -210,22 +234,17 @@ def evaluate(
             if not early:
                 break
             for i in todo:
-                early.learn(i, asking.predictions[i] == prompts[i].variant.answer)
+                early.learn(i, asking.verdicts[i].correct)
             todo = early.next(batch)
-    responses = responses_table(
-        [p.variant for p in prompts], asking.replies, asking.predictions, [p.trial for p in prompts]
+    about = run_facts(respondent, prompts, rules, stop, thresholds, facts) | {"calls": asking.calls()}
+    return make_responses(
+        [p.variant for p in prompts],
+        asking.replies,
+        trials=[p.trial for p in prompts],
+        name=respondent.name,
+        facts=about,
+        verdicts=asking.verdicts,
     )
-    asked = {
-        "template": str(getattr(template, "name", template)),
-        "k": k,
-        "trials": trials,
-        "parse": _rule_names(parse, rules),
-        "stop": stop,
-        "thresholds": list(early.thresholds) if early else None,
-        "batch": batch if early else None,
-    }
-    responses.attrs["facts"] = {**run_facts(respondent, variants, **asked), "calls": asking.calls(), "run": facts or {}}
-    return responses
 
 # %% ../../nbs/runs/evaluate.ipynb #4430a502
 def plan(

@@ -115,7 +115,9 @@ def judge_answers(
     judge: Respondent,  # who judges
     store: Store | None = None,  # where the judge's answers are kept and found again
     progress: bool = True,  # show a progress bar
-) -> pd.DataFrame:  # one row for each long-form reply: `KEY`, `reply`, `right` (missing: no verdict), `said`; facts in `.attrs["facts"]`
+) -> (
+    pd.DataFrame
+):  # one row for each long-form reply: `KEY`, `reply`, `right` (missing: no verdict), `said`; facts in `.facts`
     """Have a model judge each long-form reply against the right choice.
 
     Warns where verdicts are missing. Raises `CoraError` as `long_rows` does, and whatever `evaluate` raises.
@@ -130,7 +132,7 @@ def judge_answers(
         for (i, _), prediction, answer, error in zip(put, judged["prediction"], judged["reply"], judged["error"]):
             right[i] = pd.NA if prediction < 0 else prediction == 0
             said[i] = f"failed: {error}" if pd.notna(error) else answer if pd.notna(answer) else None
-        facts["calls"] = judged.attrs["facts"]["calls"]
+        facts["calls"] = judged.facts["calls"]
         if n := sum(bool(pd.isna(right[i])) for i, _ in put):
             warnings.warn(
                 f"{judge.name} gave no verdict on {n} of {len(put)} replies; they count as not right", stacklevel=2
@@ -140,7 +142,7 @@ def judge_answers(
         .reset_index(drop=True)
         .assign(reply=pd.array(replies, dtype="string"), right=right, said=pd.array(said, dtype="string"))
     )
-    table.attrs["facts"] = facts | {"no_verdict": int(right[[i for i, _ in put]].isna().sum())}
+    table.facts = facts | {"no_verdict": int(right[[i for i, _ in put]].isna().sum())}
     return table
 
 # %% ../../nbs/runs/grading.ipynb #b46e54b6
@@ -257,7 +259,7 @@ def read_labels(
         "choice": "int64",
     }
     table = pd.DataFrame([(*key, *rest) for key, rest in found.items()], columns=list(columns)).astype(columns)
-    table.attrs["facts"] = {"labels": len(table)}
+    table.facts = {"labels": len(table)}
     return table
 
 # %% ../../nbs/runs/grading.ipynb #a0065e81
@@ -371,7 +373,7 @@ def regrade(
     grader: str | Callable | pd.DataFrame | None = None,  # as for `grades`
     labels: pd.DataFrame | None = None,  # as from `read_labels`; they win over the grader
     on_changed: str = "raise",  # as for `grades`
-) -> pd.DataFrame:  # a new responses table; who graded stands in `.attrs["facts"]["grading"]`
+) -> pd.DataFrame:  # a new responses table; who graded stands in `.facts["grading"]`
     "Grade long-form replies again. Raises `CoraError` as `grades` does."
     found, at = grades(responses, asked, grader, labels, on_changed), [p for p, _ in long_rows(responses, asked)]
     new = responses.copy()

@@ -282,7 +282,7 @@ def written(
         check_statement(reply, v.question, v.index) if pd.isna(error) else f"{FAILED}{error}"
         for v, reply, error in zip(variants, replies, responses["error"])
     ]
-    return list(zip(replies, reasons)), responses.attrs["facts"]["calls"]
+    return list(zip(replies, reasons)), responses.facts["calls"]
 
 # %% ../../nbs/runs/statements.ipynb #a1f99e23
 COLUMNS = ("question_id", "choice", "n_choices", "question", "proposed", "statement", "round", "reply", "reason")
@@ -307,7 +307,7 @@ def write_statements(
     questions: Sequence[Question],  # what to write about
     store: Store | None = None,  # where replies are kept and found again
     progress: bool = True,  # show a progress bar
-) -> pd.DataFrame:  # one row for each choice; facts in `.attrs["facts"]`
+) -> pd.DataFrame:  # one row for each choice; facts in `.facts`
     """Have a true-or-false question written for each choice of each question, in two rounds. Source: MCQA+, section 3.2 and appendix B.
 
     What is refused or fails is a row with a reason. Raises `CoraError` for no questions, for an id that occurs
@@ -331,7 +331,7 @@ def write_statements(
         rounds, refused = [*rounds, calls], [*refused, dict(Counter(again.values()))]
         asked = statement_variants(questions, again)
     table = statements_table(questions, found)
-    table.attrs["facts"] = {
+    table.facts = {
         "writer": writer.describe(),
         "requests": {"first": REQUEST, "again": AGAIN},
         "rounds": rounds,

@@ -10,7 +10,7 @@ import pytest
 
 from cora_nb.papers.battery import mcqa_plus_results
 from cora_nb.benchmarks.load import load_benchmark
-from cora_nb.responses.table import read_responses
+from cora_nb.responses.files import read_responses
 from cora_nb.runs.statements import save_statements, statements_table
 from helpers import BIN, run
 
@@ -64,12 +64,10 @@ def test_killed_and_run_again(tmp_path):
     code, out, err = run("cora_mcqa_plus", "causal:organism/skewed", "--limit", 60, "--out", "again", cwd=tmp_path)
     assert code == 0 and "Table 8" in out, err
     runs = read(tmp_path / "again", "skewed")
-    asked = {name: r.attrs["facts"]["calls"]["asked"] for name, r in runs.items()}
+    asked = {name: r.facts["calls"]["asked"] for name, r in runs.items()}
     assert asked["mcqa_plus"] == 0 and asked["options_10"] > 100 and "misleading" in runs
     code, again, _ = run("cora_mcqa_plus", "causal:organism/skewed", "--limit", 60, "--out", "again", cwd=tmp_path)
-    assert again == out and all(
-        r.attrs["facts"]["calls"]["asked"] == 0 for r in read(tmp_path / "again", "skewed").values()
-    )
+    assert again == out and all(r.facts["calls"]["asked"] == 0 for r in read(tmp_path / "again", "skewed").values())
 
 
 def test_a_plan_costs_nothing(tmp_path):

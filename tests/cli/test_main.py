@@ -12,7 +12,7 @@ from importlib.util import find_spec
 import pytest
 
 from cora_nb.metrics.cora import score
-from cora_nb.responses.table import read_responses
+from cora_nb.responses.files import read_responses
 from helpers import BIN, run
 
 
@@ -32,7 +32,7 @@ def test_run_without_arguments(tmp_path):
     full = {name: read_responses(tmp_path / "responses" / f"{name}.parquet") for name in ("steady", "skewed")}
     facts = json.loads((tmp_path / "responses" / "steady.json").read_text())
     assert (
-        facts == full["steady"].attrs["facts"]
+        facts == full["steady"].facts
         and facts["run"]["benchmark"] == "math"
         and facts["respondent"]["path"] == "organism/steady"
         and facts["calls"]["asked"] > 5000
@@ -41,7 +41,7 @@ def test_run_without_arguments(tmp_path):
     assert code == 0 and "not asked" in out
     for name, responses in full.items():
         again = read_responses(tmp_path / "again" / f"{name}.parquet")
-        assert again.attrs["facts"]["calls"]["asked"] == 0 and score(again)["CoRA"] == score(responses)["CoRA"]
+        assert again.facts["calls"]["asked"] == 0 and score(again)["CoRA"] == score(responses)["CoRA"]
 
 
 def test_a_local_model_answers_once(tmp_path):
@@ -52,13 +52,13 @@ def test_a_local_model_answers_once(tmp_path):
     save(tmp_path / "model", "llama", byte_level())
     assert run("cora_run", "causal:model,name=tiny", "--limit", 5, cwd=tmp_path)[0] == 0
     full = read_responses(tmp_path / "responses" / "tiny.parquet")
-    assert full.attrs["facts"]["calls"]["asked"] > 0 and full.attrs["facts"]["respondent"]["fingerprint"]
+    assert full.facts["calls"]["asked"] > 0 and full.facts["respondent"]["fingerprint"]
     assert (
         run("cora_run", "causal:model,name=tiny", "--limit", 5, "--stop", "cora", "--out", "again", cwd=tmp_path)[0]
         == 0
     )
     again = read_responses(tmp_path / "again" / "tiny.parquet")
-    assert again.attrs["facts"]["calls"]["asked"] == 0 and score(again)["CoRA"] == score(full)["CoRA"]
+    assert again.facts["calls"]["asked"] == 0 and score(again)["CoRA"] == score(full)["CoRA"]
 
 
 def test_run_is_repeatable_and_table_compares(tmp_path):

@@ -33,7 +33,7 @@ from cora_nb.metrics.cora import car_curve, core_index, count_hits, response_con
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts
 from cora_nb.respondents.protocol import RecordedRespondent, Reply, SimulatedRespondent
-from cora_nb.responses.table import NOT_ASKED, summarize
+from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
 from cora_nb.variants import mcqa_plus as plus, permutations as orders_of
 from cora_nb.variants.families import make_variants, shuffle
@@ -577,7 +577,7 @@ def kept():
     "Whatever is written to a file and read back, and files in plain columns."
     from cora_nb.benchmarks.load import write_benchmark
     from cora_nb.respondents.chat import letter_scores
-    from cora_nb.responses.table import read_responses, write_responses
+    from cora_nb.responses.files import read_responses, write_responses
     from cora_nb.variants.families import read_variants, write_variants
 
     t, made = Tidy(), make_variants(WORDED)
@@ -847,7 +847,7 @@ def statements():
 @quietly
 def grading():
     from cora_nb.runs.grading import grades, grading_summary, judge_text, read_label, regrade
-    from cora_nb.responses.table import grade
+    from cora_nb.responses.responses import make_responses
 
     t = Tidy()
     asked = [long_form(WORDED[0])] * 12
@@ -866,7 +866,7 @@ def grading():
         Reply(error="timeout"),
         "B",
     ]
-    table = grade(asked, said, "in_words")
+    table = make_responses(asked, said, "in_words")
     labels = (
         table[["question_id", "method", "index", "trial"]]
         .iloc[[0, 1, 2, 3, 5, 8]]
@@ -884,7 +884,7 @@ def grading():
                 f"{grader}{name}, each",
                 {i: f"{g} {p}" for i, (g, p) in enumerate(zip(found["graded"], found["prediction"]))},
             )
-            t.add(f"{grader}{name}, summary", summarize(regrade(table, asked, grader, given)).loc["all"])
+            t.add(f"{grader}{name}, summary", regrade(table, asked, grader, given).summary().loc["all"])
     t.add(
         "labels",
         {
@@ -911,7 +911,7 @@ def answers(responses):
                 "answers": short_hash(",".join(map(str, ordered["answer"]))),
             },
         )
-    for method, row in summarize(responses).iterrows():
+    for method, row in responses.summary().iterrows():
         t.add("counts", {method: " ".join(f"{what}={n}" for what, n in row.items())})
     return [(f"{case}/{measure}" if measure else case, value) for case, measure, value in t.rows]
 
@@ -1697,7 +1697,7 @@ def stopping(runs):
         for options in ways[: 2 if name in ORGANISMS else 4]:
             part = evaluate(RecordedRespondent(responses), asked, progress=False, **options)
             case = f"{name}, {options}"
-            calls = part.attrs["facts"]["calls"]
+            calls = part.facts["calls"]
             t.add(f"{case}, calls", {what: calls[what] for what in ("prompts", "asked", "not_asked")})
             t.add(f"{case}, scores", score(part))
             gone = (part["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)

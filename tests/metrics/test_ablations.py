@@ -28,7 +28,7 @@ from cora_nb.metrics.ablations import (
     variant_bootstrap,
 )
 from cora_nb.stats.resampling import draw_questions, kinds
-from cora_nb.responses.table import NOT_ASKED
+from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.variants.families import make_variants
 
 THRESHOLDS = (0.5, 0.28, 0.9)

@@ -16,7 +16,7 @@ from cora_nb.metrics.beliefs import confidence_ratio, multiple_selection, ratio_
 from cora_nb.metrics.replies import share_interval
 from cora_nb.prompts.letters import selected
 from cora_nb.papers.published import load_published
-from cora_nb.responses.table import check_responses, column_types
+from cora_nb.responses.columns import check_columns, column_types
 
 FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "confidence": np.nan, "error": None}
 

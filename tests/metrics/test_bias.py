@@ -25,7 +25,8 @@ from cora_nb.metrics.bias import (
     rank_test,
 )
 from cora_nb.metrics.replies import share_interval
-from cora_nb.responses.table import NOT_ASKED, check_responses, column_types, grade
+from cora_nb.responses.columns import NOT_ASKED, check_columns, column_types
+from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 
 LETTERS = "ABCDEFGHIJ"
@@ -405,7 +406,7 @@ def test_a_respondent_without_regard_to_order_is_exactly_balanced(family):
     questions = [Question(f"q{i}", "?", texts(*rng.integers(1, 9, size=4)), int(rng.integers(4))) for i in range(20)]
     held = {q.id: rng.integers(4) for q in questions}
     variants = make_variants(questions, family)
-    run = grade(variants, [LETTERS[v.sources.index(held[v.question_id])] for v in variants])
+    run = make_responses(variants, [LETTERS[v.sources.index(held[v.question_id])] for v in variants])
     check_responses(run)
     ranks = position_ranks(run)
     assert (ranks.shares[["share", "low", "high", "expected", "key"]] == 0.25).all(axis=None) and ranks.test["p"] == 1
@@ -496,7 +497,7 @@ def test_other_bad_arguments():
 def test_sizes_are_counted_and_new_choices_left_out():
     "A divergence set of CoRA: 26 variants for five choices, most often five are shown."
     questions = [Question(f"q{i}", "?", texts(1, 2, 3, 4, 5), i % 5) for i in range(6)]
-    run = grade(make_variants(questions), ["A"] * 26 * 6)
+    run = make_responses(make_variants(questions), ["A"] * 26 * 6)
     assert position_ranks(run).counts.to_dict() == {"questions": 6, "replies": 60, "other_sizes": 96, "no_choice": 0}
     assert length_ranks(run, questions).counts.to_dict() == {
         "questions": 6,

@@ -36,7 +36,8 @@ from cora_nb.metrics.unified_confidence import (
     unified_confidence,
 )
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.table import NOT_ASKED, grade
+from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 
 LEVELS = st.one_of(st.integers(0, 20).map(lambda k: k / 20), st.floats(0, 1))
@@ -245,7 +246,7 @@ VARIANTS = [v for v in make_variants(QUESTIONS, "cora") if v.method == "original
 
 def run(rng):
     scores = [tuple(rng.normal(size=v.n_choices)) for v in VARIANTS]
-    return grade(
+    return make_responses(
         VARIANTS,
         [Reply("ABCD"[int(np.argmax(s))] if i % 10 else "?", s, 0.9 if i % 7 else None) for i, s in enumerate(scores)],
     ), scores
@@ -351,7 +352,7 @@ def test_unified_from_responses():
         ["A", "A", "B", "?", "?", "?", "!", "?", None, "B", "B.", "B"],
         [-1, -2, -0.5, -3, -1, -1, -1, -1, -1, math.nan, -1, -1],
     )
-    responses = grade(asked, [Reply(t, error=None if t else "lost") for t in texts], trials=[*range(4)] * 3)
+    responses = make_responses(asked, [Reply(t, error=None if t else "lost") for t in texts], trials=[*range(4)] * 3)
     table = unified_confidence(responses, logprobs)
     total = sum(map(math.exp, (-1, -0.5, -3)))
     assert (

@@ -27,7 +27,8 @@ from cora_nb.metrics.consistency import (
     sequence_consistency,
     sequences,
 )
-from cora_nb.responses.table import NOT_ASKED, grade
+from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 
 SEQUENCE = st.lists(st.sampled_from(["A", "B", "C", "D", None]), min_size=1, max_size=12)
@@ -94,7 +95,7 @@ VARIANTS = [
 def run(rng, D=5):
     asked = [v for v in VARIANTS for _ in range(D)]
     replies = [rng.choice(list("ABCD?"), p=[0.4, 0.2, 0.1, 0.1, 0.2]) for _ in asked]
-    return grade(asked, replies, trials=[*range(D)] * len(VARIANTS)), replies
+    return make_responses(asked, replies, trials=[*range(D)] * len(VARIANTS)), replies
 
 
 def test_from_responses_in_any_order():

@@ -28,7 +28,8 @@ from cora_nb.metrics.invariability import (
     wrong_on_original,
 )
 from cora_nb.papers.published import load_published
-from cora_nb.responses.table import NOT_ASKED, check_responses, column_types, grade
+from cora_nb.responses.columns import NOT_ASKED, check_columns, column_types
+from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 
 FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "confidence": np.nan, "error": None}
@@ -332,7 +333,7 @@ QUESTIONS = [Question(f"q{i}", "?", ("north", "south", "east", "west"), i % 4) f
 def replies_of(family, seed=0, luck=0, **options):
     "Graded replies of somebody who guesses."
     variants, rng = make_variants(QUESTIONS, family, seed=seed, **options), np.random.default_rng(luck)
-    return grade(variants, ["ABCDEFGHIJ"[rng.integers(v.n_choices)] for v in variants])
+    return make_responses(variants, ["ABCDEFGHIJ"[rng.integers(v.n_choices)] for v in variants])
 
 
 def test_sweep_leaves_out_other_forms():

@@ -36,7 +36,8 @@ from cora_nb.metrics.order import (
 from cora_nb.metrics.order_places import pattern_table, place_odds, plot_places, wrong_places
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import SimulatedRespondent, ask
-from cora_nb.responses.table import NOT_ASKED, grade
+from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 
 PUBLISHED = {  # Table 3 of arXiv 2403.17752
@@ -400,7 +401,7 @@ def test_power_rises_with_the_preference(held):
 def test_simulated_respondents_have_the_joint_probabilities():
     "Through prompts and grading, so that the simulations above are about respondents."
     swaps = make_variants([Question(f"q{i}", "?", ("a", "b", "c", "d"), i % 4) for i in range(4000)], "order_swap")
-    responses = grade(swaps, ask(SimulatedRespondent(knows=0.6, position=(3, 1), seed=2), make_prompts(swaps)))
+    responses = make_responses(swaps, ask(SimulatedRespondent(knows=0.6, position=(3, 1), seed=2), make_prompts(swaps)))
     seen, expected = swap_table(responses).iloc[:4, :4].to_numpy(), 4000 * joint(3, [0, 0, 0, 0.6])
     assert ((seen - expected) ** 2 / expected).sum() < chi2.ppf(0.9999, 15)
 
@@ -430,7 +431,7 @@ def test_swap_table_by_a_loop(asked, rng):
     variants = make_variants(questions, "order_swap")
     letters = "ABCDEFG"
     replies = [letters[p] if p >= 0 else "?" for a, b, _ in rows for p in (a, b)]
-    responses = grade(variants, replies)
+    responses = make_responses(variants, replies)
     expected = Counter()
     for i, (a, b, answer) in enumerate(rows):
         wrong = [k for k in range(A) if k != answer]
@@ -450,7 +451,7 @@ def four_questions(A=4):
 
 def test_other_sizes_are_left_out_with_a_warning():
     variants = four_questions() + make_variants([Question("three", "?", ("a", "b", "c"), 0)], "order_swap")
-    responses = grade(variants, ["A"] * len(variants))
+    responses = make_responses(variants, ["A"] * len(variants))
     with pytest.warns(UserWarning, match=r"left out 1 of 5 questions: they do not have 4 choices"):
         table = swap_table(responses)
     assert table.loc["A", "B"] == table.to_numpy().sum() == 4
@@ -459,7 +460,7 @@ def test_other_sizes_are_left_out_with_a_warning():
 
 
 def test_one_order_only_and_repetitions():
-    responses = grade(four_questions(), ["A"] * 8)
+    responses = make_responses(four_questions(), ["A"] * 8)
     assert swap_table(responses.iloc[:-1]).loc["A", "not_asked"] == 1
     assert swap_table(responses.iloc[1:]).loc["not_asked", "B"] == 1
     again = responses.assign(trial=1, prediction=3)
@@ -490,7 +491,7 @@ def test_one_order_only_and_repetitions():
 )
 def test_faulty_responses(change, says):
     with pytest.raises(CoraError, match=says) as e:
-        swap_table(change(grade(four_questions(), ["A"] * 8)))
+        swap_table(change(make_responses(four_questions(), ["A"] * 8)))
     assert "\n" not in str(e.value)
 
 
@@ -500,7 +501,10 @@ GOOD = letter_table("ABCD", "BACD")
 @pytest.mark.parametrize(
     "call, says",
     [
-        (lambda: swap_table(grade(four_questions(), ["A"] * 8), n_choices=True), "that was shown .4., got True"),
+        (
+            lambda: swap_table(make_responses(four_questions(), ["A"] * 8), n_choices=True),
+            "that was shown .4., got True",
+        ),
         (lambda: letter_table([], []), "there are no letters to count"),
         (lambda: letter_table("A", "A", 1), "n_choices must be a whole number from 2 to 26, got 1"),
         (lambda: letter_table("A", "A", 2.5), "from 2 to 26, got 2.5"),
@@ -547,7 +551,7 @@ def test_notes_say_what_is_doubtful():
 
 
 def test_order_table_of_responses_and_tables_together():
-    responses = grade(four_questions(), list("ABDDDDAA"))
+    responses = make_responses(four_questions(), list("ABDDDDAA"))
     runs = {"ours": responses, "theirs": published_swaps()["GPT-4", "ARC"]}
     table = order_table(runs, "bh")
     assert list(table.index.names) == ["model"] and table["n"].tolist() == [4, 291]

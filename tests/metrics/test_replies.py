@@ -20,7 +20,7 @@ from cora_nb.metrics.replies import (
     share_of_asked,
     whole_numbers,
 )
-from cora_nb.responses.table import NOT_ASKED, column_types
+from cora_nb.responses.columns import NOT_ASKED, column_types
 
 
 def table(rows):

@@ -10,7 +10,7 @@ from cora_nb.papers.battery import COLUMNS, mcqa_plus_results, mcqa_plus_steps, 
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.respondents.protocol import Reply, SimulatedRespondent
-from cora_nb.responses.table import read_responses, write_responses
+from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.store import Store
 from cora_nb.variants.mcqa_plus import true_false
 
@@ -108,7 +108,7 @@ def test_every_step_asks_what_it_should(questions, runs):
     for r in rows(runs["misleading"]):
         if r["method"] == "replaced":
             assert [i for i, s in enumerate(r["sources"]) if s == -1] == [misled[r["question_id"]]]
-    assert [r.attrs["facts"]["run"]["step"] for r in runs.values()] == list(runs)
+    assert [r.facts["run"]["step"] for r in runs.values()] == list(runs)
 
 
 def test_orders_and_numbers_of_choices(runs):

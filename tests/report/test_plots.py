@@ -18,7 +18,7 @@ from cora_nb.core import CoraError, Question  # noqa: E402
 from cora_nb.metrics.bias import consistency_table, length_ranks, position_ranks, rank_table  # noqa: E402
 from cora_nb.report.plots import SHAPES, draw_shares, in_order, plot_accuracy, plot_lengths, plot_positions, tidy  # noqa: E402
 from cora_nb.respondents.likelihood import IMPLEMENTATIONS  # noqa: E402
-from cora_nb.responses.table import grade  # noqa: E402
+from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants  # noqa: E402
 
 CODES = ["jl", "jd:All", "se:Ca"]
@@ -313,8 +313,8 @@ def runs():
     questions = [Question(f"q{i}", "?", ("a", "bb", "ccc", "dddd"), i % 4) for i in range(6)]
     variants = make_variants(questions, "permutations")
     return questions, {
-        ("m", "b", "jl"): grade(variants, ["A"] * len(variants)),
-        ("m", "b", "se:All"): grade(variants, ["ABCD"[v.answer] for v in variants]),
+        ("m", "b", "jl"): make_responses(variants, ["A"] * len(variants)),
+        ("m", "b", "se:All"): make_responses(variants, ["ABCD"[v.answer] for v in variants]),
     }
 
 

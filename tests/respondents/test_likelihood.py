@@ -534,7 +534,7 @@ def test_normalisations_by_hand(folders, adaptation):
 
 
 def calls(responses):
-    return responses.attrs["facts"]["calls"]
+    return responses.facts["calls"]
 
 
 def test_a_second_normalisation_asks_nothing(folders, tmp_path):

@@ -63,7 +63,7 @@ def test_skewed_leans_on_the_first_place(full):
 def test_stopping_early_gives_the_scores_of_the_full_run(name, full, replies, capsys):
     "Every reply is in the store already, so the stopped run asks nothing new, and counts what it would have asked."
     part = evaluate(CausalRespondent(f"organism/{name}"), VARIANTS, stop="cora", store=replies, progress=False)
-    assert part.attrs["facts"]["calls"]["asked"] == 0
+    assert part.facts["calls"]["asked"] == 0
     known = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
     assert score(part)[known].equals(score(full[name])[known])
     calls, sets = (

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import RecordedRespondent, Reply, Respondent, SimulatedRespondent, ask, run_async
-from cora_nb.responses.table import grade
+from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 
 QUESTIONS = [Question(f"q{i}", "?", ("a", "b", "c", "d", "e")[: 2 + i % 4], i % 2) for i in range(40)]
@@ -75,7 +75,7 @@ def test_bad_parameters(field, value, why):
 def test_a_record_answers_as_it_was_recorded():
     replies = [Reply("A"), Reply(scores=(-1.0, -2.0), confidence=0.7), Reply(error="timeout"), Reply("")]
     variants = make_variants([Question("q", "?", ("a", "b"), 0)])[:4]
-    record = RecordedRespondent(grade(variants, replies))
+    record = RecordedRespondent(make_responses(variants, replies))
     assert ask(record, make_prompts(variants)) == replies
     other = make_variants([Question("q", "?", ("a", "b"), 1)])[4:]
     assert all(r.error == "nothing was recorded for this prompt" for r in ask(record, make_prompts(other)))

@@ -9,15 +9,10 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.table import (
-    check_responses,
-    column_types,
-    grade,
-    predict,
-    read_responses,
-    summarize,
-    write_responses,
-)
+from cora_nb.responses.columns import check_columns, column_types
+from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.responses.responses import make_responses
+from cora_nb.responses.rows import grade_reply
 from cora_nb.variants.families import make_variants
 
 VARIANTS = make_variants([Question("q", "?", ("a", "b", "c", "d"), 2, "s"), Question("r", "!", ("yes", "no"), 1)])
@@ -41,13 +36,13 @@ def replies_for(variants):
 @given(replies_for(VARIANTS))
 @settings(max_examples=50)
 def test_round_trip_and_counts(tmp_path_factory, replies):
-    table = grade(VARIANTS, replies)
+    table = make_responses(VARIANTS, replies)
     assert check_responses(table).equals(table) and dict(table.dtypes) == column_types()
     path = tmp_path_factory.mktemp("r") / "r.parquet"
     write_responses(table, path, {"model": "m"})
     again = read_responses(path)
-    assert again.equals(table) and dict(again.dtypes) == column_types() and again.attrs["facts"] == {"model": "m"}
-    counts = summarize(table)
+    assert again.equals(table) and dict(again.dtypes) == column_types() and again.facts == {"model": "m"}
+    counts = table.summary()
     assert (counts[["right", "wrong", "unparsed", "failed", "not_asked"]].sum(axis=1) == counts["rows"]).all()
     assert counts.loc["all", "rows"] == len(VARIANTS) and counts.loc["all", "failed"] == sum(
         r.error is not None for r in replies
@@ -60,10 +55,10 @@ def test_round_trip_and_counts(tmp_path_factory, replies):
 
 
 def test_texts_and_lone_surrogates_do_not_break_a_file(tmp_path):
-    table = grade(VARIANTS[:2], ["A\x00B", "日本\u202e"])
+    table = make_responses(VARIANTS[:2], ["A\x00B", "日本\u202e"])
     write_responses(table, tmp_path / "t.parquet")
     assert read_responses(tmp_path / "t.parquet")["reply"].tolist() == ["A\x00B", "日本\u202e"]
-    half = grade(VARIANTS[:2], ["A \ud83d", Reply(error="\ud800")])
+    half = make_responses(VARIANTS[:2], ["A \ud83d", Reply(error="\ud800")])
     write_responses(half, tmp_path / "t.parquet")
     again = read_responses(tmp_path / "t.parquet")
     assert (
@@ -84,7 +79,7 @@ def test_scores_with_a_tie_choose_nothing():
 
 def test_lengths_must_agree():
     with pytest.raises(CoraError, match="equally many, got 2, 1 and 2"):
-        grade(VARIANTS[:2], ["A"])
+        make_responses(VARIANTS[:2], ["A"])
 
 
 BREAKS = [
@@ -114,7 +109,7 @@ BREAKS = [
 
 @pytest.mark.parametrize("column,value,why", BREAKS)
 def test_the_first_broken_row_is_named(column, value, why):
-    table = grade(VARIANTS[:6], list("AAAAAA"))
+    table = make_responses(VARIANTS[:6], list("AAAAAA"))
     broken = table.astype(object)
     broken.at[3, column] = value
     with pytest.raises(BadRow) as e:
@@ -123,7 +118,7 @@ def test_the_first_broken_row_is_named(column, value, why):
 
 
 def test_duplicates_wrong_types_and_missing_columns():
-    table = grade(VARIANTS[:3], list("AAA"))
+    table = make_responses(VARIANTS[:3], list("AAA"))
     with pytest.raises(BadRow, match="row 4.*earlier row"):
         check_responses(pd.concat([table, table.iloc[:1]], ignore_index=True))
     with pytest.raises(CoraError, match="wrong type"):
@@ -139,7 +134,7 @@ def test_duplicates_wrong_types_and_missing_columns():
 def test_files_that_are_none(tmp_path):
     (tmp_path / "text.parquet").write_text("hello")
     (tmp_path / "empty.parquet").write_bytes(b"")
-    whole = grade(VARIANTS, ["A"] * len(VARIANTS))
+    whole = make_responses(VARIANTS, ["A"] * len(VARIANTS))
     write_responses(whole, tmp_path / "cut.parquet")
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "cut.parquet").read_bytes()[:-100])
     pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "other.parquet")
@@ -158,7 +153,7 @@ def test_files_that_are_none(tmp_path):
 
 def test_a_file_appears_whole_or_not_at_all(tmp_path):
     "A table that is refused leaves the file that was there untouched, and no part of itself."
-    good = grade(VARIANTS[:2], list("AA"))
+    good = make_responses(VARIANTS[:2], list("AA"))
     write_responses(good, tmp_path / "r.parquet")
     with pytest.raises(BadRow):
         write_responses(good.assign(prediction=np.int32(9)), tmp_path / "r.parquet")
@@ -166,9 +161,9 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
 
 
 def test_facts_survive_pandas_and_pyarrow(tmp_path):
-    table = grade(VARIANTS[:2], list("AA"))
-    table.attrs["facts"] = {"model": "日本", "shots": 5, "nested": {"a": [1, None]}}
+    table = make_responses(VARIANTS[:2], list("AA"))
+    table.facts = {"model": "日本", "shots": 5, "nested": {"a": [1, None]}}
     write_responses(table, tmp_path / "r.parquet")
-    assert read_responses(tmp_path / "r.parquet").attrs["facts"] == table.attrs["facts"]
+    assert read_responses(tmp_path / "r.parquet").facts == table.facts
     assert "question_id" in pd.read_parquet(tmp_path / "r.parquet")  # any Parquet reader can open it
-    json.dumps(table.attrs["facts"])
+    json.dumps(table.facts)

@@ -7,7 +7,8 @@ from cora_nb.core import CoraError, Question
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.guessing import guesser_scores
 from cora_nb.respondents.protocol import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.table import check_responses, read_responses, summarize, write_responses
+from cora_nb.responses.columns import check_columns
+from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate, variants_hash
 from cora_nb.variants.families import make_variants
 from helpers import Forgetful
@@ -22,7 +23,7 @@ def test_the_road_and_back(tmp_path):
     write_responses(first, tmp_path / "r.parquet")
     again = evaluate(RecordedRespondent(read_responses(tmp_path / "r.parquet")), variants, progress=False, trials=2)
     assert again.equals(first)
-    facts = first.attrs["facts"]
+    facts = first.facts
     assert (
         facts["benchmark"] == {"questions": 40, "hash": benchmark_hash(MATH[:40])}
         and facts["respondent"]["knows"] == 0.5
@@ -56,9 +57,9 @@ def test_unparsed_and_failed_are_counted():
         return -1
 
     variants = make_variants(MATH[:3])
-    counts = summarize(evaluate(SimulatedRespondent(), variants, parse=never, progress=False)).loc["all"]
+    counts = evaluate(SimulatedRespondent(), variants, parse=never, progress=False).summary().loc["all"]
     assert counts["unparsed"] == 60 and counts["right"] == 0
-    lost = summarize(evaluate(Forgetful(), variants, progress=False)).loc["all"]
+    lost = evaluate(Forgetful(), variants, progress=False).summary().loc["all"]
     assert lost["failed"] == 30 and lost["rows"] == 60
 
 

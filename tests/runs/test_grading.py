@@ -32,7 +32,9 @@ from cora_nb.runs.grading import (
 )
 from cora_nb.prompts.letters import NAMED_RULES, get_rule, parse, register_rule, rules_by_form
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.table import check_responses, grade, read_responses, summarize, write_responses
+from cora_nb.responses.columns import check_columns
+from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.responses.responses import make_responses
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form
@@ -256,7 +258,7 @@ QUESTIONS = [SUN, NINE, RED]
 def run(said, rule="in_words", trials=None):
     "Responses of the three questions, in turn."
     variants = make_variants(QUESTIONS, "formats", only="lfgq") * (len(said) // 3)
-    return grade(variants, said, rule, trials or [i // 3 for i in range(len(said))])
+    return make_responses(variants, said, rule, trials or [i // 3 for i in range(len(said))])
 
 
 SAID = ["In the East.", "nine", "=blue", "West", "9", Reply(error="503"), "", "-3", '+red\n"or so", perhaps']
@@ -311,7 +313,7 @@ def test_verdicts():
         False,
     ]
     assert len(judge.seen) == 7 and list(table.columns) == [*KEY, "reply", "right", "said"]
-    facts = table.attrs["facts"]
+    facts = table.facts
     assert (facts["judge"], facts["replies"], facts["judged"], facts["no_verdict"], facts["calls"]["asked"]) == (
         {"respondent": "judge"},
         9,
@@ -324,7 +326,7 @@ def test_verdicts():
         new["prediction"].tolist() == [0, 0, -1, 1, 0, -1, -1, -1, -1]
         and new["correct"].tolist() == [True, True, False, False, True] + [False] * 4
     )
-    assert new.attrs["facts"]["grading"]["grader"]["verdicts"]["no_verdict"] == 1
+    assert new.facts["grading"]["grader"]["verdicts"]["no_verdict"] == 1
     check_responses(new)
 
 
@@ -384,7 +386,7 @@ def test_a_reply_stays_between_its_marks():
 
 def test_nothing_to_judge():
     table = quietly(run([Reply(error="x"), "", " "]), QUESTIONS, judge := Judge(kind))
-    assert judge.seen == [] and table["right"].isna().all() and table.attrs["facts"]["judged"] == 0
+    assert judge.seen == [] and table["right"].isna().all() and table.facts["judged"] == 0
 
 
 # ---- which rows
@@ -392,11 +394,11 @@ def test_nothing_to_judge():
 
 def test_rows_of_other_forms_stay_as_they_are():
     variants = make_variants(QUESTIONS, "formats")
-    responses = grade(variants, ["A"] * 9, "first_token")
+    responses = make_responses(variants, ["A"] * 9, "first_token")
     new = regrade(responses, variants, lambda reply, choices: 1)
     assert [p for p, _ in long_rows(responses, QUESTIONS)] == [2, 5, 8]
     assert new["prediction"].tolist() == [0, 0, 1] * 3 and responses["prediction"].tolist() == [0] * 9
-    assert new.attrs["facts"]["grading"] == {"grader": "<lambda>", "replies": 3, "labels": 0}
+    assert new.facts["grading"] == {"grader": "<lambda>", "replies": 3, "labels": 0}
     assert (
         regrade(responses.set_index(np.arange(9) * 3), variants, lambda reply, choices: 1)["prediction"].tolist()
         == new["prediction"].tolist()
@@ -435,7 +437,7 @@ def test_tables_that_do_not_fit():
 
 
 def test_scored_rows_have_no_text_and_keep_their_choice():
-    responses = grade(
+    responses = make_responses(
         make_variants(QUESTIONS, "formats", only="lfgq"),
         [Reply(scores=(0.0, -1.0, -2.0, -3.0)), Reply(scores=(-1.0, 0.0, -2.0, -3.0)), Reply(scores=(-1.0, 0.0))],
     )
@@ -487,15 +489,15 @@ def test_a_sheet_filled_in(tmp_path):
         0,
     ]
     new = apply_labels(run(SAID), labels, QUESTIONS)
-    assert new["prediction"].tolist() == [0, -1, 1, 1, 0, -1, -1, 0, 0] and new.attrs["facts"]["grading"] == {
+    assert new["prediction"].tolist() == [0, -1, 1, 1, 0, -1, -1, 0, 0] and new.facts["grading"] == {
         "grader": "as before",
         "replies": 9,
         "labels": 6,
     }
     write_responses(new, tmp_path / "r.parquet")
     assert (
-        read_responses(tmp_path / "r.parquet").attrs["facts"]["grading"]["labels"] == 6
-        and summarize(new).loc["all", "right"] == 4
+        read_responses(tmp_path / "r.parquet").facts["grading"]["labels"] == 6
+        and new.summary().loc["all", "right"] == 4
     )
 
 

@@ -10,7 +10,8 @@ from cora_nb.core import CoraError, Question
 from cora_nb.interop.cat import read_cat
 from cora_nb.metrics.cora import score
 from cora_nb.respondents.protocol import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.table import NOT_ASKED, check_responses, read_responses, summarize, write_responses
+from cora_nb.responses.columns import NOT_ASKED, check_columns
+from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.stopping import EarlyStop, is_settled
 from cora_nb.variants.families import make_variants
@@ -61,7 +62,7 @@ def test_unknown_stays_unknown_through_a_file(tmp_path):
     write_responses(part, tmp_path / "p.parquet")
     again = read_responses(tmp_path / "p.parquet")
     assert score(again).equals(score(part)) and score(again, by="subject")["MCQA+"].isna().all()
-    counts = summarize(again).loc["all"]
+    counts = again.summary().loc["all"]
     assert counts["not_asked"] == (part["error"] == NOT_ASKED).sum() > 0 and counts["failed"] == 0
 
 
@@ -108,7 +109,7 @@ def test_recorded_replies(shared, medalpaca, batch, capsys):
         first.groupby("question_id")["correct"].all(),
     )
     least = len(right) + int((right & ~always).sum()) + 25 * int(always.sum())
-    asked = part.attrs["facts"]["calls"]["asked"]
+    asked = part.facts["calls"]["asked"]
     with capsys.disabled():
         print(f"\nbatches of {batch}: {asked} calls of {len(variants)}; the least possible is {least}")
     assert least == 1917 and least <= asked <= 2300

@@ -159,7 +159,7 @@ def test_two_runs_share_a_store(tmp_path):
     with Store(tmp_path / "r.sqlite") as store:
         assert len(store) == len(VARIANTS)
         after = evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, store=store, progress=False)
-    assert after.attrs["facts"]["calls"]["asked"] == 0 and after.equals(
+    assert after.facts["calls"]["asked"] == 0 and after.equals(
         evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, progress=False)
     )
 
@@ -196,12 +196,10 @@ def test_equal_prompts_are_asked_once():
         len(parrot.calls) == len(set(parrot.calls)) < len(VARIANTS) == len(responses)
         and responses["reply"].notna().all()
     )
-    calls = responses.attrs["facts"]["calls"]
+    calls = responses.facts["calls"]
     assert calls["asked"] == len(parrot.calls) and calls["prompt_tokens"] == 10 * len(parrot.calls)
     assert plan(Parrot(), VARIANTS)["calls"] == len(parrot.calls)
-    assert evaluate(Parrot(), VARIANTS, trials=2, progress=False).attrs["facts"]["calls"]["asked"] == 2 * len(
-        parrot.calls
-    )
+    assert evaluate(Parrot(), VARIANTS, trials=2, progress=False).facts["calls"]["asked"] == 2 * len(parrot.calls)
 
 
 def test_failures_are_not_kept_and_asked_again(tmp_path):
