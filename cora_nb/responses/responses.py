@@ -26,7 +26,7 @@ except ImportError:
     def divergence_set(f, A, o):
         return {"x": 2 + 6 * (A - 1)} if f == "cora" else None
 
-# %% ../../nbs/responses/responses.ipynb #733dbd9b
+# %% ../../nbs/responses/responses.ipynb #cf89e369
 @dataclass(frozen=True, eq=False, repr=False)
 class Responses:
     """One respondent's graded replies to the variants of one family.
@@ -40,6 +40,7 @@ class Responses:
     facts: dict[str, Any] = field(default_factory=dict)  # what is needed to repeat the run, as plain JSON values
     name: str = ""  # the respondent's; empty: as in the table
     file: str = ""  # where it comes from, for messages
+    pooled: bool = False  # repetitions count as further replies, also in measures that look at the first one alone
 
     def __post_init__(self):
         table = check_columns(self.table, self.file)
@@ -124,7 +125,7 @@ def make_responses(
     table = graded_table(variants, replies, parse, trials, name, verdicts)
     return Responses(table, questions_table(v.question for v in variants), facts or {}, name)
 
-# %% ../../nbs/responses/responses.ipynb #864f3c1d
+# %% ../../nbs/responses/responses.ipynb #f1637c43
 @patch
 def rows(
     self: Responses,
@@ -147,11 +148,11 @@ def _part(whole: Responses, table: pd.DataFrame, facts: dict[str, Any]) -> Respo
     keep = whole.questions["question_id"].isin(table["question_id"]).to_numpy()
     questions = whole.questions[keep].reset_index(drop=True)
     values = {"table": table, "questions": questions, "facts": facts, "name": whole.name, "file": whole.file}
-    for name, value in values.items():
+    for name, value in (values | {"pooled": whole.pooled}).items():
         object.__setattr__(part, name, value)
     return part
 
-# %% ../../nbs/responses/responses.ipynb #ff2f60da
+# %% ../../nbs/responses/responses.ipynb #b3df1a68
 @patch(as_prop=True)
 def trials(self: Responses) -> tuple[int, ...]:  # in rising order; (0,) for a table without the column
     "Which repetitions of the prompts there are."
@@ -172,10 +173,18 @@ def trial(
 
 @patch
 def first_trial(self: Responses) -> Responses:
-    "The first repetition of each prompt."
-    return self.trial(self.trials[0]) if len(self.trials) else self
+    "The first repetition of each prompt; all of them where repetitions are pooled."
+    return self if self.pooled or not len(self.trials) else self.trial(self.trials[0])
 
-# %% ../../nbs/responses/responses.ipynb #ddf43756
+
+@patch
+def pool_trials(self: Responses) -> Responses:
+    "The same rows, and from here on every measure takes repetitions for further replies to the same question."
+    pooled = _part(self, self.table, self.facts)
+    object.__setattr__(pooled, "pooled", True)
+    return pooled
+
+# %% ../../nbs/responses/responses.ipynb #abae86ad
 @patch(as_prop=True)
 def family(self: Responses) -> str | None:  # None for a table without the column
     "The name of the family of variants."
@@ -187,7 +196,7 @@ def members(
     self: Responses,
 ) -> pd.DataFrame:  # a row for each question, in order; columns `there` and `expected` (missing where not known)
     "How many variants each question has, and how many its divergence set has."
-    first = self.first_trial().table
+    first = self.trial(self.trials[0]).table if len(self) else self.table
     codes, ids = pd.factorize(first["question_id"])
     there = np.bincount(codes, minlength=len(ids))
     return pd.DataFrame(
