@@ -10,9 +10,18 @@ __all__ = ['response_consistency', 'average', 'mcqa', 'mcqa_plus', 'majority_vot
 import numpy as np
 import pandas as pd
 
+from cora_nb.checks import (
+    check_columns,
+    check_count,
+    check_level,
+    check_number,
+    check_option,
+    check_unique_columns,
+    truth_values,
+)
 from ..core import CoraError, THRESHOLDS
 from .replies import question_codes
-from ..stats.resampling import check_level, draw_questions, interval, kinds, left_out
+from ..stats.resampling import draw_questions, interval, kinds, left_out
 from ..responses.table import NOT_ASKED
 
 # %% ../../nbs/metrics/cora.ipynb #b385e5a2
@@ -86,8 +95,7 @@ def bmca(
     weights: np.ndarray | None = None,  # as for `average`
 ) -> float | np.ndarray:  # in [0, 1], falling in `c`
     "Bare-minimum-consistency accuracy: share of questions with RC(i) >= c. Raises `CoraError` for c outside [0, 1]. Source: CoRA, Eq. 5."
-    if not 0 <= c <= 1:
-        raise CoraError(f"c must be in [0, 1], got {c!r}")
+    check_number("c", c)
     return average(rc >= c, weights)  # Eq. 5
 
 # %% ../../nbs/metrics/cora.ipynb #1ecf718d
@@ -118,8 +126,7 @@ def car_curve(
 
 def _grid(points: int = 11) -> np.ndarray:  # shape `(points,)`
     "The values of c of a CAR curve."
-    if points < 2:
-        raise CoraError(f"points must be at least 2, got {points!r}")
+    check_count("points", points, 2)
     return np.arange(points) / (points - 1)
 
 # %% ../../nbs/metrics/cora.ipynb #af492dcc
@@ -146,7 +153,7 @@ def count_hits(
     Raises `CoraError` where nothing is left to count.
     """
     codes, ids, keep = question_codes(responses, trial)
-    correct = _flags(responses["correct"])
+    correct = truth_values(responses, "correct")
     is_original = (responses["method"] == "original").to_numpy(dtype=bool, na_value=False)
     unasked = (
         (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
@@ -169,18 +176,6 @@ def count_hits(
         index=pd.Index(ids, name="question_id"),
     )
     return counts[trials > 0] if (trials == 0).any() else counts
-
-# %% ../../nbs/metrics/cora.ipynb #af6b4b93
-def _flags(column: pd.Series) -> np.ndarray:
-    "Truth values as numpy's, shape `(n_rows,)`. A missing or other value would silently count as right, so it is refused."
-    if column.dtype == bool:
-        return column.to_numpy()
-    bad = ~column.isin([True, False]).to_numpy(dtype=bool)
-    if bad.any():
-        raise CoraError(
-            f"responses, row {bad.argmax() + 1}: correct must be true or false, got {column.iloc[bad.argmax()]!r}"
-        )
-    return column.to_numpy(dtype=bool)
 
 # %% ../../nbs/metrics/cora.ipynb #c660f69f
 def score_counts(
@@ -264,19 +259,14 @@ def score(
     original and that method alone. Raises `CoraError` for a missing column, an unknown `by`, or nothing to score.
     Source: CoRA, Eq. 1 to 7; CAT for CORE.
     """
-    if by not in (None, "subject", "method"):
-        raise CoraError(f"by must be 'subject', 'method' or None, got {by!r}")
+    check_option("by", by, ("subject", "method", None))
     if unknown := set(resampling) - {"resamples", "seed", "method"}:
         raise CoraError(f"score has no option {min(unknown)!r}; for intervals there are resamples, seed and method")
     if ci is None and (clusters or resampling):
         raise CoraError(f"{clusters and 'clusters' or min(resampling)} goes with intervals: say which, such as ci=0.95")
     needed = ["question_id", "method", "trial", "correct", *([by] if by else []), *([clusters] if clusters else [])]
-    if not responses.columns.is_unique:
-        raise CoraError(
-            f"the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice in the responses"
-        )
-    if missing := [c for c in dict.fromkeys(needed) if c not in responses]:
-        raise CoraError(f"the responses have no column {', '.join(missing)}")
+    check_columns(responses, *needed)
+    check_unique_columns(responses)
     if "family" in responses and len(families := responses["family"].drop_duplicates()) > 1:
         raise CoraError(f"the responses are of several families, {', '.join(map(str, families))}; score one at a time")
     if by == "method":

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
 
-from ..core import CoraError, FORMS, LETTERS, Question, Variant, check_count
+from ..core import CoraError, FORMS, LETTERS, Question, Variant
+from ..checks import check_count
 
 # %% ../../nbs/prompts/templates.ipynb #2717cf9f
 @dataclass(frozen=True)

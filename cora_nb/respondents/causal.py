@@ -17,7 +17,8 @@ from typing import Any
 
 from fastcore.basics import patch
 
-from ..core import CoraError, LETTERS, check_count, uniforms
+from ..core import CoraError, LETTERS, uniforms
+from ..checks import check_count
 from ..prompts.templates import Prompt
 from .protocol import Reply, longest_reply
 from .local import LocalModel, free_memory, one_line, out_of_memory

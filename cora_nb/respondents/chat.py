@@ -22,7 +22,8 @@ from typing import Any
 
 from fastcore.basics import patch
 
-from ..core import CoraError, check_count
+from ..core import CoraError
+from ..checks import check_count
 from ..prompts.templates import Prompt
 from .protocol import Reply, longest_reply
 

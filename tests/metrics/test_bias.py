@@ -24,7 +24,7 @@ from cora_nb.metrics.bias import (
     rank_table,
     rank_test,
 )
-from cora_nb.metrics.replies import share_interval
+from cora_nb.stats.shares import share_interval
 from cora_nb.responses.table import NOT_ASKED, check_responses, column_types, grade
 from cora_nb.variants.families import make_variants
 

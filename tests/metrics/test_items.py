@@ -23,7 +23,7 @@ from cora_nb.metrics.items import (
     method_table,
     slot_table,
 )
-from cora_nb.metrics.replies import share_interval
+from cora_nb.stats.shares import share_interval
 from cora_nb.responses.table import NOT_ASKED
 
 METHODS = [("original", 0), ("shuffled", 0), ("nota", 0), ("nota", 1), ("decoupled", 0), ("decoupled", 1)]
