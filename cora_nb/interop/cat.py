@@ -11,7 +11,6 @@ import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pandas as pd
 
 from ..core import BadRow, CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, Question, Variant
 from ..benchmarks.files import one_of_each, read_csv, read_table, read_xlsx

@@ -12,10 +12,20 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, THRESHOLDS, check_count
+from cora_nb.checks import (
+    check_columns,
+    check_count,
+    check_level,
+    check_named,
+    check_names,
+    check_number,
+    check_option,
+    whole_numbers,
+)
+from ..core import CoraError, THRESHOLDS
 from .cora import consistency_index, cora, count_hits, score_counts, weighted_scores
-from .replies import need_columns, of_trial, question_codes, whole_numbers
-from ..stats.resampling import check_level, draw_questions, kinds
+from .replies import of_trial, question_codes
+from ..stats.resampling import draw_questions, kinds
 from ..responses.columns import NOT_ASKED
 
 # %% ../../nbs/metrics/ablations.ipynb #9153ac42
@@ -26,7 +36,7 @@ def subset(
     | Callable = "same_size",  # "same_size", a method, several, or a function from the table to a truth value a row
 ) -> pd.DataFrame:  # those of its rows, at least one of each question
     "Some of the variants. Raises `CoraError` for a method that does not occur, and where a question would have none left."
-    need_columns(responses, "question_id", "method", "trial")
+    check_columns(responses, "question_id", "method", "trial")
     if callable(methods):
         keep = _verdicts(methods(responses), len(responses))
     elif isinstance(methods, str) and methods == "same_size":
@@ -63,7 +73,7 @@ def _verdicts(said: object, n: int) -> np.ndarray:
 
 def _same_size(responses: pd.DataFrame) -> np.ndarray:
     "Rows that show as many choices as the question's original."
-    need_columns(responses, "n_choices")
+    check_columns(responses, "n_choices")
     n_choices = whole_numbers(responses, "n_choices", 1, np.iinfo(np.int32).max)
     original = responses["method"].to_numpy() == "original"
     of_original = dict(zip(responses["question_id"][original], n_choices[original]))
@@ -96,7 +106,7 @@ def ablation_table(
     trial: int | None = 0,  # which repetition of each prompt; None for all
 ) -> pd.DataFrame:  # rows (part, score) with the parts "subset" and "difference", a column a run, unrounded
     "Scores on some of the variants, and their differences from those on all. Source: CoRA, Table 5."
-    _check_runs(runs)
+    check_named("runs", runs)
     part = pd.DataFrame({name: subset_scores(r, methods, trial=trial) for name, r in runs.items()})
     whole = pd.DataFrame({name: score_counts(count_hits(r, trial)) for name, r in runs.items()})
     return pd.concat(
@@ -104,14 +114,8 @@ def ablation_table(
     )
 
 
-def _check_runs(runs: object) -> None:
-    if not isinstance(runs, Mapping) or not runs:
-        raise CoraError(f"runs must be given by name, such as {{'my model': responses}}, got a {type(runs).__name__}")
-
-
 def _pick(table: pd.DataFrame, scores: Sequence[str]) -> pd.DataFrame:
-    if missing := [s for s in scores if s not in table.index]:
-        raise CoraError(f"scores must be among {', '.join(table.index)}, got {missing[0]!r}")
+    check_names("scores", scores, table.index)
     return table.loc[list(scores)]
 
 # %% ../../nbs/metrics/ablations.ipynb #c879aace
@@ -123,7 +127,7 @@ def right_matrix(
     pd.DataFrame
 ):  # rows the questions, columns (size, method, index); 1 right, 0 wrong, NaN where the question has no such variant
     "Right and wrong by question and variant. Raises `CoraError` for sets that differ, a variant that comes twice, or one that was not asked."
-    need_columns(responses, "question_id", "method", "index", "trial", "correct")
+    check_columns(responses, "question_id", "method", "index", "trial", "correct")
     check_count("trial", trial, 0)
     rows = of_trial(responses, trial)
     if "error" in rows and (n := int((rows["error"] == NOT_ASKED).sum())):
@@ -203,8 +207,8 @@ def draw_scores(
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
 ) -> pd.DataFrame:  # rows the resamples, columns the scores
     "Scores of resamples from their hits. Source: CoRA, Eq. 1 to 7."
-    if bad := [c for c in thresholds if not 0 <= c <= 1]:
-        raise CoraError(f"c must be in [0, 1], got {bad[0]!r}")
+    for c in thresholds:
+        check_number("c", c)
     small, n, sized = hits.astype(np.min_scalar_type(draws)), np.sum(times, axis=-1, dtype=float), times * size
 
     def share(least: int) -> np.ndarray:
@@ -252,8 +256,7 @@ def variant_bootstrap(
 
     Raises `CoraError` as `subset` and `right_matrix` do, and for an unknown `over`. Source: CoRA, Section 6.1.
     """
-    if over not in OVER:
-        raise CoraError(f"over must be one of {', '.join(OVER)}, got {over!r}")
+    check_option("over", over, OVER)
     for name, value, least in (("draws", draws, 1), ("resamples", resamples, 1), ("seed", seed, 0), ("room", room, 1)):
         check_count(name, value, least)
     right = right_matrix(responses if methods is None else subset(of_trial(responses, trial), methods), trial, by_size)
@@ -315,7 +318,7 @@ def bootstrap_table(
     **options: object,  # of `variant_bootstrap`
 ) -> pd.DataFrame:  # rows (part, score) with the parts "mean", "sd_x1000" and "difference", a column a run, unrounded
     "Means and spreads of resampled variants, and what the means differ by from the scores on all. Source: CoRA, Table 6."
-    _check_runs(runs)
+    check_named("runs", runs)
     trial = options.get("trial", 0)
     found = {
         name: bootstrap_summary(

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ..checks import check_named, check_number
 from ..core import CoraError, MIN_CHOICES, Question
-from .replies import Replies, flat_replies, share_interval
+from .replies import Replies, flat_replies
+from ..stats.shares import share_interval
+from ..stats.tables import rao_scott
 
 # %% ../../nbs/metrics/bias.ipynb #dc3b4003
 def consistency(
@@ -61,10 +64,7 @@ def consistency_table(
 
     Raises `CoraError` as `consistency` does. Source: Quadruple-Slit Experiment, section 5.3 and Figure 2.
     """
-    if not isinstance(runs, Mapping) or not runs:
-        raise CoraError(
-            f"runs must be given by name, such as {{'my model': responses}}, got {type(runs).__name__ if not isinstance(runs, Mapping) else 'none'}"
-        )
+    check_named("runs", runs)
     rows = {}
     for name, responses in runs.items():
         per = consistency(responses, trial)
@@ -91,8 +91,7 @@ def expected_shares(
     q = np.asarray(key, float)
     if q.ndim != 1 or len(q) < MIN_CHOICES or not (q >= -1e-9).all() or not abs(q.sum() - 1) < 1e-6:
         raise CoraError(f"key must be at least {MIN_CHOICES} shares that sum to 1, got {q.tolist()}")
-    if not 0 <= accuracy <= 1:
-        raise CoraError(f"accuracy must be in [0, 1], got {accuracy!r}")
+    check_number("accuracy", accuracy)
     return accuracy * q + (1 - accuracy) * (1 - q) / (len(q) - 1)
 
 # %% ../../nbs/metrics/bias.ipynb #2afd736f
@@ -127,8 +126,6 @@ def rank_test(
     `statistic`, `df` and `p` are NaN where the right answer has the same rank everywhere, since nothing can then tell a bias
     from knowledge. Raises `CoraError` for arrays that do not fit together. Source: Rao and Scott, 1984.
     """
-    from scipy.stats import chi2
-
     x, q, c = (np.asarray(a, float) for a in (predicted, key, right))
     sizes = x.sum(axis=1) if x.ndim == 2 else np.zeros(0)
     if (
@@ -144,22 +141,15 @@ def rank_test(
             f"predicted and key must have a row for each question with equal sums above 0, and right a number up to that sum; got the shapes {x.shape}, {q.shape} and {c.shape}"
         )
     n, (s, expected) = sizes.sum(), _contributions(x, q, c)
-    z = s[:, expected > 1e-12] / np.sqrt(expected[expected > 1e-12])
-    M = z.T @ z
-    spread, squared = np.trace(M), (M * M).sum()  # of a symmetric matrix the latter is the trace of its square
-    if q.sum(axis=0).max() > n * (1 - 1e-12):
-        statistic = df = np.nan
-    elif spread == 0:
-        statistic, df = 0.0, x.shape[1] - 1.0  # every question is just as expected
-    else:
-        statistic, df = (z.sum(axis=0) ** 2).sum() * spread / squared, spread**2 / squared
+    fixed = q.sum(axis=0).max() > n * (1 - 1e-12)  # one rank is right everywhere
+    statistic, df, p = (np.nan,) * 3 if fixed else rao_scott(s, expected)
     return pd.Series(
         {
             "accuracy": min(c.sum() / n, 1.0),
             "distance": np.abs(x.sum(axis=0) / n - expected).sum() / 2,
             "statistic": statistic,
             "df": df,
-            "p": chi2.sf(statistic, df),
+            "p": p,
         }
     )
 
@@ -253,8 +243,9 @@ def rank_table(
     runs: Mapping[str, Ranks],  # name of the run -> as from `position_ranks` or `length_ranks`
 ) -> pd.DataFrame:  # one row for each run and rank: `run`, `rank`, `share`, `low`, `high`, `expected`, `key`
     "Shares of several runs in one tidy table. Raises `CoraError` for anything but ranks by name."
-    if not isinstance(runs, Mapping) or not runs or not all(isinstance(r, Ranks) for r in runs.values()):
-        raise CoraError("runs must be ranks by name, such as {'my model': position_ranks(responses)}")
+    check_named("runs", runs, "{'my model': position_ranks(responses)}")
+    if wrong := [r for r in runs.values() if not isinstance(r, Ranks)]:
+        raise CoraError(f"runs must be ranks, as from position_ranks or length_ranks, got a {type(wrong[0]).__name__}")
     return pd.concat({str(name): r.shares for name, r in runs.items()}, names=["run"]).reset_index()
 
 # %% ../../nbs/metrics/bias.ipynb #9dd295e9

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, check_count
-from .replies import flat_replies, need_columns, share_of_asked, wilson
-from ..stats.resampling import check_level
+from ..checks import check_columns, check_count, check_level, check_option
+from ..core import CoraError
+from .replies import flat_replies
+from ..stats.shares import count_interval, share_of_asked
 
 # %% ../../nbs/metrics/calibration.ipynb #3df4f217
 BINNINGS = ("width", "mass", "distinct")  # bins of equal width, of about equal size, one for each value
@@ -52,8 +53,7 @@ def bin_edges(
     method: str,  # one of `BINNINGS`
 ) -> np.ndarray:  # ascending; a bin holds its upper edge, and the first one its lower too
     "The edges of the bins. Raises `CoraError` for an unknown method, and for fewer than one bin."
-    if method not in BINNINGS:
-        raise CoraError(f"method must be one of {', '.join(BINNINGS)}, got {method!r}")
+    check_option("method", method, BINNINGS)
     check_count("bins", bins, 1)
     if method == "width":
         return np.arange(bins + 1) / bins  # 0.28 is 28 / 100 to the last bit, and not 28 * 0.01
@@ -91,7 +91,7 @@ def joined(
 ) -> pd.DataFrame:  # as from `binned`
     "Fewer bins of equal width from more. Raises `CoraError` for a number that does not divide theirs."
     check_count("bins", bins, 1)
-    need_columns(table, "low", "high", "n", "confidence", "right", "squares", "products")
+    check_columns(table, "low", "high", "n", "confidence", "right", "squares", "products", what="bins")
     widths = (table["high"] - table["low"]).to_numpy()
     parts = round(1 / widths[0]) if widths[0] > 0 else 1
     index = np.round(table["high"].to_numpy() * parts).astype(int) - 1
@@ -110,7 +110,7 @@ def calibration_errors(
     table: pd.DataFrame,  # from `binned`
 ) -> pd.Series:  # `ECE`, `ECE_unweighted`, `MCE`, each in [0, 1]
     "Expected (weighted, unweighted over bins that are not empty) and maximum calibration error. Source: Li et al., section 4.2.2."
-    need_columns(table, "n", "confidence", "right")
+    check_columns(table, "n", "confidence", "right", what="bins")
     distance = np.abs(table["right"] - table["confidence"]).to_numpy(float)
     gaps = distance / table["n"].to_numpy()
     return pd.Series({"ECE": distance.sum() / table["n"].sum(), "ECE_unweighted": gaps.mean(), "MCE": gaps.max()})
@@ -204,7 +204,7 @@ def brier_parts(
 
     The score itself does not depend on the bins. Source: Murphy, 1973; Stephenson, Coelho and Jolliffe, 2008.
     """
-    need_columns(table, "n", "confidence", "right", "squares", "products")
+    check_columns(table, "n", "confidence", "right", "squares", "products", what="bins")
     count, f, y, squares, products = (
         table[c].to_numpy(float) for c in ("n", "confidence", "right", "squares", "products")
     )
@@ -235,13 +235,9 @@ def reliability(
     level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
 ) -> pd.DataFrame:  # one row a bin: `low`, `high`, `n`, means `confidence` and `accuracy`, `accuracy_low`, `accuracy_high`, `gap` (accuracy - confidence)
     "What each bin promised and kept, with Wilson's interval for independent answers. Raises `CoraError` for a level outside (0, 1). Source: Li et al., Figure 4."
-    from scipy.stats import norm
-
-    need_columns(table, "low", "high", "n", "confidence", "right")
-    check_level(level)
-    n, z2 = table["n"], norm.ppf((1 + level) / 2) ** 2
-    share = table["right"] / n
-    low, high = wilson(share, n, z2)
+    check_columns(table, "low", "high", "n", "confidence", "right", what="bins")
+    n = table["n"]
+    share, low, high = count_interval(table["right"], n, level)
     means = {"confidence": table["confidence"] / n, "accuracy": share, "accuracy_low": low, "accuracy_high": high}
     return table[["low", "high", "n"]].assign(**means, gap=share - means["confidence"])
 
@@ -323,9 +319,8 @@ def confidences(
     A reply that was not recognised is a wrong one; it keeps the confidence it came with, and has none from scores. Raises `CoraError` for
     a table that is empty, incomplete, of several families or of a run that stopped early, and a confidence outside [0, 1].
     """
-    if source not in SOURCES:
-        raise CoraError(f"source must be one of {', '.join(SOURCES)}, got {source!r}")
-    need_columns(responses, source)
+    check_option("source", source, SOURCES)
+    check_columns(responses, source)
     r = flat_replies(responses, trial)
     part = responses[source] if trial is None else responses.loc[responses["trial"].to_numpy() == trial, source]
     value = (

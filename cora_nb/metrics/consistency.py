@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['UNPARSED', 'label_sequences', 'sequence_consistency', 'sequence_accuracy', 'chance_consistency', 'sequences',
-           'correlations', 'consistency_by', 'plot_consistency', 'matrix_statistics', 'FormatComparison',
-           'compare_right', 'compare_formats']
+           'consistency_by', 'plot_consistency', 'FormatComparison', 'compare_right', 'compare_formats']
 
 # %% ../../nbs/metrics/consistency.ipynb #e6d2739f
 from collections.abc import Mapping, Sequence
@@ -15,10 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, check_count
-from .replies import flat_replies, need_columns, of_trial, share_interval, whole_numbers
-from ..stats.resampling import check_level
+from ..core import CoraError
+from .replies import flat_replies, of_trial
 from ..responses.columns import NOT_ASKED
+from ..checks import check_columns, check_count, check_level, check_named, check_option, whole_numbers
+from ..stats.correlation import correlations
+from ..stats.paired import mcnemar_p
+from ..stats.shares import share_interval
+from ..stats.tables import agreement_statistics
 
 # %% ../../nbs/metrics/consistency.ipynb #67f65c8a
 UNPARSED = ("nothing", "option")  # what an answer without an option agrees with: nothing, or others like it
@@ -31,8 +34,7 @@ def _table(
     unparsed: str,  # one of `UNPARSED`
 ) -> pd.DataFrame:  # one row a sequence; `mode` is -1 where there is none
     "K and its company for many sequences at once, of any lengths."
-    if unparsed not in UNPARSED:
-        raise CoraError(f"unparsed must be one of {', '.join(UNPARSED)}, got {unparsed!r}")
+    check_option("unparsed", unparsed, UNPARSED)
     n, shift = len(right), int(unparsed == "option")
     D, named = np.bincount(codes, minlength=n), options + shift >= 0
     width = int(options.max(initial=0)) + shift + 1
@@ -156,7 +158,7 @@ def sequences(
     incomplete, of several families or of a run that stopped early, for a trial that occurs twice or whose right answer
     differs, and where no prompt was asked more than once. Source: Li et al., section 4.1.2.
     """
-    need_columns(responses, "method", "index")
+    check_columns(responses, "method", "index")
     r, keys = flat_replies(responses, None), ["question_id", "method", "index"]
     if (twice := responses.duplicated([*keys, "trial"])).any():
         raise CoraError(f"responses, row {twice.to_numpy().argmax() + 1}: this trial of this prompt occurs twice")
@@ -174,56 +176,6 @@ def sequences(
     table["mode"] = table["mode"].astype("Int64").where(table["mode"] >= 0)
     return table
 
-# %% ../../nbs/metrics/consistency.ipynb #757ac01a
-def correlations(
-    x: Sequence[float],  # one number for each question, NaN where not known
-    y: Sequence[float],  # another one for each, in the same order
-    level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
-    resamples: int = 2000,  # of the bootstrap for Spearman
-    seed: int = 0,  # of the bootstrap
-) -> pd.DataFrame:  # index `pearson`, `spearman`; columns `value`, `low`, `high` in [-1, 1], `p`, `n`
-    """Pearson's and Spearman's correlation, with intervals (Fisher's z; percentile bootstrap) and p-values.
-
-    Pairs with a NaN are left out: `n` is what remains. All is NaN for fewer than four pairs, or where one side is constant.
-    Raises `CoraError` for lists of different lengths, an infinite number, and a level outside (0, 1).
-    """
-    from scipy.stats import norm, pearsonr, rankdata, spearmanr
-
-    x, y = np.asarray(x, float), np.asarray(y, float)
-    if x.ndim != 1 or x.shape != y.shape:
-        raise CoraError(f"x and y must be lists of one length, got the shapes {x.shape} and {y.shape}")
-    check_level(level)
-    check_count("resamples", resamples, 1)
-    if np.isinf(x).any() or np.isinf(y).any():
-        raise CoraError("x and y must be finite numbers or NaN, got inf")
-    known = ~(np.isnan(x) | np.isnan(y))
-    x, y, n = x[known], y[known], int(known.sum())
-    rows = {name: (*[np.nan] * 4, n) for name in ("pearson", "spearman")}
-    if n >= 4 and np.ptp(x) > 0 and np.ptp(y) > 0:
-        r, rho = pearsonr(x, y), spearmanr(x, y)
-        half, z = (
-            norm.ppf((1 + level) / 2) / np.sqrt(n - 3),
-            np.arctanh(np.clip(r.statistic, -1, 1)) if abs(r.statistic) < 1 else np.inf * r.statistic,
-        )
-        rng, found = np.random.default_rng(seed), []
-        for start in range(0, resamples, 200):  # in parts, for the memory of large runs
-            rows_drawn = rng.integers(n, size=(min(200, resamples - start), n))
-            a, b = (rankdata(v[rows_drawn], axis=1) - (n + 1) / 2 for v in (x, y))
-            spread = np.sqrt((a * a).sum(1) * (b * b).sum(1))
-            found.append((a * b).sum(1)[spread > 0] / spread[spread > 0])
-        low, high = (
-            np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
-            if sum(map(len, found))
-            else (np.nan, np.nan)
-        )
-        rows = {
-            "pearson": (r.statistic, np.tanh(z - half), np.tanh(z + half), r.pvalue, n),
-            "spearman": (rho.statistic, low, high, rho.pvalue, n),
-        }
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "p", "n"]).rename_axis(
-        "correlation"
-    )
-
 # %% ../../nbs/metrics/consistency.ipynb #85cd3dfc
 def consistency_by(
     groups: Mapping[
@@ -237,11 +189,10 @@ def consistency_by(
     Questions asked once count for accuracy alone. Rows of one question (several methods) are taken together in the intervals of
     means, and are left as they are in the correlations. Raises `CoraError` for groups without a name. Source: Li et al., Figure 3.
     """
-    if not isinstance(groups, Mapping) or not groups:
-        raise CoraError("groups must be given by name, such as {0.5: sequences(responses)}")
+    check_named("groups", groups, "{0.5: sequences(responses)}")
     rows = {}
     for name, table in groups.items():
-        need_columns(table, "trials", "no_choice", "K", "accuracy", "mode_right")
+        check_columns(table, "trials", "no_choice", "K", "accuracy", "mode_right", what="sequences")
         if not len(table):
             raise CoraError(f"the group {name!r} has no question")
         question, several = table.index.get_level_values(0), table["trials"] > 1
@@ -283,7 +234,7 @@ def plot_consistency(
     "Accuracy against K: a circle for each pair of values, its area the number of questions, which is written into the larger ones; accuracy cannot lie above the line. Raises `CoraError` where no K is known."
     import matplotlib.pyplot as plt
 
-    need_columns(table, "K", "accuracy")
+    check_columns(table, "K", "accuracy", what="sequences")
     counts = (
         table.dropna(subset=["K"])
         .round({"K": 9, "accuracy": 9})
@@ -313,20 +264,6 @@ def plot_consistency(
     )
     return ax
 
-# %% ../../nbs/metrics/consistency.ipynb #b0a93eb0
-def matrix_statistics(
-    counts: np.ndarray,  # a, b, c, d in the last axis, shape `(..., 4)`
-) -> (
-    np.ndarray
-):  # phi, kappa, gap in the last axis, shape `(..., 3)`; NaN where a format is always right or always wrong
-    "What is computed of a 2 x 2 matrix: the sample's, and each resample's."
-    a, b, c, d = np.moveaxis(np.asarray(counts, float), -1, 0)
-    n = a + b + c + d
-    with np.errstate(divide="ignore", invalid="ignore"):
-        phi = (a * d - b * c) / np.sqrt((a + b) * (c + d) * (a + c) * (b + d))
-        by_chance = ((a + b) * (a + c) + (c + d) * (b + d)) / n**2
-        return np.stack([phi, ((a + d) / n - by_chance) / (1 - by_chance), (b - c) / n], axis=-1)
-
 # %% ../../nbs/metrics/consistency.ipynb #7a1bbbe6
 @dataclass(frozen=True, eq=False)
 class FormatComparison:
@@ -353,7 +290,7 @@ def compare_right(
     seed: int = 0,  # of the bootstrap
 ) -> FormatComparison:
     "The 2 x 2 matrix of two columns of right and wrong, with its statistics. Raises `CoraError` for columns that are empty, differ in length or hold anything but 0 and 1. Source: Li et al., section 4.1.1."
-    from scipy.stats import binomtest, fisher_exact
+    from scipy.stats import fisher_exact
 
     x, y = np.asarray(first, float), np.asarray(second, float)
     if x.ndim != 1 or x.shape != y.shape or not x.size:
@@ -367,18 +304,18 @@ def compare_right(
     check_count("resamples", resamples, 1)
     n, cells = len(x), np.bincount((2 * (1 - x) + (1 - y)).astype(int), minlength=4)
     a, b, c, d = map(int, cells)
-    draws = matrix_statistics(np.random.default_rng(seed).multinomial(n, cells / n, size=resamples))
+    draws = agreement_statistics(np.random.default_rng(seed).multinomial(n, cells / n, size=resamples))
     known = [v[~np.isnan(v)] for v in draws.T]
     ends = [
         np.quantile(v, [(1 - level) / 2, (1 + level) / 2]) if len(v) and not np.isnan(s) else (np.nan, np.nan)
-        for v, s in zip(known, matrix_statistics(cells))
+        for v, s in zip(known, agreement_statistics(cells))
     ]
-    phi, kappa, gap = matrix_statistics(cells)
+    phi, kappa, gap = agreement_statistics(cells)
     low, high = sorted((x.mean(), y.mean()))
     rows = {
         "accuracy_first": (*map(float, share_interval(x, np.ones(n), level)), np.nan),
         "accuracy_second": (*map(float, share_interval(y, np.ones(n), level)), np.nan),
-        "gap": (gap, *ends[2], binomtest(b, b + c).pvalue if b + c else 1.0),
+        "gap": (gap, *ends[2], mcnemar_p(b, c)),
         "phi": (phi, *ends[0], np.nan if np.isnan(phi) else fisher_exact([[a, b], [c, d]])[1]),
         "kappa": (kappa, *ends[1], np.nan),
     }
@@ -398,7 +335,7 @@ def compare_right(
 # %% ../../nbs/metrics/consistency.ipynb #5e45e6de
 def _one_each(responses: pd.DataFrame, trial: int, name: str) -> pd.Series:
     "Whether the one reply to each question is right, by `question_id`."
-    need_columns(responses, "question_id", "trial", "correct")
+    check_columns(responses, "question_id", "trial", "correct")
     part = of_trial(responses, trial)
     if "error" in part and (part["error"] == NOT_ASKED).any():
         raise CoraError(f"{name}: the run stopped early, and what is left is no fair sample")

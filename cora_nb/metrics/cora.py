@@ -10,10 +10,17 @@ __all__ = ['response_consistency', 'average', 'mcqa', 'mcqa_plus', 'majority_vot
 import numpy as np
 import pandas as pd
 
+from cora_nb.checks import (
+    check_count,
+    check_level,
+    check_number,
+    check_option,
+)
 from ..core import CoraError, THRESHOLDS
 from .replies import question_codes
-from ..stats.resampling import check_level, draw_questions, interval, kinds, left_out
+from ..stats.resampling import draw_questions, interval, kinds, left_out
 from ..responses.columns import NOT_ASKED
+from ..responses.responses import Responses, need
 
 # %% ../../nbs/metrics/cora.ipynb #b385e5a2
 def response_consistency(
@@ -86,8 +93,7 @@ def bmca(
     weights: np.ndarray | None = None,  # as for `average`
 ) -> float | np.ndarray:  # in [0, 1], falling in `c`
     "Bare-minimum-consistency accuracy: share of questions with RC(i) >= c. Raises `CoraError` for c outside [0, 1]. Source: CoRA, Eq. 5."
-    if not 0 <= c <= 1:
-        raise CoraError(f"c must be in [0, 1], got {c!r}")
+    check_number("c", c)
     return average(rc >= c, weights)  # Eq. 5
 
 # %% ../../nbs/metrics/cora.ipynb #1ecf718d
@@ -118,8 +124,7 @@ def car_curve(
 
 def _grid(points: int = 11) -> np.ndarray:  # shape `(points,)`
     "The values of c of a CAR curve."
-    if points < 2:
-        raise CoraError(f"points must be at least 2, got {points!r}")
+    check_count("points", points, 2)
     return np.arange(points) / (points - 1)
 
 # %% ../../nbs/metrics/cora.ipynb #af492dcc
@@ -138,49 +143,32 @@ def core_index(
 
 # %% ../../nbs/metrics/cora.ipynb #5ed615ff
 def count_hits(
-    responses: pd.DataFrame,  # the responses table; columns `question_id`, `method`, `trial`, `correct`, and `error` if there is one
-    trial: int | None = 0,  # which repetition of each prompt to count; None for all
+    responses: Responses | pd.DataFrame,  # columns `question_id`, `method`, `correct`, and `error` if there is one
 ) -> pd.DataFrame:  # one row a question, index `question_id`, columns `hits`, `trials`, `original`, `unasked`
-    """Hits, variants, the share of right replies to the original (NaN where it was not asked), and the variants left out by early stopping.
+    """Hits, variants, the share of right replies to the original, and the variants left out by early stopping.
 
-    Raises `CoraError` where nothing is left to count.
+    The share is NaN where the original was not asked. The first repetition of each prompt counts, or all of them after
+    `pool_trials`. Raises `CoraError` where there is nothing to count.
     """
-    codes, ids, keep = question_codes(responses, trial)
-    correct = _flags(responses["correct"])
-    is_original = (responses["method"] == "original").to_numpy(dtype=bool, na_value=False)
-    unasked = (
-        (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
-        if "error" in responses
-        else np.zeros(len(responses), dtype=bool)
-    )
-    if keep is not None:
-        codes, correct, is_original, unasked = codes[keep], correct[keep], is_original[keep], unasked[keep]
+    found = need(responses, "question_id", "method", "correct")
+    t, (codes, ids) = found.table, question_codes(found)
+    correct = t["correct"].to_numpy()
+    is_original = (t["method"] == "original").to_numpy(dtype=bool, na_value=False)
+    unasked = np.zeros(len(t), dtype=bool)
+    if "error" in t:
+        unasked = (t["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
     n = len(ids)
-    trials = np.bincount(codes, minlength=n)
     asked = np.bincount(codes[is_original & ~unasked], minlength=n)
     right = np.bincount(codes[is_original & correct], minlength=n)
-    counts = pd.DataFrame(
+    return pd.DataFrame(
         {
             "hits": np.bincount(codes[correct], minlength=n),
-            "trials": trials,
+            "trials": np.bincount(codes, minlength=n),
             "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0),
             "unasked": np.bincount(codes[unasked], minlength=n),
         },
         index=pd.Index(ids, name="question_id"),
     )
-    return counts[trials > 0] if (trials == 0).any() else counts
-
-# %% ../../nbs/metrics/cora.ipynb #af6b4b93
-def _flags(column: pd.Series) -> np.ndarray:
-    "Truth values as numpy's, shape `(n_rows,)`. A missing or other value would silently count as right, so it is refused."
-    if column.dtype == bool:
-        return column.to_numpy()
-    bad = ~column.isin([True, False]).to_numpy(dtype=bool)
-    if bad.any():
-        raise CoraError(
-            f"responses, row {bad.argmax() + 1}: correct must be true or false, got {column.iloc[bad.argmax()]!r}"
-        )
-    return column.to_numpy(dtype=bool)
 
 # %% ../../nbs/metrics/cora.ipynb #c660f69f
 def score_counts(
@@ -247,10 +235,9 @@ def score_intervals(
 
 # %% ../../nbs/metrics/cora.ipynb #93e54632
 def score(
-    responses: pd.DataFrame,  # the responses table
+    responses: Responses | pd.DataFrame,  # a run
     by: str | None = None,  # "subject" or "method" for one row each
     thresholds: tuple[float, ...] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
-    trial: int | None = 0,  # which repetition of each prompt to score; None for all
     ci: float | None = None,  # level of intervals over questions, such as 0.95; None: no intervals
     clusters: str | None = None,  # a column whose values belong together, such as "subject", for the intervals
     **resampling: object,  # `resamples`, `seed` and `method` of the intervals
@@ -259,38 +246,27 @@ def score(
 ):  # scores by name; with `by`, one row for each subject or method; with `ci`, columns `value`, `low`, `high`
     """MCQA, MCQA+, RC, MV, BMCA(c), CI, CoRA and CORE of a run.
 
-    NaN means not known: MCQA, CI and CoRA need the original of every question. `RC` is the mean of RC(i) over
+    NaN means not known: MCQA, CI and CoRA need the original of every question, CI and CoRA the complete divergence
+    set (see `Responses.complete`). `RC` is the mean of RC(i) over
     questions; MCQA+ is the mean over replies. By method, each row scores the divergence set made of the
     original and that method alone. Raises `CoraError` for a missing column, an unknown `by`, or nothing to score.
     Source: CoRA, Eq. 1 to 7; CAT for CORE.
     """
-    if by not in (None, "subject", "method"):
-        raise CoraError(f"by must be 'subject', 'method' or None, got {by!r}")
+    check_option("by", by, ("subject", "method", None))
     if unknown := set(resampling) - {"resamples", "seed", "method"}:
         raise CoraError(f"score has no option {min(unknown)!r}; for intervals there are resamples, seed and method")
     if ci is None and (clusters or resampling):
         raise CoraError(f"{clusters and 'clusters' or min(resampling)} goes with intervals: say which, such as ci=0.95")
-    needed = ["question_id", "method", "trial", "correct", *([by] if by else []), *([clusters] if clusters else [])]
-    if not responses.columns.is_unique:
-        raise CoraError(
-            f"the column {responses.columns[responses.columns.duplicated()][0]!r} occurs twice in the responses"
-        )
-    if missing := [c for c in dict.fromkeys(needed) if c not in responses]:
-        raise CoraError(f"the responses have no column {', '.join(missing)}")
-    if "family" in responses and len(families := responses["family"].drop_duplicates()) > 1:
-        raise CoraError(f"the responses are of several families, {', '.join(map(str, families))}; score one at a time")
+    needed = ["question_id", "method", "correct", *([by] if by else []), *([clusters] if clusters else [])]
+    responses = need(responses, *needed)
     if by == "method":
-        methods = responses["method"] if trial is None else responses.loc[responses["trial"] == trial, "method"]
-        if methods.empty:
-            raise CoraError(f"there are no responses{'' if trial is None else f' of trial {trial!r}'} to score")
-        parts = {m: count_hits(responses[responses["method"].isin(["original", m])], trial) for m in methods.unique()}
+        methods = responses.table["method"].unique()
+        parts = {m: count_hits(_with_original(responses, m)) for m in methods}
     else:
-        counts = count_hits(responses, trial)
-        parts = (
-            {None: counts}
-            if by is None
-            else dict(tuple(counts.groupby(_of_question(responses, "subject", counts.index).to_numpy())))
-        )
+        counts = count_hits(responses)
+        parts = {None: counts}
+        if by == "subject":
+            parts = dict(tuple(counts.groupby(_of_question(responses, "subject", counts.index).to_numpy())))
     if ci is None:
         tables = {name: score_counts(part, thresholds) for name, part in parts.items()}
     else:
@@ -302,14 +278,23 @@ def score(
             name: score_intervals(part, thresholds, ci, clusters=groups[name], **resampling)
             for name, part in parts.items()
         }
+    if by != "method" and responses.complete is False:
+        for table in tables.values():
+            table.loc[["CI", "CoRA"]] = np.nan  # an incomplete divergence set has neither
     if by is None:
         return tables[None]
     return pd.DataFrame(tables).T.rename_axis(by) if ci is None else pd.concat(tables, names=[by, "score"])
 
+
+def _with_original(responses: Responses, method: str) -> Responses:
+    "The original and one method, as a divergence set of its own."
+    keep = responses.table["method"].isin(["original", method]).to_numpy(dtype=bool)
+    return responses.rows(keep, chosen=f"original and {method}")
+
 # %% ../../nbs/metrics/cora.ipynb #721c57ef
-def _of_question(responses: pd.DataFrame, column: str, ids: pd.Index) -> pd.Series:
+def _of_question(responses: Responses, column: str, ids: pd.Index) -> pd.Series:
     "What a column says about each question. Raises `CoraError` where it says nothing."
-    found = responses.drop_duplicates("question_id").set_index("question_id")[column].reindex(ids)
+    found = responses.table.drop_duplicates("question_id").set_index("question_id")[column].reindex(ids)
     if found.isna().any():
         raise CoraError(
             f"{found.isna().sum()} of {len(found)} questions have no {column}, the first of them {found.index[found.isna()][0]!r}"

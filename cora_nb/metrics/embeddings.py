@@ -19,8 +19,9 @@ from fastcore.script import call_parse
 
 from ..benchmarks.load import load_benchmark
 from ..cli.shared import one_line_errors, several
-from ..core import CoraError, Question, check_count, permutation, uniforms
-from .replies import share_interval
+from ..core import CoraError, Question, permutation, uniforms
+from ..checks import check_count
+from ..stats.shares import share_interval
 from ..prompts.templates import Prompt, Template, get_template
 from ..respondents.causal import CausalRespondent
 from ..respondents.hidden import States, hidden_states

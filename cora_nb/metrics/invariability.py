@@ -12,16 +12,18 @@ import re
 import numpy as np
 import pandas as pd
 
+from ..checks import check_columns, check_option
 from ..core import CoraError
 from .cora import count_hits
-from .replies import Replies, first_of_each, flat_replies, need_columns, of_trial, share_of_asked
+from .replies import Replies, first_of_each, flat_replies, of_trial
+from ..stats.shares import share_of_asked
 
 # %% ../../nbs/metrics/invariability.ipynb #ff293c3d
 def orders(
     responses: pd.DataFrame,  # responses to the family `mcqa_plus`
 ) -> pd.DataFrame:  # the rows of the original and of the re-orderings
     "The responses to the original choices in several orders."
-    need_columns(responses, "method")
+    check_columns(responses, "method")
     return responses[responses["method"].isin(["original", "reordered"])]
 
 # %% ../../nbs/metrics/invariability.ipynb #33c35655
@@ -30,7 +32,7 @@ def first_order(
     trial: int | None = 0,  # which repetition of each prompt; None for all
 ) -> pd.DataFrame:  # one row a question
     "The response to the first order of each question: the original, or else the smallest index."
-    need_columns(responses, "question_id", "method", "index")
+    check_columns(responses, "question_id", "method", "index")
     part = of_trial(responses, trial)
     later = ~(part["method"] == "original").to_numpy(dtype=bool, na_value=False)
     return part.iloc[first_of_each(part, later, part["index"].to_numpy())]
@@ -59,8 +61,7 @@ def order_counts(
 
     Raises `CoraError` for a table that is empty, incomplete, of several families, or where a question was shown different choices.
     """
-    if fillers not in ("apart", "together"):
-        raise CoraError(f"fillers must be 'apart' or 'together', got {fillers!r}")
+    check_option("fillers", fillers, ("apart", "together"))
     r = flat_replies(of_trial(responses, trial), None)
     if len(r.flat) and r.flat.min() < -1:
         raise CoraError(f"responses: a source must be the index of a choice or -1, got {int(r.flat.min())}")
@@ -173,8 +174,7 @@ def consistency_classes(
     `accuracy` is NaN where there are no questions, and where no two replies agree. Raises `CoraError` as `order_counts` does,
     and where questions were asked in different numbers of orders. Source: MCQA+, Table 2.
     """
-    if ties not in ("share", "wrong", "right"):
-        raise CoraError(f"ties must be 'share', 'wrong' or 'right', got {ties!r}")
+    check_option("ties", ties, ("share", "wrong", "right"))
     counts = _several(responses, trial, fillers)
     n = int(counts["orders"].max())
     if (counts["orders"] < n).any():
@@ -286,7 +286,7 @@ def mcqa_plus_scores(
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # index `MCQA`, `MCQA+`, `MCQA+ (x1)`; `questions`, `replies`, `share`, `low`, `high`, `difference`
     "Accuracy on the originals, on all variants, and on one of each question. Raises `CoraError` where the tables are of different questions, and where a run stopped early. Source: MCQA+, Table 7."
-    need_columns(responses, "question_id", "method", "index", "trial", "correct")
+    check_columns(responses, "question_id", "method", "index", "trial", "correct")
     part = of_trial(responses, trial)
     if "family" in part and (other := part["family"] != "mcqa_plus").any():
         raise CoraError(
@@ -294,7 +294,7 @@ def mcqa_plus_scores(
         )
     if original is None:
         original = part[part["method"] == "original"]
-    need_columns(original, "question_id", "method", "trial", "correct")
+    check_columns(original, "question_id", "method", "trial", "correct")
     if not len(original):
         raise CoraError("there are no originals among the responses; give them as original=")
     rows, asked = {}, set(part["question_id"])
@@ -303,7 +303,7 @@ def mcqa_plus_scores(
         "MCQA+": part,
         "MCQA+ (x1)": _one_each(part, seed) if sampled is None else sampled,
     }.items():
-        need_columns(table, "question_id", "method", "trial", "correct")
+        check_columns(table, "question_id", "method", "trial", "correct")
         counts = count_hits(table, trial)
         if other := asked ^ set(counts.index):
             raise CoraError(f"{name}: {len(other)} questions are in one of the tables only, such as {min(other)!r}")
@@ -333,7 +333,7 @@ def _one_each(part: pd.DataFrame, seed: int) -> pd.DataFrame:
 # %% ../../nbs/metrics/invariability.ipynb #c1e7db1a
 def _plain(responses: pd.DataFrame, trial: int | None) -> pd.DataFrame:
     "The rows where nothing but the number and the order of the choices differs from the original."
-    need_columns(responses, "method", "n_choices")
+    check_columns(responses, "method", "n_choices")
     part = of_trial(responses, trial)
     names = pd.Series(part["method"].unique(), dtype=object).astype(str)
     first, denied = (

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, check_count
-from .cora import _flags, count_hits
-from .replies import need_columns, of_trial, share_of_asked, whole_numbers
+from ..core import CoraError
+from .cora import count_hits
+from .replies import of_trial
 from ..responses.columns import NOT_ASKED
+from ..checks import check_columns, check_count, check_named, check_option, truth_values, whole_numbers
+from ..stats.shares import share_of_asked
 
 # %% ../../nbs/metrics/items.ipynb #d100e97d
 def slot_table(
@@ -26,7 +28,7 @@ def slot_table(
     pd.DataFrame
 ):  # a row a question, a column a slot (method, index), in order of appearance; 1 right, 0 wrong, NaN no such variant
     "Right and wrong by question and slot. Raises `CoraError` for a variant that comes twice, for several families, and for a run that stopped early."
-    need_columns(responses, "question_id", "method", "index", "trial", "correct")
+    check_columns(responses, "question_id", "method", "index", "trial", "correct")
     if "family" in responses and len(families := responses["family"].drop_duplicates()) > 1:
         raise CoraError(
             f"the responses are of several families, {', '.join(map(str, families))}; look at one at a time"
@@ -34,7 +36,7 @@ def slot_table(
     part = of_trial(responses, trial)
     if "error" in part and (unasked := (part["error"] == NOT_ASKED).sum()):
         raise CoraError(
-            f"{unasked} of {len(part)} replies were not asked for, because the run stopped early; those that are left are no fair sample"
+            f"{unasked} of {len(part)} replies were not asked for, because the run stopped early; the remaining replies are not a random sample"
         )
     row, ids = pd.factorize(part["question_id"])
     method, methods = pd.factorize(part["method"])
@@ -54,7 +56,7 @@ def slot_table(
             f"the variant {_label(slots[column[i]])} of question {ids[row[i]]!r} was answered twice in one trial"
         )
     values = np.full(len(ids) * len(slots), np.nan)
-    values[cell] = _flags(part["correct"])
+    values[cell] = truth_values(part, "correct")
     return pd.DataFrame(values.reshape(len(ids), -1), index=pd.Index(ids, name="question_id"), columns=slots)
 
 
@@ -101,8 +103,7 @@ def finders(
     pd.DataFrame
 ):  # a row for each inconsistent question, a column for each slot but `base`, True where the slot finds the question
     "Which slot finds which inconsistent question. Raises `CoraError` where `base` is no slot, or was not asked everywhere."
-    if what not in WHAT:
-        raise CoraError(f"what must be one of {', '.join(WHAT)}, got {what!r}")
+    check_option("what", what, WHAT)
     if not isinstance(base, tuple) or len(base) != 2:
         raise CoraError(f"base must be a method and an index, such as ('original', 0), got {base!r}")
     if base not in slots.columns:
@@ -121,8 +122,7 @@ def finding_table(
     by: str = "method",  # or "slot"
 ) -> pd.DataFrame:  # index `method` or `slot`; columns `variants`, `finds` and `share` (alone), `only` and `only_share` (found by no other)
     "What each method, or each slot, finds of the inconsistent questions. Raises `CoraError` where there are none."
-    if by not in ("method", "slot"):
-        raise CoraError(f"by must be method or slot, got {by!r}")
+    check_option("by", by, ("method", "slot"))
     names = _checked(found).columns.get_level_values("method") if by == "method" else found.columns.map(_label)
     each = {name: found.to_numpy()[:, names == name].any(axis=1) for name in names.unique()}
     finds = pd.DataFrame(each)
@@ -279,17 +279,16 @@ def item_consistency(
     trial: int | None = 0,  # which repetition of each prompt; None for all
 ) -> pd.DataFrame:  # RC, a row a question, a column a respondent
     "Response consistency of each question and respondent. Raises `CoraError` where the runs do not have the same questions and as many variants of each."
-    if not isinstance(runs, Mapping) or not runs:
-        raise CoraError("runs must be given by name, such as {'my model': responses}")
+    check_named("runs", runs)
     families, columns = {}, {}
     for name, run in runs.items():
-        need_columns(run, "question_id", "method", "trial", "correct")
+        check_columns(run, "question_id", "method", "trial", "correct")
         if "family" in run:
             families |= dict.fromkeys(run["family"].dropna().astype(str).unique(), name)
         counts = count_hits(run, trial)
         if counts["unasked"].any():
             raise CoraError(
-                f"{name}: {counts['unasked'].sum()} replies were not asked for, because the run stopped early; those that are left are no fair sample"
+                f"{name}: {counts['unasked'].sum()} replies were not asked for, because the run stopped early; the remaining replies are not a random sample"
             )
         first = columns.setdefault("", counts)
         if len(odd := first.index.symmetric_difference(counts.index)):

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['CASES', 'ODD', 'TESTS', 'swap_table', 'letter_table', 'count_contents', 'swap_counts', 'published_swaps',
-           'contingency_statistic', 'fit_statistic', 'paired_statistic', 'order_tests', 'exact_p', 'paired_interval',
-           'accuracy_gap', 'adjust_p', 'swap_tables', 'order_table']
+           'order_tests', 'exact_p', 'accuracy_gap', 'swap_tables', 'order_table']
 
 # %% ../../nbs/metrics/order.ipynb #e13af3e2
 import warnings
@@ -16,9 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, check_count, data_path
-from .replies import flat_replies, need_columns, of_trial
-from ..stats.resampling import check_level
+from ..checks import check_columns, check_count, check_named
+from ..core import CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, data_path
+from .replies import flat_replies, of_trial
+from ..stats.corrections import adjust_p
+from ..stats.paired import mcnemar_p, paired_interval, stuart_maxwell_exact, stuart_maxwell_statistic
+from ..stats.tables import contingency_statistic, fit_statistic
 
 # %% ../../nbs/metrics/order.ipynb #2f29cde3
 CASES = ["case_1", "case_2"]
@@ -47,7 +49,7 @@ def swap_table(
     Questions with another number of choices are left out, with a warning that counts them. Raises `CoraError` for a table that
     is empty, incomplete, of another family, of a run that stopped early, and for a question asked twice in one order.
     """
-    need_columns(responses, "method")
+    check_columns(responses, "method")
     part = of_trial(responses, trial)
     r, case = flat_replies(part, None), part["method"].map({c: i for i, c in enumerate(CASES)}).to_numpy(float)
     if (bad := np.isnan(case)).any():
@@ -92,8 +94,7 @@ def letter_table(
     n_choices: int = 4,  # how many contents there are, 2 to 26
 ) -> pd.DataFrame:  # as from `swap_table`
     "A swap table from two sequences of letters. Raises `CoraError` where neither has an entry."
-    if isinstance(n_choices, bool) or n_choices not in range(MIN_CHOICES, MAX_CHOICES + 1):
-        raise CoraError(f"n_choices must be a whole number from {MIN_CHOICES} to {MAX_CHOICES}, got {n_choices!r}")
+    check_count("n_choices", n_choices, MIN_CHOICES, MAX_CHOICES)
     known = {letter: i for i, letter in enumerate(LETTERS[:n_choices])}
 
     def code(entry):
@@ -137,41 +138,6 @@ def published_swaps() -> dict[tuple[str, str], pd.DataFrame]:  # (model, benchma
         for name, part in rows.groupby(["model", "benchmark"], sort=False)
     }
     return {name: part.reindex(index=names, columns=names).fillna(0).astype(int) for name, part in parts.items()}
-
-# %% ../../nbs/metrics/order.ipynb #b2162d53
-def contingency_statistic(
-    counts: np.ndarray,  # answers in both orders, shape `(..., 2, N)`
-) -> tuple[np.ndarray, np.ndarray]:  # statistic and degrees of freedom, shape `(...)`
-    "Two independent samples. Contents that were never chosen are dropped. Source: the published values of Li et al., Table 3."
-    counts = np.asarray(counts, float)
-    both = counts.sum(axis=-2, keepdims=True)
-    expected = both * counts.sum(axis=-1, keepdims=True) / counts.sum(axis=(-2, -1), keepdims=True)
-    parts = np.divide((counts - expected) ** 2, expected, out=np.zeros_like(counts), where=expected > 0)
-    return parts.sum(axis=(-2, -1)), (both[..., 0, :] > 0).sum(axis=-1) - 1
-
-# %% ../../nbs/metrics/order.ipynb #3a7e1357
-def fit_statistic(
-    counts: np.ndarray,  # answers in both orders, shape `(..., 2, N)`; the second row is taken as expected
-) -> tuple[
-    np.ndarray, np.ndarray
-]:  # statistic (NaN where a content chosen in the first order was never chosen in the second) and degrees of freedom, shape `(...)`
-    "The second order as the known truth. Source: the text of Li et al., section 3.1."
-    observed, expected = np.moveaxis(np.asarray(counts, float), -2, 0)
-    parts = np.divide((observed - expected) ** 2, expected, out=np.where(observed > 0, np.nan, 0.0), where=expected > 0)
-    return parts.sum(axis=-1), (expected > 0).sum(axis=-1) - 1
-
-# %% ../../nbs/metrics/order.ipynb #de7df56b
-def paired_statistic(
-    tables: np.ndarray,  # questions by content in the first and in the second order, shape `(..., N, N)`
-) -> tuple[np.ndarray, np.ndarray]:  # statistic and degrees of freedom, shape `(...)`; both 0 where no answer changed
-    "Marginal homogeneity of paired answers. Source: Stuart, 1955; Maxwell, 1970."
-    tables = np.asarray(tables, float)
-    first, second, turned = tables.sum(axis=-1), tables.sum(axis=-2), np.swapaxes(tables, -2, -1)
-    S = (first + second)[..., None] * np.eye(tables.shape[-1]) - tables - turned
-    values, vectors = np.linalg.eigh(S)
-    some = values > 1e-12 * np.maximum(values[..., -1:], 1)  # the others are zero but for rounding
-    along = np.einsum("...ij,...i->...j", vectors, first - second)
-    return np.divide(along**2, values, out=np.zeros_like(values), where=some).sum(axis=-1), some.sum(axis=-1)
 
 # %% ../../nbs/metrics/order.ipynb #eab2ce20
 def _parts(table: pd.DataFrame, no_choice: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -222,7 +188,7 @@ def order_tests(
     (chi, chi_df), (fit, fit_df), (sm, sm_df) = (
         contingency_statistic(counts),
         fit_statistic(counts),
-        paired_statistic(pairs),
+        stuart_maxwell_statistic(pairs),
     )
     totals, n, odd = counts.sum(axis=1), pairs.sum(), swap_counts(table)[ODD[int(no_choice) :]]
     gone = (
@@ -273,59 +239,10 @@ def exact_p(
 ) -> pd.Series:  # `statistic` (Stuart-Maxwell), `p`, `outcomes` looked at, and whether p is `exact`
     """Probability of a Stuart-Maxwell statistic at least as large if the two answers to each question can be exchanged.
 
-    Drawn outcomes count as (1 + as large) / (1 + draws), so that p is never 0. Raises `CoraError` as `order_tests` does.
+    Raises `CoraError` as `order_tests` does, and for fewer than one draw.
     """
-    from scipy.stats import binom
-
-    check_count("draws", draws, 1)
-    pairs = _parts(table, no_choice)[2]
-    i, j = np.triu_indices(len(pairs), 1)
-    m = pairs[i, j] + pairs[j, i]
-    i, j, m = i[m > 0], j[m > 0], m[m > 0]
-    exact = (outcomes := (m + 1.0).prod()) <= 100_000
-    went = (
-        np.indices(m + 1).reshape(len(m), int(outcomes)).T
-        if exact
-        else np.random.default_rng(seed).binomial(m, 0.5, size=(draws, len(m)))
-    )
-    step = np.zeros((len(m), len(pairs)))
-    step[range(len(m)), i], step[range(len(m)), j] = 1, -1
-    d, inverse = (2 * went - m) @ step, np.linalg.pinv(step.T * m @ step, rcond=1e-12, hermitian=True)
-    observed = paired_statistic(pairs)[0]
-    large = np.einsum("ki,ij,kj->k", d, inverse, d) >= observed * (1 - 1e-9) - 1e-9
-    p = binom.pmf(went, m, 0.5).prod(axis=1)[large].sum() if exact else (1 + large.sum()) / (1 + draws)
-    return pd.Series(
-        {"statistic": float(observed), "p": min(float(p), 1.0), "outcomes": len(went), "exact": bool(exact)},
-        dtype=object,
-    )
-
-# %% ../../nbs/metrics/order.ipynb #25bbe551
-def paired_interval(
-    b: int,  # questions right in the first order only
-    c: int,  # questions right in the second order only
-    n: int,  # all questions, at least 1
-    level: float = 0.95,  # probability that the interval holds the true difference, between 0 and 1
-) -> tuple[float, float]:  # low and high of the difference (b - c) / n, in [-1, 1]
-    "Score interval for the difference of two paired shares. Raises `CoraError` for counts that do not fit. Source: Tango, 1998."
-    from scipy.optimize import brentq
-    from scipy.stats import norm
-
-    check_level(level)
-    check_count("n", n, 1)
-    check_count("b", b, 0)
-    check_count("c", c, 0)
-    if b + c > n:
-        raise CoraError(f"b and c must be at least 0 and at most n together, got {b}, {c} and {n}")
-    z, gap, edge = norm.ppf((1 + level) / 2), (b - c) / n, 1e-12
-
-    def score(delta, sign):
-        linear = (2 * n - b + c) * delta - b - c
-        q = (np.sqrt(max(linear**2 + 8 * n * c * delta * (1 - delta), 0)) - linear) / (4 * n)
-        return b - c - n * delta - sign * z * np.sqrt(max(n * (2 * q + delta * (1 - delta)), 0))
-
-    low = -1.0 if c == n else brentq(score, -1 + edge, gap - edge, args=(1,))
-    high = 1.0 if b == n else brentq(score, gap + edge, 1 - edge, args=(-1,))
-    return float(low), float(high)
+    found = stuart_maxwell_exact(_parts(table, no_choice)[2], draws, seed)
+    return pd.Series(dict(zip(("statistic", "p", "outcomes", "exact"), found)), dtype=object)
 
 # %% ../../nbs/metrics/order.ipynb #67618c3f
 def accuracy_gap(
@@ -337,8 +254,6 @@ def accuracy_gap(
     Over questions asked in both orders; a reply without a choice is wrong. Raises `CoraError` where there are none.
     Source: Li et al., section 3.1; Tango, 1998.
     """
-    from scipy.stats import binomtest
-
     k = count_contents(table) - 1
     asked = table.to_numpy()[:-1, :-1]
     if not (n := int(asked.sum())):
@@ -354,33 +269,9 @@ def accuracy_gap(
             "gap": (b - c) / n,
             "gap_low": low,
             "gap_high": high,
-            "gap_p": float(binomtest(b, b + c).pvalue) if b + c else 1.0,
+            "gap_p": mcnemar_p(b, c),
         }
     )
-
-# %% ../../nbs/metrics/order.ipynb #98e94e8c
-def adjust_p(
-    p: Sequence[float],  # p-values, NaN for tests that were not made
-    method: str = "holm",  # or "bh" (Benjamini-Hochberg)
-) -> np.ndarray:  # adjusted p-values, to be compared with the same level; NaN stays
-    "Correct for many tests. Raises `CoraError` for another method and for what is no probability. Source: Holm, 1979; Benjamini and Hochberg, 1995."
-    from scipy.stats import false_discovery_control
-
-    try:
-        p = np.atleast_1d(np.asarray(p, float))
-    except (TypeError, ValueError):
-        raise CoraError(f"p must be numbers from 0 to 1, got {p!r}") from None
-    if method not in ("holm", "bh"):
-        raise CoraError(f"method must be 'holm' or 'bh', got {method!r}")
-    made, adjusted = ~np.isnan(p), np.full(p.shape, np.nan)
-    if not ((p[made] >= 0) & (p[made] <= 1)).all():
-        raise CoraError(f"p must be from 0 to 1, got {float(p[made][(p[made] < 0) | (p[made] > 1)][0])!r}")
-    if method == "bh":
-        adjusted[made] = false_discovery_control(p[made])
-    else:
-        order = np.argsort(p)[: made.sum()]  # NaN comes last
-        adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1)
-    return adjusted
 
 # %% ../../nbs/metrics/order.ipynb #db10d7f0
 def swap_tables(
@@ -390,8 +281,7 @@ def swap_tables(
     trial: int | None = 0,  # as for `swap_table`
 ) -> dict[tuple, pd.DataFrame]:  # names -> swap table
     "Swap tables by name; responses are counted first. Raises `CoraError` for names that do not fit together."
-    if not isinstance(runs, Mapping) or not runs:
-        raise CoraError("runs must be given by name, such as {('my model', 'MATH'): responses}")
+    check_named("runs", runs, "{('my model', 'MATH'): responses}")
     tables = {
         name if isinstance(name, tuple) else (name,): swap_table(t, trial=trial)
         if isinstance(t, pd.DataFrame) and "method" in t

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from .order import CASES, count_contents, swap_counts, swap_tables
-from .replies import wilson
-from ..stats.resampling import check_level
+from ..checks import check_level
+from ..stats.shares import count_interval
 
 # %% ../../nbs/metrics/order_places.ipynb #0ec90543
 def _places(table: pd.DataFrame) -> np.ndarray:
@@ -32,18 +32,11 @@ def wrong_places(
     pd.DataFrame
 ):  # index `case` and `place` (1 is the first); columns `wrong` predictions there, their `share`, `low`, `high`
     "Wrong predictions by place, with Wilson's interval; NaN where none is wrong. Replies without a choice have no place. Source: Li et al., section 3.2 and Table 4."
-    from scipy.stats import norm
-
-    check_level(level)
-    wrong = _places(table)[:, :-1].astype(float)
-    n, z2 = wrong.sum(axis=1, keepdims=True), norm.ppf((1 + level) / 2) ** 2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share = wrong / n
-        low, high = wilson(share, n, z2)
+    wrong = _places(table)[:, :-1]
+    share, low, high = count_interval(wrong, wrong.sum(axis=1, keepdims=True), level)
     index = pd.MultiIndex.from_product([CASES, range(1, wrong.shape[1] + 1)], names=["case", "place"])
     return pd.DataFrame(
-        {"wrong": wrong.ravel().astype(int), "share": share.ravel(), "low": low.ravel(), "high": high.ravel()},
-        index=index,
+        {"wrong": wrong.ravel(), "share": share.ravel(), "low": low.ravel(), "high": high.ravel()}, index=index
     )
 
 # %% ../../nbs/metrics/order_places.ipynb #92f2f49c

@@ -12,8 +12,9 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, check_count
-from .replies import flat_replies, need_columns
+from ..checks import check_columns, check_count, check_number
+from ..core import CoraError
+from .replies import flat_replies
 from ..respondents.protocol import Reply
 
 # %% ../../nbs/metrics/unified_confidence.ipynb #36451761
@@ -43,8 +44,7 @@ def reply_logprobs(
             return mean_logprob(meta["mean_logprob"])
         if reply.confidence is None or not meta.get("completion_tokens"):
             return math.nan
-        if not 0 <= reply.confidence <= 1:
-            raise CoraError(f"reply number {number}: confidence must be in [0, 1], got {reply.confidence!r}")
+        check_number(f"reply number {number}: confidence", reply.confidence)
         return math.log(reply.confidence) / meta["completion_tokens"] if reply.confidence > 0 else math.nan
 
     return np.array([one(i, r) for i, r in enumerate(replies)], dtype=float)
@@ -106,7 +106,7 @@ def unified_confidence(
     the prediction is -1, the confidence NaN, and the answer wrong. Raises `CoraError` for a table that is empty, incomplete, of several families
     or of a run that stopped early, and for lists of different lengths. Source: Li et al., section 4.2.1.
     """
-    need_columns(responses, "method", "index", "reply")
+    check_columns(responses, "method", "index", "reply")
     r, keys, values = flat_replies(responses, None), ["question_id", "method", "index"], np.asarray(logprobs, float)
     if values.shape != (len(r),):
         raise CoraError(f"logprobs must be one for each of the {len(r)} rows, got the shape {values.shape}")

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core import CoraError, check_count
+from ..core import CoraError
+from ..checks import check_count
 from ..metrics.cora import score
 from .plots import LINES, _style, plot_numbers
 from .tables import BEYOND, arrange

@@ -17,8 +17,9 @@ from typing import Any
 
 from fastcore.basics import patch
 
-from ..core import CoraError, LETTERS, check_count, uniforms
+from ..core import CoraError, LETTERS, uniforms
 from ..forms import get_form
+from ..checks import check_count
 from ..prompts.templates import Prompt
 from .protocol import Reply
 from .local import LocalModel, free_memory, one_line, out_of_memory

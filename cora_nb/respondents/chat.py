@@ -22,8 +22,9 @@ from typing import Any
 
 from fastcore.basics import patch
 
-from ..core import CoraError, check_count
+from ..core import CoraError
 from ..forms import get_form
+from ..checks import check_count
 from ..prompts.templates import Prompt
 from .protocol import Reply
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import CoraError, check_count
+from ..core import CoraError
+from ..checks import check_count
 from ..prompts.templates import Prompt
 from .protocol import Reply, run_async
 from .causal import CausalRespondent, pad_left

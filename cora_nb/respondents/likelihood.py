@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from fastcore.basics import patch
 
-from ..core import CoraError, LETTERS, Question, Variant, check_count
+from ..core import CoraError, LETTERS, Question, Variant
 from ..forms import get_form
+from ..checks import check_count
 from ..prompts.templates import Prompt, Template, get_template
 from .protocol import Reply
 from .local import LocalModel, one_line

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['COUNTED', 'Responses', 'questions_table', 'make_responses', 'as_responses', 'need', 'Runs', 'same_facts', 'concat']
 
-# %% ../../nbs/responses/responses.ipynb #0a09240b
+# %% ../../nbs/responses/responses.ipynb #029cdec7
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ import pandas as pd
 from fastcore.basics import patch
 
 from ..core import CoraError, Question, Variant
-from .columns import KEY, NOT_ASKED, TEXT, check_columns
+from .columns import KEY, NOT_ASKED, TEXT, checked_table
 from .rows import graded_table
 
 try:
@@ -26,7 +26,7 @@ except ImportError:
     def divergence_set(f, A, o):
         return {"x": 2 + 6 * (A - 1)} if f == "cora" else None
 
-# %% ../../nbs/responses/responses.ipynb #cf89e369
+# %% ../../nbs/responses/responses.ipynb #def7c912
 @dataclass(frozen=True, eq=False, repr=False)
 class Responses:
     """One respondent's graded replies to the variants of one family.
@@ -43,7 +43,7 @@ class Responses:
     pooled: bool = False  # repetitions count as further replies, also in measures that look at the first one alone
 
     def __post_init__(self):
-        table = check_columns(self.table, self.file)
+        table = checked_table(self.table, self.file)
         _check_one_run(table, self.file)
         name = self.name or (str(table["respondent"].iloc[0]) if "respondent" in table and len(table) else "responses")
         object.__setattr__(self, "name", name)

@@ -9,7 +9,8 @@ __all__ = ['is_settled', 'FailureRates', 'EarlyStop']
 from collections import defaultdict
 from collections.abc import Sequence
 
-from ..core import CoraError, check_count
+from ..core import CoraError
+from ..checks import check_count
 from ..prompts.templates import Prompt
 
 # %% ../../nbs/runs/stopping.ipynb #050a1ecb

@@ -9,7 +9,8 @@ __all__ = ['METHODS', 'CLAIMS', 'long_form', 'claim', 'answer_last', 'check_opti
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..core import CoraError, Question, Variant, check_count, permutation, uniforms
+from ..core import CoraError, Question, Variant, permutation, uniforms
+from ..checks import check_count
 from .families import LeftOut, make_variant, register_family
 from .mcqa_plus import true_false
 

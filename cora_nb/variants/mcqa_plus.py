@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import factorial
 
-from ..core import CoraError, Question, Variant, check_count, permutation, uniforms
+from ..core import CoraError, Question, Variant, permutation, uniforms
+from ..checks import check_count
 from .families import NEW, NOTA_TEXT, make_variant, register_family
 from .permutations import sample_orders
 

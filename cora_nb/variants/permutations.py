@@ -10,7 +10,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from math import factorial
 
-from ..core import CoraError, MIN_CHOICES, Question, Variant, check_count, uniforms
+from ..core import CoraError, MIN_CHOICES, Question, Variant, uniforms
+from ..checks import check_count
 from .families import LeftOut, make_variant, register_family
 
 # %% ../../nbs/variants/permutations.ipynb #19323020

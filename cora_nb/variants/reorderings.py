@@ -9,7 +9,8 @@ __all__ = ['reorderings']
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ..core import CoraError, MAX_CHOICES, MIN_CHOICES, Question, Variant, check_count
+from ..core import CoraError, MAX_CHOICES, MIN_CHOICES, Question, Variant
+from ..checks import check_count
 from .families import NOTA_TEXT, register_family
 from .mcqa_plus import check_nota, nota_for_answer, reorder, resize
 

@@ -12,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cora_nb.core import BadRow, CoraError
-from cora_nb.metrics.beliefs import confidence_ratio, multiple_selection, ratio_interval, true_false_scores
-from cora_nb.metrics.replies import share_interval
+from cora_nb.metrics.beliefs import confidence_ratio, multiple_selection, true_false_scores
+from cora_nb.stats.ratios import ratio_interval
+from cora_nb.stats.shares import share_interval
 from cora_nb.prompts.letters import selected
 from cora_nb.papers.published import load_published
-from cora_nb.responses.columns import check_columns, column_types
+from cora_nb.responses.columns import checked_table, column_types
 
 FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "confidence": np.nan, "error": None}
 
@@ -30,7 +31,7 @@ def table(rows):
 
 def typed(frame):
     "The same as a real responses table, with arrow columns."
-    return check_responses(frame.assign(**{k: v for k, v in FULL.items() if k not in frame})[list(column_types())])
+    return checked_table(frame.assign(**{k: v for k, v in FULL.items() if k not in frame})[list(column_types())])
 
 
 # --- true or false --------------------------------------------------------------------------------------------------------
@@ -275,7 +276,7 @@ def test_other_methods_are_not_looked_at():
         (lambda: multiple_selection(OK.assign(reply="A"), {"q": "B"}), "misleading must be a whole number"),
         (
             lambda: multiple_selection(OK.assign(reply="A"), {"q": 1}, among="some"),
-            "among must be 'several' or 'all', got 'some'",
+            "among must be one of several, all, got 'some'",
         ),
         (lambda: true_false_scores(pd.concat([TF, TF])), "'q' has 2 and 4"),
         (lambda: confidence_ratio(TF, level=95), "level must be between 0 and 1, got 95"),

@@ -24,9 +24,9 @@ from cora_nb.metrics.bias import (
     rank_table,
     rank_test,
 )
-from cora_nb.metrics.replies import share_interval
-from cora_nb.responses.columns import NOT_ASKED, check_columns, column_types
+from cora_nb.responses.columns import NOT_ASKED, checked_table, column_types
 from cora_nb.responses.responses import make_responses
+from cora_nb.stats.shares import share_interval
 from cora_nb.variants.families import make_variants
 
 LETTERS = "ABCDEFGHIJ"
@@ -407,7 +407,7 @@ def test_a_respondent_without_regard_to_order_is_exactly_balanced(family):
     held = {q.id: rng.integers(4) for q in questions}
     variants = make_variants(questions, family)
     run = make_responses(variants, [LETTERS[v.sources.index(held[v.question_id])] for v in variants])
-    check_responses(run)
+    checked_table(run)
     ranks = position_ranks(run)
     assert (ranks.shares[["share", "low", "high", "expected", "key"]] == 0.25).all(axis=None) and ranks.test["p"] == 1
     assert consistency(run)["always"].all() and consistency(run)["choice"].to_dict() == held

@@ -15,15 +15,14 @@ from cora_nb.metrics.comparison import (
     compare_all,
     compare_counts,
     draw_scores,
-    exchange_p,
     exchange_scores,
     matched_counts,
     put_together,
     questions_needed,
     rank_table,
-    stretched,
 )
-from cora_nb.metrics.order import adjust_p
+from cora_nb.stats.paired import exchange_p, stretch_exchanged
+from cora_nb.stats.corrections import adjust_p
 
 METHODS = ["original", "shuffled", "nota", "decoupled"]
 
@@ -140,7 +139,7 @@ def test_stretching_does_nothing_to_means_and_memory_is_cut_in_blocks(monkeypatc
 
     without, sizes = left_out(together.kind)
     each = together.scores(without, 0)["MCQA"] - together.scores(without, 1)["MCQA"]
-    np.testing.assert_allclose(stretched(exchanged, seen, each, sizes).std(), exchanged.std(), rtol=0.02)
+    np.testing.assert_allclose(stretch_exchanged(exchanged, seen, each, sizes).std(), exchanged.std(), rtol=0.02)
     monkeypatch.setattr(comparison, "_blocks", lambda total, width: [7] * (total // 7) + [total % 7] * (total % 7 > 0))
     assert draw_scores(together, 100)["CoRA"].shape == (2, 100) and exchange_scores(together, 100)["CoRA"].shape == (
         100,

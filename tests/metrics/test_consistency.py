@@ -19,9 +19,7 @@ from cora_nb.metrics.consistency import (
     compare_formats,
     compare_right,
     consistency_by,
-    correlations,
     label_sequences,
-    matrix_statistics,
     plot_consistency,
     sequence_accuracy,
     sequence_consistency,
@@ -29,6 +27,8 @@ from cora_nb.metrics.consistency import (
 )
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import make_responses
+from cora_nb.stats.correlation import correlations
+from cora_nb.stats.tables import agreement_statistics
 from cora_nb.variants.families import make_variants
 
 SEQUENCE = st.lists(st.sampled_from(["A", "B", "C", "D", None]), min_size=1, max_size=12)
@@ -241,7 +241,7 @@ def test_matrix_against_definitions(pairs):
 
 def test_bootstrap_of_phi_covers():
     rng, P, inside = np.random.default_rng(4), np.array([0.3, 0.25, 0.1, 0.35]), 0
-    true = matrix_statistics(P)[0]
+    true = agreement_statistics(P)[0]
     for _ in range(200):
         cells = rng.multinomial(100, P)
         x, y = np.repeat([1, 1, 0, 0], cells), np.repeat([1, 0, 1, 0], cells)

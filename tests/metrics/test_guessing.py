@@ -15,21 +15,23 @@ from hypothesis import strategies as st
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.guessing import (
-    binomial_pmf,
-    binomial_tail,
     chance_rates,
     chance_scores,
-    combinations,
     corrected,
     divergence_set_rates,
     expected_scores,
-    guess_pmf,
     guess_rates,
-    guess_tail,
     guesser_order_scores,
     guesser_scores,
     minimum_knowledge,
     msgr,
+)
+from cora_nb.stats.binomial import (
+    binomial_pmf,
+    binomial_tail,
+    combinations,
+    poisson_binomial_pmf,
+    poisson_binomial_tail,
 )
 from cora_nb.metrics.invariability import order_scores
 from cora_nb.prompts.templates import Prompt
@@ -160,30 +162,32 @@ def test_guess_pmf_against_every_outcome(rates):
     slow = np.zeros(len(rates) + 1)
     for outcome in itertools.product((0, 1), repeat=len(rates)):
         slow[sum(outcome)] += prod(r if hit else 1 - r for hit, r in zip(outcome, rates))
-    np.testing.assert_allclose(guess_pmf(rates), slow, rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(poisson_binomial_pmf(rates), slow, rtol=1e-12, atol=1e-300)
 
 
 @settings(deadline=None)
 @given(st.integers(1, 60), st.just(0.0) | st.floats(1e-9, 1))  # SciPy 1.15 overflows near 1e-300
 def test_equal_rates_are_binomial(M, r):
-    np.testing.assert_allclose(guess_pmf([r] * M), binomial_pmf(np.arange(M + 1), M, r), rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(
+        poisson_binomial_pmf([r] * M), binomial_pmf(np.arange(M + 1), M, r), rtol=1e-9, atol=1e-300
+    )
 
 
 @settings(deadline=None)
 @given(rates_1_to_8, st.randoms())
 def test_order_of_variants_does_not_matter(rates, random):
     shuffled = random.sample(rates, len(rates))
-    np.testing.assert_allclose(guess_pmf(shuffled), guess_pmf(rates), rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(poisson_binomial_pmf(shuffled), poisson_binomial_pmf(rates), rtol=1e-12, atol=1e-300)
 
 
 @settings(deadline=None)
 @given(rates_1_to_8, st.floats(0, 1), st.floats(0, 1))
 def test_guess_tail_falls_in_c(rates, c, d):
     low, high = sorted((c, d))
-    assert guess_tail(rates, 0) == pytest.approx(1)
-    assert guess_tail(rates, high) <= guess_tail(rates, low) + 1e-15
-    assert guess_tail(rates, low, strict=True) <= guess_tail(rates, low)
-    assert guess_tail(rates, 1.0, strict=True) == 0
+    assert poisson_binomial_tail(rates, 0) == pytest.approx(1)
+    assert poisson_binomial_tail(rates, high) <= poisson_binomial_tail(rates, low) + 1e-15
+    assert poisson_binomial_tail(rates, low, strict=True) <= poisson_binomial_tail(rates, low)
+    assert poisson_binomial_tail(rates, 1.0, strict=True) == 0
 
 
 @pytest.mark.parametrize("n", range(1, 153))
@@ -192,7 +196,7 @@ def test_thresholds_are_exact(n):
     certain = np.zeros(n)
     for h in range(n + 1):
         certain[:h] = 1
-        assert guess_tail(certain, h / n) == 1 and guess_tail(certain, h / n, strict=True) == 0
+        assert poisson_binomial_tail(certain, h / n) == 1 and poisson_binomial_tail(certain, h / n, strict=True) == 0
 
 
 @pytest.mark.parametrize("A", EVERY_A)
@@ -200,7 +204,7 @@ def test_far_tails_are_exact(A):
     assert len(divergence_set_rates(A)) == 2 + 6 * (A - 1)
     assert sorted(divergence_set_rates(A)) == sorted(float(r) for r in exact_set(A))
     exact = exact_pmf(exact_set(A))
-    np.testing.assert_allclose(guess_pmf(divergence_set_rates(A)), [float(x) for x in exact], rtol=1e-12)
+    np.testing.assert_allclose(poisson_binomial_pmf(divergence_set_rates(A)), [float(x) for x in exact], rtol=1e-12)
 
 
 @pytest.mark.parametrize("A", EVERY_A)
@@ -228,7 +232,7 @@ def test_five_choices():
         float(Fraction(1, 5) ** 10 * Fraction(1, 2) ** 8 * Fraction(1, 3) ** 8), rel=1e-12
     )
     assert guesser_scores(5, thresholds=[0.55])["BMCA(0.55)"] == pytest.approx(
-        guess_tail(divergence_set_rates(5), 0.55), rel=1e-14
+        poisson_binomial_tail(divergence_set_rates(5), 0.55), rel=1e-14
     )
 
 
@@ -249,9 +253,9 @@ def test_expected_cora_of_few_questions():
 def test_minimum_knowledge_is_just_enough(rates, c, confidence):
     s, rates = minimum_knowledge(rates, c, confidence), np.array(rates)
     assert 0 <= s <= 1
-    assert guess_tail(s + (1 - s) * rates, c) >= confidence - 1e-9
+    assert poisson_binomial_tail(s + (1 - s) * rates, c) >= confidence - 1e-9
     if s > 1e-6:
-        assert guess_tail((s - 1e-6) + (1 - s + 1e-6) * rates, c) < confidence
+        assert poisson_binomial_tail((s - 1e-6) + (1 - s + 1e-6) * rates, c) < confidence
 
 
 # --- chance on what was asked, and the correction --------------------------------------------------------------------------
@@ -420,8 +424,8 @@ def test_corrected_keeps_the_shape():
     "call, says",
     [
         (lambda: combinations(-1, 3), "p must be a whole number from 0 to 3, got -1"),
-        (lambda: combinations(1, 0), "M must be a whole number of at least 1, got 0"),
-        (lambda: binomial_pmf(2.5, 3, 0.5), "p must be a whole number of at least 0, got 2.5"),
+        (lambda: combinations(1, 0), "M must be a whole number of 1 or more, got 0"),
+        (lambda: binomial_pmf(2.5, 3, 0.5), "p must be a whole number of 0 or more, got 2.5"),
         (lambda: binomial_pmf([1, 4], [5, 3], 0.5), "p must be at most M, got p=4 and M=3"),
         (lambda: binomial_tail(1, 3, -0.1), "r must be a number from 0 to 1, got -0.1"),
         (lambda: binomial_tail(1, 3, float("nan")), "got nan"),
@@ -429,20 +433,20 @@ def test_corrected_keeps_the_shape():
         (lambda: binomial_tail(None, 3, 0.5), "got None"),
         (lambda: binomial_tail(True, 3, 0.5), "got True"),
         (lambda: msgr(11, 10, 5), "p must be at most M, got p=11 and M=10"),
-        (lambda: msgr(1, 10, 1), "k must be a whole number of at least 2, got 1"),
+        (lambda: msgr(1, 10, 1), "k must be a whole number of 2 or more, got 1"),
         (lambda: msgr(1, 10, 4.5), "got 4.5"),
         (lambda: msgr(1, 10, 5, 0), "both excluded, got 0"),
         (lambda: msgr(1, 10, 5, 1), "both excluded, got 1"),
         (lambda: msgr(1, 10, 5, 99.96), "confidence must be a number from 0 to 1, got 99.96"),
-        (lambda: msgr(1, float("inf"), 5), "M must be a whole number of at least 1, got inf"),
-        (lambda: chance_rates([5, 1]), "n_choices must be a whole number of at least 2, got 1"),
+        (lambda: msgr(1, float("inf"), 5), "M must be a whole number of 1 or more, got inf"),
+        (lambda: chance_rates([5, 1]), "n_choices must be a whole number of 2 or more, got 1"),
         (lambda: divergence_set_rates(27), "A must be a whole number from 2 to 26, got 27"),
         (lambda: guesser_scores(1), "A must be a whole number from 2 to 26, got 1"),
         (lambda: guesser_scores(5, thresholds=[0.5, 60]), "c must be a number from 0 to 1, got 60"),
-        (lambda: guess_pmf([0.5, 1.01]), "rates must be a number from 0 to 1, got 1.01"),
-        (lambda: guess_pmf([]), "rates must be a list of at least one number"),
-        (lambda: guess_pmf([[0.5]]), "rates must be a list of at least one number"),
-        (lambda: guess_tail([0.5], -0.5), "c must be a number from 0 to 1, got -0.5"),
+        (lambda: poisson_binomial_pmf([0.5, 1.01]), "rates must be a number from 0 to 1, got 1.01"),
+        (lambda: poisson_binomial_pmf([]), "rates must be a list of at least one number"),
+        (lambda: poisson_binomial_pmf([[0.5]]), "rates must be a list of at least one number"),
+        (lambda: poisson_binomial_tail([0.5], -0.5), "c must be a number from 0 to 1, got -0.5"),
         (lambda: minimum_knowledge([0.5], 0.5, 0), "both excluded, got 0"),
         (lambda: expected_scores([]), "there are no questions"),
         (lambda: expected_scores([([0.5, 1.5], 0.5, 1)]), "rates must be a number from 0 to 1, got 1.5"),
@@ -468,7 +472,7 @@ def test_corrected_keeps_the_shape():
             lambda: chance_scores(shown([(3, 1)]), position=(1, 0)),
             "position must be positive weights, one for each place, such as (4, 1), got (1, 0)",
         ),
-        (lambda: chance_scores(shown([(3, 1)]), position=(1, -1)), "position must be a number of at least 0, got -1"),
+        (lambda: chance_scores(shown([(3, 1)]), position=(1, -1)), "position must be a number of 0 or more, got -1"),
         (lambda: guesser_order_scores(1), "n_choices must be a whole number of 2 or more, got 1"),
         (lambda: guesser_order_scores(4, 0), "orders must be a whole number of 1 or more, got 0"),
         (lambda: corrected(35.7, 0.2), "scores must be from 0 to 1, got 35.7"),

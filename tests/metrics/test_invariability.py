@@ -28,7 +28,7 @@ from cora_nb.metrics.invariability import (
     wrong_on_original,
 )
 from cora_nb.papers.published import load_published
-from cora_nb.responses.columns import NOT_ASKED, check_columns, column_types
+from cora_nb.responses.columns import NOT_ASKED, checked_table, column_types
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 
@@ -44,7 +44,7 @@ def table(rows):
 
 def typed(frame):
     "The same as a real responses table, with arrow columns."
-    return check_responses(frame.assign(**{k: v for k, v in FULL.items() if k not in frame})[list(column_types())])
+    return checked_table(frame.assign(**{k: v for k, v in FULL.items() if k not in frame})[list(column_types())])
 
 
 @st.composite

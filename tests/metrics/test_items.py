@@ -23,8 +23,8 @@ from cora_nb.metrics.items import (
     method_table,
     slot_table,
 )
-from cora_nb.metrics.replies import share_interval
 from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.stats.shares import share_interval
 
 METHODS = [("original", 0), ("shuffled", 0), ("nota", 0), ("nota", 1), ("decoupled", 0), ("decoupled", 1)]
 

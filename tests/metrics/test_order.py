@@ -18,21 +18,19 @@ from cora_nb.metrics.order import (
     ODD,
     TESTS,
     accuracy_gap,
-    adjust_p,
-    contingency_statistic,
     count_contents,
     exact_p,
-    fit_statistic,
     letter_table,
     order_table,
     order_tests,
-    paired_interval,
-    paired_statistic,
     published_swaps,
     swap_counts,
     swap_table,
     swap_tables,
 )
+from cora_nb.stats.corrections import adjust_p
+from cora_nb.stats.tables import contingency_statistic, fit_statistic
+from cora_nb.stats.paired import paired_interval, stuart_maxwell_statistic
 from cora_nb.metrics.order_places import pattern_table, place_odds, plot_places, wrong_places
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import SimulatedRespondent, ask
@@ -201,7 +199,7 @@ def stuart_maxwell(pairs):
 @given(squares(count=st.integers(0, 12) | st.just(0)))
 @settings(max_examples=300)
 def test_stuart_maxwell_by_dropping_contents(pairs):
-    statistic, df = paired_statistic(pairs)
+    statistic, df = stuart_maxwell_statistic(pairs)
     expected, degrees = stuart_maxwell(pairs)
     assert statistic == pytest.approx(expected, abs=1e-8) and df == degrees
     assert -1e-9 <= statistic <= pairs.sum() - np.trace(pairs) + 1e-7  # so that V is at most 1
@@ -214,14 +212,14 @@ def test_three_contents_by_the_closed_formula(pairs):
     n12, n13, n23 = ((pairs[i, j] + pairs[j, i]) / 2 for i, j in ((0, 1), (0, 2), (1, 2)))
     below = 2 * (n12 * n23 + n12 * n13 + n13 * n23)
     if below:
-        assert paired_statistic(pairs)[0] == pytest.approx(
+        assert stuart_maxwell_statistic(pairs)[0] == pytest.approx(
             (n23 * d[0] ** 2 + n13 * d[1] ** 2 + n12 * d[2] ** 2) / below, abs=1e-9
         )
 
 
 @given(st.integers(0, 60), st.integers(0, 60))
 def test_two_contents_are_mcnemars(b, c):
-    statistic, df = paired_statistic([[3, b], [c, 5]])
+    statistic, df = stuart_maxwell_statistic([[3, b], [c, 5]])
     assert (statistic, df) == (pytest.approx((b - c) ** 2 / (b + c)), 1) if b + c else (0, 0)
 
 
@@ -229,8 +227,8 @@ def test_two_contents_are_mcnemars(b, c):
 def test_names_and_order_of_contents_do_not_matter(pairs, rng):
     order = rng.sample(range(len(pairs)), len(pairs))
     mixed = pairs[np.ix_(order, order)]
-    assert paired_statistic(mixed)[0] == pytest.approx(paired_statistic(pairs)[0], abs=1e-8)
-    assert paired_statistic(pairs.T)[0] == pytest.approx(paired_statistic(pairs)[0], abs=1e-8)
+    assert stuart_maxwell_statistic(mixed)[0] == pytest.approx(stuart_maxwell_statistic(pairs)[0], abs=1e-8)
+    assert stuart_maxwell_statistic(pairs.T)[0] == pytest.approx(stuart_maxwell_statistic(pairs)[0], abs=1e-8)
     if pairs.sum():  # both statistics for two rows as well
         counts = lambda p: np.stack([p.sum(axis=1), p.sum(axis=0)])
         assert contingency_statistic(counts(mixed))[0] == pytest.approx(
@@ -242,17 +240,20 @@ def test_names_and_order_of_contents_do_not_matter(pairs, rng):
 @settings(max_examples=60)
 def test_tables_in_a_stack_are_those_one_by_one(pairs):
     stack = np.stack([pairs, pairs.T * 2, np.eye(len(pairs)) * 3])
-    together = paired_statistic(stack)
+    together = stuart_maxwell_statistic(stack)
     for k, one in enumerate(stack):
-        assert (together[0][k], together[1][k]) == (pytest.approx(paired_statistic(one)[0]), paired_statistic(one)[1])
+        assert (together[0][k], together[1][k]) == (
+            pytest.approx(stuart_maxwell_statistic(one)[0]),
+            stuart_maxwell_statistic(one)[1],
+        )
 
 
 def test_large_counts():
     "Rounding must not add a degree of freedom, nor lose one."
     pairs = np.diag([10**7] * 4)
     pairs[0, 1], pairs[1, 0], pairs[2, 3] = 10**6, 10**6 - 1, 1
-    assert paired_statistic(pairs)[1] == 2
-    assert paired_statistic(pairs)[0] == pytest.approx(1 / (2 * 10**6 - 1) + 1)
+    assert stuart_maxwell_statistic(pairs)[1] == 2
+    assert stuart_maxwell_statistic(pairs)[0] == pytest.approx(1 / (2 * 10**6 - 1) + 1)
 
 
 # --- p-values -----------------------------------------------------------------------------------------------------------------
@@ -372,7 +373,7 @@ def shares(weight, held, n=300, times=2000):
             TESTS,
             [
                 float((chi2.sf(x, df) < 0.05).mean())
-                for x, df in (contingency_statistic(counts), fit_statistic(counts), paired_statistic(tables))
+                for x, df in (contingency_statistic(counts), fit_statistic(counts), stuart_maxwell_statistic(tables))
             ],
         )
     )
@@ -522,11 +523,11 @@ GOOD = letter_table("ABCD", "BACD")
         (lambda: paired_interval(-1, 0, 4), "b must be a whole number of 0 or more, got -1"),
         (lambda: paired_interval(0, 0, 0), "n must be a whole number of 1 or more, got 0"),
         (lambda: adjust_p([0.1, -1]), "p must be from 0 to 1, got -1.0"),
-        (lambda: adjust_p([0.1], "none"), "method must be 'holm' or 'bh', got 'none'"),
+        (lambda: adjust_p([0.1], "none"), "method must be one of holm, bh, got 'none'"),
         (lambda: order_table([GOOD]), "runs must be given by name"),
         (lambda: order_table({("m", "b"): GOOD, "m": GOOD}), "all alike"),
         (lambda: order_table({("m", "b", "c"): GOOD}), "named by its model"),
-        (lambda: order_table({"m": GOOD}, correction="x"), "'holm' or 'bh', got 'x'"),
+        (lambda: order_table({"m": GOOD}, correction="x"), "method must be one of holm, bh, got 'x'"),
         (lambda: wrong_places(GOOD, level=0), "level must be between 0 and 1, got 0"),
         (lambda: place_odds(GOOD, level=2), "level must be between 0 and 1, got 2"),
         (lambda: pattern_table(None), "runs must be given by name"),

@@ -10,17 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cora_nb.core import BadRow, CoraError
-from cora_nb.metrics.replies import (
-    first_of_each,
-    flat_replies,
-    need_columns,
-    of_trial,
-    question_codes,
-    share_interval,
-    share_of_asked,
-    whole_numbers,
-)
 from cora_nb.responses.columns import NOT_ASKED, column_types
+from cora_nb.metrics.replies import first_of_each, flat_replies, of_trial, question_codes
+from cora_nb.checks import check_columns, whole_numbers
+from cora_nb.stats.shares import share_interval, share_of_asked
 
 
 def table(rows):
@@ -195,7 +188,7 @@ def test_whole_numbers():
     with pytest.raises(BadRow, match="from 0 to 1, got 2"):
         whole_numbers(frame.iloc[:2], "x", 0, np.array([1, 1]))
     with pytest.raises(CoraError, match="no column y, z"):
-        need_columns(frame, "x", "y", "z")
+        check_columns(frame, "x", "y", "z")
 
 
 def test_import_is_light():

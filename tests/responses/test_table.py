@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.columns import check_columns, column_types
+from cora_nb.responses.columns import checked_table, column_types
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
 from cora_nb.responses.rows import grade_reply
@@ -37,7 +37,7 @@ def replies_for(variants):
 @settings(max_examples=50)
 def test_round_trip_and_counts(tmp_path_factory, replies):
     table = make_responses(VARIANTS, replies)
-    assert check_responses(table).equals(table) and dict(table.dtypes) == column_types()
+    assert checked_table(table).equals(table) and dict(table.dtypes) == column_types()
     path = tmp_path_factory.mktemp("r") / "r.parquet"
     write_responses(table, path, {"model": "m"})
     again = read_responses(path)
@@ -113,21 +113,21 @@ def test_the_first_broken_row_is_named(column, value, why):
     broken = table.astype(object)
     broken.at[3, column] = value
     with pytest.raises(BadRow) as e:
-        check_responses(broken, "some.parquet")
+        checked_table(broken, "some.parquet")
     assert why in str(e.value) and "some.parquet, row 4" in str(e.value)
 
 
 def test_duplicates_wrong_types_and_missing_columns():
     table = make_responses(VARIANTS[:3], list("AAA"))
     with pytest.raises(BadRow, match="row 4.*earlier row"):
-        check_responses(pd.concat([table, table.iloc[:1]], ignore_index=True))
+        checked_table(pd.concat([table, table.iloc[:1]], ignore_index=True))
     with pytest.raises(CoraError, match="wrong type"):
-        check_responses(table.astype(object).assign(sources="B"))
+        checked_table(table.astype(object).assign(sources="B"))
     with pytest.raises(CoraError, match="'trial' occurs twice"):
-        check_responses(pd.concat([table, table[["trial"]]], axis=1))
+        checked_table(pd.concat([table, table[["trial"]]], axis=1))
     with pytest.raises(CoraError, match="x.parquet: the column correct is missing"):
-        check_responses(table.drop(columns="correct"), "x.parquet")
-    extra = check_responses(table.assign(note="kept out"))
+        checked_table(table.drop(columns="correct"), "x.parquet")
+    extra = checked_table(table.assign(note="kept out"))
     assert list(extra.columns) == list(column_types())
 
 

@@ -7,7 +7,7 @@ from cora_nb.core import CoraError, Question
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.guessing import guesser_scores
 from cora_nb.respondents.protocol import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.columns import check_columns
+from cora_nb.responses.columns import checked_table
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate, variants_hash
 from cora_nb.variants.families import make_variants
@@ -19,7 +19,7 @@ MATH = load_benchmark("math")
 def test_the_road_and_back(tmp_path):
     variants = make_variants(MATH[:40])
     first = evaluate(SimulatedRespondent(knows=0.5), variants, progress=False, trials=2)
-    assert check_responses(first).equals(first) and len(first) == 40 * 20 * 2
+    assert checked_table(first).equals(first) and len(first) == 40 * 20 * 2
     write_responses(first, tmp_path / "r.parquet")
     again = evaluate(RecordedRespondent(read_responses(tmp_path / "r.parquet")), variants, progress=False, trials=2)
     assert again.equals(first)

@@ -32,7 +32,7 @@ from cora_nb.runs.grading import (
 )
 from cora_nb.prompts.letters import NAMED_RULES, get_rule, parse, register_rule, rules_by_form
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.columns import check_columns
+from cora_nb.responses.columns import checked_table
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
 from cora_nb.runs.store import Store
@@ -327,7 +327,7 @@ def test_verdicts():
         and new["correct"].tolist() == [True, True, False, False, True] + [False] * 4
     )
     assert new.facts["grading"]["grader"]["verdicts"]["no_verdict"] == 1
-    check_responses(new)
+    checked_table(new)
 
 
 def test_a_verdict_of_wrong_keeps_another_choice_and_takes_the_right_one_away():

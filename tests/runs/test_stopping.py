@@ -10,7 +10,7 @@ from cora_nb.core import CoraError, Question
 from cora_nb.interop.cat import read_cat
 from cora_nb.metrics.cora import score
 from cora_nb.respondents.protocol import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, check_columns
+from cora_nb.responses.columns import NOT_ASKED, checked_table
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.stopping import EarlyStop, is_settled
@@ -48,7 +48,7 @@ def test_the_scores_are_those_of_the_full_run(knows, slips, seed, batch, sizes):
     full = evaluate(who, variants, progress=False)
     for stop, names in (("cora", FOUR), ("bmca", [*FOUR, *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9))])):
         part = evaluate(who, variants, stop=stop, batch=batch, progress=False)
-        assert check_responses(part).equals(part)
+        assert checked_table(part).equals(part)
         asked = part["error"].isna()
         assert part[asked].equals(full[asked]) and (part.loc[~asked, "error"] == NOT_ASKED).all()
         np.testing.assert_array_equal(score(part)[names], score(full)[names])
