@@ -10,12 +10,7 @@ __all__ = ['response_consistency', 'average', 'mcqa', 'mcqa_plus', 'majority_vot
 import numpy as np
 import pandas as pd
 
-from cora_nb.checks import (
-    check_count,
-    check_level,
-    check_number,
-    check_option,
-)
+from ..checks import check_count, check_level, check_number, check_option
 from ..core import CoraError, THRESHOLDS
 from .replies import question_codes
 from ..stats.resampling import draw_questions, interval, kinds, left_out

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
 
-from ..core import CoraError, LETTERS, Question, Variant, FORMS
+from ..forms import FORMS
+from ..core import CoraError, LETTERS, Question, Variant
 from ..forms import FORMS, get_form
 from ..variants.mcqa_plus import true_false_shots
 from ..checks import check_count

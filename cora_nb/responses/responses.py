@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['COUNTED', 'Responses', 'questions_table', 'make_responses', 'as_responses', 'need', 'Runs', 'same_facts', 'concat']
 
-# %% ../../nbs/responses/responses.ipynb #029cdec7
+# %% ../../nbs/responses/responses.ipynb #bd5e375d
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,14 +17,7 @@ from fastcore.basics import patch
 from ..core import CoraError, Question, Variant
 from .columns import KEY, NOT_ASKED, TEXT, checked_table
 from .rows import graded_table
-
-try:
-    from cora_nb.variants.families import divergence_set
-except ImportError:
-    from functools import lru_cache
-
-    def divergence_set(f, A, o):
-        return {"x": 2 + 6 * (A - 1)} if f == "cora" else None
+from ..variants.families import divergence_set
 
 # %% ../../nbs/responses/responses.ipynb #def7c912
 @dataclass(frozen=True, eq=False, repr=False)
