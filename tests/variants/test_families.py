@@ -231,7 +231,6 @@ def test_families_are_found_when_first_asked_for():
     code = """if True:
         import sys
         from cora_nb.variants.families import FAMILIES, get_family
-        import cora_nb.prompts.templates
         loaded = lambda: {m for m in sys.modules if m.startswith("cora_nb.variants.")}
         light = {"cora_nb.variants.families", "cora_nb.variants.operators"}
         assert list(FAMILIES.registered) == ["cora"] and loaded() == light, loaded()
