@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..checks import check_columns, check_count, check_level, check_named, check_option, whole_numbers
+from ..checks import check_columns, check_count, check_level, check_named, check_option, integer_column
 from ..core import CoraError
 from .replies import flat_replies, of_trial
 from ..responses.table import NOT_ASKED
@@ -345,7 +345,7 @@ def _one_each(responses: pd.DataFrame, trial: int, name: str) -> pd.Series:
         raise CoraError(
             f"{name}: question {part['question_id'][twice].iloc[0]!r} has several replies in trial {trial}; choose one method and index"
         )
-    return pd.Series(whole_numbers(part, "correct", 0, 1), index=part["question_id"].astype(object))
+    return pd.Series(integer_column(part, "correct", 0, 1), index=part["question_id"].astype(object))
 
 # %% ../../nbs/metrics/consistency.ipynb #f438ae85
 def compare_formats(

@@ -17,7 +17,7 @@ from cora_nb.checks import (
     check_number,
     check_option,
     check_unique_columns,
-    truth_values,
+    truth_column,
 )
 from ..core import CoraError, THRESHOLDS
 from .replies import question_codes
@@ -153,7 +153,7 @@ def count_hits(
     Raises `CoraError` where nothing is left to count.
     """
     codes, ids, keep = question_codes(responses, trial)
-    correct = truth_values(responses, "correct")
+    correct = truth_column(responses, "correct")
     is_original = (responses["method"] == "original").to_numpy(dtype=bool, na_value=False)
     unasked = (
         (responses["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from ..checks import check_columns, check_unique_columns, whole_numbers
+from ..checks import check_columns, check_unique_columns, integer_column
 from ..core import BadRow, CoraError, MIN_CHOICES
 from ..responses.table import NOT_ASKED
 
@@ -127,10 +127,10 @@ def flat_replies(
             f"the responses are of several families, {', '.join(map(str, families))}; look at one at a time"
         )
     codes, ids, keep = question_codes(responses, trial)
-    n_choices = whole_numbers(responses, "n_choices", MIN_CHOICES, np.iinfo(np.int16).max)
+    n_choices = integer_column(responses, "n_choices", MIN_CHOICES, np.iinfo(np.int16).max)
     answer, prediction = (
-        whole_numbers(responses, "answer", 0, n_choices - 1),
-        whole_numbers(responses, "prediction", -1, n_choices - 1),
+        integer_column(responses, "answer", 0, n_choices - 1),
+        integer_column(responses, "prediction", -1, n_choices - 1),
     )
     flat, starts = _flat_sources(responses, n_choices)
     unasked = (

@@ -23,7 +23,7 @@ from typing import Any
 from fastcore.basics import patch
 
 from ..core import CoraError
-from ..checks import check_count
+from ..checks import check_count, check_option
 from ..prompts.templates import Prompt
 from .protocol import Reply, longest_reply
 
@@ -56,8 +56,7 @@ class ChatRespondent:
             raise CoraError(
                 f"base_url must not hold a name or a password; keys belong into the environment variable {self.key_variable}"
             )
-        if self.endpoint not in ("chat", "completions"):
-            raise CoraError(f"endpoint must be 'chat' or 'completions', got {self.endpoint!r}")
+        check_option("endpoint", self.endpoint, ("chat", "completions"))
         for what, least in (("max_tokens", 1), ("top_logprobs", 0), ("concurrency", 1), ("retries", 0)):
             check_count(what, getattr(self, what), least)
         if not 0 <= self.temperature < math.inf:

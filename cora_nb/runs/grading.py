@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ..checks import check_option
 from ..core import BadRow, CoraError, LETTERS, Question, Variant
 from ..benchmarks.files import read_table, write_whole
 from ..prompts.words import exact_number, same_words
@@ -282,8 +283,7 @@ def _same_reply(a, b):
 
 def _fitting(labels, keys, replies, on_changed):
     "The labels that belong to these replies: position -> (right, choice)."
-    if on_changed not in ("raise", "skip"):
-        raise CoraError(f"on_changed must be 'raise' or 'skip', got {on_changed!r}")
+    check_option("on_changed", on_changed, ("raise", "skip"))
     if missing := [c for c in (*KEY, "reply", "right") if c not in labels]:
         raise CoraError(f"a table of labels needs the column {', '.join(missing)}")
     place, fit, changed = {k: i for i, k in enumerate(keys)}, {}, []
