@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['check_count', 'check_seed', 'check_number', 'check_level', 'check_numbers', 'check_option', 'check_names',
-           'check_named', 'check_columns', 'check_unique_columns', 'whole_numbers', 'truth_values']
+           'check_named', 'check_columns', 'check_unique_columns', 'integer_column', 'truth_column']
 
 # %% ../nbs/checks.ipynb #159e1155
 import math
@@ -146,7 +146,7 @@ def _refuse_row(what: str, why: str, column: Any, row: int, field: str) -> None:
     raise BadRow(why, what, row + 1, field=field, value=getattr(value, "item", lambda: value)())
 
 
-def whole_numbers(
+def integer_column(
     table: Any,  # any `pandas.DataFrame`
     column: str,  # one of its columns
     low: int,  # the smallest number allowed
@@ -168,7 +168,7 @@ def whole_numbers(
     return numbers.astype(np.int64, copy=False)
 
 
-def truth_values(
+def truth_column(
     table: Any,  # any `pandas.DataFrame`
     column: str,  # one of its columns
     what: str = "responses",  # what it is a table of, for the message

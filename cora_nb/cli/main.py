@@ -19,6 +19,7 @@ from pathlib import Path
 import pandas as pd
 from fastcore.script import call_parse
 
+from ..checks import check_count, check_option
 from ..papers.battery import TABLES, mcqa_plus_results, mcqa_plus_steps, run_steps
 from ..benchmarks.load import load_benchmark, load_shots
 from .shared import one_line_errors, several
@@ -30,7 +31,7 @@ from ..responses.files import check_folder, read_responses, write_responses
 from ..runs.evaluate import evaluate, plan
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements
 from ..runs.store import Store
-from ..report.tables import FORMATS, check_digits, render, result_table, score_table
+from ..report.tables import FORMATS, render, result_table, score_table
 from ..variants.families import make_variants
 
 # %% ../../nbs/cli/main.ipynb #1d2c0820
@@ -123,7 +124,7 @@ def cora_run(
     out: str = "responses",  # the folder for the responses files
 ):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
-    check_digits(digits)
+    check_count("digits", digits, 0, 15)
     who = _distinct(respondents)
     files = [_out_file(out, w.name) for w in who] if not dry else []
     questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)
@@ -268,7 +269,7 @@ def cora_mcqa_plus(
     out: str = "responses",  # the folder for the responses files
 ):
     "Run everything behind Tables 2 to 8 of the MCQA+ paper, and print them."
-    check_digits(digits)
+    check_count("digits", digits, 0, 15)
     who = _distinct(respondents)
     questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)
     asked = {"template": template, "shots": _shots(benchmark, path, pool) if shots else None, "k": shots}
@@ -390,8 +391,7 @@ def cora_table(
     ci: float = None,  # level of an interval behind each score, such as 0.95; without it, none
 ):
     "Print the scores of one or more responses files as the paper prints them."
-    if format not in TEXT_FORMATS:
-        raise CoraError(f"format must be one of {', '.join(TEXT_FORMATS)}, got {format!r}")
+    check_option("format", format, TEXT_FORMATS)
     if ci is not None and not 0 < ci < 1:
         raise CoraError(f"ci must be between 0 and 1, such as 0.95, got {ci!r}")
     scores = [score(read_responses(f), trial=None if trial == -1 else trial, ci=ci) for f in files]

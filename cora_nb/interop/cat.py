@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 
+from ..checks import check_option
 from ..core import BadRow, CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, Question, Variant
 from ..benchmarks.files import one_of_each, read_csv, read_table, read_xlsx
 from ..respondents.protocol import Reply
@@ -150,8 +151,7 @@ def read_cat(
     """
     from tqdm import tqdm
 
-    if on_bad not in ("raise", "skip"):
-        raise CoraError(f"on_bad must be 'raise' or 'skip', got {on_bad!r}")
+    check_option("on_bad", on_bad, ("raise", "skip"))
     table = read_table(path, {".xlsx": read_xlsx, ".csv": read_csv})
     if missing := [c for c in ("question", "expanded_evaluation") if c not in table.columns]:
         raise CoraError(f"{path}: the column {', '.join(missing)} is missing; there are {', '.join(table.columns)}")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ..checks import check_columns, check_option, whole_numbers
+from ..checks import check_columns, check_option, integer_column
 from ..core import BadRow, CoraError
 from .replies import Replies, flat_replies, of_trial
 from ..prompts.letters import selected
@@ -194,7 +194,7 @@ def _misled(r: Replies, misleading: Mapping[str, int]) -> np.ndarray:  # shape `
         raise CoraError(
             f"{none.sum()} of {len(known)} questions have no misleading choice, the first of them {r.ids[none.argmax()]!r}"
         )
-    source = whole_numbers(pd.DataFrame({"misleading": known}), "misleading", 0, np.iinfo(np.int16).max)
+    source = integer_column(pd.DataFrame({"misleading": known}), "misleading", 0, np.iinfo(np.int16).max)
     row = np.repeat(np.arange(len(r.codes)), r.n_choices)
     found = np.flatnonzero(r.flat == source[r.codes][row])
     times = np.bincount(row[found], minlength=len(r.codes))

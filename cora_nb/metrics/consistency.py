@@ -17,7 +17,7 @@ import pandas as pd
 from ..core import CoraError
 from .replies import flat_replies, of_trial
 from ..responses.columns import NOT_ASKED
-from ..checks import check_columns, check_count, check_level, check_named, check_option, whole_numbers
+from ..checks import check_columns, check_count, check_level, check_named, check_option, integer_column
 from ..stats.correlation import correlations
 from ..stats.paired import mcnemar_p
 from ..stats.shares import share_interval
@@ -345,7 +345,7 @@ def _one_each(responses: pd.DataFrame, trial: int, name: str) -> pd.Series:
         raise CoraError(
             f"{name}: question {part['question_id'][twice].iloc[0]!r} has several replies in trial {trial}; choose one method and index"
         )
-    return pd.Series(whole_numbers(part, "correct", 0, 1), index=part["question_id"].astype(object))
+    return pd.Series(integer_column(part, "correct", 0, 1), index=part["question_id"].astype(object))
 
 # %% ../../nbs/metrics/consistency.ipynb #f438ae85
 def compare_formats(

@@ -20,7 +20,7 @@ from fastcore.script import call_parse
 from ..benchmarks.load import load_benchmark
 from ..cli.shared import one_line_errors, several
 from ..core import CoraError, Question, permutation, uniforms
-from ..checks import check_count
+from ..checks import check_count, check_option
 from ..stats.shares import share_interval
 from ..prompts.templates import Prompt, Template, get_template
 from ..respondents.causal import CausalRespondent
@@ -46,8 +46,7 @@ def format_prompts(
     ends: str = "same",  # "same": both end with the template's answer line; "own": as in the paper, each in its own way
 ) -> list[Prompt]:  # two for each question, of the family `formats`: with choices (`mcq`) and without (`lfgq`)
     "Each question in two formats. Raises `CoraError` for no questions, an unknown template and unknown ends. Source: Li et al., section 4.3."
-    if ends not in ENDS:
-        raise CoraError(f"ends must be one of {', '.join(ENDS)}, got {ends!r}")
+    check_option("ends", ends, ENDS)
     if not questions:
         raise CoraError("there are no questions to put in two formats")
     layouts = _OWN if ends == "own" else dict.fromkeys(_OWN, get_template(template))
@@ -212,8 +211,7 @@ def plot_separability(
     from matplotlib.ticker import MaxNLocator
 
     tables = {"": scores} if isinstance(scores, pd.DataFrame) else dict(scores)
-    if what not in ("accuracy", "between"):
-        raise CoraError(f"what must be accuracy or between, got {what!r}")
+    check_option("what", what, ("accuracy", "between"))
     if not tables or any(not isinstance(t, pd.DataFrame) or what not in t for t in tables.values()):
         raise CoraError("scores must be one or more tables as separability gives them")
     if ax is None:

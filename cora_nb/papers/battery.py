@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..checks import check_names
 from ..core import CoraError, Question, Variant
 from ..metrics.beliefs import TRUE_FALSE, confidence_ratio, multiple_selection, true_false_scores
 from cora_nb.metrics.invariability import (
@@ -223,8 +224,7 @@ def mcqa_plus_results(
         raise CoraError(f"runs must map names to responses, as from run_steps, got {type(runs).__name__}")
     if isinstance(tables, int):
         tables = [tables]
-    if unknown := [t for t in tables if t not in TABLES]:
-        raise CoraError(f"tables must be among {', '.join(map(str, TABLES))}, got {unknown[0]!r}")
+    check_names("tables", tables, TABLES)
     needed = {"mcqa_plus", *(["nota_answer"] if 3 in tables else [])}
     if missing := sorted(needed - set(runs)):
         raise CoraError(f"there is no run {missing[0]}; there are {', '.join(runs) or 'none'}")

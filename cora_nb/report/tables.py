@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['BASELINES', 'PROPOSED', 'SECONDARY', 'BEYOND', 'RANKED', 'BOUNDS', 'UNKNOWN', 'MARKDOWN', 'LATEX', 'FORMATS',
-           'PLACES', 'threshold', 'arrange', 'scores_of', 'score_table', 'numbers', 'one_line', 'to_csv',
-           'check_digits', 'shown', 'competition_ranks', 'printed_table', 'with_interval', 'layout', 'width', 'aligned',
-           'to_text', 'to_markdown', 'to_styler', 'to_latex', 'render', 'result_table']
+           'PLACES', 'threshold', 'arrange', 'scores_of', 'score_table', 'numbers', 'one_line', 'to_csv', 'shown',
+           'competition_ranks', 'printed_table', 'with_interval', 'layout', 'width', 'aligned', 'to_text',
+           'to_markdown', 'to_styler', 'to_latex', 'render', 'result_table']
 
 # %% ../../nbs/report/tables.ipynb #e1a1e98c
 import html
@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from ..checks import check_count, check_named, check_option
 from ..core import CoraError
 
 # %% ../../nbs/report/tables.ipynb #4baa4e0f
@@ -158,14 +159,6 @@ def to_csv(
 # %% ../../nbs/report/tables.ipynb #47c6b117
 UNKNOWN = "–"  # what a NaN is shown as
 
-# %% ../../nbs/report/tables.ipynb #3700fd58
-def check_digits(
-    digits: int,  # decimals
-) -> None:
-    "Refuse what is not a whole number from 0 to 15 with a `CoraError`."
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= 15:
-        raise CoraError(f"digits must be a whole number from 0 to 15, got {digits!r}")
-
 # %% ../../nbs/report/tables.ipynb #b9441ac7
 def shown(
     value: float,  # a score, perhaps NaN
@@ -175,7 +168,7 @@ def shown(
 
     Raises `CoraError` where `digits` is not a whole number from 0 to 15.
     """
-    check_digits(digits)
+    check_count("digits", digits, 0, 15)
     if value != value:
         return UNKNOWN
     text = f"{value:.{digits}f}"
@@ -377,8 +370,7 @@ def render(
 
     Raises `CoraError` where the format or the number of digits makes no sense.
     """
-    if format not in FORMATS:
-        raise CoraError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
+    check_option("format", format, FORMATS)
     shown(0, digits)  # refuses bad digits, for CSV too
     if format == "csv":
         return to_csv(table, interval).rstrip("\n")
@@ -396,9 +388,8 @@ def result_table(
     interval: bool = True,  # with the interval, where there is one
 ) -> pd.DataFrame:  # rows named by their places, a column a name; texts such as "93.7 [90.3, 96.0]"
     "Tidy results side by side, in percent. Raises `CoraError` for what is no such frame and for a number that comes twice."
-    check_digits(digits)
-    if not isinstance(results, Mapping) or not results:
-        raise CoraError("results must be given by name, such as {'my model': mcqa_plus_results(runs)}")
+    check_count("digits", digits, 0, 15)
+    check_named("results", results, "{'my model': mcqa_plus_results(runs)}")
     places = [
         p for p in PLACES if p != "table" or all(isinstance(f, pd.DataFrame) and p in f for f in results.values())
     ]

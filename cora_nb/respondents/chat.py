@@ -24,7 +24,7 @@ from fastcore.basics import patch
 
 from ..core import CoraError
 from ..forms import get_form
-from ..checks import check_count
+from ..checks import check_count, check_option
 from ..prompts.templates import Prompt
 from .protocol import Reply
 
@@ -57,8 +57,7 @@ class ChatRespondent:
             raise CoraError(
                 f"base_url must not hold a name or a password; keys belong into the environment variable {self.key_variable}"
             )
-        if self.endpoint not in ("chat", "completions"):
-            raise CoraError(f"endpoint must be 'chat' or 'completions', got {self.endpoint!r}")
+        check_option("endpoint", self.endpoint, ("chat", "completions"))
         for what, least in (("max_tokens", 1), ("top_logprobs", 0), ("concurrency", 1), ("retries", 0)):
             check_count(what, getattr(self, what), least)
         if not 0 <= self.temperature < math.inf:

@@ -19,7 +19,7 @@ from fastcore.basics import patch
 
 from ..core import CoraError, LETTERS, Question, Variant
 from ..forms import get_form
-from ..checks import check_count
+from ..checks import check_count, check_option
 from ..prompts.templates import Prompt, Template, get_template
 from .protocol import Reply
 from .local import LocalModel, one_line
@@ -53,8 +53,7 @@ def context_and_continuations(
     adaptation: str,  # one of `ADAPTATIONS`
 ) -> tuple[str, list[str]]:  # what the model reads, and the A texts it is scored on
     "A question made into something a language model can score. Raises `CoraError` for an unknown adaptation. Source: Quadruple slit, section 2.2."
-    if adaptation not in ADAPTATIONS:
-        raise CoraError(f"adaptation must be one of {', '.join(ADAPTATIONS)}, got {adaptation!r}")
+    check_option("adaptation", adaptation, ADAPTATIONS)
     template, v = get_template(prompt.template), prompt.variant
     opening = "" if adaptation == "separate" else template.opening(v.n_choices, v.form)
     solved = (f"{_shown(template, s, adaptation)}{_said(template, s, s.answer, adaptation)}\n\n" for s in prompt.shots)
@@ -117,8 +116,7 @@ def split_tokens(
     alone: list[int] | None = None,  # the context's tokens, for whoever has them already
 ) -> tuple[list[int], int]:  # token ids, and where the continuation begins, at least 1
     "The tokens of context and continuation. Raises `CoraError` where nothing is left to be scored, and for an unknown rule."
-    if seam not in SEAMS:
-        raise CoraError(f"seam must be one of {', '.join(SEAMS)}, got {seam!r}")
+    check_option("seam", seam, SEAMS)
     alone = context_tokens(tokenizer, context) if alone is None else alone
     whole, start = _read(tokenizer, context + continuation)["input_ids"], len(alone)
     if not context.strip() and whole[:1] != alone:
@@ -173,8 +171,7 @@ class LikelihoodRespondent(LocalModel):
     def __post_init__(self):
         super().__post_init__()
         for what, known in (("adaptation", ADAPTATIONS), ("normalization", NORMALIZATIONS), ("seam", SEAMS)):
-            if getattr(self, what) not in known:
-                raise CoraError(f"{what} must be one of {', '.join(known)}, got {getattr(self, what)!r}")
+            check_option(what, getattr(self, what), known)
         if self.room is not None:
             check_count("room", self.room, 1)
         self.spent = {"tokens_asked": 0, "tokens_computed": 0, "texts_truncated": 0}  # so far

@@ -16,6 +16,7 @@ from typing import Any
 
 from fastcore.basics import patch
 
+from ..checks import check_option
 from ..core import CoraError, data_path
 
 # %% ../../nbs/respondents/local.ipynb #b8263a2f
@@ -46,8 +47,7 @@ class LocalModel:
             raise CoraError("path must name a model, got an empty text")
         if self.dtype is not None:
             self.dtype = str(self.dtype).removeprefix("torch.")
-        if self.dtype not in (None, *_DTYPES):
-            raise CoraError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
+        check_option("dtype", self.dtype, (*_DTYPES, None))
         folder, self.path = Path(self.path).expanduser(), str(self.path)
         if self.path.startswith("organism/") and not folder.is_dir():
             folder = organism(self.path.removeprefix("organism/"))

@@ -18,6 +18,7 @@ import pandas as pd
 from fastcore.basics import patch
 
 from ..core import CoraError, Variant, same_sources, uniforms
+from ..checks import check_number
 from ..prompts.templates import Prompt
 
 # %% ../../nbs/respondents/protocol.ipynb #d516c006
@@ -136,8 +137,7 @@ class SimulatedRespondent:
     def __post_init__(self):
         object.__setattr__(self, "position", tuple(self.position))
         for field in ("knows", "slips"):
-            if not 0 <= (value := getattr(self, field)) <= 1:
-                raise CoraError(f"{field} must be in [0, 1], got {value!r}")
+            check_number(field, getattr(self, field))
         if not self.position or not all(0 < w < math.inf for w in self.position):
             raise CoraError(f"position must be positive weights, got {self.position!r}")
         if not 0 <= self.nota < math.inf:

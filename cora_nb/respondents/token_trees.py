@@ -13,7 +13,7 @@ import numpy as np
 from fastcore.basics import patch
 
 from ..core import CoraError
-from ..checks import check_count
+from ..checks import check_count, check_option
 from .local import LocalModel, free_memory, libraries, out_of_memory
 
 # %% ../../nbs/respondents/token_trees.ipynb #84ad61f6
@@ -128,8 +128,7 @@ class TreeScorer:
 
     def __post_init__(self):
         check_count("room", self.room, 1)
-        if self.mode not in (None, *MODES):
-            raise CoraError(f"mode must be one of {', '.join(MODES)} or None, got {self.mode!r}")
+        check_option("mode", self.mode, (*MODES, None))
         self._forget()
 
     def _forget(self) -> None:

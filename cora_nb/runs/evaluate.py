@@ -19,6 +19,7 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from .. import __version__
+from ..checks import check_option
 from ..benchmarks.load import benchmark_hash
 from ..core import CoraError, Question, THRESHOLDS, Variant
 from ..prompts.letters import rules_by_form
@@ -216,8 +217,7 @@ def evaluate(
         )
     if not len(variants):
         raise CoraError("there are no variants to ask")
-    if stop not in STOPS:
-        raise CoraError(f"stop must be 'cora', 'bmca' or None, got {stop!r}")
+    check_option("stop", stop, STOPS)
     if thresholds is not None and stop != "bmca":
         raise CoraError("thresholds go with stop='bmca'")
     rules = rules_by_form(parse)

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from ..core import BadRow, CoraError, LETTERS, Question, Variant, same_sources
+from ..checks import check_option
 from ..benchmarks.files import read_table, write_whole
 from ..prompts.words import exact_number, same_words
 from ..prompts.letters import choice_text, get_rule, parse as parse_reply
@@ -284,8 +285,7 @@ def _same_reply(a, b):
 
 def _fitting(labels, keys, replies, on_changed):
     "The labels that belong to these replies: position -> (right, choice)."
-    if on_changed not in ("raise", "skip"):
-        raise CoraError(f"on_changed must be 'raise' or 'skip', got {on_changed!r}")
+    check_option("on_changed", on_changed, ("raise", "skip"))
     if missing := [c for c in (*KEY, "reply", "right") if c not in labels]:
         raise CoraError(f"a table of labels needs the column {', '.join(missing)}")
     place, fit, changed = {k: i for i, k in enumerate(keys)}, {}, []

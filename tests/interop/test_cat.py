@@ -135,7 +135,7 @@ def test_whole_files_that_are_wrong(tmp_path):
     (tmp_path / "latin.csv").write_bytes(",".join(HEADER).encode() + b"\nQ\xe9,,,{}\n")
     with pytest.raises(CoraError, match="latin.csv: line 2 is not UTF-8"):
         import_cat(tmp_path / "latin.csv")
-    with pytest.raises(CoraError, match="on_bad must be 'raise' or 'skip', got 'ignore'"):
+    with pytest.raises(CoraError, match="on_bad must be one of raise, skip, got 'ignore'"):
         import_cat(tmp_path / "latin.csv", on_bad="ignore")
 
 

@@ -477,7 +477,7 @@ def test_other_bad_arguments():
         consistency_table(HAND)
     with pytest.raises(CoraError, match="by name"):
         consistency_table({})
-    with pytest.raises(CoraError, match="by name"):
+    with pytest.raises(CoraError, match="runs must be ranks, as from position_ranks or length_ranks, got a DataFrame"):
         rank_table({"run": HAND})
     for x, key, right in [
         ([[1, 2]], [[1, 1]], [1]),

@@ -163,7 +163,7 @@ def test_correct_must_be_a_truth_value(value):
     frame = pd.DataFrame(
         {"question_id": ["a", "b"], "method": "original", "trial": 0, "correct": pd.Series([True, value], dtype=object)}
     )
-    with pytest.raises(CoraError, match="responses, row 2: correct must be true or false"):
+    with pytest.raises(CoraError, match="responses, row 2, correct: correct must be true or false"):
         score(frame)
     for kind in ("int64", "boolean", "Int64", "bool[pyarrow]"):
         assert score(frame.assign(correct=pd.Series([1, 0]).astype(bool).astype(kind)))["MCQA"] == 0.5
@@ -198,7 +198,7 @@ def test_a_curve_of_many_points():
     rc = np.array([0.0, 0.5, 1.0])
     assert car_curve(rc, 101).iloc[[0, 1, 50, 51, 100]].tolist() == [1, 2 / 3, 2 / 3, 1 / 3, 1 / 3]
     assert core_index(car_curve(np.array([1.0]))) == 1
-    with pytest.raises(CoraError, match="points must be at least 2, got 1"):
+    with pytest.raises(CoraError, match="points must be a whole number of 2 or more, got 1"):
         car_curve(rc, 1)
 
 

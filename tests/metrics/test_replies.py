@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cora_nb.core import BadRow, CoraError
 from cora_nb.responses.columns import NOT_ASKED, column_types
 from cora_nb.metrics.replies import first_of_each, flat_replies, of_trial, question_codes
-from cora_nb.checks import check_columns, whole_numbers
+from cora_nb.checks import check_columns, integer_column
 from cora_nb.stats.shares import share_interval, share_of_asked
 
 
@@ -179,14 +179,14 @@ def test_bad_tables(spoil, message):
     assert "\n" not in str(error.value)
 
 
-def test_whole_numbers():
+def test_integer_column():
     frame = pd.DataFrame({"x": [1.0, 2.0, np.nan]})
-    assert whole_numbers(frame.iloc[:2], "x", 0, 2).tolist() == [1, 2]
+    assert integer_column(frame.iloc[:2], "x", 0, 2).tolist() == [1, 2]
     with pytest.raises(BadRow) as error:
-        whole_numbers(frame, "x", 0, 2)
+        integer_column(frame, "x", 0, 2)
     assert (error.value.row, error.value.field) == (3, "x")
     with pytest.raises(BadRow, match="from 0 to 1, got 2"):
-        whole_numbers(frame.iloc[:2], "x", 0, np.array([1, 1]))
+        integer_column(frame.iloc[:2], "x", 0, np.array([1, 1]))
     with pytest.raises(CoraError, match="no column y, z"):
         check_columns(frame, "x", "y", "z")
 
