@@ -1,4 +1,4 @@
-"""Shared by all tests: where the real data lie, and a skip with a reason where they do not."""
+"""Shared by all tests: where the real data lie, and a skip with a reason where they do not; runs that several need."""
 
 import os
 import re
@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # a worker for each core: more threads would be in each other's way
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch when it is imported, here and in commands
 
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 
