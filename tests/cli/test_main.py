@@ -246,7 +246,7 @@ def test_a_terminal_without_the_letters(desk):
 
 
 def test_ctrl_c_is_one_line(desk):
-    "Interrupted once its progress bar shows. The shell that runs the tests may have told its children to ignore interrupts."
+    "Interrupted once its progress bar shows. The shell may have told its children to ignore interrupts."
     import signal
 
     command = [str(BIN / "cora_run"), "simulated", "--trials", "100", "--out", "slow"]
