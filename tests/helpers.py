@@ -4,8 +4,12 @@ and what every variant with lettered choices is."""
 import asyncio
 import os
 import re
+import signal
+import sqlite3
 import subprocess
 import sysconfig
+import time
+from contextlib import closing
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -25,6 +29,33 @@ def run(*words, cwd, **env):
         command, cwd=cwd, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "120", **env}
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def kill_at_reply(pid: int, store: Path, n: int, alive, pause: float = 0.0) -> int:
+    """SIGKILL to a process once it has stored its n-th reply, and `pause` seconds later; the replies in the store then.
+
+    What a clock says has no part in it: on a busy machine, all kills after a time came before the first reply.
+    `alive` says whether the process still runs: one that ends before its n-th reply fails the test.
+    """
+    while stored_replies(store) < n:
+        assert alive(), f"the process ended by itself, with {stored_replies(store)} replies and not {n}"
+        time.sleep(0.0002)
+    time.sleep(pause)
+    assert alive(), f"the process ended by itself before it could be killed, at reply {n}"
+    os.kill(pid, signal.SIGKILL)
+    return stored_replies(store)
+
+
+def stored_replies(store: Path) -> int:
+    "How many replies lie in a store, which another process may be about to create."
+    if not store.exists():
+        return 0
+    try:
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
+            return db.execute("select count(*) from replies").fetchone()[0]
+    except sqlite3.OperationalError as e:  # not yet a store
+        assert "no such table" in str(e) or "unable to open" in str(e) or "locked" in str(e), e
+        return 0
 
 
 class Forgetful:

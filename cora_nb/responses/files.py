@@ -171,7 +171,13 @@ def _read_parquet(file: Path) -> tuple[pd.DataFrame, str]:
     return frame, (table.schema.metadata or {}).get(b"cora_nb_name", b"").decode()
 
 # %% ../../nbs/responses/files.ipynb #6dc3b616
-OLD_FORMS = {"true_false": "tfq", "tfq": "tfq", "lfgq": "lfgq", "multiple_selection": "several"}
+OLD_FORMS = {
+    "true_false": "tfq",
+    "true_false_written": "tfq",
+    "tfq": "tfq",
+    "lfgq": "lfgq",
+    "multiple_selection": "several",
+}
 
 
 def _filled_in(table: pd.DataFrame, name: str) -> pd.DataFrame:

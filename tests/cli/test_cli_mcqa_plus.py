@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import time
 
 import pandas as pd
 import pytest
@@ -12,7 +11,7 @@ from cora_nb.papers.battery import mcqa_plus_results
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.responses.files import read_responses
 from cora_nb.runs.statements import save_statements, statements_table
-from helpers import BIN, run
+from helpers import BIN, kill_at_reply, run, stored_replies
 
 RUNS = ("mcqa_plus", "nota_answer", "options_2", "options_3", "options_6", "options_8", "options_10", "misleading")
 
@@ -52,21 +51,21 @@ def test_tables_files_and_numbers(tmp_path):
 def test_killed_and_run_again(tmp_path):
     "A language model on this machine, killed in the middle: the second time only the rest is asked."
     pytest.importorskip("transformers")
-    command = [str(BIN / "cora_mcqa_plus"), "causal:organism/skewed", "--limit", "60"]
+    words = ["cora_mcqa_plus", "causal:organism/skewed", "--limit", "40"]
+    command = [str(BIN / words[0]), *words[1:]]
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     first = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    done = tmp_path / "responses" / "skewed.mcqa_plus.json"
-    while not done.exists():
-        assert first.poll() is None
-        time.sleep(0.02)
-    first.send_signal(signal.SIGKILL)
-    first.wait()
-    code, out, err = run("cora_mcqa_plus", "causal:organism/skewed", "--limit", 60, "--out", "again", cwd=tmp_path)
+    variants = 14 * 40  # of the first run: with more replies than that in the store, it is over
+    store = tmp_path / "cora_nb" / "replies.sqlite"
+    kept = kill_at_reply(first.pid, store, variants + 60, lambda: first.poll() is None)
+    assert first.wait() == -signal.SIGKILL
+    code, out, err = run(*words, "--out", "again", cwd=tmp_path)
     assert code == 0 and "Table 8" in out, err
     runs = read(tmp_path / "again", "skewed")
     asked = {name: r.facts["calls"]["asked"] for name, r in runs.items()}
     assert asked["mcqa_plus"] == 0 and asked["options_10"] > 100 and "misleading" in runs
-    code, again, _ = run("cora_mcqa_plus", "causal:organism/skewed", "--limit", 60, "--out", "again", cwd=tmp_path)
+    assert kept >= variants + 60 and kept + sum(asked.values()) == stored_replies(store)
+    code, again, _ = run(*words, "--out", "again", cwd=tmp_path)
     assert again == out and all(r.facts["calls"]["asked"] == 0 for r in read(tmp_path / "again", "skewed").values())
 
 

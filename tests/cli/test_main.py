@@ -16,11 +16,9 @@ from cora_nb.responses.files import read_responses
 from helpers import BIN, run
 
 
-def test_run_without_arguments(tmp_path):
+def test_run_without_arguments(organism_run):
     "Both organisms, without a network; a second run with early stopping finds all it needs in the store."
-    pytest.importorskip("transformers")
-    offline = {name: "http://127.0.0.1:9" for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
-    code, out, err = run("cora_run", cwd=tmp_path, HF_HUB_OFFLINE="1", **offline)
+    folder, code, out, err = organism_run
     assert (
         code == 0
         and "300 questions, 6000 variants" in out
@@ -29,18 +27,18 @@ def test_run_without_arguments(tmp_path):
         and "100%" in err
         and re.search(r"CoRA +0\.\d\d \(1\) +0\.\d\d \(2\)", out)
     )
-    full = {name: read_responses(tmp_path / "responses" / f"{name}.parquet") for name in ("steady", "skewed")}
-    facts = json.loads((tmp_path / "responses" / "steady.json").read_text())
+    full = {name: read_responses(folder / "responses" / f"{name}.parquet") for name in ("steady", "skewed")}
+    facts = json.loads((folder / "responses" / "steady.json").read_text())
     assert (
         facts == full["steady"].facts
         and facts["run"]["benchmark"] == "math"
         and facts["respondent"]["path"] == "organism/steady"
         and facts["calls"]["asked"] > 5000
     )
-    code, out, _ = run("cora_run", "--stop", "cora", "--out", "again", cwd=tmp_path)
+    code, out, _ = run("cora_run", "--stop", "cora", "--out", "again", cwd=folder)
     assert code == 0 and "not asked" in out
     for name, responses in full.items():
-        again = read_responses(tmp_path / "again" / f"{name}.parquet")
+        again = read_responses(folder / "again" / f"{name}.parquet")
         assert again.facts["calls"]["asked"] == 0 and score(again)["CoRA"] == score(responses)["CoRA"]
 
 
@@ -246,7 +244,7 @@ def test_a_terminal_without_the_letters(desk):
 
 
 def test_ctrl_c_is_one_line(desk):
-    "Interrupted once its progress bar shows. The shell that runs the tests may have told its children to ignore interrupts."
+    "Interrupted once its progress bar shows. The shell may have told its children to ignore interrupts."
     import signal
 
     command = [str(BIN / "cora_run"), "simulated", "--trials", "100", "--out", "slow"]
