@@ -1,4 +1,4 @@
-"""The runs behind Tables 2 to 8: what is asked of whom, every number against plain loops, and taking up where it stopped."""
+"""The runs behind Tables 2 to 8: what is asked of whom, every number against plain loops, taking up what stopped."""
 
 import math
 from collections import Counter, defaultdict
@@ -16,7 +16,7 @@ from cora_nb.variants.mcqa_plus import true_false
 
 
 class Moody:
-    "Answers by a draw from the words of the prompt: right in two of three, unreadable now and then, several letters where that is allowed."
+    "Answers by a draw from the prompt's words: two of three right, some unreadable, several letters where allowed."
 
     name = "moody"
 
@@ -67,13 +67,9 @@ def rows(table):
 
 
 def chosen(row):
-    "The original choice a reply stands for: its source, or its place where the choice is new."
+    "The choice a reply stands for: its source, which tells new choices apart too."
     p = row["prediction"]
-    return (
-        None
-        if p < 0
-        else (row["sources"][p] if row["sources"][p] >= 0 or p == row["answer"] else ("new", row["index"], p))
-    )
+    return None if p < 0 else row["sources"][p]
 
 
 def by_question(some):
@@ -107,7 +103,7 @@ def test_every_step_asks_what_it_should(questions, runs):
     }
     for r in rows(runs["misleading"]):
         if r["method"] == "replaced":
-            assert [i for i, s in enumerate(r["sources"]) if s == -1] == [misled[r["question_id"]]]
+            assert [i for i, s in enumerate(r["sources"]) if s < 0] == [misled[r["question_id"]]]
     assert [r.facts["run"]["step"] for r in runs.values()] == list(runs)
 
 
