@@ -158,7 +158,10 @@ def _rules(t: pd.DataFrame) -> Any:
     if not have(["n_choices"]):
         return
     n = t["n_choices"]
-    yield "n_choices", ~n.between(MIN_CHOICES, MAX_CHOICES), f"n_choices must be from {MIN_CHOICES} to {MAX_CHOICES}"
+    bad = ~n.between(MIN_CHOICES, MAX_CHOICES)
+    if bad.any() and have(["form"]):  # a reply in one's own words may be compared with one text alone
+        bad &= ~((n == 1) & t["form"].isin([f.name for f in FORMS.values() if not f.guessable]))
+    yield "n_choices", bad, f"n_choices must be from {MIN_CHOICES} to {MAX_CHOICES}"
     if have(["sources"]):
         yield "sources", _lengths(t["sources"]) != n, "sources must name one source for each choice shown"
     if have(["answer"]):
@@ -167,7 +170,9 @@ def _rules(t: pd.DataFrame) -> Any:
         bad = (t["prediction"] < -1) | (t["prediction"] >= n)
         yield "prediction", bad, "prediction must be an index of a choice shown, or -1"
     if have(["selected"]):
-        bad = [s is not None and (len(set(s)) < len(s) or any(not 0 <= i < k for i in s)) for s, k in zip(t["selected"], n)]
+        bad = [
+            s is not None and (len(set(s)) < len(s) or any(not 0 <= i < k for i in s)) for s, k in zip(t["selected"], n)
+        ]
         yield "selected", bad, "selected must be indices of choices shown, each once"
     if have(["scores"]):
         bad = t["scores"].notna() & (_lengths(t["scores"]) != n)

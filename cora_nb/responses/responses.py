@@ -22,7 +22,6 @@ from .rows import graded_table
 try:
     from cora_nb.variants.families import divergence_set
 except ImportError:
-    from functools import lru_cache
 
     def divergence_set(f, A, o):
         return {"x": 2 + 6 * (A - 1)} if f == "cora" else None
