@@ -26,7 +26,8 @@ from .shared import one_line_errors, several
 from ..core import CoraError
 from ..interop.cat import import_cat
 from ..metrics.cora import score
-from ..respondents.protocol import RecordedRespondent, Respondent, SimulatedRespondent
+from ..respondents.protocol import Respondent
+from ..respondents.simulated import RecordedRespondent, SimulatedRespondent
 from ..responses.files import check_folder, read_responses, write_responses
 from ..runs.evaluate import evaluate, plan
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements
@@ -36,7 +37,7 @@ from ..variants.families import make_variants
 
 # %% ../../nbs/cli/main.ipynb #1d2c0820
 KINDS = {  # kind -> module, class, and the field that stands first without a name
-    "simulated": ("cora_nb.respondents.protocol", "SimulatedRespondent", None),
+    "simulated": ("cora_nb.respondents.simulated", "SimulatedRespondent", None),
     "chat": ("cora_nb.respondents.chat", "ChatRespondent", "model"),
     "causal": ("cora_nb.respondents.causal", "CausalRespondent", "path"),
     "likelihood": ("cora_nb.respondents.likelihood", "LikelihoodRespondent", "path"),

@@ -32,7 +32,8 @@ from cora_nb.metrics import items, order, order_places, replies, unified_confide
 from cora_nb.metrics.cora import car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts
-from cora_nb.respondents.protocol import RecordedRespondent, Reply, SimulatedRespondent
+from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
 from cora_nb.variants import mcqa_plus as plus, permutations as orders_of

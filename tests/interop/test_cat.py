@@ -156,7 +156,7 @@ def test_outputs_can_be_parsed_again(tmp_path):
 
 def test_a_record_answers_its_own_variants(shared, medalpaca):
     "All 33,098 recorded replies, asked again, give the same responses."
-    from cora_nb.respondents.protocol import RecordedRespondent
+    from cora_nb.respondents.simulated import RecordedRespondent
     from cora_nb.runs.evaluate import evaluate
 
     variants = [r.variant for r in read_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx") if r.trial == 0]

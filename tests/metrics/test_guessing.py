@@ -36,7 +36,7 @@ from cora_nb.stats.binomial import (
 from cora_nb.metrics.invariability import order_scores
 from cora_nb.prompts.templates import Prompt
 from cora_nb.papers.published import load_published
-from cora_nb.respondents.protocol import SimulatedRespondent
+from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 

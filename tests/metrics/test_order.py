@@ -31,7 +31,8 @@ from cora_nb.stats.tables import contingency_statistic, fit_statistic
 from cora_nb.stats.paired import paired_interval, stuart_maxwell_statistic
 from cora_nb.metrics.order_places import pattern_table, place_odds, plot_places, wrong_places
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents.protocol import SimulatedRespondent, ask
+from cora_nb.respondents.protocol import ask
+from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants

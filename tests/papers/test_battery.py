@@ -9,7 +9,8 @@ import pytest
 from cora_nb.papers.battery import COLUMNS, mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question, uniforms
-from cora_nb.respondents.protocol import Reply, SimulatedRespondent
+from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.store import Store
 from cora_nb.variants.mcqa_plus import true_false

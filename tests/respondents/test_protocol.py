@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents.protocol import RecordedRespondent, Reply, Respondent, SimulatedRespondent, ask, run_async
+from cora_nb.respondents.protocol import Reply, Respondent, ask, run_async
+from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 

@@ -14,7 +14,8 @@ from tqdm.auto import tqdm
 
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
-from cora_nb.respondents.protocol import Reply, SimulatedRespondent
+from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.store import Store, reply_key
 from cora_nb.variants.families import make_variants
