@@ -50,7 +50,8 @@ class Responses:
         if "respondent" in table and len(table) and table["respondent"].iloc[0] != name:
             table["respondent"] = pd.array([name] * len(table), dtype=TEXT)
         object.__setattr__(self, "table", table)
-        object.__setattr__(self, "questions", _check_questions(self.questions, table, self.file))
+        object.__setattr__(self, "_question_codes", _code_questions(table, self.file))
+        object.__setattr__(self, "questions", _check_questions(self.questions, table, self._question_codes, self.file))
 
     def __len__(self) -> int:
         return len(self.table)
@@ -63,9 +64,10 @@ def _check_one_run(table: pd.DataFrame, file: str) -> None:
         if column in table and len(found := table[column].drop_duplicates()) > 1:
             names = ", ".join(map(str, found))
             raise CoraError(f"{place}: there are several {what}, {names}; a run has one, so look at one at a time")
-    if set(KEY) <= set(table) and (twice := _duplicated(table, KEY)).any():
+    key = [c for c in KEY if c in table]  # without the column, all rows are of one trial
+    if {*KEY} - {"trial"} <= {*key} and (twice := _duplicated(table, key)).any():
         row = table.iloc[int(twice.argmax())]
-        which = f"question {row['question_id']!r}, {row['method']} {row['index']}, trial {row['trial']}"
+        which = f"question {row['question_id']!r}, {row['method']} {row['index']}, trial {row.get('trial', 0)}"
         raise CoraError(f"{place}, row {int(twice.argmax()) + 1}: {which} stands in an earlier row already")
 
 
@@ -95,14 +97,22 @@ def questions_table(
     )
 
 
-def _check_questions(questions: pd.DataFrame | None, table: pd.DataFrame, file: str) -> pd.DataFrame:
-    "The questions that the rows are about, in the order of their first row. What is not known of them is missing."
+def _code_questions(table: pd.DataFrame, file: str = "") -> tuple[np.ndarray, pd.Index]:
+    "A number for each row's question, shape `(n_rows,)`, and the ids in the order of their first row."
     if "question_id" not in table:
         raise CoraError(f"{file or 'responses'}: the column question_id is missing")
-    ids = pd.Index(table["question_id"].drop_duplicates())
+    codes, ids = pd.factorize(table["question_id"])
+    return codes, pd.Index(ids)
+
+
+def _check_questions(questions: pd.DataFrame | None, table: pd.DataFrame, coded: tuple, file: str) -> pd.DataFrame:
+    "The questions that the rows are about, in the order of their first row. What is not known of them is missing."
+    codes, ids = coded
     if questions is None:
-        known = table.drop_duplicates("question_id")
-        subject = known["subject"].array if "subject" in table else pd.array([None] * len(ids), dtype=TEXT)
+        subject = pd.array([None] * len(ids), dtype=TEXT)
+        if "subject" in table:
+            first = np.diff(np.maximum.accumulate(codes), prepend=-1) > 0  # a new question has the next number
+            subject = table["subject"].array[first]
         return questions_table([]).reindex(range(len(ids))).assign(question_id=ids.array, subject=subject)
     if questions["question_id"].duplicated().any():
         raise CoraError(f"{file or 'responses'}: a question stands twice in the table of questions")
@@ -156,7 +166,21 @@ def _part(whole: Responses, table: pd.DataFrame, facts: dict[str, Any]) -> Respo
 @patch(as_prop=True)
 def trials(self: Responses) -> tuple[int, ...]:  # in rising order; (0,) for a table without the column
     "Which repetitions of the prompts there are."
-    return tuple(np.unique(self.table["trial"]).tolist()) if "trial" in self.table else (0,)
+    if "_trials" not in self.__dict__:  # looked at by every measure, so the column is read once
+        numbers = self.table["trial"].to_numpy() if "trial" in self.table else np.zeros(1, dtype=int)
+        one = len(numbers) and numbers.min() == numbers.max()
+        object.__setattr__(self, "_trials", tuple((numbers[:1] if one else np.unique(numbers)).tolist()))
+    return self._trials
+
+
+@patch
+def question_codes(
+    self: Responses,
+) -> tuple[np.ndarray, pd.Index]:  # shape `(n_rows,)`, and the ids in the order of their first row
+    "A number for each row's question, and the ids."
+    if "_question_codes" not in self.__dict__:
+        object.__setattr__(self, "_question_codes", _code_questions(self.table))
+    return self._question_codes
 
 
 @patch
@@ -196,8 +220,8 @@ def members(
     self: Responses,
 ) -> pd.DataFrame:  # a row for each question, in order; columns `there` and `expected` (missing where not known)
     "How many variants each question has, and how many its divergence set has."
-    first = self.trial(self.trials[0]).table if len(self) else self.table
-    codes, ids = pd.factorize(first["question_id"])
+    part = self.trial(self.trials[0]) if len(self) else self
+    first, (codes, ids) = part.table, part.question_codes()
     there = np.bincount(codes, minlength=len(ids))
     return pd.DataFrame(
         {"there": there, "expected": pd.array(_expected(self, first, codes, len(ids)), dtype=pd.Int64Dtype())},
