@@ -43,7 +43,7 @@ NAMES_TO_SEPARATE = {
     "mcqa_plus",  # metrics.cora, variants.mcqa_plus
     "one_line",  # report.tables, respondents.local
     "rank_table",  # metrics.bias, metrics.comparison
-    "whole_numbers",  # metrics.replies, variants.permutations
+    "integer_column",  # metrics.replies, variants.permutations
 }
 MODULES_TO_DIVIDE = {"metrics.comparison", "report.score_plots", "runs.statements"}
 MOST_LINES, TOLERANCE = 400, 40  # of a module: cells are exported whole, and a comment must not decide

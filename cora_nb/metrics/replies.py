@@ -18,8 +18,7 @@ def question_codes(
     responses: Responses,  # any responses
 ) -> tuple[np.ndarray, pd.Index]:  # shape `(n_rows,)`, and the ids
     "A number for each row's question, and the ids in the order of their first row."
-    codes, ids = pd.factorize(responses.table["question_id"])
-    return codes, pd.Index(ids)
+    return responses.question_codes
 
 # %% ../../nbs/metrics/replies.ipynb #ee01727c
 def first_of_each(

@@ -52,6 +52,12 @@ class Responses:
         return len(self.table)
 
     @cached_property
+    def question_codes(self) -> tuple[np.ndarray, pd.Index]:  # shape `(n_rows,)`, and the ids
+        "A number for each row's question, and the ids in the order of their first row."
+        codes, ids = pd.factorize(self.table["question_id"])
+        return codes, pd.Index(ids)
+
+    @cached_property
     def questions(self) -> pd.DataFrame:  # columns question_id, subject, text, choices, answer; missing where not known
         "The questions that the rows are about, in the order of their first row."
         if self._questions is None:
@@ -74,9 +80,10 @@ def _check_one_run(table: pd.DataFrame, file: str) -> None:
         if column in table and not _is_constant(table[column]):
             names = ", ".join(map(str, table[column].drop_duplicates()))
             raise CoraError(f"{place}: there are several {what}, {names}; a run has one, so look at one at a time")
-    if set(KEY) <= set(table) and (twice := _duplicated(table, KEY)).any():
+    key = [c for c in KEY if c in table]  # without the column trial, all rows are of one
+    if {*KEY} - {"trial"} <= {*key} and (twice := _duplicated(table, key)).any():
         row = table.iloc[int(twice.argmax())]
-        which = f"question {row['question_id']!r}, {row['method']} {row['index']}, trial {row['trial']}"
+        which = f"question {row['question_id']!r}, {row['method']} {row['index']}, trial {row.get('trial', 0)}"
         raise CoraError(f"{place}, row {int(twice.argmax()) + 1}: {which} stands in an earlier row already")
 
 
