@@ -1156,14 +1156,15 @@ def place_bias(runs, questions):
     t, some = Tidy(), runs()
     asked = questions()
     for name, responses in some.items():
-        trials = (0, None) if responses["trial"].nunique() > 1 else (0,)
-        for trial in trials:
-            t.digest(f"{name}, trial {trial}, consistency", bias.consistency(responses, trial))
-        sizes = sorted(responses["n_choices"].unique())
+        pooled = responses.pool_trials()
+        t.digest(f"{name}, trial 0, consistency", bias.order_consistency(responses))
+        if len(responses.trials) > 1:
+            t.digest(f"{name}, trial None, consistency", bias.order_consistency(pooled))
+        sizes = sorted(responses.table["n_choices"].unique())
         for n in [None, *sizes[:-1]] if len(sizes) > 1 else sizes:
             for what, found in {
-                "place": lambda: bias.position_ranks(responses, n, trials[-1]),
-                "length": lambda: bias.length_ranks(responses, asked, len, n, trials[-1], 0.9),
+                "place": lambda: bias.position_ranks(pooled, n),
+                "length": lambda: bias.length_ranks(pooled, asked, len, n, 0.9),
             }.items():
                 ranks = t.attempt(f"{name}, {n} choices, {what}", found)
                 if ranks is None:
@@ -1173,8 +1174,8 @@ def place_bias(runs, questions):
                 t.add(f"{name}, {n} choices, {what}, counts", ranks.counts)
                 t.add(f"{name}, {n} choices, {what}, in words", str(ranks))
     t.add("table", bias.consistency_table(some))
-    t.add("table at 0.8", bias.consistency_table(some, None, 0.8))
-    t.digest("ranks of all", bias.rank_table({name: bias.position_ranks(r) for name, r in some.items()}))
+    t.add("table at 0.8", bias.consistency_table({name: r.pool_trials() for name, r in some.items()}, 0.8))
+    t.digest("ranks of all", bias.rank_shares({name: bias.position_ranks(r) for name, r in some.items()}))
     return t.table()
 
 
