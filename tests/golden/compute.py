@@ -22,13 +22,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb.stats import resampling
+from cora_nb.stats import corrections, correlation, paired, resampling, tables
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.battery import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, guessing, invariability
-from cora_nb.metrics import items, order, order_places, replies, unified_confidence
+from cora_nb.metrics import items, order, replies, unified_confidence
 from cora_nb.metrics.cora import car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts
@@ -1204,21 +1204,21 @@ def swap_measures(t, name, table):
     t.add(f"{name}, exact", order.exact_p(table, draws=499))
     t.add(f"{name}, gap", order.accuracy_gap(table))
     t.add(f"{name}, gap at 0.8", order.accuracy_gap(table, 0.8))
-    t.add(f"{name}, places", order_places.wrong_places(table))
-    t.add(f"{name}, odds", order_places.place_odds(table))
+    t.add(f"{name}, places", order.wrong_places(table))
+    t.add(f"{name}, odds", order.place_odds(table))
 
 
 @quietly
 def order_of_runs(runs):
     t, some = Tidy(), runs()
     for name, responses in some.items():
-        for n in sorted(responses["n_choices"].unique()):
+        for n in sorted(responses.table["n_choices"].unique()):
             table = order.swap_table(responses, n)
             t.add(f"{name}, {n} choices, table", table)
             swap_measures(t, f"{name}, {n} choices", table)
     t.add("all", order.order_table(some))
     t.add("all, bh", order.order_table(some, "bh")[[f"{test}_p_adjusted" for test in order.TESTS]])
-    t.add("patterns", order_places.pattern_table(some))
+    t.add("patterns", order.pattern_table(some))
     return t.table()
 
 
@@ -1228,7 +1228,7 @@ def order_published():
     for (model, benchmark), table in tables.items():
         swap_measures(t, f"{model} {benchmark}", table)
     t.digest("all", order.order_table(tables))
-    t.digest("patterns", order_places.pattern_table(tables))
+    t.digest("patterns", order.pattern_table(tables))
     return t.table()
 
 
@@ -1238,16 +1238,16 @@ def order_numbers():
     for b, c, n in [(0, 0, 1), (3, 1, 10), (0, 7, 30), (10, 10, 20), (25, 3, 300), (5, 0, 5)]:
         t.add(
             f"paired interval {b} {c} {n}",
-            {level: list(map(text_of, order.paired_interval(b, c, n, level))) for level in (0.8, 0.95)},
+            {level: list(map(text_of, paired.paired_interval(b, c, n, level))) for level in (0.8, 0.95)},
         )
     p = [0.01, 0.04, np.nan, 0.03, 0.005, 1.0]
     for method in ("holm", "bh"):
-        t.add(f"adjusted, {method}", order.adjust_p(p, method))
+        t.add(f"adjusted, {method}", corrections.adjust_p(p, method))
     counts = np.array([[[30, 20, 10, 0], [25, 25, 10, 0]], [[5, 1, 0, 4], [4, 0, 2, 4]]])
     for name in ("contingency_statistic", "fit_statistic"):
-        t.add(name, np.stack(getattr(order, name)(counts)))
+        t.add(name, np.stack(getattr(tables, name)(counts)))
     pairs = np.array([[[10, 2, 3], [1, 20, 0], [4, 4, 5]], [[5, 0, 0], [0, 5, 0], [0, 0, 5]]])
-    t.add("paired_statistic", np.stack(order.paired_statistic(pairs)))
+    t.add("paired_statistic", np.stack(paired.stuart_maxwell_statistic(pairs)))
     t.add("letters", order.letter_table(list("ABCDDA") + [None, "x"], list("ABDDCB") + ["A"]))
     return t.table()
 
@@ -1262,7 +1262,7 @@ def recorded_order():
         t.add(f"{column}, exact", order.exact_p(table, draws=499))
         t.add(f"{column}, counts", order.swap_counts(table))
     t.add("all", order.order_table(tables))
-    t.add("places", order_places.pattern_table(tables))
+    t.add("places", order.pattern_table(tables))
     return t.table()
 
 
