@@ -317,7 +317,7 @@ def medalpaca():
 def recorded_part(n=200):
     "The first questions of these."
     whole = medalpaca()
-    return whole[whole["question_id"].isin(whole["question_id"].unique()[:n])].reset_index(drop=True)
+    return whole.rows(whole.table["question_id"].isin(whole.questions["question_id"][:n]))
 
 
 def recorded_runs():
@@ -1370,10 +1370,10 @@ def repeated(runs):
     tables = {}
     for name, responses in some.items():
         for unparsed in consistency.UNPARSED:
-            tables[f"{name}, {unparsed}"] = found = consistency.sequences(responses, unparsed)
+            tables[f"{name}, {unparsed}"] = found = consistency.prompt_sequences(responses, unparsed)
             t.digest(f"{name}, {unparsed}", found)
         for method, part in found.groupby(level="method"):
-            t.add(f"{name}, {method}", consistency.correlations(part["K"], part["accuracy"], 0.9, 300, 2))
+            t.add(f"{name}, {method}", correlation.correlations(part["K"], part["accuracy"], 0.9, 300, 2))
     t.add("groups", consistency.consistency_by(tables))
     return t.table()
 
@@ -1391,14 +1391,14 @@ def consistency_numbers():
         {f"{n} options, {D} answers": consistency.chance_consistency(n, D) for n in (1, 2, 4, 5) for D in (2, 5, 9)},
     )
     counts = np.array([[50, 10, 20, 20], [10, 0, 0, 5], [3, 4, 5, 6]])
-    t.add("matrix", pd.DataFrame(consistency.matrix_statistics(counts), columns=["phi", "kappa", "gap"]))
+    t.add("matrix", pd.DataFrame(tables.agreement_statistics(counts), columns=["phi", "kappa", "gap"]))
     rng = np.random.default_rng(8)
     x, y = rng.random(60) < 0.6, rng.random(60) < 0.5
     found = consistency.compare_right(x, x | y, resamples=RESAMPLES)
     t.add("right in both", found.table)
     t.add("right in both, counts", found.matrix)
     t.add("right in both, words", str(found))
-    t.add("correlations", consistency.correlations(rng.random(25), rng.random(25), resamples=RESAMPLES))
+    t.add("correlations", correlation.correlations(rng.random(25), rng.random(25), resamples=RESAMPLES))
     return t.table()
 
 
@@ -1406,7 +1406,8 @@ def consistency_numbers():
 def two_formats(runs):
     t = Tidy()
     for name, responses in runs().items():
-        by = {m: responses[responses["method"] == m] for m in responses["method"].unique()}
+        methods = responses.table["method"]
+        by = {m: responses.rows(methods == m, chosen=m) for m in methods.unique()}
         for one, two in [("mcq", "lfgq"), ("mcq", "mcq_2"), ("mcq_2", "mcq_3")]:
             if one not in by or two not in by:
                 continue
@@ -1424,11 +1425,11 @@ def recorded_consistency():
     found = consistency.label_sequences(raw["Answer"].tolist(), "D")
     t.digest("long form", found)
     t.add("long form, group", consistency.consistency_by({"gpt-3.5": found}))
-    t.add("long form, correlations", consistency.correlations(found["K"], found["accuracy"], resamples=RESAMPLES))
+    t.add("long form, correlations", correlation.correlations(found["K"], found["accuracy"], resamples=RESAMPLES))
     part = recorded_part()
-    rows = part[part["method"] == "original"]
+    rows = part.rows(part.table["method"] == "original", chosen="original")
     for unparsed in consistency.UNPARSED:
-        table = consistency.sequences(rows, unparsed)
+        table = consistency.prompt_sequences(rows, unparsed)
         t.digest(f"medalpaca, {unparsed}", table)
         t.add(f"medalpaca, {unparsed}, group", consistency.consistency_by({"medalpaca": table}, 0.9))
     return t.table()
