@@ -21,20 +21,22 @@ from cora_nb.metrics.order import (
     letter_table,
     order_table,
     order_tests,
+    pattern_table,
+    place_odds,
     published_swaps,
     swap_counts,
     swap_table,
     swap_tables,
+    wrong_places,
 )
 from cora_nb.stats.corrections import adjust_p
 from cora_nb.stats.tables import contingency_statistic, fit_statistic
 from cora_nb.stats.paired import paired_interval, stuart_maxwell_statistic
-from cora_nb.metrics.order_places import pattern_table, place_odds, plot_places, wrong_places
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import ask
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.responses import Responses, concat, make_responses
 from cora_nb.variants.families import make_variants
 
 PUBLISHED = {  # Table 3 of arXiv 2403.17752
@@ -64,7 +66,15 @@ def as_table(pairs):
     )
 
 
-# --- the published numbers ----------------------------------------------------------------------------------------------------
+def squares(least=2, most=6, count=st.integers(0, 12)):
+    return (
+        st.integers(least, most)
+        .flatmap(lambda k: st.lists(st.lists(count, min_size=k, max_size=k), min_size=k, max_size=k))
+        .map(np.array)
+    )
+
+
+# --- the published numbers ------------------------------------------------------------------------
 
 
 def check_published(table):
@@ -133,10 +143,121 @@ def test_odd_entries_of_the_authors(raw):
     assert all(t["not_asked"].sum() + t.loc["not_asked"].sum() == 0 for t in raw.values())
 
 
-# --- the statistics by other formulas -----------------------------------------------------------------------------------------
+# --- the statistics by other formulas -------------------------------------------------------------
 
 
-# --- p-values -----------------------------------------------------------------------------------------------------------------
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=2, max_size=8))
+def test_contingency_is_scipys(columns):
+    counts = np.array(columns).T
+    used = counts[:, counts.sum(axis=0) > 0]
+    if used.shape[1] < 2 or not used.sum(axis=1).all():
+        return
+    theirs, (statistic, df) = chi2_contingency(used, correction=False), contingency_statistic(counts)
+    assert statistic == pytest.approx(theirs.statistic, abs=1e-9) and df == theirs.dof
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=2, max_size=8))
+def test_goodness_of_fit_by_a_loop(columns):
+    statistic, df = fit_statistic(np.array(columns).T)
+    if any(r == 0 < o for o, r in columns):
+        assert np.isnan(statistic)
+    else:
+        assert statistic == pytest.approx(sum((o - r) ** 2 / r for o, r in columns if r))
+        assert df == sum(r > 0 for _, r in columns) - 1
+
+
+def groups(pairs):
+    "Contents that exchanged answers, directly or through others: lists of two or more."
+    left, found = set(range(len(pairs))), []
+    while left:
+        group, new = set(), {left.pop()}
+        while new:
+            group |= new
+            new = {j for i in new for j in range(len(pairs)) if i != j and pairs[i][j] + pairs[j][i]} - group
+        left -= group
+        if len(group) > 1:
+            found.append(sorted(group))
+    return found
+
+
+def stuart_maxwell(pairs):
+    "Group by group, one content dropped from each, and a linear system solved."
+    total = df = 0
+    for group in groups(pairs):
+        kept = group[:-1]
+        d = np.array([sum(pairs[i]) - sum(pairs[:, i]) for i in kept], float)
+        V = [
+            [
+                sum(pairs[i]) + sum(pairs[:, i]) - 2 * pairs[i, i] if i == j else -(pairs[i, j] + pairs[j, i])
+                for j in kept
+            ]
+            for i in kept
+        ]
+        total, df = total + d @ np.linalg.solve(np.array(V, float), d), df + len(kept)
+    return total, df
+
+
+@given(squares(count=st.integers(0, 12) | st.just(0)))
+@settings(max_examples=300)
+def test_stuart_maxwell_by_dropping_contents(pairs):
+    statistic, df = stuart_maxwell_statistic(pairs)
+    expected, degrees = stuart_maxwell(pairs)
+    assert statistic == pytest.approx(expected, abs=1e-8) and df == degrees
+    assert -1e-9 <= statistic <= pairs.sum() - np.trace(pairs) + 1e-7  # so that V is at most 1
+
+
+@given(squares(3, 3, st.integers(0, 40)))
+def test_three_contents_by_the_closed_formula(pairs):
+    "Fleiss and Everitt: means of the exchanges weigh the squared differences of the other contents."
+    d = pairs.sum(axis=1) - pairs.sum(axis=0)
+    n12, n13, n23 = ((pairs[i, j] + pairs[j, i]) / 2 for i, j in ((0, 1), (0, 2), (1, 2)))
+    below = 2 * (n12 * n23 + n12 * n13 + n13 * n23)
+    if below:
+        assert stuart_maxwell_statistic(pairs)[0] == pytest.approx(
+            (n23 * d[0] ** 2 + n13 * d[1] ** 2 + n12 * d[2] ** 2) / below, abs=1e-9
+        )
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_two_contents_are_mcnemars(b, c):
+    statistic, df = stuart_maxwell_statistic([[3, b], [c, 5]])
+    assert (statistic, df) == (pytest.approx((b - c) ** 2 / (b + c)), 1) if b + c else (0, 0)
+
+
+@given(squares(), st.randoms(use_true_random=False))
+def test_names_and_order_of_contents_do_not_matter(pairs, rng):
+    order = rng.sample(range(len(pairs)), len(pairs))
+    mixed = pairs[np.ix_(order, order)]
+    assert stuart_maxwell_statistic(mixed)[0] == pytest.approx(stuart_maxwell_statistic(pairs)[0], abs=1e-8)
+    assert stuart_maxwell_statistic(pairs.T)[0] == pytest.approx(stuart_maxwell_statistic(pairs)[0], abs=1e-8)
+    if pairs.sum():  # both statistics for two rows as well
+        counts = lambda p: np.stack([p.sum(axis=1), p.sum(axis=0)])
+        assert contingency_statistic(counts(mixed))[0] == pytest.approx(
+            contingency_statistic(counts(pairs))[0], abs=1e-8
+        )
+
+
+@given(squares(3, 5))
+@settings(max_examples=60)
+def test_tables_in_a_stack_are_those_one_by_one(pairs):
+    stack = np.stack([pairs, pairs.T * 2, np.eye(len(pairs)) * 3])
+    together = stuart_maxwell_statistic(stack)
+    for k, one in enumerate(stack):
+        assert (together[0][k], together[1][k]) == (
+            pytest.approx(stuart_maxwell_statistic(one)[0]),
+            stuart_maxwell_statistic(one)[1],
+        )
+
+
+def test_large_counts():
+    "Rounding must not add a degree of freedom, nor lose one."
+    pairs = np.diag([10**7] * 4)
+    pairs[0, 1], pairs[1, 0], pairs[2, 3] = 10**6, 10**6 - 1, 1
+    assert stuart_maxwell_statistic(pairs)[1] == 2
+    assert stuart_maxwell_statistic(pairs)[0] == pytest.approx(1 / (2 * 10**6 - 1) + 1)
+
+
+# --- p-values -------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 30), st.integers(0, 30))
@@ -156,7 +277,21 @@ def test_drawn_p_is_seeded_and_near_the_chi_squared_one():
     assert exact_p(as_table([[0, 300, 60], [0, 0, 300], [0, 0, 1]]), draws=99)["p"] == 1 / 100
 
 
-# --- accuracy ------------------------------------------------------------------------------------------------------------------
+@given(st.lists(st.floats(0, 1) | st.just(math.nan), max_size=12))
+def test_corrections_by_loops(p):
+    made = sorted(x for x in p if not math.isnan(x))
+    m = len(made)
+    holm, bh = adjust_p(p), adjust_p(p, "bh")
+    for x, h, b in zip(p, holm, bh):
+        if math.isnan(x):
+            assert math.isnan(h) and math.isnan(b)
+        else:
+            assert h == pytest.approx(min(1, max((m - i) * y for i, y in enumerate(made) if y <= x)))
+            assert b == pytest.approx(min(1, min(m / (i + 1) * y for i, y in enumerate(made) if y >= x)))
+            assert x <= b * (1 + 1e-12) + 1e-15 and b <= h * (1 + 1e-12) + 1e-15
+
+
+# --- accuracy -------------------------------------------------------------------------------------
 
 
 def test_accuracy_counts_unreadable_replies_as_wrong():
@@ -166,7 +301,7 @@ def test_accuracy_counts_unreadable_replies_as_wrong():
     assert swap_counts(table)[ODD].to_numpy().tolist() == [[1, 1], [1, 1]]
 
 
-# --- levels: which test keeps its promise --------------------------------------------------------------------------------------
+# --- levels: which test keeps its promise ---------------------------------------------------------
 
 
 def joint(weight, held):
@@ -216,7 +351,7 @@ def test_simulated_respondents_have_the_joint_probabilities():
     assert ((seen - expected) ** 2 / expected).sum() < chi2.ppf(0.9999, 15)
 
 
-# --- from responses ------------------------------------------------------------------------------------------------------------
+# --- from responses -------------------------------------------------------------------------------
 
 
 @given(
@@ -249,7 +384,7 @@ def test_swap_table_by_a_loop(asked, rng):
         expected[
             tuple(names[None if p < 0 else v.sources[p]] for p, v in zip((a, b), variants[2 * i : 2 * i + 2]))
         ] += 1
-    mixed = responses.iloc[rng.sample(range(len(responses)), len(responses))]
+    mixed = responses.table.iloc[rng.sample(range(len(responses)), len(responses))]
     for table in (swap_table(responses), swap_table(mixed)):
         assert count_contents(table) == A
         assert {k: n for k, n in table.stack().items() if n} == dict(expected)
@@ -271,14 +406,15 @@ def test_other_sizes_are_left_out_with_a_warning():
 
 def test_one_order_only_and_repetitions():
     responses = make_responses(four_questions(), ["A"] * 8)
-    assert swap_table(responses.iloc[:-1]).loc["A", "not_asked"] == 1
-    assert swap_table(responses.iloc[1:]).loc["not_asked", "B"] == 1
-    again = responses.assign(trial=1, prediction=3)
-    both = pd.concat([responses, again], ignore_index=True)
-    assert swap_table(both).loc["A", "B"] == 4 and swap_table(both, trial=1).loc["D", "D"] == 4
+    rows = responses.table
+    assert swap_table(rows.iloc[:-1]).loc["A", "not_asked"] == 1
+    assert swap_table(rows.iloc[1:]).loc["not_asked", "B"] == 1
+    again = Responses(rows.assign(trial=1, prediction=3, correct=True), responses.questions)
+    both = concat([responses, again])
+    assert swap_table(both).loc["A", "B"] == 4 and swap_table(both.trial(1)).loc["D", "D"] == 4
     with pytest.raises(CoraError, match=r"question 'q0' was answered several times in one order; choose one trial\Z"):
-        swap_table(both, trial=None)
-    assert swap_table(responses, trial=None).equals(swap_table(responses))
+        swap_table(both.pool_trials())
+    assert swap_table(responses.pool_trials()).equals(swap_table(responses))
 
 
 @pytest.mark.parametrize(
@@ -286,22 +422,21 @@ def test_one_order_only_and_repetitions():
     [
         (lambda r: r.iloc[:0], "no responses"),
         (lambda r: r.drop(columns="method"), "no column method"),
-        (lambda r: r.assign(trial=3), "no responses of trial 0"),
+        (lambda r: r.drop(columns="sources"), "no column sources"),
         (lambda r: r.assign(method="shuffled"), r"with the methods case_1 and case_2; got the method 'shuffled'"),
         (
             lambda r: r.assign(method="case_2"),
             r"question 'q0', case_2: choice A is not the one that the family order_swap shows there",
         ),
         (lambda r: r.assign(answer=0), "is not the one that the family order_swap shows there"),
-        (lambda r: r.assign(family=["order_swap", "cora"] * 4), "several families"),
-        (lambda r: r.assign(error=NOT_ASKED), "stopped early"),
-        (lambda r: r.assign(prediction=4), "prediction must be a whole number from -1 to 3, got 4"),
-        (lambda r: "responses", "responses must be a table, got a str"),
+        (lambda r: r.assign(error=NOT_ASKED, prediction=-1), "stopped early"),
     ],
 )
 def test_faulty_responses(change, says):
+    "What is wrong with a table as such is tested in tests/responses."
+    table = make_responses(four_questions(), ["A"] * 8).table.assign(index=range(8))
     with pytest.raises(CoraError, match=says) as e:
-        swap_table(change(make_responses(four_questions(), ["A"] * 8)))
+        swap_table(change(table.drop(columns="correct")))
     assert "\n" not in str(e.value)
 
 
@@ -372,7 +507,7 @@ def test_order_table_of_responses_and_tables_together():
     assert list(pattern_table(runs).index.names) == ["model", "case", "place"]
 
 
-# --- places --------------------------------------------------------------------------------------------------------------------
+# --- places ---------------------------------------------------------------------------------------
 
 
 def test_wrong_places_against_scipy():
@@ -415,24 +550,10 @@ def test_place_odds_cover_when_answers_hang_together():
         assert 0.92 <= np.mean([o.loc[name, "low"] <= truth[name] <= o.loc[name, "high"] for o in got]) <= 0.98
 
 
-def test_figure():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(1, 2)
-    table = published_swaps()["GPT-3.5-turbo", "CARE-MI"]
-    for ax, what in zip(axes, (table, wrong_places(table))):
-        assert plot_places(what, ax) is ax
-        assert [bar.get_height() for bar in ax.patches] == pytest.approx(wrong_places(table)["share"].tolist())
-    assert plot_places(letter_table("DD", "DA")).get_ylim() == (0, 1)  # no wrong prediction in the first order: no bars
-    plt.close("all")
-
-
 def test_importing_is_light():
     "Neither scipy nor matplotlib before they are needed."
-    code = "import sys, cora_nb.metrics.order, cora_nb.metrics.order_places as o; print([m for m in ('scipy', 'matplotlib', 'seaborn', 'torch', 'datasets') if m in sys.modules])"
+    heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")
+    code = f"import sys, cora_nb.metrics.order; print([m for m in {heavy} if m in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
