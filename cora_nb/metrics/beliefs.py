@@ -11,10 +11,11 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ..checks import check_columns, check_option, integer_column
+from ..checks import check_columns, check_option, integer_column, integer_column
 from ..core import BadRow, CoraError
 from .replies import Replies, flat_replies, of_trial
 from ..prompts.letters import selected
+from ..responses.responses import Responses, need
 from ..stats.ratios import ratio_interval
 from ..stats.shares import share_of_asked
 
@@ -22,167 +23,140 @@ from ..stats.shares import share_of_asked
 TRUE_FALSE = ("true_false", "true_false_written")  # by rule, and written by a language model
 
 
-def _claims(responses: pd.DataFrame, trial: int) -> tuple[pd.DataFrame, Replies, np.ndarray]:
-    "The rows of true-or-false questions, their replies, and which of them judge the right choice. One kind, one right statement a question."
-    check_columns(responses, "method")
-    part = of_trial(responses, trial)
-    part = part[part["method"].isin(TRUE_FALSE)]
-    kinds = list(part["method"].unique())
+def _claims(responses: Responses | pd.DataFrame) -> tuple[Responses, Replies, np.ndarray]:
+    "The true-or-false questions, their replies, and which of them judge a right choice: one of each question does."
+    found = need(responses, "method")
+    claims = found.rows(found.table["method"].isin(TRUE_FALSE), chosen="true-or-false questions")
+    kinds = list(claims.table["method"].unique())
     if len(kinds) != 1:
+        got = " and ".join(kinds) or "none"
+        raise CoraError(f"there must be true-or-false questions of one kind, {' or '.join(TRUE_FALSE)}; got {got}")
+    r = flat_replies(claims)
+    if (bad := r.n_choices != 2).any():
+        which = r.ids[r.codes[bad.argmax()]]
         raise CoraError(
-            f"there must be true-or-false questions of one kind, {' or '.join(TRUE_FALSE)}; got {' and '.join(kinds) or 'none'}"
+            f"a true-or-false question has 2 choices, and one of question {which!r} has {r.n_choices.max()}"
         )
-    r = flat_replies(part, None)
-    if (r.n_choices != 2).any():
-        raise CoraError(
-            f"a true-or-false question has 2 choices, and one of question {r.ids[r.codes[(r.n_choices != 2).argmax()]]!r} has {r.n_choices.max()}"
-        )
-    claims_right = r.answer == 0
-    n_right, n_wrong = r.count(claims_right), r.count(~claims_right)
+    judges_right = r.answer == 0
+    n_right, n_wrong = r.count(judges_right), r.count(~judges_right)
     if (bad := (n_right != 1) | (n_wrong < 1)).any():
         i = bad.argmax()
         raise CoraError(
-            f"each question needs one statement from its right choice and others from wrong ones; {r.ids[i]!r} has {n_right[i]} and {n_wrong[i]}"
+            "each question needs one statement from its right choice and others from wrong ones; "
+            f"{r.ids[i]!r} has {n_right[i]} and {n_wrong[i]}"
         )
-    return part, r, claims_right
+    return claims, r, judges_right
 
 # %% ../../nbs/metrics/beliefs.ipynb #2ec29eb1
 def true_false_scores(
-    responses: pd.DataFrame,  # responses with true-or-false questions; other methods are not looked at
-    trial: int = 0,  # which repetition of each prompt
+    responses: Responses | pd.DataFrame,  # a run with true-or-false questions; other methods are not looked at
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # index `right` and `wrong`; `questions`, `replies`, `no_choice`, `share`, `low`, `high`
     """How many right choices were accepted, and how many wrong ones rejected. A reply that says neither is a wrong one.
 
-    Raises `CoraError` where there are no true-or-false questions, of two kinds, or without one right statement each. Source: MCQA+, Table 4.
+    Raises `CoraError` where there are no true-or-false questions, of two kinds, or without one right statement each.
+    Source: MCQA+, Table 4.
     """
-    _, r, claims_right = _claims(responses, trial)
+    _, r, judges_right = _claims(responses)
     rows = {}
-    for name, mask in {"right": claims_right, "wrong": ~claims_right}.items():
+    for name, mask in {"right": judges_right, "wrong": ~judges_right}.items():
         some = r[mask]
-        share = share_of_asked(some.count(some.prediction == some.answer), some.count(), level)
-        rows[name] = {
-            "questions": len(r.ids),
-            "replies": len(some),
-            "no_choice": (some.prediction < 0).sum(),
-            **dict(zip(["share", "low", "high"], share)),
-        }
-    return (
-        pd.DataFrame.from_dict(rows, orient="index")
-        .astype({c: int for c in ("questions", "replies", "no_choice")})
-        .rename_axis("statement")
-    )
+        share, low, high = share_of_asked(some.count(some.prediction == some.answer), some.count(), level)
+        counts = {"questions": len(r.ids), "replies": len(some), "no_choice": (some.prediction < 0).sum()}
+        rows[name] = counts | {"share": share, "low": low, "high": high}
+    counts = {c: int for c in ("questions", "replies", "no_choice")}
+    return pd.DataFrame.from_dict(rows, orient="index").astype(counts).rename_axis("statement")
 
 # %% ../../nbs/metrics/beliefs.ipynb #b078667c
-def _p_yes(part: pd.DataFrame, normalise: bool) -> np.ndarray:  # shape `(n_rows,)`, in [0, 1]; NaN where not known
+def _p_yes(claims: Responses, normalise: bool) -> np.ndarray:  # shape `(n_rows,)`, in [0, 1]; NaN where not known
     "The probability of Yes from the scores of Yes and No."
-    import pyarrow as pa, pyarrow.compute as pc
-
-    if "scores" not in part or part["scores"].isna().all():
-        return np.full(len(part), np.nan)
+    if "scores" not in claims.table:
+        return np.full(len(claims), np.nan)
+    pairs = [s or (np.nan, np.nan) for s in claims.table["scores"]]
     try:
-        lists = pa.array(part["scores"], from_pandas=True).cast(pa.list_(pa.float64()))
-        lengths = pc.list_value_length(lists).to_numpy(zero_copy_only=False).astype(float)
-        if (bad := (lengths != 2) & ~np.isnan(lengths)).any():
-            raise BadRow(
-                "scores of a true-or-false question must be 2 numbers",
-                "responses",
-                int(bad.argmax()) + 1,
-                field="scores",
-                value=part["scores"].iloc[bad.argmax()],
-            )
-        yes, no = (pc.list_element(lists, i).to_numpy(zero_copy_only=False).astype(float) for i in (0, 1))
-    except pa.ArrowException as e:
-        raise CoraError(f"responses: scores must be a list of numbers in each row ({str(e).splitlines()[0]})") from None
+        yes, no = np.array(pairs, dtype=float).T
+    except (TypeError, ValueError) as e:
+        raise CoraError(f"scores must be two numbers in each row ({e})") from None
     if not normalise and (bad := yes > 1e-9).any():
-        raise CoraError(
-            f"scores must be log-probabilities, at most 0, got {yes[bad.argmax()]:.4g}; normalise=True takes other scores"
-        )
+        got = f"{yes[bad.argmax()]:.4g}"
+        raise CoraError(f"scores must be log-probabilities, at most 0, got {got}; normalise=True takes other scores")
     with np.errstate(invalid="ignore", over="ignore"):
         return 1 / (1 + np.exp(no - yes)) if normalise else np.exp(np.minimum(yes, 0))
 
 # %% ../../nbs/metrics/beliefs.ipynb #03bf0fc2
 def confidence_ratio(
-    responses: pd.DataFrame,  # responses with true-or-false questions and `scores`; other methods are not looked at
+    responses: Responses | pd.DataFrame,  # a run with true-or-false questions and `scores`; others are not looked at
     normalise: bool = False,  # P(Yes) as a share of P(Yes) + P(No)
-    trial: int = 0,  # which repetition of each prompt
     level: float = 0.95,  # of the intervals
-) -> (
-    pd.DataFrame
-):  # index `Conf_right`, `Conf_wrong*`, `ratio`; `questions` that count, `missing` that do not, `value`, `low`, `high`
+) -> pd.DataFrame:  # index `Conf_right`, `Conf_wrong*`, `ratio`; `questions`, `missing`, `value`, `low`, `high`
     """Mean P(Yes) of the right choices, of the most credible wrong ones, and the second over the first.
 
-    A question with an unknown score among its statements does not count. NaN where none is left, and where `share_interval` and
-    `ratio_interval` have it. Raises `CoraError` as `true_false_scores` does, and for scores that are no log-probabilities. Source: MCQA+, Table 5.
+    A question with an unknown score among its statements counts in `missing` and nowhere else. NaN where none is left,
+    and where `share_interval` and `ratio_interval` have it. Raises `CoraError` as `true_false_scores` does, and for
+    scores above 0, which are no log-probabilities. Source: MCQA+, Table 5.
     """
-    part, r, claims_right = _claims(responses, trial)
-    p, n = _p_yes(part, normalise), len(r.ids)
+    claims, r, judges_right = _claims(responses)
+    p, n = _p_yes(claims, normalise), len(r.ids)
     right, wrong = np.zeros(n), np.zeros(n)
-    right[r.codes[claims_right]] = p[claims_right]
-    np.maximum.at(wrong, r.codes[~claims_right], np.nan_to_num(p[~claims_right]))
+    right[r.codes[judges_right]] = p[judges_right]
+    np.maximum.at(wrong, r.codes[~judges_right], np.nan_to_num(p[~judges_right]))
     known = r.count(np.isnan(p)) == 0
     right, wrong, ones = right[known], wrong[known], np.ones(known.sum())
-    rows = [share_of_asked(right, ones, level), share_of_asked(wrong, ones, level), ratio_interval(wrong, right, level)]
-    table = pd.DataFrame(
-        rows,
-        index=pd.Index(["Conf_right", "Conf_wrong*", "ratio"], name="confidence"),
-        columns=["value", "low", "high"],
-    )
-    return table.assign(questions=int(known.sum()), missing=int(n - known.sum()))[
-        ["questions", "missing", "value", "low", "high"]
-    ]
+    rows = {
+        "Conf_right": share_of_asked(right, ones, level),
+        "Conf_wrong*": share_of_asked(wrong, ones, level),
+        "ratio": ratio_interval(wrong, right, level),
+    }
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high"]).rename_axis("confidence")
+    table.insert(0, "questions", int(known.sum()))
+    table.insert(1, "missing", int(n - known.sum()))
+    return table
 
 # %% ../../nbs/metrics/beliefs.ipynb #c920cc6a
 def multiple_selection(
-    responses: pd.DataFrame,  # responses to questions that allow several choices, with `reply`
-    misleading: Mapping[
-        str, int
-    ],  # question id -> index of the misleading choice among its own; as from `misleading_choices`
-    trial: int | None = 0,  # which repetition of each prompt; None for all
+    responses: Responses | pd.DataFrame,  # a run with questions that allow several choices; other forms do not count
+    misleading: Mapping[str, int],  # question id -> its misleading choice, as from `misleading_choices`
     among: str = "several",  # the recalls are taken among the replies that name "several" choices, or "all"
     level: float = 0.95,  # of the intervals
-) -> (
-    pd.DataFrame
-):  # index `multi`, `recall_right`, `recall_misleading`; `questions`, `replies`, `count`, `share`, `low`, `high`
-    """How many replies name several choices, and how many of these the right and the misleading one. An unreadable reply names none.
+) -> pd.DataFrame:  # a row a score; columns `questions`, `replies`, `count`, `share`, `low`, `high`
+    """How many replies name several choices, and how many of these the right and the misleading one.
 
-    Raises `CoraError` where a question has no misleading choice, or was not shown it. Source: MCQA+, Table 6.
+    The scores are `multi`, `recall_right` and `recall_misleading`. An unreadable reply names none. Where `selected` is
+    missing, since there is no reply or a respondent only gives scores, nobody knows: the row does not count, and all is
+    NaN where none is left. Raises `CoraError` where a question has no misleading choice, or was not shown it.
+    Source: MCQA+, Table 6.
     """
     check_option("among", among, ("several", "all"))
-    check_columns(responses, "reply")
-    part = of_trial(responses, trial)
-    r = flat_replies(part, None)
-    named, wrong = _named(part["reply"], r.n_choices), _misled(r, misleading)
-    several, rows = named.sum(axis=1) > 1, np.arange(len(part))
-    count = several if among == "several" else np.ones(len(part), dtype=bool)
+    found = need(responses, "selected")
+    if "form" in found.table:
+        found = found.rows(found.table["form"] == "several", chosen="questions that allow several choices")
+    r = flat_replies(need(found))
+    known, named = _named(found.table["selected"], r.n_choices)
+    wrong, rows = _misled(r, misleading), np.arange(len(r))
+    several = named.sum(axis=1) > 1
+    count = known & (several | (among == "all"))
     table = {}
     for name, hits, of in [
-        ("multi", several, rows >= 0),
+        ("multi", several, known),
         ("recall_right", named[rows, r.answer], count),
         ("recall_misleading", named[rows, wrong], count),
     ]:
         sizes, totals = r.count(of), r.count(hits & of)
-        table[name] = {
-            "questions": (sizes > 0).sum(),
-            "replies": sizes.sum(),
-            "count": totals.sum(),
-            **dict(zip(["share", "low", "high"], share_of_asked(totals, sizes, level))),
-        }
-    return (
-        pd.DataFrame.from_dict(table, orient="index")
-        .astype({c: int for c in ("questions", "replies", "count")})
-        .rename_axis("score")
-    )
+        share, low, high = share_of_asked(totals, sizes, level)
+        counts = {"questions": (sizes > 0).sum(), "replies": sizes.sum(), "count": totals.sum()}
+        table[name] = counts | {"share": share, "low": low, "high": high}
+    whole = {c: int for c in ("questions", "replies", "count")}
+    return pd.DataFrame.from_dict(table, orient="index").astype(whole).rename_axis("score")
 
 # %% ../../nbs/metrics/beliefs.ipynb #300541d4
-def _named(replies: pd.Series, n_choices: np.ndarray) -> np.ndarray:  # shape `(n_rows, most choices)`, bool
-    "Which choices each reply names. Equal replies are read once."
-    keys = pd.MultiIndex.from_arrays([replies.astype(object).where(replies.notna(), ""), n_choices])
-    codes, different = pd.factorize(keys)
-    table = np.zeros((len(different), n_choices.max()), dtype=bool)
-    for row, (reply, n) in zip(table, different):
-        row[list(selected(reply, range(n)))] = True
-    return table[codes]
+def _named(selected: pd.Series, n_choices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    "Which rows say what they named, shape `(n_rows,)`, and which choices they named, shape `(n_rows, most choices)`."
+    named = np.zeros((len(selected), n_choices.max()), dtype=bool)
+    for row, n, chosen in zip(named, n_choices, selected):
+        if chosen and not all(0 <= i < n for i in chosen):
+            raise CoraError(f"selected must name some of the {n} choices shown, from 0, got {list(chosen)}")
+        row[list(chosen or ())] = True
+    return selected.notna().to_numpy(dtype=bool), named
 
 # %% ../../nbs/metrics/beliefs.ipynb #02398861
 def _misled(r: Replies, misleading: Mapping[str, int]) -> np.ndarray:  # shape `(n_rows,)`
@@ -191,16 +165,16 @@ def _misled(r: Replies, misleading: Mapping[str, int]) -> np.ndarray:  # shape `
         raise CoraError(f"misleading must map question ids to indices of choices, got {type(misleading).__name__}")
     known = pd.Series(dict(misleading), dtype=object).reindex(r.ids)
     if (none := known.isna()).any():
-        raise CoraError(
-            f"{none.sum()} of {len(known)} questions have no misleading choice, the first of them {r.ids[none.argmax()]!r}"
-        )
+        first = f"the first of them {r.ids[none.argmax()]!r}"
+        raise CoraError(f"{none.sum()} of {len(known)} questions have no misleading choice, {first}")
     source = integer_column(pd.DataFrame({"misleading": known}), "misleading", 0, np.iinfo(np.int16).max)
     row = np.repeat(np.arange(len(r.codes)), r.n_choices)
     found = np.flatnonzero(r.flat == source[r.codes][row])
-    times = np.bincount(row[found], minlength=len(r.codes))
-    if (bad := times != 1).any():
+    if (bad := np.bincount(row[found], minlength=len(r.codes)) != 1).any():
+        question = r.codes[bad.argmax()]
         raise CoraError(
-            f"question {r.ids[r.codes[bad.argmax()]]!r} does not show its misleading choice, number {source[r.codes[bad.argmax()]] + 1}, once; give only the replies to questions that allow several"
+            f"question {r.ids[question]!r} does not show its misleading choice, number {source[question] + 1}, once; "
+            "give only the replies to questions that allow several"
         )
     place = found - r.starts  # one a row, in the order of the rows
     if (bad := place == r.answer).any():

@@ -7,179 +7,167 @@ __all__ = ['orders', 'first_order', 'order_counts', 'acc_h', 's_c', 'order_score
            'wrong_on_original', 'misleading_choices', 'nota_table', 'mcqa_plus_scores', 'choices_sweep']
 
 # %% ../../nbs/metrics/invariability.ipynb #54ed18b2
-import re
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
-from ..checks import check_columns, check_option
+from ..checks import check_option
 from ..core import CoraError
 from .cora import count_hits
-from .replies import Replies, first_of_each, flat_replies, of_trial
+from .replies import Replies, first_of_each, flat_replies
+from ..responses.responses import Responses, Runs, need
 from ..stats.shares import share_of_asked
 
 # %% ../../nbs/metrics/invariability.ipynb #ff293c3d
 def orders(
-    responses: pd.DataFrame,  # responses to the family `mcqa_plus`
-) -> pd.DataFrame:  # the rows of the original and of the re-orderings
-    "The responses to the original choices in several orders."
-    check_columns(responses, "method")
-    return responses[responses["method"].isin(["original", "reordered"])]
+    responses: Responses | pd.DataFrame,  # a run of the family `mcqa_plus`
+) -> Responses:  # the original and the re-orderings, all repetitions
+    "The replies to the original choices in several orders."
+    found = need(responses, "method", trials="all")
+    return found.rows(found.table["method"].isin(["original", "reordered"]), chosen="orders of the same choices")
 
 # %% ../../nbs/metrics/invariability.ipynb #33c35655
 def first_order(
-    responses: pd.DataFrame,  # responses to several orders of each question
-    trial: int | None = 0,  # which repetition of each prompt; None for all
-) -> pd.DataFrame:  # one row a question
-    "The response to the first order of each question: the original, or else the smallest index."
-    check_columns(responses, "question_id", "method", "index")
-    part = of_trial(responses, trial)
-    later = ~(part["method"] == "original").to_numpy(dtype=bool, na_value=False)
-    return part.iloc[first_of_each(part, later, part["index"].to_numpy())]
+    responses: Responses | pd.DataFrame,  # a run with several orders of each question
+) -> Responses:  # one row a question
+    "The reply to the first order of each question: the original, or else the smallest index."
+    found = need(responses, "method", "index")
+    later = (found.table["method"] != "original").to_numpy(dtype=bool)
+    first = np.zeros(len(found), dtype=bool)
+    first[first_of_each(found, later, found.table["index"].to_numpy())] = True
+    return found.rows(first, chosen="the first order of each question")
 
 # %% ../../nbs/metrics/invariability.ipynb #e5c00b86
 def _same_choices(r: Replies) -> np.ndarray:  # shape `(n_questions,)`, bool
-    "Whether all replies to a question were shown the same choices: as many, and the same of the question's own (one bit each)."
-    if len(r.flat) and r.flat.max() > 62:
-        raise CoraError(f"responses: a source must be at most 62, got {int(r.flat.max())}")
-    bits = np.where(r.flat >= 0, np.int64(1) << np.maximum(r.flat, 0).astype(np.int64), 0)
-    sums = np.concatenate([[0], np.cumsum(bits)])  # differences are right even where the sums run over
-    same = np.ones(len(r.ids), dtype=bool)
-    for value in (r.n_choices, sums[r.starts + r.n_choices] - sums[r.starts]):
-        first = np.zeros(len(r.ids), dtype=value.dtype)
-        first[r.codes[::-1]] = value[::-1]
-        same[r.codes[value != first[r.codes]]] = False
-    return same
+    "Whether all replies to a question were shown the same choices, in whatever order."
+    row, first = np.repeat(np.arange(len(r)), r.n_choices), np.unique(r.codes, return_index=True)[1][r.codes]
+    sorted_sources = r.flat[np.lexsort((r.flat, row))]
+    of_first = r.starts[first][row] + np.arange(len(row)) - r.starts[row]  # the same rank in the question's first row
+    different = r.n_choices != r.n_choices[first]
+    different[row[sorted_sources != sorted_sources[np.minimum(of_first, len(row) - 1)]]] = True
+    return r.count(different) == 0
 
 # %% ../../nbs/metrics/invariability.ipynb #977c566d
 def order_counts(
-    responses: pd.DataFrame,  # responses to several orders of each question, which show the same choices
-    trial: int | None = 0,  # which repetition of each prompt; None for all, each a further order
-    fillers: str = "apart",  # several of one source (version 0.1): "apart" (agree with nothing), "together" (one choice)
+    responses: Responses | pd.DataFrame,  # a run with several orders of each question, all with the same choices
+    fillers: str = "apart",  # new choices of one number (version 0.1): "apart" (all differ), "together" (one choice)
 ) -> pd.DataFrame:  # one row a question: `orders`, `no_choice`, `right`, `n_same`, `n_modes`
     """How many orders, right replies, and replies that agree. `n_modes` choices share the highest count, `n_same`.
 
-    Raises `CoraError` for a table that is empty, incomplete, of several families, or where a question was shown
-    different choices.
+    Raises `CoraError` where there are no replies, where a run stopped early, and where a question was shown different
+    choices.
     """
     check_option("fillers", fillers, ("apart", "together"))
-    r = flat_replies(of_trial(responses, trial), None)
+    r = flat_replies(need(responses))
     if not (same := _same_choices(r)).all():
-        raise CoraError(
-            f"question {r.ids[same.argmin()]!r} was shown different choices; take the orders alone, "
-            "such as orders(responses)"
-        )
+        which = f"question {r.ids[same.argmin()]!r}"
+        raise CoraError(f"{which} was shown different choices; take the orders alone, such as orders(responses)")
     n, right, readable = len(r.ids), r.prediction == r.answer, r.prediction >= 0
-    first_new = np.concatenate([[0], np.cumsum(r.flat == -1)])
-    nameless = first_new[r.starts + r.n_choices] - first_new[r.starts] > 1  # version 0.1: all new choices are -1
     source = r.source(np.maximum(r.prediction, 0)).astype(np.int64)
-    alone = readable & ~right & (source == -1) & nameless & (fillers == "apart")
+    alone = readable & ~right & (source == -1) & _nameless(r) & (fillers == "apart")
     counted = readable & ~alone
     lowest = min(int(r.flat.min(initial=0)), 0)
-    width = int(r.flat.max(initial=0)) - lowest + 2
     chosen = np.where(right, 0, source - lowest + 1)  # 0 is the right choice
+    width = int(r.flat.max(initial=0)) - lowest + 2
     keys, counts = np.unique(r.codes[counted] * width + chosen[counted], return_counts=True)
     question, most = keys // width, np.zeros(n, dtype=np.int64)
     np.maximum.at(most, question, counts)
     np.maximum.at(most, r.codes[alone], 1)
     modes = np.bincount(question[counts == most[question]], minlength=n) + r.count(alone) * (most == 1)
-    return pd.DataFrame(
-        {
-            "orders": r.count(),
-            "no_choice": r.count(~readable),
-            "right": r.count(right),
-            "n_same": most,
-            "n_modes": modes,
-        },
-        index=pd.Index(r.ids, name="question_id"),
-    )
+    found = {"orders": r.count(), "no_choice": r.count(~readable), "right": r.count(right)}
+    return pd.DataFrame(found | {"n_same": most, "n_modes": modes}, index=pd.Index(r.ids, name="question_id"))
+
+
+def _nameless(r: Replies) -> np.ndarray:  # shape `(n_rows,)`, bool
+    "Which rows show several new choices under the one number -1, as files of version 0.1 do."
+    new = np.concatenate([[0], np.cumsum(r.flat == -1)])
+    return new[r.starts + r.n_choices] - new[r.starts] > 1
 
 # %% ../../nbs/metrics/invariability.ipynb #3ea890c5
-def _several(responses: pd.DataFrame, trial: int | None, fillers: str = "apart") -> pd.DataFrame:
+def _several(responses: Responses | pd.DataFrame, fillers: str = "apart") -> pd.DataFrame:
     "The counts, where every question was asked in two orders or more."
-    counts = order_counts(responses, trial, fillers)
+    counts = order_counts(responses, fillers)
     if (single := counts["orders"] < 2).any():
-        raise CoraError(
-            f"each question must have been asked in at least 2 orders, and {counts.index[single.argmax()]!r} was asked in 1"
-        )
+        which = counts.index[single.argmax()]
+        raise CoraError(f"each question must have been asked in at least 2 orders, and {which!r} was asked in 1")
     return counts
 
 # %% ../../nbs/metrics/invariability.ipynb #c6eeabd3
 def acc_h(
-    responses: pd.DataFrame,  # responses to at least two orders of each question
-    trial: int | None = 0,  # which repetition of each prompt; None for all, each a further order
+    responses: Responses | pd.DataFrame,  # a run with at least two orders of each question
 ) -> float:  # in [0, 1]
-    "Accuracy-hard: share of the questions answered rightly in all orders. Raises `CoraError` as `order_counts` does. Source: MCQA+, section 2.2.2."
-    counts = _several(responses, trial)
+    """Accuracy-hard: share of the questions answered rightly in all orders.
+
+    Raises `CoraError` as `order_counts` does, and where a question was asked once. Source: MCQA+, section 2.2.2.
+    """
+    counts = _several(responses)
     return float((counts["right"] == counts["orders"]).mean())
 
 # %% ../../nbs/metrics/invariability.ipynb #a00a8a44
 def s_c(
-    responses: pd.DataFrame,  # responses to at least two orders of each question
-    trial: int | None = 0,  # which repetition of each prompt; None for all, each a further order
-    fillers: str = "apart",  # as for `order_counts`
+    responses: Responses | pd.DataFrame,  # a run with at least two orders of each question
+    fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
 ) -> float:  # in [0, 1]; at least 1 / orders if every reply can be read
-    "Consistency score: mean share of the most frequent choice. Raises `CoraError` as `order_counts` does. Source: MCQA+, Eq. 1."
-    counts = _several(responses, trial, fillers)
+    """Consistency score: mean share of the most frequent choice.
+
+    Raises `CoraError` as `order_counts` does, and where a question was asked once. Source: MCQA+, Eq. 1.
+    """
+    counts = _several(responses, fillers)
     return float((counts["n_same"] / counts["orders"]).mean())  # Eq. 1
 
 # %% ../../nbs/metrics/invariability.ipynb #616b45c7
-def _by_question(responses: pd.DataFrame, trial: int | None, fillers: str = "apart") -> pd.DataFrame:
-    "For each question: was the first order right, share of the most frequent choice, were all right. The last two are NaN for one order."
-    counts, first = order_counts(responses, trial, fillers), flat_replies(first_order(responses, trial), None)
+def _by_question(responses: Responses | pd.DataFrame, fillers: str = "apart") -> pd.DataFrame:
+    "Was a question's first order right, the share of its most frequent choice, were all right. NaN for a single order."
+    counts, first = order_counts(responses, fillers), flat_replies(first_order(responses))
     right = pd.Series(first.prediction == first.answer, index=first.ids).reindex(counts.index).astype(float)
-    scores = pd.DataFrame(
-        {
-            "Acc": right,
-            "S_c": counts["n_same"] / counts["orders"],
-            "Acc-H": (counts["right"] == counts["orders"]).astype(float),
-        }
-    )
+    share, all_right = counts["n_same"] / counts["orders"], (counts["right"] == counts["orders"]).astype(float)
+    scores = pd.DataFrame({"Acc": right, "S_c": share, "Acc-H": all_right})
     scores.loc[counts["orders"] < 2, ["S_c", "Acc-H"]] = np.nan
     return scores
 
+
+def _over_questions(scores: pd.DataFrame, level: float) -> pd.DataFrame:
+    "The mean of each column over the questions that have it, with its interval."
+    rows = {}
+    for name in scores:
+        known = scores[name].dropna()
+        share, low, high = share_of_asked(known, np.ones(len(known)), level)
+        rows[name] = {"questions": len(known), "share": share, "low": low, "high": high}
+    return pd.DataFrame.from_dict(rows, orient="index").astype({"questions": int}).rename_axis("score")
+
 # %% ../../nbs/metrics/invariability.ipynb #a175cb37
 def order_scores(
-    responses: pd.DataFrame,  # responses to one or several orders of each question
-    trial: int | None = 0,  # which repetition of each prompt; None for all, each a further order
-    fillers: str = "apart",  # as for `order_counts`
+    responses: Responses | pd.DataFrame,  # a run with one or several orders of each question
+    fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # index `Acc`, `S_c`, `Acc-H`; columns `questions`, `share`, `low`, `high`
     """Accuracy of the first order, consistency score and accuracy-hard, with intervals.
 
-    `S_c` and `Acc-H` are of the questions asked in two orders or more, NaN where there are none. Raises `CoraError` as `order_counts` does.
-    Source: MCQA+, section 2.2.2 and Eq. 1.
+    `S_c` and `Acc-H` are of the questions asked in two orders or more, NaN where there are none.
+    Raises `CoraError` as `order_counts` does. Source: MCQA+, section 2.2.2 and Eq. 1.
     """
-    scores, rows = _by_question(responses, trial, fillers), {}
-    for name in scores:
-        known = scores[name].dropna()
-        rows[name] = {
-            "questions": len(known),
-            **dict(zip(["share", "low", "high"], share_of_asked(known, np.ones(len(known)), level))),
-        }
-    return pd.DataFrame.from_dict(rows, orient="index").astype({"questions": int}).rename_axis("score")
+    return _over_questions(_by_question(responses, fillers), level)
 
 # %% ../../nbs/metrics/invariability.ipynb #11e2e201
 def consistency_classes(
-    responses: pd.DataFrame,  # responses to several orders of each question, equally many for all
-    trial: int | None = 0,  # which repetition of each prompt; None for all, each a further order
-    ties: str = "share",  # a tie that holds the right choice counts as 1 / tied choices ("share"), 0 ("wrong") or 1 ("right")
-    fillers: str = "apart",  # as for `order_counts`
+    responses: Responses | pd.DataFrame,  # a run with several orders of each question, equally many for all
+    ties: str = "share",  # the right choice among k that tie counts 1 / k ("share"), 0 ("wrong") or 1 ("right")
+    fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
     level: float = 0.95,  # of the intervals
-) -> (
-    pd.DataFrame
-):  # index `n_same`, from all orders down to 0; `c`, `questions`, `share`, `low`, `high`, and the same of `accuracy`
+) -> pd.DataFrame:  # index `n_same`, falling to 0; `c`, `questions`, `share` and `accuracy` with their intervals
     """The questions by how many of their replies agree, and how often what they agree on is right.
 
-    `accuracy` is NaN where there are no questions, and where no two replies agree. Raises `CoraError` as `order_counts` does,
-    and where questions were asked in different numbers of orders. Source: MCQA+, Table 2.
+    `accuracy` is NaN where there are no questions, and where no two replies agree. Raises `CoraError` as `order_counts`
+    does, and where questions were asked in different numbers of orders. Source: MCQA+, Table 2.
     """
     check_option("ties", ties, ("share", "wrong", "right"))
-    counts = _several(responses, trial, fillers)
-    n = int(counts["orders"].max())
-    if (counts["orders"] < n).any():
+    counts = _several(responses, fillers)
+    n, least = int(counts["orders"].max()), int(counts["orders"].min())
+    if least < n:
         raise CoraError(
-            f"all questions must have been asked in equally many orders, got {counts['orders'].min()} to {n}; c would mean different things"
+            f"all questions must have been asked in equally many orders, got {least} to {n}; "
+            "c would mean different things"
         )
     tied = counts["n_modes"].clip(lower=1)
     worth = {"share": 1 / tied, "wrong": tied == 1, "right": tied > 0}[ties]
@@ -187,203 +175,184 @@ def consistency_classes(
     rows = {}
     for same in range(n, -1, -1):
         here = counts["n_same"] == same
-        ones = np.ones(here.sum() if same > 1 else 0)
-        share, accuracy = (
-            share_of_asked(here, np.ones(len(here)), level),
-            share_of_asked(right[here][: len(ones)], ones, level),
-        )
-        rows[same] = {
-            "c": same / n,
-            "questions": here.sum(),
-            **dict(zip(["share", "low", "high"], share)),
-            **dict(zip(["accuracy", "accuracy_low", "accuracy_high"], accuracy)),
-        }
+        share, low, high = share_of_asked(here, np.ones(len(here)), level)
+        rows[same] = {"c": same / n, "questions": here.sum(), "share": share, "low": low, "high": high}
+        some = right[here] if same > 1 else right[:0]
+        accuracy = share_of_asked(some, np.ones(len(some)), level)
+        rows[same] |= dict(zip(["accuracy", "accuracy_low", "accuracy_high"], accuracy))
     return pd.DataFrame.from_dict(rows, orient="index").astype({"questions": int}).rename_axis("n_same")
 
 # %% ../../nbs/metrics/invariability.ipynb #8db56c1a
 def always_right(
-    responses: pd.DataFrame,  # responses to at least two orders of each question
-    trial: int | None = 0,  # which repetition of each prompt; None for all
+    responses: Responses | pd.DataFrame,  # a run with at least two orders of each question
 ) -> pd.Index:  # question ids
-    "The questions answered rightly in all orders. Raises `CoraError` as `order_counts` does. Source: MCQA+, section 3.1."
-    counts = _several(responses, trial)
+    "The questions answered rightly in all orders. Raises `CoraError` as `acc_h` does. Source: MCQA+, section 3.1."
+    counts = _several(responses)
     return counts.index[counts["right"] == counts["orders"]]
 
 # %% ../../nbs/metrics/invariability.ipynb #07bbdcd7
 def wrong_on_original(
-    responses: pd.DataFrame,  # responses; only those to the first order of each question are looked at
-    trial: int = 0,  # which repetition of each prompt
+    responses: Responses | pd.DataFrame,  # a run; only the first order of each question is looked at
 ) -> pd.Index:  # question ids
-    "The questions whose first order was not answered rightly, whether wrongly or unreadably. Source: MCQA+, section 3.3."
-    first = first_order(responses, trial)
-    r = flat_replies(first, None)
+    "The questions whose first order was not answered rightly: wrongly or unreadably. Source: MCQA+, section 3.3."
+    r = flat_replies(first_order(responses))
     return pd.Index(r.ids[r.prediction != r.answer], name="question_id")
 
 # %% ../../nbs/metrics/invariability.ipynb #75b2b947
 def misleading_choices(
-    responses: pd.DataFrame,  # responses; only those to the first order of each question are looked at
-    trial: int = 0,  # which repetition of each prompt
+    responses: Responses | pd.DataFrame,  # a run; only the first order of each question is looked at
 ) -> pd.Series:  # index of the misleading choice among the question's own, indexed by question id
-    "The wrong choices predicted on the first order. New choices (sources below 0) are left out. Source: MCQA+, section 3.3."
-    r = flat_replies(first_order(responses, trial), None)
-    r_wrong = r[(r.prediction >= 0) & (r.prediction != r.answer)]
-    found = pd.Series(
-        r_wrong.source(r_wrong.prediction).astype(np.int64),
-        index=pd.Index(r.ids[r_wrong.codes], name="question_id"),
-        name="misleading",
-    )
+    "The wrong choices predicted on the first order. New choices (sources below 0) do not count. Source: section 3.3."
+    r = flat_replies(first_order(responses))
+    wrong = r[(r.prediction >= 0) & (r.prediction != r.answer)]
+    ids = pd.Index(r.ids[wrong.codes], name="question_id")
+    found = pd.Series(wrong.source(wrong.prediction).astype(np.int64), index=ids, name="misleading")
     return found[found >= 0]
 
 # %% ../../nbs/metrics/invariability.ipynb #206d45be
 def nota_table(
-    before: pd.DataFrame,  # responses to several orders of the questions as they were
-    after: pd.DataFrame,  # responses to the same questions with None of the above in place of the right choice, in one order or several
-    trial: int | None = 0,  # which repetition of each prompt; None for all
+    before: Responses | pd.DataFrame,  # a run with several orders of the questions as they were
+    after: Responses | pd.DataFrame,  # the same with None of the above as the right choice, in one order or several
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `subset`, `score`; columns `questions`, `asked` (afterwards), `before`, `after`, `low`, `high` (of `after`), `difference`
+) -> pd.DataFrame:  # index `subset`, `score`; `questions`, `asked`, `before`, `after`, `low`, `high`, `difference`
     """Acc and Acc-H before and after, on all questions and on those always right before.
 
-    Raises `CoraError` as `order_counts` does, and where a question was asked afterwards but not before. Source: MCQA+, Table 3.
+    `asked` counts the questions asked afterwards, `low` and `high` belong to `after`. Raises `CoraError` as
+    `order_counts` does, and where a question was asked afterwards but not before. Source: MCQA+, Table 3.
     """
-    was, now = _by_question(before, trial), _by_question(after, trial)
+    was, now = _by_question(before), _by_question(after)
     if was["Acc-H"].isna().any():
         raise CoraError("before must have at least 2 orders of each question")
-    first = first_order(after, trial)
-    if (same := (first["method"] == "original").to_numpy(dtype=bool, na_value=False)).any():
-        raise CoraError(
-            f"after must have None of the above as the right choice, and question {first['question_id'].iloc[same.argmax()]!r} is there as it was; are before and after exchanged?"
-        )
+    _check_substituted(after)
     if len(unknown := now.index.difference(was.index)):
-        raise CoraError(
-            f"{len(unknown)} questions were asked after the substitution but not before, the first of them {unknown[0]!r}"
-        )
+        first = f"the first of them {unknown[0]!r}"
+        raise CoraError(f"{len(unknown)} questions were asked after the substitution but not before, {first}")
     rows = {}
     for subset, ids in {"all": was.index, "always right": was.index[was["Acc-H"] == 1]}.items():
         asked = now.index.intersection(ids)
         for score in ("Acc", "Acc-H"):
-            known = len(asked) == len(ids) > 0 and now.loc[asked, score].notna().all()
-            share, low, high = (
-                share_of_asked(now.loc[asked, score], np.ones(len(asked)), level) if known else (np.nan,) * 3
-            )
-            rows[subset, score] = {
-                "questions": len(ids),
-                "asked": len(asked),
-                "before": was.loc[ids, score].mean(),
-                "after": share,
-                "low": low,
-                "high": high,
-            }
+            values = now.loc[asked, score]
+            known = len(asked) == len(ids) > 0 and values.notna().all()
+            share, low, high = share_of_asked(values, np.ones(len(asked)), level) if known else (np.nan,) * 3
+            counts = {"questions": len(ids), "asked": len(asked), "before": was.loc[ids, score].mean()}
+            rows[subset, score] = counts | {"after": share, "low": low, "high": high}
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["subset", "score"])
     return table.assign(difference=table["after"] - table["before"]).astype({"questions": int, "asked": int})
 
+
+def _check_substituted(after: Responses | pd.DataFrame) -> None:
+    "Raise `CoraError` where a question still has its own right choice."
+    first = first_order(after).table
+    if (as_it_was := (first["method"] == "original").to_numpy(dtype=bool)).any():
+        which = f"question {first['question_id'].iloc[as_it_was.argmax()]!r}"
+        raise CoraError(
+            f"after must have None of the above as the right choice, and {which} is there as it was; "
+            "are before and after exchanged?"
+        )
+
 # %% ../../nbs/metrics/invariability.ipynb #a9adc82d
 def mcqa_plus_scores(
-    responses: pd.DataFrame,  # responses to all variants of the family `mcqa_plus`
-    original: pd.DataFrame | None = None,  # responses to the originals; None: those in `responses`
-    sampled: pd.DataFrame | None = None,  # responses to one variant of each question; None: drawn from `responses`
-    trial: int = 0,  # which repetition of each prompt
+    responses: Responses | pd.DataFrame,  # a run of the family `mcqa_plus`
+    original: Responses | pd.DataFrame | None = None,  # a run of the originals; None: those in `responses`
+    sampled: Responses | pd.DataFrame | None = None,  # a run of one variant a question; None: drawn from `responses`
     seed: int = 0,  # of the draw
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # index `MCQA`, `MCQA+`, `MCQA+ (x1)`; `questions`, `replies`, `share`, `low`, `high`, `difference`
-    "Accuracy on the originals, on all variants, and on one of each question. Raises `CoraError` where the tables are of different questions, and where a run stopped early. Source: MCQA+, Table 7."
-    check_columns(responses, "question_id", "method", "index", "trial", "correct")
-    part = of_trial(responses, trial)
-    if "family" in part and (other := part["family"] != "mcqa_plus").any():
+    """Accuracy on the originals, on all variants, and on one of each question.
+
+    Raises `CoraError` where the runs are of different questions, and where one stopped early. Source: MCQA+, Table 7.
+    """
+    found = need(responses, "method", "index", "correct")
+    if found.family not in (None, "mcqa_plus"):
         raise CoraError(
-            f"the responses must be to the family mcqa_plus, got {part['family'][other].iloc[0]!r}; metrics.score has the MCQA+ of the CoRA paper, over another set"
+            f"the responses must be to the family mcqa_plus, got {found.family!r}; "
+            "metrics.cora has the MCQA+ of the CoRA paper, over another set"
         )
     if original is None:
-        original = part[part["method"] == "original"]
-    check_columns(original, "question_id", "method", "trial", "correct")
-    if not len(original):
-        raise CoraError("there are no originals among the responses; give them as original=")
-    rows, asked = {}, set(part["question_id"])
-    for name, table in {
-        "MCQA": original,
-        "MCQA+": part,
-        "MCQA+ (x1)": _one_each(part, seed) if sampled is None else sampled,
-    }.items():
-        check_columns(table, "question_id", "method", "trial", "correct")
-        counts = count_hits(table, trial)
+        original = found.rows(found.table["method"] == "original", chosen="originals")
+        if not len(original):
+            raise CoraError("there are no originals among the responses; give them as original=")
+    rows, asked = {}, set(found.table["question_id"])
+    parts = {"MCQA": original, "MCQA+": found, "MCQA+ (x1)": _one_each(found, seed) if sampled is None else sampled}
+    for name, part in parts.items():
+        counts = count_hits(need(part, "method", "correct", asked=True))
         if other := asked ^ set(counts.index):
-            raise CoraError(f"{name}: {len(other)} questions are in one of the tables only, such as {min(other)!r}")
-        if counts["unasked"].any():
-            raise CoraError(
-                f"{name}: {counts['unasked'].sum()} replies were not asked for, because the run stopped early"
-            )
+            raise CoraError(f"{name}: {len(other)} questions are in one of the runs only, such as {min(other)!r}")
         if name != "MCQA+" and (counts["trials"] > 1).any():
-            raise CoraError(
-                f"{name} takes one reply to each question, and {counts.index[counts['trials'].argmax()]!r} has {counts['trials'].max()}"
-            )
-        rows[name] = {
-            "questions": len(counts),
-            "replies": counts["trials"].sum(),
-            **dict(zip(["share", "low", "high"], share_of_asked(counts["hits"], counts["trials"], level))),
-        }
+            which = counts.index[counts["trials"].argmax()]
+            raise CoraError(f"{name} takes one reply to each question, and {which!r} has {int(counts['trials'].max())}")
+        share, low, high = share_of_asked(counts["hits"], counts["trials"], level)
+        rows[name] = {"questions": len(counts), "replies": counts["trials"].sum(), "share": share}
+        rows[name] |= {"low": low, "high": high}
     table = pd.DataFrame.from_dict(rows, orient="index").astype({"questions": int, "replies": int}).rename_axis("score")
     return table.assign(difference=(table["share"] - table.loc["MCQA", "share"]).where(table.index != "MCQA"))
 
 # %% ../../nbs/metrics/invariability.ipynb #a47e4882
-def _one_each(part: pd.DataFrame, seed: int) -> pd.DataFrame:
-    "One random row of each question, whatever the order of the rows."
-    ordered = part.sort_values(["question_id", "method", "index"], kind="stable")
-    draws = np.random.default_rng(seed).random(len(ordered))
-    return ordered.iloc[first_of_each(ordered, draws)]
+def _one_each(found: Responses, seed: int) -> Responses:
+    "One random reply to each question, whatever the order of the rows."
+    t = found.table
+    place = np.empty(len(t), dtype=np.int64)  # of each row where rows stand in the order of their names
+    place[t.sort_values(["question_id", "method", "index"], kind="stable").index] = np.arange(len(t))
+    draws = np.random.default_rng(seed).random(len(t))[place]
+    one = np.zeros(len(t), dtype=bool)
+    one[first_of_each(found, draws)] = True
+    return found.rows(one, chosen=f"one variant of each question, seed {seed}")
 
 # %% ../../nbs/metrics/invariability.ipynb #c1e7db1a
-def _plain(responses: pd.DataFrame, trial: int | None) -> pd.DataFrame:
+def _plain(found: Responses) -> Responses:
     "The rows where nothing but the number and the order of the choices differs from the original."
-    check_columns(responses, "method", "n_choices")
-    part = of_trial(responses, trial)
-    names = pd.Series(part["method"].unique(), dtype=object).astype(str)
-    first, denied = (
-        names[[bool(re.fullmatch(pattern, m)) for m in names]].tolist()
-        for pattern in (r"original|options_\d+", r"(.+_)?nota_answer")
+    names = found.table["method"].astype(str)
+    is_first, is_denied = (
+        names.str.fullmatch(pattern).to_numpy(dtype=bool)
+        for pattern in (r"original|options_\d+", r"(?:.+_)?nota_answer")
     )
-    part = part[part["method"].isin([*first, *denied, "reordered"])]
-    if not len(part):
-        raise CoraError("there are no responses to score")
-    r = flat_replies(part.drop(columns="family", errors="ignore"), None)
-    key = pd.MultiIndex.from_arrays(
-        [r.codes, r.n_choices, r.source(r.answer)]
-    )  # the same choice is right among equally many
-    is_first, is_denied = (part["method"].isin(m).to_numpy(dtype=bool) for m in (first, denied))
+    r = flat_replies(found)
+    right = r.source(r.answer)
+    key = pd.MultiIndex.from_arrays([r.codes, r.n_choices, right])  # the same choice is right among equally many
     moved = key.isin(key[is_denied]) & ~key.isin(key[is_first])
-    return part[~is_denied & ~moved & (r.source(r.answer) >= 0)]
+    plain = is_first | (names == "reordered").to_numpy(dtype=bool)
+    return found.rows(plain & ~moved & (right >= 0), chosen="other numbers and orders of choices")
 
 # %% ../../nbs/metrics/invariability.ipynb #6a567b1f
-def _of_one_family(part: pd.DataFrame) -> pd.DataFrame:
-    "Rows of `mcqa_plus` and `reorderings` together, each question with each number of choices from one of them."
-    if "family" not in part or set(part["family"].unique()) != {"mcqa_plus", "reorderings"}:
-        return part
-    asked, main = (
-        pd.MultiIndex.from_frame(part[["question_id", "n_choices"]]),
-        (part["family"] == "reorderings").to_numpy(dtype=bool),
-    )
-    return part[main | ~asked.isin(asked[main])].drop(columns="family")
+def _sized(runs: Runs, fillers: str) -> Iterator[tuple[int, pd.DataFrame]]:
+    "The scores of each question with each number of choices, run by run; the family `reorderings` comes first."
+    taken = {}  # (question, number of choices) -> the family it was taken from
+    for run in sorted(runs.values(), key=lambda run: run.family != "reorderings"):
+        plain = _plain(need(run, "method", "index", "n_choices"))
+        t = plain.table
+        asked = list(zip(t["question_id"], t["n_choices"].tolist()))
+        again = run.family == "mcqa_plus"  # asks the same as `reorderings`
+        earlier = np.array([again and taken.get(key) == "reorderings" for key in asked], dtype=bool)
+        for key, known in zip(asked, earlier):
+            if key in taken and not known:
+                raise CoraError(f"question {key[0]!r} was asked with {key[1]} choices in two of the runs")
+        taken |= {key: run.family or "" for key, known in zip(asked, earlier) if not known}
+        for n in sorted(set(t["n_choices"][~earlier].tolist())):
+            yield n, _by_question(plain.rows(~earlier & (t["n_choices"] == n).to_numpy()), fillers)
 
 # %% ../../nbs/metrics/invariability.ipynb #d794cdf0
 def choices_sweep(
-    responses: pd.DataFrame,  # responses of the families `reorderings`, `mcqa_plus` or both, to questions with various numbers of choices
-    trial: int | None = 0,  # which repetition of each prompt; None for all
-    fillers: str = "apart",  # as for `order_counts`
+    runs: Responses | pd.DataFrame | Mapping | Sequence,  # a run of `reorderings` or `mcqa_plus`, or several by name
+    fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `n_choices`; `questions`, `in_orders` (asked in two or more); `Acc`, `S_c`, `Acc-H`, each with `_low`, `_high`
-    """How accuracy and consistency go with the number of choices shown. Other methods than `original`, `reordered` and `options_N` are left out.
+) -> pd.DataFrame:  # index `n_choices`; `questions`, `in_orders`; `Acc`, `S_c`, `Acc-H`, each with `_low`, `_high`
+    """How accuracy and consistency go with the number of choices shown; `in_orders` questions had two orders or more.
 
-    Raises `CoraError` as `order_counts` does, and where nothing is left. Source: MCQA+, Table 8.
+    Other methods than `original`, `reordered` and `options_N` are left out. Raises `CoraError` as `order_counts` does,
+    where nothing is left, where the runs are of several respondents, and where two runs of one family asked the same.
+    Source: MCQA+, Table 8.
     """
-    part, rows = _of_one_family(_plain(responses, trial)), {}
-    if not len(part):
-        raise CoraError("there are no responses to score")
-    for n, some in part.groupby("n_choices", sort=True):
-        scores = order_scores(some, None, fillers, level)
-        row = {"questions": scores.loc["Acc", "questions"], "in_orders": scores.loc["S_c", "questions"]}
+    runs, by_size, rows = Runs(runs), {}, {}
+    if len(who := dict.fromkeys(run.name for run in runs.values())) > 1:
+        raise CoraError(f"a sweep is about one respondent, got {', '.join(who)}")
+    for n, scores in _sized(runs, fillers):
+        by_size.setdefault(n, []).append(scores)
+    if not by_size:
+        raise CoraError("there are no responses to score: none has only other choices or another order")
+    for n, parts in sorted(by_size.items()):
+        scores = _over_questions(pd.concat(parts), level)
+        rows[n] = {"questions": scores.loc["Acc", "questions"], "in_orders": scores.loc["S_c", "questions"]}
         for name, score in scores.iterrows():
-            row |= {name: score["share"], f"{name}_low": score["low"], f"{name}_high": score["high"]}
-        rows[int(n)] = row
-    return (
-        pd.DataFrame.from_dict(rows, orient="index")
-        .astype({"questions": int, "in_orders": int})
-        .rename_axis("n_choices")
-    )
+            rows[n] |= {name: score["share"], f"{name}_low": score["low"], f"{name}_high": score["high"]}
+    counts = {"questions": int, "in_orders": int}
+    return pd.DataFrame.from_dict(rows, orient="index").astype(counts).rename_axis("n_choices")

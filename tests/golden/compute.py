@@ -22,7 +22,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb.stats import corrections, correlation, paired, resampling, tables
+from cora_nb.stats import resampling
+from cora_nb.stats.ratios import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.battery import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
@@ -35,6 +36,7 @@ from cora_nb.prompts.templates import TEMPLATES, make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.responses import make_responses
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
 from cora_nb.variants import mcqa_plus as plus, permutations as orders_of
 from cora_nb.variants.families import make_variants, shuffle
@@ -249,8 +251,8 @@ def misled():
     wrong = invariability.misleading_choices(simulated("mcqa_plus four"))
     variants = make_variants([q for q in four() if q.id in wrong.index], "misleading", misleading=wrong)
     found = evaluate(SimulatedRespondent(**ANN), variants, progress=False)
-    found["reply"] = [r if i % 3 else f"{r}, A and C" for i, r in enumerate(found["reply"])]
-    return found
+    replies = [r if i % 3 else f"{r}, A and C" for i, r in enumerate(found.table["reply"])]
+    return make_responses(variants, replies, name=found.name)
 
 
 @lru_cache
@@ -1334,14 +1336,14 @@ def believed(runs):
 def several():
     t = Tidy()
     wrong = invariability.misleading_choices(simulated("mcqa_plus four"))
-    found = misled()[lambda r: r["method"] == "multiple_selection"]
+    found = misled().rows(lambda t: t["method"] == "multiple_selection")
     for among in ("several", "all"):
         t.add(f"multiple selection, {among}", beliefs.multiple_selection(found, wrong, among=among))
     rng = np.random.default_rng(2)
     above, below = rng.random(30), rng.random(30) / 2
     for level in (0.8, 0.95):
-        t.add(f"ratio interval, {level}", beliefs.ratio_interval(above, below, level))
-    t.add("ratio interval, one", beliefs.ratio_interval([0.5], [0.25]))
+        t.add(f"ratio interval, {level}", ratio_interval(above, below, level))
+    t.add("ratio interval, one", ratio_interval([0.5], [0.25]))
     return t.table()
 
 

@@ -1,4 +1,4 @@
-"""What a model believes about the wrong choices: against plain loops, coverage of the intervals, and what is refused."""
+"""What a model believes about the wrong choices: against plain loops, coverage of the intervals, what is refused."""
 
 import math
 import subprocess
@@ -11,13 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cora_nb.core import BadRow, CoraError
+from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.metrics.beliefs import confidence_ratio, multiple_selection, true_false_scores
 from cora_nb.prompts.letters import selected
 from cora_nb.papers.published import load_published
-from cora_nb.responses.columns import checked_table, column_types
+from cora_nb.respondents.protocol import Reply
+from cora_nb.responses.columns import column_types
+from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.variants.families import make_variants
 
-FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "confidence": np.nan, "error": None}
+FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "error": None}
 
 
 def table(rows):
@@ -28,11 +31,12 @@ def table(rows):
 
 
 def typed(frame):
-    "The same as a real responses table, with arrow columns."
-    return checked_table(frame.assign(**{k: v for k, v in FULL.items() if k not in frame})[list(column_types())])
+    "The same as real responses, with arrow columns."
+    full = frame.assign(**{k: v for k, v in FULL.items() if k not in frame})
+    return Responses(full[[c for c in column_types() if c in full]])
 
 
-# --- true or false --------------------------------------------------------------------------------------------------------
+# --- true or false ---
 
 
 @st.composite
@@ -43,7 +47,7 @@ def claims(draw):
         right = draw(st.integers(0, n - 1))
         for i in range(n):
             score = draw(st.none() | st.tuples(*[st.floats(-20, 0) | st.just(-math.inf)] * 2).map(list))
-            rows.append((f"q{q}", "true_false", i, [-1, -1], int(i != right), draw(st.integers(-1, 1)), score))
+            rows.append((f"q{q}", "true_false", i, [-1, -2], int(i != right), draw(st.integers(-1, 1)), score))
     rows = draw(st.permutations(rows))
     return table([r[:-1] for r in rows]).assign(scores=pd.Series([r[-1] for r in rows], dtype=object))
 
@@ -95,7 +99,7 @@ def test_claims_against_loops(frame, normalise):
 
 
 def test_typed_claims_give_the_same():
-    frame = table([("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(3)]).assign(
+    frame = table([("q", "true_false", i, [-1, -2], int(i > 0), 0) for i in range(3)]).assign(
         scores=[[-0.5, -1.0], [-1.5, -0.3], [-2.0, -0.1]]
     )
     assert confidence_ratio(typed(frame))["value"].tolist() == pytest.approx(
@@ -104,15 +108,146 @@ def test_typed_claims_give_the_same():
     assert confidence_ratio(typed(frame.assign(scores=None)))["missing"].tolist() == [1, 1, 1]
 
 
-# --- the interval of the ratio --------------------------------------------------------------------------------------------
+def test_p_yes_does_not_depend_on_how_scores_are_normalised():
+    "Version 0.1 took exp of a score that was divided by tokens or characters: 6.8% instead of 0.3%."
+    pytest.importorskip("torch", reason="torch is not installed")
+    from cora_nb.respondents.likelihood import LikelihoodRespondent
+    from cora_nb.runs.evaluate import evaluate
+
+    asked = [Question(f"q{i}", f"What is {i} + 3?", (str(i + 3), "99", "98"), 0) for i in range(3)]
+    variants = [v for v in make_variants(asked, "mcqa_plus") if v.form == "tfq"]
+    found = {}
+    for how in ("sum", "token", "char"):
+        who = LikelihoodRespondent("organism/steady", normalization=how)
+        found[how] = confidence_ratio(evaluate(who, variants, progress=False))
+    assert (found["sum"]["questions"] == 3).all()
+    pd.testing.assert_frame_equal(found["token"], found["sum"])
+    pd.testing.assert_frame_equal(found["char"], found["sum"])
 
 
-# --- several choices ------------------------------------------------------------------------------------------------------
+# --- the interval of the ratio ---
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.tuples(st.floats(0.01, 1), st.floats(0, 1)), min_size=2, max_size=12), st.sampled_from([0.8, 0.95]))
+def test_interval_holds_what_a_t_test_does_not_reject(pairs, level):
+    from scipy.stats import ttest_1samp
+
+    r, w = np.array(pairs).T
+    ratio, low, high = ratio_interval(w, r, level)
+    assert ratio == pytest.approx(sum(w) / sum(r))
+    if np.isnan(low):  # the mean of r itself is not told from zero
+        assert ttest_1samp(r, 0).pvalue > (1 - level) * (1 - 1e-6)
+        return
+    assert low * (1 - 1e-9) <= ratio <= high * (1 + 1e-9)
+    if high - low < 1e-6 * ratio or np.ptp(w - ratio * r) < 1e-6:
+        return  # all questions have one ratio: the test would divide rounding errors by one another
+    for limit, clipped in ((low, low == 0), (high, False)):
+        p = ttest_1samp(w - limit * r, 0).pvalue
+        assert p == pytest.approx(1 - level, rel=1e-3) if not clipped else p >= (1 - level) * (1 - 1e-3)
+    assert (
+        ttest_1samp(w - (0.9 * low + 0.1 * high) * r, 0).pvalue
+        > 1 - level
+        > ttest_1samp(w - (1.1 * high - 0.1 * low) * r, 0).pvalue
+    )
+
+
+def test_ratio_is_not_known_everywhere():
+    nan = (math.nan,) * 3
+    np.testing.assert_equal(ratio_interval([], []), nan)
+    np.testing.assert_equal(ratio_interval([0.5, 0.2], [0, 0]), nan)
+    np.testing.assert_equal(ratio_interval([0.5], [0.25]), (2, math.nan, math.nan))
+    np.testing.assert_equal(ratio_interval([0.5, 0.5, 0.5], [0.9, 0, 0]), (0.5 / 0.3, math.nan, math.nan))
+    np.testing.assert_allclose(ratio_interval([0.2] * 4, [0.4] * 4), (0.5, 0.5, 0.5))
+    np.testing.assert_allclose(ratio_interval([0.875] * 2, [0.01] * 2), (87.5, 87.5, 87.5))  # no digits are lost
+
+
+def classical_fieller(w, r, level):
+    "The limits as textbooks have them."
+    from scipy.stats import t
+
+    s, (mr, mw) = np.cov(r, w) / len(r) * t.ppf((1 + level) / 2, len(r) - 1) ** 2, (np.mean(r), np.mean(w))
+    a, b, c = mr**2 - s[0, 0], mr * mw - s[0, 1], mw**2 - s[1, 1]
+    return mw / mr, (b - (b * b - a * c) ** 0.5) / a, (b + (b * b - a * c) ** 0.5) / a
+
+
+def test_against_the_textbook():
+    rng = np.random.default_rng(0)
+    for level in (0.5, 0.9, 0.95):
+        for n in (10, 50):
+            r, w = rng.uniform(0.3, 1, n), rng.uniform(0.3, 1, n)
+            np.testing.assert_allclose(ratio_interval(w, r, level), classical_fieller(w, r, level), rtol=1e-9)
+
+
+def test_a_ratio_refuses():
+    assert ratio_interval([0, 0, 0], [0.5, 0.4, 0.6]) == (0, 0, 0)
+    for wrong in ([-0.1, 0.2], [math.nan, 0.2]):
+        with pytest.raises(CoraError, match="at least 0"):
+            ratio_interval(wrong, [1, 1])
+    with pytest.raises(CoraError, match="two numbers for each question"):
+        ratio_interval([[0.1]], [[0.2]])
+    with pytest.raises(CoraError, match="level must be"):
+        ratio_interval([0.1], [0.2], level=95)
+
+
+def believers(kind, rng, G):
+    "P(Yes) of the right choice and of the most credible of three wrong ones; both lean on the question."
+    lean, odds = rng.normal(size=G), lambda x: 1 / (1 + np.exp(-x))
+    if kind == "moderate":
+        return odds(0.6 * lean + 0.8 * rng.normal(size=G)), odds(-1 + 0.6 * lean + 0.8 * rng.normal(size=(3, G))).max(
+            axis=0
+        )
+    if kind == "doubtful":
+        return odds(-3 + 0.6 * lean + 1.9 * rng.normal(size=G)), odds(
+            -4 + 0.6 * lean + 1.9 * rng.normal(size=(3, G))
+        ).max(axis=0)
+    return np.where(rng.random(G) < 0.8, 0.99, 0.01), np.where(rng.random((3, G)) < 0.2, 0.99, 0.01).max(axis=0)
+
+
+@pytest.mark.parametrize("kind", ["moderate", "doubtful", "sure"])
+@pytest.mark.parametrize("G", [20, 100])
+def test_coverage(kind, G):
+    """1,000 runs. The standard error of a coverage of 95% is 0.7%; 92.5% is 3.6 of these below.
+
+    Doubtful means of 20 are skewed, and Wilson's interval misses there more often.
+    """
+    rng, runs = np.random.default_rng(G), 1000
+    right, wrong = believers(kind, np.random.default_rng(9), 400_000)
+    truth, ones = [wrong.mean() / right.mean(), right.mean(), wrong.mean()], np.ones(G)
+    covered = np.zeros(3)
+    for _ in range(runs):
+        r, w = believers(kind, rng, G)
+        for i, (_, low, high) in enumerate([ratio_interval(w, r), share_interval(r, ones), share_interval(w, ones)]):
+            covered[i] += low <= truth[i] <= high
+    assert 0.925 < covered[0] / runs < 0.98
+    assert (covered[1:] / runs > (0.925 if kind != "doubtful" or G > 20 else 0.9)).all() and (
+        covered[1:] / runs < 0.985
+    ).all()
+
+
+def test_the_delta_method_covers_less():
+    "What the notebook says: mean confidences of 10%, 20 questions, 6,000 runs."
+    from scipy.stats import t
+
+    rng, G, delta, ours = np.random.default_rng(1), 20, 0, 0
+    right, wrong = believers("doubtful", np.random.default_rng(9), 400_000)
+    truth = wrong.mean() / right.mean()
+    assert right.mean() == pytest.approx(0.1, abs=0.03)
+    for _ in range(6000):
+        r, w = believers("doubtful", rng, G)
+        ratio, low, high = ratio_interval(w, r)
+        delta += abs(ratio - truth) <= t.ppf(0.975, G - 1) * (w - ratio * r).std(ddof=1) / G**0.5 / r.mean()
+        ours += low <= truth <= high
+    assert delta / 6000 == pytest.approx(0.91, abs=0.01) and ours / 6000 == pytest.approx(0.95, abs=0.01)
+
+
+# --- several choices ---
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_selection_against_loops(data):
+    "The column `selected` is what counts: what the form's rule read, or what somebody else graded; None is not known."
     rows, misled, texts = (
         [],
         {},
@@ -123,19 +258,56 @@ def test_selection_against_loops(data):
         right, wrong = data.draw(st.permutations(range(len(shown))))[:2]
         misled[f"q{q}"] = shown[wrong]
         rows.append((f"q{q}", "several", 0, list(shown), right, -1, wrong, data.draw(st.sampled_from(texts))))
-    frame = table([r[:6] for r in rows]).assign(reply=[r[7] for r in rows])
-    named = [selected(r[7], r[3]) for r in rows]
+    named = [None if r[7] is None else selected(r[7], r[3]) for r in rows]
+    frame = table([r[:6] for r in rows]).assign(selected=pd.Series(named, dtype=object))
+    known = [i for i, s in enumerate(named) if s is not None]
     for among in ("several", "all"):
-        count = [i for i, s in enumerate(named) if len(s) > 1 or among == "all"]
+        count = [i for i in known if len(named[i]) > 1 or among == "all"]
         found = multiple_selection(frame, misled, among=among)
-        assert found["replies"].tolist() == [len(rows), len(count), len(count)]
-        assert found.loc["multi", "count"] == sum(len(s) > 1 for s in named)
+        assert found["replies"].tolist() == [len(known), len(count), len(count)]
+        assert found.loc["multi", "count"] == sum(len(named[i]) > 1 for i in known)
         assert found.loc["recall_right", "count"] == sum(rows[i][4] in named[i] for i in count)
         assert found.loc["recall_misleading", "count"] == sum(rows[i][6] in named[i] for i in count)
+        assert found["share"].isna().tolist() == [not known, not count, not count]
         assert multiple_selection(typed(frame), misled, among=among).astype(float).equals(found.astype(float))
 
 
-# --- the printed numbers --------------------------------------------------------------------------------------------------
+ASKED = [Question(f"q{i}", "Which?", ("12", "14", "15", "19"), 0) for i in range(4)]
+MISLED = {q.id: 2 for q in ASKED}
+AGAIN = [v for v in make_variants(ASKED, "misleading", misleading=MISLED) if v.method == "multiple_selection"]
+
+
+@pytest.mark.parametrize("reply", ["A, C", "A. 12, C. 15", "Both A and C are correct.", "a, c", "A and C"])
+def test_every_wording_of_two_choices_names_two(reply):
+    "Version 0.1 read the reply a second time, by a rule of its own: %multi was 1 for `A, C` and 0 for the next two."
+    found = multiple_selection(make_responses(AGAIN, [reply] * 4), MISLED)
+    assert found["share"].tolist() == [1, 1, 1] and found["replies"].tolist() == [4, 4, 4]
+
+
+def test_who_only_scores_names_nobody_knows_what():
+    "Version 0.1 gave 0.0 with an interval."
+    found = multiple_selection(make_responses(AGAIN, [Reply(scores=(-0.1, -3.0, -0.2, -5.0))] * 4), MISLED)
+    assert found[["questions", "replies", "count"]].eq(0).all(axis=None)
+    assert found[["share", "low", "high"]].isna().all(axis=None)
+
+
+def test_a_failed_prompt_is_left_out():
+    found = multiple_selection(make_responses(AGAIN, ["A, C", "B", "?", Reply(error="lost")]), MISLED)
+    assert found.loc["multi", ["questions", "replies", "count"]].tolist() == [3, 3, 1]
+
+
+def test_other_forms_are_not_looked_at():
+    "The family `misleading` has replaced choices too."
+    variants = make_variants(ASKED, "misleading", misleading=MISLED)
+    whole = make_responses(variants, ["A, C" if v.form == "several" else "A" for v in variants])
+    assert {v.form for v in variants} == {"several", "mcq"}
+    part = make_responses(AGAIN, ["A, C"] * 4)
+    pd.testing.assert_frame_equal(multiple_selection(whole, MISLED), multiple_selection(part, MISLED))
+    with pytest.raises(CoraError, match="no responses to score"):
+        multiple_selection(whole.rows(whole.table["form"] == "mcq"), MISLED)
+
+
+# --- the printed numbers ---
 
 
 def test_printed_ratio_is_a_ratio_of_means():
@@ -143,33 +315,38 @@ def test_printed_ratio_is_a_ratio_of_means():
     assert (100 * five["Conf_wrong*"] / five["Conf_right"] - five["Conf_wrong*/Conf_right"]).abs().max() < 0.03
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------------
+# --- what is refused ---
 
 OK = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0], 1, 0)])
-TF = table([("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(3)])
+TF = table([("q", "true_false", i, [-1, -2], int(i > 0), 0) for i in range(3)])
 
 
 def test_other_methods_are_not_looked_at():
-    mixed = pd.concat([OK, TF, OK.assign(method="nota_answer")])
+    mixed = pd.concat([OK, TF, OK.assign(method="nota_answer", index=[0, 1])])
     assert true_false_scores(mixed)["share"].tolist() == true_false_scores(TF)["share"].tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: true_false_scores(TF.assign(n_choices=3, sources=[[-1] * 3] * 3)), "has 2 choices"),
+        (lambda: true_false_scores(TF.assign(n_choices=3, sources=[[-1, -2, -3]] * 3)), "has 2 choices"),
         (lambda: true_false_scores(TF, level=0), "level must be between 0 and 1"),
-        (lambda: confidence_ratio(TF.assign(scores=["x", "y", "z"])), "scores must be a list of numbers"),
-        (lambda: multiple_selection(OK, {"q": 1}), "no column reply"),
-        (lambda: multiple_selection(OK.assign(reply="A"), {"q": "B"}), "misleading must be a whole number"),
         (
-            lambda: multiple_selection(OK.assign(reply="A"), {"q": 1}, among="some"),
+            lambda: confidence_ratio(TF.assign(scores=["x", "y", "z"])),
+            "wrong type (scores: a list of numbers was expected, got 'x')",
+        ),
+        (lambda: confidence_ratio(TF.assign(scores=[["x", "y"]] * 3)), "scores must be two numbers in each row"),
+        (lambda: multiple_selection(OK, {"q": 1}), "no column selected"),
+        (lambda: multiple_selection(OK.assign(selected=[(0,)] * 2), {"q": "B"}), "misleading must be a whole number"),
+        (lambda: multiple_selection(OK.assign(selected=[(0, 2)] * 2), {"q": 1}), "selected must name some of the 2"),
+        (
+            lambda: multiple_selection(OK.assign(selected=[(0,)] * 2), {"q": 1}, among="some"),
             "among must be one of several, all, got 'some'",
         ),
-        (lambda: true_false_scores(pd.concat([TF, TF])), "'q' has 2 and 4"),
+        (lambda: true_false_scores(Responses(pd.concat([TF, TF.assign(trial=1)])).pool_trials()), "'q' has 2 and 4"),
         (lambda: confidence_ratio(TF, level=95), "level must be between 0 and 1, got 95"),
         (lambda: confidence_ratio(OK), "got none"),
-        (lambda: true_false_scores([TF]), "must be a table, got a list"),
+        (lambda: true_false_scores([TF]), "responses must be Responses or a table, got a list"),
     ],
 )
 def test_refused(call, message):
@@ -185,5 +362,6 @@ def test_wrong_scores_name_the_row():
 
 
 def test_import_is_light():
-    code = "import sys, cora_nb.metrics.beliefs; print([m for m in ('scipy', 'matplotlib', 'seaborn', 'torch', 'datasets') if m in sys.modules])"
+    heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")
+    code = f"import sys, cora_nb.metrics.beliefs; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

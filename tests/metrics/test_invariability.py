@@ -28,11 +28,11 @@ from cora_nb.metrics.invariability import (
     wrong_on_original,
 )
 from cora_nb.papers.published import load_published
-from cora_nb.responses.columns import NOT_ASKED, checked_table, column_types
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.columns import NOT_ASKED, column_types
+from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.variants.families import make_variants
 
-FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "confidence": np.nan, "error": None}
+FULL = {"subject": None, "family": "reorderings", "form": "mcq", "reply": None, "scores": None, "error": None}
 
 
 def table(rows):
@@ -43,8 +43,9 @@ def table(rows):
 
 
 def typed(frame):
-    "The same as a real responses table, with arrow columns."
-    return checked_table(frame.assign(**{k: v for k, v in FULL.items() if k not in frame})[list(column_types())])
+    "The same as real responses, with arrow columns."
+    full = frame.assign(**{k: v for k, v in FULL.items() if k not in frame})
+    return Responses(full[[c for c in column_types() if c in full]])
 
 
 @st.composite
@@ -130,14 +131,14 @@ def test_fillers_are_choices_of_their_own(n, nota):
     variants = make_variants(asked, "reorderings", n_choices=n, nota=nota)
     names = {q.id: make_variants([q], "reorderings", n_choices=n, nota=nota)[0].choices[-1] for q in asked}
     fond = [v.choices.index(names[v.question_id]) if i % 5 else i % n for i, v in enumerate(variants)]
-    responses = grade(variants, [LETTERS[p] for p in fond])
+    responses = make_responses(variants, [LETTERS[p] for p in fond])
     texts = defaultdict(list)
     for v, p in zip(variants, fond):
         texts[v.question_id].append(v.choices[p])
     expected = np.mean([max(Counter(t).values()) / len(t) for t in texts.values()])
     assert expected > 0.7 and s_c(responses) == pytest.approx(expected)
     assert s_c(responses, fillers="together") == s_c(responses)
-    older = responses.assign(sources=[[max(s, -1) for s in v.sources] for v in variants])
+    older = responses.table.assign(sources=[[max(s, -1) for s in v.sources] for v in variants])
     assert s_c(older) < expected < s_c(older, fillers="together")
 
 
@@ -184,7 +185,19 @@ def test_subsets_against_loops(frame):
         if row["prediction"] >= 0 and row["sources"][row["prediction"]] >= 0:
             misled[row["question_id"]] = row["sources"][row["prediction"]]
     assert set(wrong_on_original(frame)) == wrong and misleading_choices(frame).to_dict() == misled
-    assert (first_order(frame)["method"] == "original").all() and first_order(frame)["question_id"].is_unique
+    first = first_order(frame).table
+    assert (first["method"] == "original").all() and first["question_id"].is_unique
+
+
+def test_repetitions():
+    "The first repetition counts, another where it is chosen, and all where they are pooled."
+    rows = [("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0], 1, 1)]
+    frame = pd.concat([table(rows), table([(*r[:5], 0) for r in rows]).assign(trial=1)], ignore_index=True)
+    run = Responses(frame)
+    assert acc_h(run) == acc_h(frame) == 1 and acc_h(run.trial(1)) == 0 and acc_h(run.pool_trials()) == 0
+    assert order_counts(run.pool_trials()).loc["q", ["orders", "right"]].tolist() == [4, 3]
+    assert orders(run).trials == (0, 1) and len(first_order(run)) == 1
+    assert mcqa_plus_scores(run.trial(1)).loc["MCQA+", "share"] == 1 / 2
 
 
 def test_tie_of_three_and_a_single_reply():
@@ -205,7 +218,7 @@ def test_orders_takes_four_of_fourteen():
         *[("q", "reordered", i, shown[::-1], 3, 3) for i in range(3)],
         ("q", "options_2", 0, [0, 1], 0, 0),
         ("q", "nota_answer", 0, [-1, 1, 2, 3], 0, 1),
-        *[("q", "true_false", i, [-1, -1], int(i > 0), 0) for i in range(4)],
+        *[("q", "true_false", i, [-1, -2], int(i > 0), 0) for i in range(4)],
     ]
     frame = table(rows)
     assert len(orders(frame)) == 4 and acc_h(orders(frame)) == 1
@@ -224,6 +237,7 @@ def test_nota_table_against_loops(frame, data):
         method=frame["method"].replace("original", "nota_answer"),
         index=frame["index"] + (frame["method"] != "original"),
     )
+    after["correct"] = after["prediction"] == after["answer"]
     kept = data.draw(st.booleans())
     if kept:
         after = after[after["question_id"].isin(set(always_right(frame)) or {"q0"})]
@@ -266,7 +280,7 @@ def test_sets_that_agree_in_sum_and_squares_are_different_sets():
 def test_sweep_against_the_parts():
     rng = np.random.default_rng(5)
     rows = [
-        (f"q{q}", f"options_{n}", i, list(rng.permutation([*range(min(n, 4)), *[-1] * (n - 4)])), 0, 0)
+        (f"q{q}", f"options_{n}", i, list(rng.permutation([*range(min(n, 4)), *range(-1, 3 - n, -1)])), 0, 0)
         for q in range(30)
         for n in (2, 3, 4, 6)
         for i in range(4)
@@ -286,34 +300,21 @@ def test_sweep_against_the_parts():
 
 
 def test_sweep_is_the_order_scores_of_each_number():
-    rng = np.random.default_rng(6)
-    frame = pd.concat(
-        [
-            table(
-                [
-                    (
-                        f"q{q}",
-                        f"options_{n}" if i == 0 else "reordered",
-                        i,
-                        list(rng.permutation(n)),
-                        0,
-                        int(rng.integers(-1, n)),
-                    )
-                    for q in range(12)
-                    for i in range(2 + (q > 3))
-                ]
-            )
-            for n in (2, 3, 5)
-        ]
-    )
-    sweep = choices_sweep(frame)
+    rng, runs = np.random.default_rng(6), {}
+    for n in (2, 3, 5):
+        rows = []
+        for q in range(12):
+            for i in range(2 + (q > 3)):
+                shown = list(rng.permutation(n))
+                rows.append((f"q{q}", "reordered" if i else f"options_{n}", i, shown, 0, int(rng.integers(-1, n))))
+        runs[str(n)] = table(rows)
+    sweep = choices_sweep(runs)
+    assert sweep.index.tolist() == [2, 3, 5]
     for n, row in sweep.iterrows():
-        scores = order_scores(frame[frame["n_choices"] == n])
+        scores = order_scores(runs[str(n)])
         for name in ("Acc", "S_c", "Acc-H"):
-            assert (
-                row[[name, f"{name}_low", f"{name}_high"]].tolist()
-                == scores.loc[name, ["share", "low", "high"]].tolist()
-            )
+            found = row[[name, f"{name}_low", f"{name}_high"]].tolist()
+            assert found == scores.loc[name, ["share", "low", "high"]].tolist()
 
 
 @settings(max_examples=100, deadline=None)
@@ -359,16 +360,15 @@ def replies_of(family, seed=0, luck=0, **options):
 
 def test_sweep_leaves_out_other_forms():
     "Every method of both families, and those that are still to come."
-    plain = pd.concat([replies_of("reorderings", luck=n, n_choices=n) for n in (2, 4, 6)], ignore_index=True)
+    plain = {str(n): replies_of("reorderings", luck=n, n_choices=n) for n in (2, 4, 6)}
+    denied = {f"{n} denied": replies_of("reorderings", luck=n, n_choices=n, nota=True) for n in (2, 4, 6)}
     expected = choices_sweep(plain)
-    denied = pd.concat(
-        [replies_of("reorderings", luck=n, n_choices=n, nota=True) for n in (2, 4, 6)], ignore_index=True
-    )
-    assert set(denied["method"]) == {"nota_answer", "options_2_nota_answer", "options_6_nota_answer", "reordered"}
-    pd.testing.assert_frame_equal(choices_sweep(pd.concat([plain, denied], ignore_index=True)), expected)
-    pd.testing.assert_frame_equal(
-        choices_sweep(pd.concat([denied, plain], ignore_index=True).sample(frac=1, random_state=1)), expected
-    )
+    methods = {m for r in denied.values() for m in r.table["method"]}
+    assert methods == {"nota_answer", "options_2_nota_answer", "options_6_nota_answer", "reordered"}
+    pd.testing.assert_frame_equal(choices_sweep(plain | denied), expected)
+    mixed = {k: r.table.sample(frac=1, random_state=1) for k, r in (denied | plain).items()}
+    pd.testing.assert_frame_equal(choices_sweep(mixed), expected)
+    one_order = {k: r.table.drop_duplicates("question_id") for k, r in plain.items()}
     for method in (
         "true_false",
         "true_false_written",
@@ -378,36 +378,48 @@ def test_sweep_leaves_out_other_forms():
         "nota_answer",
         "x_nota_answer",
     ):
-        pd.testing.assert_frame_equal(
-            choices_sweep(pd.concat([plain, plain.assign(method=method, prediction=0)], ignore_index=True)), expected
-        )
+        other = {
+            f"{k} {method}": t.assign(method=method, prediction=0, correct=t["answer"] == 0)
+            for k, t in one_order.items()
+        }
+        pd.testing.assert_frame_equal(choices_sweep(plain | other), expected)
         with pytest.raises(CoraError, match="there are no responses to score"):
-            choices_sweep(plain.assign(method=method))
+            choices_sweep(other)
     with pytest.raises(CoraError, match="there are no responses to score"):
         choices_sweep(denied)
-    further = denied[
-        (denied["method"] == "reordered") & (denied["question_id"] != "own")
-    ]  # known by the new choice that is right
-    pd.testing.assert_frame_equal(choices_sweep(pd.concat([plain, further], ignore_index=True)), expected)
+    further = {  # known by the new choice that is right
+        k: r.rows(lambda t: (t["method"] == "reordered") & (t["question_id"] != "own")) for k, r in denied.items()
+    }
+    pd.testing.assert_frame_equal(choices_sweep(plain | further), expected)
     with pytest.raises(CoraError, match="there are no responses to score"):
         choices_sweep(further)
+
+
+def test_sweep_of_one_table_with_denied_rows():
+    "A run's own rows with None of the above are left out beside its plain ones, whatever the order of the rows."
+    whole = replies_of("mcqa_plus", luck=9)
+    expected = choices_sweep(whole)
+    plain = whole.table["method"].str.fullmatch(r"original|reordered|options_\d+")
+    pd.testing.assert_frame_equal(choices_sweep(whole.table[plain.to_numpy(dtype=bool)]), expected)
+    pd.testing.assert_frame_equal(choices_sweep(whole.table.sample(frac=1, random_state=1)), expected)
 
 
 def test_sweep_takes_both_families_and_no_order_twice():
     plus, sized = (
         replies_of("mcqa_plus", luck=9),
-        pd.concat([replies_of("reorderings", luck=n, n_choices=n) for n in (2, 6, 10)], ignore_index=True),
+        {str(n): replies_of("reorderings", luck=n, n_choices=n) for n in (2, 6, 10)},
     )
-    both = choices_sweep(pd.concat([plus, sized], ignore_index=True))
+    both = choices_sweep({"plus": plus} | sized)
     pd.testing.assert_frame_equal(both.loc[[2, 6, 10]], choices_sweep(sized))
     pd.testing.assert_frame_equal(both.loc[[4]], choices_sweep(orders(plus)))
     assert both.loc[[3, 8], "in_orders"].tolist() == [0, 0] and both["questions"].eq(len(QUESTIONS)).all()
     again = replies_of("reorderings", luck=4)
-    pd.testing.assert_frame_equal(
-        choices_sweep(pd.concat([plus, again], ignore_index=True)).loc[[4]], choices_sweep(again)
-    )
-    with pytest.raises(CoraError, match="several families"):
-        choices_sweep(pd.concat([plus, again.assign(family="other")], ignore_index=True))
+    pd.testing.assert_frame_equal(choices_sweep({"plus": plus, "again": again}).loc[[4]], choices_sweep(again))
+    for other in (again, again.table.assign(family="other")):
+        with pytest.raises(CoraError, match="'q0' was asked with 4 choices in two of the runs"):
+            choices_sweep({"plus": plus.table.assign(family="other"), "again": other})
+    with pytest.raises(CoraError, match="a sweep is about one respondent, got respondent, bob"):
+        choices_sweep({"ann": plus, "bob": again.table.assign(respondent="bob")})
 
 
 # --- Table 7 ---
@@ -447,28 +459,31 @@ def test_printed_scores_are_of_four_orders():
 # --- what is refused ---
 
 OK = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0], 1, 0)])
+STOPPED = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0], 1, -1)]).assign(
+    error=[None, NOT_ASKED]
+)
 
 
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: s_c(OK.assign(error=[None, NOT_ASKED])), "stopped early"),
-        (lambda: s_c(OK, trial=3), "no responses of trial 3"),
+        (lambda: s_c(STOPPED), "stopped early"),
         (lambda: s_c(OK.assign(family=["a", "b"])), "several families, a, b"),
         (lambda: s_c(OK.assign(sources=[[0, 1], [2, 0]])), "was shown different choices"),
+        (lambda: s_c(OK.assign(sources=[[0, -1], [-2, 0]])), "was shown different choices"),
         (lambda: acc_h(OK.iloc[:1]), "'q' was asked in 1"),
         (lambda: order_scores(OK, level=1), "level must be between 0 and 1, got 1"),
         (lambda: order_scores(OK.assign(sources=[[0, 1], [2, 0]])), "was shown different choices"),
         (lambda: orders(OK.drop(columns="method")), "no column method"),
-        (lambda: first_order(None), "must be a table, got a NoneType"),
+        (lambda: first_order(None), "responses must be Responses or a table, got a NoneType"),
         (lambda: consistency_classes(OK, level=95), "level must be between 0 and 1, got 95"),
         (lambda: nota_table(OK.iloc[:1], OK), "before must have at least 2 orders"),
         (lambda: mcqa_plus_scores(OK, original=OK), "MCQA takes one reply to each question, and 'q' has 2"),
         (
             lambda: mcqa_plus_scores(OK, sampled=OK.iloc[:1].assign(question_id="r")),
-            "2 questions are in one of the tables only, such as 'q'",
+            "2 questions are in one of the runs only, such as 'q'",
         ),
-        (lambda: mcqa_plus_scores(OK.assign(error=[None, NOT_ASKED])), "stopped early"),
+        (lambda: mcqa_plus_scores(STOPPED), "stopped early"),
         (lambda: mcqa_plus_scores(OK.iloc[1:]), "no originals among the responses"),
     ],
 )
