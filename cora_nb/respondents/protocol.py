@@ -119,7 +119,10 @@ def ask(
 # %% ../../nbs/respondents/protocol.ipynb #c6928226
 @dataclass(frozen=True)
 class SimulatedRespondent:
-    "A respondent with known truth: it knows a share of the questions and guesses the rest. Raises `CoraError` for a field out of its range."
+    """A respondent with known truth: it knows a share of the questions and guesses the rest.
+
+    Raises `CoraError` for a field out of its range.
+    """
 
     knows: float = 0.6  # share of questions it knows, in [0, 1]
     slips: float = 0.0  # probability of guessing on a question it knows, in [0, 1]
