@@ -194,7 +194,8 @@ def main() -> None:
 
     notebooks = notebooks_in(args.paths or [ROOT / "nbs"])
     skip_flags = get_config(path=ROOT).tst_flags.split()
-    context = multiprocessing.get_context("forkserver")
+    forks = "forkserver" in multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("forkserver" if forks else "spawn")
     context.set_forkserver_preload(HEAVY)
     results = []
     with ThreadPoolExecutor(args.workers) as pool:  # a thread for each notebook, which waits for its process

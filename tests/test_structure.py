@@ -47,7 +47,7 @@ NAMES_TO_SEPARATE = {
 }
 MODULES_TO_DIVIDE = {"metrics.comparison", "report.score_plots", "runs.statements"}
 MOST_LINES, TOLERANCE = 400, 40  # of a module: cells are exported whole, and a comment must not decide
-LONG_LINES_LEFT = 499  # in all notebooks, tests and scripts: what is left from before the limit, to fall to 0
+LONG_LINES_LEFT = 451  # in all notebooks, tests and scripts: what is left from before the limit, to fall to 0
 
 
 def module_name(file: Path) -> str:

@@ -11,10 +11,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ..checks import check_columns, check_option, integer_column, integer_column
-from ..core import BadRow, CoraError
-from .replies import Replies, flat_replies, of_trial
-from ..prompts.letters import selected
+from ..checks import check_option, integer_column, integer_column
+from ..core import CoraError
+from .replies import Replies, flat_replies
 from ..responses.responses import Responses, need
 from ..stats.ratios import ratio_interval
 from ..stats.shares import share_of_asked

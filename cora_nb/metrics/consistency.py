@@ -16,9 +16,8 @@ import pandas as pd
 
 from ..checks import check_columns, check_count, check_level, check_named, check_option
 from ..core import CoraError
-from .replies import flat_replies, of_trial
-from ..responses.columns import NOT_ASKED
-from ..checks import check_columns, check_count, check_level, check_named, check_option, integer_column
+from .replies import flat_replies
+from ..checks import check_columns, check_count, check_level, check_named, check_option
 from ..responses.responses import Responses, need
 from ..stats.correlation import correlations
 from ..stats.paired import mcnemar_p

@@ -52,7 +52,10 @@ def context_and_continuations(
     prompt: Prompt,  # a variant of A choices
     adaptation: str,  # one of `ADAPTATIONS`
 ) -> tuple[str, list[str]]:  # what the model reads, and the A texts it is scored on
-    "A question made into something a language model can score. Raises `CoraError` for an unknown adaptation. Source: Quadruple slit, section 2.2."
+    """A question made into something a language model can score.
+
+    Raises `CoraError` for an unknown adaptation. Source: Quadruple slit, section 2.2.
+    """
     check_option("adaptation", adaptation, ADAPTATIONS)
     template, v = get_template(prompt.template), prompt.variant
     opening = "" if adaptation == "separate" else template.opening(v.n_choices, v.form)
@@ -66,7 +69,7 @@ SEAMS = ("merged", "harness")
 
 
 def _read(tokenizer, text: str, **options):
-    "A text as the model reads it, without an end that the tokenizer adds: its tokens, and whatever the options ask for."
+    "A text as the model reads it, without an end added by the tokenizer: its tokens, and what the options ask for."
     begun = bool(tokenizer.bos_token) and text.startswith(tokenizer.bos_token)
     coded = tokenizer(
         text,
@@ -89,13 +92,17 @@ def context_tokens(
     tokenizer,  # of transformers
     context: str,  # may be empty
 ) -> list[int]:  # at least one
-    "The tokens of a context without the space at its end, which belongs to what follows. Raises `CoraError` where there is nothing to begin with."
+    """The tokens of a context without the space at its end, which belongs to what follows.
+
+    Raises `CoraError` where there is nothing to begin with.
+    """
     if tokens := _read(tokenizer, context.rstrip())["input_ids"]:
         return tokens
     begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     if begin is None:
         raise CoraError(
-            "a continuation without a context needs a tokenizer with a beginning-of-text or end-of-text token, and this one has none"
+            "a continuation without a context needs a tokenizer with a beginning-of-text or end-of-text token,"
+            " and this one has none"
         )
     return [begin]
 
@@ -115,7 +122,7 @@ def split_tokens(
     seam: str = "merged",  # whose rule, where the tokenizer merges across the seam
     alone: list[int] | None = None,  # the context's tokens, for whoever has them already
 ) -> tuple[list[int], int]:  # token ids, and where the continuation begins, at least 1
-    "The tokens of context and continuation. Raises `CoraError` where nothing is left to be scored, and for an unknown rule."
+    "The tokens of context and continuation. Raises `CoraError` if nothing is left to score, and for an unknown rule."
     check_option("seam", seam, SEAMS)
     alone = context_tokens(tokenizer, context) if alone is None else alone
     whole, start = _read(tokenizer, context + continuation)["input_ids"], len(alone)
@@ -143,7 +150,8 @@ def normalize(
     "Scores that can be compared. Raises `CoraError` for an unknown normalisation. Source: Quadruple slit, section 2.2."
     if normalization not in NORMALIZATIONS or normalization == "pmi" and alone is None:
         raise CoraError(
-            f"normalization must be one of {', '.join(NORMALIZATIONS)}, and pmi needs the continuations alone; got {normalization!r}"
+            f"normalization must be one of {', '.join(NORMALIZATIONS)}, and pmi needs the continuations alone;"
+            f" got {normalization!r}"
         )
     if normalization == "sum":
         return tuple(sums)
@@ -159,14 +167,15 @@ def normalize(
 # %% ../../nbs/respondents/likelihood.ipynb #d3cbbbdc
 @dataclass
 class LikelihoodRespondent(LocalModel):
-    "A causal language model on this machine that is asked how likely it finds each choice. Raises `CoraError` for a field out of its range."
+    """A causal language model on this machine that is asked how likely it finds each choice.
+
+    Raises `CoraError` for a field out of its range.
+    """
 
     adaptation: str = "joint-label"  # what is shown and what is scored: one of `ADAPTATIONS`
     normalization: str = "sum"  # how scores are made comparable: one of `NORMALIZATIONS`
     seam: str = "merged"  # what is done where the tokenizer merges context and continuation: one of `SEAMS`
-    room: int | None = (
-        None  # tokens computed at a time, which does not change a score; None: 512 on a cpu, 4096 elsewhere, fewer where memory runs out
-    )
+    room: int | None = None  # tokens computed at a time; None: 512 on a cpu, 4096 elsewhere; scores are the same
 
     def __post_init__(self):
         super().__post_init__()
@@ -233,7 +242,10 @@ _PORTION = 2000  # prompts whose texts are sorted together
 def _split(
     self: LikelihoodRespondent, context: str, continuations: Sequence[str], known: dict
 ) -> list[tuple[array, int, int]]:
-    "For each continuation all tokens that fit into the window, where it begins, and how many did not fit. What is known already is not worked out again."
+    """For each continuation all tokens that fit into the window, where it begins, and how many did not fit.
+
+    What is known already is not worked out again.
+    """
     found, alone = [], None
     for continuation in continuations:
         if (key := (context, continuation)) not in known:

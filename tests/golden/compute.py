@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb.stats import resampling
+from cora_nb.stats import corrections, correlation, paired, resampling, tables
 from cora_nb.stats.ratios import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.battery import mcqa_plus_results, mcqa_plus_steps, run_steps

@@ -18,6 +18,7 @@ from cora_nb.papers.published import load_published
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import column_types
 from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.stats.ratios import ratio_interval
 from cora_nb.variants.families import make_variants
 
 FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "error": None}
