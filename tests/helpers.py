@@ -1,7 +1,9 @@
-"""What several test files use: a command run as a user runs it, a respondent that forgets, questions of every kind."""
+"""What several test files use: a command run as a user runs it, a respondent that forgets, questions of every kind,
+and what every variant with lettered choices is."""
 
 import asyncio
 import os
+import re
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from cora_nb.core import Question
 from cora_nb.respondents.protocol import Reply
-from cora_nb.variants.mcqa_plus import filler
+from cora_nb.variants.operators import filler, says_none
 
 BIN = Path(sysconfig.get_path("scripts"))
 
@@ -48,12 +50,54 @@ texts = st.sampled_from(
 
 
 @st.composite
-def questions(draw, most=26):
+def questions(draw, least=2, most=26):
     "Any question, with choices that may repeat, may be fillers, and may say None of the above."
-    choices = draw(st.lists(texts, min_size=2, max_size=most))
+    choices = draw(st.lists(texts, min_size=least, max_size=most))
     return Question(
         draw(st.sampled_from(["q", "p"]) | st.text(min_size=1)),
         draw(texts),
         tuple(choices),
         draw(st.integers(0, len(choices) - 1)),
     )
+
+
+# What every variant is: written from the definition, without the package's own operators
+
+NOTA = "None of the above"
+
+
+def numbered(A, id="q"):
+    return Question(id, "?", tuple(f"choice {i}" for i in range(A)), A // 2)
+
+
+def check_lettered(v, nota=False):
+    "What holds for every variant with lettered choices."
+    q = v.question
+    assert v.form == "mcq" and v.text == "" and v.asked == q.text
+    assert len(v.choices) == len(v.sources) and 0 <= v.answer < v.n_choices
+    old = [s for s in v.sources if s >= 0]
+    assert len(old) == len(set(old)) and all(0 <= s < q.n_choices for s in old)
+    assert all(v.choices[i] == q.choices[s] for i, s in enumerate(v.sources) if s >= 0)
+    new = [c for c, s in zip(v.choices, v.sources) if s < 0]
+    assert sorted(s for s in v.sources if s < 0) == list(range(-len(new), 0)), "each has a number of its own"
+    assert len(set(new)) == len(new) and not set(new) & set(q.choices), "a choice was introduced twice"
+    for text in set(new) - {NOTA}:
+        assert re.fullmatch("[bcdfghjklmnpqrstvxz]{4,6}", text) and len(set(text)) == len(text)
+        assert text not in "\n".join((q.text, *q.choices)).casefold()
+    assert nota or NOTA not in new
+    if nota:
+        check_nota(v)
+    else:
+        assert v.sources[v.answer] == q.answer
+
+
+def check_nota(v):
+    "The right choice is gone and None of the above is right; or it was right before."
+    q = v.question
+    assert says_none(v.choices[v.answer])
+    if says_none(q.choices[q.answer]):
+        assert v.sources[v.answer] == q.answer
+    else:
+        assert q.answer not in v.sources
+    if v.choices[v.answer] == NOTA and v.sources[v.answer] < 0:
+        assert sum(map(says_none, v.choices)) == 1

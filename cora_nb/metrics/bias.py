@@ -25,15 +25,17 @@ def consistency(
     """How often each question got the same choice, by its source, not by its letter.
 
     `choice` is the index of the most frequent one in the question's own order, missing where two are equally frequent
-    or none was recognised; -1 is a choice the question never had. A reply without a choice lowers the consistency.
+    or none was recognised; negative for a choice the question never had. A reply without a choice lowers the
+    consistency.
     Raises `CoraError` for a table that is empty, incomplete, of several families, or of a run that stopped early.
     Source: Quadruple-Slit Experiment, section 4.
     """
     r = flat_replies(responses, trial)
     n, some = len(r.ids), r.prediction >= 0
     picked = r[some]
-    source = picked.source(picked.prediction).astype(np.int64) + 1
-    width = int(source.max(initial=0)) + 1
+    source = picked.source(picked.prediction).astype(np.int64)
+    lowest = min(int(source.min(initial=0)), 0)  # new choices are -1, -2, ...
+    source, width = source - lowest, int(source.max(initial=0)) - lowest + 1
     counts = np.bincount(picked.codes * width + source, minlength=n * width).reshape(n, width)
     replies, most = r.count(), counts.max(axis=1)
     unclear = (most == 0) | ((counts == most[:, None]).sum(axis=1) > 1)
@@ -42,7 +44,7 @@ def consistency(
             "replies": replies,
             "no_choice": r.count(~some),
             "right": r.count(r.prediction == r.answer),
-            "choice": pd.array(counts.argmax(axis=1) - 1, dtype="Int64"),
+            "choice": pd.array(counts.argmax(axis=1) + lowest, dtype="Int64"),
             "consistency": most / np.maximum(replies, 1),
             "always": most == replies,
         },

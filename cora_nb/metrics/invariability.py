@@ -51,33 +51,33 @@ def _same_choices(r: Replies) -> np.ndarray:  # shape `(n_questions,)`, bool
 
 # %% ../../nbs/metrics/invariability.ipynb #977c566d
 def order_counts(
-    responses: pd.DataFrame,  # responses to several orders of each question; a question's rows must show the same choices
+    responses: pd.DataFrame,  # responses to several orders of each question, which show the same choices
     trial: int | None = 0,  # which repetition of each prompt; None for all, each a further order
-    fillers: str = "apart",  # where a row shows several new choices: "apart" (each agrees with nothing) or "together" (one choice)
+    fillers: str = "apart",  # several of one source (version 0.1): "apart" (agree with nothing), "together" (one choice)
 ) -> pd.DataFrame:  # one row a question: `orders`, `no_choice`, `right`, `n_same`, `n_modes`
     """How many orders, right replies, and replies that agree. `n_modes` choices share the highest count, `n_same`.
 
-    Raises `CoraError` for a table that is empty, incomplete, of several families, or where a question was shown different choices.
+    Raises `CoraError` for a table that is empty, incomplete, of several families, or where a question was shown
+    different choices.
     """
     if fillers not in ("apart", "together"):
         raise CoraError(f"fillers must be 'apart' or 'together', got {fillers!r}")
     r = flat_replies(of_trial(responses, trial), None)
-    if len(r.flat) and r.flat.min() < -1:
-        raise CoraError(f"responses: a source must be the index of a choice or -1, got {int(r.flat.min())}")
     if not (same := _same_choices(r)).all():
         raise CoraError(
-            f"question {r.ids[same.argmin()]!r} was shown different choices; take the orders alone, such as orders(responses)"
+            f"question {r.ids[same.argmin()]!r} was shown different choices; take the orders alone, "
+            "such as orders(responses)"
         )
     n, right, readable = len(r.ids), r.prediction == r.answer, r.prediction >= 0
-    new = np.concatenate([[0], np.cumsum(r.flat == -1)])
-    several_new = new[r.starts + r.n_choices] - new[r.starts] > 1
+    first_new = np.concatenate([[0], np.cumsum(r.flat == -1)])
+    nameless = first_new[r.starts + r.n_choices] - first_new[r.starts] > 1  # version 0.1: all new choices are -1
     source = r.source(np.maximum(r.prediction, 0)).astype(np.int64)
-    alone = readable & ~right & (source == -1) & several_new & (fillers == "apart")
+    alone = readable & ~right & (source == -1) & nameless & (fillers == "apart")
     counted = readable & ~alone
-    width = int(r.flat.max(initial=0)) + 3
-    keys, counts = np.unique(
-        r.codes[counted] * width + np.where(right, 0, source + 2)[counted], return_counts=True
-    )  # 0 is the right choice
+    lowest = min(int(r.flat.min(initial=0)), 0)
+    width = int(r.flat.max(initial=0)) - lowest + 2
+    chosen = np.where(right, 0, source - lowest + 1)  # 0 is the right choice
+    keys, counts = np.unique(r.codes[counted] * width + chosen[counted], return_counts=True)
     question, most = keys // width, np.zeros(n, dtype=np.int64)
     np.maximum.at(most, question, counts)
     np.maximum.at(most, r.codes[alone], 1)
@@ -224,7 +224,7 @@ def misleading_choices(
     responses: pd.DataFrame,  # responses; only those to the first order of each question are looked at
     trial: int = 0,  # which repetition of each prompt
 ) -> pd.Series:  # index of the misleading choice among the question's own, indexed by question id
-    "The wrong choices predicted on the first order. New choices (source -1) are left out. Source: MCQA+, section 3.3."
+    "The wrong choices predicted on the first order. New choices (sources below 0) are left out. Source: MCQA+, section 3.3."
     r = flat_replies(first_order(responses, trial), None)
     r_wrong = r[(r.prediction >= 0) & (r.prediction != r.answer)]
     found = pd.Series(

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 from fastcore.basics import patch
 
-from ..core import CoraError, Variant, uniforms
+from ..core import CoraError, Variant, same_sources, uniforms
 from ..prompts.templates import Prompt
 
 # %% ../../nbs/respondents/protocol.ipynb #d516c006
@@ -295,6 +295,6 @@ class RecordedRespondent:
         sources, reply = self._record.get((v.question_id, v.family, v.method, v.index, prompt.trial), (None, None))
         if reply is None:
             return Reply(error="nothing was recorded for this prompt")
-        if sources != v.sources:
+        if not same_sources(sources, v.sources):
             return Reply(error=f"recorded with the choices {list(sources)}, asked with {list(v.sources)}")
         return reply

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ..core import BadRow, CoraError, LETTERS, Question, Variant
+from ..core import BadRow, CoraError, LETTERS, Question, Variant, same_sources
 from ..benchmarks.files import read_table, write_whole
 from ..prompts.words import exact_number, same_words
 from ..prompts.letters import choice_text, get_rule, parse as parse_reply
@@ -25,7 +25,7 @@ from ..prompts.templates import Template
 from ..respondents.protocol import Respondent
 from .evaluate import evaluate
 from .store import Store
-from ..variants.families import NEW
+from ..variants.operators import NEW
 from ..variants.formats import long_form
 from ..variants.mcqa_plus import YES_NO
 
@@ -56,7 +56,7 @@ def long_rows(
         )
     for position, v in rows:
         shown, answer = tuple(responses["sources"].iloc[position]), int(responses["answer"].iloc[position])
-        if (shown, answer) != (v.sources, v.answer):
+        if not same_sources(shown, v.sources) or answer != v.answer:
             raise CoraError(
                 f"question {v.question_id!r} is not the one that was asked: its choices or its answer differ from those of the row"
             )
@@ -103,7 +103,7 @@ def judge_text(
 def _asked_judge(rows, replies):
     "One true-or-false question for each reply that says something."
     return [
-        (i, Variant(v.question, "judge", v.method, i, YES_NO, 0, (NEW, NEW), "tfq", judge_text(v, reply)))
+        (i, Variant(v.question, "judge", v.method, i, YES_NO, 0, (NEW, NEW - 1), "tfq", judge_text(v, reply)))
         for i, ((_, v), reply) in enumerate(zip(rows, replies))
         if reply and reply.strip()
     ]

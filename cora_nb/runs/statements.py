@@ -26,7 +26,7 @@ from ..prompts.templates import Template
 from ..respondents.protocol import Respondent
 from .evaluate import evaluate
 from .store import Store
-from ..variants.mcqa_plus import says_none
+from ..variants.operators import says_none
 
 # %% ../../nbs/runs/statements.ipynb #03a182de
 REQUEST = """\
