@@ -7,7 +7,7 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sysconfig
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -18,16 +18,16 @@ from cora_nb.core import Question
 from cora_nb.respondents.protocol import Reply
 from cora_nb.variants.operators import filler, says_none
 
-BIN = Path(sysconfig.get_path("scripts"))
+
+def command(*words):
+    "The words of a command, to be run in another process."
+    return [sys.executable, str(Path(__file__).with_name("run_command.py")), *map(str, words)]
 
 
 def run(*words, cwd, **env):
     "Exit code, output, errors of a command; replies are kept in a store of the folder's own."
-    env = {"XDG_CACHE_HOME": str(cwd), **env}
-    command = [str(BIN / words[0]), *map(str, words[1:])]
-    done = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "120", **env}
-    )
+    env = {**os.environ, "COLUMNS": "120", "XDG_CACHE_HOME": str(cwd), **env}
+    done = subprocess.run(command(*words), cwd=cwd, capture_output=True, text=True, timeout=120, env=env)
     return done.returncode, done.stdout, done.stderr
 
 

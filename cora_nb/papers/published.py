@@ -27,8 +27,8 @@ def load_published(
 ) -> pd.DataFrame:  # its rows; beside each column of `PRINTED` a column `..._printed` with the text
     """A table of the CoRA paper (scores in [0, 1]) or of the MCQA+ paper (percentages).
 
-    Numbers are floats; ranks, shots and counts are nullable integers (`<NA>` where the paper gives none); `note` is empty
-    text where there is nothing to say; every row names its source. Raises `CoraError` where there is no such table.
+    Numbers are floats; ranks, shots and counts are nullable integers (`<NA>` where the paper gives none). `note` is an
+    empty text where there is nothing to say. Every row names its source. Raises `CoraError` for an unknown table.
     """
     check_option("paper", paper, PAPERS)
     known = PAPERS[paper]

@@ -25,7 +25,7 @@ import pandas as pd
 from cora_nb.stats import corrections, correlation, paired, resampling, tables
 from cora_nb.stats.ratios import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
-from cora_nb.papers.battery import mcqa_plus_results, mcqa_plus_steps, run_steps
+from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, guessing, invariability
@@ -534,7 +534,7 @@ def continuations():
 def keys():
     "Hashes by which replies and runs are found again: a run kept on disk is worth nothing once they change."
     from cora_nb.runs.batch import batch_line
-    from cora_nb.cli.main import make_respondent
+    from cora_nb.cli.respondents import make_respondent
     from cora_nb.runs.store import reply_key
 
     t, vs = Tidy(), make_variants(four(2))
@@ -559,7 +559,7 @@ def keys():
 
 @quietly
 def plans():
-    from cora_nb.cli.main import make_respondent
+    from cora_nb.cli.respondents import make_respondent
 
     t = Tidy()
     asked = {
@@ -1984,8 +1984,10 @@ PROGRAM = """
 import contextlib, io, json, sys
 import matplotlib
 matplotlib.use("Agg")
-from cora_nb.cli.main import cora_import, cora_mcqa_plus, cora_run, cora_table
-from cora_nb.metrics.embeddings import cora_embeddings
+from cora_nb.cli.mcqa_plus import cora_mcqa_plus
+from cora_nb.cli.run import cora_run
+from cora_nb.cli.table import cora_import, cora_table
+from cora_nb.cli.embeddings import cora_embeddings
 found = {}
 for name, words in json.load(sys.stdin).items():
     sys.argv, out, left = words, io.StringIO(), ""

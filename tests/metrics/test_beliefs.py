@@ -19,6 +19,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import column_types
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.stats.ratios import ratio_interval
+from cora_nb.stats.shares import share_interval
 from cora_nb.variants.families import make_variants
 
 FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "error": None}
