@@ -132,7 +132,7 @@ MISTAKES = [
     (["cora_run", "simulated", "--path", "nowhere.csv", "--benchmark", "mine"], "nowhere.csv"),
     (["cora_run", "simulated", "--family", "corra"], "family must be one of"),
     (["cora_run", "oracle"], "a respondent is one of"),
-    (["cora_run", "simulated:knows=60"], "knows must be in"),
+    (["cora_run", "simulated:knows=60"], "knows must be a number from 0 to 1"),
     (["cora_run", "recorded:none.parquet"], "none.parquet: there is no such file"),
     (["cora_run", "chat:"], "needs a model"),
     (["cora_run", "chat:m,concurrency=0"], "concurrency must be"),
