@@ -19,7 +19,7 @@ from ..benchmarks.load import load_benchmark
 from ..core import CoraError, Question, permutation, uniforms
 from ..checks import check_count, check_option
 from ..stats.shares import share_interval
-from .replies import share_interval
+from ..stats.shares import share_interval
 from ..prompts.templates import Prompt, Template, get_template
 from ..respondents.hidden import States, hidden_states
 from ..variants.families import make_variants

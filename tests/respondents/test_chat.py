@@ -652,7 +652,7 @@ def test_bad_keys(monkeypatch):
 @pytest.mark.parametrize(
     "field,value,why",
     [
-        ("endpoint", "talk", "'chat' or 'completions'"),
+        ("endpoint", "talk", "endpoint must be one of chat, completions, got 'talk'"),
         ("temperature", -1, "temperature must be at least 0"),
         ("temperature", float("nan"), "temperature must be"),
         ("max_tokens", 0, "max_tokens must be a whole number of 1 or more"),

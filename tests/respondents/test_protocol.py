@@ -86,8 +86,8 @@ def test_a_record_answers_as_it_was_recorded():
 def test_a_record_of_version_0_1_answers_too():
     "There, every new choice has the source -1. A record with the fillers at other places still does not fit."
     variants = make_variants([Question("q", "?", ("a", "b", "c"), 0)], "reorderings", n_choices=6)
-    responses = grade(variants, ["A", "B", "C", "D"])
-    older = responses.assign(sources=[[max(s, -1) for s in v.sources] for v in variants])
+    responses = make_responses(variants, ["A", "B", "C", "D"])
+    older = responses.table.assign(sources=[[max(s, -1) for s in v.sources] for v in variants])
     for table in (responses, older):
         assert [r.text for r in ask(RecordedRespondent(table), make_prompts(variants))] == ["A", "B", "C", "D"]
     moved = older.assign(sources=older["sources"].iloc[[1, 0, 3, 2]].tolist())

@@ -74,7 +74,7 @@ def test_a_ratio_refuses():
 
 
 def believers(kind, rng, G):
-    "P(Yes) of the right choice and of the most credible of three wrong ones; both lean on the question, and so on each other."
+    "P(Yes) of the right choice and of the most credible of three wrong ones; both lean on the question."
     lean, odds = rng.normal(size=G), lambda x: 1 / (1 + np.exp(-x))
     if kind == "moderate":
         return odds(0.6 * lean + 0.8 * rng.normal(size=G)), odds(-1 + 0.6 * lean + 0.8 * rng.normal(size=(3, G))).max(
@@ -90,7 +90,10 @@ def believers(kind, rng, G):
 @pytest.mark.parametrize("kind", ["moderate", "doubtful", "sure"])
 @pytest.mark.parametrize("G", [20, 100])
 def test_coverage(kind, G):
-    "1,000 runs. The standard error of a coverage of 95% is 0.7%; 92.5% is 3.6 of these below. Doubtful means of 20 are skewed, and Wilson's interval misses there more often."
+    """1,000 runs. The standard error of a coverage of 95% is 0.7%; 92.5% is 3.6 of these below.
+
+    Doubtful means of 20 are skewed, and Wilson's interval misses there more often.
+    """
     rng, runs = np.random.default_rng(G), 1000
     right, wrong = believers(kind, np.random.default_rng(9), 400_000)
     truth, ones = [wrong.mean() / right.mean(), right.mean(), wrong.mean()], np.ones(G)
