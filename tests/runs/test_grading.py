@@ -30,7 +30,7 @@ from cora_nb.runs.grading import (
     regrade,
     write_labels,
 )
-from cora_nb.prompts.letters import NAMED_RULES, get_rule, parse, register_rule, rules_by_form
+from cora_nb.prompts.letters import RULES, get_rule, parse, register_rule, rules_by_form
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import checked_table
 from cora_nb.responses.files import read_responses, write_responses
@@ -234,7 +234,7 @@ def test_rules_have_names():
     )
     with pytest.raises(
         CoraError,
-        match=r"there is no parsing rule 'exact'; there are first_token, .*in_words, exact_number, same_words\Z",
+        match=r"parsing rule must be one of exact_number, .*in_words, .*yes_no, or module:name, got 'exact'\Z",
     ):
         get_rule("exact")
 
@@ -244,7 +244,7 @@ def test_rules_have_names():
     try:
         assert get_rule(register_rule(mine).__name__) is mine
     finally:
-        del NAMED_RULES["mine"]
+        del RULES.registered["mine"]
 
 
 # ---- a judge
@@ -425,7 +425,7 @@ def test_tables_that_do_not_fit():
         regrade(pd.concat([run(SAID[:3])] * 2), QUESTIONS, "exact_number")
     with pytest.raises(CoraError, match="needs the column reply"):
         regrade(run(SAID[:3]).drop(columns="reply"), QUESTIONS, "exact_number")
-    with pytest.raises(CoraError, match="there is no parsing rule 'exact'"):
+    with pytest.raises(CoraError, match="parsing rule must be one of .*got 'exact'"):
         regrade(run(SAID[:3]), QUESTIONS, "exact")
     other = quietly(run(SAID[:3]), QUESTIONS, Judge(kind)).assign(question_id="moon")
     with pytest.raises(CoraError, match="none of the 3 labels or verdicts is about one of these replies"):
