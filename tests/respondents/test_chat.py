@@ -249,13 +249,13 @@ def test_two_thousand_prompts_and_every_fault():
             template="bare",
             progress=False,
         )
-    assert [p.variant.question_id for p in ALL] == responses["question_id"].tolist() and set(tries) == {
+    assert [p.variant.question_id for p in ALL] == responses.table["question_id"].tolist() and set(tries) == {
         p.text for p in PROMPTS
     }
-    answered = responses["reply"].notna()
-    assert (answered ^ responses["error"].notna()).all()  # one or the other, never both or neither
+    answered = responses.table["reply"].notna()
+    assert (answered ^ responses.table["error"].notna()).all()  # one or the other, never both or neither
     fates = [fate(p.text) for p in ALL]
-    for f, error, ok in zip(fates, responses["error"], answered):
+    for f, error, ok in zip(fates, responses.table["error"], answered):
         if f == "refused":
             assert not ok and ("content filter" in error or error.startswith(("400", "422")))
         elif f == "broken":
