@@ -17,7 +17,7 @@ from cora_nb.benchmarks.load import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import chat
-from cora_nb.respondents.protocol import ask
+from cora_nb.respondents.protocol import ask, stream
 from cora_nb.respondents.chat import ChatRespondent, letter_scores, retry_after
 
 pass
@@ -423,7 +423,7 @@ def test_a_reader_that_fails_ends_the_asking():
 
     with FaultyServer() as server:
         with pytest.raises(CoraError, match="the disk is full"):
-            ask(ChatRespondent("m", base_url=server.url, concurrency=2), PROMPTS[:100], no_room)
+            stream(ChatRespondent("m", base_url=server.url, concurrency=2), PROMPTS[:100], no_room)
         assert len(server.asked) <= 2
 
 

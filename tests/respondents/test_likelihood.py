@@ -27,7 +27,7 @@ from cora_nb.benchmarks.load import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import Template, make_prompts
 from cora_nb.respondents import likelihood
-from cora_nb.respondents.protocol import Respondent, ask
+from cora_nb.respondents.protocol import Respondent, ask, stream
 from cora_nb.respondents.likelihood import (
     ADAPTATIONS,
     IMPLEMENTATIONS,
@@ -592,7 +592,8 @@ def test_portions_do_not_matter(llama, monkeypatch):
     whole = ask(llama, PROMPTS)
     monkeypatch.setattr(likelihood, "_PORTION", 7)
     seen = []
-    for reply, other in zip(ask(llama, PROMPTS, lambda position, reply: seen.append(position)), whole):
+    stream(llama, PROMPTS, lambda position, reply: seen.append(position))
+    for reply, other in zip(ask(llama, PROMPTS), whole):
         close(reply.scores, other.scores)
     assert sorted(seen) == list(range(len(PROMPTS))) and ask(llama, []) == []
 
