@@ -178,7 +178,8 @@ def rows(
     "Some of the rows. Raises `CoraError` where the truth values do not fit the table."
     mask = np.asarray(keep(self.table) if callable(keep) else keep)
     if mask.shape != (len(self.table),) or not np.isin(mask, (True, False)).all():
-        raise CoraError(f"there must be a truth value for each of the {len(self)} rows, got the shape {mask.shape}")
+        got = f"{mask.dtype} of the shape {mask.shape}"
+        raise CoraError(f"there must be a truth value for each of the {len(self)} rows, got {got}")
     if mask.all() and not chosen:
         return self
     part = self.table[mask.astype(bool)].reset_index(drop=True)
@@ -336,7 +337,7 @@ def matrix(
     if len(self.trials) > 1:
         raise CoraError(f"{self.name} has {len(self.trials)} trials of a prompt; choose one, such as .trial(0)")
     wide = self.table.pivot(index="question_id", columns=["method", "index"], values=column)
-    order = self.table[["method", "index"]].drop_duplicates()
+    order = self.table[["method", "index"]].drop_duplicates().astype({"index": int})
     return wide.reindex(index=self.questions["question_id"].array, columns=pd.MultiIndex.from_frame(order))
 
 # %% ../../nbs/responses/responses.ipynb #f4d9305a

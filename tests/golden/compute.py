@@ -29,8 +29,8 @@ from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_ste
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, guessing, invariability
-from cora_nb.metrics import items, order, replies, unified_confidence
-from cora_nb.metrics.cora import car_curve, core_index, count_hits, response_consistency, score, score_counts
+from cora_nb.metrics import items, order, order_places, replies, unified_confidence
+from cora_nb.metrics.cora import Counts, car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts
 from cora_nb.respondents.protocol import Reply
@@ -923,7 +923,7 @@ def runs_answers(runs):
     t = Tidy()
     for name, responses in runs().items():
         t.add(name, dict(answers(responses)))
-        t.digest(f"{name}, hits", count_hits(responses, None))
+        t.digest(f"{name}, hits", count_hits(responses.pool_trials())[["hits", "trials", "original", "unasked"]])
     return t.table()
 
 
@@ -1013,21 +1013,22 @@ def likelihoods():
 def scores(runs):
     t = Tidy()
     for name, responses in runs().items():
-        several = responses["trial"].nunique() > 1
-        for trial in (0, 1, None) if several else (0,):
-            t.add(f"{name}, trial {trial}", score(responses, trial=trial))
+        parts = {0: responses}
+        if len(responses.trials) > 1:
+            parts |= {1: responses.trial(1), None: responses.pool_trials()}
+        for trial, part in parts.items():
+            t.add(f"{name}, trial {trial}", score(part))
         t.add(f"{name}, thresholds", score(responses, thresholds=(0.0, 0.25, 0.28, 1 / 3, 0.75)).filter(like="BMCA"))
         by = [
             score(responses, by=by, thresholds=(0.5, 1.0))
             for by in ("method", "subject")
-            if responses[by].notna().all()
+            if responses.table[by].notna().all()
         ]
         for found in by:
             t.add(f"{name}, by {found.index.name}", found[PRINTED])
             t.digest(f"{name}, by {found.index.name}", found)
         counts = count_hits(responses)
-        rc = response_consistency(counts["hits"], counts["trials"])
-        curve = car_curve(rc, 21)
+        curve = car_curve(Counts(counts["hits"], counts["trials"], counts["original"]), 21)
         t.add(f"{name}, curve", curve)
         t.add(f"{name}, CORE of it", core_index(curve))
     return t.table()
@@ -1057,7 +1058,7 @@ def intervals(runs):
             case = ", ".join(map(str, how.values()))
             t.add(f"{name}, {case}", score(responses, resamples=RESAMPLES, **how)[["low", "high"]])
         t.add(f"{name}, curve", curve_table(responses, points=6, resamples=RESAMPLES))
-        if responses["subject"].notna().all():
+        if responses.table["subject"].notna().all():
             for method in ("bca", "percentile"):
                 found = score(responses, ci=0.95, clusters="subject", resamples=RESAMPLES, method=method)
                 t.add(f"{name}, clusters, {method}", found.loc[PRINTED, ["low", "high"]])
@@ -1071,7 +1072,7 @@ def intervals(runs):
 def ablation(runs):
     t, some = Tidy(), runs()
     for name, responses in some.items():
-        sizes = responses.groupby("question_id").size().nunique() > 1
+        sizes = responses.first_trial().table.groupby("question_id").size().nunique() > 1
         for methods in ("same_size", "decoupled", ["original", "nota"], lambda r: r["index"] == 0):
             t.add(
                 f"{name}, {'first of each' if callable(methods) else methods}",
