@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from ..checks import check_columns, check_count, check_number, check_numbers, integer_column
+from ..checks import check_count, check_number, check_numbers
 from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant, THRESHOLDS
 from .cora import THRESHOLDS, weighted_scores, missing_variants, unknown_scores
-from .replies import of_trial, question_codes
+from .replies import question_codes
 from ..forms import get_form
 from ..responses.responses import Responses, need
 from ..stats.binomial import poisson_binomial_pmf, poisson_binomial_tail, trials_and_rate

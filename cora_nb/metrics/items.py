@@ -16,9 +16,8 @@ import pandas as pd
 from ..checks import check_count, check_option
 from ..core import CoraError
 from .cora import count_hits
-from .replies import of_trial
 from ..responses.columns import NOT_ASKED
-from ..checks import check_columns, check_count, check_named, check_option, truth_column, integer_column
+from ..checks import check_count, check_option
 from .guessing import form_chances
 from ..responses.responses import Responses, Runs, need
 from ..stats.shares import share_of_asked

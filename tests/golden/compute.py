@@ -29,7 +29,7 @@ from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_ste
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, guessing, invariability
-from cora_nb.metrics import items, order, order_places, replies, unified_confidence
+from cora_nb.metrics import items, order, replies, unified_confidence
 from cora_nb.metrics.cora import Counts, car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts

@@ -12,6 +12,7 @@ from cora_nb.core import data_path  # noqa: E402
 from cora_nb.metrics.cora import score  # noqa: E402
 from cora_nb.respondents.causal import CausalRespondent  # noqa: E402
 from cora_nb.responses.columns import NOT_ASKED  # noqa: E402
+from cora_nb.responses.files import read_responses  # noqa: E402
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.runs.store import Store  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402

@@ -52,7 +52,7 @@ def test_the_first_broken_row_is_named(column, value, why):
     broken = six().astype(object)
     broken.at[3, column] = value
     with pytest.raises(BadRow) as e:
-        check_columns(broken, "some.parquet")
+        checked_table(broken, "some.parquet")
     assert why in str(e.value) and "some.parquet, row 4" in str(e.value)
 
 
@@ -63,22 +63,22 @@ def test_a_truth_value_is_not_an_index(column, value):
     one = six().astype({column: object})
     one.at[2, column] = value
     with pytest.raises(BadRow, match=f"row 3, id 'q', {column}: {column} must be a whole number, got {bool(value)}"):
-        check_columns(one)
+        checked_table(one)
     with pytest.raises(BadRow, match=f"row 1, id 'q', {column}: {column} must be a whole number, got {bool(value)}"):
-        check_columns(six().assign(**{column: np.full(6, value)}))
+        checked_table(six().assign(**{column: np.full(6, value)}))
 
 
 def test_wrong_types_and_columns_that_occur_twice():
     with pytest.raises(CoraError, match="wrong type .*sources: a list of numbers was expected, got 'B'"):
-        check_columns(six().astype(object).assign(sources="B"))
+        checked_table(six().astype(object).assign(sources="B"))
     with pytest.raises(CoraError, match="x.parquet: the column 'trial' occurs twice"):
-        check_columns(pd.concat([six(), six()[["trial"]]], axis=1), "x.parquet")
+        checked_table(pd.concat([six(), six()[["trial"]]], axis=1), "x.parquet")
     with pytest.raises(CoraError, match="responses must be a table, got a dict"):
-        check_columns({"question_id": ["q"]})
+        checked_table({"question_id": ["q"]})
 
 
 def test_further_columns_stay_and_missing_ones_are_not_invented():
-    table = check_columns(six().assign(note="mine").drop(columns=["scores", "reply"]))
+    table = checked_table(six().assign(note="mine").drop(columns=["scores", "reply"]))
     assert list(table) == [c for c in column_types() if c not in ("scores", "reply")] + ["note"]
     assert dict(table.dtypes.drop("note")) == {c: k for c, k in column_types().items() if c in table}
 
@@ -86,10 +86,10 @@ def test_further_columns_stay_and_missing_ones_are_not_invented():
 def test_one_reference_answer_is_enough_for_a_reply_in_own_words():
     "A statement's writer is compared with one text; a lettered question has two choices at least."
     row = {"question_id": ["q"], "n_choices": [1], "answer": [0]}
-    assert len(check_columns(pd.DataFrame(row | {"form": ["lfgq"]}))) == 1
+    assert len(checked_table(pd.DataFrame(row | {"form": ["lfgq"]}))) == 1
     for form in ({"form": ["tfq"]}, {"form": ["mcq"]}, {}):
         with pytest.raises(BadRow, match="n_choices must be from 2 to 26, got 1"):
-            check_columns(pd.DataFrame(row | form))
+            checked_table(pd.DataFrame(row | form))
 
 
 @given(st.data())
@@ -104,7 +104,7 @@ def test_what_was_checked_is_checked(data):
     lists = given_.assign(sources=[list(s) for s in given_["sources"]])
     arrays = given_.assign(sources=pd.Series([np.array(s) for s in given_["sources"]], index=given_.index))
     for other in (given_, given_.astype(object), given_.astype({"index": float, "correct": int}), lists, arrays):
-        assert check_columns(other).equals(expected)
+        assert checked_table(other).equals(expected)
 
 
 def test_a_table_that_changes_afterwards_changes_nothing():

@@ -78,7 +78,7 @@ def test_the_name_is_that_of_the_table_unless_another_is_given():
 @settings(max_examples=30)
 def test_what_became_of_the_prompts_adds_up(replies):
     responses = make_responses(VARIANTS, replies)
-    assert check_columns(responses.table).equals(responses.table)
+    assert checked_table(responses.table).equals(responses.table)
     counts, each = responses.summary(), responses.outcomes()
     assert (counts[["right", "wrong", "unparsed", "failed", "not_asked"]].sum(axis=1) == counts["rows"]).all()
     assert (each.sum(axis=1) == 1).all() and len(each) == counts.loc["all", "rows"] == len(VARIANTS)

@@ -19,7 +19,7 @@ MATH = load_benchmark("math")
 def test_the_road_and_back(tmp_path):
     variants = make_variants(MATH[:40])
     first = evaluate(SimulatedRespondent(knows=0.5), variants, progress=False, trials=2)
-    assert check_columns(first.table).equals(first.table) and len(first) == 40 * 20 * 2
+    assert checked_table(first.table).equals(first.table) and len(first) == 40 * 20 * 2
     write_responses(first, tmp_path / "r")
     record = RecordedRespondent(read_responses(tmp_path / "r"), name="simulated")
     assert evaluate(record, variants, progress=False, trials=2).table.equals(first.table)

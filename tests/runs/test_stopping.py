@@ -48,7 +48,7 @@ def test_the_scores_are_those_of_the_full_run(knows, slips, seed, batch, sizes):
     full = evaluate(who, variants, progress=False)
     for stop, names in (("cora", FOUR), ("bmca", [*FOUR, *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9))])):
         part = evaluate(who, variants, stop=stop, batch=batch, progress=False)
-        assert check_columns(part.table).equals(part.table)
+        assert checked_table(part.table).equals(part.table)
         asked = part.table["error"].isna()
         assert part.table[asked].equals(full.table[asked]) and (part.table.loc[~asked, "error"] == NOT_ASKED).all()
         np.testing.assert_array_equal(score(part)[names], score(full)[names])
