@@ -216,7 +216,7 @@ def _expected(self: Responses, first: pd.DataFrame, codes: np.ndarray, n: int) -
 
 def _n_choices(self: Responses, first: pd.DataFrame, codes: np.ndarray, n: int) -> list[int | None]:
     "How many choices each question has of its own; None where neither its text nor its original says so."
-    found: list[int | None] = [None if pd.api.types.is_scalar(c) else len(c) for c in self.questions["choices"]]
+    found: list[int | None] = [len(c) if isinstance(c, tuple) else None for c in self.questions["choices"]]
     if None in found and {"method", "n_choices"} <= set(first):
         original = (first["method"] == "original").to_numpy(dtype=bool)
         for code, A in zip(codes[original], first["n_choices"].to_numpy()[original].tolist()):
