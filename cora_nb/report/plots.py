@@ -27,7 +27,7 @@ NAMES = ["model", "benchmark", "implementation"]  # what a run is called by, in 
 def stack_runs(
     tables: Mapping[tuple[str, str, str], pd.DataFrame | Ranks],  # (model, benchmark, implementation) -> table or ranks
 ) -> pd.DataFrame:  # columns `model`, `benchmark`, `implementation`, then those of the tables
-    "Tables of many runs below one another. Raises `CoraError` for names that are not three, and for anything but tables."
+    "Tables of many runs below one another. Raises `CoraError` unless each is a table with three names."
     check_named("tables", tables, "{('my model', 'MATH', 'jl'): position_ranks(responses)}")
     for name, table in tables.items():
         if not isinstance(name, tuple) or len(name) != 3:
