@@ -1670,7 +1670,7 @@ def planned():
         )
     t.add(
         "exchange p",
-        [comparison.exchange_p(0.1, np.array([0.05, -0.2, 0.1, 0.0])), comparison.exchange_p(math.nan, np.zeros(2))],
+        [paired.exchange_p(0.1, np.array([0.05, -0.2, 0.1, 0.0])), paired.exchange_p(math.nan, np.zeros(2))],
     )
     return t.table()
 
