@@ -4,15 +4,13 @@
 
 # %% auto #0
 __all__ = ['check_count', 'check_seed', 'check_number', 'check_level', 'check_numbers', 'check_option', 'check_names',
-           'check_named', 'check_columns', 'check_unique_columns', 'whole_numbers', 'truth_values']
+           'check_named', 'check_columns', 'check_unique_columns', 'integer_column', 'truth_column']
 
 # %% ../nbs/checks.ipynb #159e1155
 import math
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 from .core import BadRow, CoraError
 
@@ -38,7 +36,9 @@ def check_seed(
     seed: object,  # a whole number of at least 0, or a `numpy.random.Generator`
 ) -> None:
     "Raise `CoraError` unless random numbers can be drawn from the seed, and drawn again."
-    if not isinstance(seed, np.random.Generator):
+    from numpy.random import Generator
+
+    if not isinstance(seed, Generator):
         check_count("seed", seed, 0)
 
 # %% ../nbs/checks.ipynb #45b697ad
@@ -49,7 +49,7 @@ def check_number(
     high: float = 1,  # the largest allowed
     ends: bool = True,  # whether `low` and `high` themselves are allowed
 ) -> float:  # the number
-    "The value as a float. Raises `CoraError` unless it is a number from `low` to `high`, or (without `ends`) between them."
+    "The value as a float. Raises `CoraError` unless it is from `low` to `high`, or (without `ends`) between them."
     fits = not isinstance(value, bool) and isinstance(value, Real) and low <= value <= high
     if not fits or (not ends and value in (low, high)):
         allowed = f"a number from {low:.4g} to {high:.4g}" if ends else f"between {low:.4g} and {high:.4g}"
@@ -70,8 +70,10 @@ def check_numbers(
     low: float,  # smallest value allowed
     high: float = math.inf,  # largest value allowed
     whole: bool = False,  # only whole numbers?
-) -> np.ndarray:  # `value` as an array, int64 where `whole`, else float64
+) -> Any:  # `value` as a numpy array, int64 where `whole`, else float64
     "The value as an array. Raises `CoraError` that names the first number out of range; NaN always is."
+    import numpy as np
+
     kind, a = ("whole number" if whole else "number"), np.asarray(value)
     rule = f"{name} must be a {kind} " + (f"of {low} or more" if high == math.inf else f"from {low} to {high}")
     if a.dtype.kind not in "iuf":
@@ -146,14 +148,15 @@ def _refuse_row(what: str, why: str, column: Any, row: int, field: str) -> None:
     raise BadRow(why, what, row + 1, field=field, value=getattr(value, "item", lambda: value)())
 
 
-def whole_numbers(
+def integer_column(
     table: Any,  # any `pandas.DataFrame`
     column: str,  # one of its columns
     low: int,  # the smallest number allowed
-    high: np.ndarray | int,  # the largest one, for all rows or for each, shape `(n_rows,)`
+    high: Any,  # the largest one, for all rows or for each, shape `(n_rows,)`
     what: str = "responses",  # what it is a table of, for the message
-) -> np.ndarray:  # shape `(n_rows,)`, int64
+) -> Any:  # numpy array, shape `(n_rows,)`, int64
     "A column as whole numbers. Raises `BadRow` that names the first row that holds none, or one out of range."
+    import numpy as np
     import pandas as pd
 
     values = table[column]
@@ -168,11 +171,11 @@ def whole_numbers(
     return numbers.astype(np.int64, copy=False)
 
 
-def truth_values(
+def truth_column(
     table: Any,  # any `pandas.DataFrame`
     column: str,  # one of its columns
     what: str = "responses",  # what it is a table of, for the message
-) -> np.ndarray:  # shape `(n_rows,)`, bool
+) -> Any:  # numpy array, shape `(n_rows,)`, bool
     "A column of true and false (1 and 0 are allowed). Raises `BadRow` that names the first row with anything else."
     values = table[column]
     if values.dtype == bool:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import NamedTuple
 
-import numpy as np
 from fastcore.basics import patch
 
 from .core import CoraError, LETTERS, Variant
@@ -112,7 +111,7 @@ def named_choices(
         return ()
     several = found if isinstance(found, (tuple, list, set, frozenset)) else (found,)
     for i in several:
-        if isinstance(i, (bool, np.bool_)) or not isinstance(i, Integral):
+        if isinstance(i, bool) or not isinstance(i, Integral):
             raise CoraError(f"a parsing rule must return the index of a choice, several of them, or -1, got {found!r}")
     return tuple(sorted({int(i) for i in several if 0 <= i < n_choices}))
 

@@ -90,7 +90,8 @@ def readme_text(notebook: Path, readme: Path) -> str:
             blocks.append(fenced(source, "python"))
         if not directives & NO_OUTPUT:
             blocks += [output_text(o, where) for o in cell["outputs"]]
-    generated = f"<!-- made from {posixpath.relpath(notebook.resolve().as_posix(), readme.parent.resolve().as_posix())} by scripts/make_readme.py: edit the notebook -->"
+    source = posixpath.relpath(notebook.resolve().as_posix(), readme.parent.resolve().as_posix())
+    generated = f"<!-- made from {source} by scripts/make_readme.py: edit the notebook -->"
     return "\n\n".join([generated, *(block.strip("\n") for block in blocks if block.strip())]) + "\n"
 
 

@@ -1,11 +1,17 @@
-"""Shared by all tests: where the real data lie, and a skip with a reason where they do not."""
+"""Shared by all tests: where the real data lie, and a skip with a reason where they do not; runs that several need."""
 
+import json
 import os
 import re
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test asks the hub, nor does a command that a test runs
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # a worker for each core: more threads would be in each other's way
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch when it is imported, here and in commands
 
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 
@@ -27,6 +33,30 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip(f"real data not found under {SHARED}; set CORA_SHARED to run this test")
     return SHARED / "data"
+
+
+@pytest.fixture(scope="session")
+def organism_run(tmp_path_factory):
+    """`cora_run` without arguments, run once for all tests and workers: (folder, exit code, output, errors).
+
+    In the folder lie the responses of both organisms to the 6000 variants, and the store with all their replies. The
+    proxies lead nowhere, so it is known that no network was needed.
+    """
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    from filelock import FileLock
+
+    from helpers import run
+
+    root = tmp_path_factory.getbasetemp()
+    folder = (root.parent if "PYTEST_XDIST_WORKER" in os.environ else root) / "organism_run"
+    with FileLock(f"{folder}.lock"):
+        if not (folder / "said.json").exists():
+            folder.mkdir()
+            names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+            offline = {"HF_HUB_OFFLINE": "1", **dict.fromkeys(names, "http://127.0.0.1:9")}
+            (folder / "said.json").write_text(json.dumps(run("cora_run", cwd=folder, **offline)))
+    return folder, *json.loads((folder / "said.json").read_text())
 
 
 @pytest.fixture(scope="session")

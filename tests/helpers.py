@@ -1,28 +1,61 @@
-"""What several test files use: a command run as a user runs it, a respondent that forgets, questions of every kind."""
+"""What several test files use: a command run as a user runs it, a respondent that forgets, questions of every kind,
+and what every variant with lettered choices is."""
 
 import asyncio
 import os
+import re
+import signal
+import sqlite3
 import subprocess
-import sysconfig
+import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 from hypothesis import strategies as st
 
 from cora_nb.core import Question
 from cora_nb.respondents.protocol import Reply
-from cora_nb.variants.mcqa_plus import filler
+from cora_nb.variants.operators import filler, says_none
 
-BIN = Path(sysconfig.get_path("scripts"))
+
+def command(*words):
+    "The words of a command, to be run in another process."
+    return [sys.executable, str(Path(__file__).with_name("run_command.py")), *map(str, words)]
 
 
 def run(*words, cwd, **env):
     "Exit code, output, errors of a command; replies are kept in a store of the folder's own."
-    env = {"XDG_CACHE_HOME": str(cwd), **env}
-    command = [str(BIN / words[0]), *map(str, words[1:])]
-    done = subprocess.run(
-        command, cwd=cwd, capture_output=True, text=True, timeout=120, env={**os.environ, "COLUMNS": "120", **env}
-    )
+    env = {**os.environ, "COLUMNS": "120", "XDG_CACHE_HOME": str(cwd), **env}
+    done = subprocess.run(command(*words), cwd=cwd, capture_output=True, text=True, timeout=120, env=env)
     return done.returncode, done.stdout, done.stderr
+
+
+def kill_at_reply(pid: int, store: Path, n: int, alive, pause: float = 0.0) -> int:
+    """SIGKILL to a process once it has stored its n-th reply, and `pause` seconds later; the replies in the store then.
+
+    What a clock says has no part in it: on a busy machine, all kills after a time came before the first reply.
+    `alive` says whether the process still runs: one that ends before its n-th reply fails the test.
+    """
+    while stored_replies(store) < n:
+        assert alive(), f"the process ended by itself, with {stored_replies(store)} replies and not {n}"
+        time.sleep(0.0002)
+    time.sleep(pause)
+    assert alive(), f"the process ended by itself before it could be killed, at reply {n}"
+    os.kill(pid, signal.SIGKILL)
+    return stored_replies(store)
+
+
+def stored_replies(store: Path) -> int:
+    "How many replies lie in a store, which another process may be about to create."
+    if not store.exists():
+        return 0
+    try:
+        with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
+            return db.execute("select count(*) from replies").fetchone()[0]
+    except sqlite3.OperationalError as e:  # not yet a store
+        assert "no such table" in str(e) or "unable to open" in str(e) or "locked" in str(e), e
+        return 0
 
 
 class Forgetful:
@@ -48,12 +81,54 @@ texts = st.sampled_from(
 
 
 @st.composite
-def questions(draw, most=26):
+def questions(draw, least=2, most=26):
     "Any question, with choices that may repeat, may be fillers, and may say None of the above."
-    choices = draw(st.lists(texts, min_size=2, max_size=most))
+    choices = draw(st.lists(texts, min_size=least, max_size=most))
     return Question(
         draw(st.sampled_from(["q", "p"]) | st.text(min_size=1)),
         draw(texts),
         tuple(choices),
         draw(st.integers(0, len(choices) - 1)),
     )
+
+
+# What every variant is: written from the definition, without the package's own operators
+
+NOTA = "None of the above"
+
+
+def numbered(A, id="q"):
+    return Question(id, "?", tuple(f"choice {i}" for i in range(A)), A // 2)
+
+
+def check_lettered(v, nota=False):
+    "What holds for every variant with lettered choices."
+    q = v.question
+    assert v.form == "mcq" and v.text == "" and v.asked == q.text
+    assert len(v.choices) == len(v.sources) and 0 <= v.answer < v.n_choices
+    old = [s for s in v.sources if s >= 0]
+    assert len(old) == len(set(old)) and all(0 <= s < q.n_choices for s in old)
+    assert all(v.choices[i] == q.choices[s] for i, s in enumerate(v.sources) if s >= 0)
+    new = [c for c, s in zip(v.choices, v.sources) if s < 0]
+    assert sorted(s for s in v.sources if s < 0) == list(range(-len(new), 0)), "each has a number of its own"
+    assert len(set(new)) == len(new) and not set(new) & set(q.choices), "a choice was introduced twice"
+    for text in set(new) - {NOTA}:
+        assert re.fullmatch("[bcdfghjklmnpqrstvxz]{4,6}", text) and len(set(text)) == len(text)
+        assert text not in "\n".join((q.text, *q.choices)).casefold()
+    assert nota or NOTA not in new
+    if nota:
+        check_nota(v)
+    else:
+        assert v.sources[v.answer] == q.answer
+
+
+def check_nota(v):
+    "The right choice is gone and None of the above is right; or it was right before."
+    q = v.question
+    assert says_none(v.choices[v.answer])
+    if says_none(q.choices[q.answer]):
+        assert v.sources[v.answer] == q.answer
+    else:
+        assert q.answer not in v.sources
+    if v.choices[v.answer] == NOTA and v.sources[v.answer] < 0:
+        assert sum(map(says_none, v.choices)) == 1

@@ -1,4 +1,7 @@
-"""Tiny causal models with random weights, tokenizers of several kinds, and the plain way to score a text. For the tests and benchmarks of `likelihood`."""
+"""Tiny causal models with random weights, tokenizers of several kinds, and the plain way to score a text.
+
+For the tests and benchmarks of `likelihood`.
+"""
 
 import os
 
@@ -200,7 +203,7 @@ def save(folder, kind="llama", tokenizer=None, seed=0):
 
 
 def plain_split(tokenizer, context, continuation):
-    "All tokens, and the first that reaches beyond the context, by the places of characters as the tokenizer itself gives them."
+    "All tokens, and the first that reaches beyond the context, by the places of characters that the tokenizer gives."
     context, continuation = context.rstrip(), context[len(context.rstrip()) :] + continuation
     coded = tokenizer(context + continuation, return_offsets_mapping=True)
     ids, ends = list(coded["input_ids"]), [end for _, end in coded["offset_mapping"]]

@@ -4,13 +4,14 @@
 
 # %% auto #0
 __all__ = ['OPERATIONS', 'pose', 'products_up_to', 'draw_pair', 'slips', 'wrong_answers', 'math_question', 'math_capacity',
-           'whole', 'math_benchmark']
+           'math_benchmark']
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #bb64e54c
 from bisect import bisect_right
 from functools import cache
 from itertools import accumulate, count
 
+from ..checks import check_count
 from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Question, permutation, uniforms
 
 # %% ../../nbs/benchmarks/arithmetic.ipynb #3b9da338
@@ -130,19 +131,6 @@ def math_capacity(
     sums, products = largest * (largest - 1) // 2, products_up_to(largest)[-1]
     return min(4 * n + i for i, n in enumerate((sums, sums, products, products)))
 
-# %% ../../nbs/benchmarks/arithmetic.ipynb #202c7f88
-def whole(
-    name: str,  # the parameter's name
-    value: object,
-    low: int,
-    high: int | None = None,
-) -> None:
-    "Refuse what is not a whole number in the range."
-    if isinstance(value, bool) or not isinstance(value, int) or value < low or (high is not None and value > high):
-        raise CoraError(
-            f"{name} must be a whole number {f'from {low} to {high}' if high is not None else f'of at least {low}'}, got {value!r}"
-        )
-
 # %% ../../nbs/benchmarks/arithmetic.ipynb #f774ff95
 def math_benchmark(
     n: int = 300,  # number of questions
@@ -155,9 +143,9 @@ def math_benchmark(
     The first k questions do not depend on `n`. Raises `CoraError` where `largest` does not allow `n` different questions.
     After Li et al. 2024, section 2, whose questions are of this kind.
     """
-    whole("n", n, 1)
-    whole("largest", largest, 4, 1_000_000)
-    whole("n_choices", n_choices, MIN_CHOICES, MAX_CHOICES)
+    check_count("n", n, 1)
+    check_count("largest", largest, 4, 1_000_000)
+    check_count("n_choices", n_choices, MIN_CHOICES, MAX_CHOICES)
     if n > (most := math_capacity(largest)):
         raise CoraError(f"n must be at most {most} for largest={largest}, or questions repeat; got {n}")
     questions, taken = [], set()

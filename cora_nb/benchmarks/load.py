@@ -16,7 +16,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from .arithmetic import math_benchmark, whole
+from ..checks import check_count, check_option
+from .arithmetic import math_benchmark
 from ..core import BadRow, CoraError, Question, data_path
 from .files import Table, read_table
 from .layouts import KINDS, LAYOUTS, Layout, plain_layout
@@ -239,11 +240,10 @@ def load_benchmark(
     Raises `BadRow` at the first malformed row, and `CoraError` for anything wrong with a file as a whole or with a parameter.
     """
     if limit is not None:
-        whole("limit", limit, 1)
-    if on_bad not in ("raise", "skip"):
-        raise CoraError(f'on_bad must be "raise" or "skip", got {on_bad!r}')
-    if answer_as is not None and answer_as not in KINDS:
-        raise CoraError(f"answer_as must be one of {', '.join(KINDS)}, got {answer_as!r}")
+        check_count("limit", limit, 1)
+    check_option("on_bad", on_bad, ("raise", "skip"))
+    if answer_as is not None:
+        check_option("answer_as", answer_as, KINDS)
     layout, tables = find_tables(name, split, None if path is None else Path(path).expanduser(), answer_as)
     refused = [] if on_bad == "skip" else None
     found = list(islice(questions_in(tables, layout, refused), limit))

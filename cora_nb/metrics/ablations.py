@@ -20,7 +20,7 @@ from cora_nb.checks import (
     check_names,
     check_number,
     check_option,
-    whole_numbers,
+    integer_column,
 )
 from ..core import CoraError, THRESHOLDS
 from .cora import consistency_index, cora, count_hits, score_counts, weighted_scores
@@ -74,7 +74,7 @@ def _verdicts(said: object, n: int) -> np.ndarray:
 def _same_size(responses: pd.DataFrame) -> np.ndarray:
     "Rows that show as many choices as the question's original."
     check_columns(responses, "n_choices")
-    n_choices = whole_numbers(responses, "n_choices", 1, np.iinfo(np.int32).max)
+    n_choices = integer_column(responses, "n_choices", 1, np.iinfo(np.int32).max)
     original = responses["method"].to_numpy() == "original"
     of_original = dict(zip(responses["question_id"][original], n_choices[original]))
     shown = responses["question_id"].map(of_original)
@@ -143,7 +143,7 @@ def right_matrix(
         [str(m) for m in names], return_inverse=True
     )  # by name, so that the order of the rows does not change what is drawn
     method = place[method]
-    index = whole_numbers(rows, "index", 0, 10**6)
+    index = integer_column(rows, "index", 0, 10**6)
     sizes = np.bincount(codes)
     if len(np.unique(sizes)) > 1 and not by_size:
         raise CoraError(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ..checks import check_option, whole_numbers
+from ..checks import check_option, integer_column, integer_column
 from ..core import CoraError
 from .replies import Replies, flat_replies
 from ..responses.responses import Responses, need
@@ -151,9 +151,7 @@ def multiple_selection(
 def _named(selected: pd.Series, n_choices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     "Which rows say what they named, shape `(n_rows,)`, and which choices they named, shape `(n_rows, most choices)`."
     named = np.zeros((len(selected), n_choices.max()), dtype=bool)
-    for row, n, chosen in zip(named, n_choices, selected):
-        if chosen and not all(0 <= i < n for i in chosen):
-            raise CoraError(f"selected must name some of the {n} choices shown, from 0, got {list(chosen)}")
+    for row, chosen in zip(named, selected):
         row[list(chosen or ())] = True
     return selected.notna().to_numpy(dtype=bool), named
 
@@ -166,7 +164,7 @@ def _misled(r: Replies, misleading: Mapping[str, int]) -> np.ndarray:  # shape `
     if (none := known.isna()).any():
         first = f"the first of them {r.ids[none.argmax()]!r}"
         raise CoraError(f"{none.sum()} of {len(known)} questions have no misleading choice, {first}")
-    source = whole_numbers(pd.DataFrame({"misleading": known}), "misleading", 0, np.iinfo(np.int16).max)
+    source = integer_column(pd.DataFrame({"misleading": known}), "misleading", 0, np.iinfo(np.int16).max)
     row = np.repeat(np.arange(len(r.codes)), r.n_choices)
     found = np.flatnonzero(r.flat == source[r.codes][row])
     if (bad := np.bincount(row[found], minlength=len(r.codes)) != 1).any():

@@ -4,26 +4,23 @@
 
 # %% auto #0
 __all__ = ['ENDS', 'format_prompts', 'pair_up', 'separability', 'random_halves', 'plot_separability', 'head_separability',
-           'project', 'plot_layers', 'cora_embeddings', 'States', 'hidden_states']
+           'project', 'plot_layers', 'States', 'hidden_states']
 
 # %% ../../nbs/metrics/embeddings.ipynb #529c3f37
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from fastcore.script import call_parse
 
 from ..benchmarks.load import load_benchmark
-from ..cli.shared import one_line_errors, several
 from ..core import CoraError, Question, permutation, uniforms
-from ..checks import check_count
+from ..checks import check_count, check_option
+from ..stats.shares import share_interval
 from ..stats.shares import share_interval
 from ..prompts.templates import Prompt, Template, get_template
-from ..respondents.causal import CausalRespondent
 from ..respondents.hidden import States, hidden_states
 from ..variants.families import make_variants
 
@@ -46,8 +43,7 @@ def format_prompts(
     ends: str = "same",  # "same": both end with the template's answer line; "own": as in the paper, each in its own way
 ) -> list[Prompt]:  # two for each question, of the family `formats`: with choices (`mcq`) and without (`lfgq`)
     "Each question in two formats. Raises `CoraError` for no questions, an unknown template and unknown ends. Source: Li et al., section 4.3."
-    if ends not in ENDS:
-        raise CoraError(f"ends must be one of {', '.join(ENDS)}, got {ends!r}")
+    check_option("ends", ends, ENDS)
     if not questions:
         raise CoraError("there are no questions to put in two formats")
     layouts = _OWN if ends == "own" else dict.fromkeys(_OWN, get_template(template))
@@ -212,8 +208,7 @@ def plot_separability(
     from matplotlib.ticker import MaxNLocator
 
     tables = {"": scores} if isinstance(scores, pd.DataFrame) else dict(scores)
-    if what not in ("accuracy", "between"):
-        raise CoraError(f"what must be accuracy or between, got {what!r}")
+    check_option("what", what, ("accuracy", "between"))
     if not tables or any(not isinstance(t, pd.DataFrame) or what not in t for t in tables.values()):
         raise CoraError("scores must be one or more tables as separability gives them")
     if ax is None:
@@ -363,65 +358,3 @@ def _mark(k: int) -> dict[str, Any]:
         "markeredgecolor": "0",
         "markeredgewidth": 0.6,
     }
-
-# %% ../../nbs/metrics/embeddings.ipynb #663666b4
-@call_parse
-@one_line_errors
-def cora_embeddings(
-    models: several(
-        "models on this machine: folders, names on the Hugging Face hub, or organism/NAME; none: organism/steady", "*"
-    ),
-    benchmark: str = "math",  # a benchmark's name; math is bundled
-    path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
-    split: str = None,  # the benchmark's split; without it, the one it is usually scored on
-    limit: int = 100,  # take only the first so many questions
-    malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
-    template: str = "bare",  # how prompts are laid out
-    ends: str = "same",  # same: both formats end with the same words; own: as in the paper, each in its own way
-    chat: bool = False,  # put the prompts as conversations
-    heads: bool = False,  # score each attention head, too
-    permutations: int = 999,  # swaps of labels for the chance level
-    perplexity: float = 30.0,  # of t-SNE
-    seed: int = 0,  # for everything random
-    out: str = "embeddings",  # the folder for figures and tables
-):
-    "Compare the hidden states of the same questions with and without choices, layer by layer."
-    _sklearn("manifold")  # better to know before a large model is read
-    check_count("permutations", permutations, 1)
-    check_count("limit", limit, 5)  # folds of the probe
-    if not perplexity > 0:
-        raise CoraError(f"perplexity must be positive, got {perplexity!r}")
-    readers = [CausalRespondent(m, chat=chat) for m in models or ["organism/steady"]]
-    if twice := [r.name for r in readers if [x.name for x in readers].count(r.name) > 1]:
-        raise CoraError(f"two models are called {twice[0]!r}; read them one at a time, into different folders")
-    prompts, folder = (
-        format_prompts(
-            load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed), template, ends
-        ),
-        Path(out),
-    )
-    if folder.exists() and not folder.is_dir() or not folder.absolute().parent.is_dir():
-        raise CoraError(f"{out}: {'this is no folder' if folder.exists() else f'there is no folder {folder.parent}'}")
-    for r in readers:
-        states = hidden_states(r, prompts, heads)
-        scores = separability(states, permutations=permutations, seed=seed)
-        folder.mkdir(exist_ok=True)
-        tables = {"scores": scores} | ({"heads": head_separability(states, seed=seed)} if heads else {})
-        for what, table in tables.items():
-            table.to_csv(folder / f"{r.name}-{what}.csv")
-            print(f"{r.name}, {len(prompts) // 2} questions: {what}\n{table.round(3).to_string()}\n")
-        figures = {
-            "tsne": plot_layers(project(states, seed=seed, perplexity=perplexity), states.formats, scores).flat[0],
-            "separability": plot_separability(scores),
-        }
-        for what, ax in figures.items():
-            _save(ax.figure, folder / f"{r.name}-{what}.png")
-    print(f"tables and figures: {folder}")
-
-
-def _save(figure: Any, file: Path) -> None:
-    "Write a figure and forget it."
-    import matplotlib.pyplot as plt
-
-    figure.savefig(file, dpi=150)
-    plt.close(figure)

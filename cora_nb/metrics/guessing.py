@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from ..checks import check_columns, check_count, check_number, check_numbers, whole_numbers
+from ..checks import check_columns, check_count, check_number, check_numbers, integer_column
 from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant
 from .cora import THRESHOLDS, weighted_scores
 from .replies import of_trial
@@ -120,8 +120,8 @@ def guess_rates(
         raise CoraError(
             f"the variants are of several families, {', '.join(map(str, part['family'].unique()))}; look at one at a time"
         )
-    n = whole_numbers(part, "n_choices", MIN_CHOICES, MAX_CHOICES)
-    answer, weights = whole_numbers(part, "answer", 0, n - 1), check_numbers("position", position, 0).ravel()
+    n = integer_column(part, "n_choices", MIN_CHOICES, MAX_CHOICES)
+    answer, weights = integer_column(part, "answer", 0, n - 1), check_numbers("position", position, 0).ravel()
     if np.ndim(position) != 1 or not weights.size or not weights.all():
         raise CoraError(f"position must be positive weights, one for each place, such as (4, 1), got {position!r}")
     weights = weights[np.minimum(np.arange(MAX_CHOICES), len(weights) - 1)]  # the last goes on

@@ -17,7 +17,7 @@ from ..core import CoraError
 from .cora import count_hits
 from .replies import of_trial
 from ..responses.columns import NOT_ASKED
-from ..checks import check_columns, check_count, check_named, check_option, truth_values, whole_numbers
+from ..checks import check_columns, check_count, check_named, check_option, truth_column, integer_column
 from ..stats.shares import share_of_asked
 
 # %% ../../nbs/metrics/items.ipynb #d100e97d
@@ -43,7 +43,7 @@ def slot_table(
     for codes, name in ((row, "question_id"), (method, "method")):
         if (codes < 0).any():
             raise CoraError(f"responses, row {np.argmax(codes < 0) + 1}: {name} is missing")
-    index = whole_numbers(part, "index", 0, 2**31)
+    index = integer_column(part, "index", 0, 2**31)
     column, slots = pd.factorize(method * (index.max() + 1) + index)
     slots = pd.MultiIndex.from_arrays(
         [np.asarray(methods, dtype=object)[slots // (index.max() + 1)], slots % (index.max() + 1)],
@@ -56,7 +56,7 @@ def slot_table(
             f"the variant {_label(slots[column[i]])} of question {ids[row[i]]!r} was answered twice in one trial"
         )
     values = np.full(len(ids) * len(slots), np.nan)
-    values[cell] = truth_values(part, "correct")
+    values[cell] = truth_column(part, "correct")
     return pd.DataFrame(values.reshape(len(ids), -1), index=pd.Index(ids, name="question_id"), columns=slots)
 
 

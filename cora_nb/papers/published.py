@@ -8,7 +8,8 @@ __all__ = ['PAPERS', 'PRINTED', 'WHOLE', 'load_published']
 # %% ../../nbs/papers/published.ipynb #64cd2327
 import pandas as pd
 
-from ..core import CoraError, data_path
+from ..checks import check_count, check_option
+from ..core import data_path
 
 # %% ../../nbs/papers/published.ipynb #46a55506
 PAPERS = {"cora": range(1, 8), "mcqa_plus": range(2, 9)}  # the tables of each paper
@@ -26,14 +27,12 @@ def load_published(
 ) -> pd.DataFrame:  # its rows; beside each column of `PRINTED` a column `..._printed` with the text
     """A table of the CoRA paper (scores in [0, 1]) or of the MCQA+ paper (percentages).
 
-    Numbers are floats; ranks, shots and counts are nullable integers (`<NA>` where the paper gives none); `note` is empty
-    text where there is nothing to say; every row names its source. Raises `CoraError` where there is no such table.
+    Numbers are floats; ranks, shots and counts are nullable integers (`<NA>` where the paper gives none). `note` is an
+    empty text where there is nothing to say. Every row names its source. Raises `CoraError` for an unknown table.
     """
-    if paper not in list(PAPERS):
-        raise CoraError(f"paper must be one of {', '.join(PAPERS)}, got {paper!r}")
+    check_option("paper", paper, PAPERS)
     known = PAPERS[paper]
-    if isinstance(table, bool) or table not in known:
-        raise CoraError(f"table must be a whole number from {known[0]} to {known[-1]}, got {table!r}")
+    check_count("table", table, known[0], known[-1])
     rows = pd.read_csv(
         data_path("published", f"{paper}_table_{int(table)}.csv"), dtype={c: "string" for c in (*PRINTED, "note")}
     )

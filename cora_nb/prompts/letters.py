@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..core import CoraError, LETTERS
 from ..forms import FORMS, get_form, named_choices
+from ..registry import load_address
 
 # %% ../../nbs/prompts/letters.ipynb #a3ac77ee
 def letter_index(
@@ -369,7 +370,7 @@ def register_rule(
 
 
 def get_rule(
-    rule: str | Callable,  # a name in `NAMED_RULES` or `MODULES`, or a function of your own
+    rule: str | Callable,  # a name in `NAMED_RULES` or `MODULES`, a `module:name`, or a function of your own
 ) -> Callable:  # function of reply and choices
     """The parsing rule of that name.
 
@@ -381,6 +382,10 @@ def get_rule(
         return NAMED_RULES[rule]
     if isinstance(rule, str) and rule in MODULES:
         return getattr(importlib.import_module(MODULES[rule]), rule)
+    if isinstance(rule, str) and ":" in rule:
+        if callable(found := load_address(rule, "parsing rule")):
+            return found
+        raise CoraError(f"parsing rule {rule!r}: this is not a function but a {type(found).__name__}")
     raise CoraError(f"there is no parsing rule {rule!r}; there are {', '.join(NAMED_RULES | MODULES)}")
 
 

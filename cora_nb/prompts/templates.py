@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
 
-from ..core import CoraError, LETTERS, Question, Variant, FORMS
+from ..forms import FORMS
+from ..core import CoraError, LETTERS, Question, Variant
 from ..forms import FORMS, get_form
+from ..registry import load_address
 from ..variants.mcqa_plus import true_false_shots
 from ..checks import check_count
 
@@ -91,7 +93,7 @@ TEMPLATES = {
 
 # %% ../../nbs/prompts/templates.ipynb #26533f75
 def get_template(
-    template: str | Template,  # a name in `TEMPLATES`, or a template of your own
+    template: str | Template,  # a name in `TEMPLATES`, a `module:name`, or a template of your own
 ) -> Template:
     """The template of that name.
 
@@ -101,6 +103,10 @@ def get_template(
         return template
     if isinstance(template, str) and template in TEMPLATES:
         return TEMPLATES[template]
+    if isinstance(template, str) and ":" in template:
+        if isinstance(found := load_address(template, "template"), Template):
+            return found
+        raise CoraError(f"template {template!r}: this is not a Template but a {type(found).__name__}")
     raise CoraError(f"there is no template {template!r}; there are {', '.join(TEMPLATES)}")
 
 # %% ../../nbs/prompts/templates.ipynb #bc422ee9

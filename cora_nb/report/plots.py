@@ -8,13 +8,13 @@ __all__ = ['NAMES', 'SHAPES', 'LINES', 'tidy', 'in_order', 'draw_shares', 'plot_
 
 # %% ../../nbs/report/plots.ipynb #09090c37
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..checks import check_named, check_number
 from ..core import CoraError
 from ..metrics.bias import Ranks
 from ..respondents.likelihood import IMPLEMENTATIONS
@@ -30,8 +30,7 @@ def tidy(
     ],  # (model, benchmark, implementation) -> one run's table, or its ranks
 ) -> pd.DataFrame:  # columns `model`, `benchmark`, `implementation`, then those of the tables
     "Tables of many runs below one another. Raises `CoraError` for names that are not three, and for anything but tables."
-    if not isinstance(tables, Mapping) or not tables:
-        raise CoraError("tables must be given by name, such as {('my model', 'MATH', 'jl'): position_ranks(responses)}")
+    check_named("tables", tables, "{('my model', 'MATH', 'jl'): position_ranks(responses)}")
     for name, table in tables.items():
         if not isinstance(name, tuple) or len(name) != 3:
             raise CoraError(f"a run is named by {', '.join(NAMES)}, got {name!r}")
@@ -244,8 +243,8 @@ def plot_accuracy(
 
     Source: Quadruple-Slit Experiment, Figure 2.
     """
-    if chance is not None and not (isinstance(chance, Real) and 0 <= chance <= 1):
-        raise CoraError(f"chance must be a number from 0 to 1, got {chance!r}")
+    if chance is not None:
+        check_number("chance", chance)
     table = _checked(table, NAMES, [what], [f"{what}_low", f"{what}_high"]).rename(
         columns={what: "share", f"{what}_low": "low", f"{what}_high": "high"}
     )
@@ -351,8 +350,7 @@ def plot_choices(
     """
     import matplotlib.pyplot as plt
 
-    if not isinstance(results, Mapping) or not results:
-        raise CoraError("results must be given by name, such as {'my model': mcqa_plus_results(runs)}")
+    check_named("results", results, "{'my model': mcqa_plus_results(runs)}")
     for name, frame in results.items():
         if missing := [c for c in ("n_choices", "score", "value") if c not in frame]:
             raise CoraError(f"{name}: there is no column {', '.join(missing)}")

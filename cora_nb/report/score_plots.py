@@ -8,14 +8,14 @@ __all__ = ['FOUND', 'NAMED', 'plot_scores', 'curve_table', 'plot_curves', 'plot_
 
 # %% ../../nbs/report/score_plots.ipynb #a1bbaccd
 from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..core import CoraError
-from ..checks import check_count
+from ..checks import check_count, check_named, check_number, check_option
 from ..metrics.cora import score
 from .plots import LINES, _style, plot_numbers
 from .tables import BEYOND, arrange
@@ -53,8 +53,7 @@ def _said(place: object) -> str:
 
 def _named(tables: object, what: str) -> Mapping[str, pd.DataFrame]:
     "Tables by name, at least one."
-    if not isinstance(tables, Mapping) or not tables:
-        raise CoraError(f"tables must be given by name, such as {{'my model': {what}}}")
+    check_named("tables", tables, f"{{'my model': {what}}}")
     return tables
 
 
@@ -173,8 +172,7 @@ def plot_ranks(
     "How probable each rank is for each respondent. Raises `CoraError` for a table without ranks, and for a score that is not in it."
     if isinstance(ranks, pd.DataFrame) and ranks.index.nlevels == 2:
         known = list(dict.fromkeys(ranks.index.get_level_values(0)))
-        if score not in known:
-            raise CoraError(f"score must be one of {', '.join(map(str, known))}, got {score!r}")
+        check_option("score", score, known)
         ranks = ranks.xs(score, level=0)
     columns = [c for c in ranks if isinstance(c, Integral)] if isinstance(ranks, pd.DataFrame) else [1]
     if not columns:
@@ -343,8 +341,8 @@ def plot_found(
     ax: Any = None,  # matplotlib axes; None: new ones
 ) -> Any:  # the axes
     "The share of the inconsistent questions found, over the number of variants. Raises `CoraError` for what is no such table."
-    if share is not None and not (isinstance(share, Real) and 0 <= share <= 1):
-        raise CoraError(f"share must be a number from 0 to 1, got {share!r}")
+    if share is not None:
+        check_number("share", share)
     table = _frame(
         curve,
         [

@@ -27,7 +27,10 @@ from .local import LocalModel, free_memory, one_line, out_of_memory
 # %% ../../nbs/respondents/causal.ipynb #d971b494
 @dataclass
 class CausalRespondent(LocalModel):
-    "A causal language model on this machine that writes its replies. Raises `CoraError` for a field out of its range; the model is loaded when it is first needed."
+    """A causal language model on this machine that writes its replies; it is loaded when it is first needed.
+
+    Raises `CoraError` for a field out of its range.
+    """
 
     max_new_tokens: int = 1  # the longest reply, in tokens
     temperature: float = 0.0  # 0 for the likeliest token; above it, replies vary from trial to trial
@@ -243,7 +246,7 @@ def _step(self: CausalRespondent, ids, mask, cache, cached: bool):
 # %% ../../nbs/respondents/causal.ipynb #175ea0d5
 @patch
 def _logprobs(self: CausalRespondent, logits, going: dict[int, _Row]):
-    "Log-probabilities of the next token. Raises `CoraError` where the model gave no numbers to a row that is still going."
+    "Log-probabilities of the next token. Raises `CoraError` where a row that is still going got no numbers."
     logprobs = logits.log_softmax(-1)
     broken = logprobs.isnan().any(-1).tolist()
     for i, row in going.items():
@@ -381,7 +384,7 @@ def _alike(self: CausalRespondent, row: _Row, other: _Row) -> bool:
     return row.limit == other.limit and side(row) == side(other)
 
 # %% ../../nbs/respondents/causal.ipynb #839630e9
-_PORTION = 10_000  # prompts that are tokenized and sorted together: a quarter of a million long ones need not be in memory at once
+_PORTION = 10_000  # prompts tokenized and sorted together: a quarter of a million long ones may not fit into memory
 
 
 @patch
@@ -389,7 +392,7 @@ async def answer(
     self: CausalRespondent,
     prompts: Sequence[Prompt],  # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
-    "Ask the model in batches, the longest prompts first. Raises `CoraError` where it cannot be loaded or gives no numbers."
+    "Ask the model in batches, the longest prompts first. Raises `CoraError` if it does not load or gives no numbers."
     for start in range(0, len(prompts), _PORTION):
         ready = await asyncio.to_thread(
             lambda: [self._row(i, p) for i, p in enumerate(prompts[start : start + _PORTION], start)]

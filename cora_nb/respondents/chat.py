@@ -24,7 +24,7 @@ from fastcore.basics import patch
 
 from ..core import CoraError
 from ..forms import get_form
-from ..checks import check_count
+from ..checks import check_count, check_option
 from ..prompts.templates import Prompt
 from .protocol import Reply
 
@@ -55,10 +55,10 @@ class ChatRespondent:
             raise CoraError(f"base_url must start with http:// or https://, got {self.base_url!r}")
         if "@" in self.base_url.split("/")[2]:
             raise CoraError(
-                f"base_url must not hold a name or a password; keys belong into the environment variable {self.key_variable}"
+                "base_url must not hold a name or a password;"
+                f" put the key into the environment variable {self.key_variable}"
             )
-        if self.endpoint not in ("chat", "completions"):
-            raise CoraError(f"endpoint must be 'chat' or 'completions', got {self.endpoint!r}")
+        check_option("endpoint", self.endpoint, ("chat", "completions"))
         for what, least in (("max_tokens", 1), ("top_logprobs", 0), ("concurrency", 1), ("retries", 0)):
             check_count(what, getattr(self, what), least)
         if not 0 <= self.temperature < math.inf:
@@ -67,9 +67,8 @@ class ChatRespondent:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
         self._quiet_until = 0.0  # no request starts before this moment: a server has asked for a pause
-        self._answered = self._refused = (
-            0  # replies and refusals so far: a server that never answered is not there, one that only refused wants something else
-        )
+        # so far; a server that never answered is not there, one that only refused expects other requests
+        self._answered = self._refused = 0
 
     def describe(self) -> dict[str, Any]:
         "Everything that decides what it replies."
@@ -135,7 +134,7 @@ def letter_scores(
 
 # %% ../../nbs/respondents/chat.ipynb #3f90b7f2
 def _logprobs(choice: dict[str, Any]) -> tuple[list[float], dict[str, float]]:
-    "The log-probability of each token of a reply, and the likeliest first tokens, from either endpoint's form; empty where there are none."
+    "The log-probability of each token of a reply, and the likeliest first tokens, from either endpoint; maybe empty."
     given = choice.get("logprobs") or {}
     if given.get("content"):  # chat
         tokens = given["content"]
@@ -389,7 +388,10 @@ async def answer(
     self: ChatRespondent,
     prompts: Sequence[Prompt],  # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
-    "Keep `concurrency` requests under way and hand over each reply as it arrives. Raises `CoraError` where going on is pointless."
+    """Keep `concurrency` requests under way and hand over each reply as it arrives.
+
+    Raises `CoraError` where going on is pointless.
+    """
     at_once = min(self.concurrency, len(prompts))
     clients, todo, arrived = self._clients(at_once), iter(enumerate(prompts)), asyncio.Queue()
 

@@ -67,7 +67,7 @@ _OUT = ("o_proj", "out_proj", "dense", "c_proj")  # what the output projection o
 
 
 def _blocks(model) -> tuple[Any, list]:  # modules
-    "The module that holds the layers of a model, and the layers: the outermost list of as many modules as it has layers."
+    "The module that holds the layers, and the layers: the outermost list of as many modules as the model has layers."
     torch, _ = libraries()
     n = getattr(model.config.get_text_config(), "num_hidden_layers", 0)
     found = (
@@ -92,13 +92,17 @@ def _projections(model) -> list:  # modules, one for each layer
     if None not in found and getattr(model.config.get_text_config(), "num_attention_heads", None):
         return found
     raise CoraError(
-        f"layer {found.index(None) + 1 if None in found else 1} of a {type(model).__name__} has no attention heads that can be read; ask for layers only (heads=False)"
+        f"layer {found.index(None) + 1 if None in found else 1} of a {type(model).__name__} has no attention heads"
+        " that can be read; ask for layers only (heads=False)"
     )
 
 # %% ../../nbs/respondents/hidden.ipynb #fb626b02
 @contextlib.contextmanager
 def _listening(model, heads: bool) -> Iterator[dict[tuple[str, int], Any]]:
-    "Keep what each layer is given for the last token, what comes out at the end, and with `heads` what each output projection is given."
+    """Keep what each layer is given for the last token, and what comes out at the end.
+
+    With `heads` also what each output projection is given.
+    """
     heard, hooks, (holder, blocks) = {}, [], _blocks(model)
 
     def keep(key, states):
@@ -127,7 +131,7 @@ class _Reader(CausalRespondent):
     heads = False
 
     def generate(self, rows):
-        "The states of a batch, one pair (layers, heads) for each prompt. Raises `CoraError` where they are not numbers."
+        "The states of a batch: a pair (layers, heads) for each prompt. Raises `CoraError` where they are not numbers."
         torch, _ = libraries()
         ids, mask = (t.to(self.model.device) for t in pad_left([row.ids for row in rows]))
         with torch.inference_mode(), _listening(self.model, self.heads) as heard:
@@ -146,7 +150,7 @@ class _Reader(CausalRespondent):
 
 
 def _reader(model: LocalModel | str | Path, heads: bool) -> _Reader:
-    "A reader with the parameters and the loaded weights of a respondent. A model that is only named is read without a chat template."
+    "A reader with a respondent's parameters and loaded weights; a model given by its name gets no chat template."
     if not isinstance(model, LocalModel):
         model = CausalRespondent(model, chat=False)
     reader = _Reader(
@@ -167,7 +171,8 @@ def hidden_states(
 ) -> States:  # in the order of the prompts
     """The hidden states of the last token of each prompt, at every layer. Source: Li et al., section 4.3.
 
-    Raises `CoraError` for no prompts, a prompt that does not fit the model's window or memory, states that are no numbers, and heads where the architecture has none.
+    Raises `CoraError` for no prompts, a prompt that does not fit the model's window or memory, states that are not
+    numbers, and heads where the architecture has none.
     """
     from tqdm.auto import tqdm
 

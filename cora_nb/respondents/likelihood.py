@@ -19,7 +19,7 @@ from fastcore.basics import patch
 
 from ..core import CoraError, LETTERS, Question, Variant
 from ..forms import get_form
-from ..checks import check_count
+from ..checks import check_count, check_option
 from ..prompts.templates import Prompt, Template, get_template
 from .protocol import Reply
 from .local import LocalModel, one_line
@@ -52,9 +52,11 @@ def context_and_continuations(
     prompt: Prompt,  # a variant of A choices
     adaptation: str,  # one of `ADAPTATIONS`
 ) -> tuple[str, list[str]]:  # what the model reads, and the A texts it is scored on
-    "A question made into something a language model can score. Raises `CoraError` for an unknown adaptation. Source: Quadruple slit, section 2.2."
-    if adaptation not in ADAPTATIONS:
-        raise CoraError(f"adaptation must be one of {', '.join(ADAPTATIONS)}, got {adaptation!r}")
+    """A question made into something a language model can score.
+
+    Raises `CoraError` for an unknown adaptation. Source: Quadruple slit, section 2.2.
+    """
+    check_option("adaptation", adaptation, ADAPTATIONS)
     template, v = get_template(prompt.template), prompt.variant
     opening = "" if adaptation == "separate" else template.opening(v.n_choices, v.form)
     solved = (f"{_shown(template, s, adaptation)}{_said(template, s, s.answer, adaptation)}\n\n" for s in prompt.shots)
@@ -67,7 +69,7 @@ SEAMS = ("merged", "harness")
 
 
 def _read(tokenizer, text: str, **options):
-    "A text as the model reads it, without an end that the tokenizer adds: its tokens, and whatever the options ask for."
+    "A text as the model reads it, without an end added by the tokenizer: its tokens, and what the options ask for."
     begun = bool(tokenizer.bos_token) and text.startswith(tokenizer.bos_token)
     coded = tokenizer(
         text,
@@ -90,13 +92,17 @@ def context_tokens(
     tokenizer,  # of transformers
     context: str,  # may be empty
 ) -> list[int]:  # at least one
-    "The tokens of a context without the space at its end, which belongs to what follows. Raises `CoraError` where there is nothing to begin with."
+    """The tokens of a context without the space at its end, which belongs to what follows.
+
+    Raises `CoraError` where there is nothing to begin with.
+    """
     if tokens := _read(tokenizer, context.rstrip())["input_ids"]:
         return tokens
     begin = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
     if begin is None:
         raise CoraError(
-            "a continuation without a context needs a tokenizer with a beginning-of-text or end-of-text token, and this one has none"
+            "a continuation without a context needs a tokenizer with a beginning-of-text or end-of-text token,"
+            " and this one has none"
         )
     return [begin]
 
@@ -116,9 +122,8 @@ def split_tokens(
     seam: str = "merged",  # whose rule, where the tokenizer merges across the seam
     alone: list[int] | None = None,  # the context's tokens, for whoever has them already
 ) -> tuple[list[int], int]:  # token ids, and where the continuation begins, at least 1
-    "The tokens of context and continuation. Raises `CoraError` where nothing is left to be scored, and for an unknown rule."
-    if seam not in SEAMS:
-        raise CoraError(f"seam must be one of {', '.join(SEAMS)}, got {seam!r}")
+    "The tokens of context and continuation. Raises `CoraError` if nothing is left to score, and for an unknown rule."
+    check_option("seam", seam, SEAMS)
     alone = context_tokens(tokenizer, context) if alone is None else alone
     whole, start = _read(tokenizer, context + continuation)["input_ids"], len(alone)
     if not context.strip() and whole[:1] != alone:
@@ -145,7 +150,8 @@ def normalize(
     "Scores that can be compared. Raises `CoraError` for an unknown normalisation. Source: Quadruple slit, section 2.2."
     if normalization not in NORMALIZATIONS or normalization == "pmi" and alone is None:
         raise CoraError(
-            f"normalization must be one of {', '.join(NORMALIZATIONS)}, and pmi needs the continuations alone; got {normalization!r}"
+            f"normalization must be one of {', '.join(NORMALIZATIONS)}, and pmi needs the continuations alone;"
+            f" got {normalization!r}"
         )
     if normalization == "sum":
         return tuple(sums)
@@ -161,20 +167,20 @@ def normalize(
 # %% ../../nbs/respondents/likelihood.ipynb #d3cbbbdc
 @dataclass
 class LikelihoodRespondent(LocalModel):
-    "A causal language model on this machine that is asked how likely it finds each choice. Raises `CoraError` for a field out of its range."
+    """A causal language model on this machine that is asked how likely it finds each choice.
+
+    Raises `CoraError` for a field out of its range.
+    """
 
     adaptation: str = "joint-label"  # what is shown and what is scored: one of `ADAPTATIONS`
     normalization: str = "sum"  # how scores are made comparable: one of `NORMALIZATIONS`
     seam: str = "merged"  # what is done where the tokenizer merges context and continuation: one of `SEAMS`
-    room: int | None = (
-        None  # tokens computed at a time, which does not change a score; None: 512 on a cpu, 4096 elsewhere, fewer where memory runs out
-    )
+    room: int | None = None  # tokens computed at a time; None: 512 on a cpu, 4096 elsewhere; scores are the same
 
     def __post_init__(self):
         super().__post_init__()
         for what, known in (("adaptation", ADAPTATIONS), ("normalization", NORMALIZATIONS), ("seam", SEAMS)):
-            if getattr(self, what) not in known:
-                raise CoraError(f"{what} must be one of {', '.join(known)}, got {getattr(self, what)!r}")
+            check_option(what, getattr(self, what), known)
         if self.room is not None:
             check_count("room", self.room, 1)
         self.spent = {"tokens_asked": 0, "tokens_computed": 0, "texts_truncated": 0}  # so far
@@ -236,7 +242,10 @@ _PORTION = 2000  # prompts whose texts are sorted together
 def _split(
     self: LikelihoodRespondent, context: str, continuations: Sequence[str], known: dict
 ) -> list[tuple[array, int, int]]:
-    "For each continuation all tokens that fit into the window, where it begins, and how many did not fit. What is known already is not worked out again."
+    """For each continuation all tokens that fit into the window, where it begins, and how many did not fit.
+
+    What is known already is not worked out again.
+    """
     found, alone = [], None
     for continuation in continuations:
         if (key := (context, continuation)) not in known:

@@ -16,6 +16,7 @@ from typing import Any
 
 from fastcore.basics import patch
 
+from ..checks import check_option
 from ..core import CoraError, data_path
 
 # %% ../../nbs/respondents/local.ipynb #b8263a2f
@@ -33,7 +34,10 @@ _DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 @dataclass
 class LocalModel:
-    "A causal language model on this machine. Raises `CoraError` for a field out of its range; the model is loaded when it is first needed."
+    """A causal language model on this machine; it is loaded when it is first needed.
+
+    Raises `CoraError` for a field out of its range.
+    """
 
     path: str | Path  # a folder on this machine, a name on the Hugging Face hub, or organism/NAME
     device: str | None = None  # such as "cuda:1"; None: cuda, else mps, else cpu
@@ -46,8 +50,7 @@ class LocalModel:
             raise CoraError("path must name a model, got an empty text")
         if self.dtype is not None:
             self.dtype = str(self.dtype).removeprefix("torch.")
-        if self.dtype not in (None, *_DTYPES):
-            raise CoraError(f"dtype must be one of {', '.join(_DTYPES)}, got {self.dtype!r}")
+        check_option("dtype", self.dtype, (*_DTYPES, None))
         folder, self.path = Path(self.path).expanduser(), str(self.path)
         if self.path.startswith("organism/") and not folder.is_dir():
             folder = organism(self.path.removeprefix("organism/"))
@@ -76,7 +79,10 @@ def folder_fingerprint(
     whole: int = 64 * 2**20,  # larger files are not read whole, bytes
     edge: int = 2**20,  # what is read of them at each end, bytes
 ) -> str:  # 64 hexadecimal digits
-    "SHA-256 over the name, the size and the content of every file that decides what the model says; of large files over both ends."
+    """SHA-256 over the name, the size and the content of every file that decides what the model says.
+
+    Of large files both ends are read.
+    """
     digest = hashlib.sha256()
     for file in sorted({f for pattern in _FILES for f in Path(folder).glob(pattern) if f.is_file()}):
         size = file.stat().st_size
@@ -233,7 +239,8 @@ def not_a_number(
 ) -> CoraError:  # to be raised
     "What to say where the model's output is not a number."
     return CoraError(
-        f"{self.path}: the model's output for question {question_id!r} is not a number (NaN); its weights are damaged, or {self.place[1]} is too narrow for it"
+        f"{self.path}: the model's output for question {question_id!r} is not a number (NaN);"
+        f" its weights are damaged, or {self.place[1]} is too narrow for it"
     )
 
 # %% ../../nbs/respondents/local.ipynb #ebd2c800

@@ -13,7 +13,7 @@ import numpy as np
 from fastcore.basics import patch
 
 from ..core import CoraError
-from ..checks import check_count
+from ..checks import check_count, check_option
 from .local import LocalModel, free_memory, libraries, out_of_memory
 
 # %% ../../nbs/respondents/token_trees.ipynb #84ad61f6
@@ -128,8 +128,7 @@ class TreeScorer:
 
     def __post_init__(self):
         check_count("room", self.room, 1)
-        if self.mode not in (None, *MODES):
-            raise CoraError(f"mode must be one of {', '.join(MODES)} or None, got {self.mode!r}")
+        check_option("mode", self.mode, (*MODES, None))
         self._forget()
 
     def _forget(self) -> None:
@@ -232,16 +231,18 @@ def score(
     self: TreeScorer,
     texts: Sequence[Sequence[int]],  # token ids
     starts: Sequence[int],  # where each continuation begins, at least 1
-) -> Iterator[
-    list[tuple[int, np.ndarray | None]]
-]:  # pack by pack: number of the text, log-probabilities of its continuation's tokens (None where memory ran out with this text alone)
-    "Score texts, in the order in which they are computed. Raises `CoraError` for starts that do not fit the texts."
+) -> Iterator[list[tuple[int, np.ndarray | None]]]:  # pack by pack: number of the text, log-probabilities
+    """Score texts, in the order in which they are computed. Raises `CoraError` for starts that do not fit the texts.
+
+    The log-probabilities are those of the continuation's tokens, and None where memory ran out with this text alone.
+    """
     if len(starts) != len(texts):
         raise CoraError(f"each text needs a start: got {len(texts)} texts and {len(starts)} starts")
     bad = next((i for i, (t, s) in enumerate(zip(texts, starts)) if not 0 < s < len(t)), None)
     if bad is not None:
         raise CoraError(
-            f"text number {bad} has {len(texts[bad])} tokens; its continuation must begin between 1 and {len(texts[bad]) - 1}, got {starts[bad]}"
+            f"text number {bad} has {len(texts[bad])} tokens;"
+            f" its continuation must begin between 1 and {len(texts[bad]) - 1}, got {starts[bad]}"
         )
     if not len(texts):
         return

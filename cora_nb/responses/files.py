@@ -54,7 +54,7 @@ def check_folder(
     above = next(p for p in (path, *path.absolute().parents) if p.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise CoraError(f"{path}: no permission to write in {above}")
-    there = sorted(p.name for p in path.iterdir()) if path.exists() else []
+    there = sorted(p.name for p in path.iterdir() if not _beside_a_run(p)) if path.exists() else []
     if not there:
         return path
     if PARTS[0] not in there:
@@ -65,6 +65,11 @@ def check_folder(
             "write to another folder, or move it away"
         )
     return path
+
+
+def _beside_a_run(entry: Path) -> bool:
+    "Whether this may stand in the folder of a run: further runs (a paper's tables need several), and their tables."
+    return entry.is_dir() or entry.suffix == ".csv"
 
 
 def _plain(facts: dict[str, Any]) -> dict[str, Any]:
@@ -171,7 +176,13 @@ def _read_parquet(file: Path) -> tuple[pd.DataFrame, str]:
     return frame, (table.schema.metadata or {}).get(b"cora_nb_name", b"").decode()
 
 # %% ../../nbs/responses/files.ipynb #6dc3b616
-OLD_FORMS = {"true_false": "tfq", "tfq": "tfq", "lfgq": "lfgq", "multiple_selection": "several"}
+OLD_FORMS = {
+    "true_false": "tfq",
+    "true_false_written": "tfq",
+    "tfq": "tfq",
+    "lfgq": "lfgq",
+    "multiple_selection": "several",
+}
 
 
 def _filled_in(table: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from ..core import CoraError, Variant
 from ..forms import Verdict, get_form
 from ..prompts.letters import rules_by_form
 from ..respondents.protocol import Reply
-from .columns import column_types
+from .columns import LIST, column_types, storable
 
 # %% ../../nbs/responses/rows.ipynb #aafaa819
 def _highest(scores: Sequence[float]) -> int:
@@ -42,14 +42,10 @@ def grade_reply(
     return verdict if reply.error is None and reply.text is not None else verdict._replace(selected=None)
 
 # %% ../../nbs/responses/rows.ipynb #b5a6615f
-def _storable(text: str | None) -> str | None:
-    "The text, with what UTF-8 cannot express written out."
-    return text if text is None or text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _noted(replies: Sequence[Reply], what: str) -> list:
-    "What the respondent said beside each reply; None where it did not say."
-    return [(r.meta or {}).get(what) for r in replies]
+def _noted(replies: Sequence[Reply], what: str, kinds: type | tuple[type, ...]) -> list:
+    "What the respondent said beside each reply; None where it did not say, or said something of another kind."
+    noted = [(r.meta or {}).get(what) for r in replies]
+    return [x if isinstance(x, kinds) and not isinstance(x, bool) else None for x in noted]
 
 # %% ../../nbs/responses/rows.ipynb #6da5d553
 def graded_table(
@@ -70,9 +66,9 @@ def graded_table(
         rules = rules_by_form(parse)
         verdicts = [grade_reply(v, r, rules) for v, r in zip(variants, replies)]
     columns = {
-        "respondent": [respondent] * len(variants),
+        "respondent": [storable(respondent)] * len(variants),
         "question_id": [v.question_id for v in variants],
-        "subject": [v.subject for v in variants],
+        "subject": [storable(v.subject) for v in variants],
         "family": [v.family for v in variants],
         "method": [v.method for v in variants],
         "index": [v.index for v in variants],
@@ -84,20 +80,20 @@ def graded_table(
         "prediction": [v.prediction for v in verdicts],
         "selected": [v.selected for v in verdicts],
         "correct": [v.correct for v in verdicts],
-        "reply": [_storable(r.text) for r in replies],
+        "reply": [storable(r.text) for r in replies],
         "scores": [None if r.scores is None else tuple(map(float, r.scores)) for r in replies],
         "confidence": [np.nan if r.confidence is None else r.confidence for r in replies],
-        "mean_logprob": [np.nan if x is None else x for x in _noted(replies, "mean_logprob")],
-        "n_tokens": _noted(replies, "completion_tokens"),
-        "finish": _noted(replies, "finish_reason"),
-        "error": [_storable(r.error) for r in replies],
+        "mean_logprob": [np.nan if x is None else x for x in _noted(replies, "mean_logprob", (int, float))],
+        "n_tokens": _noted(replies, "completion_tokens", int),
+        "finish": list(map(storable, _noted(replies, "finish_reason", str))),
+        "error": [storable(r.error) for r in replies],
     }
     return pd.DataFrame({name: _column(columns[name], kind) for name, kind in column_types().items()})
 
 
 def _column(values: Sequence, kind: object) -> object:
     "Values as an array of the schema's type; lists stay tuples."
-    if kind != np.dtype(object):
+    if kind != LIST:
         return np.asarray(values, dtype=kind) if isinstance(kind, np.dtype) else pd.array(values, dtype=kind)
     found = np.empty(len(values), dtype=object)
     found[:] = values

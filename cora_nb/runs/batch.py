@@ -69,13 +69,14 @@ def write_batch(
     prompts: Sequence[Prompt],  # what is to be asked
     path: str | Path,  # the file; further ones get a number: requests.jsonl, requests-2.jsonl, ...
     store: Store | None = None,  # what it holds is not asked again
-    limit: str = "max_tokens",  # how the server calls the longest reply in tokens; newer models: "max_completion_tokens"
+    limit: str = "max_tokens",  # the field of the limit; for newer models "max_completion_tokens"
     max_requests: int = MAX_REQUESTS,  # in one file, at least 1
     max_bytes: int = MAX_BYTES,  # of one file
 ) -> list[Path]:  # the files; none where nothing is left to ask
     """Write the requests for a batch.
 
-    Raises `CoraError` for a respondent that is no `ChatRespondent`, for a prompt too long for a file, and where a file exists already: it may have been handed in.
+    Raises `CoraError` for a respondent that is not a `ChatRespondent`, for a prompt too long for a file, and where a
+    file exists already: it may have been handed in.
     """
     if not isinstance(respondent, ChatRespondent):
         raise CoraError(f"a batch needs a ChatRespondent, got {type(respondent).__name__}")
@@ -136,9 +137,8 @@ def _results(paths: Sequence[str | Path], on_bad: str) -> Iterator[dict[str, Any
             raise CoraError(f"{path}: there is no such file")
         for number, row in read_jsonl(path).rows:
             if not isinstance(row, BadRow) and not isinstance(row.get("custom_id"), str):
-                row = BadRow(
-                    "the line has no custom_id", str(path), number, field="custom_id", value=row.get("custom_id")
-                )
+                said = row.get("custom_id")
+                row = BadRow("the line has no custom_id", str(path), number, field="custom_id", value=said)
             if isinstance(row, BadRow) and on_bad == "raise":
                 raise row
             yield row
@@ -147,15 +147,15 @@ def _results(paths: Sequence[str | Path], on_bad: str) -> Iterator[dict[str, Any
 def read_batch(
     respondent: ChatRespondent,  # who answered, with the parameters of `write_batch`
     prompts: Sequence[Prompt],  # what was asked; more or fewer than in the file do no harm
-    paths: str
-    | Path
-    | Sequence[str | Path],  # the file of results, or several: those of all batches, and the error files
+    paths: str | Path | Sequence[str | Path],  # the files of results, those of all batches, and the error files
     store: Store,  # where the replies go
-    on_bad: str = "raise",  # a line that cannot be read: "raise" an error before anything is stored, or "skip" it with a warning
+    on_bad: str = "raise",  # what to do with a line that cannot be read: "raise", or "skip" it with a warning
 ) -> BatchResult:
     """Put the results of a batch into a store; a later `evaluate` with this store asks only what is missing.
 
-    A prompt that failed in one file and was answered in another is answered. Raises `CoraError` where a file is missing, and `BadRow` naming file and line for a line that cannot be read.
+    A prompt that failed in one file and was answered in another is answered, in whichever order the files come. Raises
+    `CoraError` where a file is missing, and `BadRow` naming file and line for a line that cannot be read, before
+    anything is stored.
     """
     if on_bad not in ("raise", "skip"):
         raise CoraError(f'on_bad must be "raise" or "skip", got {on_bad!r}')
@@ -173,9 +173,8 @@ def read_batch(
         fates[key] = reply.error
     reasons = [why for why in fates.values() if why is not None]
     if broken := len(rows) - len(good):
-        warnings.warn(
-            f"{broken} lines could not be read and were skipped; the first: {next(r for r in rows if isinstance(r, BadRow))}"
-        )
+        first = next(row for row in rows if isinstance(row, BadRow))
+        warnings.warn(f"{broken} lines could not be read and were skipped; the first: {first}")
     return BatchResult(
         answered=len(fates) - len(reasons),
         failed={why: reasons.count(why) for why in dict.fromkeys(reasons)},

@@ -26,13 +26,15 @@ from ..prompts.templates import Template
 from ..respondents.protocol import Respondent
 from .evaluate import evaluate
 from .store import Store
-from ..variants.mcqa_plus import says_none
+from ..variants.operators import says_none
 
 # %% ../../nbs/runs/statements.ipynb #03a182de
 REQUEST = """\
 Turn a question and a proposed answer into one yes-or-no question that asks whether the proposed answer is the answer.
-- Write exactly one question, on one line, and nothing else. It begins with "Is it true that" and ends with a question mark.
-- Claim that the proposed answer is the answer, even where that is wrong. Do not correct it, do not judge it, do not explain it.
+- Write exactly one question, on one line, and nothing else. \
+It begins with "Is it true that" and ends with a question mark.
+- Claim that the proposed answer is the answer, even where that is wrong. \
+Do not correct it, do not judge it, do not explain it.
 - Keep the words of the proposed answer unchanged.
 - Where the question says not, except or the like, the yes-or-no question says it too. Add no such word of your own.
 - Whoever reads it does not see the original question: say all that is needed.
@@ -44,7 +46,8 @@ Yes-or-no question: Is it true that a spider has six legs?
 
 """
 AGAIN = """\
-Your last attempt could not be used, because it {reason}. It must begin with "Is it true that", end with a question mark, and contain exactly these words: {words}
+Your last attempt could not be used, because it {reason}. \
+It must begin with "Is it true that", end with a question mark, and contain exactly these words: {words}
 
 """
 
@@ -65,12 +68,13 @@ def request_text(
 # %% ../../nbs/runs/statements.ipynb #3ad435ea
 def statement_variants(
     questions: Sequence[Question],  # what to write about
-    again: Mapping[tuple[str, int], str]
-    | None = None,  # (question id, index of the choice) -> why its sentence was refused; None: the first round, with every choice
-) -> list[
-    Variant
-]:  # one for each choice in question; the method is `statement`, or `statement_again` in the second round
-    "The requests to a writer."
+    again: Mapping[tuple[str, int], str] | None = None,  # (question id, choice) -> why its sentence was refused
+) -> list[Variant]:  # one for each choice asked about
+    """The requests to a writer.
+
+    Without `again` it is the first round, the method is `statement`, and every choice is asked about; with it the
+    method is `statement_again`.
+    """
     method = "statement" if again is None else "statement_again"
     return [
         Variant(
@@ -83,7 +87,8 @@ def statement_variants(
 
 # %% ../../nbs/runs/statements.ipynb #66b4501c
 _WRAPPING = re.compile(
-    r"""[\s"'*_`]*(?:(?:[-•]|\d[.)])\s+)?[*_]*(?:(?:true|yes)[- ]or[- ](?:false|no) )?(?:question|statement|output)[*_]*:[*_]*\s*""",
+    r"""[\s"'*_`]*(?:(?:[-•]|\d[.)])\s+)?[*_]*(?:(?:true|yes)[- ]or[- ](?:false|no) )?"""
+    r"""(?:question|statement|output)[*_]*:[*_]*\s*""",
     re.I,
 )
 
@@ -102,11 +107,13 @@ def clean(
 # %% ../../nbs/runs/statements.ipynb #48674327
 _LIST = r"(?:the )?(?:above|below|(?:other |above |given )?(?:choices|options|answers))"
 _POINTS = re.compile(
-    rf"(?:all|any|both|each|either|neither|none|some|one|two|more than one|a combination) (?:(?:of )?{_LIST}|of (?:these|those|them))\b.*|both|either|neither|.*\b(?:of|all) (?:the )?above\b.*",
+    r"(?:all|any|both|each|either|neither|none|some|one|two|more than one|a combination) "
+    rf"(?:(?:of )?{_LIST}|of (?:these|those|them))\b.*|both|either|neither|.*\b(?:of|all) (?:the )?above\b.*",
     re.S,
 )
 _LETTERS = re.compile(
-    r"(?:(?i:both|either|neither|only|answers?|choices?|options?) )*\(?[A-H]\)?(?:(?:, ?| | ?& ?)(?:(?i:and|or|nor) )?\(?[A-H]\)?)+(?: only| are (?:correct|true|right))?"
+    r"(?:(?i:both|either|neither|only|answers?|choices?|options?) )*\(?[A-H]\)?"
+    r"(?:(?:, ?| | ?& ?)(?:(?i:and|or|nor) )?\(?[A-H]\)?)+(?: only| are (?:correct|true|right))?"
 )
 
 
@@ -185,7 +192,9 @@ def _another(said, question, choice):
 
 # %% ../../nbs/runs/statements.ipynb #2c416f59
 _DENIES = re.compile(
-    r"(?:\b(?:not|never|no(?!\. ?\d)|none|nobody|nothing|neither|cannot|except|excluding|without|false|falsely|incorrect|incorrectly|wrong|wrongly|untrue|mistaken|mistakenly|unlikely|(?<!at )least)\b|n't\b)(?=\W*(\w*))"
+    r"(?:\b(?:not|never|no(?!\. ?\d)|none|nobody|nothing|neither|cannot|except|excluding|without|"
+    r"false|falsely|incorrect|incorrectly|wrong|wrongly|untrue|"
+    r"mistaken|mistakenly|unlikely|(?<!at )least)\b|n't\b)(?=\W*(\w*))"
 )
 _SHOUTED = re.compile(r"\b(?:NOT|EXCEPT|LEAST|NEVER|FALSE|INCORRECT)\b")
 
@@ -216,9 +225,8 @@ def _lost_negation(said, question, choice):
 # %% ../../nbs/runs/statements.ipynb #b84f2b95
 OTHERS = "speaks of other choices"  # known before a writer says anything
 
-CHECKS: dict[
-    str, Callable[[str, Question, int], bool]
-] = {  # reason -> function of sentence, question and index of the choice; True refuses
+# reason -> function of sentence, question and index of the choice; True refuses
+CHECKS: dict[str, Callable[[str, Question, int], bool]] = {
     OTHERS: _others,
     "is empty": _empty,
     "has more than one line": _lines,
@@ -253,7 +261,8 @@ def check_writer(
     for field in ("max_tokens", "max_new_tokens"):
         if isinstance(n := getattr(writer, field, None), int) and n < SHORTEST:
             raise CoraError(
-                f"{field}={n} of {writer.name} is too short for a sentence; a writer needs {SHORTEST} or more, better 100"
+                f"{field}={n} of {writer.name} is too short for a sentence; "
+                f"a writer needs {SHORTEST} or more, better 100"
             )
 
 # %% ../../nbs/runs/statements.ipynb #65394c3c
@@ -274,13 +283,13 @@ def written(
     "One round."
     if not variants:
         return [], {"prompts": 0}
-    responses = evaluate(
-        writer, variants, template=TEMPLATE, parse={"lfgq": keeps_words}, store=store, progress=progress
-    )
-    replies = [None if pd.isna(reply) else reply or None for reply in responses["reply"]]
+    rule = {"lfgq": keeps_words}
+    responses = evaluate(writer, variants, template=TEMPLATE, parse=rule, store=store, progress=progress)
+    table = responses.table
+    replies = [None if pd.isna(reply) else reply or None for reply in table["reply"]]
     reasons = [
         check_statement(reply, v.question, v.index) if pd.isna(error) else f"{FAILED}{error}"
-        for v, reply, error in zip(variants, replies, responses["error"])
+        for v, reply, error in zip(variants, replies, table["error"])
     ]
     return list(zip(replies, reasons)), responses.facts["calls"]
 
@@ -308,10 +317,10 @@ def write_statements(
     store: Store | None = None,  # where replies are kept and found again
     progress: bool = True,  # show a progress bar
 ) -> pd.DataFrame:  # one row for each choice; facts in `.facts`
-    """Have a true-or-false question written for each choice of each question, in two rounds. Source: MCQA+, section 3.2 and appendix B.
+    """Have a true-or-false question written for each choice of each question, in two rounds.
 
-    What is refused or fails is a row with a reason. Raises `CoraError` for no questions, for an id that occurs
-    twice, for a writer without room for a sentence, and whatever `evaluate` raises.
+    What is refused or fails is a row with a reason. Raises `CoraError` for no questions, for an id that occurs twice,
+    for a writer without room for a sentence, and whatever `evaluate` raises. Source: MCQA+, section 3.2, appendix B.
     """
     check_writer(writer)
     questions = list(questions)
@@ -353,11 +362,12 @@ def by_id(
 
 # %% ../../nbs/runs/statements.ipynb #d8904fd2
 def complete_statements(
-    table: pd.DataFrame,  # from `write_statements` or `read_statements`; only the columns `question_id`, `choice`, `n_choices` and `statement` are looked at
-) -> dict[
-    tuple[str, int], str
-]:  # (question id, index of the choice) -> statement: the option `statements` of the family `mcqa_plus`
-    "The statements of the questions that have one for each choice. Raises `CoraError` for a table without these columns."
+    table: pd.DataFrame,  # columns `question_id`, `choice`, `n_choices` and `statement`
+) -> dict[tuple[str, int], str]:  # (question id, index of the choice) -> statement
+    """The statements of the questions that have one for each choice: the option `statements` of `mcqa_plus`.
+
+    Raises `CoraError` for a table without these columns.
+    """
     needed = ["question_id", "choice", "n_choices", "statement"]
     if missing := [c for c in needed if c not in table]:
         raise CoraError(f"a statements table needs the column {', '.join(missing)}")
@@ -371,10 +381,11 @@ def complete_statements(
 # %% ../../nbs/runs/statements.ipynb #6918e7e6
 def statements_summary(
     table: pd.DataFrame,  # a statements table
-) -> (
-    pd.DataFrame
-):  # index: what became of them; columns `choices`, and `questions`: how many have at least one such choice
-    "Count what was written, and what was not and why. `complete` counts the questions that can be used, and their choices."
+) -> pd.DataFrame:  # index: what became of them; columns `choices`, and `questions` with at least one such choice
+    """Count what was written, and what was not and why.
+
+    `complete` counts the questions that can be used, and their choices.
+    """
     reason, number = table["reason"].astype(object), table["round"]
     done = {0: "written by hand", 1: "written", 2: "written in the second round"}
     fate = [
@@ -395,7 +406,10 @@ def save_statements(
     path: str | Path,  # ends in .csv or .parquet
     overwrite: bool = False,  # replace a file that is there
 ) -> None:
-    "Store a statements table. The file appears whole or not at all. Raises `CoraError` for a path that cannot be written."
+    """Store a statements table. The file appears whole or not at all.
+
+    Raises `CoraError` for a path that cannot be written.
+    """
     path = Path(path)
     if (kind := path.suffix.lower()) not in (".csv", ".parquet"):
         raise CoraError(f"{path}: the name must end in .csv or .parquet")
@@ -410,9 +424,8 @@ def save_statements(
 
     def write(part):
         if kind == ".csv":
-            table[list(COLUMNS)].to_csv(
-                part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
-            )  # every text in quotes: a lone carriage return would else end a row
+            # every text in quotes: a lone carriage return would else end a row
+            table[list(COLUMNS)].to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         else:
             table[list(COLUMNS)].to_parquet(part, index=False)  # pandas keeps .attrs in the file's metadata
 
@@ -429,9 +442,8 @@ def read_statements(
     """
     known, file = by_id(list(questions)), read_table(path)
     if missing := [c for c in ("question_id", "choice", "statement") if c not in file.columns]:
-        raise CoraError(
-            f"{path}: no column {' and no '.join(map(repr, missing))}; the file has {', '.join(map(repr, file.columns))}"
-        )
+        there = ", ".join(map(repr, file.columns))
+        raise CoraError(f"{path}: no column {' and no '.join(map(repr, missing))}; the file has {there}")
     found = {(q.id, i): (None, 0, None, "not in the file") for q in known.values() for i in range(q.n_choices)}
     rows: dict[tuple[str, int], int] = {}
     for n, row in file.rows:

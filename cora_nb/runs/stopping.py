@@ -20,7 +20,10 @@ def is_settled(
     size: int,  # all variants of the question, at least 1
     thresholds: Sequence[float],  # the values of c that matter, each in [0, 1]
 ) -> bool:  # True where no further reply can change any of BMCA(c)
-    "Whether the question's part in every BMCA(c) is decided. Raises `CoraError` for a size that is not a whole number of at least 1."
+    """Whether the question's part in every BMCA(c) is decided.
+
+    Raises `CoraError` for a size that is not a whole number of at least 1.
+    """
     check_count("size", size, 1)
     return all(hits / size >= c or (hits + unasked) / size < c for c in thresholds)
 
@@ -29,10 +32,8 @@ class FailureRates:
     "How often variants fail, by method and position of the right answer, learned on the way."
 
     def __init__(self):
-        self.asked, self.failed = (
-            defaultdict(float),
-            defaultdict(float),
-        )  # by (method, position), by (method,), and by () for all
+        # by (method, position), by (method,), and by () for all
+        self.asked, self.failed = defaultdict(float), defaultdict(float)
 
     def learn(
         self,
@@ -60,7 +61,8 @@ class FailureRates:
 class EarlyStop:
     """Chooses what to ask next, until every question is settled.
 
-    Raises `CoraError` for thresholds that are not numbers in [0, 1], for none of them, and for prompts of several trials.
+    Raises `CoraError` for thresholds that are not numbers in [0, 1], for none of them, and for prompts of several
+    trials.
     """
 
     def __init__(

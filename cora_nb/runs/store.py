@@ -50,13 +50,11 @@ class Store:
         if not self.path.absolute().parent.is_dir():
             raise CoraError(f"{path}: there is no folder {self.path.parent}")
         try:
-            self._db = sqlite3.connect(
-                self.path, timeout=60, isolation_level=None, check_same_thread=False
-            )  # each statement is a transaction of its own
+            # each statement is a transaction of its own
+            self._db = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
             self._db.execute("pragma journal_mode = wal")  # readers and one writer at the same time
-            self._db.execute(
-                "pragma synchronous = normal"
-            )  # survives a kill of the process; a power cut may cost the last replies
+            # survives a kill of the process; a power cut may cost the last replies
+            self._db.execute("pragma synchronous = normal")
             self._db.execute(_TABLE)
         except sqlite3.Error as e:
             raise CoraError(f"{path}: not a usable store of replies ({e})") from None
@@ -96,9 +94,8 @@ def get(
     keys, found = list(dict.fromkeys(keys)), {}
     for start in range(0, len(keys), 500):
         part = keys[start : start + 500]
-        rows = self._db.execute(
-            f"select key, text, scores, confidence, meta from replies where key in ({','.join('?' * len(part))})", part
-        )
+        columns, marks = "key, text, scores, confidence, meta", ",".join("?" * len(part))
+        rows = self._db.execute(f"select {columns} from replies where key in ({marks})", part)
         found |= {key: _to_reply(rest) for key, *rest in rows}
     return found
 

@@ -89,7 +89,7 @@ def poisson_binomial_tail(
     rates: Sequence[float],  # probability of a hit in each trial, shape `(n_trials,)`, in [0, 1]
     c: float,  # share of hits asked for, in [0, 1]
     strict: bool = False,  # more than `c` instead of at least `c`?
-) -> float:  # probability in [0, 1]; exactly 1 where every number of hits will do
+) -> float:  # probability in [0, 1]; exactly 1 where nothing else is possible
     """Probability that the share of hits reaches `c`. Raises `CoraError` for rates or `c` outside [0, 1].
 
     Summed from the probabilities: SciPy's `sf` is one minus the distribution function, which loses the far tail.
@@ -97,4 +97,4 @@ def poisson_binomial_tail(
     c, pmf = check_number("c", c), poisson_binomial_pmf(rates)
     share = np.arange(len(pmf)) / (len(pmf) - 1)
     enough = share > c if strict else share >= c
-    return 1.0 if enough.all() else min(1.0, float(pmf[enough].sum()))  # the sum of all may round to less than 1
+    return min(1.0, math.fsum(pmf[enough])) if pmf[~enough].any() else 1.0  # fsum: more terms never sum to less

@@ -20,7 +20,8 @@ def adjust_p(
 ) -> np.ndarray:  # adjusted p-values, to be compared with the same level; NaN stays
     """Correct for many tests. Raises `CoraError` for another method and for what is no probability.
 
-    Benjamini-Hochberg is SciPy's `false_discovery_control`; SciPy has no Holm. Source: Holm, 1979; Benjamini and Hochberg, 1995.
+    Benjamini-Hochberg is SciPy's `false_discovery_control`; SciPy has no Holm.
+    Source: Holm, 1979; Benjamini and Hochberg, 1995.
     """
     from scipy.stats import false_discovery_control
 

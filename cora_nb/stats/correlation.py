@@ -24,7 +24,8 @@ def correlations(
 ) -> pd.DataFrame:  # index `pearson`, `spearman`; columns `value`, `low`, `high` in [-1, 1], `p`, `n`
     """Pearson's and Spearman's correlation, with intervals (Fisher's z; percentile bootstrap) and p-values.
 
-    Pairs with a NaN are left out: `n` is what remains. All is NaN for fewer than four pairs, or where one side is constant.
+    Pairs with a NaN are left out: `n` is what remains. All is NaN for fewer than four pairs, or where one side is
+    constant.
     Raises `CoraError` for lists of different lengths, an infinite number, and a level outside (0, 1).
     """
     from scipy.stats import pearsonr, rankdata, spearmanr

@@ -17,7 +17,7 @@ def n_for_width(
     share: float,  # that is expected, in [0, 1]
     level: float = 0.95,  # of the interval, between 0 and 1
 ) -> int:  # how many independent questions
-    "The least number for which Wilson's interval has at most the half width. Raises `CoraError` for a number out of range."
+    "The least number for which Wilson's interval is narrow enough. Raises `CoraError` for a number out of range."
     from scipy.stats import norm
 
     check_level(level)
@@ -58,7 +58,7 @@ def n_for_two_shares(
     power: float = 0.8,  # probability that the test finds the difference, between 0 and 1
     level: float = 0.95,  # the test's is 1 - level, both sides
 ) -> int:  # how many questions for each of the two
-    "Questions for a test of two shares on different questions. Raises `CoraError` for equal shares and numbers out of range."
+    "Questions for a test of two shares on different questions. Raises `CoraError` for equal or impossible shares."
     z, zb = _quantiles(power, level)
     a, b = check_number("first", first), check_number("second", second)
     if a == b:

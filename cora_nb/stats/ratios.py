@@ -19,8 +19,9 @@ def ratio_interval(
 ) -> tuple[float, float, float]:  # ratio of the means, low, high, each at least 0
     """A ratio of two paired means and Fieller's interval.
 
-    All NaN where the mean of `below` is 0 or there are no questions; `low` and `high` are NaN for a single question, and where that mean
-    cannot be told from 0. Raises `CoraError` for shapes that do not fit and negative numbers. Source: Fieller, 1954.
+    All NaN where the mean of `below` is 0 or there are no questions; `low` and `high` are NaN for a single question,
+    and where that mean cannot be told from 0. Raises `CoraError` for shapes that do not fit and negative numbers.
+    Source: Fieller, 1954.
     """
     from scipy.stats import t
 

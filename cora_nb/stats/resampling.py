@@ -103,8 +103,9 @@ def interval(
 ) -> tuple[float, float]:  # low and high; NaN where the number is NaN
     """An interval from resamples. Raises `CoraError` for a level or a method that makes no sense.
 
-    `scipy.stats.bootstrap` knows BCa, but calls the statistic with plain columns and leaves each row out in turn; here both
-    resamples and jackknife may come by kinds of questions and by clusters. Source: Efron, 1987; Clopper and Pearson, 1934.
+    `scipy.stats.bootstrap` knows BCa, but calls the statistic with plain columns and leaves each row out in turn; here
+    resamples and jackknife come by kinds of questions, or by clusters.
+    Source: Efron, 1987; Clopper and Pearson, 1934.
     """
     check_level(level)
     check_option("method", method, METHODS)

@@ -19,8 +19,8 @@ def wilson(
 ) -> tuple[np.ndarray, np.ndarray]:  # low and high, in [0, 1]
     """Wilson's interval for a share. Source: Wilson, 1927.
 
-    `scipy.stats.binomtest(k, n).proportion_ci(method="wilson")` gives the same for whole counts, one at a time, and with the
-    normal quantile alone. Here `n` may be an effective number, `z2` Student's, and both arguments arrays.
+    `scipy.stats.binomtest(k, n).proportion_ci(method="wilson")` gives the same for whole counts, one at a time,
+    with the normal quantile alone. Here `n` may be an effective number, `z2` Student's, and both arguments arrays.
     """
     half = np.sqrt(z2 * share * (1 - share) / n + (z2 / n) ** 2 / 4)
     middle, scale = share + z2 / n / 2, 1 + z2 / n
@@ -43,7 +43,7 @@ def count_interval(
 
 # %% ../../nbs/stats/shares.ipynb #aebc0932
 def share_interval(
-    totals: np.ndarray,  # what was counted in each question, shape `(n_questions,)` or `(n_questions, n_ranks)`, from 0 to `sizes`
+    totals: np.ndarray,  # counted in each question, 0 to `sizes`, shape `(n_questions,)` or `(n_questions, n_ranks)`
     sizes: np.ndarray,  # replies to each question, shape `(n_questions,)`, at least 1
     level: float = 0.95,  # probability that the interval holds the true share, between 0 and 1
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # share, low, high: each a number or shape `(n_ranks,)`, in [0, 1]

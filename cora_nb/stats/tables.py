@@ -14,7 +14,7 @@ from ..core import CoraError
 def contingency_statistic(
     counts: np.ndarray,  # how often each answer was given in each of two samples, shape `(..., 2, N)`
 ) -> tuple[np.ndarray, np.ndarray]:  # statistic and degrees of freedom, shape `(...)`
-    "Pearson's chi-squared for two independent samples. Answers that were never given are dropped. Source: Pearson, 1900."
+    "Pearson's chi-squared for two samples. Answers that were never given are dropped. Source: Pearson, 1900."
     counts = np.asarray(counts, float)
     both = counts.sum(axis=-2, keepdims=True)
     expected = both * counts.sum(axis=-1, keepdims=True) / counts.sum(axis=(-2, -1), keepdims=True)
@@ -25,7 +25,7 @@ def contingency_statistic(
 def fit_statistic(
     counts: np.ndarray,  # observed and expected counts, shape `(..., 2, N)`
 ) -> tuple[np.ndarray, np.ndarray]:  # statistic and degrees of freedom, shape `(...)`
-    "Goodness of fit, the second row taken as known. NaN where something observed was not expected. Source: Pearson, 1900."
+    "Goodness of fit, the second row being known. NaN where something was not expected. Source: Pearson, 1900."
     observed, expected = np.moveaxis(np.asarray(counts, float), -2, 0)
     parts = np.divide((observed - expected) ** 2, expected, out=np.where(observed > 0, np.nan, 0.0), where=expected > 0)
     return parts.sum(axis=-1), (expected > 0).sum(axis=-1) - 1
@@ -35,9 +35,10 @@ def rao_scott(
     contributions: np.ndarray,  # seen minus expected counts of each question, shape `(n_questions, n_answers)`
     expected: np.ndarray,  # expected share of each answer, shape `(n_answers,)`, summing to 1
 ) -> tuple[float, float, float]:  # statistic, degrees of freedom, p
-    """Whether contributions of independent questions sum to zero but for chance: chi-squared for counts that belong together.
+    """Whether contributions of independent questions sum to zero but for chance: chi-squared for clustered counts.
 
-    Answers that are not expected at all are left out. Raises `CoraError` for shapes that do not fit. Source: Rao and Scott, 1984.
+    Answers that are not expected at all are left out. Raises `CoraError` for shapes that do not fit.
+    Source: Rao and Scott, 1984.
     """
     from scipy.stats import chi2
 

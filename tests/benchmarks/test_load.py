@@ -494,8 +494,8 @@ def test_broken_file_is_refused_by_name(kind, on_bad, tmp_path):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (dict(on_bad="ignore"), 'on_bad must be "raise" or "skip", got \'ignore\''),
-        (dict(limit=0), "limit must be a whole number of at least 1, got 0"),
+        (dict(on_bad="ignore"), "on_bad must be one of raise, skip, got 'ignore'"),
+        (dict(limit=0), "limit must be a whole number of 1 or more, got 0"),
         (dict(limit=-3), "got -3"),
         (dict(limit=2.0), "got 2.0"),
         (dict(limit=True), "got True"),
@@ -1294,7 +1294,7 @@ def test_math_capacity_is_exact(largest):
 @pytest.mark.parametrize(
     "options, words",
     [
-        (dict(n=0), "n must be a whole number of at least 1, got 0"),
+        (dict(n=0), "n must be a whole number of 1 or more, got 0"),
         (dict(n=2.5), "got 2.5"),
         (dict(n=True), "got True"),
         (dict(largest=3), "largest must be a whole number from 4 to 1000000, got 3"),

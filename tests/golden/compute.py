@@ -22,18 +22,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb.stats import resampling
+from cora_nb.stats import corrections, correlation, paired, resampling, tables
 from cora_nb.stats.ratios import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
-from cora_nb.papers.battery import mcqa_plus_results, mcqa_plus_steps, run_steps
+from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
-from cora_nb.metrics import invariability, items, order, order_places, replies
+from cora_nb.metrics import invariability, items, order, replies
 from cora_nb.metrics.cora import car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts
-from cora_nb.respondents.protocol import RecordedRespondent, Reply, SimulatedRespondent
+from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import make_responses
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
@@ -319,7 +320,7 @@ def medalpaca():
 def recorded_part(n=200):
     "The first questions of these."
     whole = medalpaca()
-    return whole[whole["question_id"].isin(whole["question_id"].unique()[:n])].reset_index(drop=True)
+    return whole.rows(whole.table["question_id"].isin(whole.questions["question_id"][:n]))
 
 
 def recorded_runs():
@@ -533,7 +534,7 @@ def continuations():
 def keys():
     "Hashes by which replies and runs are found again: a run kept on disk is worth nothing once they change."
     from cora_nb.runs.batch import batch_line
-    from cora_nb.cli.main import make_respondent
+    from cora_nb.cli.respondents import make_respondent
     from cora_nb.runs.store import reply_key
 
     t, vs = Tidy(), make_variants(four(2))
@@ -558,7 +559,7 @@ def keys():
 
 @quietly
 def plans():
-    from cora_nb.cli.main import make_respondent
+    from cora_nb.cli.respondents import make_respondent
 
     t = Tidy()
     asked = {
@@ -1159,14 +1160,15 @@ def place_bias(runs, questions):
     t, some = Tidy(), runs()
     asked = questions()
     for name, responses in some.items():
-        trials = (0, None) if responses["trial"].nunique() > 1 else (0,)
-        for trial in trials:
-            t.digest(f"{name}, trial {trial}, consistency", bias.consistency(responses, trial))
-        sizes = sorted(responses["n_choices"].unique())
+        pooled = responses.pool_trials()
+        t.digest(f"{name}, trial 0, consistency", bias.order_consistency(responses))
+        if len(responses.trials) > 1:
+            t.digest(f"{name}, trial None, consistency", bias.order_consistency(pooled))
+        sizes = sorted(responses.table["n_choices"].unique())
         for n in [None, *sizes[:-1]] if len(sizes) > 1 else sizes:
             for what, found in {
-                "place": lambda: bias.position_ranks(responses, n, trials[-1]),
-                "length": lambda: bias.length_ranks(responses, asked, len, n, trials[-1], 0.9),
+                "place": lambda: bias.position_ranks(pooled, n),
+                "length": lambda: bias.length_ranks(pooled, asked, len, n, 0.9),
             }.items():
                 ranks = t.attempt(f"{name}, {n} choices, {what}", found)
                 if ranks is None:
@@ -1176,8 +1178,8 @@ def place_bias(runs, questions):
                 t.add(f"{name}, {n} choices, {what}, counts", ranks.counts)
                 t.add(f"{name}, {n} choices, {what}, in words", str(ranks))
     t.add("table", bias.consistency_table(some))
-    t.add("table at 0.8", bias.consistency_table(some, None, 0.8))
-    t.digest("ranks of all", bias.rank_table({name: bias.position_ranks(r) for name, r in some.items()}))
+    t.add("table at 0.8", bias.consistency_table({name: r.pool_trials() for name, r in some.items()}, 0.8))
+    t.digest("ranks of all", bias.rank_shares({name: bias.position_ranks(r) for name, r in some.items()}))
     return t.table()
 
 
@@ -1206,21 +1208,21 @@ def swap_measures(t, name, table):
     t.add(f"{name}, exact", order.exact_p(table, draws=499))
     t.add(f"{name}, gap", order.accuracy_gap(table))
     t.add(f"{name}, gap at 0.8", order.accuracy_gap(table, 0.8))
-    t.add(f"{name}, places", order_places.wrong_places(table))
-    t.add(f"{name}, odds", order_places.place_odds(table))
+    t.add(f"{name}, places", order.wrong_places(table))
+    t.add(f"{name}, odds", order.place_odds(table))
 
 
 @quietly
 def order_of_runs(runs):
     t, some = Tidy(), runs()
     for name, responses in some.items():
-        for n in sorted(responses["n_choices"].unique()):
+        for n in sorted(responses.table["n_choices"].unique()):
             table = order.swap_table(responses, n)
             t.add(f"{name}, {n} choices, table", table)
             swap_measures(t, f"{name}, {n} choices", table)
     t.add("all", order.order_table(some))
     t.add("all, bh", order.order_table(some, "bh")[[f"{test}_p_adjusted" for test in order.TESTS]])
-    t.add("patterns", order_places.pattern_table(some))
+    t.add("patterns", order.pattern_table(some))
     return t.table()
 
 
@@ -1230,7 +1232,7 @@ def order_published():
     for (model, benchmark), table in tables.items():
         swap_measures(t, f"{model} {benchmark}", table)
     t.digest("all", order.order_table(tables))
-    t.digest("patterns", order_places.pattern_table(tables))
+    t.digest("patterns", order.pattern_table(tables))
     return t.table()
 
 
@@ -1240,16 +1242,16 @@ def order_numbers():
     for b, c, n in [(0, 0, 1), (3, 1, 10), (0, 7, 30), (10, 10, 20), (25, 3, 300), (5, 0, 5)]:
         t.add(
             f"paired interval {b} {c} {n}",
-            {level: list(map(text_of, order.paired_interval(b, c, n, level))) for level in (0.8, 0.95)},
+            {level: list(map(text_of, paired.paired_interval(b, c, n, level))) for level in (0.8, 0.95)},
         )
     p = [0.01, 0.04, np.nan, 0.03, 0.005, 1.0]
     for method in ("holm", "bh"):
-        t.add(f"adjusted, {method}", order.adjust_p(p, method))
+        t.add(f"adjusted, {method}", corrections.adjust_p(p, method))
     counts = np.array([[[30, 20, 10, 0], [25, 25, 10, 0]], [[5, 1, 0, 4], [4, 0, 2, 4]]])
     for name in ("contingency_statistic", "fit_statistic"):
-        t.add(name, np.stack(getattr(order, name)(counts)))
+        t.add(name, np.stack(getattr(tables, name)(counts)))
     pairs = np.array([[[10, 2, 3], [1, 20, 0], [4, 4, 5]], [[5, 0, 0], [0, 5, 0], [0, 0, 5]]])
-    t.add("paired_statistic", np.stack(order.paired_statistic(pairs)))
+    t.add("paired_statistic", np.stack(paired.stuart_maxwell_statistic(pairs)))
     t.add("letters", order.letter_table(list("ABCDDA") + [None, "x"], list("ABDDCB") + ["A"]))
     return t.table()
 
@@ -1264,7 +1266,7 @@ def recorded_order():
         t.add(f"{column}, exact", order.exact_p(table, draws=499))
         t.add(f"{column}, counts", order.swap_counts(table))
     t.add("all", order.order_table(tables))
-    t.add("places", order_places.pattern_table(tables))
+    t.add("places", order.pattern_table(tables))
     return t.table()
 
 
@@ -1372,10 +1374,10 @@ def repeated(runs):
     tables = {}
     for name, responses in some.items():
         for unparsed in consistency.UNPARSED:
-            tables[f"{name}, {unparsed}"] = found = consistency.sequences(responses, unparsed)
+            tables[f"{name}, {unparsed}"] = found = consistency.prompt_sequences(responses, unparsed)
             t.digest(f"{name}, {unparsed}", found)
         for method, part in found.groupby(level="method"):
-            t.add(f"{name}, {method}", consistency.correlations(part["K"], part["accuracy"], 0.9, 300, 2))
+            t.add(f"{name}, {method}", correlation.correlations(part["K"], part["accuracy"], 0.9, 300, 2))
     t.add("groups", consistency.consistency_by(tables))
     return t.table()
 
@@ -1393,14 +1395,14 @@ def consistency_numbers():
         {f"{n} options, {D} answers": consistency.chance_consistency(n, D) for n in (1, 2, 4, 5) for D in (2, 5, 9)},
     )
     counts = np.array([[50, 10, 20, 20], [10, 0, 0, 5], [3, 4, 5, 6]])
-    t.add("matrix", pd.DataFrame(consistency.matrix_statistics(counts), columns=["phi", "kappa", "gap"]))
+    t.add("matrix", pd.DataFrame(tables.agreement_statistics(counts), columns=["phi", "kappa", "gap"]))
     rng = np.random.default_rng(8)
     x, y = rng.random(60) < 0.6, rng.random(60) < 0.5
     found = consistency.compare_right(x, x | y, resamples=RESAMPLES)
     t.add("right in both", found.table)
     t.add("right in both, counts", found.matrix)
     t.add("right in both, words", str(found))
-    t.add("correlations", consistency.correlations(rng.random(25), rng.random(25), resamples=RESAMPLES))
+    t.add("correlations", correlation.correlations(rng.random(25), rng.random(25), resamples=RESAMPLES))
     return t.table()
 
 
@@ -1408,7 +1410,8 @@ def consistency_numbers():
 def two_formats(runs):
     t = Tidy()
     for name, responses in runs().items():
-        by = {m: responses[responses["method"] == m] for m in responses["method"].unique()}
+        methods = responses.table["method"]
+        by = {m: responses.rows(methods == m, chosen=m) for m in methods.unique()}
         for one, two in [("mcq", "lfgq"), ("mcq", "mcq_2"), ("mcq_2", "mcq_3")]:
             if one not in by or two not in by:
                 continue
@@ -1426,11 +1429,11 @@ def recorded_consistency():
     found = consistency.label_sequences(raw["Answer"].tolist(), "D")
     t.digest("long form", found)
     t.add("long form, group", consistency.consistency_by({"gpt-3.5": found}))
-    t.add("long form, correlations", consistency.correlations(found["K"], found["accuracy"], resamples=RESAMPLES))
+    t.add("long form, correlations", correlation.correlations(found["K"], found["accuracy"], resamples=RESAMPLES))
     part = recorded_part()
-    rows = part[part["method"] == "original"]
+    rows = part.rows(part.table["method"] == "original", chosen="original")
     for unparsed in consistency.UNPARSED:
-        table = consistency.sequences(rows, unparsed)
+        table = consistency.prompt_sequences(rows, unparsed)
         t.digest(f"medalpaca, {unparsed}", table)
         t.add(f"medalpaca, {unparsed}, group", consistency.consistency_by({"medalpaca": table}, 0.9))
     return t.table()
@@ -1984,8 +1987,10 @@ PROGRAM = """
 import contextlib, io, json, sys
 import matplotlib
 matplotlib.use("Agg")
-from cora_nb.cli.main import cora_import, cora_mcqa_plus, cora_run, cora_table
-from cora_nb.metrics.embeddings import cora_embeddings
+from cora_nb.cli.mcqa_plus import cora_mcqa_plus
+from cora_nb.cli.run import cora_run
+from cora_nb.cli.table import cora_import, cora_table
+from cora_nb.cli.embeddings import cora_embeddings
 found = {}
 for name, words in json.load(sys.stdin).items():
     sys.argv, out, left = words, io.StringIO(), ""

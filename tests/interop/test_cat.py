@@ -135,7 +135,7 @@ def test_whole_files_that_are_wrong(tmp_path):
     (tmp_path / "latin.csv").write_bytes(",".join(HEADER).encode() + b"\nQ\xe9,,,{}\n")
     with pytest.raises(CoraError, match="latin.csv: line 2 is not UTF-8"):
         import_cat(tmp_path / "latin.csv")
-    with pytest.raises(CoraError, match="on_bad must be 'raise' or 'skip', got 'ignore'"):
+    with pytest.raises(CoraError, match="on_bad must be one of raise, skip, got 'ignore'"):
         import_cat(tmp_path / "latin.csv", on_bad="ignore")
 
 
@@ -156,7 +156,7 @@ def test_outputs_can_be_parsed_again(tmp_path):
 
 def test_a_record_answers_its_own_variants(shared, medalpaca):
     "All 33,098 recorded replies, asked again, give the same responses."
-    from cora_nb.respondents.protocol import RecordedRespondent
+    from cora_nb.respondents.simulated import RecordedRespondent
     from cora_nb.runs.evaluate import evaluate
 
     variants = [r.variant for r in read_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx") if r.trial == 0]

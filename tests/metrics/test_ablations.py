@@ -353,7 +353,7 @@ GOOD = table([[1, 0, 1], [0, 0, 1]])
         (lambda: variant_bootstrap(GOOD, resamples=0), "resamples must be a whole number of 1 or more, got 0"),
         (lambda: variant_bootstrap(GOOD, seed=-1), "seed must be a whole number of 0 or more, got -1"),
         (lambda: variant_bootstrap(GOOD, room=0), "room must be a whole number of 1 or more, got 0"),
-        (lambda: variant_bootstrap(GOOD, thresholds=(50,)), "c must be in [0, 1], got 50"),
+        (lambda: variant_bootstrap(GOOD, thresholds=(50,)), "c must be a number from 0 to 1, got 50"),
         (
             lambda: bootstrap_summary(variant_bootstrap(GOOD, resamples=2), score(GOOD), level=95),
             "level must be between 0 and 1, got 95",

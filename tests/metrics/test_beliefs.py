@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.metrics.beliefs import confidence_ratio, multiple_selection, true_false_scores
-from cora_nb.stats.ratios import ratio_interval
-from cora_nb.stats.shares import share_interval
 from cora_nb.prompts.letters import selected
 from cora_nb.papers.published import load_published
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import column_types
 from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.stats.ratios import ratio_interval
+from cora_nb.stats.shares import share_interval
 from cora_nb.variants.families import make_variants
 
 FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "error": None}
@@ -340,7 +340,7 @@ def test_other_methods_are_not_looked_at():
         (lambda: confidence_ratio(TF.assign(scores=[["x", "y"]] * 3)), "scores must be two numbers in each row"),
         (lambda: multiple_selection(OK, {"q": 1}), "no column selected"),
         (lambda: multiple_selection(OK.assign(selected=[(0,)] * 2), {"q": "B"}), "misleading must be a whole number"),
-        (lambda: multiple_selection(OK.assign(selected=[(0, 2)] * 2), {"q": 1}), "selected must name some of the 2"),
+        (lambda: multiple_selection(OK.assign(selected=[(0, 2)] * 2), {"q": 1}), "selected must be indices of choices"),
         (
             lambda: multiple_selection(OK.assign(selected=[(0,)] * 2), {"q": 1}, among="some"),
             "among must be one of several, all, got 'some'",

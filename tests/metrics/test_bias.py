@@ -16,16 +16,16 @@ from cora_nb.core import CoraError, Question
 from cora_nb.metrics.bias import (
     Ranks,
     choice_lengths,
-    consistency,
     consistency_table,
     expected_shares,
     length_ranks,
+    order_consistency,
     position_ranks,
-    rank_table,
+    rank_shares,
     rank_test,
 )
-from cora_nb.responses.columns import NOT_ASKED, checked_table, column_types
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.columns import NOT_ASKED, column_types
+from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.stats.shares import share_interval
 from cora_nb.variants.families import make_variants
 
@@ -33,17 +33,22 @@ LETTERS = "ABCDEFGHIJ"
 
 
 def table(rows):
-    "Rows (question_id, sources, answer, prediction) or with a trial after them; only the columns that the metrics need."
+    "Rows (question_id, sources, answer, prediction) or with a trial after them; only the columns that measures need."
     full = [(*row, 0) if len(row) == 4 else row for row in rows]
     frame = pd.DataFrame(full, columns=["question_id", "sources", "answer", "prediction", "trial"])
     return frame.assign(n_choices=[len(s) for s in frame["sources"]])
+
+
+def pooled(t):
+    "All rows count, whatever their trial."
+    return Responses(t).pool_trials()
 
 
 def texts(*lengths):
     return tuple(LETTERS[i] * n for i, n in enumerate(lengths))
 
 
-# --- by hand --------------------------------------------------------------------------------------------------------------
+# --- by hand --------------------------------------------------------------------------------------
 
 HAND = table(
     [
@@ -60,7 +65,7 @@ HAND = table(
 
 
 def test_consistency_by_hand():
-    per = consistency(HAND)
+    per = order_consistency(HAND)
     assert per.index.tolist() == ["q", "r", "s"]
     assert per["consistency"].tolist() == [0.5, 1.0, 0.5]  # the unparsed reply counts in the four of q
     assert per["always"].tolist() == [False, True, False]
@@ -138,7 +143,7 @@ def test_one_choice_a_question_is_pearson_once_a_question(counts, orders):
     assert result["df"] <= A - 1 + 1e-9 and result["statistic"] / result["df"] <= G + 1e-9
 
 
-# --- plain loops ----------------------------------------------------------------------------------------------------------
+# --- plain loops ----------------------------------------------------------------------------------
 
 
 def loop_consistency(t):
@@ -222,7 +227,7 @@ def runs(draw, new=False):
             shown = draw(st.permutations(range(A)))
             shown = shown[: draw(st.integers(2, A))] if draw(st.integers(0, 3)) == 0 else shown
             if new and draw(st.integers(0, 3)) == 0:
-                shown = [*shown[:-1], -1]
+                shown = [*shown[:-1], -draw(st.integers(1, 3))]
             rows.append(
                 (
                     f"q{i}",
@@ -238,7 +243,7 @@ def runs(draw, new=False):
 
 @given(runs(new=True))
 def test_consistency_against_loops(run):
-    per, expected = consistency(run[0], trial=None), loop_consistency(run[0])
+    per, expected = order_consistency(pooled(run[0])), loop_consistency(run[0])
     assert list(per.index) == list(expected)
     for q, r in per.iterrows():
         assert (r["replies"], r["no_choice"], r["right"]) == expected[q][:3] and r["consistency"] == pytest.approx(
@@ -275,9 +280,9 @@ def test_positions_against_loops(run, arrow):
     kept = [r for r in rows if r.n_choices == A and r.prediction >= 0]
     if not kept:
         with pytest.raises(CoraError, match="no reply is left"):
-            position_ranks(t, trial=None)
+            position_ranks(pooled(t))
         return
-    ranks = position_ranks(t, trial=None)
+    ranks = position_ranks(pooled(t))
     compare(ranks, kept, lambda r, place: np.eye(A)[place])
     assert ranks.counts.iloc[1:].sum() == len(rows)
     assert ranks.counts["other_sizes"] == sum(r.n_choices != A for r in rows)
@@ -289,13 +294,13 @@ def test_lengths_against_loops(run, A):
     t, rows, questions = run[0], list(run[0].itertuples()), {q.id: q for q in run[1]}
     shown = lambda r: [len(questions[r.question_id].choices[s]) for s in r.sources]
     kept = [
-        r for r in rows if r.n_choices == A and r.prediction >= 0 and -1 not in r.sources and len(set(shown(r))) > 1
+        r for r in rows if r.n_choices == A and r.prediction >= 0 and min(r.sources) >= 0 and len(set(shown(r))) > 1
     ]
     if not kept:
         with pytest.raises(CoraError, match="no reply is left|that was shown"):
-            length_ranks(t, run[1], n_choices=A, trial=None)
+            length_ranks(pooled(t), run[1], n_choices=A)
         return
-    ranks = length_ranks(t, run[1], n_choices=A, trial=None)
+    ranks = length_ranks(pooled(t), run[1], n_choices=A)
     compare(ranks, kept, lambda r, place: loop_length_mass(shown(r), place))
     assert ranks.counts.iloc[1:].sum() == len(rows)
 
@@ -305,8 +310,11 @@ def test_trial_takes_part_of_the_table(run):
     t = run[0].assign(trial=lambda t: t["trial"] % 2)
     for trial in t["trial"].unique():
         pd.testing.assert_frame_equal(
-            consistency(t, trial=trial).sort_index(), consistency(t[t["trial"] == trial], trial=None).sort_index()
+            order_consistency(Responses(t).trial(int(trial))), order_consistency(pooled(t[t["trial"] == trial]))
         )
+    pd.testing.assert_frame_equal(
+        order_consistency(t), order_consistency(t[t["trial"] == t["trial"].min()])
+    )  # the first repetition, unless they are pooled
 
 
 @given(runs())
@@ -315,15 +323,15 @@ def test_order_and_names_do_not_matter(run):
     if (t["prediction"] < 0).all() or len(t) < 2:
         return
     try:
-        one = position_ranks(t, trial=None)
+        one = position_ranks(pooled(t))
     except CoraError:
         return
-    two = position_ranks(t.iloc[::-1].assign(question_id="x" + t["question_id"].iloc[::-1]), trial=None)
+    two = position_ranks(pooled(t.iloc[::-1].assign(question_id="x" + t["question_id"].iloc[::-1])))
     np.testing.assert_allclose(one.shares, two.shares, atol=1e-9)
     np.testing.assert_allclose(one.test, two.test, rtol=1e-6, atol=1e-9)
 
 
-# --- level and coverage ---------------------------------------------------------------------------------------------------
+# --- level and coverage ---------------------------------------------------------------------------
 
 KEY, A, ORDERS = np.array([0.4, 0.3, 0.2, 0.1]), 4, 24
 
@@ -407,17 +415,16 @@ def test_a_respondent_without_regard_to_order_is_exactly_balanced(family):
     held = {q.id: rng.integers(4) for q in questions}
     variants = make_variants(questions, family)
     run = make_responses(variants, [LETTERS[v.sources.index(held[v.question_id])] for v in variants])
-    checked_table(run)
     ranks = position_ranks(run)
     assert (ranks.shares[["share", "low", "high", "expected", "key"]] == 0.25).all(axis=None) and ranks.test["p"] == 1
-    assert consistency(run)["always"].all() and consistency(run)["choice"].to_dict() == held
+    assert order_consistency(run)["always"].all() and order_consistency(run)["choice"].to_dict() == held
     assert length_ranks(run, questions).shares["share"].sum() == pytest.approx(1)
 
 
-# --- bad input ------------------------------------------------------------------------------------------------------------
+# --- bad input ------------------------------------------------------------------------------------
 
 QUESTIONS = [Question(q, "?", texts(1, 2, 3), 0) for q in "qrs"]
-EVERY = [consistency, position_ranks, lambda t: length_ranks(t, QUESTIONS)]
+EVERY = [order_consistency, position_ranks, lambda t: length_ranks(t, QUESTIONS)]
 
 
 @pytest.mark.parametrize("measure", EVERY)
@@ -426,20 +433,35 @@ EVERY = [consistency, position_ranks, lambda t: length_ranks(t, QUESTIONS)]
     [
         (lambda t: t.iloc[:0], "no responses"),
         (lambda t: t.drop(columns=["sources", "answer"]), "no column sources, answer"),
-        (lambda t: t.assign(prediction=3), "row 1, prediction: prediction must be a whole number from -1 to 2, got 3"),
-        (lambda t: t.assign(family=["cyclic", *["cora"] * 7]), "several families, cyclic, cora"),
-        (lambda t: t.assign(error=[NOT_ASKED, *[None] * 7]), "1 of 8 replies were not asked for"),
+        (lambda t: t.assign(prediction=3), "row 1, id 'q', prediction: prediction must be an index .* got 3"),
+        (lambda t: t.assign(error=[NOT_ASKED, *[None] * 7], prediction=-1), "1 of 8 prompts were not asked"),
     ],
 )
 def test_bad_tables(measure, spoil, message):
-    "All of them are read by `flat_replies`, which tests/metrics/test_replies.py has more of."
+    "All of them are read by `need` and `flat_replies`, which tests/responses and tests/metrics/test_replies.py test."
     with pytest.raises(CoraError, match=message):
         measure(spoil(HAND))
 
 
+@pytest.mark.parametrize("measure", EVERY[1:])
+@pytest.mark.parametrize("form", ["tfq", "lfgq"])
+def test_ranks_need_choices_that_were_shown(measure, form):
+    with pytest.raises(CoraError, match=f"replies of the form mcq or several, and there are some of {form}"):
+        measure(HAND.assign(form=["mcq", *[form] * 7]))
+
+
+def test_choices_a_question_never_had_are_told_apart():
+    "Two fillers, chosen twice and once: 2 of 4, and not 3 of 4."
+    shown = table(
+        [("q", [0, -1, -2], 0, 1), ("q", [-2, 0, -1], 1, 2), ("q", [0, -1, -2], 0, 2), ("q", [0, 1, -3], 0, 0)]
+    )
+    per = order_consistency(shown).loc["q"]
+    assert per[["consistency", "choice"]].tolist() == [0.5, -1]
+
+
 def test_all_predictions_unrecognised():
     silent = HAND.assign(prediction=-1)
-    assert (consistency(silent)["consistency"] == 0).all() and consistency(silent)["choice"].isna().all()
+    assert (order_consistency(silent)["consistency"] == 0).all() and order_consistency(silent)["choice"].isna().all()
     assert consistency_table({"silent": silent}).loc[
         "silent", ["accuracy", "consistency", "always", "no_choice"]
     ].tolist() == [0, 0, 0, 8]
@@ -473,12 +495,12 @@ def test_other_bad_arguments():
         position_ranks(HAND, n_choices=True)
     with pytest.raises(CoraError, match="level must be between 0 and 1, got 95"):
         position_ranks(HAND, level=95)
-    with pytest.raises(CoraError, match="by name"):
-        consistency_table(HAND)
-    with pytest.raises(CoraError, match="by name"):
+    with pytest.raises(CoraError, match="no runs"):
         consistency_table({})
     with pytest.raises(CoraError, match="by name"):
-        rank_table({"run": HAND})
+        rank_shares({})
+    with pytest.raises(CoraError, match="as from position_ranks or length_ranks, got a DataFrame"):
+        rank_shares({"run": HAND})
     for x, key, right in [
         ([[1, 2]], [[1, 1]], [1]),
         ([[0, 0]], [[0, 0]], [0]),
@@ -514,7 +536,7 @@ def test_sizes_are_counted_and_new_choices_left_out():
 
 def test_a_table_of_runs_and_a_line_for_each():
     ranks = position_ranks(HAND)
-    tidy = rank_table({"one": ranks, "two": ranks})
+    tidy = rank_shares({"one": ranks, "two": ranks})
     assert list(tidy) == ["run", "rank", "share", "low", "high", "expected", "key"] and len(tidy) == 6
     assert str(ranks).startswith("7 replies to 3 questions, 3 choices; chi-squared ") and str(ranks).endswith(
         "left out: 1 no choice"
@@ -523,7 +545,8 @@ def test_a_table_of_runs_and_a_line_for_each():
 
 
 def test_no_heavy_imports():
-    code = "import sys, cora_nb.metrics.bias; print([m for m in ('scipy', 'matplotlib', 'seaborn', 'torch', 'datasets') if m in sys.modules])"
+    heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")
+    code = f"import sys, cora_nb.metrics.bias; print([m for m in {heavy} if m in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

@@ -264,7 +264,10 @@ A, B = at_random(1), at_random(2)
         (lambda: compare(A, B, seed=-1), "seed must be a whole number of 0 or more, got -1"),
         (lambda: compare(A[:4], B[:4]), "at least two questions to compare, got 1"),
         (lambda: compare_all({"a": A}), "at least two runs"),
-        (lambda: compare_all({"a": A, "b": B}, correction="none", resamples=10), "method must be 'holm' or 'bh'"),
+        (
+            lambda: compare_all({"a": A, "b": B}, correction="none", resamples=10),
+            "method must be one of holm, bh, got 'none'",
+        ),
         (lambda: compare_all([A, B]), "runs must be given by name"),
         (
             lambda: rank_table({"a": A, "b": B.assign(question_id="x" + B["question_id"])}),
@@ -284,17 +287,11 @@ A, B = at_random(1), at_random(2)
         (lambda: questions_needed(half_width=0.1, pilot=[A, B]), "of one respondent, got 2"),
         (
             lambda: questions_needed(half_width=float("nan"), accuracy=0.5),
-            "half_width must be a number between 0 and 0.5, got nan",
+            "half_width must be between 0 and 0.5, got nan",
         ),
-        (
-            lambda: questions_needed(difference=0.3, accuracy=0.9),
-            "accuracy + difference must be a number between 0 and 1",
-        ),
-        (lambda: questions_needed(difference=0.3), "accuracy must be a number between 0 and 1, got None"),
-        (
-            lambda: questions_needed(difference=0.1, accuracy=0.5, power=80),
-            "power must be a number between 0 and 1, got 80",
-        ),
+        (lambda: questions_needed(difference=0.3, accuracy=0.9), "accuracy + difference must be a number from 0 to 1"),
+        (lambda: questions_needed(difference=0.3), "accuracy must be a number from 0 to 1, got None"),
+        (lambda: questions_needed(difference=0.1, accuracy=0.5, power=80), "power must be between 0 and 1, got 80"),
         (lambda: questions_needed(pilot=[A, A]), "difference must not be 0"),
         (lambda: questions_needed(difference=0.1, pilot=[A, B], score="F1"), "got 'F1'"),
     ],

@@ -1,4 +1,7 @@
-"""Sequence consistency, its correlation with accuracy and the 2 x 2 matrix: by hand, against plain loops, properties, the authors' raw data."""
+"""Sequence consistency, its correlation with accuracy and the 2 x 2 matrix.
+
+By hand, against plain loops, properties, the authors' raw data.
+"""
 
 import math
 import subprocess
@@ -10,7 +13,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import pearsonr, spearmanr
 
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.consistency import (
@@ -20,13 +22,12 @@ from cora_nb.metrics.consistency import (
     compare_right,
     consistency_by,
     label_sequences,
-    plot_consistency,
+    prompt_sequences,
     sequence_accuracy,
     sequence_consistency,
-    sequences,
 )
 from cora_nb.responses.columns import NOT_ASKED
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.stats.correlation import correlations
 from cora_nb.stats.tables import agreement_statistics
 from cora_nb.variants.families import make_variants
@@ -35,7 +36,7 @@ SEQUENCE = st.lists(st.sampled_from(["A", "B", "C", "D", None]), min_size=1, max
 
 
 def plain(answers, right, unparsed="nothing"):
-    "K, accuracy, share of the most frequent option, whether it is right, as the paper's words say, one answer at a time."
+    "K, accuracy, share of the most frequent option, whether it is right: the paper's words, one answer at a time."
     counts = Counter(a for a in answers if a is not None or unparsed == "option")
     D, most = len(answers), max(counts.values(), default=0)
     top = [o for o, c in counts.items() if c == most]
@@ -100,7 +101,7 @@ def run(rng, D=5):
 
 def test_from_responses_in_any_order():
     responses, replies = run(np.random.default_rng(0))
-    table = sequences(responses)
+    table = prompt_sequences(responses)
     for k, v in enumerate(VARIANTS):
         said = [None if r == "?" else r for r in replies[5 * k : 5 * k + 5]]
         row, (K, accuracy, share, right) = table.loc[v.key], plain(said, "ABCD"[v.answer])
@@ -112,31 +113,40 @@ def test_from_responses_in_any_order():
             assert row["mode"] == "ABCD".index(top[0][0])
         else:
             assert row["mode"] is pd.NA
-    mixed = sequences(responses.sample(frac=1, random_state=1))
+    mixed = prompt_sequences(responses.table.sample(frac=1, random_state=1))
     pd.testing.assert_frame_equal(mixed.sort_index(), table.sort_index())
-    assert sequences(responses, "option")["K"].ge(table["K"] - 1e-12).all()
+    assert prompt_sequences(responses, "option")["K"].ge(table["K"] - 1e-12).all()
 
 
 def test_faults_of_responses():
+    "What is wrong with a table as such is tested in tests/responses."
     responses, _ = run(np.random.default_rng(1))
+    rows = responses.table.drop(columns="correct")
     for bad, words in [
-        (responses.iloc[:0], "no responses"),
-        (responses[responses["trial"] == 2], "asked once"),
-        (pd.concat([responses, responses.iloc[[3]]]), "row 61: this trial of this prompt occurs twice"),
-        (responses.drop(columns="method"), "no column method"),
-        (responses.drop(columns="prediction"), "no column prediction"),
-        (responses.assign(error=NOT_ASKED), "stopped early"),
-        (responses.assign(prediction=7), "from -1 to 3, got 7"),
+        (rows.iloc[:0], "no responses"),
+        (responses.trial(2), "asked once"),
+        (pd.concat([rows, rows.iloc[[3]]]), "row 61: question 'q0', original 0, trial 3 stands in an earlier row"),
+        (rows.drop(columns="method"), "no column method"),
+        (rows.drop(columns="prediction"), "no column prediction"),
+        (rows.drop(columns="trial"), "no column trial"),
+        (rows.assign(error=NOT_ASKED, prediction=-1), "stopped early"),
         (
-            responses.assign(answer=[*responses["answer"][:-1], (responses["answer"].iloc[-1] + 1) % 4]),
-            "right answer is not that of the other trials",
+            rows.assign(answer=[*rows["answer"][:-1], (rows["answer"].iloc[-1] + 1) % 4]),
+            "row 60: the right answer is not that of the other trials",
         ),
-        (responses.assign(family=["cora", "x"] * 30), "several families"),
-        ("nothing", "must be a table"),
     ]:
         with pytest.raises(CoraError, match=words) as e:
-            sequences(bad)
+            prompt_sequences(bad)
         assert "\n" not in str(e.value)
+
+
+def test_all_repetitions_count():
+    "Other measures look at the first repetition; here repetition is the subject."
+    responses, _ = run(np.random.default_rng(2))
+    table = prompt_sequences(responses)
+    assert (table["trials"] == 5).all()
+    pd.testing.assert_frame_equal(prompt_sequences(responses.pool_trials()), table)
+    pd.testing.assert_frame_equal(prompt_sequences(Responses(responses.table)), table)
 
 
 @pytest.mark.parametrize(
@@ -161,40 +171,12 @@ def test_faults_of_responses():
             "mc: right must be 0 or 1, got nan for question number 1",
         ),
         (lambda: compare_right([1], [1], level=0), "level .* got 0"),
-        (lambda: plot_consistency(label_sequences(["A"], "A")), "no K is known"),
     ],
 )
 def test_faults(call, words):
     with pytest.raises(CoraError, match=words) as e:
         call()
     assert "\n" not in str(e.value)
-
-
-def test_correlations_against_scipy_and_nan():
-    rng = np.random.default_rng(2)
-    x = rng.normal(size=60).round(1)
-    y = (x + rng.normal(size=60)).round(1)
-    found = correlations([*x, math.nan, 1], [*y, 1, math.nan])
-    expected, interval = pearsonr(x, y), pearsonr(x, y).confidence_interval()
-    assert found.loc["pearson"].tolist() == pytest.approx([expected.statistic, *interval, expected.pvalue, 60])
-    assert found.loc["spearman", ["value", "p"]].tolist() == pytest.approx(
-        [spearmanr(x, y).statistic, spearmanr(x, y).pvalue]
-    )
-    drawn = np.random.default_rng(0).integers(60, size=(200, 60))  # the first part of the resamples, one at a time
-    slow = [spearmanr(x[i], y[i]).statistic for i in drawn]
-    assert correlations(x, y, resamples=200).loc["spearman", ["low", "high"]].tolist() == pytest.approx(
-        np.quantile(slow, [0.025, 0.975]).tolist()
-    )
-    pd.testing.assert_frame_equal(correlations(x, y), correlations(x, y))
-    perfect = correlations(x, 2 * x)
-    assert (
-        perfect["value"].tolist() == pytest.approx([1, 1])
-        and perfect.loc["pearson", "high"] <= 1
-        and perfect.loc["spearman", "low"] == pytest.approx(1)
-    )
-    assert correlations([1, 2, 3], [1, 2, 3])["value"].isna().all() and correlations([1, 2, 3], [1, 2, 3])[
-        "n"
-    ].tolist() == [3, 3]
 
 
 def test_by_group():
@@ -212,7 +194,7 @@ def test_by_group():
     once = consistency_by({"once": label_sequences(["A", "B"], "A")}).loc["once"]
     assert math.isnan(once["K"]) and once["accuracy"] == 0.5
     responses, _ = run(np.random.default_rng(3))
-    both = consistency_by({"run": sequences(responses)}).loc["run"]
+    both = consistency_by({"run": prompt_sequences(responses)}).loc["run"]
     assert (both["questions"], both["prompts"]) == (6, 12) and both["K_low"] < both["K"] < both["K_high"]
 
 
@@ -261,11 +243,12 @@ def test_formats_from_responses():
     }
     assert (found.matrix.index.name, found.matrix.columns.name) == ("mc", "lf") and "3 questions in both" in str(found)
     for first, words in [
-        (table(["a", "a"], [1, 1]), "mc: question 'a' has several replies"),
-        (table(["a"], [1], error=NOT_ASKED), "mc: the run stopped early"),
-        (table([None], [1]), "mc: a question_id is missing"),
-        (table(["a"], [2]), "correct must be a whole number from 0 to 1"),
-        (table(["a"], [1]).assign(trial=1), "no responses of trial 0"),
+        (table(["a", "a"], [1, 1]), "mc: question 'a' has several replies; choose one method and index"),
+        (table(["a"], [0], error=NOT_ASKED), "mc: 1 of 1 prompts were not asked because the run stopped early"),
+        (table([None], [1]), "mc: .*question_id must not be missing"),
+        (table(["a"], [2]), "correct must be true or false"),
+        (table(["a"], [1]).drop(columns="correct"), "mc: the responses have no column correct"),
+        (table(["b"], [1]), "no question is in both runs; mc begins with 'b', lf with 'a'"),
     ]:
         with pytest.raises(CoraError, match=words):
             compare_formats(first, table(["a"], [1]), ("mc", "lf"))
@@ -285,5 +268,6 @@ def test_the_authors_raw_data(shared):
 
 
 def test_light_import():
-    code = "import sys, cora_nb.metrics.consistency as m; assert not {'scipy', 'matplotlib', 'seaborn', 'torch', 'sklearn'} & set(sys.modules)"
+    heavy = {"scipy", "matplotlib", "seaborn", "torch", "sklearn"}
+    code = f"import sys, cora_nb.metrics.consistency as m; assert not {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

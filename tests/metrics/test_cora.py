@@ -6,10 +6,17 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from cora_nb.core import CoraError
-from cora_nb.metrics.cora import THRESHOLDS, bmca, car_curve, core_index, count_hits, response_consistency, score
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.core import THRESHOLDS, CoraError
+from cora_nb.metrics.cora import Counts, bmca, car_curve, core, core_index, count_hits, score, score_counts
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.responses import Responses
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.variants.families import make_variants
 
 METHODS = ["original", "shuffled", "nota", "decoupled"]
 
@@ -90,15 +97,17 @@ def assert_same(fast, slow):
 
 @given(
     tables(),
-    st.sampled_from([0, None]),
+    st.booleans(),
     st.lists(st.sampled_from([0.0, 0.28, 0.3, 1 / 3, 0.5, 0.7, 0.9, 1.0]), unique=True, max_size=4),
     st.randoms(use_true_random=False),
 )
 @settings(max_examples=200)
-def test_score_follows_the_equations(rows, trial, thresholds, rng):
+def test_score_follows_the_equations(rows, pooled, thresholds, rng):
     rng.shuffle(rows)
-    kept = [r for r in rows if trial is None or r["trial"] == trial]
-    assert_same(score(pd.DataFrame(rows), thresholds=tuple(thresholds), trial=trial), slow_scores(kept, thresholds))
+    kept = [r for r in rows if pooled or r["trial"] == 0]
+    responses = Responses(pd.DataFrame(rows))
+    found = score(responses.pool_trials() if pooled else responses, thresholds=tuple(thresholds))
+    assert_same(found, slow_scores(kept, thresholds))
 
 
 @given(tables())
@@ -146,44 +155,24 @@ def test_thresholds_are_exact():
     "Every k/n meets the threshold k/n, for all n up to 100: the comparison is on the quotient."
     for n in range(1, 101):
         for k in range(n + 1):
-            assert bmca(response_consistency([k], [n]), k / n) == 1
-    assert bmca(response_consistency([7], [25]), 0.28) == 1 and 0.28 * 25 > 7
+            assert bmca(Counts([k], [n], [1]), k / n) == 1
+    assert bmca(Counts([7], [25], [1]), 0.28) == 1 and 0.28 * 25 > 7
 
 
-def test_missing_ids_and_empty_trials_are_refused():
+def test_responses_are_checked():
     frame = pd.DataFrame({"question_id": ["a", None], "method": "original", "trial": 0, "correct": True})
-    with pytest.raises(CoraError, match="row 2: question_id is missing"):
-        score(frame)
-    with pytest.raises(CoraError, match="no responses of trial 3"):
-        score(frame.iloc[:1], trial=3)
-
-
-@pytest.mark.parametrize("value", [np.nan, None, "True", 2, 2.5])
-def test_correct_must_be_a_truth_value(value):
-    frame = pd.DataFrame(
-        {"question_id": ["a", "b"], "method": "original", "trial": 0, "correct": pd.Series([True, value], dtype=object)}
-    )
-    with pytest.raises(CoraError, match="responses, row 2: correct must be true or false"):
+    with pytest.raises(CoraError, match="row 2, question_id: question_id must not be missing"):
         score(frame)
     for kind in ("int64", "boolean", "Int64", "bool[pyarrow]"):
-        assert score(frame.assign(correct=pd.Series([1, 0]).astype(bool).astype(kind)))["MCQA"] == 0.5
-
-
-def test_several_families_are_not_pooled():
-    frame = pd.DataFrame(
-        {"question_id": ["a", "a"], "family": ["cora", "cyclic"], "method": "original", "trial": 0, "correct": True}
-    )
-    with pytest.raises(CoraError, match="several families, cora, cyclic"):
-        score(frame)
+        truth = pd.Series([1, 0]).astype(bool).astype(kind)
+        assert score(frame.assign(question_id=["a", "b"], correct=truth))["MCQA"] == 0.5
 
 
 def test_a_method_without_the_trial_is_left_out():
     frame = pd.DataFrame(
         {"question_id": "a", "method": ["original", "original", "nota"], "trial": [0, 1, 0], "correct": True}
     )
-    assert list(score(frame, by="method", trial=1).index) == ["original"]
-    with pytest.raises(CoraError, match="no responses of trial 7"):
-        score(frame, by="method", trial=7)
+    assert list(score(Responses(frame).trial(1), by="method").index) == ["original"]
 
 
 def test_a_question_without_subject_is_named_not_dropped():
@@ -195,11 +184,11 @@ def test_a_question_without_subject_is_named_not_dropped():
 
 
 def test_a_curve_of_many_points():
-    rc = np.array([0.0, 0.5, 1.0])
-    assert car_curve(rc, 101).iloc[[0, 1, 50, 51, 100]].tolist() == [1, 2 / 3, 2 / 3, 1 / 3, 1 / 3]
-    assert core_index(car_curve(np.array([1.0]))) == 1
-    with pytest.raises(CoraError, match="points must be at least 2, got 1"):
-        car_curve(rc, 1)
+    counts = Counts([0, 1, 2], [2, 2, 2], [0, 1, 1])
+    assert car_curve(counts, 101).iloc[[0, 1, 50, 51, 100]].tolist() == [1, 2 / 3, 2 / 3, 1 / 3, 1 / 3]
+    assert core_index(car_curve(Counts([2], [2], [1]))) == core(Counts([2], [2], [1])) == 1
+    with pytest.raises(CoraError, match="points must be a whole number of 2 or more, got 1"):
+        car_curve(counts, 1)
 
 
 PAPER_ORDER = {
@@ -221,3 +210,77 @@ def test_recorded_medqa_replies(medalpaca):
     "The 33,098 replies of medalpaca-7b, first trial of the 26 variants, to four decimals."
     assert score(medalpaca)[list(PAPER_ORDER)].round(4).to_dict() == PAPER_ORDER
     assert (count_hits(medalpaca)["trials"] == 26).all()
+
+
+# What is not there
+
+
+def test_an_original_that_was_not_asked_is_not_wrong():
+    "Early stopping left out the original of b: its share is unknown, and so are the scores that need it."
+    frame = pd.DataFrame(
+        {
+            "question_id": ["a", "a", "b", "b"],
+            "method": ["original", "nota"] * 2,
+            "correct": [True, True, False, False],
+            "error": [None, None, NOT_ASKED, None],
+        }
+    )
+    counts = count_hits(frame)
+    assert counts["original"].tolist() == pytest.approx([1, np.nan], nan_ok=True)
+    assert counts["unasked"].tolist() == [0, 1] and counts["trials"].tolist() == [2, 2]
+    found = score(frame)
+    assert found[["MCQA", "CI", "CoRA"]].isna().all() and found["BMCA(1.0)"] == 0.5
+    again = frame.assign(method=["original", "nota", "nota", "original"], error=[None, None, None, NOT_ASKED])
+    assert np.isnan(count_hits(again)["original"]["b"])
+
+
+@pytest.fixture(scope="module")
+def run():
+    asked = make_variants(math_benchmark(12, n_choices=5))
+    return evaluate(SimulatedRespondent(knows=0.7, seed=1), asked, trials=2, progress=False)
+
+
+def unknown(found):
+    return list(found.index[found.isna()])
+
+
+def test_an_incomplete_divergence_set_has_no_cora(run):
+    assert unknown(score(run)) == []
+    few = run.rows(lambda t: t["method"].isin(["original", "shuffled"]))
+    assert few.coverage == "2 of 26 variants" and unknown(score(few)) == ["CI", "CoRA"]
+    assert unknown(score(few, ci=0.95, resamples=50)["low"]) == ["CI", "CoRA"]
+    assert score(few)["MV"] == score(few.table.drop(columns="family"))["MV"]
+    originals = run.rows(lambda t: t["method"] == "original")
+    assert unknown(score(originals)) == ["CI", "CoRA"]
+    assert unknown(score(originals.table)) == ["CI", "CoRA"]  # the plain table says its family, too
+    assert unknown(score(originals.table[["question_id", "method", "correct"]])) == []  # nobody knows
+    first_nota = ((run.table["method"] == "nota") & (run.table["trial"] == 0)).to_numpy(bool).argmax()
+    one_lacks_one = run.rows(np.arange(len(run)) != first_nota)
+    assert unknown(score(one_lacks_one)) == ["CI", "CoRA"] and unknown(score(one_lacks_one.trial(1))) == []
+
+
+def test_a_chosen_part_is_a_set_of_its_own(run):
+    part = run.rows(lambda t: t["method"].isin(["original", "shuffled"]), chosen="without replaced choices")
+    assert unknown(score(part)) == [] and (count_hits(part)["missing"] == 0).all()
+    assert score(run, by="method")["CoRA"].notna().all()
+
+
+def test_by_subject_only_the_incomplete_one_is_not_known(run):
+    ids = run.questions["question_id"]
+    frame = run.table.assign(subject=np.where(run.table["question_id"].isin(ids[:5]), "x", "y"))
+    frame = frame[(frame["subject"] == "x") | (frame["method"] != "nota")]
+    found = score(frame, by="subject")
+    assert found["CoRA"].notna().to_dict() == {"x": True, "y": False} and found["MV"].notna().all()
+
+
+def test_one_trial_of_a_recorded_file(medalpaca):
+    "Trial 5 holds two of 26 variants; its CoRA was printed and ranked before."
+    part = medalpaca.trial(5)
+    assert part.coverage == "2 of 26 variants" and unknown(score(part)) == ["CI", "CoRA"]
+    assert unknown(score(medalpaca)) == [] and unknown(score(medalpaca.pool_trials())) == []
+
+
+def test_counts_without_columns_of_what_is_missing():
+    counts = pd.DataFrame({"hits": [4, 2], "trials": 4, "original": [1.0, 1.0]})
+    assert score_counts(counts)["CoRA"] == 0.5
+    assert unknown(score_counts(counts.assign(missing=[0, 3]))) == ["CI", "CoRA"]

@@ -346,7 +346,7 @@ def test_figures_have_a_panel_for_each_layer():
     for wrong, what in (({}, "one or more tables"), ({"a": scores[["p"]]}, "one or more tables")):
         with pytest.raises(CoraError, match=what):
             plot_separability(wrong)
-    with pytest.raises(CoraError, match="accuracy or between, got 'p'"):
+    with pytest.raises(CoraError, match="what must be one of accuracy, between, got 'p'"):
         plot_separability(scores, "p")
     plt.close("all")
 

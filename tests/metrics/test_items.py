@@ -292,7 +292,10 @@ GOOD = responses_of([(1, 0, 1), (1, 1, 1), (0, 0, 0)])
             lambda: finders(slot_table(responses_of([(1, 1), (1, None)])), base=("shuffled", 0)),
             "shuffled 0 was not asked of 1 questions, the first of them 'q1'",
         ),
-        (lambda: finding_table(finders(slot_table(GOOD)), by="subject"), "by must be method or slot, got 'subject'"),
+        (
+            lambda: finding_table(finders(slot_table(GOOD)), by="subject"),
+            "by must be one of method, slot, got 'subject'",
+        ),
         (lambda: finding_table(finders(slot_table(GOOD.assign(correct=True)))), "no question is inconsistent"),
         (lambda: fewest_variants(slot_table(GOOD).to_numpy()), "a table from finders is needed, got a ndarray"),
         (lambda: fewest_variants(finders(slot_table(GOOD)), 0), "share must be above 0 and at most 1, got 0"),

@@ -1,6 +1,5 @@
 """Order sensitivity: the published statistics, each statistic by another formula, levels, coverage and faults."""
 
-import itertools
 import math
 import subprocess
 import sys
@@ -10,8 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.optimize import minimize_scalar
-from scipy.stats import binomtest, chi2, chi2_contingency, norm
+from scipy.stats import binomtest, chi2, chi2_contingency
 
 from cora_nb.core import CoraError, Question, data_path
 from cora_nb.metrics.order import (
@@ -23,19 +21,22 @@ from cora_nb.metrics.order import (
     letter_table,
     order_table,
     order_tests,
+    pattern_table,
+    place_odds,
     published_swaps,
     swap_counts,
     swap_table,
     swap_tables,
+    wrong_places,
 )
 from cora_nb.stats.corrections import adjust_p
 from cora_nb.stats.tables import contingency_statistic, fit_statistic
 from cora_nb.stats.paired import paired_interval, stuart_maxwell_statistic
-from cora_nb.metrics.order_places import pattern_table, place_odds, plot_places, wrong_places
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents.protocol import SimulatedRespondent, ask
+from cora_nb.respondents.protocol import ask
+from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.responses import Responses, concat, make_responses
 from cora_nb.variants.families import make_variants
 
 PUBLISHED = {  # Table 3 of arXiv 2403.17752
@@ -73,7 +74,7 @@ def squares(least=2, most=6, count=st.integers(0, 12)):
     )
 
 
-# --- the published numbers ----------------------------------------------------------------------------------------------------
+# --- the published numbers ------------------------------------------------------------------------
 
 
 def check_published(table):
@@ -142,7 +143,7 @@ def test_odd_entries_of_the_authors(raw):
     assert all(t["not_asked"].sum() + t.loc["not_asked"].sum() == 0 for t in raw.values())
 
 
-# --- the statistics by other formulas -----------------------------------------------------------------------------------------
+# --- the statistics by other formulas -------------------------------------------------------------
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=2, max_size=8))
@@ -256,21 +257,7 @@ def test_large_counts():
     assert stuart_maxwell_statistic(pairs)[0] == pytest.approx(1 / (2 * 10**6 - 1) + 1)
 
 
-# --- p-values -----------------------------------------------------------------------------------------------------------------
-
-
-@given(squares(2, 4, st.integers(0, 2)).filter(lambda p: 0 < p.sum() - np.trace(p) <= 9))
-@settings(max_examples=40)
-def test_exact_p_by_swapping_every_question(pairs):
-    changed = [(i, j) for i, j in itertools.product(range(len(pairs)), repeat=2) if i != j for _ in range(pairs[i, j])]
-    observed, large = stuart_maxwell(pairs)[0], 0
-    for flips in itertools.product((False, True), repeat=len(changed)):
-        swapped = np.zeros_like(pairs)
-        for (i, j), flip in zip(changed, flips):
-            swapped[(j, i) if flip else (i, j)] += 1
-        large += stuart_maxwell(swapped)[0] >= observed - 1e-8
-    got = exact_p(as_table(pairs))
-    assert got["exact"] and got["p"] == pytest.approx(large / 2 ** len(changed))
+# --- p-values -------------------------------------------------------------------------------------
 
 
 @given(st.integers(0, 30), st.integers(0, 30))
@@ -304,50 +291,7 @@ def test_corrections_by_loops(p):
             assert x <= b * (1 + 1e-12) + 1e-15 and b <= h * (1 + 1e-12) + 1e-15
 
 
-# --- accuracy ------------------------------------------------------------------------------------------------------------------
-
-
-def score_by_likelihood(b, c, n, delta):
-    "Tango's score with its nuisance probability found by maximising the likelihood."
-
-    def minus_log(q):  # P(second only) = q, P(first only) = q + delta
-        parts = [(b, q + delta), (c, q), (n - b - c, 1 - 2 * q - delta)]
-        return -sum(k * math.log(x) if x > 0 else -1e9 for k, x in parts if k)
-
-    low, high = max(0, -delta), (1 - delta) / 2
-    q = minimize_scalar(minus_log, bounds=(low, high), method="bounded", options={"xatol": 1e-12}).x
-    return (b - c - n * delta) / math.sqrt(n * (2 * q + delta * (1 - delta)))
-
-
-@pytest.mark.parametrize("b, c, n", [(40, 20, 160), (1, 7, 21), (12, 5, 60), (30, 29, 300), (3, 2, 291), (80, 10, 100)])
-def test_tangos_interval_by_likelihood(b, c, n):
-    low, high = paired_interval(b, c, n)
-    z = norm.ppf(0.975)
-    assert score_by_likelihood(b, c, n, low) == pytest.approx(z, abs=2e-3)
-    assert score_by_likelihood(b, c, n, high) == pytest.approx(-z, abs=2e-3)
-
-
-@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 200), st.floats(0.5, 0.999))
-def test_tangos_interval_always(b, c, same, level):
-    n = b + c + same
-    if not n:
-        return
-    low, high = paired_interval(b, c, n, level)
-    assert -1 <= low <= (b - c) / n + 1e-9 and (b - c) / n - 1e-9 <= high <= 1 and low < high
-    assert paired_interval(c, b, n, level) == pytest.approx((-high, -low), abs=1e-7)
-    if b + c:  # it holds zero just when the uncorrected McNemar test does not reject
-        z2, limit = (b - c) ** 2 / (b + c), chi2.ppf(level, 1)
-        if abs(z2 - limit) > 1e-6:
-            assert (low <= 0 <= high) == (z2 < limit)
-
-
-def test_tangos_interval_covers():
-    rng, hits = np.random.default_rng(5), {}
-    for n, p in [(40, (0.15, 0.05)), (300, (0.03, 0.01)), (100, (0.3, 0.3))]:
-        draws = rng.multinomial(n, [*p, 1 - sum(p)], size=1500)
-        ends = [paired_interval(int(b), int(c), n) for b, c, _ in draws]
-        hits[n] = np.mean([low <= p[0] - p[1] <= high for low, high in ends])
-    assert all(0.93 <= share <= 0.98 for share in hits.values()), hits
+# --- accuracy -------------------------------------------------------------------------------------
 
 
 def test_accuracy_counts_unreadable_replies_as_wrong():
@@ -357,7 +301,7 @@ def test_accuracy_counts_unreadable_replies_as_wrong():
     assert swap_counts(table)[ODD].to_numpy().tolist() == [[1, 1], [1, 1]]
 
 
-# --- levels: which test keeps its promise --------------------------------------------------------------------------------------
+# --- levels: which test keeps its promise ---------------------------------------------------------
 
 
 def joint(weight, held):
@@ -407,7 +351,7 @@ def test_simulated_respondents_have_the_joint_probabilities():
     assert ((seen - expected) ** 2 / expected).sum() < chi2.ppf(0.9999, 15)
 
 
-# --- from responses ------------------------------------------------------------------------------------------------------------
+# --- from responses -------------------------------------------------------------------------------
 
 
 @given(
@@ -440,7 +384,7 @@ def test_swap_table_by_a_loop(asked, rng):
         expected[
             tuple(names[None if p < 0 else v.sources[p]] for p, v in zip((a, b), variants[2 * i : 2 * i + 2]))
         ] += 1
-    mixed = responses.iloc[rng.sample(range(len(responses)), len(responses))]
+    mixed = responses.table.iloc[rng.sample(range(len(responses)), len(responses))]
     for table in (swap_table(responses), swap_table(mixed)):
         assert count_contents(table) == A
         assert {k: n for k, n in table.stack().items() if n} == dict(expected)
@@ -462,14 +406,15 @@ def test_other_sizes_are_left_out_with_a_warning():
 
 def test_one_order_only_and_repetitions():
     responses = make_responses(four_questions(), ["A"] * 8)
-    assert swap_table(responses.iloc[:-1]).loc["A", "not_asked"] == 1
-    assert swap_table(responses.iloc[1:]).loc["not_asked", "B"] == 1
-    again = responses.assign(trial=1, prediction=3)
-    both = pd.concat([responses, again], ignore_index=True)
-    assert swap_table(both).loc["A", "B"] == 4 and swap_table(both, trial=1).loc["D", "D"] == 4
+    rows = responses.table
+    assert swap_table(rows.iloc[:-1]).loc["A", "not_asked"] == 1
+    assert swap_table(rows.iloc[1:]).loc["not_asked", "B"] == 1
+    again = Responses(rows.assign(trial=1, prediction=3, correct=True), responses.questions)
+    both = concat([responses, again])
+    assert swap_table(both).loc["A", "B"] == 4 and swap_table(both.trial(1)).loc["D", "D"] == 4
     with pytest.raises(CoraError, match=r"question 'q0' was answered several times in one order; choose one trial\Z"):
-        swap_table(both, trial=None)
-    assert swap_table(responses, trial=None).equals(swap_table(responses))
+        swap_table(both.pool_trials())
+    assert swap_table(responses.pool_trials()).equals(swap_table(responses))
 
 
 @pytest.mark.parametrize(
@@ -477,22 +422,21 @@ def test_one_order_only_and_repetitions():
     [
         (lambda r: r.iloc[:0], "no responses"),
         (lambda r: r.drop(columns="method"), "no column method"),
-        (lambda r: r.assign(trial=3), "no responses of trial 0"),
+        (lambda r: r.drop(columns="sources"), "no column sources"),
         (lambda r: r.assign(method="shuffled"), r"with the methods case_1 and case_2; got the method 'shuffled'"),
         (
             lambda r: r.assign(method="case_2"),
             r"question 'q0', case_2: choice A is not the one that the family order_swap shows there",
         ),
         (lambda r: r.assign(answer=0), "is not the one that the family order_swap shows there"),
-        (lambda r: r.assign(family=["order_swap", "cora"] * 4), "several families"),
-        (lambda r: r.assign(error=NOT_ASKED), "stopped early"),
-        (lambda r: r.assign(prediction=4), "prediction must be a whole number from -1 to 3, got 4"),
-        (lambda r: "responses", "responses must be a table, got a str"),
+        (lambda r: r.assign(error=NOT_ASKED, prediction=-1), "stopped early"),
     ],
 )
 def test_faulty_responses(change, says):
+    "What is wrong with a table as such is tested in tests/responses."
+    table = make_responses(four_questions(), ["A"] * 8).table.assign(index=range(8))
     with pytest.raises(CoraError, match=says) as e:
-        swap_table(change(make_responses(four_questions(), ["A"] * 8)))
+        swap_table(change(table.drop(columns="correct")))
     assert "\n" not in str(e.value)
 
 
@@ -563,7 +507,7 @@ def test_order_table_of_responses_and_tables_together():
     assert list(pattern_table(runs).index.names) == ["model", "case", "place"]
 
 
-# --- places --------------------------------------------------------------------------------------------------------------------
+# --- places ---------------------------------------------------------------------------------------
 
 
 def test_wrong_places_against_scipy():
@@ -606,24 +550,10 @@ def test_place_odds_cover_when_answers_hang_together():
         assert 0.92 <= np.mean([o.loc[name, "low"] <= truth[name] <= o.loc[name, "high"] for o in got]) <= 0.98
 
 
-def test_figure():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    fig, axes = plt.subplots(1, 2)
-    table = published_swaps()["GPT-3.5-turbo", "CARE-MI"]
-    for ax, what in zip(axes, (table, wrong_places(table))):
-        assert plot_places(what, ax) is ax
-        assert [bar.get_height() for bar in ax.patches] == pytest.approx(wrong_places(table)["share"].tolist())
-    assert plot_places(letter_table("DD", "DA")).get_ylim() == (0, 1)  # no wrong prediction in the first order: no bars
-    plt.close("all")
-
-
 def test_importing_is_light():
     "Neither scipy nor matplotlib before they are needed."
-    code = "import sys, cora_nb.metrics.order, cora_nb.metrics.order_places as o; print([m for m in ('scipy', 'matplotlib', 'seaborn', 'torch', 'datasets') if m in sys.modules])"
+    heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")
+    code = f"import sys, cora_nb.metrics.order; print([m for m in {heavy} if m in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

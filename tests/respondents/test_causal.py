@@ -1,4 +1,4 @@
-"""The causal respondent against plain transformers: same tokens, whatever the batch; and everything that can go wrong."""
+"""The causal respondent against plain transformers: same tokens, whatever the batch; and what can go wrong."""
 
 import json
 import math
@@ -83,7 +83,7 @@ def word_tokenizer(letters="ABCD"):
 
 
 SMALL = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, bos_token_id=None, eos_token_id=1)
-KINDS = {  # positions: rotary, learned, none but a slope over the mask, other ones in long texts; and no attention at all
+KINDS = {  # positions: rotary, learned, only a slope over the mask, other ones in long texts; and no attention at all
     "llama": lambda n: transformers.LlamaConfig(
         vocab_size=n, intermediate_size=64, max_position_embeddings=400, initializer_range=0.5, **SMALL
     ),
@@ -601,7 +601,9 @@ def test_a_device_that_is_not_there(folders):
 
 
 def test_import_is_light():
-    code = "import sys, cora_nb.respondents.causal as c; c.CausalRespondent('x'); print({'torch', 'transformers', 'tokenizers', 'huggingface_hub'} & set(sys.modules))"
+    heavy = {"torch", "transformers", "tokenizers", "huggingface_hub"}
+    code = "import sys, cora_nb.respondents.causal as c; c.CausalRespondent('x');"
+    code += f" print({heavy} & set(sys.modules))"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
         == "set()"
@@ -615,7 +617,7 @@ def test_without_torch(folders, monkeypatch):
 
 
 def test_room_for_several_letters(llama):
-    "Prompts that allow several letters get room for them, those beside them do not; alone or together makes no difference."
+    "Prompts that allow several letters get room for them, those beside them do not; alone or together is the same."
     several = [replace(p, variant=replace(p.variant, form="several")) for p in PROMPTS[:4]]
     mixed = [p for pair in zip(several, PROMPTS[4:8]) for p in pair]
     together = ask(llama, mixed)

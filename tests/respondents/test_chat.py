@@ -1,4 +1,7 @@
-"""The chat respondent against a server that fails in every way: what is retried, recorded and what stops the run; limits, order, keys."""
+"""The chat respondent against a server that fails in every way: what is retried, recorded, and stops the run.
+
+And limits, order, keys.
+"""
 
 import asyncio
 import email.utils
@@ -144,7 +147,10 @@ def test_what_concerns_one_prompt_is_recorded_and_the_run_goes_on(fault):
 
 
 def test_a_server_that_refuses_every_prompt_stops_the_run():
-    "A request it does not understand is not the prompts' fault. One reply in between, and the refusals are single prompts' again."
+    """A request it does not understand is not the prompts' fault.
+
+    One reply in between, and the refusals are single prompts' again.
+    """
     refused = RECORDED["400"]
     with FaultyServer(lambda asked: refused) as server:
         with pytest.raises(CoraError, match="the first 20 prompts were all refused: 400"):
@@ -485,7 +491,8 @@ def test_a_model_that_wants_max_completion_tokens(concurrency, retries):
     new = Answer(
         400,
         refusal(
-            "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            "Unsupported parameter: 'max_tokens' is not supported with this model."
+            " Use 'max_completion_tokens' instead.",
             code="unsupported_parameter",
         ),
     )
@@ -645,7 +652,7 @@ def test_bad_keys(monkeypatch):
 @pytest.mark.parametrize(
     "field,value,why",
     [
-        ("endpoint", "talk", "'chat' or 'completions'"),
+        ("endpoint", "talk", "endpoint must be one of chat, completions, got 'talk'"),
         ("temperature", -1, "temperature must be at least 0"),
         ("temperature", float("nan"), "temperature must be"),
         ("max_tokens", 0, "max_tokens must be a whole number of 1 or more"),

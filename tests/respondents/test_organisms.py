@@ -11,6 +11,7 @@ from cora_nb.benchmarks.load import math_benchmark  # noqa: E402
 from cora_nb.core import data_path  # noqa: E402
 from cora_nb.metrics.cora import score  # noqa: E402
 from cora_nb.respondents.causal import CausalRespondent  # noqa: E402
+from cora_nb.responses.table import read_responses  # noqa: E402
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.runs.store import Store  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
@@ -20,16 +21,20 @@ NAMES = ("steady", "skewed")
 
 
 @pytest.fixture(scope="module")
-def replies(tmp_path_factory):
-    with Store(tmp_path_factory.mktemp("organisms") / "replies.sqlite") as store:
-        yield store
+def full(organism_run):
+    "The responses to all variants, as `cora_run` without arguments wrote them."
+    found = {name: read_responses(organism_run[0] / "responses" / "math" / name) for name in NAMES}
+    key = ["question_id", "method", "index"]
+    asked = {(v.question.id, v.method, v.index) for v in VARIANTS}
+    assert all(set(r[key].itertuples(index=False, name=None)) == asked for r in found.values())
+    return found
 
 
 @pytest.fixture(scope="module")
-def full(replies):
-    return {
-        name: evaluate(CausalRespondent(f"organism/{name}"), VARIANTS, store=replies, progress=False) for name in NAMES
-    }
+def replies(organism_run):
+    "The store that the run has filled."
+    with Store(organism_run[0] / "cora_nb" / "replies.sqlite") as store:
+        yield store
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,4 +1,4 @@
-"""The same log-likelihoods as lm-evaluation-harness's `hf` backend, on more than a thousand pairs for each kind of tokenizer.
+"""The same log-likelihoods as lm-evaluation-harness's `hf` backend, on over a thousand pairs for each tokenizer.
 
 Runs where `lm_eval` is installed: `pip install -e '.[dev,peers]'`, then `pytest -m peers`.
 """

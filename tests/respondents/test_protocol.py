@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents.protocol import RecordedRespondent, Reply, Respondent, SimulatedRespondent, ask, run_async
+from cora_nb.respondents.protocol import Reply, Respondent, ask, run_async
+from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 
@@ -59,12 +60,12 @@ def test_knowing_everything_and_scores():
 @pytest.mark.parametrize(
     "field,value,why",
     [
-        ("knows", -0.1, "knows must be in"),
-        ("slips", 2, "slips must be in"),
+        ("knows", -0.1, "knows must be a number from 0 to 1"),
+        ("slips", 2, "slips must be a number from 0 to 1"),
         ("position", (), "positive weights"),
         ("position", (0, 1), "positive weights"),
         ("nota", float("inf"), "nota must be at least 0"),
-        ("knows", float("nan"), "knows must be in"),
+        ("knows", float("nan"), "knows must be a number from 0 to 1"),
     ],
 )
 def test_bad_parameters(field, value, why):
@@ -80,6 +81,20 @@ def test_a_record_answers_as_it_was_recorded():
     other = make_variants([Question("q", "?", ("a", "b"), 1)])[4:]
     assert all(r.error == "nothing was recorded for this prompt" for r in ask(record, make_prompts(other)))
     assert isinstance(record, Respondent)
+
+
+def test_a_record_of_version_0_1_answers_too():
+    "There, every new choice has the source -1. A record with the fillers at other places still does not fit."
+    variants = make_variants([Question("q", "?", ("a", "b", "c"), 0)], "reorderings", n_choices=6)
+    responses = make_responses(variants, ["A", "B", "C", "D"])
+    older = responses.table.assign(sources=[[max(s, -1) for s in v.sources] for v in variants])
+    for table in (responses, older):
+        assert [r.text for r in ask(RecordedRespondent(table), make_prompts(variants))] == ["A", "B", "C", "D"]
+    moved = older.assign(sources=older["sources"].iloc[[1, 0, 3, 2]].tolist())
+    said = [r.error for r in ask(RecordedRespondent(moved), make_prompts(variants))]
+    assert all("recorded with the choices" in error for error in said)
+    exchanged = responses.assign(sources=[[{-1: -2, -2: -1}.get(s, s) for s in v.sources] for v in variants])
+    assert all(r.error for r in ask(RecordedRespondent(exchanged), make_prompts(variants)))
 
 
 def test_inside_a_running_loop():

@@ -11,7 +11,8 @@ from cora_nb.runs.batch import batch_line, read_batch, write_batch
 from cora_nb.benchmarks.load import math_benchmark
 from cora_nb.core import BadRow, CoraError
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents.protocol import SimulatedRespondent, ask
+from cora_nb.respondents.protocol import ask
+from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.respondents.chat import ChatRespondent
 
 pass

@@ -6,7 +6,7 @@ from cora_nb.benchmarks.load import benchmark_hash, load_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.guessing import guesser_scores
-from cora_nb.respondents.protocol import RecordedRespondent, SimulatedRespondent
+from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import checked_table
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate, variants_hash

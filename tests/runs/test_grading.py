@@ -432,7 +432,7 @@ def test_tables_that_do_not_fit():
         regrade(run(SAID[:3]), QUESTIONS, other)
     with pytest.raises(CoraError, match="3 labels|2 labels"):
         regrade(run(["a", "b", "c"]), QUESTIONS, quietly(run(SAID[:3]), QUESTIONS, Judge(kind)))
-    with pytest.raises(CoraError, match="on_changed must be 'raise' or 'skip', got 'drop'"):
+    with pytest.raises(CoraError, match="on_changed must be one of raise, skip, got 'drop'"):
         regrade(run(SAID[:3]), QUESTIONS, labels=other, on_changed="drop")
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.core import CoraError, Question
 from cora_nb.interop.cat import read_cat
 from cora_nb.metrics.cora import score
-from cora_nb.respondents.protocol import RecordedRespondent, SimulatedRespondent
+from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, checked_table
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate

@@ -14,10 +14,12 @@ from tqdm.auto import tqdm
 
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
-from cora_nb.respondents.protocol import Reply, SimulatedRespondent
+from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.store import Store, reply_key
 from cora_nb.variants.families import make_variants
+from helpers import kill_at_reply
 
 VARIANTS = make_variants(load_benchmark("math")[:100])
 texts = st.text(max_size=20).map(lambda t: t.encode("utf-8", "backslashreplace").decode())
@@ -126,18 +128,24 @@ def _run(folder, log_name, pause, stop):
 
 @pytest.mark.parametrize("stop,kills", [(None, 70), ("cora", 30)])
 def test_a_run_killed_at_any_moment_resumes(tmp_path, stop, kills):
-    "SIGKILL at random moments: nothing that was stored is asked again, and the end is that of an undisturbed run."
+    """SIGKILL after the n-th reply, for n from 0 on: nothing that was stored is asked again, and the end is that of an
+    undisturbed run."""
     fork, rng, known = multiprocessing.get_context("fork"), random.Random(0), set()
     for kill in range(kills):
         child = fork.Process(target=_run, args=(tmp_path, f"log{kill}", 0.0005, stop))
         child.start()
-        time.sleep(rng.uniform(0.0, 0.09))
-        os.kill(child.pid, signal.SIGKILL)
+        new = 0 if kill % 10 == 0 else rng.randint(1, 20)  # 0: while it starts
+        kill_at_reply(
+            child.pid, tmp_path / "r.sqlite", len(known) + new, child.is_alive, rng.uniform(0, 0.002 if new else 0.02)
+        )
         child.join()
+        assert child.exitcode == -signal.SIGKILL
+        before = len(known)
         calls = (tmp_path / f"log{kill}").read_text().split() if (tmp_path / f"log{kill}").exists() else []
         assert not known & {c for c in calls if len(c) == 64} and len(calls) == len(set(calls))
         with Store(tmp_path / "r.sqlite") as store:
             known = {row[0] for row in store._db.execute("select key from replies")}
+            assert len(known) >= before + new
             assert store._db.execute("pragma integrity_check").fetchone() == ("ok",)
     log = os.open(tmp_path / "last", os.O_CREAT | os.O_WRONLY)
     with Store(tmp_path / "r.sqlite") as store:

@@ -1,20 +1,30 @@
-"""Properties of the operators and of the family `cora`, for every number of choices."""
+"""Properties of the family `cora` for every number of choices; how families are found; recipes; complete sets."""
 
+import json
+import subprocess
+import sys
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
+from helpers import numbered
 from hypothesis import given, settings, strategies as st
 
-from cora_nb.core import CoraError, Question, permutation, uniforms
+from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.variants.families import (
-    NEW,
-    make_variants,
-    read_variants,
-    register_family,
     FAMILIES,
-    variants_dataset,
-    write_variants,
+    LeftOut,
+    divergence_set,
+    get_family,
+    make_recipe,
+    make_variants,
+    recorded_option,
+    register_family,
 )
+from cora_nb.variants.operators import NEW, make_variant
+
 
 METHODS = [
     "original",
@@ -50,7 +60,7 @@ def test_every_variant_keeps_the_answer_and_tells_its_sources(q, seed):
     for v in variants:
         assert v.sources.count(q.answer) == 1 and v.sources[v.answer] == q.answer
         assert len(v.sources) == len(v.choices) and len(set(v.sources)) == len(v.sources)
-        assert v.choices == tuple("None of the above" if s == NEW else q.choices[s] for s in v.sources)
+        assert v.choices == tuple("None of the above" if s < 0 else q.choices[s] for s in v.sources)
 
 
 @given(questions())
@@ -122,18 +132,6 @@ EXPECTED = {
 EXPECTED_UNIFORMS = [0.8507197097189936, 0.8175711756246383]
 
 
-def test_shuffles_are_fair():
-    "All 24 orders of four items, over 24,000 keys: chi-squared below its 99.99% quantile (23 degrees of freedom: 60.1)."
-    seen = Counter(tuple(permutation(4, "fair", i)) for i in range(24_000))
-    assert len(seen) == 24
-    assert sum((n - 1000) ** 2 / 1000 for n in seen.values()) < 60.1
-
-
-def test_keys_do_not_collide():
-    assert uniforms(1, "a", "bc") != uniforms(1, "ab", "c")
-    assert uniforms(3, "k")[:2] == uniforms(2, "k")
-
-
 def test_other_wordings_and_unknown_names():
     q = Question("q", "?", ("a", "b", "c"), 0)
     assert "Keine davon" in make_variants([q], nota="Keine davon")[2].choices
@@ -143,67 +141,258 @@ def test_other_wordings_and_unknown_names():
         make_variants([q], shots=3)
 
 
+# Finding a family
+
+
 def test_a_family_can_join():
     @register_family
     def backwards(question, seed=0):
-        from cora_nb.variants.families import make_variant
-
         yield make_variant(question, "backwards", "backwards", 0, tuple(range(question.n_choices))[::-1])
 
     try:
         (v,) = make_variants([Question("q", "?", ("a", "b", "c"), 0)], family="backwards")
         assert v.choices == ("c", "b", "a") and v.answer == 2
     finally:
-        del FAMILIES["backwards"]
+        del FAMILIES.registered["backwards"]
 
 
-@given(st.lists(questions(), max_size=3))
-@settings(max_examples=25)
-def test_files_give_back_what_was_written(tmp_path_factory, qs):
-    from dataclasses import replace
+def test_a_question_is_left_out_whole_and_by_reason():
+    @register_family
+    def picky(question, seed=0):
+        yield make_variant(question, "picky", "original", 0, tuple(range(question.n_choices)))
+        if question.n_choices != 4:
+            raise LeftOut("too short" if question.n_choices < 4 else "too long")
 
-    variants = make_variants([replace(q, id=f"q{i}", subject=None if i else "s") for i, q in enumerate(qs)])
-    path = tmp_path_factory.mktemp("variants") / "v.parquet"
-    write_variants(variants, path)
-    assert read_variants(path) == variants
+    try:
+        with pytest.warns(UserWarning) as said:
+            variants = make_variants([numbered(A, id=f"q{A}") for A in (2, 3, 4, 5)], family="picky")
+        assert [v.question_id for v in variants] == ["q4"]
+        assert [str(w.message) for w in said] == [
+            "picky: left out 2 of 4 questions: too short",
+            "picky: left out 1 of 4 questions: too long",
+        ]
+    finally:
+        del FAMILIES.registered["picky"]
 
 
-def test_a_published_dataset_can_be_read_back(tmp_path):
-    variants = make_variants([Question("q", "?", ("a", "b", "c"), 0), Question("r", "!", ("a", "b"), 1, "s")])
-    dataset = variants_dataset(variants)
-    assert len(dataset) == len(variants) and dataset[0]["choices"] == ["a", "b", "c"]
-    dataset.to_parquet(tmp_path / "d.parquet")
-    assert read_variants(tmp_path / "d.parquet") == variants
+MINE = """from cora_nb.variants.families import LeftOut
+from cora_nb.variants.operators import make_variant
 
 
-def test_unreadable_files_are_named(tmp_path):
-    import pyarrow as pa, pyarrow.parquet as pq
+def my_family(question, seed=0, least=3):
+    if question.n_choices < least:
+        raise LeftOut("too few")
+    yield make_variant(question, "my_family", "backwards", 0, tuple(range(question.n_choices))[::-1])
+    yield make_variant(question, "my_family", "padded", 0, (question.answer, -1, -2), new=("x", "y"))
+"""
 
-    with pytest.raises(CoraError, match="nothing.parquet: there is no such file"):
-        read_variants(tmp_path / "nothing.parquet")
-    pq.write_table(pa.table({"question_id": ["q"]}), tmp_path / "half.parquet")
-    with pytest.raises(CoraError, match="half.parquet: the column subject, .* is missing"):
-        read_variants(tmp_path / "half.parquet")
+
+def test_a_users_family_in_ten_lines(tmp_path, monkeypatch):
+    assert len(MINE.splitlines()) <= 10
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(MINE)
+    asked = [numbered(2, "p"), numbered(3)]
+    with pytest.warns(UserWarning, match="^mine.py:my_family: left out 1 of 2 questions: too few$"):
+        variants = make_variants(asked, "mine.py:my_family")
+    assert [(v.sources, v.choices[-1]) for v in variants] == [((2, 1, 0), "choice 0"), ((1, -1, -2), "y")]
+    assert len(make_variants(asked, "mine.py:my_family", least=2)) == 4
+    assert divergence_set("mine.py:my_family", 5) == {"backwards": 1, "padded": 1}
+    assert divergence_set("mine.py:my_family", 5, {"least": 6}) is None
+    with pytest.raises(CoraError, match="family 'mine.py:my_family' takes the options least, got 'most'"):
+        make_variants(asked, "mine.py:my_family", most=2)
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "sets.py").write_text(MINE)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert make_variants(asked[1:], "theirs.sets:my_family") == variants
 
 
 @pytest.mark.parametrize(
-    "field,value,why",
+    "family, says",
     [
-        ("answer", 5, "answer must be an index"),
-        ("answer", None, "answer must not be missing"),
-        ("sources", [77, 1, 2], "sources must be indices"),
-        ("choices", ["x", "b", "c"], "must be those that sources name"),
-        ("original_answer", 9, "the answer must be an index"),
-        ("question_id", None, "must not be missing"),
+        ("mine.py:no_family", "family 'mine.py:no_family' must be a function of a question and a seed"),
+        ("mine.py:number", "family 'mine.py:number' must be a function of a question and a seed"),
+        ("mine.py:texts", "family 'mine.py:texts' must yield objects of the class Variant, got str"),
+        ("mine.py:gone", "family 'mine.py:gone': mine.py has no 'gone'"),
+        ("yours.py:f", "family 'yours.py:f': there is no file yours.py"),
+        (None, "family must be one of cora, cyclic, formats, mcqa_plus, misleading, order_swap, permutations, "),
     ],
 )
-def test_rows_that_are_no_variants_are_named(tmp_path, field, value, why):
-    import pyarrow as pa, pyarrow.parquet as pq
-    from cora_nb.variants.families import variants_table
+def test_what_is_not_a_family(tmp_path, monkeypatch, family, says):
+    monkeypatch.chdir(tmp_path)
+    code = "def no_family(question):\n    yield\n\n\ndef texts(question, seed):\n    yield 'a'\n\n\nnumber = 3\n"
+    (tmp_path / "mine.py").write_text(code)
+    with pytest.raises(CoraError) as e:
+        make_variants([numbered(3)], family)
+    assert str(e.value).startswith(says) and "\n" not in str(e.value)
 
-    table = variants_table(make_variants([Question("q", "?", ("a", "b", "c"), 0)]))
-    rows = table.to_pylist()
-    rows[0][field] = value
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), tmp_path / "bad.parquet")
-    with pytest.raises(CoraError, match=f"bad.parquet, row 1.*{why}"):
-        read_variants(tmp_path / "bad.parquet")
+
+def test_families_are_found_when_first_asked_for():
+    "In a fresh interpreter: not loaded at first, named in the message, loaded one by one when asked for."
+    code = """if True:
+        import sys
+        from cora_nb.variants.families import FAMILIES, get_family
+        loaded = lambda: {m for m in sys.modules if m.startswith("cora_nb.variants.")}
+        light = {"cora_nb.variants.families", "cora_nb.variants.operators"}
+        assert list(FAMILIES.registered) == ["cora"] and loaded() == light, loaded()
+        try: get_family("permutation")
+        except ValueError as e: print(e)
+        assert loaded() == light
+        assert get_family("permutations").__name__ == "permutations" and get_family("cyclic").__name__ == "cyclic"
+        assert loaded() == light | {"cora_nb.variants.orders"}
+        assert all(get_family(name).__name__ == name for name in FAMILIES.names())
+        print(sorted({"pandas", "torch", "pyarrow", "importlib.metadata"} & set(sys.modules)))
+    """
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.splitlines() == [
+        "family must be one of cora, cyclic, formats, mcqa_plus, misleading, order_swap, permutations, reorderings, "
+        "or module:name, got 'permutation'",
+        "['importlib.metadata']",
+    ]
+
+
+# Recipes
+
+
+@pytest.mark.parametrize(
+    "family, options, recorded",
+    [
+        ("cora", {}, {}),
+        ("cora", {"answer_first": True, "nota": "None of the above"}, {}),  # as they are anyway
+        ("cora", {"answer_first": False}, {"answer_first": False}),
+        ("permutations", {"limit": 100, "most_choices": 5}, {"most_choices": 5}),
+        ("permutations", {"limit": np.int64(30)}, {"limit": 30}),
+        ("formats", {"only": ["mcq", "tfq", "lfgq"], "sizes": (2, 3)}, {"sizes": [2, 3]}),
+        ("mcqa_plus", {"sample": None, "statements": None}, {}),
+        ("reorderings", {"n_choices": 6, "nota": True}, {"n_choices": 6, "nota": True}),
+    ],
+)
+def test_a_recipe_has_the_options_that_differ_from_the_defaults(family, options, recorded):
+    variants = make_variants([numbered(4)], family, seed=3, **options)
+    assert {v.recipe for v in variants} == {make_recipe(family, 3, options)}
+    recipe = json.loads(variants[0].recipe)
+    assert recipe == {"family": family, "seed": 3, "options": recorded}
+    again = make_variants([numbered(4)], recipe["family"], recipe["seed"], **recipe["options"])
+    assert again == variants and again[0].recipe == variants[0].recipe
+
+
+def test_a_recipe_tells_statements_apart_and_forgets_their_order():
+    one = {("q", 0): "Is it 0?", ("q", 1): "Is it 1?"}
+    recipes = [
+        make_recipe("mcqa_plus", 0, {"statements": s}) for s in (one, dict(reversed(one.items())), {("q", 0): "Is it?"})
+    ]
+    assert recipes[0] == recipes[1] != recipes[2]
+    assert json.loads(recipes[0])["options"]["statements"].startswith("sha256:") and len(recipes[0]) < 200
+    wrong = {"q": 1, "p": 0}
+    assert make_recipe("misleading", 0, {"misleading": wrong}) == make_recipe(
+        "misleading", 0, {"misleading": pd.Series(wrong)}
+    )
+    assert make_recipe("misleading", 0, {"misleading": wrong}) != make_recipe("misleading", 0, {"misleading": {"q": 1}})
+
+
+plain = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
+nested = st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner))
+
+
+@given(nested, nested)
+def test_options_are_recorded_alike_only_if_they_are_alike(one, two):
+    assert recorded_option(one) == recorded_option(one)
+    same = json.dumps(recorded_option(one)) == json.dumps(recorded_option(two))
+    assert same == (repr(one) == repr(two)) or one == two  # a dictionary in another order is the same
+
+
+@pytest.mark.parametrize("value", [print, object(), {"a": print}, [[object()]]])
+def test_options_that_cannot_be_recorded(value):
+    with pytest.raises(CoraError, match="^the option nota of the family 'cora' must be made of numbers, texts, lists"):
+        make_recipe("cora", 0, {"nota": value})
+
+
+def test_a_recipe_does_not_travel_through_shared_variants():
+    "A family may hand out another family's variants, or the same objects again: each call has its own recipe."
+    kept = {}
+
+    @register_family
+    def sharing(question, seed=0, again=False):
+        if question.id not in kept:
+            kept[question.id] = make_variants([question], "cyclic")
+        yield from kept[question.id]
+
+    try:
+        first = make_variants([numbered(3)], "sharing")
+        second = make_variants([numbered(3)], "sharing", again=True)
+        assert first == second == kept["q"]
+        recipes = [{v.recipe for v in variants} for variants in (kept["q"], first, second)]
+        families = [[json.loads(r)["family"] for r in recipe] for recipe in recipes]
+        assert families == [["cyclic"], ["sharing"], ["sharing"]] and recipes[1] != recipes[2]
+    finally:
+        del FAMILIES.registered["sharing"]
+
+
+def test_a_recipe_plays_no_part_in_equality():
+    (v, *_) = make_variants([numbered(3)])
+    assert (
+        v.recipe and replace(v, recipe="") == v and hash(replace(v, recipe="")) == hash(v) and "recipe" not in repr(v)
+    )
+
+
+# Complete sets
+
+
+@pytest.mark.parametrize("A", range(2, 27))
+@pytest.mark.parametrize(
+    "family, options",
+    [
+        ("cora", {}),
+        ("cyclic", {}),
+        ("order_swap", {}),
+        ("permutations", {}),
+        ("permutations", {"limit": 7, "most_choices": 26}),
+        ("reorderings", {}),
+        ("reorderings", {"n_choices": 6, "nota": True, "orders": 3}),
+        ("mcqa_plus", {}),
+        ("formats", {}),
+        ("formats", {"claims": "all", "only": ["tfq"], "sizes": (2, 3)}),
+        ("formats", {"statements": {("q", 1): "Is it?"}}),
+        ("misleading", {"misleading": {"q": 0, "r": 0, "none": 0}}),
+    ],
+)
+def test_complete_sets_are_those_that_are_made(A, family, options):
+    "Of questions with other words, ids and answers than the stand-ins, a None of the above among them."
+    texts = [f"t{i}" for i in range(A - 1)] + ["None of the above"]
+    asked = [Question("q", "?", texts, A - 1), Question("r", "?", texts, A // 2 or 1)]
+    expected = divergence_set(family, A, options)
+    recipe = json.loads(make_recipe(family, 0, options))
+    assert expected == divergence_set(family, A, recipe["options"])
+    for q in asked:
+        try:
+            made = list(get_family(family)(q, 11, **options))
+        except LeftOut:
+            made = None
+        assert expected == (None if made is None else dict(Counter(v.method for v in made)))
+
+
+def test_what_a_family_cannot_say():
+    assert divergence_set("mcqa_plus", 4, {"sample": 3}) is None
+    assert divergence_set("mcqa_plus", 4, {"statements": {("q", 0): "Is it?"}}) is None
+    assert divergence_set("mcqa_plus", 4, {"nota": "I do not see it"}) == divergence_set("mcqa_plus", 4)
+    assert divergence_set("order_swap", 2) is None and divergence_set("permutations", 7) is None
+    assert divergence_set("judge", 4) is None and divergence_set("no such family", 4) is None
+    with pytest.raises(CoraError, match="limit must be a whole number"):
+        divergence_set("permutations", 4, {"limit": 0})
+
+
+def test_a_set_that_depends_on_the_question_is_unknown_unless_declared():
+    @register_family
+    def by_id(question, seed=0, picks=None):
+        for i in range(1 + int(2 * uniforms(1, question.id, seed)[0])):
+            yield make_variant(question, "by_id", "one", i, tuple(range(question.n_choices)))
+
+    try:
+        counts = {len(make_variants([numbered(3, f"q{i}")], "by_id")) for i in range(20)}
+        assert counts == {1, 2} and divergence_set("by_id", 3) is None
+        by_id.members = lambda n_choices, options: {"one": n_choices}
+        assert divergence_set("by_id", 4, {"picks": {"q": 1}}) == {"one": 4}
+        divergence_set("by_id", 4, {"picks": {"q": 1}})["one"] = 0  # the caller's own copy
+        assert divergence_set("by_id", 4, {"picks": {"q": 1}}) == {"one": 4}
+    finally:
+        del FAMILIES.registered["by_id"]

@@ -9,8 +9,9 @@ from hypothesis import given, strategies as st
 
 from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.prompts.templates import TEMPLATES, Prompt, Template, make_prompts
-from cora_nb.variants.families import LeftOut, make_variants, read_variants, write_variants
-from cora_nb.variants.formats import METHODS, claim, formats
+from cora_nb.variants.families import LeftOut, make_variants
+from cora_nb.variants.files import read_variants, write_variants
+from cora_nb.variants.formats import FORMAT_METHODS, claim, formats
 
 
 @st.composite
@@ -28,7 +29,7 @@ def questions(draw):
 def check(q, made, seed):
     "What the three forms of any question are."
     mcq, tfq, lfgq = made
-    assert [v.method for v in made] == list(METHODS) == [v.form for v in made] and {v.family for v in made} == {
+    assert [v.method for v in made] == list(FORMAT_METHODS) == [v.form for v in made] and {v.family for v in made} == {
         "formats"
     }
     for v in (mcq, lfgq):
@@ -46,7 +47,7 @@ def check(q, made, seed):
         judged,
         ("Yes", "No"),
         int(judged != q.answer),
-        (-1, -1),
+        (-1, -2),
     )
     assert tfq.text.startswith(q.text) and f"Proposed answer: {q.choices[judged]}\n" in tfq.text
 
@@ -151,7 +152,8 @@ def test_the_family_is_found_by_name():
     "In a fresh interpreter, without importing its module, and without anything heavy."
     code = (
         "import sys; from cora_nb.core import Question; from cora_nb.variants.families import make_variants; "
-        "print(len(make_variants([Question('q', '?', ('a', 'b', 'c'), 0)], 'formats')), sorted({'pandas', 'numpy', 'torch', 'pyarrow'} & set(sys.modules)))"
+        "print(len(make_variants([Question('q', '?', ('a', 'b', 'c'), 0)], 'formats')), "
+        "sorted({'pandas', 'torch', 'pyarrow'} & set(sys.modules)))"
     )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
@@ -169,7 +171,8 @@ def test_the_papers_words():
     mcq, tfq, lfgq = make_variants([SUN], "formats")
     assert (
         Prompt(mcq, template="li2024").text
-        == "Please select a correct option.\nWhere does the sun rise?\nA. East\nB. West\nOnly one option can be selected. No explanation is allowed."
+        == "Please select a correct option.\nWhere does the sun rise?\nA. East\nB. West\n"
+        "Only one option can be selected. No explanation is allowed."
     )
     assert Prompt(tfq, template="li2024").text == f"{tfq.text} Just answer 'yes' or 'no'."
     assert Prompt(lfgq, template="li2024").text == "Where does the sun rise? Just answer in one sentence."

@@ -1,61 +1,20 @@
-"""Properties of the families `mcqa_plus` and `reorderings`, on 1,000 questions of MMLU and on any question there may be."""
+"""The families `mcqa_plus` and `misleading`, on 1,000 questions of MMLU and on any question there may be."""
 
 import re
-import subprocess
-import sys
+import warnings
 from collections import Counter
 from math import factorial
 
 import pytest
-from helpers import questions
+from helpers import check_lettered, numbered, questions
 from hypothesis import given, settings, strategies as st
 
-from conftest import DICTIONARY
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.variants.families import make_variants, read_variants, write_variants
-from cora_nb.variants.mcqa_plus import SIZES, filler, fillers, says_none
-
-NOTA = "None of the above"
-
-
-def numbered(A, id="q"):
-    return Question(id, "?", tuple(f"choice {i}" for i in range(A)), A // 2)
-
-
-# What every variant is: written from the definition, without the module's own operators
-
-
-def check_lettered(v, nota=False):
-    "What holds for every variant with lettered choices."
-    q = v.question
-    assert v.form == "mcq" and v.text == "" and v.asked == q.text
-    assert len(v.choices) == len(v.sources) and 0 <= v.answer < v.n_choices
-    old = [s for s in v.sources if s != -1]
-    assert len(old) == len(set(old)) and all(0 <= s < q.n_choices for s in old)
-    assert all(v.choices[i] == q.choices[s] for i, s in enumerate(v.sources) if s != -1)
-    new = [c for c, s in zip(v.choices, v.sources) if s == -1]
-    assert len(set(new)) == len(new) and not set(new) & set(q.choices), "a choice was introduced twice"
-    for text in set(new) - {NOTA}:
-        assert re.fullmatch("[bcdfghjklmnpqrstvxz]{4,6}", text) and len(set(text)) == len(text)
-        assert text not in "\n".join((q.text, *q.choices)).casefold()
-    assert nota or NOTA not in new
-    if nota:
-        check_nota(v)
-    else:
-        assert v.sources[v.answer] == q.answer
-
-
-def check_nota(v):
-    "The right choice is gone and None of the above is right; or it was right before."
-    q = v.question
-    assert says_none(v.choices[v.answer])
-    if says_none(q.choices[q.answer]):
-        assert v.sources[v.answer] == q.answer
-    else:
-        assert q.answer not in v.sources
-    if v.choices[v.answer] == NOTA and v.sources[v.answer] == -1:
-        assert sum(map(says_none, v.choices)) == 1
+from cora_nb.variants.families import make_variants
+from cora_nb.variants.files import read_variants, write_variants
+from cora_nb.variants.mcqa_plus import SIZES
+from cora_nb.variants.operators import says_none
 
 
 def check_set(q, variants):
@@ -84,18 +43,21 @@ def check_set(q, variants):
     sized = [of[f"options_{n}"] for n in SIZES if n != A]
     assert [[v.n_choices for v in vs] for vs in sized] == [[n] for n in SIZES if n != A]
     for (v,) in sized:
-        kept = [s for s in v.sources if s != -1]
+        kept = [s for s in v.sources if s >= 0]
         assert (
             kept == sorted(kept)
             and len(kept) == min(A, v.n_choices)
-            and v.sources[len(kept) :] == (-1,) * (v.n_choices - len(kept))
+            and v.sources[len(kept) :] == tuple(range(-1, -1 - (v.n_choices - len(kept)), -1))
         )
     for (small,), (large,) in zip(sized, sized[1:]):
         assert set(small.choices) <= set(large.choices)
+    for method in ("options", "nota_answer", "true_false"):  # within each, one number for one text
+        new = [(s, c) for v in variants if v.method.startswith(method) for s, c in zip(v.sources, v.choices) if s < 0]
+        assert len(set(new)) == len({s for s, _ in new}) == len({c for _, c in new})
     (nota,) = of["nota_answer"]
     assert nota.n_choices == A and all(s in (i, -1) for i, s in enumerate(nota.sources)) and nota.sources.count(-1) <= 1
     for i, v in enumerate(of["true_false"]):
-        assert (v.form, v.choices, v.sources, v.answer) == ("tfq", ("Yes", "No"), (-1, -1), 0 if i == q.answer else 1)
+        assert (v.form, v.choices, v.sources, v.answer) == ("tfq", ("Yes", "No"), (-1, -2), 0 if i == q.answer else 1)
         assert v.asked == f"{q.text}\nProposed answer: {q.choices[i]}\nIs the proposed answer correct?"
 
 
@@ -115,29 +77,9 @@ def test_no_filler_of_mmlu_is_a_word(mmlu, words):
         c
         for v in make_variants(mmlu, family="mcqa_plus")
         for c, s in zip(v.choices, v.sources)
-        if v.method.startswith("options") and s == -1
+        if v.method.startswith("options") and s < 0
     }
     assert len(shown) > 5000 and not {c.casefold() for c in shown} & words
-
-
-def test_no_filler_at_all_is_a_word(words):
-    "The rule, not a sample of it: no word known has the letters of a filler."
-    could = [
-        w
-        for w in words
-        if 4 <= len(w) <= 6
-        and len(set(w)) == len(w)
-        and not set(w) - set("bcdfghjklmnpqrstvxz")
-        and sum(c in "jqxz" for c in w) == 2
-    ]
-    assert could == []
-
-
-def test_no_filler_is_a_word_of_the_dictionary():
-    if not DICTIONARY.exists():
-        pytest.skip(f"no dictionary at {DICTIONARY}")
-    known = set(DICTIONARY.read_text(errors="ignore").casefold().split())
-    assert not {filler(i) for i in range(50_000)} & known
 
 
 @pytest.mark.parametrize("name", ["medqa", "truthfulqa", "arc"])
@@ -184,23 +126,6 @@ def test_each_distractor_is_removed_equally_often():
         if v.method == "options_2"
     )
     assert set(kept) == {0, 1, 3} and all(abs(n - 2000) < 5 * 37 for n in kept.values())
-
-
-# Fillers
-
-
-@given(questions(), st.integers(0, 99), st.integers(0, 30), st.integers(0, 30))
-def test_fillers_are_new_and_a_longer_list_begins_with_the_shorter(q, seed, m, n):
-    m, n = sorted((m, n))
-    found = fillers(q, n, seed)
-    assert len(set(found)) == n and found[:m] == fillers(q, m, seed)
-    assert not any(f in t.casefold() for f in found for t in (q.text, *q.choices))
-
-
-def test_a_filler_that_is_in_the_question_is_passed_over():
-    first = fillers(numbered(4), 1)[0]
-    for q in (Question("q", f"What is {first.upper()}?", ("a", "b"), 0), Question("q", "?", ("a", first), 0)):
-        assert first not in fillers(q, 24)
 
 
 # Sampling
@@ -255,49 +180,6 @@ def test_shots_of_a_true_or_false_question_are_true_or_false_questions():
             assert said == ["B", "B", "C", "C", "D"] and "Proposed" not in p.text
 
 
-# The family `reorderings`
-
-
-@given(questions(most=9), st.integers(0, 99), st.none() | st.integers(2, 26), st.booleans(), st.integers(1, 30))
-def test_reorderings_of_any_question(q, seed, n, nota, orders):
-    variants = make_variants([q], family="reorderings", seed=seed, n_choices=n, nota=nota, orders=orders)
-    shown = n or q.n_choices
-    assert len(variants) == min(orders, factorial(shown))
-    base = "original" if shown == q.n_choices else f"options_{shown}"
-    start = base if not nota else "nota_answer" if base == "original" else f"{base}_nota_answer"
-    assert [(v.method, v.index) for v in variants] == [(start, 0)] + [("reordered", i) for i in range(1, len(variants))]
-    for v in variants:
-        assert v.n_choices == shown and v.family == "reorderings" and v.question is q
-        check_lettered(v, nota)
-        assert sorted(zip(v.choices, v.sources)) == sorted(zip(variants[0].choices, variants[0].sources))
-        assert (
-            v.choices[v.answer] == variants[0].choices[variants[0].answer]
-            and v.sources[v.answer] == variants[0].sources[variants[0].answer]
-        )
-    assert variants == make_variants([q], family="reorderings", seed=seed, n_choices=n, nota=nota, orders=orders)
-
-
-@pytest.mark.parametrize("n", [None, *SIZES])
-@pytest.mark.parametrize("nota", [False, True])
-def test_reorderings_of_mmlu(mmlu, n, nota):
-    for q in mmlu[:300]:
-        variants = make_variants([q], family="reorderings", n_choices=n, nota=nota)
-        assert len(variants) == (2 if n == 2 else 4)
-        assert len({tuple(zip(v.sources, v.choices)) for v in variants}) == len(variants)
-        for v in variants:
-            check_lettered(v, nota)
-
-
-def test_both_families_draw_the_same():
-    asked = [numbered(A, f"q{A}") for A in range(2, 27)]
-    plus = {v.key: v for v in make_variants(asked, family="mcqa_plus", seed=5)}
-    for n in (None, *SIZES):
-        for v in make_variants(asked, family="reorderings", seed=5, n_choices=n):
-            if n is None or v.method != "reordered":
-                same = plus[v.question_id, v.method, v.index - (v.method == "reordered")]
-                assert (same.choices, same.sources, same.answer) == (v.choices, v.sources, v.answer)
-
-
 # To a file and back, and what is refused
 
 
@@ -327,27 +209,12 @@ def test_round_trip(tmp_path, mmlu):
         ("mcqa_plus", dict(statements={("q", 1): "\n"}), "must be a non-empty text, got '\\n'"),
         ("mcqa_plus", dict(nota=None), "nota must be a non-empty text, got None"),
         ("mcqa_plus", dict(orders=3), "family 'mcqa_plus' takes the options sample, statements, nota, got 'orders'"),
-        ("reorderings", dict(orders=0), "orders must be a whole number of 1 or more, got 0"),
-        ("reorderings", dict(n_choices=1), "n_choices must be a whole number of 2 or more, got 1"),
-        ("reorderings", dict(n_choices=0), "n_choices must be a whole number of 2 or more, got 0"),
-        ("reorderings", dict(n_choices=27), "n_choices must be at most 26, got 27"),
-        ("reorderings", dict(n_choices="6"), "n_choices must be a whole number of 2 or more, got '6'"),
-        ("reorderings", dict(nota=" "), "nota must be a non-empty text, got ' '"),
-        ("reorderings", dict(nota=1), "nota must be a non-empty text, got 1"),
-        ("reorderings", dict(sample=1), "family 'reorderings' takes the options n_choices, nota, orders, got 'sample'"),
     ],
 )
 def test_bad_options_get_one_clear_line(family, options, says):
     with pytest.raises(CoraError) as e:
         make_variants([numbered(4)], family=family, **options)
     assert says in str(e.value) and "\n" not in str(e.value)
-
-
-def test_importing_the_package_imports_neither_family():
-    code = "import sys, cora_nb.variants.families, cora_nb.prompts.templates; print([m for m in sys.modules if 'mcqa_plus' in m or 'reorderings' in m])"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
-    )
 
 
 @settings(max_examples=30)
@@ -357,3 +224,80 @@ def test_another_wording_of_none_of_the_above(A, nota):
     v = next(v for v in make_variants([q], family="mcqa_plus", nota=nota) if v.method == "nota_answer")
     if not any(says_none(c, nota) for c in q.choices):
         assert v.choices[v.answer] == nota and v.sources[v.answer] == -1
+
+
+# Questions that were answered wrongly: the family `misleading`
+
+
+def check_misleading(variants, question, wrong):
+    "What the two variants of a question must be, written from the definition."
+    several, replaced = variants
+    assert (several.method, several.form, several.index, replaced.method, replaced.form, replaced.index) == (
+        "multiple_selection",
+        "several",
+        0,
+        "replaced",
+        "mcq",
+        0,
+    )
+    assert (
+        several.choices == question.choices
+        and several.sources == tuple(range(question.n_choices))
+        and several.answer == question.answer
+    )
+    for i, (text, source) in enumerate(zip(replaced.choices, replaced.sources)):
+        if i != wrong:
+            assert text == question.choices[i] and source == i
+    new = replaced.choices[wrong]
+    assert (
+        replaced.sources[wrong] == -1
+        and replaced.answer == question.answer
+        and replaced.asked == several.asked == question.text
+    )
+    assert (
+        re.fullmatch("[bcdfghjklmnpqrstvxz]{4,6}", new)
+        and new not in "\n".join((question.text, *question.choices)).casefold()
+    )
+    return new
+
+
+@given(questions(), st.data())
+def test_any_question_that_was_answered_wrongly(question, data):
+    wrong = data.draw(st.sampled_from(question.distractors))
+    variants = make_variants([question], "misleading", misleading={question.id: wrong})
+    check_misleading(variants, question, wrong)
+    assert variants == make_variants([question], "misleading", misleading={question.id: wrong, "another": 0})
+
+
+def test_wrong_answers_to_mmlu(mmlu, words, tmp_path):
+    "No filler is a word; any subset gives the same variants; files give them back; another seed, other fillers."
+    wrong = {q.id: q.distractors[i % len(q.distractors)] for i, q in enumerate(mmlu)}
+    variants = make_variants(mmlu, "misleading", misleading=wrong)
+    assert len(variants) == 2 * len(mmlu)
+    new = {check_misleading(variants[2 * i : 2 * i + 2], q, wrong[q.id]) for i, q in enumerate(mmlu)}
+    assert not new & words and len(new) > 900, "fillers are no words, and differ from question to question"
+    assert make_variants(mmlu[40:60][::-1], "misleading", misleading=wrong) == [
+        v for i in range(59, 39, -1) for v in variants[2 * i : 2 * i + 2]
+    ]
+    other = make_variants(mmlu, "misleading", seed=1, misleading=wrong)
+    assert sum(a != b for a, b in zip(variants[1::2], other[1::2])) > 990 and other[::2] == variants[::2]
+    write_variants(variants, tmp_path / "v.parquet")
+    assert read_variants(tmp_path / "v.parquet") == variants
+
+
+def test_left_out(mmlu):
+    "Questions without a misleading choice are left out, and counted."
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert len(make_variants(mmlu[:5], "misleading", misleading={mmlu[0].id: mmlu[0].distractors[0]})) == 2
+    assert (
+        len(said) == 1 and "4 of 5" in str(said[0].message) and "no misleading choice is known" in str(said[0].message)
+    )
+
+
+@pytest.mark.parametrize("wrong", [-1, 9, True, 1.0, "B"])
+def test_no_wrong_choice(mmlu, wrong):
+    with pytest.raises(CoraError, match=rf"misleading choice of question .* got {wrong!r}"):
+        make_variants(mmlu[:1], "misleading", misleading={mmlu[0].id: wrong})
+    with pytest.raises(CoraError, match="misleading choice of question"):
+        make_variants(mmlu[:1], "misleading", misleading={mmlu[0].id: mmlu[0].answer})

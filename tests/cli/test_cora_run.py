@@ -1,0 +1,312 @@
+"""The command `cora_run`, as a user runs it: in another process, reading what is printed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+from configparser import ConfigParser
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from cora_nb.metrics.cora import score
+from cora_nb.responses.files import read_responses
+from helpers import command, run
+
+
+def test_run_without_arguments(organism_run):
+    "Both organisms, without a network; a second run with early stopping finds all it needs in the store."
+    folder, code, out, err = organism_run
+    assert code == 0 and "300 questions, 6000 variants" in out and out.count("6000 replies") == 2 and "100%" in err
+    assert re.search(r"CoRA +0\.\d\d \(1\) +0\.\d\d \(2\)", out)
+    here = folder / "responses" / "math"
+    full = {name: read_responses(here / name) for name in ("steady", "skewed")}
+    facts = json.loads((here / "steady" / "facts.json").read_text())
+    assert facts == full["steady"].facts and facts["run"]["benchmark"] == "math"
+    assert facts["respondent"]["path"] == "organism/steady" and facts["calls"]["asked"] > 5000
+    code, out, _ = run("cora_run", "--stop", "cora", "--out", "again", cwd=folder)
+    assert code == 0 and "not asked" in out
+    for name, responses in full.items():
+        again = read_responses(folder / "again" / "math" / name)
+        assert again.facts["calls"]["asked"] == 0 and score(again)["CoRA"] == score(responses)["CoRA"]
+
+
+def test_a_local_model_answers_once(tmp_path):
+    "A language model on this machine: its replies are kept, and early stopping finds them all again."
+    pytest.importorskip("transformers")
+    from tiny_models import byte_level, save
+
+    save(tmp_path / "model", "llama", byte_level())
+    words = ("cora_run", "causal:model,name=tiny", "--limit", 5)
+    assert run(*words, cwd=tmp_path)[0] == 0
+    full = read_responses(tmp_path / "responses" / "math" / "tiny")
+    assert full.facts["calls"]["asked"] > 0 and full.facts["respondent"]["fingerprint"]
+    assert run(*words, "--stop", "cora", "--out", "again", cwd=tmp_path)[0] == 0
+    again = read_responses(tmp_path / "again" / "math" / "tiny")
+    assert again.facts["calls"]["asked"] == 0 and score(again)["CoRA"] == score(full)["CoRA"]
+
+
+def test_a_run_is_repeatable(tmp_path):
+    code, _, _ = run("cora_run", "simulated:name=a", "simulated:name=b", "--limit", 30, cwd=tmp_path)
+    a, b = (read_responses(tmp_path / "responses" / "math" / name) for name in "ab")
+    assert code == 0 and (a.name, b.name) == ("a", "b")
+    assert a.table.drop(columns="respondent").equals(b.table.drop(columns="respondent"))
+    assert a.questions.equals(b.questions)
+
+
+def test_a_record_can_be_graded_again(tmp_path):
+    assert run("cora_run", "simulated:name=a", "--limit", 5, cwd=tmp_path)[0] == 0
+    record = "recorded:responses/math/a"
+    code, out, _ = run("cora_run", record, "--limit", 5, "--parse", "tolerant", "--out", "b", cwd=tmp_path)
+    assert code == 0 and "0 failed" in out
+    code, out, _ = run("cora_run", record, "--limit", 6, "--out", "c", cwd=tmp_path)
+    assert code == 0 and "20 failed" in out  # the sixth question was never recorded
+
+
+def test_a_dry_run_asks_nobody(tmp_path):
+    code, out, err = run("cora_run", "chat:gpt-4o-mini", "--dry", "--price", "1/2", cwd=tmp_path, OPENAI_API_KEY="")
+    assert code == 0 and "calls" in out and "cost" in out and not (tmp_path / "responses").exists()
+
+
+def files(folder):
+    "What is on disk, and what it holds."
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_another_run_is_refused_before_anything_is_asked(tmp_path):
+    "Whatever differs in what is asked; also where only the second of two respondents has been there."
+    words = ("cora_run", "simulated:name=a", "--limit", 3)
+    assert run(*words, cwd=tmp_path)[0] == 0
+    (tmp_path / "words.py").write_text(
+        "from cora_nb.prompts.templates import Template\nbare = Template('cora', before_question='')\n"
+    )
+    before = files(tmp_path)
+    for other, fact in [
+        (("simulated:name=a,seed=1", *words[2:]), "respondent.seed"),
+        (("simulated:name=new", *words[1:]), None),  # the one with nothing in its folder comes first
+        (("simulated:name=a", "--limit", 4), "benchmark.questions"),
+        ((*words[1:], "--seed", 1), "variants.hash"),
+        ((*words[1:], "--template", "bare"), "asked.template"),
+        ((*words[1:], "--template", "words.py:bare"), "asked.template_hash"),
+        ((*words[1:], "--shots", 1), "asked.k"),
+        ((*words[1:], "--trials", 2), "asked.trials"),
+        ((*words[1:], "--parse", "tolerant"), "asked.parse"),
+        ((*words[1:], "--stop", "cora"), "asked.stop"),
+        ((*words[1:], "--family", "permutations"), "variants.families"),
+    ]:
+        other = (*other, "--seed", 1) if fact is None else other
+        code, out, err = run("cora_run", *other, cwd=tmp_path)
+        assert code == 1 and out == "" and len(err.strip().splitlines()) == 1, other
+        assert "responses/math/a: there is another run here already, with other " in err
+        assert fact is None or fact.split(".")[0] in err
+    assert files(tmp_path) == before
+    assert run(*words, cwd=tmp_path)[0] == 0  # the same run is taken up again
+    assert files(tmp_path).keys() == before.keys()
+
+
+MINE = """
+from cora_nb.respondents.protocol import Reply
+from cora_nb.variants.operators import make_variant
+
+def mirrored(question, seed=0):
+    order = tuple(range(question.n_choices))
+    yield make_variant(question, "mirrored", "original", 0, order)
+    yield make_variant(question, "mirrored", "reversed", 0, order[::-1])
+
+def second_word(reply, choices):
+    return "ABCDEFGH".find(reply.split()[1])
+
+class Wordy:
+    def __init__(self, wrong=0, name="wordy"):
+        self.wrong, self.name = wrong, name
+    def describe(self):
+        return {"respondent": "wordy", "wrong": self.wrong}
+    def request(self, prompt):
+        return {"text": prompt.text, **self.describe()}
+    async def answer(self, prompts):
+        for i, prompt in enumerate(prompts):
+            v = prompt.variant
+            yield i, Reply("certainly " + v.labels[(v.answer + self.wrong) % v.n_choices])
+"""
+
+
+def test_parts_of_a_user_in_a_file(tmp_path):
+    "A family, a parsing rule and two respondents by `file.py:name`: used, named in the facts, refused where wrong."
+    (tmp_path / "mine.py").write_text(MINE)
+    words = ("--family", "mine.py:mirrored", "--parse", "mine.py:second_word", "--limit", 6)
+    code, out, err = run("cora_run", "mine.py:Wordy", "mine.py:Wordy,wrong=1,name=liar", *words, cwd=tmp_path)
+    assert code == 0 and "6 questions, 12 variants of the family mine.py:mirrored" in out, err
+    wordy, liar = (read_responses(tmp_path / "responses" / "math" / name) for name in ("wordy", "liar"))
+    assert wordy.table["correct"].all() and not liar.table["correct"].any() and (liar.table["prediction"] >= 0).all()
+    assert set(wordy.table["method"]) == {"original", "reversed"}
+    assert wordy.facts["asked"]["parse"]["mcq"] == "second_word" and liar.facts["respondent"]["wrong"] == 1
+    for bad, says in [
+        (("mine.py:Silent", "--limit", 1), "mine.py has no 'Silent'"),
+        (("mine.py:Wordy,wrong=very", "--limit", 1), "the field wrong of a mine.py:Wordy respondent cannot be 'very'"),
+        (("mine.py:mirrored", "--limit", 1), "mine.py:mirrored: needs a question"),
+        (("lost.py:Wordy", "--limit", 1), "there is no file lost.py"),
+        (("simulated", "--parse", "mine.py:first_word", "--limit", 1), "mine.py has no 'first_word'"),
+        (("simulated", "--family", "mine.py:turned", "--limit", 1), "mine.py has no 'turned'"),
+        (("simulated", "--template", "mine.py:mirrored", "--limit", 1), "this is not a Template but a function"),
+    ]:
+        code, out, err = run("cora_run", *bad, cwd=tmp_path)
+        assert code == 1 and out == "" and says in err and len(err.strip().splitlines()) == 1
+
+
+def test_names_that_no_folder_can_have(tmp_path):
+    code, out, _ = run("cora_run", "simulated:name=lab/a b", "simulated:name=..", "--limit", 1, cwd=tmp_path)
+    assert code == 0
+    here = tmp_path / "responses" / "math"
+    assert sorted(p.name for p in here.iterdir()) == ["lab-a-b", "run"]
+    assert read_responses(here / "lab-a-b").name == "lab/a b"
+    code, _, err = run("cora_run", "simulated:name=a b", "simulated:name=a-b", "--limit", 1, cwd=tmp_path)
+    assert code == 1 and "two respondents would write to responses/math/a-b" in err
+
+
+def test_the_installed_scripts_are_those_of_the_settings():
+    "Each command is installed, under the name and from the module that `settings.ini` gives."
+    settings = ConfigParser(interpolation=None)
+    settings.read(Path(__file__).resolve().parents[2] / "settings.ini", encoding="utf-8")
+    scripts = dict(line.split("=") for line in settings["DEFAULT"]["console_scripts"].split())
+    assert set(scripts) == {"cora_run", "cora_import", "cora_table", "cora_mcqa_plus", "cora_embeddings"}
+    for name, target in scripts.items():
+        module, function = target.split(":")
+        text = (Path(sysconfig.get_path("scripts")) / name).read_text()
+        assert f"from {module} import {function}" in text, f"{name}: install the package again"
+
+
+MISTAKES = [
+    (["cora_run", "--benchmark", "maths"], "maths"),
+    (["cora_run", "simulated", "--path", "nowhere.csv", "--benchmark", "mine"], "nowhere.csv"),
+    (["cora_run", "simulated", "--family", "corra"], "family must be one of"),
+    (["cora_run", "oracle"], "respondent must be one of"),
+    (["cora_run", "simulated:knows=60"], "knows must be in"),
+    (["cora_run", "recorded:none.parquet"], "none.parquet: there is no such file"),
+    (["cora_run", "chat:"], "needs a model"),
+    (["cora_run", "chat:m,concurrency=0"], "concurrency must be"),
+    (["cora_run", "causal:nowhere/at-all", "--limit", "1"], "nowhere/at-all" if find_spec("torch") else "needs torch"),
+    (["cora_run", "causal:organism/wise"], "organisms are steady and skewed"),
+    (["cora_run", "likelihood:organism/steady,adaptation=both"], "adaptation must be one of"),
+    (["cora_run", "simulated", "simulated"], "two respondents are called 'simulated'"),
+    (["cora_run", "simulated", "--template", "corra"], "corra"),
+    (["cora_run", "simulated", "--parse", "wishful"], "wishful"),
+    (["cora_run", "simulated", "--limit", "0"], "limit"),
+    (["cora_run", "simulated", "--stop", "soon"], "stop must be"),
+    (["cora_run", "simulated", "--trials", "0"], "trials"),
+    (["cora_run", "simulated", "--shots", "-1"], "-1"),
+    (["cora_run", "simulated", "--out", "no/where"], "there is no folder no"),
+    (["cora_run", "simulated", "--split", "tset"], "tset"),
+    (["cora_run", "simulated", "--malformed", "ignore"], "ignore"),
+    (["cora_run", "simulated", "--digits", "-1"], "digits must be"),
+    (["cora_run", "simulated", "--out", "note.txt"], "note.txt: this is a file"),
+    (["cora_run", "simulated", "--dry", "--price", "cheap"], "price must be two numbers"),
+    (["cora_run", "simulated", "--benchmark", "mine", "--path", "mine.csv", "--shots", "1"], "--pool"),
+    (["cora_run", "simulated", "--store", "note.txt", "--limit", "1"], "not a usable store"),
+    (["cora_run", "caht:gpt-4o-mini"], "or module:name, got 'caht'"),
+    (
+        ["cora_run", "simulated", "--benchmark", "mine", "--path", "mine.csv", "--out", "taken"],
+        "holds something else (b.txt)",
+    ),
+    (["cora_run", "recorded:taken"], "taken: there is no run here"),
+]
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    "A folder with a run, files that are none, and a folder that holds something else."
+    folder = tmp_path_factory.mktemp("desk")
+    (folder / "note.txt").write_text("hello")
+    (folder / "fake.xlsx").write_text("hello")
+    (folder / "mine.csv").write_text("question,A,B,answer\nWhat is 1 + 1?,2,3,A\n")
+    (folder / "taken" / "mine" / "simulated").mkdir(parents=True)
+    (folder / "taken" / "mine" / "simulated" / "b.txt").write_text("mine")
+    assert run("cora_run", "simulated:name=a", "--limit", 2, cwd=folder)[0] == 0
+    os.rename(folder / "responses" / "math" / "a", folder / "a")
+    return folder
+
+
+@pytest.mark.parametrize("words,says", MISTAKES, ids=lambda x: " ".join(x) if isinstance(x, list) else None)
+def test_a_mistake_gets_one_clear_line(desk, words, says):
+    code, out, err = run(*words, cwd=desk)
+    assert code == 1 and out == "" and "Traceback" not in err
+    assert says in err and len(err.strip().splitlines()) == 1 and err.startswith(words[0] + ": ")
+
+
+def test_misspelt_options_end_with_code_2(desk):
+    code, _, err = run("cora_run", "simulated", "--limits", "3", cwd=desk)
+    assert code == 2 and "--limits" in err and "Traceback" not in err
+
+
+def test_a_run_in_which_nothing_was_answered_is_no_result(desk):
+    code, out, err = run("cora_run", "recorded:a", "--benchmark", "mine", "--path", "mine.csv", "--out", "z", cwd=desk)
+    assert code == 1 and out == "" and "Traceback" not in err
+    assert "all 8 replies failed, the first of them: nothing was recorded" in err
+
+
+def test_what_is_there_stays_there(desk, tmp_path):
+    "Neither a file, nor a pipe, nor a folder that holds something else is replaced by accident; a link is followed."
+    here = tmp_path / "responses" / "math"
+    here.mkdir(parents=True)
+    os.mkfifo(here / "pipe")
+    (here / "text").write_text("mine")
+    (here / "other").mkdir()
+    (here / "other" / "facts.json").write_text("{}")
+    (tmp_path / "real").mkdir()
+    (here / "link").symlink_to("../../real")
+    for name, says in (("pipe", "this is a file"), ("text", "this is a file"), ("other", "left alone")):
+        code, _, err = run("cora_run", f"simulated:name={name}", "--limit", 2, cwd=tmp_path)
+        assert code == 1 and says in err
+    assert (here / "pipe").is_fifo() and (here / "text").read_text() == "mine"
+    assert (here / "other" / "facts.json").read_text() == "{}" and len(list((here / "other").iterdir())) == 1
+    assert run("cora_run", "simulated:name=link", "--limit", 3, cwd=tmp_path)[0] == 0
+    assert (here / "link").is_symlink() and len(read_responses(tmp_path / "real")) == 60
+    assert sorted(p.name for p in here.iterdir()) == ["link", "other", "pipe", "text"]
+
+
+def test_ctrl_c_is_one_line(desk):
+    "Interrupted once its progress bar shows. The shell around the tests may have its children ignore interrupts."
+    done = subprocess.Popen(
+        command("cora_run", "simulated", "--trials", "100", "--out", "slow"),
+        cwd=desk,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    seen = b""
+    while b"replies" not in seen:
+        seen += done.stderr.read(1)
+    done.send_signal(signal.SIGINT)
+    _, err = done.communicate(timeout=120)
+    assert done.returncode == 1 and b"Traceback" not in err and b"cora_run: interrupted" in err
+    assert not (desk / "slow").exists()
+
+
+HEAVY = ("torch", "transformers", "datasets", "openai", "matplotlib", "seaborn", "scipy.stats", "sklearn")
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "cora_nb",
+        "cora_nb.metrics.cora",
+        "cora_nb.metrics.guessing",
+        "cora_nb.report.tables",
+        "cora_nb.variants.families",
+        "cora_nb.respondents.chat",
+        "cora_nb.respondents.local",
+        "cora_nb.respondents.causal",
+        "cora_nb.respondents.likelihood",
+        "cora_nb.cli.run",
+        "cora_nb.cli.table",
+        "cora_nb.cli.mcqa_plus",
+        "cora_nb.cli.respondents",
+    ],
+)
+def test_imports_stay_light(module):
+    code = f"import sys, {module}; print(*[m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.split() == []

@@ -1,0 +1,231 @@
+"""The commands `cora_table` and `cora_import`, as a user runs them."""
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from cora_nb.benchmarks.load import load_benchmark
+from cora_nb.metrics.cora import score
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.variants.families import make_variants
+from helpers import command, run
+
+
+def simulated(name, n=30, **fields):
+    "A run of the bundled benchmark."
+    variants = make_variants(load_benchmark("math")[:n])
+    trials = fields.pop("trials", 1)
+    return evaluate(SimulatedRespondent(name=name, **fields), variants, trials=trials, progress=False)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    "A folder with runs, like and unlike, and with files that are none."
+    folder = tmp_path_factory.mktemp("desk")
+    (folder / "note.txt").write_text("hello")
+    (folder / "fake.xlsx").write_text("hello")
+    a, c = simulated("a"), simulated("c", knows=0.6, position=(6, 1))
+    write_responses(a, folder / "a")
+    write_responses(c, folder / "c")
+    write_responses(simulated("thrice", slips=0.2, trials=3), folder / "thrice")
+    write_responses(c.rows(c.table["method"].isin(["original", "shuffled"])), folder / "part")
+    write_responses(c.rows(c.table["method"] == "original"), folder / "originals")
+    write_responses(simulated("others", n=20), folder / "others")
+    return folder
+
+
+def test_runs_side_by_side(desk):
+    code, out, err = run("cora_table", "a", "c", cwd=desk)
+    assert (code, err) == (0, "") and re.search(r"a +c", out) and "(1)" in out and "(2)" in out
+    assert re.search(rf"CoRA +{score(read_responses(desk / 'a'))['CoRA']:.2f} \(\d\)", out)
+    code, text, _ = run("cora_table", "a", "c", "--format", "csv", cwd=desk)
+    read = list(csv.reader(io.StringIO(text)))
+    assert code == 0 and read[0][-2:] == ["a", "c"] and any("CoRA" in r for r in read)
+    for format in ("markdown", "latex"):
+        assert run("cora_table", "a", "--format", format, cwd=desk)[0] == 0
+    code, sure, err = run("cora_table", "a", "c", "--ci", 0.95, cwd=desk)
+    assert (code, err) == (0, "") and re.search(r"MCQA +\d\.\d\d \[\d\.\d\d, \d\.\d\d\] \(\d\)", sure)
+    without = [re.sub(r" \[[^]]*\]", "", line).split() for line in sure.splitlines()]
+    assert without == [line.split() for line in out.splitlines()]
+    head = run("cora_table", "a", "--ci", 0.95, "--format", "csv", cwd=desk)[1].splitlines()[0]
+    assert head == "group,score,a,a low,a high"
+
+
+def test_a_file_of_an_older_version(desk):
+    "A single Parquet file is a run, called after the file; beside a folder of that name both have their whole path."
+    old = desk / "old" / "a.parquet"
+    old.parent.mkdir()
+    old.write_bytes((desk / "a" / "responses.parquet").read_bytes())
+    code, out, _ = run("cora_table", "old/a.parquet", "c", cwd=desk)
+    assert code == 0 and out.split()[:2] == ["a", "c"]
+    code, out, _ = run("cora_table", "old/a.parquet", "a", cwd=desk)
+    assert code == 0 and out.split()[:2] == ["old/a.parquet", "a"]
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "latex"])
+def test_part_of_a_divergence_set_is_said_at_the_number(desk, format):
+    "2 of 20 variants beside a complete run: no CoRA, no ranks, the count at each number, the reason below."
+    code, out, err = run("cora_table", "a", "part", "--format", format, cwd=desk)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    for name in ("MCQA+", "MV", "0.5", "1.0"):
+        (line,) = [x for x in lines if re.search(rf"{re.escape(name)}[ &|$\\]", x)]
+        assert line.count("(2 of 20 variants)") == 1 and re.search(r"\d\.\d\d \(2 of 20 variants\)", line)
+    (mcqa,) = [x for x in lines if re.search(r"MCQA[ &|]", x)]
+    assert "of 20 variants" not in mcqa and len(re.findall(r"\d\.\d\d", mcqa)) == 2
+    for name in ("CoRA", "CI"):
+        (line,) = [x for x in lines if re.search(rf"\b{name}[ &|]", x)]
+        assert len(re.findall(r"\d\.\d\d", line)) == 1 and "(" not in line and re.search("–|--", line)
+    assert not re.search(r"\d \(\d\)", out)
+    below = [line for line in lines if "No ranks: " in line]
+    assert [re.sub(r"\\noindent ", "", line) for line in below] == [
+        "No ranks: part has 2 of 20 variants",
+        "No ranks: part and a were asked different variants of the same questions",
+    ]
+
+
+def test_part_of_a_divergence_set_in_csv(desk):
+    code, out, _ = run("cora_table", "a", "part", "--format", "csv", cwd=desk)
+    read = {row["score"]: row for row in csv.DictReader(io.StringIO(out))}
+    assert code == 0 and {row["a coverage"] for row in read.values()} == {""}
+    assert {s for s, row in read.items() if row["part coverage"] == "2 of 20 variants"} == set(read) - {"MCQA"}
+    assert {s for s, row in read.items() if row["part"] == ""} == {"CoRA", "CI"}
+    said = "part and a were asked different variants of the same questions"
+    assert {row["part note"] for row in read.values()} == {said} and not any(row["a note"] for row in read.values())
+
+
+def test_originals_alone_have_no_cora(desk):
+    code, out, _ = run("cora_table", "originals", cwd=desk)
+    assert code == 0 and re.search(r"CoRA +–\n", out) and re.search(r"CI +–\n", out)
+    assert re.search(r"MCQA +\d\.\d\d\n", out) and re.search(r"MV +\d\.\d\d \(1 of 20 variants\)\n", out)
+    assert out.splitlines()[-1] == "originals has 1 of 20 variants"
+
+
+def test_runs_of_different_questions_are_not_ranked(desk):
+    code, out, _ = run("cora_table", "a", "others", "c", cwd=desk)
+    assert code == 0 and not re.search(r"\d \(\d\)", out) and "of 20 variants" not in out
+    assert out.splitlines()[-1] == (
+        "No ranks: others and a were asked different questions (20 and 30, 20 of them the same)"
+    )
+
+
+def test_which_repetition(desk):
+    "The first by default, another by its number, all of them on purpose; any other number is refused."
+    thrice = read_responses(desk / "thrice")
+    for words, part in [
+        ((), thrice.trial(0)),
+        (("--trial", 0), thrice.trial(0)),
+        (("--trial", 2), thrice.trial(2)),
+        (("--trials", "all"), thrice.pool_trials()),
+    ]:
+        code, out, err = run("cora_table", "thrice", *words, "--digits", 6, cwd=desk)
+        assert (code, err) == (0, "") and f"{score(part)['MCQA+']:.6f}" in out and "variants" not in out
+    assert len({score(thrice.trial(i))["MCQA+"] for i in range(3)} | {score(thrice.pool_trials())["MCQA+"]}) == 4
+
+
+def test_import_and_table_print_the_published_layout(tmp_path, shared):
+    file = shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx"
+    code, out, _ = run("cora_import", file, "--out", "medalpaca", cwd=tmp_path)
+    assert code == 0 and "1273 questions, 58558 replies" in out
+    code, out, _ = run("cora_table", "medalpaca", "--digits", 4, cwd=tmp_path)
+    numbers = re.findall(r"\d\.\d{4}", out)
+    assert code == 0
+    assert numbers == "0.2608 0.3571 0.2435 0.1954 0.2938 0.1830 0.1108 0.0762 0.0299 0.0102 0.7494".split()
+    facts = json.loads((tmp_path / "medalpaca" / "facts.json").read_text())
+    assert facts["imported"]["file"] == file.name and re.fullmatch("[0-9a-f]{64}", facts["imported"]["hash"])
+    # the sixth repetition was recorded of the original and of one shuffle only
+    code, out, err = run("cora_table", "medalpaca", "--trial", 5, cwd=tmp_path)
+    assert (code, err) == (0, "") and re.search(r"MCQA\+ +\d\.\d\d \(2 of 26 variants\)\n", out)
+    assert re.search(r"CoRA +–\n", out) and out.splitlines()[-1] == "medalpaca has 2 of 26 variants"
+    # eleven replies to each original and one to most variants, pooled
+    code, out, err = run("cora_table", "medalpaca", "--trials", "all", cwd=tmp_path)
+    assert code == 0 and "variants" not in out
+    assert err == (
+        "cora_table: medalpaca: repetitions are pooled, 1 to 11 for each variant; variants do not count alike\n"
+    )
+
+
+def cat_file(path, output="A", says="A"):
+    "One question as the CAT tool writes it."
+    choices = {"A": "two", "B": "three"}
+    entry = {"choices": choices, "correct_choice": "A", "model_choice": says, "output": output}
+    cell = json.dumps({"standard_MC": [entry]})
+    with open(path, "w", newline="") as out:
+        csv.writer(out).writerows([["question", "expanded_evaluation"], ["What is 1 + 1?", cell]])
+
+
+def test_an_import_never_replaces_another(tmp_path):
+    "The same file again is the same run; another file of that name, or another rule, is not."
+    cat_file(tmp_path / "kept.csv")
+    assert run("cora_import", "kept.csv", "--model", "lab/m", cwd=tmp_path)[0] == 0
+    assert read_responses(tmp_path / "kept").name == "lab/m"
+    assert run("cora_import", "kept.csv", "--model", "lab/m", cwd=tmp_path)[0] == 0
+    code, _, err = run("cora_import", "kept.csv", "--model", "lab/m", "--parse", "tolerant", cwd=tmp_path)
+    assert code == 1 and "there is another run here already, with other imported.parse" in err
+    cat_file(tmp_path / "kept.csv", "B", "B")
+    code, _, err = run("cora_import", "kept.csv", "--model", "lab/m", cwd=tmp_path)
+    assert code == 1 and "there is another run here already, with other imported.hash" in err
+    assert read_responses(tmp_path / "kept").table["reply"].tolist() == ["A"]
+
+
+MISTAKES = [
+    (["cora_import", "none.xlsx"], "none.xlsx: there is no such file"),
+    (["cora_import", "note.txt"], "note.txt"),
+    (["cora_import", "."], "this is a folder"),
+    (["cora_import", "fake.xlsx"], "fake.xlsx: not a readable xlsx file"),
+    (["cora_import", "fake.xlsx", "--out", "fake.xlsx"], "fake.xlsx: this is a file, and a folder is to be written"),
+    (["cora_import", "fake.xlsx", "--out", "."], "holds something else"),
+    (["cora_table", "none.parquet"], "none.parquet: there is no such file"),
+    (["cora_table", "note.txt"], "note.txt: not a Parquet file"),
+    (["cora_table", "."], ".: there is no run here"),
+    (["cora_table", "a", "a"], "a: named twice"),
+    (["cora_table", "a", "--trial", "7"], "a has no trial 7"),
+    (["cora_table", "a", "--trial", "-1"], "--trials all counts all of them"),
+    (["cora_table", "a", "--trials", "some"], "trials must be first or all, got 'some'"),
+    (["cora_table", "a", "--trial", "0", "--trials", "all"], "--trial and --trials all exclude each other"),
+    (["cora_table", "a", "--format", "pdf"], "pdf"),
+    (["cora_table", "a", "--format", "styler"], "one of text, markdown, latex, csv"),
+    (["cora_table", "a", "--digits", "99"], "99"),
+    (["cora_table", "a", "--ci", "95"], "ci must be between 0 and 1, such as 0.95, got 95.0"),
+]
+
+
+@pytest.mark.parametrize("words,says", MISTAKES, ids=lambda x: " ".join(x) if isinstance(x, list) else None)
+def test_a_mistake_gets_one_clear_line(desk, words, says):
+    code, out, err = run(*words, cwd=desk)
+    assert code == 1 and out == "" and "Traceback" not in err
+    assert says in err and len(err.strip().splitlines()) == 1 and err.startswith(words[0] + ": ")
+
+
+def test_a_run_has_to_be_named(desk):
+    code, _, err = run("cora_table", cwd=desk)
+    assert code == 2 and "Traceback" not in err
+
+
+def test_no_markup_from_a_name_reaches_the_terminal_table(desk):
+    os.rename(desk / "a", desk / "a|b")
+    try:
+        code, out, _ = run("cora_table", "a|b", "--format", "markdown", cwd=desk)
+        assert code == 0 and "a\\|b" in out
+    finally:
+        os.rename(desk / "a|b", desk / "a")
+
+
+def test_a_terminal_without_the_letters(desk):
+    words = ("cora_table", "a", "--format", "markdown")
+    code, out, err = run(*words, cwd=desk, PYTHONIOENCODING="cp1252", PYTHONUTF8="0")
+    assert code == 0 and "Traceback" not in err
+
+
+def test_a_reader_that_goes_away_is_no_error(desk):
+    table = subprocess.Popen(command("cora_table", "a"), cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    table.stdout.close()
+    _, err = table.communicate(timeout=120)
+    assert b"Traceback" not in err

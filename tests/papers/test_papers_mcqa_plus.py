@@ -1,0 +1,278 @@
+"""The runs behind Tables 2 to 8: what is asked of whom, every number against plain loops, taking up what stopped."""
+
+import math
+from collections import Counter, defaultdict
+
+import pandas as pd
+import pytest
+
+from cora_nb.papers.battery import COLUMNS, mcqa_plus_results, mcqa_plus_steps, run_steps
+from cora_nb.benchmarks.load import load_benchmark
+from cora_nb.core import CoraError, Question, uniforms
+from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.runs.store import Store
+from cora_nb.variants.mcqa_plus import true_false
+
+
+class Moody:
+    "Answers by a draw from the prompt's words: two of three right, some unreadable, several letters where allowed."
+
+    name = "moody"
+
+    def __init__(self, until=math.inf):
+        self.asked, self.until = 0, until
+
+    def describe(self):
+        return {"respondent": "moody"}
+
+    def request(self, prompt):
+        return {"text": prompt.text}
+
+    async def answer(self, prompts):
+        for position, prompt in enumerate(prompts):
+            if self.asked >= self.until:
+                raise KeyboardInterrupt
+            self.asked += 1
+            v, (luck, place, second) = prompt.variant, uniforms(3, prompt.text)
+            labels = [*v.labels, "dunno"]
+            said = labels[v.answer] if luck < 0.65 else labels[int(place * len(labels))]
+            if v.form == "several" and second < 0.5:
+                said = f"{said}, {labels[int(second * 2 * v.n_choices)]}"
+            yes = 0.2 + 0.6 * place
+            yield position, Reply(said, (math.log(yes), math.log(0.95 - yes)) if v.form == "tfq" else None)
+
+
+@pytest.fixture(scope="module")
+def questions():
+    return load_benchmark("math")[:120]
+
+
+@pytest.fixture(scope="module")
+def runs(questions):
+    return run_steps(Moody(), mcqa_plus_steps(questions), progress=False)
+
+
+def number(results, table, score, **place):
+    "The value of one number."
+    found = results[(results["table"] == table) & (results["score"] == score)]
+    for column, value in {"subset": "all", **place}.items():
+        found = found[found[column] == value]
+    assert len(found) == 1, (table, score, place)
+    return found.iloc[0]
+
+
+def rows(table):
+    return table.to_dict("records")
+
+
+def chosen(row):
+    "The choice a reply stands for: its source, which tells new choices apart too."
+    p = row["prediction"]
+    return None if p < 0 else row["sources"][p]
+
+
+def by_question(some):
+    found = defaultdict(list)
+    for row in some:
+        found[row["question_id"]].append(row)
+    return found
+
+
+def same(replies):
+    return max(Counter(c for c in map(chosen, replies) if c is not None).values(), default=0) / len(replies)
+
+
+def test_every_step_asks_what_it_should(questions, runs):
+    plus = rows(runs["mcqa_plus"])
+    misled = {
+        r["question_id"]: r["sources"][r["prediction"]]
+        for r in plus
+        if r["method"] == "original" and r["prediction"] not in (-1, r["answer"])
+    }
+    assert 12 < len(misled) < 50
+    assert {name: (len(r), r["question_id"].nunique()) for name, r in runs.items()} == {
+        "mcqa_plus": (1680, 120),
+        "nota_answer": (480, 120),
+        "options_2": (240, 120),
+        "options_3": (480, 120),
+        "options_6": (480, 120),
+        "options_8": (480, 120),
+        "options_10": (480, 120),
+        "misleading": (2 * len(misled), len(misled)),
+    }
+    for r in rows(runs["misleading"]):
+        if r["method"] == "replaced":
+            assert [i for i, s in enumerate(r["sources"]) if s < 0] == [misled[r["question_id"]]]
+    assert [r.facts["run"]["step"] for r in runs.values()] == list(runs)
+
+
+def test_orders_and_numbers_of_choices(runs):
+    "Tables 2 and 8."
+    results = mcqa_plus_results(runs)
+    assert list(results) == COLUMNS and set(results["table"]) == set(range(2, 9))
+    plus = rows(runs["mcqa_plus"])
+    sized = {
+        4: [r for r in plus if r["method"] in ("original", "reordered")],
+        **{n: rows(runs[f"options_{n}"]) for n in (2, 3, 6, 8, 10)},
+    }
+    for n, some in sized.items():
+        sets = by_question(some).values()
+        first = [min(s, key=lambda r: (r["method"] == "reordered", r["index"])) for s in sets]
+        assert number(results, 8, "Acc", n_choices=n)["value"] == pytest.approx(sum(r["correct"] for r in first) / 120)
+        assert number(results, 8, "Acc-H", n_choices=n)["value"] == pytest.approx(
+            sum(all(r["correct"] for r in s) for s in sets) / 120
+        )
+        assert number(results, 8, "S_c", n_choices=n)["value"] == pytest.approx(sum(map(same, sets)) / 120)
+    assert (
+        number(results, 2, "Acc")["value"]
+        == number(results, 8, "Acc", n_choices=4)["value"]
+        == number(results, 7, "MCQA")["value"]
+    )
+    shares = Counter(round(4 * same(s)) for s in by_question(sized[4]).values())
+    assert {k: number(results, 2, "share", n_same=k)["value"] for k in range(5)} == pytest.approx(
+        {k: shares[k] / 120 for k in range(5)}
+    )
+
+
+def test_none_of_the_above(runs):
+    "Table 3."
+    results = mcqa_plus_results(runs, tables=[3])
+    before = by_question(r for r in rows(runs["mcqa_plus"]) if r["method"] in ("original", "reordered"))
+    after = by_question(rows(runs["nota_answer"]))
+    always = [q for q, s in before.items() if all(r["correct"] for r in s)]
+    for subset, ids in {"all": list(before), "always right": always}.items():
+        acc, was = (
+            sum(
+                next(r["correct"] for r in of[q] if r["index"] == 0 and r["method"] in ("original", "nota_answer"))
+                for q in ids
+            )
+            / len(ids)
+            for of in (after, before)
+        )
+        row = number(results, 3, "Acc", subset=subset)
+        assert (row["value"], row["difference"], row["questions"]) == (
+            pytest.approx(acc),
+            pytest.approx(acc - was),
+            len(ids),
+        )
+        assert number(results, 3, "Acc-H", subset=subset)["value"] == pytest.approx(
+            sum(all(r["correct"] for r in after[q]) for q in ids) / len(ids)
+        )
+
+
+def test_beliefs(runs):
+    "Tables 4 to 7."
+    results = mcqa_plus_results(runs)
+    plus = rows(runs["mcqa_plus"])
+    always = {
+        q
+        for q, s in by_question(r for r in plus if r["method"] in ("original", "reordered")).items()
+        if all(r["correct"] for r in s)
+    }
+    for subset, ids in {"all": {r["question_id"] for r in plus}, "always right": always}.items():
+        claims = [r for r in plus if r["method"] == "true_false" and r["question_id"] in ids]
+        for name, answer in {"right": 0, "wrong": 1}.items():
+            some = [r["correct"] for r in claims if r["answer"] == answer]
+            assert number(results, 4, f"T/F: {name}", subset=subset)["value"] == pytest.approx(sum(some) / len(some))
+        right = [math.exp(r["scores"][0]) for r in claims if r["answer"] == 0]
+        wrong = [
+            max(math.exp(r["scores"][0]) for r in s)
+            for s in by_question(r for r in claims if r["answer"] == 1).values()
+        ]
+        found = {
+            name: number(results, 5, name, subset=subset)
+            for name in ("Conf_right", "Conf_wrong*", "Conf_wrong*/Conf_right")
+        }
+        assert [r["value"] for r in found.values()] == pytest.approx(
+            [sum(right) / len(ids), sum(wrong) / len(ids), sum(wrong) / sum(right)]
+        )
+        assert all(r["low"] < r["value"] < r["high"] for r in found.values())
+    several = [r for r in rows(runs["misleading"]) if r["method"] == "multiple_selection"]
+    misled = {r["question_id"]: r["prediction"] for r in plus if r["method"] == "original"}
+    named = {
+        r["question_id"]: {"ABCD".index(c) for c in r["reply"].replace(", ", "")}
+        if "dunno" not in r["reply"]
+        else set()
+        for r in several
+    }
+    multi = [q for q, letters in named.items() if len(letters) > 1]
+    place = {"subset": "wrong on the original", "setting": "multiple selection"}
+    assert number(results, 6, "%multi", **place)["value"] == pytest.approx(len(multi) / len(several))
+    assert number(results, 6, "Recall_m", **place)["value"] == pytest.approx(
+        sum(misled[q] in named[q] for q in multi) / len(multi)
+    )
+    assert number(results, 6, "Recall_r", **place)["value"] == pytest.approx(
+        sum(r["answer"] in named[r["question_id"]] for r in several if r["question_id"] in multi) / len(multi)
+    )
+    replaced = [r["correct"] for r in rows(runs["misleading"]) if r["method"] == "replaced"]
+    assert number(results, 6, "Accuracy", subset="wrong on the original", setting="replacement")[
+        "value"
+    ] == pytest.approx(sum(replaced) / len(replaced))
+    assert number(results, 7, "MCQA+")["value"] == pytest.approx(sum(r["correct"] for r in plus) / len(plus))
+
+
+def test_stopped_anywhere_and_taken_up_again(questions, runs, tmp_path):
+    "Whatever the moment, nothing is asked twice, and the numbers are those of a battery that was never stopped."
+    expected = mcqa_plus_results(runs)
+    with Store(tmp_path / "whole.sqlite") as store:
+        whole = Moody()
+        run_steps(whole, mcqa_plus_steps(questions), store, progress=False)
+    for moment in (0, 1, 900, 1681, 1700, 3500, whole.asked - 1):
+        with Store(tmp_path / f"{moment}.sqlite") as store:
+            first, second = Moody(until=moment), Moody()
+            with pytest.raises(KeyboardInterrupt):
+                run_steps(first, mcqa_plus_steps(questions), store, progress=False)
+            again = run_steps(second, mcqa_plus_steps(questions), store, progress=False)
+        assert first.asked + second.asked == whole.asked
+        pd.testing.assert_frame_equal(mcqa_plus_results(again), expected)
+
+
+def test_runs_read_back_from_files(runs, tmp_path):
+    for name, responses in runs.items():
+        write_responses(responses, tmp_path / f"{name}.parquet")
+    again = {name: read_responses(tmp_path / f"{name}.parquet") for name in runs}
+    pd.testing.assert_frame_equal(mcqa_plus_results(again), mcqa_plus_results(runs))
+
+
+def test_questions_of_all_sizes():
+    "From 2 to 13 choices: each number of choices holds all questions once; classes of c only those with four orders."
+    mixed = [
+        Question(
+            f"q{i}", f"Which is number {i}?", tuple(f"number {i + k}" for k in range(2 + i % 12)), i % (2 + i % 12)
+        )
+        for i in range(36)
+    ]
+    results = mcqa_plus_results(run_steps(SimulatedRespondent(knows=0.5), mcqa_plus_steps(mixed), progress=False))
+    counted = results[(results["table"] == 8) & (results["score"] == "Acc")].set_index("n_choices")["questions"]
+    assert counted[[2, 3, 6, 8, 10]].tolist() == [36] * 5 and counted[[4, 5, 7, 9, 11, 12, 13]].tolist() == [3] * 7
+    assert (
+        results[(results["table"] == 2) & (results["score"] == "share")]["questions"].max() <= 33
+        and number(results, 7, "MCQA+")["questions"] == 36
+    )
+
+
+def test_written_statements_are_a_setting_of_their_own(questions):
+    written = {(q.id, i): true_false(q, i).text + " Is that so?" for q in questions[:10] for i in range(4)}
+    results = mcqa_plus_results(
+        run_steps(Moody(), mcqa_plus_steps(questions, statements=written), progress=False), tables=[4]
+    )
+    found = results[(results["subset"] == "all") & (results["score"] == "T/F: right")].set_index("setting")["questions"]
+    assert found.to_dict() == {"true/false": 110, "true/false, written": 10}
+
+
+def test_no_scores_no_confidence(questions):
+    results = mcqa_plus_results(
+        run_steps(SimulatedRespondent(knows=0.9), mcqa_plus_steps(questions[:5]), progress=False), tables=[5]
+    )
+    assert len(results) and results["value"].isna().all()
+
+
+def test_errors(runs):
+    with pytest.raises(CoraError, match="tables must be among 2, 3, 4, 5, 6, 7, 8, got 9"):
+        mcqa_plus_results(runs, tables=[9])
+    with pytest.raises(CoraError, match="there is no run nota_answer; there are mcqa_plus"):
+        mcqa_plus_results({"mcqa_plus": runs["mcqa_plus"]})
+    with pytest.raises(CoraError, match="there are no questions|nothing to ask"):
+        run_steps(Moody(), mcqa_plus_steps([]), progress=False)

@@ -1,0 +1,228 @@
+"""Paired answers: Stuart-Maxwell, McNemar, Tango's interval and exchanging, each by another formula."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from scipy.optimize import minimize_scalar
+from scipy.stats import binomtest, chi2, norm
+
+from cora_nb.core import CoraError
+from cora_nb.stats.paired import (
+    exchange_p,
+    mcnemar_p,
+    paired_interval,
+    stretch_exchanged,
+    stuart_maxwell_exact,
+    stuart_maxwell_statistic,
+)
+from cora_nb.stats.tables import contingency_statistic
+
+
+def squares(least=2, most=6, count=st.integers(0, 12)):
+    return (
+        st.integers(least, most)
+        .flatmap(lambda k: st.lists(st.lists(count, min_size=k, max_size=k), min_size=k, max_size=k))
+        .map(np.array)
+    )
+
+
+def groups(pairs):
+    "Answers that exchanged answers, directly or through others: lists of two or more."
+    left, found = set(range(len(pairs))), []
+    while left:
+        group, new = set(), {left.pop()}
+        while new:
+            group |= new
+            new = {j for i in new for j in range(len(pairs)) if i != j and pairs[i][j] + pairs[j][i]} - group
+        left -= group
+        if len(group) > 1:
+            found.append(sorted(group))
+    return found
+
+
+def stuart_maxwell(pairs):
+    "Group by group, one answer dropped from each, and a linear system solved."
+    total = df = 0
+    for group in groups(pairs):
+        kept = group[:-1]
+        d = np.array([sum(pairs[i]) - sum(pairs[:, i]) for i in kept], float)
+        V = [
+            [
+                sum(pairs[i]) + sum(pairs[:, i]) - 2 * pairs[i, i] if i == j else -(pairs[i, j] + pairs[j, i])
+                for j in kept
+            ]
+            for i in kept
+        ]
+        total, df = total + d @ np.linalg.solve(np.array(V, float), d), df + len(kept)
+    return total, df
+
+
+@given(squares(count=st.integers(0, 12) | st.just(0)))
+@settings(max_examples=300)
+def test_stuart_maxwell_by_dropping_answers(pairs):
+    statistic, df = stuart_maxwell_statistic(pairs)
+    expected, degrees = stuart_maxwell(pairs)
+    assert statistic == pytest.approx(expected, abs=1e-8) and df == degrees
+    assert -1e-9 <= statistic <= pairs.sum() - np.trace(pairs) + 1e-7  # so that V is at most 1
+
+
+@given(squares(3, 3, st.integers(0, 40)))
+def test_three_answers_by_the_closed_formula(pairs):
+    "Fleiss and Everitt: means of the exchanges weigh the squared differences of the other answers."
+    d = pairs.sum(axis=1) - pairs.sum(axis=0)
+    n12, n13, n23 = ((pairs[i, j] + pairs[j, i]) / 2 for i, j in ((0, 1), (0, 2), (1, 2)))
+    below = 2 * (n12 * n23 + n12 * n13 + n13 * n23)
+    if below:
+        assert stuart_maxwell_statistic(pairs)[0] == pytest.approx(
+            (n23 * d[0] ** 2 + n13 * d[1] ** 2 + n12 * d[2] ** 2) / below, abs=1e-9
+        )
+
+
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_two_answers_are_mcnemars(b, c):
+    statistic, df = stuart_maxwell_statistic([[3, b], [c, 5]])
+    assert (statistic, df) == (pytest.approx((b - c) ** 2 / (b + c)), 1) if b + c else (0, 0)
+
+
+@given(squares(), st.randoms(use_true_random=False))
+def test_names_and_order_of_answers_do_not_matter(pairs, rng):
+    order = rng.sample(range(len(pairs)), len(pairs))
+    mixed = pairs[np.ix_(order, order)]
+    assert stuart_maxwell_statistic(mixed)[0] == pytest.approx(stuart_maxwell_statistic(pairs)[0], abs=1e-8)
+    assert stuart_maxwell_statistic(pairs.T)[0] == pytest.approx(stuart_maxwell_statistic(pairs)[0], abs=1e-8)
+    if pairs.sum():  # both statistics for two rows as well
+        counts = lambda p: np.stack([p.sum(axis=1), p.sum(axis=0)])
+        assert contingency_statistic(counts(mixed))[0] == pytest.approx(
+            contingency_statistic(counts(pairs))[0], abs=1e-8
+        )
+
+
+@given(squares(3, 5))
+@settings(max_examples=60)
+def test_tables_in_a_stack_are_those_one_by_one(pairs):
+    stack = np.stack([pairs, pairs.T * 2, np.eye(len(pairs)) * 3])
+    together = stuart_maxwell_statistic(stack)
+    for k, one in enumerate(stack):
+        assert (together[0][k], together[1][k]) == (
+            pytest.approx(stuart_maxwell_statistic(one)[0]),
+            stuart_maxwell_statistic(one)[1],
+        )
+
+
+def test_large_counts():
+    "Rounding must not add a degree of freedom, nor lose one."
+    pairs = np.diag([10**7] * 4)
+    pairs[0, 1], pairs[1, 0], pairs[2, 3] = 10**6, 10**6 - 1, 1
+    assert stuart_maxwell_statistic(pairs)[1] == 2
+    assert stuart_maxwell_statistic(pairs)[0] == pytest.approx(1 / (2 * 10**6 - 1) + 1)
+
+
+@given(squares(2, 4, st.integers(0, 2)).filter(lambda p: 0 < p.sum() - np.trace(p) <= 9))
+@settings(max_examples=40)
+def test_exact_p_by_swapping_every_question(pairs):
+    changed = [(i, j) for i, j in itertools.product(range(len(pairs)), repeat=2) if i != j for _ in range(pairs[i, j])]
+    observed, large = stuart_maxwell(pairs)[0], 0
+    for flips in itertools.product((False, True), repeat=len(changed)):
+        swapped = np.zeros_like(pairs)
+        for (i, j), flip in zip(changed, flips):
+            swapped[(j, i) if flip else (i, j)] += 1
+        large += stuart_maxwell(swapped)[0] >= observed - 1e-8
+    _, p, _, exact = stuart_maxwell_exact(pairs)
+    assert exact and p == pytest.approx(large / 2 ** len(changed))
+
+
+@given(st.integers(0, 30), st.integers(0, 30))
+def test_exact_p_of_two_answers_is_a_binomial_test(b, c):
+    expected = binomtest(b, b + c).pvalue if b + c else 1.0
+    assert stuart_maxwell_exact([[1, b], [c, 1]])[1] == pytest.approx(expected)
+    assert mcnemar_p(b, c) == expected
+
+
+def score_by_likelihood(b, c, n, delta):
+    "Tango's score with its nuisance probability found by maximising the likelihood."
+
+    def minus_log(q):  # P(second only) = q, P(first only) = q + delta
+        parts = [(b, q + delta), (c, q), (n - b - c, 1 - 2 * q - delta)]
+        return -sum(k * math.log(x) if x > 0 else -1e9 for k, x in parts if k)
+
+    low, high = max(0, -delta), (1 - delta) / 2
+    q = minimize_scalar(minus_log, bounds=(low, high), method="bounded", options={"xatol": 1e-12}).x
+    return (b - c - n * delta) / math.sqrt(n * (2 * q + delta * (1 - delta)))
+
+
+@pytest.mark.parametrize("b, c, n", [(40, 20, 160), (1, 7, 21), (12, 5, 60), (30, 29, 300), (3, 2, 291), (80, 10, 100)])
+def test_tangos_interval_by_likelihood(b, c, n):
+    low, high = paired_interval(b, c, n)
+    z = norm.ppf(0.975)
+    assert score_by_likelihood(b, c, n, low) == pytest.approx(z, abs=2e-3)
+    assert score_by_likelihood(b, c, n, high) == pytest.approx(-z, abs=2e-3)
+
+
+@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 200), st.floats(0.5, 0.999))
+def test_tangos_interval_always(b, c, same, level):
+    n = b + c + same
+    if not n:
+        return
+    low, high = paired_interval(b, c, n, level)
+    assert -1 <= low <= (b - c) / n + 1e-9 and (b - c) / n - 1e-9 <= high <= 1 and low < high
+    assert paired_interval(c, b, n, level) == pytest.approx((-high, -low), abs=1e-7)
+    if b + c:  # it holds zero just when the uncorrected McNemar test does not reject
+        z2, limit = (b - c) ** 2 / (b + c), chi2.ppf(level, 1)
+        if abs(z2 - limit) > 1e-6:
+            assert (low <= 0 <= high) == (z2 < limit)
+
+
+def test_tangos_interval_covers():
+    rng, hits = np.random.default_rng(5), {}
+    for n, p in [(40, (0.15, 0.05)), (300, (0.03, 0.01)), (100, (0.3, 0.3))]:
+        draws = rng.multinomial(n, [*p, 1 - sum(p)], size=1500)
+        ends = [paired_interval(int(b), int(c), n) for b, c, _ in draws]
+        hits[n] = np.mean([low <= p[0] - p[1] <= high for low, high in ends])
+    assert all(0.93 <= share <= 0.98 for share in hits.values()), hits
+
+
+def test_drawn_p_is_seeded():
+    table = np.array([[0, 90, 70], [60, 0, 80], [70, 60, 0]])
+    assert stuart_maxwell_exact(table) == stuart_maxwell_exact(table) != stuart_maxwell_exact(table, seed=1)
+    assert stuart_maxwell_exact([[0, 300, 60], [0, 0, 300], [0, 0, 1]], draws=99)[1] == 1 / 100
+
+
+@given(st.floats(-1, 1), st.lists(st.floats(-1, 1), min_size=1, max_size=30))
+def test_exchange_p_counts_the_one_seen(difference, exchanged):
+    larger = sum(abs(x) >= abs(difference) - 1e-9 for x in exchanged)
+    assert exchange_p(difference, np.array(exchanged)) == (1 + larger) / (1 + len(exchanged)) > 0
+    assert math.isnan(exchange_p(math.nan, np.array(exchanged)))
+    assert math.isnan(exchange_p(difference, np.array([*exchanged, math.nan])))
+
+
+def test_stretching_does_nothing_to_a_mean():
+    "Exchanging n differences has the variance sum(d^2) / n^2, which is what is wanted but for n - 1 in place of n."
+    rng = np.random.default_rng(3)
+    each = rng.normal(0.1, 1, 400)
+    exchanged = (rng.choice([-1, 1], (4000, 400)) * each).mean(axis=1)
+    without = (each.sum() - each) / 399
+    stretched = stretch_exchanged(exchanged, each.mean(), without, np.ones(400))
+    assert stretched.std() / exchanged.std() == pytest.approx(1, abs=0.03)
+    wanted = each.var(ddof=1) / 400 + each.mean() ** 2 / 400
+    assert np.mean(stretched**2) == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize(
+    "call, why",
+    [
+        (lambda: paired_interval(-1, 0, 4), "b must be a whole number of 0 or more, got -1"),
+        (lambda: paired_interval(0, 0, 0), "n must be a whole number of 1 or more, got 0"),
+        (lambda: paired_interval(3, 3, 5), "at most n together, got 3, 3 and 5"),
+        (lambda: paired_interval(3, 1, 5, 95), "level must be between 0 and 1, got 95"),
+        (lambda: mcnemar_p(1.5, 2), "b must be a whole number of 0 or more, got 1.5"),
+        (lambda: mcnemar_p(1, True), "c must be a whole number of 0 or more, got True"),
+        (lambda: stuart_maxwell_exact([[0, 1], [1, 0]], draws=0), "draws must be a whole number of 1 or more, got 0"),
+    ],
+)
+def test_faults_are_one_line(call, why):
+    with pytest.raises(CoraError) as e:
+        call()
+    assert why in str(e.value) and "\n" not in str(e.value)
