@@ -31,6 +31,9 @@ from cora_nb.core import Question, permutation, uniforms
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, guessing, invariability
 from cora_nb.metrics import items, order, replies, unified_confidence
 from cora_nb.metrics.cora import Counts, car_curve, core_index, count_hits, response_consistency, score, score_counts
+from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
+from cora_nb.metrics import invariability, items, order, replies
+from cora_nb.metrics.cora import car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts
 from cora_nb.respondents.protocol import Reply
@@ -953,7 +956,8 @@ def organism_small_runs():
 def organism_confidence():
     "Log-probabilities and confidences of some replies."
     t = Tidy()
-    for name, responses in organism_runs().items():
+    for name, run in organism_runs().items():
+        responses = run.table
         part = responses[responses["question_id"].isin([q.id for q in four(2)])]
         for row in part.itertuples():
             t.add(f"{name} {row.question_id} {row.method} {row.index}", [*row.scores, row.confidence])
@@ -1468,7 +1472,7 @@ def calibration_numbers():
     calibration_of(t, "beta", x, y, np.repeat(np.arange(100), 4))
     calibration_of(t, "few values", np.array([0.5, 0.5, 0.9, 1.0, 0.0, 0.28]), np.array([1, 0, 1, 1, 0, 1]))
     scores_ = [(-1.0, -2.0, -0.5), None, (0.0, -np.inf), (-3.0, -3.0)]
-    t.add("of scores", calibration.score_confidence(scores_, [2, 0, 0, 1]))
+    t.add("of scores", confidence.score_confidence(scores_, [2, 0, 0, 1]))
     return t.table()
 
 
@@ -1476,8 +1480,8 @@ def calibration_numbers():
 def calibration_of_runs(runs):
     t = Tidy()
     for name, responses in runs().items():
-        for source in calibration.SOURCES:
-            table = calibration.confidences(responses, source)
+        for source in ("confidence", "scores"):
+            table = confidence.confidences(responses, source)
             t.digest(f"{name}, {source}", table.set_axis([f"{i:05}" for i in range(len(table))]))
             t.add(f"{name}, {source}, table", calibration.calibration_table({"run": responses}, source, bins=5))
     return t.table()
@@ -1505,21 +1509,23 @@ def unified():
         return next((c for c in CHOICES if c in text), None)
 
     for width in (1, 2, 4, 10):
-        shares = unified_confidence.answer_shares(said, logprobs, meaning, width)
+        shares = confidence.answer_shares(said, logprobs, meaning, width)
         t.add(f"width {width}", shares.set_index("answer"))
-        t.add(f"width {width}, labels", unified_confidence.label_shares(shares))
+        t.add(f"width {width}, labels", confidence.label_shares(shares))
     some = [
         Reply("A", meta={"mean_logprob": -0.4}),
         Reply("A", confidence=0.25, meta={"completion_tokens": 2}),
         Reply("A"),
     ]
-    t.add("of replies", unified_confidence.reply_logprobs(some))
+    variants = make_variants(four(1))[: len(some)]
+    t.add("of replies", confidence.reply_logprobs(make_responses(variants, some)))
     for name in ("cyclic trials", "formats trials", "permutations trials"):
         responses = simulated(name)
         logs = -np.array(uniforms(len(responses), "logprobs", name))
         logs[::17] = np.nan
         for width in (4,) if name == "permutations trials" else (2,):
-            t.digest(f"{name}, width {width}", unified_confidence.unified_confidence(responses, logs, width))
+            found = confidence.unified_confidence(responses, logs, width)
+            t.digest(f"{name}, width {width}", found.drop(columns="n_choices"))
     return t.table()
 
 
