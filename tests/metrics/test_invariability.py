@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cora_nb.core import CoraError, Question
+from cora_nb.core import LETTERS, CoraError, Question
 from cora_nb.metrics.invariability import (
     acc_h,
     always_right,
@@ -49,11 +49,14 @@ def typed(frame):
 
 @st.composite
 def order_tables(draw, equal=False, least=2):
-    "Several orders of a few questions; 0 to 3 of the choices are new; the right one may be new too."
-    rows, n = [], draw(st.integers(least, 5))
+    """Several orders of a few questions; 0 to 3 of the choices are new; the right one may be new too.
+
+    New choices are numbered, or all -1 as in version 0.1.
+    """
+    rows, n, step = [], draw(st.integers(least, 5)), draw(st.sampled_from([0, 1]))
     for q in range(draw(st.integers(1, 5))):
         size, n_new = draw(st.integers(2, 5)), draw(st.integers(0, 3))
-        items = [*range(max(size - n_new, 1)), *([-1] * n_new)]
+        items = [*range(max(size - n_new, 1)), *(-1 - step * i for i in range(n_new))]
         if len(items) < 2:
             items.append(7)
         right = draw(st.integers(0, len(items) - 1))
@@ -103,7 +106,7 @@ def loop_counts(frame, fillers):
     return result
 
 
-# --- orders ---------------------------------------------------------------------------------------------------------------
+# --- orders ---
 
 
 @settings(max_examples=150, deadline=None)
@@ -118,6 +121,24 @@ def test_counts_and_scores_against_loops(frame, fillers):
     assert set(always_right(frame)) == {q for q, c in loop.items() if c["right"] == c["orders"]}
     assert s_c(frame) <= s_c(frame, fillers="together") + 1e-12
     assert acc_h(frame) <= s_c(frame) + 1e-12
+
+
+@pytest.mark.parametrize("n, nota", [(6, False), (10, False), (10, True)])
+def test_fillers_are_choices_of_their_own(n, nota):
+    "Eq. 1 counted by the texts chosen, above the original number of choices, where version 0.1 lost sight of fillers."
+    asked = [Question(f"q{i}", "?", ("w", "x", "y", "z"), i % 4) for i in range(60)]
+    variants = make_variants(asked, "reorderings", n_choices=n, nota=nota)
+    names = {q.id: make_variants([q], "reorderings", n_choices=n, nota=nota)[0].choices[-1] for q in asked}
+    fond = [v.choices.index(names[v.question_id]) if i % 5 else i % n for i, v in enumerate(variants)]
+    responses = grade(variants, [LETTERS[p] for p in fond])
+    texts = defaultdict(list)
+    for v, p in zip(variants, fond):
+        texts[v.question_id].append(v.choices[p])
+    expected = np.mean([max(Counter(t).values()) / len(t) for t in texts.values()])
+    assert expected > 0.7 and s_c(responses) == pytest.approx(expected)
+    assert s_c(responses, fillers="together") == s_c(responses)
+    older = responses.assign(sources=[[max(s, -1) for s in v.sources] for v in variants])
+    assert s_c(older) < expected < s_c(older, fillers="together")
 
 
 @settings(max_examples=40, deadline=None)
@@ -323,7 +344,7 @@ def test_order_scores_against_loops(frame, fillers):
         assert wider["low"] <= row["low"] and row["high"] <= wider["high"]
 
 
-# --- which rows the sweep takes -------------------------------------------------------------------------------------------
+# --- which rows the sweep takes ---
 
 QUESTIONS = [Question(f"q{i}", "?", ("north", "south", "east", "west"), i % 4) for i in range(6)] + [
     Question("own", "?", ("4", "7", "9", "None of these"), 1)
@@ -389,7 +410,7 @@ def test_sweep_takes_both_families_and_no_order_twice():
         choices_sweep(pd.concat([plus, again.assign(family="other")], ignore_index=True))
 
 
-# --- Table 7 --------------------------------------------------------------------------------------------------------------
+# --- Table 7 ---
 
 
 @settings(max_examples=60, deadline=None)
@@ -415,7 +436,7 @@ def test_one_of_each_is_drawn_evenly():
     assert np.mean(draws) == pytest.approx(0.25, abs=0.08)
 
 
-# --- the printed numbers --------------------------------------------------------------------------------------------------
+# --- the printed numbers ---
 
 
 def test_printed_scores_are_of_four_orders():
@@ -423,7 +444,7 @@ def test_printed_scores_are_of_four_orders():
     assert eight.loc[eight["score"] == "S_c", "value"].min() == 25  # not 10, with ten choices
 
 
-# --- what is refused ------------------------------------------------------------------------------------------------------
+# --- what is refused ---
 
 OK = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0], 1, 0)])
 
@@ -434,7 +455,6 @@ OK = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0], 1,
         (lambda: s_c(OK.assign(error=[None, NOT_ASKED])), "stopped early"),
         (lambda: s_c(OK, trial=3), "no responses of trial 3"),
         (lambda: s_c(OK.assign(family=["a", "b"])), "several families, a, b"),
-        (lambda: s_c(OK.assign(sources=[[0, -2], [-2, 0]])), "index of a choice or -1, got -2"),
         (lambda: s_c(OK.assign(sources=[[0, 1], [2, 0]])), "was shown different choices"),
         (lambda: acc_h(OK.iloc[:1]), "'q' was asked in 1"),
         (lambda: order_scores(OK, level=1), "level must be between 0 and 1, got 1"),
@@ -459,5 +479,6 @@ def test_refused(call, message):
 
 
 def test_import_is_light():
-    code = "import sys, cora_nb.metrics.invariability; print([m for m in ('scipy', 'matplotlib', 'seaborn', 'torch', 'datasets') if m in sys.modules])"
+    heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")
+    code = f"import sys, cora_nb.metrics.invariability; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

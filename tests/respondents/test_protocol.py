@@ -82,6 +82,20 @@ def test_a_record_answers_as_it_was_recorded():
     assert isinstance(record, Respondent)
 
 
+def test_a_record_of_version_0_1_answers_too():
+    "There, every new choice has the source -1. A record with the fillers at other places still does not fit."
+    variants = make_variants([Question("q", "?", ("a", "b", "c"), 0)], "reorderings", n_choices=6)
+    responses = grade(variants, ["A", "B", "C", "D"])
+    older = responses.assign(sources=[[max(s, -1) for s in v.sources] for v in variants])
+    for table in (responses, older):
+        assert [r.text for r in ask(RecordedRespondent(table), make_prompts(variants))] == ["A", "B", "C", "D"]
+    moved = older.assign(sources=older["sources"].iloc[[1, 0, 3, 2]].tolist())
+    said = [r.error for r in ask(RecordedRespondent(moved), make_prompts(variants))]
+    assert all("recorded with the choices" in error for error in said)
+    exchanged = responses.assign(sources=[[{-1: -2, -2: -1}.get(s, s) for s in v.sources] for v in variants])
+    assert all(r.error for r in ask(RecordedRespondent(exchanged), make_prompts(variants)))
+
+
 def test_inside_a_running_loop():
     "As in a notebook."
 
