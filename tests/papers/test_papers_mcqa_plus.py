@@ -1,8 +1,4 @@
-<<<<<<< HEAD:tests/papers/test_papers_mcqa_plus.py
-"""The runs behind Tables 2 to 8: what is asked of whom, every number against plain loops, and taking up again."""
-=======
 """The runs behind Tables 2 to 8: what is asked of whom, every number against plain loops, taking up what stopped."""
->>>>>>> variants:tests/papers/test_battery.py
 
 import math
 from collections import Counter, defaultdict
@@ -20,11 +16,7 @@ from cora_nb.variants.mcqa_plus import true_false
 
 
 class Moody:
-<<<<<<< HEAD:tests/papers/test_papers_mcqa_plus.py
-    "Answers by a draw from the prompt: right in two of three, sometimes unreadable, several letters where allowed."
-=======
     "Answers by a draw from the prompt's words: two of three right, some unreadable, several letters where allowed."
->>>>>>> variants:tests/papers/test_battery.py
 
     name = "moody"
 
@@ -111,13 +103,8 @@ def test_every_step_asks_what_it_should(questions, runs):
     }
     for r in rows(runs["misleading"]):
         if r["method"] == "replaced":
-<<<<<<< HEAD:tests/papers/test_papers_mcqa_plus.py
-            assert [i for i, s in enumerate(r["sources"]) if s == -1] == [misled[r["question_id"]]]
-    assert [r.facts["run"]["step"] for r in runs.values()] == list(runs)
-=======
             assert [i for i, s in enumerate(r["sources"]) if s < 0] == [misled[r["question_id"]]]
-    assert [r.attrs["facts"]["run"]["step"] for r in runs.values()] == list(runs)
->>>>>>> variants:tests/papers/test_battery.py
+    assert [r.facts["run"]["step"] for r in runs.values()] == list(runs)
 
 
 def test_orders_and_numbers_of_choices(runs):
