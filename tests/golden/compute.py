@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -28,12 +29,9 @@ from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
-from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, guessing, invariability
-from cora_nb.metrics import items, order, replies, unified_confidence
 from cora_nb.metrics.cora import Counts, car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
 from cora_nb.metrics import invariability, items, order, replies
-from cora_nb.metrics.cora import car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts
 from cora_nb.respondents.protocol import Reply
@@ -41,7 +39,7 @@ from cora_nb.respondents.simulated import RecordedRespondent, SimulatedResponden
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import make_responses
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
-from cora_nb.variants import mcqa_plus as plus, permutations as orders_of
+from cora_nb.variants import mcqa_plus as plus, orders as orders_of
 from cora_nb.variants.families import make_variants, shuffle
 from cora_nb.variants.formats import long_form
 
@@ -2011,10 +2009,8 @@ print(json.dumps(found))
 @lru_cache
 def printed_by(which):
     "What each command prints, one after the other in one folder and one process."
-    words = {
-        name: [str(RECORDED / "cat_medqa_medalpaca-7b.xlsx") if w == "FILE" else w for w in line]
-        for name, line in (COMMANDS if which == "commands" else RECORDED_COMMANDS).items()
-    }
+    lines = COMMANDS if which == "commands" else RECORDED_COMMANDS
+    words = {name: shlex.split(run_folders(" ".join(line))) for name, line in lines.items()}
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "XDG_CACHE_HOME": folder, "COLUMNS": "120", "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}
         env |= {
@@ -2043,10 +2039,24 @@ def printed_by(which):
     }
 
 
+def run_folders(line):
+    "A golden command, which names files, as it is said today: a run is a folder, and repetitions are pooled by name."
+    line = re.sub(r"\b(responses|three)/(\w+)\.parquet", r"\1/math/\2", line)
+    line = re.sub(r"\b(medalpaca|first)\.parquet", r"\1", line).replace("--trial -1", "--trials all")
+    return line.replace("FILE", str(RECORDED / "cat_medqa_medalpaca-7b.xlsx"))
+
+
+def run_files(text):
+    "The folders of runs in what is printed today as the files of the golden texts."
+    text = re.sub(r"\b(\w+)/math/(\w+)/mcqa_plus_tables\.csv", r"\1/\2.mcqa_plus_tables.csv", text)
+    text = re.sub(r"^(  \w+)/math/(\w+)$", r"\1/\2.parquet", text, flags=re.M)
+    return re.sub(r"^(responses: \w+)$", r"\1.parquet", text, flags=re.M)
+
+
 def masked(command, out, left, folder):
     "A command and what it printed, without what differs from machine to machine."
     text = f"$ {command}\n{out}" + (f"exit: {left}\n" if left else "")
-    text = text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", "")
+    text = run_files(text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", ""))
     text = re.sub(r"\d+(\.\d+)? ?(seconds|s)\b", "SECONDS", text)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
