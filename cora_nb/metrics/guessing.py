@@ -17,7 +17,6 @@ import pandas as pd
 from ..checks import check_count, check_number, check_numbers
 from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant, THRESHOLDS
 from .cora import THRESHOLDS, weighted_scores, missing_variants, unknown_scores
-from .replies import question_codes
 from ..forms import get_form
 from ..responses.responses import Responses, need
 from ..stats.binomial import poisson_binomial_pmf, poisson_binomial_tail, trials_and_rate
@@ -159,7 +158,7 @@ def chance_scores(
     that is empty or lacks a column, several families, and a threshold or a weight out of range.
     """
     found = _asked(asked)
-    rows, (codes, ids) = guess_rates(found, position), question_codes(found)
+    rows, (codes, ids) = guess_rates(found, position), found.question_codes
     rate, own = rows["rate"].to_numpy(), (rows["method"] == "original").to_numpy(dtype=bool)
     originals = np.bincount(codes[own], minlength=len(ids))
     total = np.bincount(codes[own], weights=rate[own], minlength=len(ids))

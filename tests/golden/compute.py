@@ -23,7 +23,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb.stats import binomial, resampling
+from cora_nb.stats import binomial, corrections, correlation, paired, resampling, tables
+from cora_nb.stats.ratios import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
