@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -28,9 +29,9 @@ from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
-from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, guessing, invariability
-from cora_nb.metrics import items, order, replies, unified_confidence
-from cora_nb.metrics.cora import car_curve, core_index, count_hits, response_consistency, score, score_counts
+from cora_nb.metrics.cora import Counts, car_curve, core_index, count_hits, response_consistency, score, score_counts
+from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
+from cora_nb.metrics import invariability, items, order, replies
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts
 from cora_nb.respondents.protocol import Reply
@@ -38,7 +39,7 @@ from cora_nb.respondents.simulated import RecordedRespondent, SimulatedResponden
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import make_responses
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
-from cora_nb.variants import mcqa_plus as plus, permutations as orders_of
+from cora_nb.variants import mcqa_plus as plus, orders as orders_of
 from cora_nb.variants.families import make_variants, shuffle
 from cora_nb.variants.formats import long_form
 
@@ -923,7 +924,7 @@ def runs_answers(runs):
     t = Tidy()
     for name, responses in runs().items():
         t.add(name, dict(answers(responses)))
-        t.digest(f"{name}, hits", count_hits(responses, None))
+        t.digest(f"{name}, hits", count_hits(responses.pool_trials())[["hits", "trials", "original", "unasked"]])
     return t.table()
 
 
@@ -953,7 +954,8 @@ def organism_small_runs():
 def organism_confidence():
     "Log-probabilities and confidences of some replies."
     t = Tidy()
-    for name, responses in organism_runs().items():
+    for name, run in organism_runs().items():
+        responses = run.table
         part = responses[responses["question_id"].isin([q.id for q in four(2)])]
         for row in part.itertuples():
             t.add(f"{name} {row.question_id} {row.method} {row.index}", [*row.scores, row.confidence])
@@ -1013,21 +1015,22 @@ def likelihoods():
 def scores(runs):
     t = Tidy()
     for name, responses in runs().items():
-        several = responses["trial"].nunique() > 1
-        for trial in (0, 1, None) if several else (0,):
-            t.add(f"{name}, trial {trial}", score(responses, trial=trial))
+        parts = {0: responses}
+        if len(responses.trials) > 1:
+            parts |= {1: responses.trial(1), None: responses.pool_trials()}
+        for trial, part in parts.items():
+            t.add(f"{name}, trial {trial}", score(part))
         t.add(f"{name}, thresholds", score(responses, thresholds=(0.0, 0.25, 0.28, 1 / 3, 0.75)).filter(like="BMCA"))
         by = [
             score(responses, by=by, thresholds=(0.5, 1.0))
             for by in ("method", "subject")
-            if responses[by].notna().all()
+            if responses.table[by].notna().all()
         ]
         for found in by:
             t.add(f"{name}, by {found.index.name}", found[PRINTED])
             t.digest(f"{name}, by {found.index.name}", found)
         counts = count_hits(responses)
-        rc = response_consistency(counts["hits"], counts["trials"])
-        curve = car_curve(rc, 21)
+        curve = car_curve(Counts(counts["hits"], counts["trials"], counts["original"]), 21)
         t.add(f"{name}, curve", curve)
         t.add(f"{name}, CORE of it", core_index(curve))
     return t.table()
@@ -1057,7 +1060,7 @@ def intervals(runs):
             case = ", ".join(map(str, how.values()))
             t.add(f"{name}, {case}", score(responses, resamples=RESAMPLES, **how)[["low", "high"]])
         t.add(f"{name}, curve", curve_table(responses, points=6, resamples=RESAMPLES))
-        if responses["subject"].notna().all():
+        if responses.table["subject"].notna().all():
             for method in ("bca", "percentile"):
                 found = score(responses, ci=0.95, clusters="subject", resamples=RESAMPLES, method=method)
                 t.add(f"{name}, clusters, {method}", found.loc[PRINTED, ["low", "high"]])
@@ -1071,7 +1074,7 @@ def intervals(runs):
 def ablation(runs):
     t, some = Tidy(), runs()
     for name, responses in some.items():
-        sizes = responses.groupby("question_id").size().nunique() > 1
+        sizes = responses.first_trial().table.groupby("question_id").size().nunique() > 1
         for methods in ("same_size", "decoupled", ["original", "nota"], lambda r: r["index"] == 0):
             t.add(
                 f"{name}, {'first of each' if callable(methods) else methods}",
@@ -1467,7 +1470,7 @@ def calibration_numbers():
     calibration_of(t, "beta", x, y, np.repeat(np.arange(100), 4))
     calibration_of(t, "few values", np.array([0.5, 0.5, 0.9, 1.0, 0.0, 0.28]), np.array([1, 0, 1, 1, 0, 1]))
     scores_ = [(-1.0, -2.0, -0.5), None, (0.0, -np.inf), (-3.0, -3.0)]
-    t.add("of scores", calibration.score_confidence(scores_, [2, 0, 0, 1]))
+    t.add("of scores", confidence.score_confidence(scores_, [2, 0, 0, 1]))
     return t.table()
 
 
@@ -1475,8 +1478,8 @@ def calibration_numbers():
 def calibration_of_runs(runs):
     t = Tidy()
     for name, responses in runs().items():
-        for source in calibration.SOURCES:
-            table = calibration.confidences(responses, source)
+        for source in ("confidence", "scores"):
+            table = confidence.confidences(responses, source)
             t.digest(f"{name}, {source}", table.set_axis([f"{i:05}" for i in range(len(table))]))
             t.add(f"{name}, {source}, table", calibration.calibration_table({"run": responses}, source, bins=5))
     return t.table()
@@ -1504,21 +1507,23 @@ def unified():
         return next((c for c in CHOICES if c in text), None)
 
     for width in (1, 2, 4, 10):
-        shares = unified_confidence.answer_shares(said, logprobs, meaning, width)
+        shares = confidence.answer_shares(said, logprobs, meaning, width)
         t.add(f"width {width}", shares.set_index("answer"))
-        t.add(f"width {width}, labels", unified_confidence.label_shares(shares))
+        t.add(f"width {width}, labels", confidence.label_shares(shares))
     some = [
         Reply("A", meta={"mean_logprob": -0.4}),
         Reply("A", confidence=0.25, meta={"completion_tokens": 2}),
         Reply("A"),
     ]
-    t.add("of replies", unified_confidence.reply_logprobs(some))
+    variants = make_variants(four(1))[: len(some)]
+    t.add("of replies", confidence.reply_logprobs(make_responses(variants, some)))
     for name in ("cyclic trials", "formats trials", "permutations trials"):
         responses = simulated(name)
         logs = -np.array(uniforms(len(responses), "logprobs", name))
         logs[::17] = np.nan
         for width in (4,) if name == "permutations trials" else (2,):
-            t.digest(f"{name}, width {width}", unified_confidence.unified_confidence(responses, logs, width))
+            found = confidence.unified_confidence(responses, logs, width)
+            t.digest(f"{name}, width {width}", found.drop(columns="n_choices"))
     return t.table()
 
 
@@ -1669,7 +1674,7 @@ def planned():
         )
     t.add(
         "exchange p",
-        [comparison.exchange_p(0.1, np.array([0.05, -0.2, 0.1, 0.0])), comparison.exchange_p(math.nan, np.zeros(2))],
+        [paired.exchange_p(0.1, np.array([0.05, -0.2, 0.1, 0.0])), paired.exchange_p(math.nan, np.zeros(2))],
     )
     return t.table()
 
@@ -2004,10 +2009,8 @@ print(json.dumps(found))
 @lru_cache
 def printed_by(which):
     "What each command prints, one after the other in one folder and one process."
-    words = {
-        name: [str(RECORDED / "cat_medqa_medalpaca-7b.xlsx") if w == "FILE" else w for w in line]
-        for name, line in (COMMANDS if which == "commands" else RECORDED_COMMANDS).items()
-    }
+    lines = COMMANDS if which == "commands" else RECORDED_COMMANDS
+    words = {name: shlex.split(run_folders(" ".join(line))) for name, line in lines.items()}
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "XDG_CACHE_HOME": folder, "COLUMNS": "120", "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}
         env |= {
@@ -2036,10 +2039,24 @@ def printed_by(which):
     }
 
 
+def run_folders(line):
+    "A golden command, which names files, as it is said today: a run is a folder, and repetitions are pooled by name."
+    line = re.sub(r"\b(responses|three)/(\w+)\.parquet", r"\1/math/\2", line)
+    line = re.sub(r"\b(medalpaca|first)\.parquet", r"\1", line).replace("--trial -1", "--trials all")
+    return line.replace("FILE", str(RECORDED / "cat_medqa_medalpaca-7b.xlsx"))
+
+
+def run_files(text):
+    "The folders of runs in what is printed today as the files of the golden texts."
+    text = re.sub(r"\b(\w+)/math/(\w+)/mcqa_plus_tables\.csv", r"\1/\2.mcqa_plus_tables.csv", text)
+    text = re.sub(r"^(  \w+)/math/(\w+)$", r"\1/\2.parquet", text, flags=re.M)
+    return re.sub(r"^(responses: \w+)$", r"\1.parquet", text, flags=re.M)
+
+
 def masked(command, out, left, folder):
     "A command and what it printed, without what differs from machine to machine."
     text = f"$ {command}\n{out}" + (f"exit: {left}\n" if left else "")
-    text = text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", "")
+    text = run_files(text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", ""))
     text = re.sub(r"\d+(\.\d+)? ?(seconds|s)\b", "SECONDS", text)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 

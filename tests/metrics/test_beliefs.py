@@ -340,7 +340,7 @@ def test_other_methods_are_not_looked_at():
         (lambda: confidence_ratio(TF.assign(scores=[["x", "y"]] * 3)), "scores must be two numbers in each row"),
         (lambda: multiple_selection(OK, {"q": 1}), "no column selected"),
         (lambda: multiple_selection(OK.assign(selected=[(0,)] * 2), {"q": "B"}), "misleading must be a whole number"),
-        (lambda: multiple_selection(OK.assign(selected=[(0, 2)] * 2), {"q": 1}), "selected must name some of the 2"),
+        (lambda: multiple_selection(OK.assign(selected=[(0, 2)] * 2), {"q": 1}), "selected must be indices of choices"),
         (
             lambda: multiple_selection(OK.assign(selected=[(0,)] * 2), {"q": 1}, among="some"),
             "among must be one of several, all, got 'some'",

@@ -1,9 +1,12 @@
-"""Calibration: bins against plain loops and other packages, errors and Brier parts as properties, chance and intervals by simulation, the authors' raw data; unified confidence against its description."""
+"""Calibration: bins against plain loops and other packages, errors and Brier parts as properties.
+
+Chance and intervals by simulation; the authors' raw data.
+"""
 
 import math
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import numpy as np
 import pandas as pd
@@ -20,23 +23,13 @@ from cora_nb.metrics.calibration import (
     calibration_errors,
     calibration_table,
     chance_errors,
-    confidences,
     ece,
     ece_interval,
     joined,
-    plot_reliability,
     reliability,
-    score_confidence,
 )
-from cora_nb.metrics.unified_confidence import (
-    answer_shares,
-    label_shares,
-    mean_logprob,
-    reply_logprobs,
-    unified_confidence,
-)
+from cora_nb.metrics.confidence import confidences
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 
@@ -181,17 +174,7 @@ def test_against_torchmetrics():
         (lambda: joined(binned([0.2], [1], 10), 3), "10 bins cannot be joined to 3"),
         (lambda: joined(binned([0.2], [1], method="distinct"), 1), "equal width"),
         (lambda: calibration_errors([1]), "must be a table"),
-        (lambda: score_confidence([(0.0,)], [1]), "1 scores cannot tell about choice number 2"),
-        (lambda: score_confidence([(0.0, math.inf)], [0]), "log-probabilities"),
         (lambda: calibration_table({}), "no runs"),
-        (lambda: mean_logprob("x"), "must be numbers"),
-        (lambda: mean_logprob([]), "at least one token"),
-        (lambda: mean_logprob([-1, 0.1]), "at most 0, got 0.1"),
-        (
-            lambda: reply_logprobs([Reply("A", confidence=1.5, meta={"completion_tokens": 1})]),
-            "reply number 0: confidence .* got 1.5",
-        ),
-        (lambda: answer_shares(["A"], [-1.0], width=0), "width"),
     ],
 )
 def test_faults(call, words):
@@ -252,31 +235,6 @@ def run(rng):
     ), scores
 
 
-def test_confidences_from_both_sources():
-    responses, scores = run(np.random.default_rng(6))
-    given, soft = confidences(responses), confidences(responses, "scores")
-    assert given["confidence"].isna().sum() == 9 and given.loc[10, ["confidence", "right", "no_choice"]].tolist() == [
-        0.9,
-        False,
-        True,
-    ]  # unrecognised: wrong, and kept
-    for i, s in enumerate(scores):
-        if i % 10:
-            assert soft.loc[i, "confidence"] == pytest.approx(max(np.exp(s)) / sum(np.exp(s)))
-        else:
-            assert math.isnan(soft.loc[i, "confidence"])
-    for bad, words in [
-        (responses.drop(columns="confidence"), "no column confidence"),
-        (responses.assign(confidence=1.01), "got 1.01 for question 'q0'"),
-        (responses.assign(error=NOT_ASKED), "stopped early"),
-        (responses.iloc[:0], "no responses"),
-    ]:
-        with pytest.raises(CoraError, match=words):
-            confidences(bad)
-    with pytest.raises(CoraError, match="source must be one of"):
-        confidences(responses, "x")
-
-
 def test_table_by_number_of_choices():
     responses, _ = run(np.random.default_rng(7))
     table, each = calibration_table({"r": responses}, bins=5), confidences(responses).dropna()
@@ -291,87 +249,12 @@ def test_table_by_number_of_choices():
         assert table.loc[("r", A), ["accuracy", "confidence", "ECE", "brier"]].tolist() == pytest.approx(
             [part["right"].mean(), 0.9, abs(part["right"].mean() - 0.9), ((part["right"] - 0.9) ** 2).mean()]
         )
-    none = calibration_table(responses.assign(confidence=np.nan))
+    pd.testing.assert_frame_equal(calibration_table(responses.table, bins=5).droplevel(0), table.droplevel(0))
+    none = calibration_table(responses.table.assign(confidence=np.nan))
     assert none["no_confidence"].tolist() == [20] * 3 and none["accuracy"].isna().all()
 
 
-def test_plot():
-    import matplotlib
-
-    matplotlib.use("Agg")
-    ax = plot_reliability(binned([0.1, 0.9, 1.0], [0, 1, 1], 5))
-    assert len(ax.patches) == 2 and [t.get_text() for t in ax.texts] == ["1", "2"]
-    plot_reliability(binned([0.5], [1], method="distinct"), counts=False)
-    matplotlib.pyplot.close("all")
-
-
-# --- unified confidence ---------------------------------------------------------------------------------------------------
-
-
-def plain_unified(answers, logprobs, label, W):
-    "The five steps of the paper, one at a time."
-    counts, best = Counter(answers), {}
-    for a, x in zip(answers, logprobs):
-        best[a] = max(best.get(a, -math.inf), x)
-    first = sorted(counts, key=lambda a: (-counts[a], -best[a]))[:W]
-    total, sums = sum(math.exp(best[a]) for a in first), defaultdict(float)
-    for a in first:
-        sums[label(a)] += math.exp(best[a]) / total
-    return dict(sums)
-
-
-@settings(max_examples=120)
-@given(st.lists(st.tuples(st.sampled_from("abcdefg"), st.floats(-30, 0)), min_size=1, max_size=12), st.integers(1, 6))
-def test_unified_against_its_steps(pairs, W):
-    answers, logprobs = zip(*pairs)
-    label = lambda a: "abc".find(a)
-    table = answer_shares(answers, logprobs, label, W)
-    sums = label_shares(table)
-    assert sums.to_dict() == pytest.approx(plain_unified(answers, logprobs, label, W), abs=1e-12)
-    assert (
-        table["confidence"].sum() == pytest.approx(1)
-        and table["kept"].sum() == min(W, len(set(answers)))
-        and sums.is_monotonic_decreasing
-    )
-    moved = answer_shares(
-        answers, [x - 700 for x in logprobs], label, W
-    )  # only differences count, and nothing underflows
-    np.testing.assert_allclose(moved["confidence"], table["confidence"], atol=1e-9)
-
-
-def test_unified_ties_and_extremes():
-    assert answer_shares(["b", "a"], [-1.0, -1.0])["answer"].tolist() == ["b", "a"]
-    assert label_shares(answer_shares(["b", "a", "c"], [-1.0] * 3)).index.tolist() == ["b", "a", "c"]
-    assert answer_shares(["a ", "a", "b"], [-math.inf] * 3)["confidence"].tolist() == [0.5, 0.5]
-    assert label_shares(answer_shares(["a", "b"], [-1.0, -1.0], {"a": 1}.get)).to_dict() == {1: 0.5}
-
-
-def test_unified_from_responses():
-    asked = [v for v in VARIANTS[:3] for _ in range(4)]
-    texts, logprobs = (
-        ["A", "A", "B", "?", "?", "?", "!", "?", None, "B", "B.", "B"],
-        [-1, -2, -0.5, -3, -1, -1, -1, -1, -1, math.nan, -1, -1],
-    )
-    responses = make_responses(asked, [Reply(t, error=None if t else "lost") for t in texts], trials=[*range(4)] * 3)
-    table = unified_confidence(responses, logprobs)
-    total = sum(map(math.exp, (-1, -0.5, -3)))
-    assert (
-        table["prediction"].tolist() == [1, -1, 1]
-        and table["unused"].tolist() == [0, 0, 2]
-        and table["right"].tolist() == [False] * 3
-    )
-    assert table["confidence"].tolist() == pytest.approx([math.exp(-0.5) / total, math.nan, 1.0], nan_ok=True)
-    order = np.random.default_rng(0).permutation(12)
-    pd.testing.assert_frame_equal(
-        unified_confidence(responses.iloc[order], np.array(logprobs)[order]).sort_index(), table.sort_index()
-    )
-    with pytest.raises(CoraError, match="one for each of the 12 rows"):
-        unified_confidence(responses, [-1.0])
-    with pytest.raises(CoraError, match="at most 0, got 1.0"):
-        unified_confidence(responses, np.ones(12))
-
-
-# --- the authors' data ----------------------------------------------------------------------------------------------------
+# --- the authors' data ---
 
 COLUMNS = {"4 choices": "4_MC", "3 choices": "3_MC", "2 choices": "2_MC", "long form": "4_LFG"}
 
@@ -414,5 +297,7 @@ def test_the_shipped_sums():
 
 
 def test_light_import():
-    code = "import sys, cora_nb.metrics.calibration, cora_nb.metrics.unified_confidence; assert not {'scipy', 'matplotlib', 'seaborn', 'torch', 'sklearn'} & set(sys.modules)"
+    heavy = {"scipy", "matplotlib", "seaborn", "torch", "sklearn"}
+    code = "import sys, cora_nb.metrics.calibration, cora_nb.report.calibration_plots; "
+    code += f"assert not {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,11 +1,8 @@
-"Hidden states against plain transformers, the probe on data whose truth is known, and the command."
+"Hidden states against plain transformers, and the probe on data whose truth is known."
 
-import os
 import subprocess
 import sys
-import sysconfig
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -351,77 +348,9 @@ def test_figures_have_a_panel_for_each_layer():
     plt.close("all")
 
 
-# the command
-
-
-def run(*words, cwd):
-    command = [str(Path(sysconfig.get_path("scripts")) / "cora_embeddings"), *map(str, words)]
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=170,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "150"},
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-def test_the_command(tmp_path):
-    code, out, err = run(
-        "organism/steady", "--limit", 12, "--permutations", 19, "--heads", "--out", "pictures", cwd=tmp_path
-    )
-    assert code == 0, err
-    assert "steady, 12 questions: scores" in out and "tables and figures: pictures" in out
-    assert sorted(p.name for p in (tmp_path / "pictures").iterdir()) == [
-        "steady-heads.csv",
-        "steady-scores.csv",
-        "steady-separability.png",
-        "steady-tsne.png",
-    ]
-    scores = pd.read_csv(tmp_path / "pictures" / "steady-scores.csv", index_col="layer")
-    assert scores.loc[0, "accuracy"] == 0.5 and scores.index.tolist() == [0, 1, 2, 3, 4]
-    pd.testing.assert_frame_equal(
-        scores,
-        separability(
-            hidden_states("organism/steady", format_prompts(math_benchmark(n=300)[:12]), progress=False),
-            permutations=19,
-        ),
-        atol=1e-6,
-    )
-
-
-@pytest.mark.parametrize(
-    "words, what",
-    [
-        (("organism/nobody",), "the model organisms are steady and skewed, got 'nobody'"),
-        (("--ends", "open"), "ends must be one of same, own, got 'open'"),
-        (("--limit", "3"), "limit must be a whole number of 5 or more, got 3"),
-        (("--out", "no/where"), "there is no folder no"),
-        (("organism/steady", "organism/steady"), "two models are called 'steady'"),
-        (("--template", "none"), "or module:name, got 'none'"),
-    ],
-)
-def test_mistakes_end_in_one_line(tmp_path, monkeypatch, words, what, capsys):
-    from cora_nb.metrics.embeddings import cora_embeddings
-
-    monkeypatch.chdir(tmp_path)
-    models, options = [w for w in words if w.startswith("organism")], [w for w in words if not w.startswith("organism")]
-    named = dict(zip((o.removeprefix("--") for o in options[::2]), options[1::2]))
-    if "limit" in named:
-        named["limit"] = int(named["limit"])
-    with pytest.raises(SystemExit) as e:
-        cora_embeddings(models, **named)
-    assert (
-        str(e.value).startswith("cora_embeddings: ")
-        and what in str(e.value)
-        and "\n" not in str(e.value)
-        and not list(tmp_path.iterdir())
-    )
-
-
 def test_the_module_is_light():
-    code = "import sys, cora_nb.metrics.embeddings; print([m for m in ('torch', 'transformers', 'sklearn', 'matplotlib', 'datasets') if m in sys.modules])"
+    heavy = ("torch", "transformers", "sklearn", "matplotlib", "datasets")
+    code = f"import sys, cora_nb.metrics.embeddings; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
