@@ -39,8 +39,8 @@ from cora_nb.respondents.simulated import RecordedRespondent, SimulatedResponden
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import make_responses
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
-from cora_nb.variants import mcqa_plus as plus, orders as orders_of
-from cora_nb.variants.families import make_variants, shuffle
+from cora_nb.variants import operators, orders as orders_of
+from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form
 
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared"))
@@ -451,8 +451,8 @@ def randomness():
     t = Tidy()
     t.add("uniforms", uniforms(6, 0, "question", "method", 3))
     t.add("permutation", {n: permutation(n, 1, "key") for n in (1, 2, 5, 12)})
-    t.add("shuffle", list(shuffle((3, 0, -1, 2), 0, "q", "nota_shuffled", 1)))
-    t.add("fillers", {q.id: plus.fillers(q, 4, 5) for q in WORDED})
+    t.add("shuffle", list(operators.shuffle((3, 0, -1, 2), 0, "q", "nota_shuffled", 1)))
+    t.add("fillers", {q.id: operators.fillers(q, 4, 5) for q in WORDED})
     t.add(
         "order of rank",
         {
@@ -470,7 +470,7 @@ def randomness():
     t.add(
         "says none",
         {
-            text: plus.says_none(text)
+            text: operators.says_none(text)
             for text in (
                 "None of the above",
                 "none of these.",
