@@ -223,15 +223,15 @@ def evaluate(
     """Ask a respondent all variants and grade what it says.
 
     With `stop`, the scores that are known are exactly those of the full run, and all others are NaN. Raises
-    `CoraError` before anything is asked: for no variants, an unknown template, rule or stop, or too few shots.
+    `CoraError` before anything is asked: for no variants, for several families or a variant that is there twice, for an
+    unknown template, rule or stop, or for too few shots.
     """
     if not isinstance(respondent, Respondent):
         raise CoraError(
             f"a respondent needs name, describe(), request() and answer(); got {respondent!r}, "
             f"a {type(respondent).__name__}"
         )
-    if not len(variants):
-        raise CoraError("there are no variants to ask")
+    _check_variants(variants)
     if stop not in STOPS:
         raise CoraError(f"stop must be 'cora', 'bmca' or None, got {stop!r}")
     if thresholds is not None and stop != "bmca":
@@ -263,6 +263,21 @@ def evaluate(
         facts=about,
         verdicts=asking.verdicts,
     )
+
+# %% ../../nbs/runs/evaluate.ipynb #7bef8638
+def _check_variants(variants: Sequence[Variant]) -> None:
+    "Refuse, before anything is asked, what could not become the responses of one run."
+    if not len(variants):
+        raise CoraError("there are no variants to ask")
+    if len(families := dict.fromkeys(v.family for v in variants)) > 1:
+        raise CoraError(f"the variants are of several families, {', '.join(families)}; evaluate one at a time")
+    keys, questions = set(), {}
+    for v in variants:
+        if v.key in keys:
+            raise CoraError(f"question {v.question_id!r}: the variant {v.method} {v.index} is there twice")
+        if questions.setdefault(v.question_id, v.question) != v.question:
+            raise CoraError(f"two different questions have the id {v.question_id!r}")
+        keys.add(v.key)
 
 # %% ../../nbs/runs/evaluate.ipynb #4430a502
 def plan(

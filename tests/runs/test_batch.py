@@ -109,7 +109,9 @@ def test_a_batch_gives_the_same_table_as_asking_one_by_one(tmp_path, store):
         batch = evaluate(model, VARIANTS, template="bare", store=store, progress=False)
         assert len(server.asked) == asked  # nobody was asked
     assert batch.table.equals(live.table) and batch.questions.equals(live.questions)
-    assert {k: v for k, v in batch.facts.items() if k != "calls"} == {k: v for k, v in live.facts.items() if k != "calls"}
+    assert {k: v for k, v in batch.facts.items() if k != "calls"} == {
+        k: v for k, v in live.facts.items() if k != "calls"
+    }
 
 
 def test_only_what_is_missing_is_asked_after_a_batch(tmp_path, store):

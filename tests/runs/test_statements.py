@@ -1,4 +1,4 @@
-"""Statements that a writer made: what is accepted and refused on 1,000 questions of MMLU, rounds, resuming, a real connection, and files."""
+"""Statements that a writer made: what is accepted and refused on 1,000 questions of MMLU, rounds, resuming, files."""
 
 import asyncio
 import random
@@ -297,7 +297,10 @@ def test_the_stubborn_and_the_failing_are_rows():
         "all": 4,
         "complete": 0,
     }
-    assert table.attrs["facts"]["writer"] == {"respondent": "writer"} and sum(table.attrs["facts"]["refused"][1].values()) == 2
+    assert (
+        table.attrs["facts"]["writer"] == {"respondent": "writer"}
+        and sum(table.attrs["facts"]["refused"][1].values()) == 2
+    )
 
 
 def test_a_second_call_asks_nothing(tmp_path):
@@ -499,7 +502,8 @@ def test_a_person_corrects(table, tmp_path):
 
 def test_three_columns_are_enough(tmp_path):
     (tmp_path / "t.jsonl").write_text(
-        '{"question_id": "red", "choice": 0, "statement": "Red?"}\n{"question_id": "red", "choice": 1.0, "statement": "Green?"}\n'
+        '{"question_id": "red", "choice": 0, "statement": "Red?"}\n'
+        '{"question_id": "red", "choice": 1.0, "statement": "Green?"}\n'
     )
     (tmp_path / "t.csv").write_text("question_id,choice,statement\nred,0,Red?\nred,1.0,Green?\n")
     for name in ("t.jsonl", "t.csv"):

@@ -145,7 +145,11 @@ def test_a_run_killed_at_any_moment_resumes(tmp_path, stop, kills):
         resumed = evaluate(Logged(log), VARIANTS, store=store, stop=stop, progress=False)
     os.close(log)
     undisturbed = evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, stop=stop, progress=False)
-    assert resumed.table.equals(undisturbed.table) and 0 < len(known) and not known & set((tmp_path / "last").read_text().split())
+    assert (
+        resumed.table.equals(undisturbed.table)
+        and 0 < len(known)
+        and not known & set((tmp_path / "last").read_text().split())
+    )
 
 
 def test_two_runs_share_a_store(tmp_path):
