@@ -14,7 +14,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.files import different_facts
 from cora_nb.responses.responses import make_responses, same_facts
-from cora_nb.runs.evaluate import evaluate
+from cora_nb.runs.evaluate import evaluate, facts_before
 from cora_nb.variants.families import make_variants
 
 QUESTIONS = [Question(f"q{i}", f"Question {i}?", ("a", "b", "c", "d"), i % 4, "xy"[i % 2]) for i in range(4)]
@@ -170,3 +170,13 @@ def test_two_records_have_two_facts():
     one, other = (make_responses(variants, [Reply(x)] * len(variants)) for x in "AB")
     a, b = (evaluate(RecordedRespondent(r), variants, progress=False).facts for r in (one, other))
     assert different_facts(a, b) == ["respondent.hash"]
+
+
+@pytest.mark.parametrize("what", [w for w in CHANGES if w not in ("other questions", "questions in another order")])
+def test_facts_are_known_before_anything_is_asked(what):
+    "So that a run that would replace another is refused in time."
+    asked = {"template": MINE, "shots": SHOTS, "k": 1, **CHANGES[what]}
+    who, questions = asked.pop("respondent", SimulatedRespondent()), asked.pop("questions", QUESTIONS)
+    variants = make_variants(questions, asked.pop("family", "cora"), **asked.pop("options", {}))
+    after = evaluate(who, variants, **asked, progress=False).facts
+    assert facts_before(who, variants, **asked) == {k: v for k, v in after.items() if k != "calls"}
