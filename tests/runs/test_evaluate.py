@@ -90,3 +90,19 @@ def test_shots_come_from_the_pool():
 def test_nothing_to_ask():
     with pytest.raises(CoraError, match="no variants"):
         evaluate(SimulatedRespondent(), [])
+
+
+def test_what_could_not_become_one_run_is_refused_before_anything_is_asked():
+    class Untouched(SimulatedRespondent):
+        def answer(self, prompts):
+            raise AssertionError("it was asked")
+
+    cora, cyclic = make_variants(MATH[:2]), make_variants(MATH[:2], "cyclic")
+    twin = make_variants([Question(MATH[0].id, "another", ("a", "b"), 0)], "cyclic")
+    for variants, why in (
+        (cora + cyclic, "several families, cora, cyclic"),
+        (cora + cora[3:4], "the variant nota 1 is there twice"),
+        (cyclic[4:] + twin[:1] + cyclic[1:2], f"two different questions have the id '{MATH[0].id}'"),
+    ):
+        with pytest.raises(CoraError, match=why):
+            evaluate(Untouched(), variants, progress=False)
