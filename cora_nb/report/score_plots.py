@@ -79,9 +79,7 @@ def _beside(ax: Any) -> None:
 
 # %% ../../nbs/report/score_plots.ipynb #6ef0177e
 def plot_scores(
-    scores: Mapping[
-        str, pd.DataFrame | pd.Series
-    ],  # name -> scores, or index the scores, columns `value`, `low`, `high`
+    scores: Mapping[str, pd.DataFrame | pd.Series],  # name -> scores; with intervals columns `value`, `low`, `high`
     beyond: bool = False,  # also the scores that the paper's tables do not have, your own among them
     ax: Any = None,  # matplotlib axes; None: new ones, as high as the rows need
 ) -> Any:  # the axes
