@@ -98,6 +98,15 @@ class Registry:
         "The names there are, without those of installed packages, which are looked up only when needed."
         return sorted({*self.lazy, *self.registered})
 
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and (name in self.lazy or name in self.registered or name in self.installed())
+
+    def __iter__(self):
+        return iter(self.names())
+
+    def __getitem__(self, name: str) -> object:
+        return self.get(name)
+
     def installed(self) -> dict[str, EntryPoint]:
         "What installed packages add: the entry points `KIND.NAME` of the group `cora_nb`, by `NAME`."
         prefix = f"{self.kind.replace(' ', '_')}."

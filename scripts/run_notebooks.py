@@ -16,7 +16,8 @@ which is forked from one that has imported the heavy libraries, with as many at 
     python scripts/run_notebooks.py --update                     # store the new outputs of the notebooks that differ
 
 `--update` runs the notebooks that differ (those that are named, whether they differ or not) once more in a Jupyter
-kernel, because only that keeps texts and pictures in the order in which they came, and cleans them with `nbdev_clean`.
+kernel, because only that keeps texts and pictures in the order in which they came. It stores no stderr (progress bars
+show times), and cleans with `nbdev_clean`.
 """
 
 import argparse
@@ -152,6 +153,9 @@ def update(result: Result) -> None:
     notebook = nbformat.read(result.notebook, as_version=4)
     folder = {"metadata": {"path": str(result.notebook.parent)}}
     Client(notebook, timeout=None, kernel_name="python3", resources=folder).execute()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]  # progress bars, with their times
     nbformat.write(notebook, result.notebook)
     subprocess.run(["nbdev_clean", "--fname", str(result.notebook)], check=True, cwd=ROOT)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ..core import LETTERS, MAX_CHOICES, MIN_CHOICES, BadRow, CoraError
 from .files import Table
+from ..registry import Registry
 
 # %% ../../nbs/benchmarks/layouts.ipynb #5487a4d5
 def choice_list(
@@ -117,7 +118,7 @@ class Layout:
         return self.text + self.data
 
 # %% ../../nbs/benchmarks/layouts.ipynb #1c811569
-LAYOUTS: dict[str, Layout] = {}  # name of the benchmark -> its layout
+LAYOUTS = Registry("layout")  # by the name of the benchmark
 
 # %% ../../nbs/benchmarks/layouts.ipynb #c358b247
 def read_mmlu(
@@ -133,9 +134,10 @@ def read_mmlu(
     )
 
 
-LAYOUTS["mmlu"] = Layout(
-    read_mmlu, ("question", "subject"), ("choices", "answer"), "cais/mmlu", "all", "test", ("mmlu", "dev")
-)
+LAYOUTS.register(
+    Layout(read_mmlu, ("question", "subject"), ("choices", "answer"), "cais/mmlu", "all", "test", ("mmlu", "dev")),
+    "mmlu",
+);
 
 # %% ../../nbs/benchmarks/layouts.ipynb #16da0e3a
 def read_mmlu_redux(
@@ -147,15 +149,18 @@ def read_mmlu_redux(
     return read_mmlu(row) if row["error_type"] == "ok" else None
 
 
-LAYOUTS["mmlu_redux"] = Layout(
-    read_mmlu_redux,
-    ("question", "error_type"),
-    ("choices", "answer"),
-    "edinburgh-dawg/mmlu-redux-2.0",
-    None,
-    "test",
-    ("mmlu", "dev"),
-)
+LAYOUTS.register(
+    Layout(
+        read_mmlu_redux,
+        ("question", "error_type"),
+        ("choices", "answer"),
+        "edinburgh-dawg/mmlu-redux-2.0",
+        None,
+        "test",
+        ("mmlu", "dev"),
+    ),
+    "mmlu_redux",
+);
 
 # %% ../../nbs/benchmarks/layouts.ipynb #c72de451
 def read_medqa(
@@ -173,16 +178,19 @@ def read_medqa(
     return dict(text=row["question"], choices=choices, answer=answer)
 
 
-LAYOUTS["medqa"] = Layout(
-    read_medqa,
-    ("question", "answer_idx", "answer"),
-    ("options",),
-    "bigbio/med_qa",
-    "med_qa_en_source",
-    "test",
-    ("medqa", "validation"),
-    {"choices": "options"},
-)
+LAYOUTS.register(
+    Layout(
+        read_medqa,
+        ("question", "answer_idx", "answer"),
+        ("options",),
+        "bigbio/med_qa",
+        "med_qa_en_source",
+        "test",
+        ("medqa", "validation"),
+        {"choices": "options"},
+    ),
+    "medqa",
+);
 
 # %% ../../nbs/benchmarks/layouts.ipynb #82b58c31
 def read_labelled(
@@ -201,26 +209,32 @@ def read_labelled(
     )
 
 
-LAYOUTS["arc"] = Layout(
-    read_labelled,
-    ("id", "question", "answerKey"),
-    ("choices",),
-    "allenai/ai2_arc",
-    "ARC-Challenge",
-    "test",
-    ("arc", "validation"),
-    {"choices": "choices.text"},
+LAYOUTS.register(
+    Layout(
+        read_labelled,
+        ("id", "question", "answerKey"),
+        ("choices",),
+        "allenai/ai2_arc",
+        "ARC-Challenge",
+        "test",
+        ("arc", "validation"),
+        {"choices": "choices.text"},
+    ),
+    "arc",
 )
-LAYOUTS["csqa"] = Layout(
-    read_labelled,
-    ("id", "question", "answerKey"),
-    ("choices",),
-    "tau/commonsense_qa",
-    "default",
-    "validation",
-    ("csqa", "train"),
-    {"choices": "choices.text"},
-)
+LAYOUTS.register(
+    Layout(
+        read_labelled,
+        ("id", "question", "answerKey"),
+        ("choices",),
+        "tau/commonsense_qa",
+        "default",
+        "validation",
+        ("csqa", "train"),
+        {"choices": "choices.text"},
+    ),
+    "csqa",
+);
 
 # %% ../../nbs/benchmarks/layouts.ipynb #3c542220
 def read_truthfulqa(
@@ -240,15 +254,18 @@ def read_truthfulqa(
     return dict(text=row["question"], choices=choices, answer=labels.index(1))
 
 
-LAYOUTS["truthfulqa"] = Layout(
-    read_truthfulqa,
-    ("question",),
-    ("mc1_targets",),
-    "truthfulqa/truthful_qa",
-    "multiple_choice",
-    "validation",
-    names={"choices": "mc1_targets.choices"},
-)
+LAYOUTS.register(
+    Layout(
+        read_truthfulqa,
+        ("question",),
+        ("mc1_targets",),
+        "truthfulqa/truthful_qa",
+        "multiple_choice",
+        "validation",
+        names={"choices": "mc1_targets.choices"},
+    ),
+    "truthfulqa",
+);
 
 # %% ../../nbs/benchmarks/layouts.ipynb #8379ae66
 def read_hellaswag(
@@ -262,16 +279,19 @@ def read_hellaswag(
     )
 
 
-LAYOUTS["hellaswag"] = Layout(
-    read_hellaswag,
-    ("ctx", "label"),
-    ("endings",),
-    "Rowan/hellaswag",
-    "default",
-    "validation",
-    ("hellaswag", "train"),
-    {"question": "ctx", "choices": "endings", "subject": "activity_label"},
-)
+LAYOUTS.register(
+    Layout(
+        read_hellaswag,
+        ("ctx", "label"),
+        ("endings",),
+        "Rowan/hellaswag",
+        "default",
+        "validation",
+        ("hellaswag", "train"),
+        {"question": "ctx", "choices": "endings", "subject": "activity_label"},
+    ),
+    "hellaswag",
+);
 
 # %% ../../nbs/benchmarks/layouts.ipynb #88eb329c
 def read_medmcqa(
@@ -288,16 +308,19 @@ def read_medmcqa(
     )
 
 
-LAYOUTS["medmcqa"] = Layout(
-    read_medmcqa,
-    ("id", "question", "opa", "opb", "opc", "opd"),
-    ("cop",),
-    "openlifescienceai/medmcqa",
-    "default",
-    "validation",
-    ("medmcqa", "train"),
-    {"choices": "opa to opd", "subject": "subject_name"},
-)
+LAYOUTS.register(
+    Layout(
+        read_medmcqa,
+        ("id", "question", "opa", "opb", "opc", "opd"),
+        ("cop",),
+        "openlifescienceai/medmcqa",
+        "default",
+        "validation",
+        ("medmcqa", "train"),
+        {"choices": "opa to opd", "subject": "subject_name"},
+    ),
+    "medmcqa",
+);
 
 # %% ../../nbs/benchmarks/layouts.ipynb #2418ae66
 ANSWERS = {

@@ -193,11 +193,22 @@ def hub_tables(layout: Layout, split: str) -> list[tuple[str, Table]]:  # (confi
 BUNDLED = {"math": ("benchmarks", "math.jsonl")}  # name -> file below data/, in the plain layout
 
 # %% ../../nbs/benchmarks/load.ipynb #6b78158c
+def _known(name: str) -> tuple[str, Layout | None]:
+    "A benchmark's name and its layout, where it has one; `module:name` is a layout of somebody's own."
+    if isinstance(name, str) and ":" in name:
+        layout = LAYOUTS.get(name)
+        if not isinstance(layout, Layout):
+            raise CoraError(f"layout {name!r}: this is not a Layout but a {type(layout).__name__}")
+        return name.rpartition(":")[2], layout
+    return name, LAYOUTS[name] if name in LAYOUTS else None
+
+
 def find_tables(
     name: str, split: str | None, path: Path | None, answer_as: str | None
 ) -> tuple[Layout, list[tuple[str, Table]]]:  # the layout, and (beginning of the ids, table)
     "What `load_benchmark` reads, and how to read it."
-    layout, known = LAYOUTS.get(name), f"known are {', '.join(sorted([*LAYOUTS, *BUNDLED]))}"
+    name, layout = _known(name)
+    known = f"known are {', '.join(sorted([*LAYOUTS, *BUNDLED]))}"
     if path is None and name in BUNDLED:
         if split:
             raise CoraError(f"{name}: no split {split!r}; the bundled benchmark is not split")
@@ -224,7 +235,7 @@ def find_tables(
 
 # %% ../../nbs/benchmarks/load.ipynb #788f6604
 def load_benchmark(
-    name: str,  # a known benchmark, or any name for a file of your own
+    name: str,  # a known benchmark, any name for a file of your own, or `module:layout` for one in columns of its own
     split: str | None = None,  # None: the one usually asked; with a file, only a label in the ids
     path: str
     | Path
@@ -268,7 +279,7 @@ def load_shots(
     if name in BUNDLED and path is None:
         asked = {q.text for q in load_benchmark(name)}
         return [q for q in math_benchmark(100, seed=1) if q.text not in asked]
-    layout = LAYOUTS.get(name)
+    _, layout = _known(name)
     if layout and not layout.shots:
         raise CoraError(f"{name} has one split only, {layout.split}, and no examples apart from its questions")
     pool, split = layout.shots if layout else (name, "shots")

@@ -49,18 +49,24 @@ def _converted(field: inspect.Parameter, text: str) -> object:
     return float(text) if "float" in kind else int(text) if "int" in kind else text
 
 # %% ../../nbs/cli/respondents.ipynb #9fcacecf
+def _named_fields(make: Callable) -> dict[str, inspect.Parameter]:
+    "What can be said on the command line: parameters that have a name and are no dictionaries."
+    try:
+        parameters = inspect.signature(make).parameters.values()
+    except ValueError:  # a class written in C
+        return {}
+    named = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    return {p.name: p for p in named if "dict" not in str(p.annotation)}
+
+
 def read_fields(
     make: Callable,  # a respondent's class, or a function that makes one
     kind: str,  # what it is called on the command line
     text: str,  # such as "gpt-4o-mini,temperature=0.5"
 ) -> dict[str, object]:  # field -> value
     "What stands behind the kind. Raises `CoraError` for an unknown field, a value of another type, or a missing field."
-    known = {name: p for name, p in inspect.signature(make).parameters.items() if "dict" not in str(p.annotation)}
-    needed = [
-        name
-        for name, p in known.items()
-        if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-    ]
+    known = _named_fields(make)
+    needed = [name for name, p in known.items() if p.default is p.empty]
     parts, given = text.split(","), {}
     if needed and parts[0] and "=" not in parts[0]:
         parts[0] = f"{needed[0]}={parts[0]}"

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'variant_accuracy', 'mean_consistency', 'majority_vote',
            'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'core', 'count_hits',
-           'weighted_scores', 'score_counts', 'unknown_scores', 'score_intervals', 'score']
+           'missing_variants', 'weighted_scores', 'score_counts', 'unknown_scores', 'score_intervals', 'score']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
 from collections.abc import Callable, Sequence
@@ -18,7 +18,6 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_number, check_option
 from ..core import CoraError, THRESHOLDS
-from .replies import question_codes
 from .scores import get_score, register_score, score_members
 from ..responses.columns import NOT_ASKED
 from ..responses.responses import Responses, need
@@ -53,13 +52,13 @@ def average(
     weights: np.ndarray | None = None,  # how often each question counts, in either shape; None: once
 ) -> float | np.ndarray:  # one number, or shape `(n_resamples,)`
     "Mean over questions."
-    values = np.asarray(values, dtype=float)
+    values = np.asarray(values)
     if weights is None:
-        mean = values.mean(axis=-1)
-    else:
-        # einsum stays on one core; a product of matrices would share many small sums among cores that may be busy
-        total = weights @ values if values.ndim == 1 else np.einsum("...q,...q->...", values, weights)
-        mean = total / np.sum(weights, axis=-1)
+        mean = values.mean(axis=-1, dtype=float)
+    elif values.ndim == 1:
+        mean = weights @ values.astype(float) / np.sum(weights, axis=-1)
+    else:  # einsum stays on one core; a product of matrices would share small sums among cores that may be busy
+        mean = np.einsum("...q,...q->...", values, weights, dtype=float) / np.sum(weights, axis=-1)
     return float(mean) if np.ndim(mean) == 0 else mean
 
 # %% ../../nbs/metrics/cora.ipynb #98c8448c
@@ -210,7 +209,7 @@ def count_hits(
     `pool_trials`. Raises `CoraError` where there is nothing to count.
     """
     found = need(responses, "question_id", "method", "correct")
-    t, (codes, ids) = found.table, question_codes(found)
+    t, (codes, ids) = found.table, found.question_codes
     correct = t["correct"].to_numpy()
     is_original = (t["method"] == "original").to_numpy(dtype=bool, na_value=False)
     unasked = np.zeros(len(t), dtype=bool)
@@ -225,14 +224,17 @@ def count_hits(
             "trials": np.bincount(codes, minlength=n),
             "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0),
             "unasked": np.bincount(codes[unasked], minlength=n),
-            "missing": _missing(found, ids),
+            "missing": missing_variants(found),
         },
         index=pd.Index(ids, name="question_id"),
     )
 
 
-def _missing(responses: Responses, ids: pd.Index) -> np.ndarray:
+def missing_variants(
+    responses: Responses,  # a run
+) -> np.ndarray:  # shape `(n_questions,)`, in the order of `question_codes`
     "How many variants of its divergence set each question lacks; 0 where the set is not known, or a part was chosen."
+    _, ids = responses.question_codes
     if responses.family is None or responses.facts.get("chosen"):
         return np.zeros(len(ids), dtype=int)
     members = responses.members().reindex(ids)

@@ -7,57 +7,27 @@ __all__ = ['WHAT', 'slot_table', 'method_table', 'finders', 'finding_table', 'gr
            'finding_curve', 'item_consistency', 'item_table', 'item_breaks']
 
 # %% ../../nbs/metrics/items.ipynb #4566e4d3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from ..checks import check_count, check_option
 from ..core import CoraError
 from .cora import count_hits
-from .replies import of_trial
 from ..responses.columns import NOT_ASKED
-from ..checks import check_columns, check_count, check_named, check_option, truth_column, integer_column
+from ..checks import check_count, check_option
+from .guessing import form_chances
+from ..responses.responses import Responses, Runs, need
 from ..stats.shares import share_of_asked
 
 # %% ../../nbs/metrics/items.ipynb #d100e97d
 def slot_table(
-    responses: pd.DataFrame,  # the responses table; columns `question_id`, `method`, `index`, `trial`, `correct`
-    trial: int = 0,  # which repetition of each prompt
-) -> (
-    pd.DataFrame
-):  # a row a question, a column a slot (method, index), in order of appearance; 1 right, 0 wrong, NaN no such variant
-    "Right and wrong by question and slot. Raises `CoraError` for a variant that comes twice, for several families, and for a run that stopped early."
-    check_columns(responses, "question_id", "method", "index", "trial", "correct")
-    if "family" in responses and len(families := responses["family"].drop_duplicates()) > 1:
-        raise CoraError(
-            f"the responses are of several families, {', '.join(map(str, families))}; look at one at a time"
-        )
-    part = of_trial(responses, trial)
-    if "error" in part and (unasked := (part["error"] == NOT_ASKED).sum()):
-        raise CoraError(
-            f"{unasked} of {len(part)} replies were not asked for, because the run stopped early; the remaining replies are not a random sample"
-        )
-    row, ids = pd.factorize(part["question_id"])
-    method, methods = pd.factorize(part["method"])
-    for codes, name in ((row, "question_id"), (method, "method")):
-        if (codes < 0).any():
-            raise CoraError(f"responses, row {np.argmax(codes < 0) + 1}: {name} is missing")
-    index = integer_column(part, "index", 0, 2**31)
-    column, slots = pd.factorize(method * (index.max() + 1) + index)
-    slots = pd.MultiIndex.from_arrays(
-        [np.asarray(methods, dtype=object)[slots // (index.max() + 1)], slots % (index.max() + 1)],
-        names=["method", "index"],
-    )
-    cell = row * len(slots) + column
-    if (twice := pd.Series(cell).duplicated().to_numpy()).any():
-        i = twice.argmax()
-        raise CoraError(
-            f"the variant {_label(slots[column[i]])} of question {ids[row[i]]!r} was answered twice in one trial"
-        )
-    values = np.full(len(ids) * len(slots), np.nan)
-    values[cell] = truth_column(part, "correct")
-    return pd.DataFrame(values.reshape(len(ids), -1), index=pd.Index(ids, name="question_id"), columns=slots)
+    responses: Responses | pd.DataFrame,  # a run
+) -> pd.DataFrame:  # a row a question, a column a slot (method, index), in order; 1 right, 0 wrong, NaN no such variant
+    "Right and wrong by question and slot. Raises `CoraError` for a run that stopped early, or has a prompt repeated."
+    return need(responses, "question_id", "method", "index", "correct", asked=True).matrix().astype(float)
 
 
 def _label(slot: object) -> str:
@@ -66,30 +36,26 @@ def _label(slot: object) -> str:
 
 # %% ../../nbs/metrics/items.ipynb #8ef0aa1c
 def method_table(
-    responses: pd.DataFrame,  # the responses table
-    trial: int = 0,  # which repetition of each prompt
+    responses: Responses | pd.DataFrame,  # a run
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `method`; columns `questions`, `replies`, `value`, `low`, `high`, and `chance` where the number of choices is known
-    "Accuracy of each method with an interval over questions. Raises `CoraError` as `slot_table` does."
-    slots, rows = slot_table(responses, trial), {}
+) -> pd.DataFrame:  # index `method`; columns `questions`, `replies`, `value`, `low`, `high`, `chance`
+    """Accuracy of each method with an interval over questions, and what guessing gives.
+
+    `chance` is left out where the number of choices is not known. Raises `CoraError` as `slot_table` does.
+    """
+    found = need(responses, "question_id", "method", "index", "correct", asked=True)
+    slots, rows = slot_table(found), {}
     for method in slots.columns.unique("method"):
         part = slots.xs(method, axis=1, level="method").to_numpy()
         sizes = (~np.isnan(part)).sum(axis=1)
         value, low, high = share_of_asked(np.nansum(part, axis=1), sizes, level)
-        rows[method] = {
-            "questions": int((sizes > 0).sum()),
-            "replies": int(sizes.sum()),
-            "value": value,
-            "low": low,
-            "high": high,
-        }
+        asked = {"questions": int((sizes > 0).sum()), "replies": int(sizes.sum())}
+        rows[method] = asked | {"value": value, "low": low, "high": high}
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
-    if "n_choices" not in responses:
+    if "n_choices" not in found.table:
         return table
-    part = of_trial(responses, trial)
-    return table.assign(
-        chance=(1 / part["n_choices"].astype(float)).groupby(part["method"].astype(str).to_numpy()).mean()
-    )
+    chance = pd.Series(form_chances(found)).groupby(found.table["method"].astype(str).to_numpy()).mean()
+    return table.assign(chance=chance)
 
 # %% ../../nbs/metrics/items.ipynb #fd5aa433
 WHAT = ("mixed", "lost")
@@ -99,17 +65,14 @@ def finders(
     slots: pd.DataFrame,  # from `slot_table`
     what: str = "mixed",  # one of `WHAT`
     base: tuple[str, int] = ("original", 0),  # the slot that is asked in any case
-) -> (
-    pd.DataFrame
-):  # a row for each inconsistent question, a column for each slot but `base`, True where the slot finds the question
-    "Which slot finds which inconsistent question. Raises `CoraError` where `base` is no slot, or was not asked everywhere."
+) -> pd.DataFrame:  # a row an inconsistent question, a column a slot but `base`; True where the slot finds the question
+    "Which slot finds which inconsistent question. Raises `CoraError` where `base` is no slot, or not asked everywhere."
     check_option("what", what, WHAT)
     if not isinstance(base, tuple) or len(base) != 2:
         raise CoraError(f"base must be a method and an index, such as ('original', 0), got {base!r}")
     if base not in slots.columns:
-        raise CoraError(
-            f"no variant is called {_label(base)}; say which to compare the others with, such as base={slots.columns[0]}"
-        )
+        first = f"such as base={slots.columns[0]}"
+        raise CoraError(f"no variant is called {_label(base)}; say which to compare the others with, {first}")
     if (bad := slots[base].isna()).any():
         raise CoraError(f"{_label(base)} was not asked of {bad.sum()} questions, the first of them {bad.idxmax()!r}")
     others, first = slots.drop(columns=[base]), slots[[base]].to_numpy()
@@ -120,8 +83,11 @@ def finders(
 def finding_table(
     found: pd.DataFrame,  # from `finders`
     by: str = "method",  # or "slot"
-) -> pd.DataFrame:  # index `method` or `slot`; columns `variants`, `finds` and `share` (alone), `only` and `only_share` (found by no other)
-    "What each method, or each slot, finds of the inconsistent questions. Raises `CoraError` where there are none."
+) -> pd.DataFrame:  # index `method` or `slot`; columns `variants`, `finds`, `share`, `only`, `only_share`
+    """What each method, or each slot, finds of the inconsistent questions: `share` alone, and `only_share` by no other.
+
+    Raises `CoraError` where there are none.
+    """
     check_option("by", by, ("method", "slot"))
     names = _checked(found).columns.get_level_values("method") if by == "method" else found.columns.map(_label)
     each = {name: found.to_numpy()[:, names == name].any(axis=1) for name in names.unique()}
@@ -188,15 +154,18 @@ def fewest_variants(
     share: float = 0.95,  # of what all slots find, above 0, at most 1
     seconds: float = 30.0,  # that the solver may take
 ) -> Fewest:
-    "The fewest slots that find a share of the inconsistent questions. Raises `CoraError` for a share out of range, and where there are none."
+    """The fewest slots that find a share of the inconsistent questions.
+
+    Raises `CoraError` for a share out of range, and where no question is inconsistent.
+    """
     if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share <= 1:
         raise CoraError(f"share must be above 0 and at most 1, got {share!r}")
     values = _checked(found).to_numpy(dtype=bool)
-    need = int(np.ceil(share * len(values) - 1e-9))
+    enough = int(np.ceil(share * len(values) - 1e-9))
     order = greedy_order(values)
     covered = np.logical_or.accumulate(values[:, order], axis=1).sum(axis=0)
-    greedy = chosen = order[: int(np.argmax(covered >= need)) + 1]
-    best, least = _solve(values, need, seconds) if len(greedy) > 1 else (greedy, 1)
+    greedy = chosen = order[: int(np.argmax(covered >= enough)) + 1]
+    best, least = _solve(values, enough, seconds) if len(greedy) > 1 else (greedy, 1)
     if best is not None and len(best) < len(greedy):
         chosen = best
     return Fewest(
@@ -243,8 +212,13 @@ def finding_curve(
     found: pd.DataFrame,  # from `finders`
     splits: int = 100,  # how many times the questions are split into halves, each half judging the choice of the other
     seed: int = 0,  # of the splits
-) -> pd.DataFrame:  # index `variants` from 0; columns `slot`, `found` (greedy, judged by itself), `held_out` and its `low`, `high` (the middle 95% of halves), `random`
-    "The share of the inconsistent questions that k slots find. Raises `CoraError` for fewer than two of them."
+) -> pd.DataFrame:  # index `variants` from 0; columns `slot`, `found`, `held_out`, `low`, `high`, `random`
+    """The share of the inconsistent questions that k slots find.
+
+    `found` is the greedy choice, judged by the questions it was made with; `held_out` by the others, with the middle
+    95% of halves from `low` to `high`; `random` is a blind choice.
+    Raises `CoraError` for fewer than two such questions.
+    """
     check_count("splits", splits, 1)
     values, rng = _checked(found).to_numpy(dtype=bool), np.random.default_rng(seed)
     if len(values) < 2:
@@ -275,48 +249,47 @@ def _shares(values: np.ndarray, order: list[int]) -> np.ndarray:
 
 # %% ../../nbs/metrics/items.ipynb #8cebdb5b
 def item_consistency(
-    runs: Mapping[str, pd.DataFrame],  # name -> responses table, all with the same questions and variants
-    trial: int | None = 0,  # which repetition of each prompt; None for all
+    runs: Runs | Mapping | Sequence,  # as `Runs` takes them: responses by name, or several
 ) -> pd.DataFrame:  # RC, a row a question, a column a respondent
-    "Response consistency of each question and respondent. Raises `CoraError` where the runs do not have the same questions and as many variants of each."
-    check_named("runs", runs)
-    families, columns = {}, {}
-    for name, run in runs.items():
-        check_columns(run, "question_id", "method", "trial", "correct")
-        if "family" in run:
-            families |= dict.fromkeys(run["family"].dropna().astype(str).unique(), name)
-        counts = count_hits(run, trial)
-        if counts["unasked"].any():
-            raise CoraError(
-                f"{name}: {counts['unasked'].sum()} replies were not asked for, because the run stopped early; the remaining replies are not a random sample"
-            )
-        first = columns.setdefault("", counts)
-        if len(odd := first.index.symmetric_difference(counts.index)):
-            raise CoraError(
-                f"{name}: other questions than {next(iter(runs))}, {len(odd)} are in one of them only, such as {odd[0]!r}"
-            )
-        counts = counts.loc[first.index]
-        if len(odd := first.index[first["trials"] != counts["trials"]]):
-            raise CoraError(
-                f"{name}: {counts.loc[odd[0], 'trials']} variants of {odd[0]!r}, and {next(iter(runs))} has {first.loc[odd[0], 'trials']}; these cannot be compared"
-            )
-        columns[name] = counts
+    """Response consistency of each question and respondent.
+
+    Raises `CoraError` where the runs do not have the same questions and as many variants of each, or stopped early.
+    """
+    found = {name: need(r, "question_id", "method", "correct", asked=True) for name, r in Runs(runs).items()}
+    families = dict.fromkeys(r.family for r in found.values() if r.family is not None)
     if len(families) > 1:
         raise CoraError(f"the runs are of several families, {', '.join(families)}; look at one at a time")
-    return pd.DataFrame({name: columns[name]["hits"] / columns[name]["trials"] for name in runs})
+    counts = {name: count_hits(r) for name, r in found.items()}
+    (first, reference), *others = counts.items()
+    for name, other in others:
+        _same_items(first, reference, name, other)
+    return pd.DataFrame({name: c["hits"] / c["trials"] for name, c in counts.items()}).reindex(reference.index)
+
+
+def _same_items(first: str, reference: pd.DataFrame, name: str, other: pd.DataFrame) -> None:
+    "Raise `CoraError` unless the counts are of the same questions, with as many variants of each."
+    if len(odd := reference.index.symmetric_difference(other.index)):
+        those = f"{len(odd)} are in one of them only, such as {odd[0]!r}"
+        raise CoraError(f"{name}: other questions than {first}, {those}")
+    if len(odd := reference.index[reference["trials"] != other["trials"].reindex(reference.index)]):
+        there, here = (c.loc[odd[0], "trials"] for c in (reference, other))
+        raise CoraError(f"{name}: {here} variants of {odd[0]!r}, and {first} has {there}; these cannot be compared")
 
 # %% ../../nbs/metrics/items.ipynb #159b4507
 def item_table(
-    runs: Mapping[str, pd.DataFrame],  # as for `item_consistency`
-    trial: int | None = 0,  # which repetition of each prompt; None for all
-) -> pd.DataFrame:  # index `question_id`; columns `subject`, `difficulty` (1 = all right), `discrimination` in [-1, 1] or NaN, `disagreement` in [0, 0.25]
-    "Difficulty, discrimination and disagreement of each question. Raises `CoraError` as `item_consistency` does."
-    rc = item_consistency(runs, trial)
+    runs: Runs | Mapping | Sequence,  # as for `item_consistency`
+) -> pd.DataFrame:  # index `question_id`; columns `subject`, `difficulty`, `discrimination`, `disagreement`
+    """Difficulty, discrimination and disagreement of each question.
+
+    The difficulty is 1 where all are right; the discrimination is in [-1, 1], or NaN where it is not known, the
+    disagreement in [0, 0.25]. Raises `CoraError` as `item_consistency` does.
+    """
+    runs = Runs(runs)
+    rc = item_consistency(runs)
     x = rc.to_numpy()
     n, respondents = x.shape
-    table = pd.DataFrame(
-        {"subject": _subjects(next(iter(runs.values())), rc.index), "difficulty": x.mean(axis=1)}, index=rc.index
-    )
+    subject = _subjects(next(iter(runs.values())), rc.index)
+    table = pd.DataFrame({"subject": subject, "difficulty": x.mean(axis=1)}, index=rc.index)
     rest = (x.sum(axis=0) - x) / (n - 1) if n > 1 else np.zeros_like(x)
     a, b = (v - v.mean(axis=1, keepdims=True) for v in (x, rest))
     spread = np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))
@@ -325,35 +298,34 @@ def item_table(
     return table.assign(disagreement=x.var(axis=1) if respondents > 1 else np.nan)
 
 
-def _subjects(responses: pd.DataFrame, ids: pd.Index) -> pd.Series | None:
+def _subjects(responses: Responses, ids: pd.Index) -> pd.Series | None:
     "The subject of each question, None where there is none."
-    if "subject" not in responses:
+    if "subject" not in responses.table:
         return None
-    return responses.drop_duplicates("question_id").set_index("question_id")["subject"].reindex(ids)
+    return responses.questions.set_index("question_id")["subject"].reindex(ids)
 
 # %% ../../nbs/metrics/items.ipynb #367c2b34
 def item_breaks(
-    responses: pd.DataFrame,  # the responses table
-    trial: int = 0,  # which repetition of each prompt
-) -> pd.DataFrame:  # index `question_id`; columns `subject`, `right`, `asked` (variants), `rc`, `broken_by`, such as "nota 2 of 4, shuffled 1 of 1"
-    "The response consistency of each question, and the methods that got a wrong answer, the worst first. Raises `CoraError` as `slot_table` does."
-    slots = slot_table(responses, trial)
-    asked, wrong = (
-        v.T.groupby(level="method", sort=False).sum().T for v in (slots.notna().astype(int), (slots == 0).astype(int))
-    )
+    responses: Responses | pd.DataFrame,  # a run
+) -> pd.DataFrame:  # index `question_id`; columns `subject`, `right`, `asked` (variants), `rc`, `broken_by`
+    """The response consistency of each question, and the methods that got a wrong answer, the worst first.
 
-    def broken(w, a):
+    `broken_by` is such as "nota 2 of 4, shuffled 1 of 1". Raises `CoraError` as `slot_table` does.
+    """
+    found = need(responses, "question_id", "method", "index", "correct", asked=True)
+    slots = slot_table(found)
+    right = slots.sum(axis=1).astype(int)
+    asked, wrong = (_by_method(cells) for cells in (slots.notna(), slots == 0))
+
+    def broken(w: dict[str, int], a: dict[str, int]) -> str:
         return ", ".join(f"{m} {w[m]} of {a[m]}" for m in sorted(w, key=lambda m: -w[m] / max(a[m], 1)) if w[m])
 
-    right, total = slots.sum(axis=1).astype(int), asked.sum(axis=1)
     texts = [broken(w, a) for w, a in zip(wrong.to_dict("records"), asked.to_dict("records"))]
-    return pd.DataFrame(
-        {
-            "subject": _subjects(responses, slots.index),
-            "right": right,
-            "asked": total,
-            "rc": right / total,
-            "broken_by": texts,
-        },
-        index=slots.index,
-    )
+    total, subject = asked.sum(axis=1), _subjects(found, slots.index)
+    columns = {"subject": subject, "right": right, "asked": total, "rc": right / total, "broken_by": texts}
+    return pd.DataFrame(columns, index=slots.index)
+
+
+def _by_method(cells: pd.DataFrame) -> pd.DataFrame:
+    "How many cells are true, by question and method."
+    return cells.astype(int).T.groupby(level="method", sort=False).sum().T

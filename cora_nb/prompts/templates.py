@@ -15,7 +15,7 @@ from itertools import groupby, islice
 from ..forms import FORMS
 from ..core import CoraError, LETTERS, Question, Variant
 from ..forms import FORMS, get_form
-from ..registry import load_address
+from ..registry import Registry
 from ..variants.mcqa_plus import true_false_shots
 from ..checks import check_count
 
@@ -70,26 +70,24 @@ _INSTRUCTION = (
     "followed by a step-by-step explanation."
 )
 
-TEMPLATES = {
-    t.name: t
-    for t in (
-        Template(
-            "cora", _INSTRUCTION.format(letters="$LETTERS$"), after_instruction="\n\n", before_choices="\nChoices: "
-        ),
-        Template("cat", _INSTRUCTION.format(letters="ABCD"), before_letter=""),
-        Template("bare"),
-        Template(
-            "li2024",
-            before_question="",
-            before_answer="",
-            before_letter="\n",
-            pre_mcq="Please select a correct option.\n",
-            post_mcq="\nOnly one option can be selected. No explanation is allowed.",
-            post_tfq=" Just answer 'yes' or 'no'.",
-            post_lfgq=" Just answer in one sentence.",
-        ),
+TEMPLATES = Registry("template")
+TEMPLATES.register(
+    Template("cora", _INSTRUCTION.format(letters="$LETTERS$"), after_instruction="\n\n", before_choices="\nChoices: ")
+)
+TEMPLATES.register(Template("cat", _INSTRUCTION.format(letters="ABCD"), before_letter=""))
+TEMPLATES.register(Template("bare"))
+TEMPLATES.register(
+    Template(
+        "li2024",
+        before_question="",
+        before_answer="",
+        before_letter="\n",
+        pre_mcq="Please select a correct option.\n",
+        post_mcq="\nOnly one option can be selected. No explanation is allowed.",
+        post_tfq=" Just answer 'yes' or 'no'.",
+        post_lfgq=" Just answer in one sentence.",
     )
-}
+);
 
 # %% ../../nbs/prompts/templates.ipynb #26533f75
 def get_template(
@@ -101,13 +99,10 @@ def get_template(
     """
     if isinstance(template, Template):
         return template
-    if isinstance(template, str) and template in TEMPLATES:
-        return TEMPLATES[template]
-    if isinstance(template, str) and ":" in template:
-        if isinstance(found := load_address(template, "template"), Template):
-            return found
+    found = TEMPLATES.get(template)
+    if not isinstance(found, Template):
         raise CoraError(f"template {template!r}: this is not a Template but a {type(found).__name__}")
-    raise CoraError(f"there is no template {template!r}; there are {', '.join(TEMPLATES)}")
+    return found
 
 # %% ../../nbs/prompts/templates.ipynb #bc422ee9
 def choose_shots(

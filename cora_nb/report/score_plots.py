@@ -17,7 +17,7 @@ import pandas as pd
 from ..core import CoraError
 from ..checks import check_count, check_named, check_number, check_option
 from ..metrics.cora import score
-from .plots import LINES, _style, plot_numbers
+from .plots import LINES, model_style, plot_numbers
 from .tables import BEYOND, arrange
 
 # %% ../../nbs/report/score_plots.ipynb #df5aaed3
@@ -68,7 +68,7 @@ def _axes(ax: Any, width: float, height: float) -> Any:
 
 def _line(k: int, n: int, marks: bool = True) -> dict[str, Any]:
     "A line of respondent k of n: dark enough for paper, with a style and marks of its own."
-    shape = _style(k, n)
+    shape = model_style(k, n)
     style = {"color": "0.15", "linestyle": LINES[k % len(LINES)], "linewidth": 1.3}
     return (
         style | {"marker": shape["marker"], "markerfacecolor": shape["color"], "markeredgecolor": "0", "markersize": 5}

@@ -109,7 +109,8 @@ def _write_part(responses: Responses, facts: dict[str, Any], name: str, path: Pa
     import pyarrow.parquet as pq
 
     if name == "facts.json":
-        path.write_text(json.dumps(facts, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(facts, indent=1, ensure_ascii=False) + "\n"
+        path.write_bytes(text.encode("utf-8", "backslashreplace"))  # half a character as JSON writes it: \ud800
         return
     frame = responses.table if name == "responses.parquet" else responses.questions
     kinds = _arrow_types()
@@ -182,7 +183,7 @@ OLD_FORMS = {
     "tfq": "tfq",
     "lfgq": "lfgq",
     "multiple_selection": "several",
-}
+}  # method -> form, where version 0.1 did not put a question with one letter to choose
 
 
 def _filled_in(table: pd.DataFrame, name: str) -> pd.DataFrame:

@@ -126,7 +126,7 @@ def questions_table(
     return pd.DataFrame(
         {
             "question_id": pd.array(list(once), dtype=TEXT),
-            "subject": pd.array([q.subject for q in once.values()], dtype=TEXT),
+            "subject": pd.array([storable(q.subject) for q in once.values()], dtype=TEXT),
             "text": pd.array([storable(q.text) for q in once.values()], dtype=TEXT),
             "choices": pd.Series([tuple(map(storable, q.choices)) for q in once.values()], dtype=object),
             "answer": pd.array([q.answer for q in once.values()], dtype=pd.Int32Dtype()),
@@ -178,7 +178,8 @@ def rows(
     "Some of the rows. Raises `CoraError` where the truth values do not fit the table."
     mask = np.asarray(keep(self.table) if callable(keep) else keep)
     if mask.shape != (len(self.table),) or not np.isin(mask, (True, False)).all():
-        raise CoraError(f"there must be a truth value for each of the {len(self)} rows, got the shape {mask.shape}")
+        got = f"{mask.dtype} of the shape {mask.shape}"
+        raise CoraError(f"there must be a truth value for each of the {len(self)} rows, got {got}")
     if mask.all() and not chosen:
         return self
     part = self.table[mask.astype(bool)].reset_index(drop=True)
@@ -336,7 +337,7 @@ def matrix(
     if len(self.trials) > 1:
         raise CoraError(f"{self.name} has {len(self.trials)} trials of a prompt; choose one, such as .trial(0)")
     wide = self.table.pivot(index="question_id", columns=["method", "index"], values=column)
-    order = self.table[["method", "index"]].drop_duplicates()
+    order = self.table[["method", "index"]].drop_duplicates().astype({"index": int})
     return wide.reindex(index=self.questions["question_id"].array, columns=pd.MultiIndex.from_frame(order))
 
 # %% ../../nbs/responses/responses.ipynb #f4d9305a
@@ -530,18 +531,20 @@ def concat(
             raise CoraError(f"the parts of {first.name} were not asked in the same way: their facts differ")
     questions = pd.concat([p.questions for p in parts]).drop_duplicates("question_id", ignore_index=True)
     table = pd.concat([p.table for p in parts], ignore_index=True)
-    return Responses(table, questions, _facts_together(parts, len(table)), first.name, pooled=first.pooled)
+    variants = table.drop_duplicates([c for c in KEY[:3] if c in table])
+    counts = {"questions": len(questions), "count": len(variants), "rows": len(table)}
+    return Responses(table, questions, _facts_together(parts, counts), first.name, pooled=first.pooled)
 
 
-def _added(told: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    "What several parts tell of themselves: equal values stay, counts are added, lists joined, hashes left out."
+def _added(told: Sequence[dict[str, Any]], counts: dict[str, int]) -> dict[str, Any]:
+    "What several parts tell of themselves: equal values stay, things are counted again, lists joined, hashes left out."
     found = {}
     for key in told[0]:
         values = [t.get(key) for t in told]
-        if all(v == values[0] for v in values):
+        if key in counts:
+            found[key] = counts[key]
+        elif all(v == values[0] for v in values):
             found[key] = values[0]
-        elif all(isinstance(v, int) for v in values):
-            found[key] = sum(values)
         elif all(isinstance(v, list) for v in values):
             found[key] = list(dict.fromkeys(x for v in values for x in v))
     return found
@@ -555,14 +558,14 @@ def _whole_facts(part: Responses) -> dict[str, Any]:
     return rest | {"variants": variants, "asked": asked}
 
 
-def _facts_together(parts: Sequence[Responses], n: int) -> dict[str, Any]:
+def _facts_together(parts: Sequence[Responses], counts: dict[str, int]) -> dict[str, Any]:
     "The facts of the whole."
     facts = {k: v for k, v in parts[0].facts.items() if k not in ("calls", "rows")}
     for group in ("benchmark", "variants", "asked"):
         told = [p.facts.get(group, {}) for p in parts]
         if any(other != told[0] for other in told):
-            facts[group] = _added(told)
+            facts[group] = _added(told, counts)
     if calls := [p.facts["calls"] for p in parts if "calls" in p.facts]:
         facts["calls"] = {k: sum(c.get(k, 0) for c in calls) for k in dict.fromkeys(k for c in calls for k in c)}
-    whole = max((p.facts.get("rows", {}).get("of", 0) for p in parts), default=0)
-    return facts | ({"rows": {"kept": n, "of": whole}} if whole > n else {})
+    whole = max(p.facts.get("rows", {}).get("of", 0) for p in parts)
+    return facts | ({"rows": {"kept": counts["rows"], "of": whole}} if whole > counts["rows"] else {})

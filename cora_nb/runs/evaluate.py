@@ -22,7 +22,7 @@ from .. import __version__
 from ..benchmarks.load import benchmark_hash
 from ..core import CoraError, Question, THRESHOLDS, Variant
 from ..forms import Verdict, get_form
-from ..prompts.letters import MODULES, NAMED_RULES, rules_by_form
+from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import Prompt, Template, get_template, make_prompts
 from ..respondents.protocol import Reply, Respondent, finished, stream
 from ..responses.columns import NOT_ASKED
@@ -115,7 +115,8 @@ def rule_name(
     "A rule of ours by its name, any other by its module and name."
     name = getattr(rule, "__qualname__", type(rule).__qualname__)
     module = getattr(rule, "__module__", None)
-    return name if NAMED_RULES.get(name) is rule or MODULES.get(name) == module else f"{module}:{name}"
+    ours = RULES.registered.get(name) is rule or RULES.lazy.get(name) == f"{module}:{name}"
+    return name if ours else f"{module}:{name}"
 
 
 def _sha256(value: Any) -> str:  # 64 hexadecimal digits

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import LETTERS
-from cora_nb.prompts.letters import RULES, parse
+from cora_nb.prompts.letters import LETTER_RULES, parse
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.variants.families import make_variants
 from measure import measure, report
@@ -42,7 +42,7 @@ if __name__ == "__main__":
             over_least=seconds / plain,
             peak_MB=memory,
         )
-    for rule in RULES:
+    for rule in LETTER_RULES:
         seconds, _, _ = measure(
             lambda: [parse(r, ("one", "two", "three", "four"), rule) for r in REPLIES for _ in range(2500)]
         )

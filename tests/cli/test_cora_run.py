@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cora_nb.cli.run import cora_run
 from cora_nb.metrics.cora import score
 from cora_nb.responses.files import read_responses
 from helpers import command, run
@@ -77,34 +78,34 @@ def files(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def test_another_run_is_refused_before_anything_is_asked(tmp_path):
+def test_another_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch, capsys):
     "Whatever differs in what is asked; also where only the second of two respondents has been there."
-    words = ("cora_run", "simulated:name=a", "--limit", 3)
-    assert run(*words, cwd=tmp_path)[0] == 0
+    monkeypatch.chdir(tmp_path)
+    cora_run(["simulated:name=a"], limit=3)
     (tmp_path / "words.py").write_text(
         "from cora_nb.prompts.templates import Template\nbare = Template('cora', before_question='')\n"
     )
     before = files(tmp_path)
-    for other, fact in [
-        (("simulated:name=a,seed=1", *words[2:]), "respondent.seed"),
-        (("simulated:name=new", *words[1:]), None),  # the one with nothing in its folder comes first
-        (("simulated:name=a", "--limit", 4), "benchmark.questions"),
-        ((*words[1:], "--seed", 1), "variants.hash"),
-        ((*words[1:], "--template", "bare"), "asked.template"),
-        ((*words[1:], "--template", "words.py:bare"), "asked.template_hash"),
-        ((*words[1:], "--shots", 1), "asked.k"),
-        ((*words[1:], "--trials", 2), "asked.trials"),
-        ((*words[1:], "--parse", "tolerant"), "asked.parse"),
-        ((*words[1:], "--stop", "cora"), "asked.stop"),
-        ((*words[1:], "--family", "permutations"), "variants.families"),
+    for who, options, fact in [
+        (["simulated:name=a,seed=1"], {}, "respondent.seed"),
+        (["simulated:name=new", "simulated:name=a"], {"seed": 1}, "variants."),
+        (["simulated:name=a"], {"limit": 4}, "benchmark.questions"),
+        (["simulated:name=a"], {"seed": 1}, "variants."),
+        (["simulated:name=a"], {"template": "bare"}, "asked.template"),
+        (["simulated:name=a"], {"template": "words.py:bare"}, "asked.template_hash"),
+        (["simulated:name=a"], {"shots": 1}, "asked.k"),
+        (["simulated:name=a"], {"trials": 2}, "asked."),
+        (["simulated:name=a"], {"parse": "tolerant"}, "asked.parse"),
+        (["simulated:name=a"], {"stop": "cora"}, "asked.stop"),
+        (["simulated:name=a"], {"family": "permutations"}, "variants.families"),
     ]:
-        other = (*other, "--seed", 1) if fact is None else other
-        code, out, err = run("cora_run", *other, cwd=tmp_path)
-        assert code == 1 and out == "" and len(err.strip().splitlines()) == 1, other
-        assert "responses/math/a: there is another run here already, with other " in err
-        assert fact is None or fact.split(".")[0] in err
+        capsys.readouterr()
+        with pytest.raises(SystemExit, match="responses/math/a: there is another run here already, with other ") as e:
+            cora_run(who, **{"limit": 3, **options})
+        printed = capsys.readouterr()
+        assert fact in str(e.value) and printed.out == "" and "replies" not in printed.err
     assert files(tmp_path) == before
-    assert run(*words, cwd=tmp_path)[0] == 0  # the same run is taken up again
+    cora_run(["simulated:name=a"], limit=3)  # the same run is taken up again
     assert files(tmp_path).keys() == before.keys()
 
 

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -22,15 +23,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb.stats import corrections, correlation, paired, resampling, tables
+from cora_nb.stats import binomial, corrections, correlation, paired, resampling, tables
 from cora_nb.stats.ratios import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
+from cora_nb.metrics.cora import Counts, car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
 from cora_nb.metrics import invariability, items, order, replies
-from cora_nb.metrics.cora import car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts
 from cora_nb.respondents.protocol import Reply
@@ -38,7 +39,7 @@ from cora_nb.respondents.simulated import RecordedRespondent, SimulatedResponden
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import make_responses
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
-from cora_nb.variants import mcqa_plus as plus, permutations as orders_of
+from cora_nb.variants import mcqa_plus as plus, orders as orders_of
 from cora_nb.variants.families import make_variants, shuffle
 from cora_nb.variants.formats import long_form
 
@@ -320,7 +321,7 @@ def medalpaca():
 def recorded_part(n=200):
     "The first questions of these."
     whole = medalpaca()
-    return whole.rows(whole.table["question_id"].isin(whole.questions["question_id"][:n]))
+    return whole.rows(whole.table["question_id"].isin(whole.questions["question_id"][:n]).to_numpy())
 
 
 def recorded_runs():
@@ -923,7 +924,7 @@ def runs_answers(runs):
     t = Tidy()
     for name, responses in runs().items():
         t.add(name, dict(answers(responses)))
-        t.digest(f"{name}, hits", count_hits(responses, None))
+        t.digest(f"{name}, hits", count_hits(responses.pool_trials())[["hits", "trials", "original", "unasked"]])
     return t.table()
 
 
@@ -1014,21 +1015,22 @@ def likelihoods():
 def scores(runs):
     t = Tidy()
     for name, responses in runs().items():
-        several = responses["trial"].nunique() > 1
-        for trial in (0, 1, None) if several else (0,):
-            t.add(f"{name}, trial {trial}", score(responses, trial=trial))
+        parts = {0: responses}
+        if len(responses.trials) > 1:
+            parts |= {1: responses.trial(1), None: responses.pool_trials()}
+        for trial, part in parts.items():
+            t.add(f"{name}, trial {trial}", score(part))
         t.add(f"{name}, thresholds", score(responses, thresholds=(0.0, 0.25, 0.28, 1 / 3, 0.75)).filter(like="BMCA"))
         by = [
             score(responses, by=by, thresholds=(0.5, 1.0))
             for by in ("method", "subject")
-            if responses[by].notna().all()
+            if responses.table[by].notna().all()
         ]
         for found in by:
             t.add(f"{name}, by {found.index.name}", found[PRINTED])
             t.digest(f"{name}, by {found.index.name}", found)
         counts = count_hits(responses)
-        rc = response_consistency(counts["hits"], counts["trials"])
-        curve = car_curve(rc, 21)
+        curve = car_curve(Counts(counts["hits"], counts["trials"], counts["original"]), 21)
         t.add(f"{name}, curve", curve)
         t.add(f"{name}, CORE of it", core_index(curve))
     return t.table()
@@ -1058,7 +1060,7 @@ def intervals(runs):
             case = ", ".join(map(str, how.values()))
             t.add(f"{name}, {case}", score(responses, resamples=RESAMPLES, **how)[["low", "high"]])
         t.add(f"{name}, curve", curve_table(responses, points=6, resamples=RESAMPLES))
-        if responses["subject"].notna().all():
+        if responses.table["subject"].notna().all():
             for method in ("bca", "percentile"):
                 found = score(responses, ci=0.95, clusters="subject", resamples=RESAMPLES, method=method)
                 t.add(f"{name}, clusters, {method}", found.loc[PRINTED, ["low", "high"]])
@@ -1072,7 +1074,7 @@ def intervals(runs):
 def ablation(runs):
     t, some = Tidy(), runs()
     for name, responses in some.items():
-        sizes = responses.groupby("question_id").size().nunique() > 1
+        sizes = responses.first_trial().table.groupby("question_id").size().nunique() > 1
         for methods in ("same_size", "decoupled", ["original", "nota"], lambda r: r["index"] == 0):
             t.add(
                 f"{name}, {'first of each' if callable(methods) else methods}",
@@ -1094,7 +1096,8 @@ def ablation(runs):
     table = ablations.bootstrap_table(some, resamples=RESAMPLES // 2, by_size=True)
     t.add("table 6", table)
     t.add("table 6 in print", ablations.paper_layout(table))
-    t.add("least hits", {n: ablations.least_hits(n, [0.28, 0.5, 1.0]) for n in (1, 7, 25, 100)})
+    tests = [lambda rc: rc > 0.5, *(lambda rc, c=c: rc >= c for c in (0.28, 0.5, 1.0))]
+    t.add("least hits", {n: [ablations.least_hits(n, passes) for passes in tests] for n in (1, 7, 25, 100)})
     return t.table()
 
 
@@ -1106,7 +1109,8 @@ def chance(runs):
             t.add(f"{name}, position {position}", guessing.chance_scores(responses, position=position))
         by_chance = guessing.chance_scores(responses)
         t.add(f"{name}, corrected", guessing.corrected(score(responses), by_chance))
-        t.digest(f"{name}, rates", guessing.guess_rates(responses))
+        rows = np.flatnonzero(responses.table["trial"] == responses.trials[0])  # numbered as in the whole table
+        t.digest(f"{name}, rates", guessing.guess_rates(responses).set_axis(rows))
     return t.table()
 
 
@@ -1125,12 +1129,12 @@ def guessing_numbers():
         t.add(
             f"p={p} M={m} r={r}",
             {
-                "pmf": guessing.binomial_pmf(p, m, r),
-                "tail": guessing.binomial_tail(p, m, r),
-                "combinations": guessing.combinations(p, m),
+                "pmf": binomial.binomial_pmf(p, m, r),
+                "tail": binomial.binomial_tail(p, m, r),
+                "combinations": binomial.combinations(p, m),
             },
         )
-    t.add("tails of lists", guessing.binomial_tail(M // 2, M, 0.25))
+    t.add("tails of lists", binomial.binomial_tail(M // 2, M, 0.25))
     for k in (2, 4, 5):
         t.add(f"MSGR of 10, k={k}", {p: guessing.msgr(p, 10, k) for p in range(11)})
         t.add(f"MSGR of 26 at 0.95, k={k}", {p: guessing.msgr(p, 26, k, 0.95) for p in (0, 1, 13, 20, 26)})
@@ -1138,10 +1142,10 @@ def guessing_numbers():
         rates = guessing.divergence_set_rates(A)
         t.add(f"A={A}, rates", rates)
         t.add(f"A={A}, guesser", guessing.guesser_scores(A))
-        tails = {c: guessing.guess_tail(rates, c) for c in (0.3, 0.5, 0.6, 0.9, 1.0)}
-        t.add(f"A={A}, tails", {**tails, "MV": guessing.guess_tail(rates, 0.5, strict=True)})
+        tails = {c: binomial.poisson_binomial_tail(rates, c) for c in (0.3, 0.5, 0.6, 0.9, 1.0)}
+        t.add(f"A={A}, tails", {**tails, "MV": binomial.poisson_binomial_tail(rates, 0.5, strict=True)})
         t.add(f"A={A}, knowledge", {c: guessing.minimum_knowledge(rates, c) for c in (0.5, 0.8, 1.0)})
-    t.add("A=5, pmf", guessing.guess_pmf(guessing.divergence_set_rates(5)))
+    t.add("A=5, pmf", binomial.poisson_binomial_pmf(guessing.divergence_set_rates(5)))
     for n, m in [(2, 2), (3, 4), (4, 4), (5, 24), (10, 3)]:
         t.add(f"{n} choices in {m} orders", guessing.guesser_order_scores(n, m))
     t.add("expected of two kinds", guessing.expected_scores([([0.2, 0.5, 0.9], 0.9, 10), ([0.5, 0.5], 0.5, 3.5)]))
@@ -1672,7 +1676,7 @@ def planned():
         )
     t.add(
         "exchange p",
-        [comparison.exchange_p(0.1, np.array([0.05, -0.2, 0.1, 0.0])), comparison.exchange_p(math.nan, np.zeros(2))],
+        [paired.exchange_p(0.1, np.array([0.05, -0.2, 0.1, 0.0])), paired.exchange_p(math.nan, np.zeros(2))],
     )
     return t.table()
 
@@ -2009,10 +2013,8 @@ print(json.dumps(found))
 @lru_cache
 def printed_by(which):
     "What each command prints, one after the other in one folder and one process."
-    words = {
-        name: [str(RECORDED / "cat_medqa_medalpaca-7b.xlsx") if w == "FILE" else w for w in line]
-        for name, line in (COMMANDS if which == "commands" else RECORDED_COMMANDS).items()
-    }
+    lines = COMMANDS if which == "commands" else RECORDED_COMMANDS
+    words = {name: shlex.split(run_folders(" ".join(line))) for name, line in lines.items()}
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "XDG_CACHE_HOME": folder, "COLUMNS": "120", "HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1"}
         env |= {
@@ -2041,10 +2043,24 @@ def printed_by(which):
     }
 
 
+def run_folders(line):
+    "A golden command, which names files, as it is said today: a run is a folder, and repetitions are pooled by name."
+    line = re.sub(r"\b(responses|three)/(\w+)\.parquet", r"\1/math/\2", line)
+    line = re.sub(r"\b(medalpaca|first)\.parquet", r"\1", line).replace("--trial -1", "--trials all")
+    return line.replace("FILE", str(RECORDED / "cat_medqa_medalpaca-7b.xlsx"))
+
+
+def run_files(text):
+    "The folders of runs in what is printed today as the files of the golden texts."
+    text = re.sub(r"\b(\w+)/math/(\w+)/mcqa_plus_tables\.csv", r"\1/\2.mcqa_plus_tables.csv", text)
+    text = re.sub(r"^(  \w+)/math/(\w+)$", r"\1/\2.parquet", text, flags=re.M)
+    return re.sub(r"^(responses: \w+)$", r"\1.parquet", text, flags=re.M)
+
+
 def masked(command, out, left, folder):
     "A command and what it printed, without what differs from machine to machine."
     text = f"$ {command}\n{out}" + (f"exit: {left}\n" if left else "")
-    text = text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", "")
+    text = run_files(text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", ""))
     text = re.sub(r"\d+(\.\d+)? ?(seconds|s)\b", "SECONDS", text)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 

@@ -45,7 +45,7 @@ def write(tmp_path, cells, kind="csv", header=HEADER, question="Q?"):
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
 def test_both_kinds_of_file(tmp_path, kind):
-    table = import_cat(write(tmp_path, [GOOD, GOOD], kind))
+    table = import_cat(write(tmp_path, [GOOD, GOOD], kind)).table
     assert table["question_id"].tolist() == ["0"] * 5 + ["1"] * 5
     assert list(zip(table["method"], table["index"], table["trial"]))[:5] == [
         ("original", 0, 0),
@@ -108,12 +108,12 @@ def test_a_row_that_cannot_be_read_is_named_and_never_replaced(tmp_path, cell, w
     ]
     with pytest.warns(UserWarning, match="left out 1 rows"):
         rest = import_cat(path, on_bad="skip")
-    assert rest["question_id"].unique().tolist() == ["0", "2"]  # nothing counted twice
+    assert rest.table["question_id"].unique().tolist() == ["0", "2"]  # nothing counted twice
 
 
 @pytest.mark.parametrize("said", [None, "", ["A"], {"A": 1}, "(", "5", "Z", "b", "AB", 3])
 def test_a_prediction_that_is_no_letter_is_unparsed(tmp_path, said):
-    table = import_cat(write(tmp_path, [{"standard_MC": [entry(said=said)]}]))
+    table = import_cat(write(tmp_path, [{"standard_MC": [entry(said=said)]}])).table
     assert table["prediction"].tolist() == [-1] and not table["correct"].any()
 
 
@@ -149,9 +149,8 @@ def test_nothing_is_evaluated(tmp_path):
 
 def test_outputs_can_be_parsed_again(tmp_path):
     path = write(tmp_path, [{"standard_MC": [entry(said="A", output="The answer is (B).")]}])
-    assert import_cat(path)["prediction"].tolist() == [0] and import_cat(path, parse="tolerant")[
-        "prediction"
-    ].tolist() == [1]
+    assert import_cat(path).table["prediction"].tolist() == [0]
+    assert import_cat(path, parse="tolerant").table["prediction"].tolist() == [1]
 
 
 def test_a_record_answers_its_own_variants(shared, medalpaca):
@@ -160,19 +159,21 @@ def test_a_record_answers_its_own_variants(shared, medalpaca):
     from cora_nb.runs.evaluate import evaluate
 
     variants = [r.variant for r in read_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx") if r.trial == 0]
-    first = medalpaca[medalpaca["trial"] == 0].reset_index(drop=True)
-    again = evaluate(RecordedRespondent(medalpaca), variants, parse="first_character", progress=False)
-    assert len(again) == 33_098 and again.equals(first)
+    record = RecordedRespondent(medalpaca, name=medalpaca.name)
+    again = evaluate(record, variants, parse="first_character", progress=False)
+    assert len(again) == 33_098 and again.table.equals(medalpaca.first_trial().table)
+    assert again.questions.equals(medalpaca.questions) and medalpaca.first_trial().complete
 
 
 def test_the_recorded_file(shared, medalpaca):
-    assert len(medalpaca) == 1273 * (11 + 11 + 24) and medalpaca["question_id"].nunique() == 1273
-    assert set(medalpaca["method"]) == set(CAT_METHODS.values())
-    by_method = medalpaca.groupby(["method", "index"]).size()
+    table = medalpaca.table
+    assert len(medalpaca) == 1273 * (11 + 11 + 24) and len(medalpaca.questions) == 1273
+    assert set(table["method"]) == set(CAT_METHODS.values())
+    by_method = table.groupby(["method", "index"]).size()
     assert (by_method.drop(["original", "shuffled"]) == 1273).all() and by_method["original", 0] == by_method[
         "shuffled", 0
     ] == 11 * 1273
-    for row in medalpaca[medalpaca["method"].isin(["original", "nota", "decoupled_nota"])].head(500).itertuples():
+    for row in table[table["method"].isin(["original", "nota", "decoupled_nota"])].head(500).itertuples():
         assert row.sources[row.answer] >= 0 and sum(s == -1 for s in row.sources) == (
             0 if row.method == "original" else 1
         )

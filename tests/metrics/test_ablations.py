@@ -1,4 +1,7 @@
-"""Scores on some variants, and the bootstrap over variants: against plain loops with the very same draws, against all draws there are, and on recorded replies."""
+"""Scores on some variants, and the bootstrap over variants, against plain loops with the very same draws.
+
+Also against all draws there are, and on recorded replies.
+"""
 
 import itertools
 import tracemalloc
@@ -10,15 +13,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.stats import binom
 
-from cora_nb.benchmarks.load import math_benchmark
+from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.cora import count_hits, score, weighted_scores
 from cora_nb.metrics.ablations import (
     OVER,
     ablation_table,
     bootstrap_summary,
     bootstrap_table,
-    draw_scores,
+    DrawnCounts,
     draw_slots,
     least_hits,
     paper_layout,
@@ -28,7 +31,10 @@ from cora_nb.metrics.ablations import (
     variant_bootstrap,
 )
 from cora_nb.stats.resampling import draw_questions, kinds
+from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.responses import Responses
+from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
 THRESHOLDS = (0.5, 0.28, 0.9)
@@ -56,7 +62,7 @@ def generators(seed):
 
 
 def slow_scores(questions, thresholds):
-    "questions: (right replies of the drawn slots as a list, original, size of the set), one for each question drawn. In exact fractions."
+    "In exact fractions; questions: (right replies of the drawn slots, original, size of the set) of each one drawn."
     n = len(questions)
     rc = [Fraction(sum(drawn), len(drawn)) for drawn, _, _ in questions]
     mcqa = Fraction(sum(o for _, o, _ in questions), n)
@@ -140,7 +146,9 @@ def test_all_draws_there_are(n_slots, draws):
             for times in every
         ]
     )
-    ours = draw_scores(every @ right.T.astype(float), draws, right[:, 0].astype(float), size, np.ones(6), THRESHOLDS)
+    drawn = DrawnCounts(every @ right.T.astype(float), draws, right[:, 0].astype(float), size, np.ones(6))
+    names = ["MCQA", "MCQA+", "MV", *(f"BMCA({c})" for c in THRESHOLDS), "CI", "CoRA"]
+    ours = pd.DataFrame(weighted_scores(drawn, THRESHOLDS, names=names))
     np.testing.assert_allclose(ours.to_numpy(), slow, rtol=0, atol=1e-12)
     drawn = variant_bootstrap(responses, draws, 20_000, thresholds=THRESHOLDS)
     sd = slow.std(axis=0)
@@ -209,8 +217,18 @@ def test_memory_does_not_grow_with_questions_times_resamples():
 
 def test_least_hits_compares_the_quotient():
     for n in range(1, 101):
-        assert least_hits(n, [k / n for k in range(n + 1)])[1:] == list(range(n + 1))
-        assert least_hits(n, [])[0] == n // 2 + 1
+        assert [least_hits(n, lambda rc: rc >= k / n) for k in range(n + 1)] == list(range(n + 1))
+        assert least_hits(n, lambda rc: rc > 0.5) == n // 2 + 1
+        assert least_hits(n, lambda rc: rc > 1) == n + 1 and least_hits(n, lambda rc: rc == 0.0) is None
+
+
+def test_drawn_counts_are_counts():
+    "The faster way to a share gives what the plain one gives, for thresholds and for tests of any other kind."
+    rng = np.random.default_rng(11)
+    hits, times = rng.integers(0, 10, (40, 6)).astype(float), rng.integers(1, 5, 6).astype(float)
+    drawn = DrawnCounts(hits, 9, np.ones(6), np.full(6, 4.0), times)
+    for passes in (lambda rc: rc >= 4 / 9, lambda rc: rc > 1, lambda rc: rc < 0.3, lambda rc: (rc > 0.2) & (rc < 0.8)):
+        np.testing.assert_allclose(drawn.share(passes), (passes(hits / 9) @ times) / times.sum(), rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("draws", [255, 256, 70_000])
@@ -238,10 +256,10 @@ def test_same_size_goes_by_the_choices_shown():
                 "correct": True,
             }
         )
-        left = subset(rows)
+        left = subset(rows).table
         assert len(left) == 2 * kept and (left["n_choices"] == n).all()
         if n >= 4:
-            assert left.equals(subset(rows, ["original", "shuffled", "nota", "nota_shuffled"]))
+            assert left.equals(subset(rows, ["original", "shuffled", "nota", "nota_shuffled"]).table)
 
 
 def test_a_subset_of_everything_is_everything():
@@ -270,9 +288,11 @@ def test_the_original_is_mcqa_even_where_it_is_left_out():
 
 def test_other_trials_do_not_count():
     responses = table(np.random.default_rng(7).random((10, 4)) < 0.6)
-    more = pd.concat([responses, responses.assign(trial=1, correct=False)])
+    more = Responses(pd.concat([responses, responses.assign(trial=1, correct=False)]))
     assert subset_scores(more).equals(subset_scores(responses)) and right_matrix(more).equals(right_matrix(responses))
-    assert (variant_bootstrap(more, resamples=5, trial=1)["MCQA+"] == 0).all()
+    assert (variant_bootstrap(more.trial(1), resamples=5)["MCQA+"] == 0).all()
+    with pytest.raises(CoraError, match="has 2 trials of a prompt; choose one"):
+        right_matrix(more.pool_trials())
 
 
 def test_paper_layout():
@@ -294,17 +314,16 @@ def test_paper_layout():
 
 
 def test_recorded_replies_give_the_numbers_of_the_issue(medalpaca):
-    first = medalpaca[medalpaca["trial"] == 0]
     found = bootstrap_table({"medalpaca": medalpaca})["medalpaca"]
     assert (
         round(found["mean", "MCQA+"], 3) == 0.357
         and abs(found["sd_x1000", "MCQA+"] - 8.5) < 0.2
         and round(found["mean", "MV"], 3) == 0.265
     )
-    assert right_matrix(first).shape == (1273, 26)
+    assert right_matrix(medalpaca).shape == (1273, 26)
     apart = bootstrap_table({"medalpaca": medalpaca}, over="apart", resamples=500)["medalpaca"]
     assert apart["sd_x1000", "MCQA+"] < 1.5 < found["sd_x1000", "MCQA+"] / 5
-    ten = subset(first)
+    ten = subset(medalpaca).first_trial()
     assert len(ten) == 1273 * 10 and round(subset_scores(medalpaca)["MCQA+"], 3) == 0.267
 
 
@@ -316,35 +335,32 @@ GOOD = table([[1, 0, 1], [0, 0, 1]])
     [
         (lambda: subset(GOOD, "colour"), "methods must be 'same_size' or among original, nota, got 'colour'"),
         (lambda: subset(GOOD, []), "methods must name at least one method, got none"),
-        (
-            lambda: subset(GOOD, lambda r: [True]),
-            "must say true or false for each of the 6 rows, got list of shape (1,)",
-        ),
-        (lambda: subset(GOOD, lambda r: r["index"] + 5), "must say true or false"),
+        (lambda: subset(GOOD, lambda r: [True]), "a truth value for each of the 6 rows, got bool of the shape (1,)"),
+        (lambda: subset(GOOD, lambda r: r["index"] + 5), "a truth value for each of the 6 rows, got int32"),
+        (lambda: subset(GOOD, 5), "methods must be 'same_size', a method, several, or a function, got 5"),
         (lambda: subset(GOOD.drop(columns="n_choices")), "no column n_choices"),
         (lambda: subset(GOOD[1:]), "question 'q0' has no original"),
         (
             lambda: subset(GOOD, lambda r: r["question_id"] == "q1"),
             "1 questions have no variant in the subset, the first of them 'q0'",
         ),
-        (lambda: subset_scores(GOOD, trial=3), "no responses of trial 3"),
-        (lambda: ablation_table(GOOD), "runs must be given by name"),
-        (lambda: bootstrap_table({}), "runs must be given by name"),
+        (lambda: ablation_table({}), "there are no runs"),
+        (lambda: bootstrap_table(3), "runs must be responses or a mapping"),
         (lambda: bootstrap_table({"a": GOOD}, scores=["RC"], resamples=2), "scores must be among MCQA, MCQA+"),
+        (lambda: variant_bootstrap(GOOD, scores=["F1"]), "scores must be among MCQA, MCQA+, RC"),
         (
             lambda: right_matrix(GOOD[:-1]),
             "sets of different sizes (1 questions of 2 variants, 1 questions of 3 variants); by_size=True",
         ),
-        (lambda: right_matrix(GOOD.assign(index=0)), "question 'q0' has a variant twice in one trial"),
+        (lambda: right_matrix(GOOD.assign(index=0)), "question 'q0', nota 0, trial 0 stands in an earlier row already"),
         (
             lambda: right_matrix(GOOD.assign(index=[0, 0, 1, 0, 0, 2])),
             "question 'q0' has no variant nota 2, which other questions with 3 variants have",
         ),
-        (lambda: right_matrix(GOOD.assign(index=-1)), "index must be a whole number from 0"),
-        (lambda: right_matrix(GOOD.assign(method=[None] * 6)), "row 1: method is missing"),
-        (lambda: right_matrix(GOOD.assign(correct=[True] * 5 + [None])), "correct must be true or false, got None"),
-        (lambda: right_matrix(GOOD.assign(error=[NOT_ASKED, *[None] * 5])), "1 of 6 variants were not asked"),
-        (lambda: right_matrix(GOOD, trial=None), "trial must be a whole number of 0 or more, got None"),
+        (
+            lambda: right_matrix(GOOD.assign(error=[NOT_ASKED, *[None] * 5])),
+            "1 of 6 prompts were not asked because the run stopped early",
+        ),
         (
             lambda: variant_bootstrap(GOOD, over="models"),
             "over must be one of variants, apart, questions, both, got 'models'",
@@ -368,6 +384,32 @@ def test_what_is_refused(call, says):
     with pytest.raises(CoraError) as e:
         call()
     assert says in str(e.value) and "\n" not in str(e.value)
+
+
+def test_parts_of_an_incomplete_run():
+    "A chosen part has all scores; what was chosen from an incomplete run has no CoRA, and neither do its draws."
+    asked = make_variants(math_benchmark(n=8, n_choices=4))
+    run = evaluate(SimulatedRespondent(knows=0.6, seed=1), asked, progress=False)
+    assert score(subset(run)).notna().all() and subset_scores(run).notna().all()
+    assert variant_bootstrap(run, resamples=5).notna().all(axis=None)
+    few = run.rows(lambda t: t["method"].isin(["original", "shuffled", "nota"]))
+    assert few.complete is False
+    for found in (subset_scores(few), variant_bootstrap(few, resamples=5).loc[0]):
+        assert list(found.index[found.isna()]) == ["CI", "CoRA"]
+    assert (
+        ablation_table({"a": few})["a"].isna().sum() == 2
+        and bootstrap_table([few], resamples=5).isna().sum().sum() == 3
+    )
+
+
+def test_scores_that_are_asked_for():
+    responses = table(np.random.default_rng(9).random((20, 8)) < 0.6)
+    found = variant_bootstrap(responses, resamples=50, scores=["CORE", "RC", "MCQA+"], over="both")
+    assert list(found) == ["CORE", "RC", "MCQA+"]
+    np.testing.assert_allclose(found["RC"], found["MCQA+"])  # sets of one size
+    assert np.isclose(found["CORE"].mean(), score(responses)["CORE"], atol=0.05) and (count_hits(responses) >= 0).all(
+        axis=None
+    )
 
 
 @pytest.mark.parametrize("kind", ["object", "string[pyarrow]", "category"])

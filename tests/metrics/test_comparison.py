@@ -8,21 +8,25 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
-from cora_nb.core import CoraError
+from cora_nb.core import CoraError, Question
 from cora_nb.metrics.cora import score_counts, weighted_scores
 from cora_nb.metrics.comparison import (
     compare,
     compare_all,
     compare_counts,
-    draw_scores,
     exchange_scores,
     matched_counts,
+    matched_runs,
     put_together,
     questions_needed,
     rank_table,
+    resampled_scores,
 )
-from cora_nb.stats.paired import exchange_p, stretch_exchanged
+from cora_nb.responses.responses import Responses, Runs, make_responses
 from cora_nb.stats.corrections import adjust_p
+from cora_nb.stats.paired import exchange_p, stretch_exchanged
+from cora_nb.stats.resampling import left_out
+from cora_nb.variants.families import make_variants
 
 METHODS = ["original", "shuffled", "nota", "decoupled"]
 
@@ -102,7 +106,7 @@ def test_clusters_are_exchanged_whole():
 def test_the_same_questions_are_drawn_for_both():
     one, two = matched_counts({"a": at_random(5), "b": at_random(6)}).values()
     together, rng = put_together([one, two]), np.random.default_rng(1)
-    drawn = draw_scores(together, 20_000)["CoRA"]
+    drawn = resampled_scores(together, 20_000)["CoRA"]
     rows = rng.integers(0, 60, (1500, 60))
     slow = np.array([[weighted_scores(c.iloc[r])["CoRA"] for c in (one, two)] for r in rows]).T
     np.testing.assert_allclose((drawn[0] - drawn[1]).std(), (slow[0] - slow[1]).std(), rtol=0.08)
@@ -135,15 +139,13 @@ def test_stretching_does_nothing_to_means_and_memory_is_cut_in_blocks(monkeypatc
     one, two = matched_counts({"a": at_random(1, 200), "b": at_random(2, 200)}).values()
     together = put_together([one, two])
     exchanged, seen = exchange_scores(together, 40_000)["MCQA"], score_counts(one)["MCQA"] - score_counts(two)["MCQA"]
-    from cora_nb.stats.resampling import left_out
-
     without, sizes = left_out(together.kind)
     each = together.scores(without, 0)["MCQA"] - together.scores(without, 1)["MCQA"]
     np.testing.assert_allclose(stretch_exchanged(exchanged, seen, each, sizes).std(), exchanged.std(), rtol=0.02)
     monkeypatch.setattr(comparison, "_blocks", lambda total, width: [7] * (total // 7) + [total % 7] * (total % 7 > 0))
-    assert draw_scores(together, 100)["CoRA"].shape == (2, 100) and exchange_scores(together, 100)["CoRA"].shape == (
-        100,
-    )
+    assert resampled_scores(together, 100)["CoRA"].shape == (2, 100) and exchange_scores(together, 100)[
+        "CoRA"
+    ].shape == (100,)
 
 
 def test_level_and_power():
@@ -173,7 +175,7 @@ def test_level_and_power():
 def test_ranks_by_brute_force(hits, seed):
     runs = {f"r{i}": table(np.arange(4) < np.array(h)[:, None]) for i, h in enumerate(hits)}
     found = rank_table(runs, ["MCQA+"], resamples=200, seed=seed).loc["MCQA+"]
-    drawn = draw_scores(put_together(list(matched_counts(runs).values())), 200, seed)["MCQA+"].round(12)
+    drawn = resampled_scores(put_together(list(matched_counts(runs).values())), 200, seed)["MCQA+"].round(12)
     R = len(runs)
     p = np.zeros((R, R))
     for column in drawn.T:
@@ -242,7 +244,8 @@ A, B = at_random(1), at_random(2)
     [
         (
             lambda: compare(A, B[B["question_id"] != "q3"]),
-            "question 'q3' is in the responses of first and not in those of second (1 such questions)",
+            "second and first were asked different questions (59 and 60, 59 of them the same): "
+            "question 'q3' is in the responses of first and not in those of second",
         ),
         (
             lambda: compare(A[A["question_id"] != "q3"], B),
@@ -250,13 +253,13 @@ A, B = at_random(1), at_random(2)
         ),
         (
             lambda: compare(A, B[B["method"] != "nota"]),
+            "second and first were asked different variants of the same questions: "
             "question 'q0', variant nota 0: first has 1 replies, second has 0",
         ),
         (lambda: compare(A, B.assign(family="cyclic")), "first has 'cora', second has 'cyclic'"),
         (lambda: compare(A, B.assign(answer=2)), "question 'q0' has its answer in another place"),
-        (lambda: compare(A, None), "responses must be a table, got a NoneType"),
+        (lambda: compare(A, None), "responses must be Responses or a table, got a NoneType"),
         (lambda: compare(A, B.drop(columns="correct")), "no column correct"),
-        (lambda: compare(A, B, trial=3), "no responses of trial 3"),
         (lambda: compare(A, B, clusters="colour"), "no column colour"),
         (lambda: compare(A.assign(subject="s"), B, clusters="subject"), "all questions belong to one cluster, 's'"),
         (lambda: compare(A, B, scores=["CoRA", "F1"]), "got 'F1'"),
@@ -268,7 +271,8 @@ A, B = at_random(1), at_random(2)
             lambda: compare_all({"a": A, "b": B}, correction="none", resamples=10),
             "method must be one of holm, bh, got 'none'",
         ),
-        (lambda: compare_all([A, B]), "runs must be given by name"),
+        (lambda: compare_all([A, B]), "two runs are called 'responses'"),
+        (lambda: compare_all({}), "there are no runs"),
         (
             lambda: rank_table({"a": A, "b": B.assign(question_id="x" + B["question_id"])}),
             "no question that all respondents were asked",
@@ -285,6 +289,8 @@ A, B = at_random(1), at_random(2)
         ),
         (lambda: questions_needed(half_width=0.1, difference=0.1, accuracy=0.5), "either half_width or difference"),
         (lambda: questions_needed(half_width=0.1, pilot=[A, B]), "of one respondent, got 2"),
+        (lambda: questions_needed(difference=0.1, pilot=A), "of two respondents, got 1"),
+        (lambda: questions_needed(difference=0.1, pilot="A"), "pilot must be a run, or two of them, got a str"),
         (
             lambda: questions_needed(half_width=float("nan"), accuracy=0.5),
             "half_width must be between 0 and 0.5, got nan",
@@ -300,3 +306,100 @@ def test_faults_are_one_line(call, why):
     with pytest.raises(CoraError) as e:
         call()
     assert why in str(e.value) and "\n" not in str(e.value)
+
+
+# --- runs that may, and may not, be compared ---
+
+QUESTIONS = [Question(f"q{i}", f"What is {i} + {i}?", tuple(str(i + k) for k in range(4)), i % 4) for i in range(12)]
+VARIANTS = make_variants(QUESTIONS, "cora")
+
+
+def answered(seed, variants=VARIANTS):
+    "A run with texts and facts, answered by chance."
+    replies = np.random.default_rng(seed).choice(list("AB"), size=len(variants))
+    return make_responses(variants, replies.tolist(), name=f"run {seed}")
+
+
+def test_other_texts_under_the_same_ids_are_refused():
+    one, two = answered(1), answered(2)
+    texts = two.questions.assign(text=[*two.questions["text"][:-1], "What is 7 + 7?"])
+    with pytest.raises(CoraError, match="question 'q11' has another text in the responses of second"):
+        compare(one, Responses(two.table, texts, two.facts), resamples=10)
+    blanks = two.questions.assign(text="  " + two.questions["text"].str.replace(" ", "\n"))
+    compare(one, Responses(two.table, blanks, two.facts), resamples=10)
+    compare(one, two.table, resamples=10)  # a plain table has no texts
+
+
+def test_parts_of_the_divergence_set_have_no_cora():
+    "Two of twenty variants: no CI, no CoRA, and a sentence that says so; unlike parts are refused."
+    runs = [answered(seed) for seed in (1, 2)]
+    parts = [run.rows(run.table["method"].isin(["original", "shuffled"])) for run in runs]
+    with pytest.warns(UserWarning, match="CI and CoRA are not known: first has 2 of 20 variants; second has 2 of 20"):
+        found = compare(*parts, resamples=50)
+    assert found.loc[["CI", "CoRA"]].isna().all(axis=None)
+    seen = ["first", "second", "difference"]
+    pd.testing.assert_series_equal(found.loc["MCQA", seen], compare(*runs, resamples=50).loc["MCQA", seen])
+    with pytest.warns(UserWarning, match="are not known"):
+        ranks = rank_table(Runs(parts), ["MCQA", "CoRA"], 50)
+    assert ranks.loc["CoRA"].isna().all(axis=None) and ranks.loc["MCQA"].notna().all(axis=None)
+    with pytest.warns(UserWarning, match="are not known"):
+        every = compare_all(Runs(parts), scores=["CoRA"], resamples=50)
+    assert every.isna().all(axis=None)
+    with pytest.raises(CoraError, match="different variants of the same questions: question 'q0', variant decoupled 0"):
+        compare(runs[0], parts[1])
+    with pytest.raises(CoraError, match="its CoRA is not known, pilot 1 has 2 of 20 variants"):
+        questions_needed(difference=0.1, pilot=parts, score="CoRA")
+    chosen = [run.rows(run.table["method"].isin(["original", "shuffled"]), chosen="two methods") for run in runs]
+    assert compare(*chosen, resamples=50).loc["CoRA"].notna().all()  # a part that was chosen is a set of its own
+
+
+def test_the_first_repetition_counts_unless_they_are_pooled():
+    a, b = (pd.concat([at_random(i), at_random(i + 20).assign(trial=1)]) for i in (1, 2))
+    once = compare(at_random(1), at_random(2), resamples=100)
+    pd.testing.assert_frame_equal(compare(a, b, resamples=100), once)
+    pooled = [Responses(t).pool_trials() for t in (a, b)]
+    both = compare(*pooled, resamples=100).loc["MCQA+", "first"]
+    assert (
+        both == pytest.approx(np.mean([at_random(i)["correct"].mean() for i in (1, 21)])) != once.loc["MCQA+", "first"]
+    )
+    assert matched_runs(pooled[:1])["responses"].pooled
+    with pytest.raises(CoraError, match="question 'q0', variant original 0: first has 2 replies, second has 1"):
+        compare(pooled[0], b)
+
+
+def test_runs_of_a_list_are_named_by_their_respondents():
+    found = compare_all([answered(1), answered(2)], scores=["MCQA"], resamples=50)
+    assert found.index.tolist() == [("MCQA", "run 1", "run 2")]
+    assert questions_needed(difference=0.1, pilot=Runs([answered(1), answered(2)])) > 1
+
+
+# --- the permutation test itself ---
+
+
+def test_the_difference_seen_counts_as_one_of_the_exchanges():
+    "So p is never 0."
+    assert exchange_p(0.5, np.array([0.1, -0.5, 0.2])) == (1 + 1) / (1 + 3)
+    assert exchange_p(1.0, np.zeros(99)) == 0.01
+    apart = compare(table(np.ones((60, 4))), table(np.zeros((60, 4))), resamples=199)
+    assert (apart["p"].drop("CI") == 1 / 200).all() and apart.loc["CI", "p"] == 1.0
+
+
+@pytest.mark.parametrize("gaps", [[1] * 9 + [0], [1, 1, 1, -1, 0, 0], [1, 0, 0, 0]])
+def test_stretched_differences_have_the_variance_of_equals(gaps):
+    "v / n + d^2 / n: the jackknife's variance about the difference seen, and the difference itself."
+    g = np.array(gaps, float)
+    n, d = len(g), g.mean()
+    jackknife = (g.sum() - g) / (n - 1)
+    stretched = stretch_exchanged(np.array([0.3, -0.3, 0.1, -0.1]), d, jackknife, np.ones(n))
+    assert np.mean(stretched**2) == pytest.approx(g.var(ddof=1) / n + d**2 / n)
+    kinds_of, sizes = np.unique(g, return_counts=True)
+    by_kind = stretch_exchanged(np.array([0.3, -0.3, 0.1, -0.1]), d, (g.sum() - kinds_of) / (n - 1), sizes)
+    np.testing.assert_allclose(by_kind, stretched)
+
+
+def test_stretching_leaves_a_mean_with_a_large_difference_alone():
+    "Exchanging has the variance sum(g^2) / n^2, which holds d^2 / n: without it p would be too small."
+    g = np.repeat([1.0, 0.0], [90, 10])
+    exchanged = (np.random.default_rng(0).choice([-1, 1], size=(20_000, 100)) * g).mean(axis=1)
+    stretched = stretch_exchanged(exchanged, g.mean(), (g.sum() - g) / 99, np.ones(100))
+    np.testing.assert_allclose(stretched.std(), exchanged.std(), rtol=0.01)

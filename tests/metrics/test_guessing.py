@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cora_nb.core import CoraError, Question
+from cora_nb.forms import FORMS, get_form
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.guessing import (
     chance_rates,
@@ -20,6 +21,7 @@ from cora_nb.metrics.guessing import (
     corrected,
     divergence_set_rates,
     expected_scores,
+    form_chances,
     guess_rates,
     guesser_order_scores,
     guesser_scores,
@@ -37,6 +39,7 @@ from cora_nb.metrics.invariability import order_scores
 from cora_nb.prompts.templates import Prompt
 from cora_nb.papers.published import load_published
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.responses import Responses, need
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -60,10 +63,10 @@ def exact_set(A: int) -> list[Fraction]:
     return [Fraction(1, n) for n in shown]
 
 
-# --- the same question M times -------------------------------------------------------------------------------------------
+# --- the same question M times --------------------------------------------------------------------------------------
 
 
-# --- MSGR ----------------------------------------------------------------------------------------------------------------
+# --- MSGR -----------------------------------------------------------------------------------------------------------
 
 
 @settings(deadline=None)
@@ -115,7 +118,7 @@ def test_table_7_to_the_printed_digits():
         assert f"{computed:.{digits}f}" == rate
 
 
-# --- the real divergence set -----------------------------------------------------------------------------------------------
+# --- the real divergence set ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("A", EVERY_A)
@@ -177,7 +180,7 @@ def test_minimum_knowledge_is_just_enough(rates, c, confidence):
         assert poisson_binomial_tail((s - 1e-6) + (1 - s + 1e-6) * rates, c) < confidence
 
 
-# --- chance on what was asked, and the correction --------------------------------------------------------------------------
+# --- chance on what was asked, and the correction -------------------------------------------------------------------
 
 
 def quiz(sizes, n=1, shift=0):
@@ -187,11 +190,11 @@ def quiz(sizes, n=1, shift=0):
 def shown(*questions):
     "A table of what was asked: for each question the (choices, answer) of its variants, the original first."
     rows = [
-        (f"q{i}", "decoupled" if j else "original", n, a, 0)
+        (f"q{i}", "decoupled" if j else "original", max(j - 1, 0), n, a)
         for i, q in enumerate(questions)
         for j, (n, a) in enumerate(q)
     ]
-    return pd.DataFrame(rows, columns=["question_id", "method", "n_choices", "answer", "trial"])
+    return pd.DataFrame(rows, columns=["question_id", "method", "index", "n_choices", "answer"])
 
 
 def graded(table, hits):
@@ -258,12 +261,58 @@ def test_chance_scores_from_variants_and_responses_agree():
     whole = chance_scores(variants, thresholds=(0.3,))
     assert "BMCA(0.3)" in whole and "BMCA(0.5)" not in whole
     pd.testing.assert_series_equal(chance_scores(responses, (0.3,)), whole)
-    pd.testing.assert_series_equal(chance_scores(responses.sample(frac=1, random_state=0), (0.3,), trial=1), whole)
+    mixed = Responses(responses.table.sample(frac=1, random_state=0)).trial(1)
+    pd.testing.assert_series_equal(chance_scores(mixed, (0.3,)), whole)
+    pd.testing.assert_series_equal(chance_scores(mixed.table, (0.3,)), whole)
     pd.testing.assert_series_equal(chance_scores(iter(variants), (0.3,)), whole)
-    twice = chance_scores(responses, (1.0,), trial=None)
+    twice = chance_scores(responses.pool_trials(), (1.0,))
     assert twice["MCQA"] == pytest.approx(whole["MCQA"]) and twice["BMCA(1.0)"] < 1e-6
-    part = chance_scores(responses[responses["method"] != "original"])
-    assert part.isna().pipe(lambda x: x.index[x].tolist()) == ["MCQA", "CI", "CoRA"]  # as `score` does
+    part = chance_scores(responses.rows(lambda t: t["method"] != "original"))
+    assert part.index[part.isna()].tolist() == ["MCQA", "CI", "CoRA"]  # as `score` does
+
+
+def test_chance_of_an_incomplete_divergence_set():
+    responses = evaluate(SimulatedRespondent(), make_variants(quiz([5], 6)), progress=False)
+    few = responses.rows(lambda t: t["method"].isin(["original", "shuffled"]))
+    found, scored = chance_scores(few), score(few)
+    assert list(found.index[found.isna()]) == list(scored.index[scored.isna()]) == ["CI", "CoRA"]
+    chosen = few.rows(np.ones(len(few), bool), chosen="two")
+    assert chance_scores(chosen).notna().all()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_chance_by_the_form_of_each_row(form):
+    assert form_chances(need(shown([(2, 0), (4, 1)]).assign(form=form))).tolist() == [
+        get_form(form).chance(2),
+        get_form(form).chance(4),
+    ]
+    known = {"mcq": 1 / 4, "several": 1 / 15, "tfq": 1 / 4, "lfgq": 0}
+    found = chance_scores(shown([(4, 1)]).assign(form=form))
+    assert found["MCQA"] == found["MCQA+"] == pytest.approx(known[form]) and found["BMCA(1.0)"] == pytest.approx(
+        known[form]
+    )
+
+
+def test_chance_of_several_against_every_reply():
+    "Judged by the form itself, over all sets of choices that a reply may name."
+    for n in (2, 3, 5):
+        replies = [r for k in range(1, n + 1) for r in itertools.combinations(range(n), k)]
+        right = np.mean([get_form("several").judge(r, 1, n).correct for r in replies])
+        assert form_chances(need(shown([(n, 1)]).assign(form="several")))[0] == pytest.approx(right)
+
+
+def test_chance_of_mixed_forms():
+    table = shown([(4, 1), (4, 0), (4, 2)]).assign(form=["mcq", "several", "lfgq"])
+    assert guess_rates(table)["rate"].tolist() == pytest.approx([1 / 4, 1 / 15, 0])
+    assert chance_scores(table)["BMCA(1.0)"] == 0 and chance_scores(table)["MCQA+"] == pytest.approx(
+        (1 / 4 + 1 / 15) / 3
+    )
+    assert guess_rates(table.assign(form=["mcq", "mcq", "lfgq"]), (3, 1))["rate"].tolist() == [1 / 6, 1 / 2, 0]
+    without = chance_scores(table.drop(columns="form"))
+    assert without["MCQA+"] == pytest.approx(1 / 4)  # nothing says that they are not questions with one letter
+    words = evaluate(SimulatedRespondent(), make_variants(quiz([4], 5), "formats"), progress=False)
+    only = words.rows(lambda t: t["form"] == "lfgq", chosen="lfgq")
+    assert chance_scores(only)["MCQA+"] == 0
 
 
 def test_a_benchmark_of_thousands_is_quick():
@@ -336,7 +385,7 @@ def test_corrected_keeps_the_shape():
     assert corrected([[0.2, 0.5], [1, 0.75]], [0.2, 0.5]).tolist() == [[0, 0], [1, 0.5]]
 
 
-# --- what bad input gets -----------------------------------------------------------------------------------------------------
+# --- what bad input gets --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -372,17 +421,19 @@ def test_corrected_keeps_the_shape():
         (lambda: chance_scores(shown([(3, 1)]), thresholds=[5]), "c must be a number from 0 to 1, got 5"),
         (lambda: chance_scores([]), "there are no responses"),
         (lambda: chance_scores(shown()), "there are no responses"),
-        (lambda: chance_scores(shown([(3, 1)]), trial=4), "there are no responses of trial 4"),
-        (lambda: chance_scores("responses.parquet"), "asked must be variants or a responses table, got a str"),
+        (lambda: chance_scores("responses.parquet"), "asked must be variants or responses, got a str"),
+        (
+            lambda: chance_scores(shown([(3, 1)]).assign(form="several"), position=(4, 1)),
+            "a lean to some places is known for replies that name one choice, and some are several",
+        ),
         (lambda: chance_scores([Prompt(v) for v in make_variants(quiz([3]))]), "got a Prompt"),
-        (lambda: chance_scores(make_variants(quiz([3]), "formats")), "'lfgq' does not ask for one of its choices"),
         (
             lambda: chance_scores(make_variants(quiz([3])) + make_variants(quiz([3]), "cyclic")),
             "several families, cora, cyclic",
         ),
         (lambda: chance_scores(shown([(3, 1)]).drop(columns="n_choices")), "no column n_choices"),
-        (lambda: chance_scores(shown([(3, 3)])), "answer must be a whole number from 0 to 2"),
-        (lambda: chance_scores(shown([(1, 0)])), "n_choices must be a whole number from 2 to 26"),
+        (lambda: chance_scores(shown([(3, 3)])), "answer must be an index of a choice shown, got 3"),
+        (lambda: chance_scores(shown([(1, 0)])), "n_choices must be from 2 to 26, got 1"),
         (
             lambda: chance_scores(shown([(3, 1)]), position=()),
             "position must be positive weights, one for each place, such as (4, 1), got ()",

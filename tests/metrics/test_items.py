@@ -24,6 +24,7 @@ from cora_nb.metrics.items import (
     slot_table,
 )
 from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.responses import Responses
 from cora_nb.stats.shares import share_interval
 
 METHODS = [("original", 0), ("shuffled", 0), ("nota", 0), ("nota", 1), ("decoupled", 0), ("decoupled", 1)]
@@ -264,11 +265,20 @@ def test_other_trials_and_other_types_of_text():
     both = pd.concat([table, table.assign(trial=1, correct=~table["correct"])]).astype(
         {"method": "string", "question_id": "string"}
     )
-    assert slot_table(both, trial=1).to_numpy().tolist() == [[0, 1], [0, 0]]
-    assert len(finders(slot_table(both))) == 1 and item_table({"a": both}, trial=None)["difficulty"].tolist() == [
-        0.5,
-        0.5,
-    ]
+    run = Responses(both)
+    assert slot_table(run.trial(1)).to_numpy().tolist() == [[0, 1], [0, 0]]
+    assert len(finders(slot_table(both))) == 1
+    assert item_table({"a": run.pool_trials()})["difficulty"].tolist() == [0.5, 0.5]
+    with pytest.raises(CoraError, match="2 trials of a prompt; choose one, such as .trial"):
+        slot_table(run.pool_trials())
+
+
+def test_chance_of_a_method_by_its_form():
+    table = responses_of([(1, 0, 1), (1, 1, 1)])
+    forms = table["method"].map({"original": "mcq", "shuffled": "several", "nota": "lfgq"})
+    assert method_table(table.assign(form=forms))["chance"].tolist() == pytest.approx([1 / 4, 1 / 15, 0])
+    assert method_table(table)["chance"].tolist() == [1 / 4] * 3
+    assert "chance" not in method_table(table.drop(columns="n_choices"))
 
 
 GOOD = responses_of([(1, 0, 1), (1, 1, 1), (0, 0, 0)])
@@ -277,15 +287,10 @@ GOOD = responses_of([(1, 0, 1), (1, 1, 1), (0, 0, 0)])
 @pytest.mark.parametrize(
     "call, says",
     [
-        (lambda: slot_table([1]), "responses must be a table, got a list"),
+        (lambda: slot_table([1]), "responses must be Responses or a table, got a list"),
         (lambda: slot_table(GOOD.drop(columns="correct")), "no column correct"),
-        (lambda: slot_table(GOOD.iloc[:0]), "no responses of trial 0"),
-        (lambda: slot_table(GOOD.assign(family=["cora"] * 8 + ["cyclic"])), "several families, cora, cyclic"),
-        (lambda: slot_table(GOOD.assign(error=[NOT_ASKED] + [None] * 8)), "1 of 9 replies were not asked for"),
-        (lambda: slot_table(GOOD.assign(index=["x"] * 9)), "index must be a whole number"),
-        (lambda: slot_table(GOOD.assign(method=[None] * 9)), "row 1: method is missing"),
-        (lambda: slot_table(GOOD.assign(correct=["yes"] * 9)), "correct must be true or false"),
-        (lambda: slot_table(pd.concat([GOOD, GOOD]), trial=None), "original 0 of question 'q0' was answered twice"),
+        (lambda: slot_table(GOOD.assign(error=[NOT_ASKED] + [None] * 8)), "1 of 9 prompts were not asked"),
+        (lambda: slot_table(pd.concat([GOOD, GOOD])), "question 'q0', original 0, trial 0 stands in an earlier row"),
         (lambda: method_table(GOOD, level=95), "level must be between 0 and 1"),
         (lambda: finders(slot_table(GOOD), base=("cyclic", 0)), "no variant is called cyclic 0"),
         (
@@ -299,13 +304,14 @@ GOOD = responses_of([(1, 0, 1), (1, 1, 1), (0, 0, 0)])
         (lambda: finding_table(finders(slot_table(GOOD.assign(correct=True)))), "no question is inconsistent"),
         (lambda: fewest_variants(slot_table(GOOD).to_numpy()), "a table from finders is needed, got a ndarray"),
         (lambda: fewest_variants(finders(slot_table(GOOD)), 0), "share must be above 0 and at most 1, got 0"),
-        (lambda: item_table({}), "runs must be given by name"),
+        (lambda: item_table({}), "there are no runs"),
+        (lambda: item_table({"a": GOOD, "b": GOOD.assign(family="cyclic")}), "several families, cora, cyclic"),
         (
             lambda: item_table({"a": GOOD, "b": GOOD[GOOD["question_id"] != "q1"]}),
             "b: other questions than a, 1 are in one of them only, such as 'q1'",
         ),
         (lambda: item_table({"a": GOOD, "b": GOOD.iloc[:-1]}), "b: 2 variants of 'q2', and a has 3"),
-        (lambda: item_table({"a": GOOD.assign(error=NOT_ASKED)}), "a: 9 replies were not asked for"),
+        (lambda: item_table({"a": GOOD.assign(error=NOT_ASKED)}), "9 of 9 prompts were not asked"),
     ],
 )
 def test_mistakes_get_one_line(call, says):

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 import pandas as pd
 import pytest
 
-from cora_nb.papers.battery import COLUMNS, mcqa_plus_results, mcqa_plus_steps, run_steps
+from cora_nb.papers.mcqa_plus import RESULT_COLUMNS, mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.respondents.protocol import Reply
@@ -63,8 +63,8 @@ def number(results, table, score, **place):
     return found.iloc[0]
 
 
-def rows(table):
-    return table.to_dict("records")
+def rows(responses):
+    return responses.table.to_dict("records")
 
 
 def chosen(row):
@@ -92,7 +92,7 @@ def test_every_step_asks_what_it_should(questions, runs):
         if r["method"] == "original" and r["prediction"] not in (-1, r["answer"])
     }
     assert 12 < len(misled) < 50
-    assert {name: (len(r), r["question_id"].nunique()) for name, r in runs.items()} == {
+    assert {name: (len(r), len(r.questions)) for name, r in runs.items()} == {
         "mcqa_plus": (1680, 120),
         "nota_answer": (480, 120),
         "options_2": (240, 120),
@@ -111,7 +111,7 @@ def test_every_step_asks_what_it_should(questions, runs):
 def test_orders_and_numbers_of_choices(runs):
     "Tables 2 and 8."
     results = mcqa_plus_results(runs)
-    assert list(results) == COLUMNS and set(results["table"]) == set(range(2, 9))
+    assert list(results) == RESULT_COLUMNS and set(results["table"]) == set(range(2, 9))
     plus = rows(runs["mcqa_plus"])
     sized = {
         4: [r for r in plus if r["method"] in ("original", "reordered")],
@@ -214,7 +214,7 @@ def test_beliefs(runs):
 
 
 def test_stopped_anywhere_and_taken_up_again(questions, runs, tmp_path):
-    "Whatever the moment, nothing is asked twice, and the numbers are those of a battery that was never stopped."
+    "Whatever the moment, nothing is asked twice, and the numbers are those of runs that were never stopped."
     expected = mcqa_plus_results(runs)
     with Store(tmp_path / "whole.sqlite") as store:
         whole = Moody()
@@ -229,10 +229,10 @@ def test_stopped_anywhere_and_taken_up_again(questions, runs, tmp_path):
         pd.testing.assert_frame_equal(mcqa_plus_results(again), expected)
 
 
-def test_runs_read_back_from_files(runs, tmp_path):
+def test_runs_read_back_from_folders(runs, tmp_path):
     for name, responses in runs.items():
-        write_responses(responses, tmp_path / f"{name}.parquet")
-    again = {name: read_responses(tmp_path / f"{name}.parquet") for name in runs}
+        write_responses(responses, tmp_path / name)
+    again = {name: read_responses(tmp_path / name) for name in runs}
     pd.testing.assert_frame_equal(mcqa_plus_results(again), mcqa_plus_results(runs))
 
 
@@ -267,6 +267,24 @@ def test_no_scores_no_confidence(questions):
         run_steps(SimulatedRespondent(knows=0.9), mcqa_plus_steps(questions[:5]), progress=False), tables=[5]
     )
     assert len(results) and results["value"].isna().all()
+
+
+def test_what_is_told_before_a_run_is_what_is_kept_of_it(questions):
+    "Facts come before anything is asked, run by run, and a run can be refused on their account."
+    told, order = {}, []
+    asked = {"before": lambda name, facts: (told.update({name: facts}), order.append(f"before {name}"))}
+    asked["on_run"] = lambda name, responses: order.append(name)
+    runs = run_steps(Moody(), mcqa_plus_steps(questions[:20]), progress=False, facts={"place": "here"}, **asked)
+    assert order == [line for name in runs for line in (f"before {name}", name)]
+    kept = {name: {k: v for k, v in r.facts.items() if k != "calls"} for name, r in runs.items()}
+    assert told == kept and {f["run"]["place"] for f in told.values()} == {"here"}
+
+    def refuse(name, facts):
+        raise CoraError(f"not {name}")
+
+    with pytest.raises(CoraError, match="not mcqa_plus"):
+        run_steps(who := Moody(), mcqa_plus_steps(questions[:2]), progress=False, before=refuse)
+    assert who.asked == 0
 
 
 def test_errors(runs):

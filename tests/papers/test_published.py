@@ -77,7 +77,7 @@ def test_unknown_paper(paper):
         load_published(2, paper)
 
 
-# --- the MCQA+ paper: what is there ------------------------------------------------------------------------------------------
+# --- the MCQA+ paper: what is there ---------------------------------------------------------------------------------
 
 PLUS_ROWS = {2: 54, 3: 48, 4: 24, 5: 24, 6: 24, 7: 36, 8: 216}
 LLAMA, BAICHUAN, CHATGPT = "LLaMA2-13B", "Baichuan2-13B", "ChatGPT 3.5"
@@ -138,7 +138,7 @@ def test_what_each_mcqa_plus_table_is_about():
     assert seven["difference_printed"].dropna().str.fullmatch(r"[+-]\d+\.\d\d").all()
 
 
-# --- the MCQA+ paper: relations between its numbers, and where they fail -----------------------------------------------------
+# --- the MCQA+ paper: relations between its numbers, and where they fail --------------------------------------------
 
 NOT_THE_SAME_S_C = {
     (LLAMA, "MMLU"): "shares make 78.49, printed 75.06",
@@ -251,7 +251,7 @@ def test_percentages_are_shares_of_the_questions():
 def test_table_8_acc_is_no_higher_than_acc_h_and_s_c_allow():
     """If the original order is one of the four, it is right where all are, or where the replies differ.
 
-    Replies that differ cost a question at least 1/4 of S_c, so at most 4 (100 - S_c) percent of the questions have them.
+    Replies that differ cost a question at least 1/4 of S_c, so at most 4 (100 - S_c) percent of questions have them.
     """
     keys = [*WHO, "shots", "n_choices"]
     wide = plus(8).pivot(index=keys, columns="score", values="value")
@@ -322,7 +322,7 @@ def test_notes_count():
     assert kinds.to_dict() == {"contradiction": 23, "OCR": 20, "suspect": 15, "rounding": 2}
 
 
-# --- against the paper's own text --------------------------------------------------------------------------------------------
+# --- against the paper's own text -----------------------------------------------------------------------------------
 
 NUMBER = re.compile(r"(-?\d+\.\d+)(?:\s*\(\s*(\d+)\s*\))?")
 

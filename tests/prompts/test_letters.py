@@ -12,7 +12,7 @@ from hypothesis import example, given, strategies as st
 from cora_nb.core import CoraError, LETTERS
 from cora_nb.prompts.letters import (
     PATTERNS,
-    RULES,
+    LETTER_RULES,
     explain,
     first_alphanumeric,
     first_character,
@@ -80,21 +80,21 @@ choice_lists = st.lists(
 ).map(tuple)
 
 
-@given(replies, choice_lists, st.sampled_from(list(RULES)))
+@given(replies, choice_lists, st.sampled_from(LETTER_RULES))
 @example(None, CITIES, "tolerant")
 def test_any_reply_gives_a_choice_or_minus_one(reply, choices, rule):
     i = parse(reply, choices, rule)
     assert type(i) is int and -1 <= i < len(choices)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", LETTER_RULES)
 @pytest.mark.parametrize("reply", [float("nan"), None, pd.NA, 3, b"B", ["B"]])
 def test_what_is_no_text_names_no_choice(reply, rule):
     assert parse(reply, CITIES, rule) == -1
 
 
 @pytest.mark.parametrize("n", [2, 5, 13, 26])
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", LETTER_RULES)
 def test_a_bare_letter_is_read_alike_and_past_the_last_choice_is_none(n, rule):
     choices = tuple(f"text {j}" for j in range(n))
     assert [parse(letter, choices, rule) for letter in LETTERS] == [*range(n), *[-1] * (26 - n)]
@@ -505,7 +505,7 @@ ADVERSARIAL = [
 ]
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", LETTER_RULES)
 def test_no_reply_hangs(rule):
     "A pattern that backtracks would not come back from these for hours."
     for reply in ADVERSARIAL:
@@ -522,7 +522,7 @@ def test_a_rule_is_a_name_or_a_function():
     assert [parse("x", CITIES, lambda reply, choices: i) for i in (None, -7, 4)] == [-1, -1, -1]
     with pytest.raises(
         CoraError,
-        match="there is no parsing rule 'last'; there are first_token, first_alphanumeric, first_character, tolerant",
+        match="parsing rule must be one of exact_number, first_alphanumeric, first_character, first_token, in_words",
     ):
         parse("B", CITIES, "last")
     with pytest.raises(CoraError, match="got 'B'"):

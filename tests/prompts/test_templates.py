@@ -140,9 +140,9 @@ def test_two_pools_are_not_confused():
 @pytest.mark.parametrize(
     "options, says",
     [
-        (dict(template="corra"), "there is no template 'corra'; there are cora, cat, bare"),
-        (dict(template=None), "there is no template None"),
-        (dict(template=["cora"]), "there is no template"),
+        (dict(template="corra"), "template must be one of bare, cat, cora, li2024, or module:name, got 'corra'"),
+        (dict(template=None), "or module:name, got None"),
+        (dict(template=["cora"]), "template must be one of"),
         (dict(k=-1), "k must be a whole number of 0 or more, got -1"),
         (dict(k=2.5), "k must be a whole number of 0 or more, got 2.5"),
         (dict(k="5"), "k must be a whole number of 0 or more, got '5'"),

@@ -15,10 +15,20 @@ from matplotlib.collections import LineCollection  # noqa: E402
 from matplotlib.colors import to_rgb  # noqa: E402
 
 from cora_nb.core import CoraError, Question  # noqa: E402
-from cora_nb.metrics.bias import consistency_table, length_ranks, position_ranks, rank_table  # noqa: E402
-from cora_nb.report.plots import SHAPES, draw_shares, in_order, plot_accuracy, plot_lengths, plot_positions, tidy  # noqa: E402
+from cora_nb.metrics.bias import consistency_table, length_ranks, position_ranks, rank_shares  # noqa: E402
+from cora_nb.report.plots import (  # noqa: E402
+    SHAPES,
+    draw_shares,
+    order_implementations,
+    plot_accuracy,
+    plot_choices,
+    plot_lengths,
+    plot_numbers,
+    plot_positions,
+    stack_runs,
+)
 from cora_nb.respondents.likelihood import IMPLEMENTATIONS  # noqa: E402
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.responses import make_responses  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
 
 CODES = ["jl", "jd:All", "se:Ca"]
@@ -31,7 +41,7 @@ def closed():
 
 
 def rank_rows(models=("m1", "m2"), benchmarks=("b1", "b2"), codes=CODES, ranks=(1, 2, 3, 4), level=True):
-    "A table as from `tidy`, every share different."
+    "A table as from `stack_runs`, every share different."
     rows = [(m, b, c, r) for m in models for b in benchmarks for c in codes for r in ranks]
     table = pd.DataFrame(rows, columns=["model", "benchmark", "implementation", "rank"])
     share = 0.1 + 0.6 * np.arange(len(rows)) / len(rows)
@@ -135,7 +145,7 @@ def test_the_key_stands_in_a_column_of_its_own():
 def test_implementations_stand_in_the_papers_order():
     table = one_panel(rank_rows(codes=["mine", *reversed(IMPLEMENTATIONS)]))
     assert labels(draw_shares(table)) == [*IMPLEMENTATIONS, "mine", "key"]
-    assert in_order([]) == []
+    assert order_implementations([]) == []
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -320,12 +330,12 @@ def runs():
 
 def test_tables_of_real_runs_can_be_drawn(runs):
     questions, answered = runs
-    accuracy = tidy({name: consistency_table({"x": r}) for name, r in answered.items()})
+    accuracy = stack_runs({name: consistency_table({"x": r}) for name, r in answered.items()})
     assert list(accuracy.columns[:4]) == ["model", "benchmark", "implementation", "questions"] and accuracy[
         "accuracy"
     ].tolist() == [0.25, 1.0]
     positions, lengths = (
-        tidy({name: ranks(r) for name, r in answered.items()})
+        stack_runs({name: ranks(r) for name, r in answered.items()})
         for ranks in (position_ranks, lambda r: length_ranks(r, questions))
     )
     assert positions["rank"].tolist() == [1, 2, 3, 4] * 2 and positions["share"].tolist() == [1, 0, 0, 0] + [0.25] * 4
@@ -334,10 +344,10 @@ def test_tables_of_real_runs_can_be_drawn(runs):
     assert plot_positions(positions).axes.shape == plot_lengths(lengths).axes.shape == (1, 4)
 
 
-def test_tidy_has_the_numbers_of_rank_table(runs):
+def test_stacked_runs_have_the_numbers_of_rank_shares(runs):
     ranks = {name: position_ranks(r) for name, r in runs[1].items()}
-    one = rank_table({str(name): r for name, r in ranks.items()}).drop(columns="run")
-    pd.testing.assert_frame_equal(tidy(ranks).drop(columns=["model", "benchmark", "implementation"]), one)
+    one = rank_shares({str(name): r for name, r in ranks.items()}).drop(columns="run")
+    pd.testing.assert_frame_equal(stack_runs(ranks).drop(columns=["model", "benchmark", "implementation"]), one)
 
 
 @pytest.mark.parametrize(
@@ -350,9 +360,9 @@ def test_tidy_has_the_numbers_of_rank_table(runs):
         ({("m", "b", "jl"): 0.5}, "m, b, jl: a table or ranks are needed, got a float"),
     ],
 )
-def test_tidy_refuses_what_it_cannot_name(tables, says):
+def test_stack_runs_refuses_what_it_cannot_name(tables, says):
     with pytest.raises(CoraError) as told:
-        tidy(tables)
+        stack_runs(tables)
     assert says in str(told.value)
 
 
@@ -362,3 +372,32 @@ def test_importing_draws_nothing_and_loads_no_drawing_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
+
+
+# Numbers and choices
+
+
+def test_numbers_stand_in_the_rows_of_their_names():
+    one = pd.DataFrame({"subset": ["all", "some"], "score": "T/F", "value": [0.5, 0.7], "low": [0.4, np.nan]})
+    one["high"] = [0.6, np.nan]
+    ax = plot_numbers({"Ann": one, "Bob": one.iloc[::-1].drop(columns=["low", "high"])})
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["all", "some"]  # the score is the same, so it is not said
+    drawn = {c.get_label(): dict(zip(c[0].get_ydata().round(), c[0].get_xdata())) for c in ax.containers}
+    assert drawn == {"Ann": {0: 50, 1: 70}, "Bob": {0: 50, 1: 70}}
+    spans = ax.containers[0][2][0].get_segments()
+    np.testing.assert_allclose(spans[0][:, 0], [40, 60])
+
+
+def test_choices_are_drawn_in_their_order_with_a_panel_for_each_score():
+    table = pd.DataFrame(
+        {"n_choices": [4, 2, 4, 2], "score": ["Acc", "Acc", "S_c", "S_c"], "value": [0.5, 0.9, 0.3, 0.6]}
+    )
+    axes = plot_choices({"Ann": table}, ("Acc", "S_c"))
+    assert [ax.get_title() for ax in axes] == ["Acc", "S_c"]
+    assert [ax.containers[0][0].get_xydata().tolist() for ax in axes] == [[[2, 0.9], [4, 0.5]], [[2, 0.6], [4, 0.3]]]
+    with pytest.raises(CoraError, match="no results have the score 'Acc-H'"):
+        plot_choices({"Ann": table})
+    with pytest.raises(CoraError, match="Ann: there is no column n_choices"):
+        plot_choices({"Ann": table.drop(columns="n_choices")})
+    with pytest.raises(CoraError, match="results must be given by name"):
+        plot_choices(table)

@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import rankdata
 
+from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
 from cora_nb.report.tables import (
     competition_ranks,
+    notes,
     numbers as values_of,
     printed_table,
     render,
@@ -23,6 +25,10 @@ from cora_nb.report.tables import (
     shown,
     width,
 )
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.responses import Runs
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.variants.families import make_variants
 
 SCORES = ["MCQA", "MCQA+", "MV", "CoRA", *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)), "CI"]
 
@@ -445,7 +451,82 @@ def test_responses_are_scored_on_the_way():
     responses["scores"] = None
     table = score_table({"run": responses})
     expected = metrics.score(responses)
-    assert table.droplevel("group")["run"].to_dict() == pytest.approx({s: expected[s] for s in SCORES}, nan_ok=True)
+    found = values_of(table).droplevel("group")["run"]
+    part = {"CI", "CoRA"}  # two of twenty variants are no divergence set
+    assert found.drop(list(part)).to_dict() == pytest.approx({s: expected[s] for s in SCORES if s not in part})
+    assert found[list(part)].isna().all()
+    assert values_of(table, "coverage")["run"].tolist() == [""] + ["2 of 20 variants"] * (len(SCORES) - 1)
+    assert render(table).splitlines()[-1] == "run has 2 of 20 variants"
+    whole = score_table({"run": responses.drop(columns="family")})  # nobody knows what the set is
+    assert whole.droplevel("group")["run"].to_dict() == pytest.approx({s: expected[s] for s in SCORES}, nan_ok=True)
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    "Runs of one benchmark: two complete ones, the originals and shuffles of one, half of the questions."
+    variants = make_variants(load_benchmark("math")[:20])
+    a, b = (evaluate(SimulatedRespondent(name=n, seed=i), variants, progress=False) for i, n in enumerate("ab"))
+    part = b.rows(b.table["method"].isin(["original", "shuffled"]))
+    half = evaluate(SimulatedRespondent(name="half|_<b>"), variants[:200], progress=False)
+    return {"a": a, "b": b, "part": part, "half|_<b>": half}
+
+
+def test_whatever_runs_can_be_made_of(simulated):
+    "Runs, a mapping, a sequence, one value, its table: the same table."
+    two = {name: simulated[name] for name in "ab"}
+    expected = score_table(two)
+    assert expected.columns.tolist() == ["a", "b"] and "(1)" in render(expected)
+    for runs in (Runs(two), list(two.values()), {name: run.table for name, run in two.items()}):
+        pd.testing.assert_frame_equal(score_table(runs), expected)
+    for one in (simulated["a"], simulated["a"].table, [simulated["a"]]):
+        pd.testing.assert_frame_equal(score_table(one), expected[["a"]])
+    sure = score_table(two, ci=0.9)
+    assert values_of(sure).equals(expected) and values_of(sure, "low").notna().all(axis=None)
+
+
+@pytest.mark.parametrize("ci", [None, 0.9])
+@pytest.mark.parametrize("format", ["text", "markdown", "latex", "styler"])
+def test_unlike_runs_are_not_ranked(simulated, format, ci):
+    "Every format has the coverage at the number, no ranks, and one line for each difference; columns keep theirs."
+    table = score_table({name: simulated[name] for name in ("a", "part", "half|_<b>")}, ci=ci)
+    page = render(table, format)
+    page = unescape(page.to_html()) if format == "styler" else page.replace("\\_", "_").replace("\\|", "|")
+    page = unescape(page).replace(r"\textbar{}", "|").replace(r"\textless{}", "<").replace(r"\textgreater{}", ">")
+    assert not re.search(r"\d \(\d+\)", page)
+    assert len(re.findall(r"\d\]? \(2 of 20 variants\)", page)) == len(SCORES) - 3  # not MCQA, and no CoRA, no CI
+    for line in (
+        "No ranks: part has 2 of 20 variants",
+        "No ranks: part and a were asked different variants of the same questions",
+        "No ranks: half|_<b> and a were asked different questions (10 and 20, 10 of them the same)",
+    ):
+        assert page.count(line) == 1
+    assert values_of(table).loc[("Proposed metric", "CoRA")].isna().tolist() == [False, True, False]
+    again = score_table(table.droplevel("group"))
+    pd.testing.assert_frame_equal(again, table)
+    assert notes(table[["a", "part"]]) == notes(table)[:2] and notes(table[["part"]]) == [
+        "part has 2 of 20 variants",
+        "part and a were asked different variants of the same questions",
+    ]
+
+
+def test_unlike_runs_in_csv(simulated):
+    table = score_table({name: simulated[name] for name in ("a", "part")}, ci=0.9)
+    for interval in (True, False):
+        read = pd.read_csv(
+            io.StringIO(render(table, "csv", interval=interval)), index_col="score", keep_default_na=False
+        )
+        low = ["part low", "part high"] if interval else []
+        assert [c for c in read if c.startswith("part")] == ["part", *low, "part coverage", "part note"]
+        assert read["part coverage"].tolist() == [""] + ["2 of 20 variants"] * (len(SCORES) - 1)
+        assert read["part note"].unique().tolist() == ["part and a were asked different variants of the same questions"]
+
+
+def test_published_numbers_beside_responses_are_ranked(simulated):
+    "Scores by name say nothing of what was asked; the reader knows what he lays side by side."
+    table = score_table({"a": simulated["a"], "printed": {"MCQA": 0.1}})
+    assert printed_table(table).loc[("Baselines", "MCQA")].tolist()[1] == "0.10 (2)"
+    table = score_table({"printed": {"MCQA": 0.1}, "part": simulated["part"]})
+    assert printed_table(table).loc[("Baselines", "MCQA")].tolist()[0] == "0.10"
 
 
 @pytest.mark.parametrize(
@@ -454,12 +535,13 @@ def test_responses_are_scored_on_the_way():
         ({"a": {"MCQA": "x"}}, "run 'a': the score 'MCQA' must be a finite number, got 'x'"),
         ({"a": {"MCQA": -math.inf}}, "got -inf"),
         ({"a": {"MCQA": [0.5]}}, "must be a finite number, got [0.5]"),
-        ({"a": [0.5]}, "a Series of scores or a responses table is needed, got a list"),
+        ({"a": [0.5]}, "run 'a': scores by name or responses are needed, got a list"),
         ({"a": None}, "got a NoneType"),
         ({"a": pd.Series([0.5, 0.6], index=["MCQA", "MCQA"])}, "the score 'MCQA' occurs twice"),
         (
             {"a": pd.DataFrame({"value": [0.5], "low": [0.4]}, index=["MCQA"])},
-            "run 'a': scores have the columns value, low and high, and a responses table has question_id; got value, low",
+            "run 'a': scores have the columns value, low and high, and a responses table has question_id; "
+            "got value, low",
         ),
         (
             {"a": pd.DataFrame({"value": [0.5], "low": [-math.inf], "high": [1]}, index=["MCQA"])},
@@ -470,7 +552,7 @@ def test_responses_are_scored_on_the_way():
         ({}, "nothing to show"),
         ({1: {"MCQA": 1}, "1": {"MCQA": 1}}, "two runs have the same name"),
         (pd.DataFrame([[0.5, 0.5]], index=["MCQA"], columns=["a", "a"]), "two runs have the same name"),
-        (pd.DataFrame({"question_id": ["q1"]}), "must be given by name"),
+        (pd.DataFrame({"question_id": ["q1"]}), "the responses have no column method"),
         ([{"MCQA": 0.5}], "must be given by name"),
         (pd.Series({"MCQA": 0.5}), "must be given by name"),
     ],

@@ -15,7 +15,7 @@ from cora_nb.benchmarks.load import math_benchmark
 from cora_nb.core import LETTERS, CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import causal
-from cora_nb.respondents.protocol import Respondent, ask
+from cora_nb.respondents.protocol import Respondent, ask, stream
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.local import folder_fingerprint
 from cora_nb.variants.families import make_variants
@@ -287,7 +287,8 @@ def test_every_prompt_gets_one_reply_in_portions(llama, monkeypatch):
     whole = texts(ask(llama, PROMPTS))
     monkeypatch.setattr(causal, "_PORTION", 7)
     seen = []
-    assert texts(ask(llama, PROMPTS, lambda position, reply: seen.append(position))) == whole
+    stream(llama, PROMPTS, lambda position, reply: seen.append(position))
+    assert texts(ask(llama, PROMPTS)) == whole
     assert sorted(seen) == list(range(len(PROMPTS))) and ask(llama, []) == []
 
 

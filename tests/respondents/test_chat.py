@@ -20,7 +20,7 @@ from cora_nb.benchmarks.load import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import chat
-from cora_nb.respondents.protocol import ask
+from cora_nb.respondents.protocol import ask, stream
 from cora_nb.respondents.chat import ChatRespondent, letter_scores, retry_after
 
 pass
@@ -255,13 +255,13 @@ def test_two_thousand_prompts_and_every_fault():
             template="bare",
             progress=False,
         )
-    assert [p.variant.question_id for p in ALL] == responses["question_id"].tolist() and set(tries) == {
+    assert [p.variant.question_id for p in ALL] == responses.table["question_id"].tolist() and set(tries) == {
         p.text for p in PROMPTS
     }
-    answered = responses["reply"].notna()
-    assert (answered ^ responses["error"].notna()).all()  # one or the other, never both or neither
+    answered = responses.table["reply"].notna()
+    assert (answered ^ responses.table["error"].notna()).all()  # one or the other, never both or neither
     fates = [fate(p.text) for p in ALL]
-    for f, error, ok in zip(fates, responses["error"], answered):
+    for f, error, ok in zip(fates, responses.table["error"], answered):
         if f == "refused":
             assert not ok and ("content filter" in error or error.startswith(("400", "422")))
         elif f == "broken":
@@ -429,7 +429,7 @@ def test_a_reader_that_fails_ends_the_asking():
 
     with FaultyServer() as server:
         with pytest.raises(CoraError, match="the disk is full"):
-            ask(ChatRespondent("m", base_url=server.url, concurrency=2), PROMPTS[:100], no_room)
+            stream(ChatRespondent("m", base_url=server.url, concurrency=2), PROMPTS[:100], no_room)
         assert len(server.asked) <= 2
 
 

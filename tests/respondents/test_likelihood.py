@@ -27,7 +27,7 @@ from cora_nb.benchmarks.load import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import Template, make_prompts
 from cora_nb.respondents import likelihood
-from cora_nb.respondents.protocol import Respondent, ask
+from cora_nb.respondents.protocol import Respondent, ask, stream
 from cora_nb.respondents.likelihood import (
     ADAPTATIONS,
     IMPLEMENTATIONS,
@@ -549,10 +549,13 @@ def test_a_second_normalisation_asks_nothing(folders, tmp_path):
         and calls(kept["sum"])["tokens_computed"] > 0
     )
     for n in NORMALIZATIONS:
-        assert kept[n].drop(columns=["scores", "confidence"]).equals(fresh[n].drop(columns=["scores", "confidence"]))
-        close(np.concatenate(kept[n]["scores"].tolist()), np.concatenate(fresh[n]["scores"].tolist()), eps=1e-6)
-        close(kept[n]["confidence"], fresh[n]["confidence"], eps=1e-6)
-        assert again[n].equals(kept[n]) and calls(again[n])["asked"] == calls(again[n])["tokens_computed"] == 0
+        old, new = kept[n].table, fresh[n].table
+        assert old.drop(columns=["scores", "confidence"]).equals(new.drop(columns=["scores", "confidence"]))
+        close(np.concatenate(old["scores"].tolist()), np.concatenate(new["scores"].tolist()), eps=1e-6)
+        close(old["confidence"], new["confidence"], eps=1e-6)
+        assert (
+            again[n].table.equals(kept[n].table) and calls(again[n])["asked"] == calls(again[n])["tokens_computed"] == 0
+        )
         if n not in ("sum", "pmi"):
             assert (calls(kept[n])["asked"], calls(kept[n])["tokens_asked"]) == (0, 0) and calls(kept[n])[
                 "in_store"
@@ -591,7 +594,8 @@ def test_portions_do_not_matter(llama, monkeypatch):
     whole = ask(llama, PROMPTS)
     monkeypatch.setattr(likelihood, "_PORTION", 7)
     seen = []
-    for reply, other in zip(ask(llama, PROMPTS, lambda position, reply: seen.append(position)), whole):
+    stream(llama, PROMPTS, lambda position, reply: seen.append(position))
+    for reply, other in zip(ask(llama, PROMPTS), whole):
         close(reply.scores, other.scores)
     assert sorted(seen) == list(range(len(PROMPTS))) and ask(llama, []) == []
 
@@ -707,11 +711,11 @@ def test_impossible_choices_are_no_silent_answer(folders, normalization):
     more = Question("p", "Which colour has the sky at noon?", ("red", "the sea"), 1)
     responses = evaluate(who, [make_variants([q])[0] for q in (red, more)], template="bare", progress=False)
     assert (
-        responses["prediction"].tolist() == [-1, 1]
-        and responses["error"].isna().all()
+        responses.table["prediction"].tolist() == [-1, 1]
+        and responses.table["error"].isna().all()
         and calls(responses)["tied"] == 1
     )
-    assert not any(map(math.isnan, np.concatenate(responses["scores"].tolist())))
+    assert not any(map(math.isnan, np.concatenate(responses.table["scores"].tolist())))
 
 
 # ties
@@ -730,7 +734,7 @@ def test_ties_are_found_and_counted(folders, kind, room):
             progress=False,
         )
         tied = 0
-        for scores, prediction in zip(responses["scores"], responses["prediction"]):
+        for scores, prediction in zip(responses.table["scores"], responses.table["prediction"]):
             ways = [i for i, s in enumerate(scores) if s == max(scores)]
             assert prediction == (ways[0] if len(ways) == 1 else -1)
             tied += len(ways) > 1
@@ -738,7 +742,9 @@ def test_ties_are_found_and_counted(folders, kind, room):
     shown = evaluate(who, make_variants([twins], family="permutations"), template="bare", progress=False)
     assert {
         r[1] == r[2]
-        for r in ([s[list(o).index(i)] for i in range(4)] for s, o in zip(shown["scores"], shown["sources"]))
+        for r in (
+            [s[list(o).index(i)] for i in range(4)] for s, o in zip(shown.table["scores"], shown.table["sources"])
+        )
     } == {True}
 
 
@@ -747,8 +753,8 @@ def test_a_model_without_opinion_gives_no_answer(folders):
     with torch.no_grad():
         who.model.get_output_embeddings().weight.zero_()
     responses = evaluate(who, VARIANTS[:10], template="bare", progress=False)
-    assert (responses["prediction"] == -1).all() and calls(responses)["tied"] == 10
-    np.testing.assert_allclose(responses["confidence"], 1 / responses["n_choices"])
+    assert (responses.table["prediction"] == -1).all() and calls(responses)["tied"] == 10
+    np.testing.assert_allclose(responses.table["confidence"], 1 / responses.table["n_choices"])
 
 
 # permutations
@@ -761,7 +767,7 @@ def test_separate_scores_do_not_know_the_order(folders, kind):
     assert len(variants) == 24 * len(questions)
     who = respondent(folders[kind], adaptation="separate", normalization="char")
     responses = evaluate(who, variants, template="bare", shots=SHOTS, k=2, progress=False)
-    for _, rows in responses.groupby("question_id"):
+    for _, rows in responses.table.groupby("question_id"):
         by_source = {
             tuple(dict(sorted(zip(sources, scores))).values())
             for sources, scores in zip(rows["sources"], rows["scores"])
@@ -795,7 +801,7 @@ def test_order_matters_where_the_choices_are_shown(folders):
             len(
                 {
                     tuple(dict(sorted(zip(sources, scores))).values())
-                    for sources, scores in zip(responses["sources"], responses["scores"])
+                    for sources, scores in zip(responses.table["sources"], responses.table["scores"])
                 }
             )
             == 24
@@ -804,7 +810,10 @@ def test_order_matters_where_the_choices_are_shown(folders):
 
 def test_equal_prompts_are_asked_once(folders):
     responses = evaluate(respondent(folders["llama"]), [*VARIANTS[:5], *VARIANTS[:5]], template="bare", progress=False)
-    assert calls(responses)["asked"] == 5 and responses["scores"][:5].tolist() == responses["scores"][5:].tolist()
+    assert (
+        calls(responses)["asked"] == 5
+        and responses.table["scores"][:5].tolist() == responses.table["scores"][5:].tolist()
+    )
 
 
 # the seven

@@ -19,10 +19,10 @@ MATH = load_benchmark("math")
 def test_the_road_and_back(tmp_path):
     variants = make_variants(MATH[:40])
     first = evaluate(SimulatedRespondent(knows=0.5), variants, progress=False, trials=2)
-    assert checked_table(first).equals(first) and len(first) == 40 * 20 * 2
-    write_responses(first, tmp_path / "r.parquet")
-    again = evaluate(RecordedRespondent(read_responses(tmp_path / "r.parquet")), variants, progress=False, trials=2)
-    assert again.equals(first)
+    assert checked_table(first.table).equals(first.table) and len(first) == 40 * 20 * 2
+    write_responses(first, tmp_path / "r")
+    record = RecordedRespondent(read_responses(tmp_path / "r"), name="simulated")
+    assert evaluate(record, variants, progress=False, trials=2).table.equals(first.table)
     facts = first.facts
     assert (
         facts["benchmark"] == {"questions": 40, "hash": benchmark_hash(MATH[:40])}
@@ -30,13 +30,17 @@ def test_the_road_and_back(tmp_path):
     )
     assert facts["asked"] == {
         "template": "cora",
+        "template_hash": facts["asked"]["template_hash"],
         "k": 0,
+        "shots": [],
+        "prompts": facts["asked"]["prompts"],
         "trials": 2,
-        "parse": "first_token",
+        "parse": {"mcq": "first_token", "several": "selected", "tfq": "yes_no", "lfgq": "in_words"},
         "stop": None,
         "thresholds": None,
         "batch": None,
-    } and facts["variants"]["hash"] == variants_hash(variants)
+    }
+    assert facts["variants"]["hash"] == variants_hash(variants)
     assert variants_hash(make_variants(MATH[:40], seed=1)) != variants_hash(variants)
 
 

@@ -30,11 +30,10 @@ from cora_nb.runs.grading import (
     regrade,
     write_labels,
 )
-from cora_nb.prompts.letters import NAMED_RULES, get_rule, parse, register_rule, rules_by_form
+from cora_nb.prompts.letters import RULES, get_rule, parse, register_rule, rules_by_form
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.columns import checked_table
 from cora_nb.responses.files import read_responses, write_responses
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form
@@ -234,7 +233,7 @@ def test_rules_have_names():
     )
     with pytest.raises(
         CoraError,
-        match=r"there is no parsing rule 'exact'; there are first_token, .*in_words, exact_number, same_words\Z",
+        match=r"parsing rule must be one of exact_number, .*in_words, .*yes_no, or module:name, got 'exact'\Z",
     ):
         get_rule("exact")
 
@@ -244,7 +243,7 @@ def test_rules_have_names():
     try:
         assert get_rule(register_rule(mine).__name__) is mine
     finally:
-        del NAMED_RULES["mine"]
+        del RULES.registered["mine"]
 
 
 # ---- a judge
@@ -258,7 +257,7 @@ QUESTIONS = [SUN, NINE, RED]
 def run(said, rule="in_words", trials=None):
     "Responses of the three questions, in turn."
     variants = make_variants(QUESTIONS, "formats", only="lfgq") * (len(said) // 3)
-    return make_responses(variants, said, rule, trials or [i // 3 for i in range(len(said))])
+    return make_responses(variants, said, {"lfgq": rule}, trials or [i // 3 for i in range(len(said))])
 
 
 SAID = ["In the East.", "nine", "=blue", "West", "9", Reply(error="503"), "", "-3", '+red\n"or so", perhaps']
@@ -323,19 +322,50 @@ def test_verdicts():
     )
     new = regrade(run(SAID), QUESTIONS, table)
     assert (
-        new["prediction"].tolist() == [0, 0, -1, 1, 0, -1, -1, -1, -1]
-        and new["correct"].tolist() == [True, True, False, False, True] + [False] * 4
+        new.table["prediction"].tolist() == [0, 0, -1, 1, 0, -1, -1, -1, -1]
+        and new.table["correct"].tolist() == [True, True, False, False, True] + [False] * 4
     )
     assert new.facts["grading"]["grader"]["verdicts"]["no_verdict"] == 1
-    checked_table(new)
+    assert isinstance(new, Responses) and new.questions.equals(run(SAID).questions)
 
 
 def test_a_verdict_of_wrong_keeps_another_choice_and_takes_the_right_one_away():
     responses = run(["East", "6", "red"])
     table = quietly(responses, QUESTIONS, Judge(lambda reply: "No"))
-    assert responses["prediction"].tolist() == [0, 1, -1] and regrade(responses, QUESTIONS, table)[
-        "prediction"
-    ].tolist() == [-1, 1, -1]
+    assert responses.table["prediction"].tolist() == [0, 1, -1]
+    assert regrade(responses, QUESTIONS, table).table["prediction"].tolist() == [-1, 1, -1]
+
+
+def test_no_verdict_is_not_right_whatever_stood_there_before():
+    "A judge that says nothing, or fails, or a table without the row: nobody has said that the reply is right."
+    responses = run(["East", "9", 'blue, "dark"'])
+    assert responses.table["correct"].all()
+    silent = quietly(
+        responses, QUESTIONS, Judge(lambda reply: {"East": "Hmm.", "9": Reply(error="down")}.get(reply, "Yes"))
+    )
+    assert silent["right"].isna().tolist() == [True, True, False]
+    for verdicts in (silent, silent.iloc[2:]):
+        found = grades(responses, QUESTIONS, verdicts)
+        assert found["graded"].tolist() == ["unparsed", "unparsed", "right"]
+        new = regrade(responses, QUESTIONS, verdicts)
+        assert new.table["prediction"].tolist() == [-1, -1, 1] and new.table["correct"].tolist() == [False, False, True]
+        assert new.summary().loc["all"].to_dict() == {
+            "rows": 3,
+            "right": 1,
+            "wrong": 0,
+            "unparsed": 2,
+            "failed": 0,
+            "not_asked": 0,
+        }
+
+
+def test_rules_of_graders_are_those_of_a_run():
+    "Graded again by the rule that a run used, nothing changes; by another one, it is as if the run had used that one."
+    for rule in ("in_words", "exact_number", "same_words"):
+        asked_so = run(SAID, rule)
+        for before in ("in_words", "same_words"):
+            again = regrade(run(SAID, before), QUESTIONS, rule)
+            assert again.table.equals(asked_so.table) and again.facts["grading"]["grader"] == rule
 
 
 def test_equal_replies_are_judged_once_and_a_second_call_asks_nothing(tmp_path):
@@ -397,12 +427,15 @@ def test_rows_of_other_forms_stay_as_they_are():
     responses = make_responses(variants, ["A"] * 9, "first_token")
     new = regrade(responses, variants, lambda reply, choices: 1)
     assert [p for p, _ in long_rows(responses, QUESTIONS)] == [2, 5, 8]
-    assert new["prediction"].tolist() == [0, 0, 1] * 3 and responses["prediction"].tolist() == [0] * 9
-    assert new.facts["grading"] == {"grader": "<lambda>", "replies": 3, "labels": 0}
-    assert (
-        regrade(responses.set_index(np.arange(9) * 3), variants, lambda reply, choices: 1)["prediction"].tolist()
-        == new["prediction"].tolist()
-    )
+    read = [0, -1, -1] * 3  # "A" is a letter, and neither yes or no nor the words of a choice
+    assert responses.table["prediction"].tolist() == read and new.table["prediction"].tolist() == [0, -1, 1] * 3
+    assert new.facts["grading"] == {
+        "grader": "test_grading:test_rows_of_other_forms_stay_as_they_are.<locals>.<lambda>",
+        "replies": 3,
+        "labels": 0,
+    }
+    reindexed = responses.table.set_index(np.arange(9) * 3)
+    assert regrade(reindexed, variants, lambda reply, choices: 1).table["prediction"].tolist() == [0, -1, 1] * 3
 
 
 @pytest.mark.parametrize(
@@ -421,11 +454,11 @@ def test_questions_that_do_not_fit(asked, says):
 
 
 def test_tables_that_do_not_fit():
-    with pytest.raises(CoraError, match="two rows are the same reply"):
-        regrade(pd.concat([run(SAID[:3])] * 2), QUESTIONS, "exact_number")
+    with pytest.raises(CoraError, match="row 4: question 'sun', lfgq 0, trial 0 stands in an earlier row already"):
+        regrade(pd.concat([run(SAID[:3]).table] * 2), QUESTIONS, "exact_number")
     with pytest.raises(CoraError, match="needs the column reply"):
-        regrade(run(SAID[:3]).drop(columns="reply"), QUESTIONS, "exact_number")
-    with pytest.raises(CoraError, match="there is no parsing rule 'exact'"):
+        regrade(run(SAID[:3]).table.drop(columns="reply"), QUESTIONS, "exact_number")
+    with pytest.raises(CoraError, match="parsing rule must be one of .*got 'exact'"):
         regrade(run(SAID[:3]), QUESTIONS, "exact")
     other = quietly(run(SAID[:3]), QUESTIONS, Judge(kind)).assign(question_id="moon")
     with pytest.raises(CoraError, match="none of the 3 labels or verdicts is about one of these replies"):
@@ -442,9 +475,9 @@ def test_scored_rows_have_no_text_and_keep_their_choice():
         [Reply(scores=(0.0, -1.0, -2.0, -3.0)), Reply(scores=(-1.0, 0.0, -2.0, -3.0)), Reply(scores=(-1.0, 0.0))],
     )
     assert (
-        regrade(responses, QUESTIONS, "exact_number")["prediction"].tolist()
+        regrade(responses, QUESTIONS, "exact_number").table["prediction"].tolist()
         == [0, 1, 1]
-        == regrade(responses, QUESTIONS, quietly(responses, QUESTIONS, Judge(kind)))["prediction"].tolist()
+        == regrade(responses, QUESTIONS, quietly(responses, QUESTIONS, Judge(kind))).table["prediction"].tolist()
     )
     assert grades(responses, QUESTIONS, "exact_number")["graded"].tolist() == ["right", "wrong", "right"]
 
@@ -489,16 +522,13 @@ def test_a_sheet_filled_in(tmp_path):
         0,
     ]
     new = apply_labels(run(SAID), labels, QUESTIONS)
-    assert new["prediction"].tolist() == [0, -1, 1, 1, 0, -1, -1, 0, 0] and new.facts["grading"] == {
+    assert new.table["prediction"].tolist() == [0, -1, 1, 1, 0, -1, -1, 0, 0] and new.facts["grading"] == {
         "grader": "as before",
         "replies": 9,
         "labels": 6,
     }
-    write_responses(new, tmp_path / "r.parquet")
-    assert (
-        read_responses(tmp_path / "r.parquet").facts["grading"]["labels"] == 6
-        and new.summary().loc["all", "right"] == 4
-    )
+    write_responses(new, tmp_path / "r")
+    assert read_responses(tmp_path / "r").equals(new) and new.summary().loc["all", "right"] == 4
 
 
 def test_labels_are_never_overwritten(tmp_path):
@@ -528,7 +558,7 @@ def test_labels_of_replies_that_changed(tmp_path):
         match=r"\A2 labels are about replies that have changed since, the first to question 'nine'; on_changed='skip' leaves them out\Z",
     ):
         apply_labels(changed, labels, QUESTIONS)
-    assert apply_labels(changed, labels, QUESTIONS, on_changed="skip")["prediction"].tolist() == [0, -1, -1]
+    assert apply_labels(changed, labels, QUESTIONS, on_changed="skip").table["prediction"].tolist() == [0, -1, -1]
 
 
 @settings(max_examples=40)
@@ -545,7 +575,7 @@ def test_any_reply_survives_a_sheet(tmp_path_factory, reply):
         cells = [row[SHEET.index("reply")] for row in csv.reader(f)][1:]
     assert not re.match(r"[=+@\t\r]|-(?![0-9.,]+\Z)", cells[0]) or re.fullmatch(r"[-+]?[0-9.,]+", cells[0])
     fill(path, "1", "1", "1")
-    assert apply_labels(responses, read_labels(path, QUESTIONS), QUESTIONS)["correct"].all()
+    assert apply_labels(responses, read_labels(path, QUESTIONS), QUESTIONS).table["correct"].all()
 
 
 @pytest.mark.parametrize(
@@ -617,7 +647,8 @@ def test_other_files(tmp_path):
     empty = read_labels(tmp_path / "d.csv", QUESTIONS)
     assert (
         len(empty) == 0
-        and apply_labels(run(SAID), empty, QUESTIONS)["prediction"].tolist() == run(SAID)["prediction"].tolist()
+        and apply_labels(run(SAID), empty, QUESTIONS).table["prediction"].tolist()
+        == run(SAID).table["prediction"].tolist()
     )
 
 

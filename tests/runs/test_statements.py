@@ -432,7 +432,8 @@ def test_a_file_gives_the_table_back(table, tmp_path, name):
     save_statements(table, tmp_path / name)
     again = read_statements(tmp_path / name, QUESTIONS)
     pd.testing.assert_frame_equal(again, table)
-    assert ("facts" in again.attrs) == name.endswith("parquet") and again.attrs.get("facts", table.facts) == table.facts
+    facts = table.facts
+    assert ("facts" in again.attrs) == name.endswith("parquet") and again.attrs.get("facts", facts) == facts
     save_statements(again, tmp_path / name, overwrite=True)
     pd.testing.assert_frame_equal(
         read_statements(tmp_path / name, QUESTIONS[::-1]).sort_values(["question_id", "choice"], ignore_index=True),

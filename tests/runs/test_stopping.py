@@ -48,9 +48,9 @@ def test_the_scores_are_those_of_the_full_run(knows, slips, seed, batch, sizes):
     full = evaluate(who, variants, progress=False)
     for stop, names in (("cora", FOUR), ("bmca", [*FOUR, *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9))])):
         part = evaluate(who, variants, stop=stop, batch=batch, progress=False)
-        assert checked_table(part).equals(part)
-        asked = part["error"].isna()
-        assert part[asked].equals(full[asked]) and (part.loc[~asked, "error"] == NOT_ASKED).all()
+        assert checked_table(part.table).equals(part.table)
+        asked = part.table["error"].isna()
+        assert part.table[asked].equals(full.table[asked]) and (part.table.loc[~asked, "error"] == NOT_ASKED).all()
         np.testing.assert_array_equal(score(part)[names], score(full)[names])
         if not asked.all():
             assert np.isnan(score(part)[["MCQA+", "RC"]]).all()
@@ -59,11 +59,11 @@ def test_the_scores_are_those_of_the_full_run(knows, slips, seed, batch, sizes):
 def test_unknown_stays_unknown_through_a_file(tmp_path):
     variants = make_variants([Question(f"q{i}", "?", ("a", "b", "c"), i % 3, "xy"[i % 2]) for i in range(20)])
     part = evaluate(SimulatedRespondent(knows=0.3), variants, stop="cora", progress=False)
-    write_responses(part, tmp_path / "p.parquet")
-    again = read_responses(tmp_path / "p.parquet")
+    write_responses(part, tmp_path / "p")
+    again = read_responses(tmp_path / "p")
     assert score(again).equals(score(part)) and score(again, by="subject")["MCQA+"].isna().all()
     counts = again.summary().loc["all"]
-    assert counts["not_asked"] == (part["error"] == NOT_ASKED).sum() > 0 and counts["failed"] == 0
+    assert counts["not_asked"] == (part.table["error"] == NOT_ASKED).sum() > 0 and counts["failed"] == 0
 
 
 def test_own_thresholds():
@@ -103,7 +103,7 @@ def test_recorded_replies(shared, medalpaca, batch, capsys):
         RecordedRespondent(medalpaca), variants, stop="cora", parse="first_character", batch=batch, progress=False
     )
     assert (score(part)[FOUR] == score(medalpaca)[FOUR]).all()
-    first = medalpaca[medalpaca["trial"] == 0]
+    first = medalpaca.trial(0).table
     right, always = (
         first[first["method"] == "original"].set_index("question_id")["correct"],
         first.groupby("question_id")["correct"].all(),

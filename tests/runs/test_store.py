@@ -106,7 +106,7 @@ class Logged:
 
     def __init__(self, log, pause=0.0):
         self.inner, self.log, self.pause = SimulatedRespondent(knows=0.5, slips=0.1), log, pause
-        self.name, self.describe, self.request = "logged", self.inner.describe, self.inner.request
+        self.name, self.describe, self.request = self.inner.name, self.inner.describe, self.inner.request
 
     async def answer(self, prompts):
         for i, p in enumerate(prompts):
@@ -152,7 +152,11 @@ def test_a_run_killed_at_any_moment_resumes(tmp_path, stop, kills):
         resumed = evaluate(Logged(log), VARIANTS, store=store, stop=stop, progress=False)
     os.close(log)
     undisturbed = evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, stop=stop, progress=False)
-    assert resumed.equals(undisturbed) and 0 < len(known) and not known & set((tmp_path / "last").read_text().split())
+    assert (
+        resumed.table.equals(undisturbed.table)
+        and 0 < len(known)
+        and not known & set((tmp_path / "last").read_text().split())
+    )
 
 
 def test_two_runs_share_a_store(tmp_path):
@@ -167,8 +171,8 @@ def test_two_runs_share_a_store(tmp_path):
     with Store(tmp_path / "r.sqlite") as store:
         assert len(store) == len(VARIANTS)
         after = evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, store=store, progress=False)
-    assert after.facts["calls"]["asked"] == 0 and after.equals(
-        evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, progress=False)
+    assert after.facts["calls"]["asked"] == 0 and after.table.equals(
+        evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, progress=False).table
     )
 
 
@@ -202,7 +206,7 @@ def test_equal_prompts_are_asked_once():
     responses = evaluate(parrot, VARIANTS, progress=False)
     assert (
         len(parrot.calls) == len(set(parrot.calls)) < len(VARIANTS) == len(responses)
-        and responses["reply"].notna().all()
+        and responses.table["reply"].notna().all()
     )
     calls = responses.facts["calls"]
     assert calls["asked"] == len(parrot.calls) and calls["prompt_tokens"] == 10 * len(parrot.calls)
@@ -213,7 +217,7 @@ def test_equal_prompts_are_asked_once():
 def test_failures_are_not_kept_and_asked_again(tmp_path):
     with Store(tmp_path / "r.sqlite") as store:
         first = evaluate(Parrot(fails={3, 5}), VARIANTS[:20], store=store, progress=False)
-        assert first["error"].notna().sum() >= 2 and plan(Parrot(), VARIANTS[:20], store)["calls"] == 2
+        assert first.table["error"].notna().sum() >= 2 and plan(Parrot(), VARIANTS[:20], store)["calls"] == 2
         parrot = Parrot()
         second = evaluate(parrot, VARIANTS[:20], store=store, progress=False)
-        assert len(parrot.calls) == 2 and second["error"].isna().all()
+        assert len(parrot.calls) == 2 and second.table["error"].isna().all()

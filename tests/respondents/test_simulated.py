@@ -1,0 +1,103 @@
+"""A respondent with known truth, and one that repeats a record."""
+
+from collections import Counter
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from cora_nb.core import CoraError, Question
+from cora_nb.prompts.templates import make_prompts
+from cora_nb.respondents.protocol import Reply, Respondent, ask
+from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
+from cora_nb.responses.responses import make_responses
+from cora_nb.variants.families import make_variants
+
+QUESTIONS = [Question(f"q{i}", "?", ("a", "b", "c", "d", "e")[: 2 + i % 4], i % 2) for i in range(40)]
+PROMPTS = make_prompts(make_variants(QUESTIONS), trials=2)
+
+
+@given(
+    st.floats(0, 1),
+    st.floats(0, 1),
+    st.lists(st.floats(0.01, 100), min_size=1, max_size=4),
+    st.floats(0, 10),
+    st.integers(0, 99),
+)
+@settings(max_examples=50)
+def test_probabilities_are_probabilities(knows, slips, position, nota, seed):
+    who = SimulatedRespondent(knows=knows, slips=slips, position=tuple(position), nota=nota, seed=seed)
+    for p in PROMPTS[::37]:
+        shares = who.probabilities(p.variant)
+        assert len(shares) == p.variant.n_choices and abs(sum(shares) - 1) < 1e-9 and min(shares) >= 0
+        if who.knows_question(p.variant.question_id):
+            assert shares[p.variant.answer] >= 1 - slips
+
+
+def test_draws_follow_the_probabilities():
+    "20,000 guesses at one variant: each choice within five standard deviations of its share."
+    who = SimulatedRespondent(knows=0, position=(4, 2, 1), nota=3)
+    v = next(v for v in make_variants([QUESTIONS[3]]) if v.method == "nota")
+    seen = Counter(r.text for r in ask(who, make_prompts([v], trials=20_000)))
+    for letter, share in zip("ABCDE", who.probabilities(v)):
+        assert abs(seen[letter] / 20_000 - share) < 5 * (share * (1 - share) / 20_000) ** 0.5
+
+
+def test_any_subset_in_any_order_gets_the_same_replies():
+    who = SimulatedRespondent(knows=0.4, slips=0.1, seed=3)
+    whole = ask(who, PROMPTS)
+    assert ask(who, PROMPTS[::-1]) == whole[::-1] and ask(who, PROMPTS[50:60]) == whole[50:60]
+    assert len({r.text for r in whole}) > 1
+
+
+def test_knowing_everything_and_scores():
+    who = SimulatedRespondent(knows=1, with_scores=True)
+    for p, r in zip(PROMPTS, ask(who, PROMPTS)):
+        assert r.scores[p.variant.answer] == 0 and r.confidence == 1 and "ABCDE"[p.variant.answer] == r.text
+
+
+@pytest.mark.parametrize(
+    "field,value,why",
+    [
+        ("knows", -0.1, "knows must be in"),
+        ("slips", 2, "slips must be in"),
+        ("position", (), "positive weights"),
+        ("position", (0, 1), "positive weights"),
+        ("nota", float("inf"), "nota must be at least 0"),
+        ("knows", float("nan"), "knows must be in"),
+    ],
+)
+def test_bad_parameters(field, value, why):
+    with pytest.raises(CoraError, match=why):
+        SimulatedRespondent(**{field: value})
+
+
+def test_a_record_answers_as_it_was_recorded():
+    replies = [Reply("A"), Reply(scores=(-1.0, -2.0), confidence=0.7), Reply(error="timeout"), Reply("")]
+    variants = make_variants([Question("q", "?", ("a", "b"), 0)])[:4]
+    record = RecordedRespondent(make_responses(variants, replies))
+    assert ask(record, make_prompts(variants)) == replies
+    other = make_variants([Question("q", "?", ("a", "b"), 1)])[4:]
+    assert all(r.error == "nothing was recorded for this prompt" for r in ask(record, make_prompts(other)))
+    assert isinstance(record, Respondent)
+
+
+def test_a_record_of_version_0_1_called_every_new_choice_the_same():
+    "Two fillers, -1 and -2 today, were both -1; the record still answers, and one of other choices does not."
+    from cora_nb.core import Variant
+
+    q = Question("q", "?", ("a", "b"), 0)
+    asked = Variant(q, "f", "filled", 0, ("a", "b", "x", "y"), 0, (0, 1, -1, -2))
+    table = make_responses([asked], ["A"]).table
+    for sources, said in (((0, 1, -1, -1), "A"), ((0, 1, -1, -2), "A"), ((1, 0, -1, -1), None), ((0, 1, -2, -1), None)):
+        record = RecordedRespondent(table.assign(sources=pd.Series([sources], dtype=object)))
+        assert ask(record, make_prompts([asked]))[0].text == said
+
+
+def test_two_records_of_one_name_are_two_respondents():
+    "A store may not take what one record says for what the other says."
+    variants = make_variants([Question("q", "?", ("a", "b"), 0)])
+    one, other = (RecordedRespondent(make_responses(variants, [letter] * len(variants))) for letter in "AB")
+    prompt = make_prompts(variants)[0]
+    assert one.describe() != other.describe() and one.request(prompt) != other.request(prompt)
+    assert one.describe() == RecordedRespondent(make_responses(variants, ["A"] * len(variants))).describe()
