@@ -19,7 +19,6 @@ from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant, THRESHOLDS
 from .cora import THRESHOLDS, weighted_scores, missing_variants, unknown_scores
 from ..forms import get_form
 from .cora import COUNTS, missing_variants, unknown_scores, weighted_scores
-from .replies import question_codes
 from ..responses.responses import Responses, need
 from ..stats.binomial import poisson_binomial_pmf, poisson_binomial_tail, trials_and_rate
 

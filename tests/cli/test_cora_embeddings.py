@@ -8,7 +8,8 @@ pytest.importorskip("transformers", reason="transformers is not installed")
 
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.cli.embeddings import cora_embeddings  # noqa: E402
-from cora_nb.metrics.embeddings import format_prompts, hidden_states, separability  # noqa: E402
+from cora_nb.metrics.embeddings import format_prompts, separability  # noqa: E402
+from cora_nb.respondents.hidden import hidden_states  # noqa: E402
 from helpers import run  # noqa: E402
 
 
