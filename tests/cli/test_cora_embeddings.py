@@ -44,7 +44,7 @@ def test_the_command(tmp_path):
         (("--limit", "3"), "limit must be a whole number of 5 or more, got 3"),
         (("--out", "no/where"), "there is no folder no"),
         (("organism/steady", "organism/steady"), "two models are called 'steady'"),
-        (("--template", "none"), "there is no template 'none'"),
+        (("--template", "none"), "'none'"),
     ],
 )
 def test_mistakes_end_in_one_line(tmp_path, monkeypatch, words, what, capsys):

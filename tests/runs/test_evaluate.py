@@ -92,17 +92,16 @@ def test_nothing_to_ask():
         evaluate(SimulatedRespondent(), [])
 
 
-def test_what_could_not_become_one_run_is_refused_before_anything_is_asked():
-    class Untouched(SimulatedRespondent):
-        def answer(self, prompts):
-            raise AssertionError("it was asked")
+@pytest.mark.parametrize("stopping", [{}, {"stop": "cora"}, {"stop": "bmca", "thresholds": (0.5, 1.0)}])
+def test_the_facts_of_a_run_are_known_before_it_is_asked(stopping):
+    "All but what it took; and nobody is asked for them."
+    from cora_nb.runs.evaluate import facts_before
 
-    cora, cyclic = make_variants(MATH[:2]), make_variants(MATH[:2], "cyclic")
-    twin = make_variants([Question(MATH[0].id, "another", ("a", "b"), 0)], "cyclic")
-    for variants, why in (
-        (cora + cyclic, "several families, cora, cyclic"),
-        (cora + cora[3:4], "the variant nota 1 is there twice"),
-        (cyclic[4:] + twin[:1] + cyclic[1:2], f"two different questions have the id '{MATH[0].id}'"),
-    ):
-        with pytest.raises(CoraError, match=why):
-            evaluate(Untouched(), variants, progress=False)
+    who, variants = Forgetful(), make_variants(load_benchmark("math")[:5])
+    trials = 1 if stopping else 2
+    asked = {"template": "bare", "parse": "tolerant", "trials": trials, "facts": {"place": "here"}, **stopping}
+    before = facts_before(who, variants, **asked)
+    after = evaluate(who, variants, progress=False, **asked).facts
+    assert before == {k: v for k, v in after.items() if k != "calls"} and "calls" in after
+    with pytest.raises(CoraError, match="there are no variants to ask"):
+        facts_before(who, [])
