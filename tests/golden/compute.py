@@ -1750,7 +1750,8 @@ def stopped_organisms():
 
 @quietly
 def separated():
-    from cora_nb.metrics.embeddings import States, head_separability, pair_up, project, random_halves, separability
+    from cora_nb.metrics.embeddings import head_separability, pair_up, project, random_halves, separability
+    from cora_nb.respondents.hidden import States
 
     t, rng = Tidy(), np.random.default_rng(6)
     n, layers, width = 20, 3, 6
@@ -1780,7 +1781,8 @@ def separated():
 
 @quietly
 def hidden():
-    from cora_nb.metrics.embeddings import format_prompts, hidden_states
+    from cora_nb.metrics.embeddings import format_prompts
+    from cora_nb.respondents.hidden import hidden_states
 
     t = Tidy()
     for ends in ("same", "own"):
