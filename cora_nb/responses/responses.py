@@ -109,11 +109,11 @@ def _check_questions(questions: pd.DataFrame | None, table: pd.DataFrame, coded:
     "The questions that the rows are about, in the order of their first row. What is not known of them is missing."
     codes, ids = coded
     if questions is None:
-        subject = pd.array([None] * len(ids), dtype=TEXT)
+        found = questions_table([]).reindex(range(len(ids))).assign(question_id=ids.array)
         if "subject" in table:
             first = np.diff(np.maximum.accumulate(codes), prepend=-1) > 0  # a new question has the next number
-            subject = table["subject"].array[first]
-        return questions_table([]).reindex(range(len(ids))).assign(question_id=ids.array, subject=subject)
+            found["subject"] = table["subject"].array[first]
+        return found
     if questions["question_id"].duplicated().any():
         raise CoraError(f"{file or 'responses'}: a question stands twice in the table of questions")
     found = questions.set_index("question_id").reindex(ids)
