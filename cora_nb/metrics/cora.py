@@ -56,7 +56,7 @@ def average(
     values = np.asarray(values)
     if weights is None:
         mean = values.mean(axis=-1, dtype=float)
-    elif values.ndim == 1:
+    elif values.ndim == 1 < np.ndim(weights):
         mean = weights @ values.astype(float) / np.sum(weights, axis=-1)
     else:  # einsum stays on one core; a product of matrices would share small sums among cores that may be busy
         mean = np.einsum("...q,...q->...", values, weights, dtype=float) / np.sum(weights, axis=-1)
