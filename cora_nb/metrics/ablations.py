@@ -16,7 +16,6 @@ import pandas as pd
 from ..checks import check_count, check_level, check_names, check_option
 from ..core import CoraError, THRESHOLDS
 from .cora import COUNTS, Counts, count_hits, score_counts, unknown_scores, weighted_scores
-from .replies import question_codes
 from .scores import score_members
 from ..responses.responses import Responses, Runs, need
 from ..stats.resampling import draw_questions, kinds
@@ -24,9 +23,7 @@ from ..stats.resampling import draw_questions, kinds
 # %% ../../nbs/metrics/ablations.ipynb #9153ac42
 def subset(
     responses: Responses | pd.DataFrame,  # a run
-    methods: str
-    | Sequence[str]
-    | Callable = "same_size",  # "same_size", a method, several, or what says it of each row
+    methods: str | Sequence[str] | Callable = "same_size",  # "same_size", methods, or a function of the table
 ) -> Responses:  # the part, at least one row of each question
     """Some of the variants.
 
@@ -62,7 +59,7 @@ def _known_methods(responses: Responses, methods: object) -> list[str]:
 
 def _same_size(responses: Responses) -> np.ndarray:
     "Rows that show as many choices as the question's original."
-    t, (codes, ids) = need(responses, "n_choices", trials="all").table, question_codes(responses)
+    t, (codes, ids) = need(responses, "n_choices", trials="all").table, responses.question_codes
     n_choices, original = t["n_choices"].to_numpy(), (t["method"] == "original").to_numpy(dtype=bool)
     size = np.zeros(len(ids), dtype=int)
     size[codes[original]] = n_choices[original]

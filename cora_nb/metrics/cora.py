@@ -18,7 +18,6 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_number, check_option
 from ..core import CoraError, THRESHOLDS
-from .replies import question_codes
 from .scores import get_score, register_score, score_members
 from ..responses.columns import NOT_ASKED
 from ..responses.responses import Responses, need
@@ -210,7 +209,7 @@ def count_hits(
     `pool_trials`. Raises `CoraError` where there is nothing to count.
     """
     found = need(responses, "question_id", "method", "correct")
-    t, (codes, ids) = found.table, question_codes(found)
+    t, (codes, ids) = found.table, found.question_codes
     correct = t["correct"].to_numpy()
     is_original = (t["method"] == "original").to_numpy(dtype=bool, na_value=False)
     unasked = np.zeros(len(t), dtype=bool)
@@ -235,7 +234,7 @@ def missing_variants(
     responses: Responses,  # a run
 ) -> np.ndarray:  # shape `(n_questions,)`, in the order of `question_codes`
     "How many variants of its divergence set each question lacks; 0 where the set is not known, or a part was chosen."
-    _, ids = question_codes(responses)
+    _, ids = responses.question_codes
     if responses.family is None or responses.facts.get("chosen"):
         return np.zeros(len(ids), dtype=int)
     members = responses.members().reindex(ids)

@@ -213,10 +213,8 @@ def _table_7(runs: Asked, level: float) -> Iterator[dict[str, Any]]:
 
 def _table_8(runs: Asked, level: float) -> Iterator[dict[str, Any]]:
     "Numbers of choices. Each question with each number of them was asked in one of the runs."
-    parts = [_orders(runs), *(r for name, r in runs.items() if name.startswith("options_"))]
-    table = pd.concat([part.table for part in parts], ignore_index=True).assign(family="reorderings")
-    for n, some in table.groupby("n_choices", sort=True):
-        row = choices_sweep(some, level=level).loc[n]
+    sized = {name: run for name, run in runs.items() if name.startswith("options_")}
+    for n, row in choices_sweep({"mcqa_plus": _orders(runs)} | sized, level=level).iterrows():
         for name in ("Acc", "S_c", "Acc-H"):
             yield _row(name, row, name, f"{name}_low", f"{name}_high", n_choices=n)
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb.stats import corrections, correlation, paired, resampling, tables
+from cora_nb.stats import binomial, corrections, correlation, paired, resampling, shares, tables
 from cora_nb.stats.ratios import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
@@ -37,10 +37,10 @@ from cora_nb.prompts.templates import TEMPLATES, make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.responses import as_responses, make_responses
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
-from cora_nb.variants import mcqa_plus as plus, orders as orders_of
-from cora_nb.variants.families import make_variants, shuffle
+from cora_nb.variants import operators, orders as orders_of
+from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form
 
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared"))
@@ -321,7 +321,7 @@ def medalpaca():
 def recorded_part(n=200):
     "The first questions of these."
     whole = medalpaca()
-    return whole.rows(whole.table["question_id"].isin(whole.questions["question_id"][:n]))
+    return whole.rows(whole.table["question_id"].isin(whole.questions["question_id"][:n]).to_numpy())
 
 
 def recorded_runs():
@@ -451,8 +451,8 @@ def randomness():
     t = Tidy()
     t.add("uniforms", uniforms(6, 0, "question", "method", 3))
     t.add("permutation", {n: permutation(n, 1, "key") for n in (1, 2, 5, 12)})
-    t.add("shuffle", list(shuffle((3, 0, -1, 2), 0, "q", "nota_shuffled", 1)))
-    t.add("fillers", {q.id: plus.fillers(q, 4, 5) for q in WORDED})
+    t.add("shuffle", list(operators.shuffle((3, 0, -1, 2), 0, "q", "nota_shuffled", 1)))
+    t.add("fillers", {q.id: operators.fillers(q, 4, 5) for q in WORDED})
     t.add(
         "order of rank",
         {
@@ -470,7 +470,7 @@ def randomness():
     t.add(
         "says none",
         {
-            text: plus.says_none(text)
+            text: operators.says_none(text)
             for text in (
                 "None of the above",
                 "none of these.",
@@ -582,7 +582,7 @@ def kept():
     from cora_nb.benchmarks.load import write_benchmark
     from cora_nb.respondents.chat import letter_scores
     from cora_nb.responses.files import read_responses, write_responses
-    from cora_nb.variants.families import read_variants, write_variants
+    from cora_nb.variants.files import read_variants, write_variants
 
     t, made = Tidy(), make_variants(WORDED)
     with tempfile.TemporaryDirectory() as folder:
@@ -593,8 +593,8 @@ def kept():
         )
         write_variants(made, Path(folder, "v.parquet"))
         t.add("variants", read_variants(Path(folder, "v.parquet")) == made)
-        write_responses(simulated("cora ann"), Path(folder, "r.parquet"))
-        back = read_responses(Path(folder, "r.parquet"))
+        write_responses(simulated("cora ann"), Path(folder, "run"))
+        back = read_responses(Path(folder, "run"))
         t.add("responses", {"equal": back.equals(simulated("cora ann")), **dict(answers(back))})
         for column, cells in {"answer": "BA", "answer_text": ["y", "u"], "answer_index": "10"}.items():
             plain = Path(folder, f"{column}.csv")
@@ -736,17 +736,12 @@ REPLIES = [
     "<b>C</b>",
     "Ａ．シドニー",
 ]
-RULES = (
-    "first_token",
-    "first_alphanumeric",
-    "first_character",
-    "tolerant",
-    "yes_no",
-    "only_one",
-    "in_words",
-    "exact_number",
-    "same_words",
-)
+LETTER_RULES = ("first_token", "first_alphanumeric", "first_character", "tolerant")
+RULES = {rule: rule for rule in LETTER_RULES} | {
+    "yes_no": "yes_no",
+    "only_one": "selected",
+}  # as it was called: as it is
+RULES |= {rule: rule for rule in ("in_words", "exact_number", "same_words")}
 
 
 @quietly
@@ -758,13 +753,13 @@ def parsing():
         t.add(
             f"{i:03} {reply!r}",
             {
-                "cities": " ".join(f"{rule}={parse(reply, CHOICES, rule)}" for rule in RULES),
-                "numbers": " ".join(f"{rule}={parse(reply, NUMBERS, rule)}" for rule in RULES),
-                "selected": list(selected(reply, range(4))),
+                "cities": " ".join(f"{name}={parse(reply, CHOICES, rule)}" for name, rule in RULES.items()),
+                "numbers": " ".join(f"{name}={parse(reply, NUMBERS, rule)}" for name, rule in RULES.items()),
+                "selected": list(selected(reply, CHOICES)),
                 "pattern": " ".join(map(str, explain(reply, CHOICES))),
             },
         )
-    t.add("nothing at all", {rule: parse(None, CHOICES, rule) for rule in RULES})
+    t.add("nothing at all", {name: parse(None, CHOICES, rule) for name, rule in RULES.items()})
     return t.table()
 
 
@@ -851,7 +846,6 @@ def statements():
 @quietly
 def grading():
     from cora_nb.runs.grading import grades, grading_summary, judge_text, read_label, regrade
-    from cora_nb.responses.responses import make_responses
 
     t = Tidy()
     asked = [long_form(WORDED[0])] * 12
@@ -870,9 +864,9 @@ def grading():
         Reply(error="timeout"),
         "B",
     ]
-    table = make_responses(asked, said, "in_words")
+    run = make_responses(asked, said, "in_words")
     labels = (
-        table[["question_id", "method", "index", "trial"]]
+        run.table[["question_id", "method", "index", "trial"]]
         .iloc[[0, 1, 2, 3, 5, 8]]
         .assign(
             reply=[said[i] for i in (0, 1, 2, 3, 5, 8)],
@@ -882,13 +876,13 @@ def grading():
     )
     for grader in (None, "same_words", "in_words", "exact_number", "tolerant"):
         for name, given in (("", None), (" and a person", labels)):
-            found = grades(table, asked, grader, given)
+            found = grades(run, asked, grader, given)
             t.add(f"{grader}{name}", grading_summary(found))
             t.add(
                 f"{grader}{name}, each",
                 {i: f"{g} {p}" for i, (g, p) in enumerate(zip(found["graded"], found["prediction"]))},
             )
-            t.add(f"{grader}{name}, summary", regrade(table, asked, grader, given).summary().loc["all"])
+            t.add(f"{grader}{name}, summary", regrade(run, asked, grader, given).summary().loc["all"])
     t.add(
         "labels",
         {
@@ -906,7 +900,7 @@ def grading():
 def answers(responses):
     "The letters of each method in a hash, and what became of them."
     t = Tidy()
-    for method, part in responses.groupby("method", sort=False):
+    for method, part in responses.table.groupby("method", sort=False):
         ordered = part.sort_values(["question_id", "index", "trial"], kind="stable")
         t.add(
             method,
@@ -936,7 +930,8 @@ def simulated_runs():
 def organism_letters():
     "What the organisms say to every variant, one letter each: all that their scores rest on."
     t = Tidy()
-    for name, responses in organism_runs().items():
+    for name, run in organism_runs().items():
+        responses = run.table
         order_of = {m: i for i, m in enumerate(METHODS)}
         ordered = responses.assign(place=responses["method"].map(order_of)).sort_values(
             ["question_id", "place", "index"]
@@ -975,7 +970,7 @@ def organism_words():
         drawn = CausalRespondent(f"organism/{name}", max_new_tokens=4, temperature=1.0, seed=3)
         drawn._loaded, drawn._lock = organism(name)._loaded, organism(name)._lock
         found = evaluate(drawn, asked, trials=3, progress=False)
-        t.add(name, {f"{r.question_id} {r.method} {r.trial}": json.dumps(r.reply) for r in found.itertuples()})
+        t.add(name, {f"{r.question_id} {r.method} {r.trial}": json.dumps(r.reply) for r in found.table.itertuples()})
     return t.table()
 
 
@@ -999,7 +994,7 @@ def likelihoods():
             made._loaded, made._lock = first._loaded, first._lock
             found[" ".join(extra.values())] = made
         for way, respondent in found.items():
-            table = evaluate(respondent, asked, template="bare", progress=False)
+            table = evaluate(respondent, asked, template="bare", progress=False).table
             for row in table.itertuples():
                 t.add(
                     f"{name} {way} {row.question_id} {row.method} {row.index}",
@@ -1096,7 +1091,8 @@ def ablation(runs):
     table = ablations.bootstrap_table(some, resamples=RESAMPLES // 2, by_size=True)
     t.add("table 6", table)
     t.add("table 6 in print", ablations.paper_layout(table))
-    t.add("least hits", {n: ablations.least_hits(n, [0.28, 0.5, 1.0]) for n in (1, 7, 25, 100)})
+    tests = [lambda rc: rc > 0.5, *(lambda rc, c=c: rc >= c for c in (0.28, 0.5, 1.0))]
+    t.add("least hits", {n: [ablations.least_hits(n, passes) for passes in tests] for n in (1, 7, 25, 100)})
     return t.table()
 
 
@@ -1108,7 +1104,8 @@ def chance(runs):
             t.add(f"{name}, position {position}", guessing.chance_scores(responses, position=position))
         by_chance = guessing.chance_scores(responses)
         t.add(f"{name}, corrected", guessing.corrected(score(responses), by_chance))
-        t.digest(f"{name}, rates", guessing.guess_rates(responses))
+        rows = np.flatnonzero(responses.table["trial"] == responses.trials[0])  # numbered as in the whole table
+        t.digest(f"{name}, rates", guessing.guess_rates(responses).set_axis(rows))
     return t.table()
 
 
@@ -1127,12 +1124,12 @@ def guessing_numbers():
         t.add(
             f"p={p} M={m} r={r}",
             {
-                "pmf": guessing.binomial_pmf(p, m, r),
-                "tail": guessing.binomial_tail(p, m, r),
-                "combinations": guessing.combinations(p, m),
+                "pmf": binomial.binomial_pmf(p, m, r),
+                "tail": binomial.binomial_tail(p, m, r),
+                "combinations": binomial.combinations(p, m),
             },
         )
-    t.add("tails of lists", guessing.binomial_tail(M // 2, M, 0.25))
+    t.add("tails of lists", binomial.binomial_tail(M // 2, M, 0.25))
     for k in (2, 4, 5):
         t.add(f"MSGR of 10, k={k}", {p: guessing.msgr(p, 10, k) for p in range(11)})
         t.add(f"MSGR of 26 at 0.95, k={k}", {p: guessing.msgr(p, 26, k, 0.95) for p in (0, 1, 13, 20, 26)})
@@ -1140,10 +1137,10 @@ def guessing_numbers():
         rates = guessing.divergence_set_rates(A)
         t.add(f"A={A}, rates", rates)
         t.add(f"A={A}, guesser", guessing.guesser_scores(A))
-        tails = {c: guessing.guess_tail(rates, c) for c in (0.3, 0.5, 0.6, 0.9, 1.0)}
-        t.add(f"A={A}, tails", {**tails, "MV": guessing.guess_tail(rates, 0.5, strict=True)})
+        tails = {c: binomial.poisson_binomial_tail(rates, c) for c in (0.3, 0.5, 0.6, 0.9, 1.0)}
+        t.add(f"A={A}, tails", {**tails, "MV": binomial.poisson_binomial_tail(rates, 0.5, strict=True)})
         t.add(f"A={A}, knowledge", {c: guessing.minimum_knowledge(rates, c) for c in (0.5, 0.8, 1.0)})
-    t.add("A=5, pmf", guessing.guess_pmf(guessing.divergence_set_rates(5)))
+    t.add("A=5, pmf", binomial.poisson_binomial_pmf(guessing.divergence_set_rates(5)))
     for n, m in [(2, 2), (3, 4), (4, 4), (5, 24), (10, 3)]:
         t.add(f"{n} choices in {m} orders", guessing.guesser_order_scores(n, m))
     t.add("expected of two kinds", guessing.expected_scores([([0.2, 0.5, 0.9], 0.9, 10), ([0.5, 0.5], 0.5, 3.5)]))
@@ -1565,16 +1562,16 @@ def reply_numbers():
     t = Tidy()
     totals, sizes = np.array([3, 0, 2, 5, 1]), np.array([5, 2, 2, 5, 4])
     for level in (0.8, 0.95):
-        t.add(f"share interval {level}", list(map(float, replies.share_interval(totals, sizes, level))))
-        t.add(f"share of asked {level}", replies.share_of_asked([3, 0, 0, 5], [5, 0, 2, 5], level))
-    t.add("share interval, one question", list(map(float, replies.share_interval([1], [2]))))
-    t.add("share interval, all right", list(map(float, replies.share_interval(sizes, sizes))))
-    t.add("share interval, ranks", np.stack(replies.share_interval(np.stack([totals, sizes - totals], axis=1), sizes)))
-    shares = np.array([0.0, 0.2, 0.5, 1.0, np.nan])
-    t.add("wilson", np.stack(replies.wilson(shares, np.array([10, 20, 3.5, 100, 5]), 1.96**2)))
+        t.add(f"share interval {level}", list(map(float, shares.share_interval(totals, sizes, level))))
+        t.add(f"share of asked {level}", shares.share_of_asked([3, 0, 0, 5], [5, 0, 2, 5], level))
+    t.add("share interval, one question", list(map(float, shares.share_interval([1], [2]))))
+    t.add("share interval, all right", list(map(float, shares.share_interval(sizes, sizes))))
+    t.add("share interval, ranks", np.stack(shares.share_interval(np.stack([totals, sizes - totals], axis=1), sizes)))
+    seen = np.array([0.0, 0.2, 0.5, 1.0, np.nan])
+    t.add("wilson", np.stack(shares.wilson(seen, np.array([10, 20, 3.5, 100, 5]), 1.96**2)))
     for name in ("cora mixed ann", "cora trials", "mcqa_plus mixed", "reorderings six"):
         responses = simulated(name)
-        r = replies.flat_replies(responses, None)
+        r = replies.flat_replies(responses)
         t.add(
             f"{name}, flat",
             {
@@ -1585,7 +1582,9 @@ def reply_numbers():
                 "predicted sources": int(np.maximum(r.source(np.maximum(r.prediction, 0)), -1).sum()),
             },
         )
-        t.add(f"{name}, first of each", int(replies.first_of_each(responses, -responses["index"].to_numpy()).sum()))
+        t.add(
+            f"{name}, first of each", int(replies.first_of_each(responses, -responses.table["index"].to_numpy()).sum())
+        )
     return t.table()
 
 
@@ -1710,8 +1709,8 @@ def stopping(runs):
             calls = part.facts["calls"]
             t.add(f"{case}, calls", {what: calls[what] for what in ("prompts", "asked", "not_asked")})
             t.add(f"{case}, scores", score(part))
-            gone = (part["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
-            t.add(f"{case}, asked by method", part[~gone].groupby("method").size())
+            gone = (part.table["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
+            t.add(f"{case}, asked by method", part.table[~gone].groupby("method").size())
     for c in (0.28, 0.5, 1.0):
         t.add(
             f"settled at {c}",
@@ -1745,7 +1744,8 @@ def stopped_organisms():
 
 @quietly
 def separated():
-    from cora_nb.metrics.embeddings import States, head_separability, pair_up, project, random_halves, separability
+    from cora_nb.metrics.embeddings import head_separability, pair_up, project, random_halves, separability
+    from cora_nb.respondents.hidden import States
 
     t, rng = Tidy(), np.random.default_rng(6)
     n, layers, width = 20, 3, 6
@@ -1775,7 +1775,8 @@ def separated():
 
 @quietly
 def hidden():
-    from cora_nb.metrics.embeddings import format_prompts, hidden_states
+    from cora_nb.metrics.embeddings import format_prompts
+    from cora_nb.respondents.hidden import hidden_states
 
     t = Tidy()
     for ends in ("same", "own"):
@@ -1812,14 +1813,14 @@ def published():
 def imported():
     from cora_nb.prompts.letters import parse
 
-    t, part = Tidy(), recorded_part(60)
+    t, part = Tidy(), recorded_part(60).table
     t.add("as recorded", dict(answers(medalpaca())))
-    for rule in RULES[:4]:
+    for rule in LETTER_RULES:
         read = [parse(reply, "ABCDE"[:n], rule) for reply, n in zip(part["reply"], part["n_choices"])]
-        found = part.assign(prediction=read, correct=np.array(read) == part["answer"].to_numpy())
+        found = as_responses(part.assign(prediction=read, correct=np.array(read) == part["answer"].to_numpy()))
         t.add(f"parse {rule}", dict(answers(found)))
         t.add(f"parse {rule}, scores", score(found))
-    sources = [",".join(str(max(s, -1)) for s in row) for row in medalpaca()["sources"]]
+    sources = [",".join(str(max(s, -1)) for s in row) for row in medalpaca().table["sources"]]
     t.add("sources", short_hash("\n".join(sources)))
     return t.table()
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cora_nb.core import BadRow, CoraError
-from cora_nb.responses.columns import NOT_ASKED, column_types
-from cora_nb.metrics.replies import first_of_each, flat_replies, of_trial, question_codes
-from cora_nb.checks import check_columns, integer_column
+from cora_nb.core import CoraError
+from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.metrics.replies import first_of_each, flat_replies
+from cora_nb.responses.responses import need
 from cora_nb.stats.shares import share_interval, share_of_asked
 
 
@@ -58,15 +58,12 @@ def tables(draw):
     return table(rows)
 
 
-@given(tables(), st.booleans(), st.booleans(), st.data())
-def test_arrays_against_rows(frame, arrow, every, data):
-    trial = None if every else data.draw(st.sampled_from(sorted(set(frame["trial"]))))
-    typed = (
-        frame.assign(sources=pd.array(frame["sources"].tolist(), dtype=column_types()["sources"])) if arrow else frame
-    )
-    rows = [row for row in frame.to_dict("records") if every or row["trial"] == trial]
-    r = flat_replies(typed, trial)
-    assert len(r) == len(rows) and r.ids.tolist() == list(dict.fromkeys(frame["question_id"]))  # in order of appearance
+@given(tables(), st.booleans(), st.data())
+def test_arrays_against_rows(frame, every, data):
+    found = need(frame).pool_trials() if every else need(frame).trial(data.draw(st.sampled_from(need(frame).trials)))
+    rows = found.table.to_dict("records")
+    r = flat_replies(found)
+    assert len(r) == len(rows) and r.ids.tolist() == list(dict.fromkeys(row["question_id"] for row in rows))
     assert [r.ids[c] for c in r.codes] == [row["question_id"] for row in rows]
     for name in ("n_choices", "answer", "prediction"):
         assert getattr(r, name).tolist() == [row[name] for row in rows]
@@ -82,19 +79,9 @@ def test_arrays_against_rows(frame, arrow, every, data):
 
 @given(tables())
 def test_numbers_of_questions(frame):
-    codes, ids, keep = question_codes(frame, None)
-    assert keep is None and [ids[c] for c in codes] == frame["question_id"].tolist()
-    for trial in range(4):
-        here = (frame["trial"] == trial).tolist()
-        if not any(here):
-            with pytest.raises(CoraError, match=f"no responses of trial {trial} to score"):
-                question_codes(frame, trial)
-            with pytest.raises(CoraError, match=f"no responses of trial {trial} to score"):
-                of_trial(frame, trial)
-            continue
-        kept = question_codes(frame, trial)[2]
-        assert (all(here) and kept is None) or kept.tolist() == here
-        assert of_trial(frame, trial)["trial"].tolist() == [trial] * sum(here)
+    codes, ids = need(frame, trials="all").question_codes
+    assert [ids[c] for c in codes] == frame["question_id"].tolist()
+    assert ids.tolist() == list(dict.fromkeys(frame["question_id"]))  # in the order of their first row
 
 
 @given(tables())
@@ -105,7 +92,7 @@ def test_first_of_each_against_sorting(frame):
         min((i for i in rows if frame["question_id"].iloc[i] == q), key=lambda i: (first[i], second[i], i))
         for q in dict.fromkeys(frame["question_id"])
     ]
-    assert first_of_each(frame, first, second).tolist() == expected
+    assert first_of_each(need(frame, trials="all"), first, second).tolist() == expected
 
 
 # --- intervals ---
@@ -155,40 +142,17 @@ def test_level(level):
 @pytest.mark.parametrize(
     "spoil, message",
     [
-        (lambda t: t.iloc[:0], "no responses"),
-        (lambda t: t.assign(trial=1), "no responses of trial 0"),
+        (lambda t: t.iloc[:0], "there are no responses to score"),
         (lambda t: t.drop(columns="n_choices"), "no column n_choices"),
         (lambda t: t.drop(columns=["sources", "answer"]), "no column sources, answer"),
-        (lambda t: t.assign(prediction=3), "row 1, prediction: prediction must be a whole number from -1 to 2, got 3"),
-        (lambda t: t.assign(prediction=[0, None, *[0] * 6]), "row 2, prediction"),
-        (lambda t: t.assign(answer=-1), "answer must be a whole number from 0 to 2, got -1"),
-        (lambda t: t.assign(n_choices=4), "sources must name one source for each choice shown"),
-        (lambda t: t.assign(n_choices=[3, 3, 3, 3, 3, 3, 3, 2.5]), "row 8, n_choices"),
-        (lambda t: t.assign(sources="abc"), "sources must be a list"),
-        (lambda t: t.assign(sources=[None, *t["sources"].iloc[1:]]), "row 1, sources"),
-        (lambda t: t.assign(question_id=[None, *t["question_id"].iloc[1:]]), "question_id is missing"),
-        (lambda t: t.assign(family=["cyclic", *["cora"] * 7]), "several families, cyclic, cora"),
-        (lambda t: t.assign(error=[NOT_ASKED, *[None] * 7]), "1 of 8 replies were not asked for"),
-        (lambda t: pd.concat([t, t[["answer"]]], axis=1), "'answer' occurs twice"),
-        (lambda t: None, "must be a table, got a NoneType"),
+        (lambda t: t.assign(error=[NOT_ASKED, *[None] * 7], prediction=-1), "1 of 8 prompts were not asked"),
     ],
 )
 def test_bad_tables(spoil, message):
+    "What is impossible in itself is refused when responses are made (tests/responses)."
     with pytest.raises(CoraError, match=message) as error:
-        flat_replies(spoil(HAND), 0)
+        flat_replies(need(spoil(HAND)))
     assert "\n" not in str(error.value)
-
-
-def test_integer_column():
-    frame = pd.DataFrame({"x": [1.0, 2.0, np.nan]})
-    assert integer_column(frame.iloc[:2], "x", 0, 2).tolist() == [1, 2]
-    with pytest.raises(BadRow) as error:
-        integer_column(frame, "x", 0, 2)
-    assert (error.value.row, error.value.field) == (3, "x")
-    with pytest.raises(BadRow, match="from 0 to 1, got 2"):
-        integer_column(frame.iloc[:2], "x", 0, np.array([1, 1]))
-    with pytest.raises(CoraError, match="no column y, z"):
-        check_columns(frame, "x", "y", "z")
 
 
 def test_import_is_light():
