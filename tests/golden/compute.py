@@ -247,11 +247,17 @@ def simulated(name):
 
 
 @lru_cache
-def misled():
-    "Questions that ann got wrong, asked again; she names several choices in every third reply."
+def asked_again():
+    "Questions that ann got wrong, in the family `misleading`: the variants, and her replies to them."
     wrong = invariability.misleading_choices(simulated("mcqa_plus four"))
     variants = make_variants([q for q in four() if q.id in wrong.index], "misleading", misleading=wrong)
-    found = evaluate(SimulatedRespondent(**ANN), variants, progress=False)
+    return variants, evaluate(SimulatedRespondent(**ANN), variants, progress=False)
+
+
+@lru_cache
+def misled():
+    "The same run, with several choices named in every third reply."
+    variants, found = asked_again()
     replies = [r if i % 3 else f"{r}, A and C" for i, r in enumerate(found.table["reply"])]
     return make_responses(variants, replies, name=found.name)
 
@@ -923,7 +929,7 @@ def runs_answers(runs):
 
 
 def simulated_runs():
-    return {**{name: simulated(name) for name in SIMULATIONS}, "misleading": misled()}
+    return {**{name: simulated(name) for name in SIMULATIONS}, "misleading": asked_again()[1]}
 
 
 @quietly
@@ -980,8 +986,8 @@ def likelihoods():
     from cora_nb.respondents.likelihood import LikelihoodRespondent, implementations
 
     t = Tidy()
-    asked = [v for v in make_variants(four(2)) if v.method == "original" or v.method == "decoupled" and v.index == 0]
-    asked += make_variants(four(1), "mcqa_plus")[-2:]
+    few = [v for v in make_variants(four(2)) if v.method == "original" or v.method == "decoupled" and v.index == 0]
+    asked = [few, make_variants(four(1), "mcqa_plus")[-2:]]  # a run is of one family
     for name in ORGANISMS:
         found = implementations(f"organism/{name}")
         first = next(iter(found.values()))
@@ -994,8 +1000,8 @@ def likelihoods():
             made._loaded, made._lock = first._loaded, first._lock
             found[" ".join(extra.values())] = made
         for way, respondent in found.items():
-            table = evaluate(respondent, asked, template="bare", progress=False).table
-            for row in table.itertuples():
+            runs = [evaluate(respondent, vs, template="bare", progress=False).table for vs in asked]
+            for row in pd.concat(runs).itertuples():
                 t.add(
                     f"{name} {way} {row.question_id} {row.method} {row.index}",
                     [*row.scores, row.confidence, row.prediction],
