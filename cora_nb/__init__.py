@@ -25,7 +25,8 @@ _PLACES = {
     "respondents.likelihood": ("LikelihoodRespondent",),
     "respondents.simulated": ("SimulatedRespondent",),
     "responses.files": ("read_responses", "write_responses"),
-    "responses.responses": ("Responses", "Runs", "make_responses"),
+    "responses.responses": ("Responses", "make_responses"),
+    "responses.runs": ("Runs",),
     "runs.evaluate": ("evaluate", "plan"),
     "runs.store": ("Store",),
     "variants.families": ("make_variants",),
@@ -59,11 +60,12 @@ def words_beside(
     for part in reversed(found.__mro__[:-1]) if isinstance(found, type) else [found]:
         with suppress(OSError, TypeError, SyntaxError, ValueError):  # no source or signature at hand
             source, said = getsource(part), docments(part)
-            for name in signature(part).parameters:
+            for name, parameter in signature(part).parameters.items():
                 beside = re.search(
                     rf"^\s*\*{{1,2}}{name}\b[^#\n]*# *(.*)$", source, re.MULTILINE
                 )  # docments miss these
-                words[name] = said.get(name) or (beside[1] if beside else "") or words.get(name, "")
+                there = said.get(name) or (beside[1] if beside else "") or getattr(parameter.annotation, "help", "")
+                words[name] = there or words.get(name, "")
     return {name: said for name, said in words.items() if name != "self"}
 
 

@@ -17,7 +17,8 @@ from ..checks import check_count, check_level, check_names, check_option
 from ..core import CoraError, THRESHOLDS
 from .cora import COUNTS, Counts, count_hits, score_counts, unknown_scores, weighted_scores
 from .scores import score_members
-from ..responses.responses import Responses, Runs, need
+from ..responses.responses import Responses, need
+from ..responses.runs import Runs
 from ..stats.resampling import draw_questions, kinds
 
 # %% ../../nbs/metrics/ablations.ipynb #9153ac42

@@ -18,7 +18,8 @@ from ..checks import check_named, check_number
 from ..core import CoraError, MIN_CHOICES, Question
 from ..forms import FORMS
 from .replies import Replies, flat_replies, select_size
-from ..responses.responses import Responses, Runs, need
+from ..responses.responses import Responses, need
+from ..responses.runs import Runs
 from ..stats.shares import share_interval
 from ..stats.tables import rao_scott
 

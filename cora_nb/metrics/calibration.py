@@ -16,7 +16,8 @@ import pandas as pd
 from ..checks import check_columns, check_count, check_level, check_option
 from ..core import CoraError
 from .confidence import confidences
-from ..responses.responses import Responses, Runs
+from ..responses.responses import Responses
+from ..responses.runs import Runs
 from ..stats.shares import count_interval, share_of_asked
 
 # %% ../../nbs/metrics/calibration.ipynb #3df4f217

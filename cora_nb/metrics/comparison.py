@@ -21,7 +21,8 @@ from ..checks import check_count, check_level, check_names, check_number
 from ..core import CoraError, THRESHOLDS
 from .cora import count_hits, score_counts, weighted_scores
 from .replies import question_column
-from ..responses.responses import Responses, Runs, need
+from ..responses.responses import Responses, need
+from ..responses.runs import Runs
 from ..stats.corrections import adjust_p
 from ..stats.paired import exchange_p, paired_interval, stretch_exchanged
 from ..stats.planning import n_for_difference, n_for_two_shares, n_for_width

@@ -16,7 +16,8 @@ from ..checks import check_option
 from ..core import CoraError
 from .cora import count_hits
 from .replies import Replies, first_of_each, flat_replies
-from ..responses.responses import Responses, Runs, need
+from ..responses.responses import Responses, need
+from ..responses.runs import Runs
 from ..stats.shares import share_of_asked
 
 # %% ../../nbs/metrics/invariability.ipynb #ff293c3d

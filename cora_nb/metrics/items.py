@@ -19,7 +19,8 @@ from .cora import count_hits
 from ..responses.columns import NOT_ASKED
 from ..checks import check_count, check_option
 from .guessing import form_chances
-from ..responses.responses import Responses, Runs, need
+from ..responses.responses import Responses, need
+from ..responses.runs import Runs
 from ..stats.shares import share_of_asked
 
 # %% ../../nbs/metrics/items.ipynb #d100e97d

@@ -22,7 +22,8 @@ import pandas as pd
 from ..checks import check_count, check_named, check_option
 from ..core import CoraError
 from ..metrics.cora import score
-from ..responses.responses import Responses, Runs, as_responses
+from ..responses.responses import Responses, as_responses
+from ..responses.runs import Runs
 
 # %% ../../nbs/report/tables.ipynb #4baa4e0f
 BASELINES, PROPOSED, SECONDARY, BEYOND = "Baselines", "Proposed metric", "Secondary metrics", "Beyond the paper"
@@ -290,9 +291,9 @@ def _with_remarks(number: str, place: int | None, coverage: str) -> str:
 
 
 def with_interval(
-    value: str,
-    low: str,
-    high: str,  # as `shown`
+    value: str,  # the number as printed
+    low: str,  # the lower end of its interval as printed, empty where not known
+    high: str,  # the upper end
     interval: bool = True,  # whether to show it
 ) -> str:  # such as "0.75 [0.51, 0.91]"; without brackets where the interval is not known
     "A number and its interval as text."
@@ -473,9 +474,7 @@ PLACES = ["table", "subset", "setting", "n_choices", "n_same", "score"]  # what 
 
 
 def result_table(
-    results: Mapping[
-        str, pd.DataFrame
-    ],  # name of the column -> tidy results: columns of `PLACES`, `value`, and perhaps `low`, `high`
+    results: Mapping[str, pd.DataFrame],  # column -> tidy results: columns of `PLACES`, `value`, perhaps `low`, `high`
     digits: int = 1,  # decimals of the percentages
     interval: bool = True,  # with the interval, where there is one
 ) -> pd.DataFrame:  # rows named by their places, a column a name; texts such as "93.7 [90.3, 96.0]"

@@ -37,9 +37,7 @@ class CausalRespondent(LocalModel):
     chat: bool | None = None  # put the prompt as a conversation; None: where the tokenizer has a chat template
     batch_tokens: int = 8192  # the most tokens in a batch, padding and replies included; a longer prompt goes alone
     seed: int = 0  # of sampling, where the temperature is above 0
-    chat_options: dict[str, Any] = field(
-        default_factory=dict
-    )  # further variables of the chat template, as plain JSON values
+    chat_options: dict[str, Any] = field(default_factory=dict)  # of the chat template, as plain JSON values
 
     def __post_init__(self):
         super().__post_init__()

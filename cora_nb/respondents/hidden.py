@@ -162,9 +162,7 @@ def _reader(model: LocalModel | str | Path, heads: bool) -> _Reader:
 
 # %% ../../nbs/respondents/hidden.ipynb #ea7b594f
 def hidden_states(
-    model: LocalModel
-    | str
-    | Path,  # a respondent on this machine, or a path as it takes one, such as "organism/steady"
+    model: LocalModel | str | Path,  # a respondent on this machine, or a path to one, such as "organism/steady"
     prompts: Sequence[Prompt],  # any, as from `format_prompts`
     heads: bool = False,  # collect the attention heads, too
     progress: bool = True,  # show a progress bar where it takes more than a second

@@ -18,7 +18,8 @@ from ..benchmarks.files import write_whole
 from ..core import CoraError
 from ..prompts.letters import selected
 from .columns import TEXT, column_types
-from .responses import COUNTED, Responses
+from .responses import Responses
+from .runs import COUNTED
 
 # %% ../../nbs/responses/files.ipynb #0936e15c
 PARTS = ("responses.parquet", "questions.parquet", "facts.json")

@@ -299,9 +299,7 @@ COLUMNS = ("question_id", "choice", "n_choices", "question", "proposed", "statem
 
 def statements_table(
     questions: Sequence[Question],  # whose choices the rows are, in order
-    found: Mapping[
-        tuple[str, int], tuple[str | None, int, str | None, str]
-    ],  # (question id, choice) -> statement, round, reply, reason
+    found: Mapping[tuple[str, int], tuple],  # (question id, choice) -> statement, round, reply, reason
 ) -> pd.DataFrame:  # columns `COLUMNS`
     "The table from its parts."
     rows = [

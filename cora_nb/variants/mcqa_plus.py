@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['YES_NO', 'SIZES', 'N_REORDERED', 'true_false_text', 'true_false', 'true_false_shots', 'all_mcqa_plus', 'mcqa_plus',
-           'mcqa_plus_members', 'may_be_several', 'check_misleading', 'without_misleading', 'misleading',
-           'misleading_members']
+           'may_be_several', 'check_misleading', 'without_misleading', 'misleading']
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #b6729976
 from collections.abc import Iterator, Mapping
@@ -33,8 +32,7 @@ def true_false_text(
 def true_false(
     question: Question,  # A choices
     choice: int,  # index of the choice that is judged
-    statements: Mapping[tuple[str, int], str]
-    | None = None,  # (question id, choice) -> its statement, written by someone
+    statements: Mapping | None = None,  # (question id, choice) -> its true-or-false statement, written by someone
     family: str = "mcqa_plus",  # the family the variant is for
 ) -> Variant:  # its index is the choice judged; Yes (0) is right for the question's answer, No (1) else
     "One choice as a true-or-false question. Source: MCQA+, section 3.2."
@@ -84,8 +82,7 @@ def mcqa_plus(
     question: Question,  # A choices
     seed: int = 0,  # for orders, removals, fillers and the sample
     sample: int | None = None,  # so many of the variants, drawn evenly; None: all. 1 is MCQA+ (x1)
-    statements: Mapping[tuple[str, int], str]
-    | None = None,  # (question id, choice) -> its statement, written by someone
+    statements: Mapping | None = None,  # (question id, choice) -> its true-or-false statement, written by someone
     nota: str = NOTA_TEXT,  # how "None of the above" is worded
 ) -> Iterator[Variant]:  # 14 variants for A = 4, the original first
     """The MCQA+ variants of one question. Source: MCQA+, section 4, Figure 8 and appendix B.
@@ -104,14 +101,14 @@ def mcqa_plus(
     yield from (variants[i] for i in sorted(chosen))
 
 
-def mcqa_plus_members(n_choices: int, options: Mapping[str, object]) -> dict[str, int] | None:
+def _mcqa_plus_members(n_choices: int, options: Mapping[str, object]) -> dict[str, int] | None:
     "What `divergence_set` asks for: unknown for a sample, and where some statements may be written and others not."
     if options.get("sample") is not None or options.get("statements") is not None:
         return None
     return count_members(mcqa_plus, n_choices, options)
 
 
-mcqa_plus.members = mcqa_plus_members
+mcqa_plus.members = _mcqa_plus_members
 register_family(mcqa_plus);
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #73af0c39
@@ -170,10 +167,10 @@ def misleading(
     yield replaced
 
 
-def misleading_members(n_choices: int, options: Mapping[str, object]) -> dict[str, int]:
+def _misleading_members(n_choices: int, options: Mapping[str, object]) -> dict[str, int]:
     "What `divergence_set` asks for: every question that is not left out has both variants."
     return {"multiple_selection": 1, "replaced": 1}
 
 
-misleading.members = misleading_members
+misleading.members = _misleading_members
 register_family(misleading);

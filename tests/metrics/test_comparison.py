@@ -22,7 +22,8 @@ from cora_nb.metrics.comparison import (
     rank_table,
     resampled_scores,
 )
-from cora_nb.responses.responses import Responses, Runs, make_responses
+from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.responses.runs import Runs
 from cora_nb.stats.corrections import adjust_p
 from cora_nb.stats.paired import exchange_p, stretch_exchanged
 from cora_nb.stats.resampling import left_out

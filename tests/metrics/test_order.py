@@ -36,7 +36,8 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import ask
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
-from cora_nb.responses.responses import Responses, concat, make_responses
+from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.responses.runs import concat
 from cora_nb.variants.families import make_variants
 
 PUBLISHED = {  # Table 3 of arXiv 2403.17752

@@ -26,7 +26,7 @@ from cora_nb.report.tables import (
     width,
 )
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.responses import Runs
+from cora_nb.responses.runs import Runs
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 

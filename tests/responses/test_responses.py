@@ -12,7 +12,8 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, checked_table
 from cora_nb.responses.files import read_responses, write_responses
-from cora_nb.responses.responses import Responses, Runs, as_responses, concat, make_responses, need, questions_table
+from cora_nb.responses.responses import Responses, as_responses, make_responses, need, questions_table
+from cora_nb.responses.runs import Runs, concat
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from test_rows import replies_for
