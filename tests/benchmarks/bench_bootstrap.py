@@ -1,12 +1,12 @@
 """The bootstrap over variants: 10,000 resamples of 100 slots, for four runs of 1,273 x 26 and for one of 14,042 x 20.
 
-Three ways. Ours, from responses tables to tables of scores. A plain loop over resamples, as one would write it first: take
-the columns drawn, average, compare; it gets the very same draws, is timed on fewer resamples, and its scores must be equal.
+Three ways. Ours, from responses to tables of scores. A plain loop over resamples, as one would write it first: take the
+columns drawn, average, compare; it gets the very same draws, is timed on fewer resamples, and its scores must be equal.
 And the least: the one matrix product that gives the hits, by the same blocks, and nothing counted.
 
-Each workload comes in two kinds of data: as real runs are, with many questions right in all variants or in none, and the
-worst case, where no two questions are alike. Each way runs in a process of its own that does nothing else, so that the
-peak of its memory (`getrusage`, libraries included) is its own. Run it when nothing else runs.
+Each workload comes in two kinds of data: as real runs are, with many questions right in all variants or in none, and
+the worst case, where no two questions are alike. Each way runs in a process of its own that does nothing else, so that
+the peak of its memory (`getrusage`, libraries included) is its own. Run it when nothing else runs.
 """
 
 import argparse
@@ -151,18 +151,23 @@ if __name__ == "__main__":
         for alike in (True, False):
             ours, slow, least = (measured(way, workload, alike, args.rounds) for way in ("ours", "loop", "product"))
             print(
-                f"{runs} x {questions:,} questions of {2 + 6 * (choices - 1)} variants, {RESAMPLES:,} resamples of {DRAWS}; {ours['kinds']:,} different rows of {runs * questions:,}",
+                f"{runs} x {questions:,} questions of {2 + 6 * (choices - 1)} variants,",
+                f"{RESAMPLES:,} resamples of {DRAWS}; {ours['kinds']:,} different rows of {runs * questions:,}",
                 flush=True,
             )
             print(
-                f"  ours          {ours['seconds']:8.2f} s (asked: {seconds:g}), peak {ours['peak_MB']:.0f} MB (asked: {megabytes}), of which {ours['MB_before']:.0f} before: libraries and data"
+                f"  ours          {ours['seconds']:8.2f} s (asked: {seconds:g}),",
+                f"peak {ours['peak_MB']:.0f} MB (asked: {megabytes}),",
+                f"of which {ours['MB_before']:.0f} before: libraries and data",
             )
             print(
-                f"  plain loop    {slow['seconds']:8.2f} s, SCALED from {slow['resamples']} resamples; largest difference from ours {slow['largest_difference']:.1e}"
+                f"  plain loop    {slow['seconds']:8.2f} s, SCALED from {slow['resamples']} resamples;",
+                f"largest difference from ours {slow['largest_difference']:.1e}",
             )
             print(f"  product alone {least['seconds']:8.2f} s, with the search for equal rows")
             print(
-                f"  ratios        loop over ours {slow['seconds'] / ours['seconds']:.0f}, ours over product {ours['seconds'] / least['seconds']:.1f}",
+                f"  ratios        loop over ours {slow['seconds'] / ours['seconds']:.0f},",
+                f"ours over product {ours['seconds'] / least['seconds']:.1f}",
                 flush=True,
             )
             assert slow["largest_difference"] < 1e-12

@@ -1,10 +1,11 @@
 """Log-likelihoods of 20 ARC-Challenge questions with 25 shots, beside lm-evaluation-harness's `hf` backend.
 
 Two workloads on one model, random weights and 6.8 million parameters: all CoRA variants under `joint-desc`, and the 24
-orders of each question under `separate`. Same requests, same limit of tokens at a time, and every number must be the same.
-With texts of 2,800 tokens the limit leaves the harness one at a time, which on two cores is what it is fastest with. It is
-given questions until its minutes are over; where that was not all of them, its time is scaled by the tokens that are left,
-and the line says so. The least is the number of different beginnings among all texts: no method can compute fewer tokens.
+orders of each question under `separate`. Same requests, same limit of tokens at a time, and every number must be the
+same. With texts of 2,800 tokens the limit leaves the harness one at a time, which on two cores is what it is fastest
+with. It is given questions until its minutes are over; where that was not all of them, its time is scaled by the tokens
+that are left, and the line says so. The least is the number of different beginnings among all texts: no method can
+compute fewer tokens.
 
 On a busy machine both sides are slower by factors that have nothing to do with them: run it when nothing else does.
 
@@ -101,7 +102,7 @@ def ours(folder: Path, variants, pool, adaptation: str, limit: int) -> tuple[flo
     who.tokenizer  # loading is not measured, on neither side
     with Counted(who.model) as counted:
         seconds, _, responses = measure(lambda: evaluate(who, variants, shots=pool, k=25, progress=False), repeat=1)
-    return seconds, counted.tokens, [s for scores in responses["scores"] for s in scores]
+    return seconds, counted.tokens, [s for scores in responses.table["scores"] for s in scores]
 
 
 def by_harness(
@@ -188,11 +189,8 @@ def compare(folder: Path, variants, pool, adaptation: str, limit: int, minutes: 
     )
     if done < asked:
         slow, theirs = slow * asked / done, round(theirs * asked / done)
-        report(
-            f"  harness, SCALED from {len(found):,} of {len(texts):,} requests ({done / asked:.0%} of the tokens) to all",
-            seconds=slow,
-            tokens_computed=theirs,
-        )
+        part = f"{len(found):,} of {len(texts):,} requests ({done / asked:.0%} of the tokens)"
+        report(f"  harness, SCALED from {part} to all", seconds=slow, tokens_computed=theirs)
     report(
         "  ratios",
         harness_over_ours_time=slow / seconds,

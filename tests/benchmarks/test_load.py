@@ -65,7 +65,7 @@ HEAD = ["id", "question", "A", "B", "C", "answer"]
 FINE = ["q0", "Which planet is largest?", "Mars", "Jupiter", "Venus", "B"]
 
 
-# ---------------------------------------------------------------- malformed rows: (file, content, options, row, field, value, words)
+# ---------------------------------------------- malformed rows: (file, content, options, row, field, value, words)
 
 BAD_ROWS = {
     "no choice": ("f.jsonl", jsonl(GOOD, row(choices=[])), {}, 2, "choices", [], "2 to 26 choices and has 0"),
@@ -455,7 +455,8 @@ BAD_FILES = {
     "no answer": (
         "f.csv",
         csv_text(HEAD[:-1], FINE[:-1]),
-        "the answer must stand in one of the columns answer, answer_letter, answer_index, answer_text; the file has only 'id'",
+        "the answer must stand in one of the columns answer, answer_letter, answer_index, answer_text; "
+        "the file has only 'id'",
     ),
     "no choices": (
         "f.csv",
@@ -1335,7 +1336,8 @@ def test_writing_wants_jsonl(tmp_path):
 
 
 def test_import_is_light():
-    code = "import sys, cora_nb.benchmarks.load; print([m for m in ('datasets', 'pyarrow', 'pandas', 'torch', 'matplotlib', 'transformers', 'openai') if m in sys.modules])"
+    heavy = ("datasets", "pyarrow", "pandas", "torch", "matplotlib", "transformers", "openai")
+    code = f"import sys, cora_nb.benchmarks.load; print([m for m in {heavy} if m in sys.modules])"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )

@@ -1,4 +1,4 @@
-"Figures of scores: what is drawn is what the table says, no two labels lie on one another, and a wrong table gets one line."
+"Figures of scores: what is drawn is what the table says, no labels overlap, and a wrong table gets one line."
 
 import subprocess
 import sys
@@ -403,6 +403,8 @@ def test_mistakes_get_one_line(call, says):
 
 
 def test_importing_draws_nothing_and_loads_no_drawing_library():
-    code = "import sys, cora_nb.report.score_plots, cora_nb.metrics.items; print([m for m in ('matplotlib', 'seaborn', 'torch', 'scipy.stats', 'scipy.optimize') if m in sys.modules])"
+    heavy = ("matplotlib", "seaborn", "torch", "scipy.stats", "scipy.optimize")
+    modules = "cora_nb.report.score_plots, cora_nb.metrics.items"
+    code = f"import sys, {modules}; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
