@@ -132,3 +132,12 @@ def check_nota(v):
         assert q.answer not in v.sources
     if v.choices[v.answer] == NOTA and v.sources[v.answer] < 0:
         assert sum(map(says_none, v.choices)) == 1
+
+
+def no_overlap(texts):
+    "Assert that no two words of a figure lie on one another; lines that lead from a word to a point may."
+    from matplotlib.text import Text
+
+    texts[0].get_figure().canvas.draw()
+    boxes = [Text.get_window_extent(t) for t in texts if t.get_text()]
+    assert not [(i, j) for i in range(len(boxes)) for j in range(i) if boxes[i].overlaps(boxes[j])]

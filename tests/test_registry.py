@@ -5,8 +5,11 @@ import sys
 
 import pytest
 
+from cora_nb.cli.respondents import RESPONDENTS
 from cora_nb.core import CoraError
+from cora_nb.prompts.letters import RULES
 from cora_nb.registry import Registry, load_address, load_file
+from cora_nb.variants.families import FAMILIES
 
 
 def error(call) -> str:
@@ -150,3 +153,11 @@ def test_our_own_are_imported_when_first_asked_for():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["colorsys"]
+
+
+OURS = [(registry, name) for registry in (RESPONDENTS, RULES, FAMILIES) for name in registry.lazy]
+
+
+@pytest.mark.parametrize(("registry", "name"), OURS, ids=[f"{r.kind} {name}" for r, name in OURS])
+def test_our_own_are_where_the_registry_says(registry, name):
+    assert callable(load_address(registry.lazy[name]))  # simulated was looked for where it no longer was

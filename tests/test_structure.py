@@ -24,15 +24,9 @@ NARROWER = {  # rooms that may import less than the order allows, and what
     "metrics": FOUNDATION | {"benchmarks", "variants", "prompts", "responses", "stats"},  # no metric knows a model
 }
 
-IMPORTS_TO_REMOVE = {
-    ("metrics.embeddings", "cli.shared"),  # holds the command cora_embeddings, which belongs to cli
-    ("metrics.embeddings", "respondents.causal"),  # as above, and re-exports `hidden_states`
-    ("metrics.embeddings", "respondents.hidden"),
-    ("metrics.unified_confidence", "respondents.protocol"),  # asks; what asks belongs to runs
-}
+IMPORTS_TO_REMOVE = set()
 NAMES_TO_SEPARATE = {
     *("LAYOUTS", "Layout", "math_benchmark"),  # benchmarks.load repeats what layouts and arithmetic export
-    *("States", "hidden_states"),  # metrics.embeddings repeats what respondents.hidden exports
     "COLUMNS",  # papers.battery, runs.statements
     "KINDS",  # benchmarks.layouts, cli.main
     "METHODS",  # stats.resampling, variants.formats

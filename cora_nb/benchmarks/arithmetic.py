@@ -104,7 +104,7 @@ def wrong_answers(
 # %% ../../nbs/benchmarks/arithmetic.ipynb #fdcd139b
 def math_question(
     number: int,  # from 1
-    seed: int,
+    seed: int,  # of the benchmark
     largest: int,  # largest number that may occur
     n_choices: int,  # 2 to 26
     taken: set[str],  # texts of the questions before, which must not come again
@@ -140,7 +140,7 @@ def math_benchmark(
 ) -> list[Question]:  # ids "math-SEED-NUMBER", subject = the operation
     """Simple arithmetic questions: the four operations in turn, no question twice.
 
-    The first k questions do not depend on `n`. Raises `CoraError` where `largest` does not allow `n` different questions.
+    The first k questions do not depend on `n`. Raises `CoraError` where `largest` allows fewer than `n` questions.
     After Li et al. 2024, section 2, whose questions are of this kind.
     """
     check_count("n", n, 1)

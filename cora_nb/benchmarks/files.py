@@ -24,9 +24,7 @@ class Table:
 
     file: str  # where they come from, for messages
     columns: tuple[str, ...]  # every column that occurs
-    rows: list[
-        tuple[int, dict | BadRow]
-    ]  # the row's number, from 1, and its values by column, or why it cannot be read
+    rows: list[tuple[int, dict | BadRow]]  # number of each row, from 1, and its values, or why it cannot be read
     typed: bool  # False where every value is text, as in CSV
 
 # %% ../../nbs/benchmarks/files.ipynb #ed5bcc9b
@@ -35,7 +33,7 @@ def read_text(
 ) -> str:  # its content, never blank
     """The text of a UTF-8 file.
 
-    Raises `CoraError` where the file is blank or in another encoding, with the line of the first byte that does not fit.
+    Raises `CoraError` where the file is blank or in another encoding, with the line of the first byte at fault.
     """
     data = path.read_bytes()
     try:
@@ -165,7 +163,8 @@ def read_table(
 ) -> Table:  # its rows, at least one
     """The rows of a file, read by its extension: .csv, .jsonl or .parquet unless `readers` says otherwise.
 
-    Raises `CoraError` naming the file where there is none, where it is of another kind, or where it cannot be read as a whole.
+    Raises `CoraError` naming the file where there is none, where it is of another kind, or where it cannot be read as a
+    whole.
     """
     path = Path(path)
     try:

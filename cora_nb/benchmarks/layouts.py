@@ -108,9 +108,7 @@ class Layout:
     config: str | None = None  # the hub's configuration; None: all of them, each a subject
     split: str | None = None  # what to ask unless told otherwise
     shots: tuple[str, str] | None = None  # (benchmark, split) to take examples from
-    names: dict[str, str] = field(
-        default_factory=dict
-    )  # the column behind a question's field, where it is called otherwise
+    names: dict[str, str] = field(default_factory=dict)  # the column behind a question's field, where its name differs
 
     @property
     def columns(self) -> tuple[str, ...]:  # names
@@ -387,11 +385,13 @@ def plain_layout(
     letters = [c for c in LETTERS if c in table.columns]
     if letters and letters != list(LETTERS[: len(letters)]):
         raise CoraError(
-            f"{table.file}: the columns of choices must be A, B, C, ... without a gap; the file has {', '.join(letters)}"
+            f"{table.file}: the columns of choices must be A, B, C, ... without a gap; "
+            f"the file has {', '.join(letters)}"
         )
     if "Z" in letters and "AA" in table.columns:
         raise CoraError(
-            f"{table.file}: there are more than {MAX_CHOICES} columns of choices; a question has {MIN_CHOICES} to {MAX_CHOICES}"
+            f"{table.file}: there are more than {MAX_CHOICES} columns of choices; "
+            f"a question has {MIN_CHOICES} to {MAX_CHOICES}"
         )
     one_of(
         table,

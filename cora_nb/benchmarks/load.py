@@ -28,8 +28,8 @@ _all_ = ["LAYOUTS", "Layout", "math_benchmark"]  # at home elsewhere, wanted her
 # %% ../../nbs/benchmarks/load.ipynb #8dc3f339
 def usable_row(
     row: dict | BadRow,  # as it came from the file
-    table: Table,
-    layout: Layout,
+    table: Table,  # where it stands
+    layout: Layout,  # what it must have
 ) -> dict:  # every column the layout needs, JSON cells of CSV decoded
     "A row that a layout can read."
     if isinstance(row, BadRow):
@@ -78,7 +78,7 @@ def to_question(
     n: int,  # the row's number, from 1
     row: dict | BadRow,  # its values
     table: Table,  # where it stands
-    layout: Layout,
+    layout: Layout,  # how it is to be read
     id: str,  # unless the row has its own
 ) -> Question | None:  # None where the layout leaves the row out
     "The question in a row. Raises `BadRow` with the file, the row, the id, the field and the value."
@@ -93,7 +93,7 @@ def to_question(
 # %% ../../nbs/benchmarks/load.ipynb #fe01a5fd
 def questions_in(
     tables: list[tuple[str, Table]],  # (beginning of the ids of a table's questions, table)
-    layout: Layout,
+    layout: Layout,  # how their rows are to be read
     refused: list[BadRow] | None,  # where to collect the rows that are refused; None: stop at the first
 ) -> Iterator[Question]:  # with ids all different
     "The questions of some tables, in order."
@@ -103,7 +103,8 @@ def questions_in(
     for tag, table in tables:
         if absent := [c for c in layout.columns if c not in table.columns]:
             raise CoraError(
-                f"{table.file}: no column {' and no '.join(map(repr, absent))}; the file has {', '.join(map(repr, table.columns))}"
+                f"{table.file}: no column {' and no '.join(map(repr, absent))}; "
+                f"the file has {', '.join(map(repr, table.columns))}"
             )
         for n, row in tqdm(table.rows, desc=tag, unit="row", delay=1, leave=False):
             try:
@@ -128,15 +129,17 @@ def questions_in(
             yield question
 
 # %% ../../nbs/benchmarks/load.ipynb #2d05c3be
-def listing(folder: Path) -> str:  # the names in it, for a message
+def listing(
+    folder: Path,  # one that exists
+) -> str:  # the names in it, for a message
     "What a folder holds."
     names = sorted(p.stem if p.suffix == ".parquet" else p.name for p in folder.iterdir() if not p.name.startswith("."))
     return f"there {'is' if len(names) == 1 else 'are'} {', '.join(names) or 'nothing'}"
 
 # %% ../../nbs/benchmarks/load.ipynb #b748b65f
 def folder_tables(
-    layout: Layout,
-    split: str,
+    layout: Layout,  # of the benchmark
+    split: str,  # such as "test"
     root: Path,  # holds `<owner>__<name>/<config>/<split>.parquet`
 ) -> list[tuple[str, Table]]:  # (configuration, table)
     "A benchmark's tables from a folder laid out like the hub. Raises `CoraError` saying what there is."
@@ -157,7 +160,11 @@ def folder_tables(
     return tables
 
 # %% ../../nbs/benchmarks/load.ipynb #b8482d23
-def hub_table(layout: Layout, config: str, split: str) -> Table:
+def hub_table(
+    layout: Layout,  # of the benchmark
+    config: str,  # the hub's configuration
+    split: str,  # such as "test"
+) -> Table:
     "One split of a data set on the Hugging Face hub."
     import datasets
 
@@ -173,7 +180,10 @@ def hub_table(layout: Layout, config: str, split: str) -> Table:
     )
 
 # %% ../../nbs/benchmarks/load.ipynb #667b2dac
-def hub_tables(layout: Layout, split: str) -> list[tuple[str, Table]]:  # (configuration, table)
+def hub_tables(
+    layout: Layout,  # of the benchmark
+    split: str,  # such as "test"
+) -> list[tuple[str, Table]]:  # (configuration, table)
     "A benchmark's tables from the hub. Raises `CoraError` with the library's own words where that fails."
     import datasets
     from tqdm import tqdm
@@ -186,7 +196,8 @@ def hub_tables(layout: Layout, split: str) -> list[tuple[str, Table]]:  # (confi
     except Exception as e:  # whatever the network or the hub can do wrong
         words = (str(e).strip() or type(e).__name__).splitlines()[0]
         raise CoraError(
-            f"{layout.hub}: cannot load split {split!r} from the Hugging Face hub ({words}); path= reads a file or folder instead"
+            f"{layout.hub}: cannot load split {split!r} from the Hugging Face hub ({words}); "
+            "path= reads a file or folder instead"
         ) from e
 
 # %% ../../nbs/benchmarks/load.ipynb #0fa8eaec
@@ -204,7 +215,10 @@ def _known(name: str) -> tuple[str, Layout | None]:
 
 
 def find_tables(
-    name: str, split: str | None, path: Path | None, answer_as: str | None
+    name: str,  # as for `load_benchmark`, and so are the others
+    split: str | None,  # None: the one usually asked
+    path: Path | None,  # a file or a folder; None: the hub, or what is bundled
+    answer_as: str | None,  # how to read a column named just `answer`
 ) -> tuple[Layout, list[tuple[str, Table]]]:  # the layout, and (beginning of the ids, table)
     "What `load_benchmark` reads, and how to read it."
     name, layout = _known(name)
@@ -217,7 +231,8 @@ def find_tables(
         raise CoraError(f"no benchmark {name!r}; {known}; any other name needs path= with a file")
     if layout and answer_as:
         raise CoraError(
-            f"answer_as={answer_as!r}: the layout of {name} decides what its answers are; answer_as is for files with plain columns"
+            f"answer_as={answer_as!r}: the layout of {name} decides what its answers are; "
+            "answer_as is for files with plain columns"
         )
     if path is not None and not path.is_dir():
         table = read_table(path)
@@ -237,18 +252,17 @@ def find_tables(
 def load_benchmark(
     name: str,  # a known benchmark, any name for a file of your own, or `module:layout` for one in columns of its own
     split: str | None = None,  # None: the one usually asked; with a file, only a label in the ids
-    path: str
-    | Path
-    | None = None,  # a file, or a folder laid out like the hub; None: the Hugging Face hub, or what is bundled
+    path: str | Path | None = None,  # a file, or a folder laid out like the hub; None: the hub, or what is bundled
     limit: int | None = None,  # the first so many questions
     on_bad: str = "raise",  # a malformed row: "raise" an error, or "skip" it with a warning
     answer_as: str | None = None,  # how to read a column named just `answer`: "letter", "index" (from 0) or "text"
 ) -> list[Question]:  # ids all different, in the order of the file
     """The questions of a benchmark.
 
-    A known name with a file reads it in that benchmark's columns; any other name reads plain columns: `question`, `choices`
-    (or `A`, `B`, ...), `answer` (or `answer_letter`, `answer_index`, `answer_text`), perhaps `id` and `subject`.
-    Raises `BadRow` at the first malformed row, and `CoraError` for anything wrong with a file as a whole or with a parameter.
+    A known name with a file reads it in that benchmark's columns; any other name reads plain columns: `question`,
+    `choices` (or `A`, `B`, ...), `answer` (or `answer_letter`, `answer_index`, `answer_text`), perhaps `id` and
+    `subject`. Raises `BadRow` at the first malformed row, and `CoraError` for anything wrong with a file as a whole or
+    with a parameter.
     """
     if limit is not None:
         check_count("limit", limit, 1)
@@ -259,10 +273,9 @@ def load_benchmark(
     refused = [] if on_bad == "skip" else None
     found = list(islice(questions_in(tables, layout, refused), limit))
     if refused:
-        warnings.warn(
-            f"{name}: dropped {len(refused)} malformed row{'s' * (len(refused) > 1)}: {'; '.join(map(str, refused[:3]))}{'; ...' * (len(refused) > 3)}",
-            stacklevel=2,
-        )
+        dropped = f"{name}: dropped {len(refused)} malformed row{'s' * (len(refused) > 1)}"
+        which = "; ".join(map(str, refused[:3])) + "; ..." * (len(refused) > 3)
+        warnings.warn(f"{dropped}: {which}", stacklevel=2)
     if not found:
         raise CoraError(f"{tables[0][1].file}: not one row could be used as a question")
     return found
@@ -299,7 +312,7 @@ def benchmark_hash(
 
 # %% ../../nbs/benchmarks/load.ipynb #4b14256d
 def write_benchmark(
-    questions: Sequence[Question],
+    questions: Sequence[Question],  # any questions
     path: str | Path,  # ends in .jsonl
 ) -> Path:  # the same path
     "Write questions in the plain layout, one JSON object a line."

@@ -16,16 +16,10 @@ from ..benchmarks.load import load_benchmark
 from .shared import file_name, one_line_errors, several
 from ..checks import check_count
 from ..core import CoraError
-from cora_nb.metrics.embeddings import (
-    format_prompts,
-    head_separability,
-    hidden_states,
-    plot_layers,
-    plot_separability,
-    project,
-    separability,
-)
+from ..metrics.embeddings import format_prompts, head_separability, project, separability
+from ..report.embedding_plots import plot_layers, plot_separability
 from ..respondents.causal import CausalRespondent
+from ..respondents.hidden import hidden_states
 
 # %% ../../nbs/cli/embeddings.ipynb #841cc827
 def _save_figure(figure: Any, file: Path) -> None:

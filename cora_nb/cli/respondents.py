@@ -22,7 +22,7 @@ RESPONDENTS = Registry(
     "respondent",
     lazy={
         "recorded": "cora_nb.cli.respondents:recorded",
-        "simulated": "cora_nb.respondents.protocol:SimulatedRespondent",
+        "simulated": "cora_nb.respondents.simulated:SimulatedRespondent",
         "chat": "cora_nb.respondents.chat:ChatRespondent",
         "causal": "cora_nb.respondents.causal:CausalRespondent",
         "likelihood": "cora_nb.respondents.likelihood:LikelihoodRespondent",

@@ -23,9 +23,7 @@ from ..stats.resampling import draw_questions, kinds
 # %% ../../nbs/metrics/ablations.ipynb #9153ac42
 def subset(
     responses: Responses | pd.DataFrame,  # a run
-    methods: str
-    | Sequence[str]
-    | Callable = "same_size",  # "same_size", a method, several, or what says it of each row
+    methods: str | Sequence[str] | Callable = "same_size",  # "same_size", methods, or a function of the table
 ) -> Responses:  # the part, at least one row of each question
     """Some of the variants.
 

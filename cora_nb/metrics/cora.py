@@ -55,7 +55,7 @@ def average(
     values = np.asarray(values)
     if weights is None:
         mean = values.mean(axis=-1, dtype=float)
-    elif values.ndim == 1:
+    elif values.ndim == 1 < np.ndim(weights):
         mean = weights @ values.astype(float) / np.sum(weights, axis=-1)
     else:  # einsum stays on one core; a product of matrices would share small sums among cores that may be busy
         mean = np.einsum("...q,...q->...", values, weights, dtype=float) / np.sum(weights, axis=-1)
@@ -210,18 +210,20 @@ def count_hits(
     """
     found = need(responses, "question_id", "method", "correct")
     t, (codes, ids) = found.table, found.question_codes
-    correct = t["correct"].to_numpy()
-    is_original = (t["method"] == "original").to_numpy(dtype=bool, na_value=False)
-    unasked = np.zeros(len(t), dtype=bool)
+    n, correct = len(ids), t["correct"].to_numpy()
+    unasked = np.zeros(0, dtype=int)
     if "error" in t:
-        unasked = (t["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
-    n = len(ids)
-    asked = np.bincount(codes[is_original & ~unasked], minlength=n)
-    right = np.bincount(codes[is_original & correct], minlength=n)
+        unasked = np.flatnonzero((t["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False))
+    original = np.flatnonzero((t["method"] == "original").to_numpy(dtype=bool, na_value=False))
+    asked = np.bincount(codes[np.setdiff1d(original, unasked, assume_unique=True)], minlength=n)
+    right = np.bincount(codes[original[correct[original]]], minlength=n)
+    doubled = codes * 2  # one pass counts right and wrong replies at once
+    doubled += correct
+    wrong, hits = np.bincount(doubled, minlength=2 * n).reshape(n, 2).T
     return pd.DataFrame(
         {
-            "hits": np.bincount(codes[correct], minlength=n),
-            "trials": np.bincount(codes, minlength=n),
+            "hits": hits,
+            "trials": wrong + hits,
             "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0),
             "unasked": np.bincount(codes[unasked], minlength=n),
             "missing": missing_variants(found),

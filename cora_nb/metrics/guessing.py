@@ -18,6 +18,7 @@ from ..checks import check_count, check_number, check_numbers
 from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant, THRESHOLDS
 from .cora import THRESHOLDS, weighted_scores, missing_variants, unknown_scores
 from ..forms import get_form
+from .cora import COUNTS, missing_variants, unknown_scores, weighted_scores
 from ..responses.responses import Responses, need
 from ..stats.binomial import poisson_binomial_pmf, poisson_binomial_tail, trials_and_rate
 
@@ -68,18 +69,30 @@ def expected_scores(
     """What is expected where the probability of a hit is known for each variant, independent of the other variants.
 
     Each kind of question has the probability of a hit on each of its variants, that on its original, and how many such
-    questions there are (any weight above 0). The products CoRA and CORE are products of expectations: their expectation
-    in the limit of many questions. Raises `CoraError` for a rate or a threshold outside [0, 1].
+    questions there are (any weight above 0). The original is one of the variants; where none has its probability, it is
+    taken as one more draw beside them. The products CoRA and CORE are products of expectations: their expectation in
+    the limit of many questions. Raises `CoraError` for a rate or a threshold outside [0, 1].
     Source: CoRA, Eq. 1 to 7; CAT for CORE.
     """
-    thresholds, outcomes = check_numbers("c", thresholds, 0, 1).ravel().tolist(), []
-    for rates, original, n in sets:
-        pmf = poisson_binomial_pmf(rates)
-        outcomes.append(np.column_stack(np.broadcast_arrays(np.arange(len(pmf)), len(pmf) - 1, original, n * pmf)))
+    thresholds = check_numbers("c", thresholds, 0, 1).ravel().tolist()
+    outcomes = [_outcomes(rates, original) * [1, 1, 1, n] for rates, original, n in sets]
     if not outcomes:
         raise CoraError("there are no questions to expect anything of")
-    table = pd.DataFrame(np.concatenate(outcomes), columns=["hits", "trials", "original", "weight"])
+    table = pd.DataFrame(np.concatenate(outcomes), columns=[*COUNTS, "weight"])
     return pd.Series(weighted_scores(table, thresholds, table["weight"].to_numpy()), name="expected")
+
+
+def _outcomes(rates: Sequence[float], original: float) -> np.ndarray:
+    "What may come out for one question: rows of hits, trials, original, and the probability."
+    pmf, rates = poisson_binomial_pmf(rates), np.asarray(rates, dtype=float)
+    own = np.flatnonzero(rates == original)
+    if not own.size:  # not known, or no member of the set
+        return np.column_stack(np.broadcast_arrays(np.arange(len(pmf)), len(rates), original, pmf))
+    others = np.delete(rates, own[0])
+    pmf = poisson_binomial_pmf(others) if others.size else np.ones(1)
+    hits = np.arange(len(pmf))
+    right, wrong = ((hits + hit, len(rates), hit, pmf * p) for hit, p in ((1, original), (0, 1 - original)))
+    return np.concatenate([np.column_stack(np.broadcast_arrays(*rows)) for rows in (right, wrong)])
 
 # %% ../../nbs/metrics/guessing.ipynb #5b47aef8
 def guesser_scores(

@@ -153,7 +153,7 @@ def fewest_variants(
     found: pd.DataFrame,  # from `finders`
     share: float = 0.95,  # of what all slots find, above 0, at most 1
     seconds: float = 30.0,  # that the solver may take
-) -> Fewest:
+) -> Fewest:  # which they are, and whether fewer would do
     """The fewest slots that find a share of the inconsistent questions.
 
     Raises `CoraError` for a share out of range, and where no question is inconsistent.

@@ -63,7 +63,7 @@ def register_score(
 # %% ../../nbs/metrics/scores.ipynb #5fe87f95
 def get_score(
     name: str,  # a registered name; or that of a member, such as `BMCA(0.5)`
-) -> Score:
+) -> Score:  # its formula, and what it needs
     "A registered score. Raises `CoraError` with the names there are."
     family = re.fullmatch(r"(.+)\(([\d.]+)\)", name) if isinstance(name, str) else None
     if family and name not in SCORES.registered and family[1] in SCORES.registered:

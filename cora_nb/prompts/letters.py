@@ -86,7 +86,7 @@ _TIMES = re.compile(r"(?<=\d) ?\* ?(?=\d)")
 def undecorated(
     text: str,  # part of a reply, or a choice
 ) -> str:  # the same without marks and tags, runs of spaces made one
-    "Text without Markdown, LaTeX dollars and backslashes, and HTML tags. A star between two digits is a sign of arithmetic and becomes one."
+    "Text without Markdown, LaTeX dollars and backslashes, and HTML tags. A star between two digits becomes ×."
     return _GAPS.sub(" ", _TAG.sub("", _TIMES.sub("×", text).translate(_MARKS)))
 
 # %% ../../nbs/prompts/letters.ipynb #8fb5e7f8
@@ -127,7 +127,10 @@ def match_text(
     return None
 
 # %% ../../nbs/prompts/letters.ipynb #615e645c
-def choice_text(text: str, choices: Sequence[str]) -> int | None:
+def choice_text(
+    text: str,  # the reply
+    choices: Sequence[str],  # the texts shown
+) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
     'Pattern: the whole reply, or its first line, is the text of one choice. "Canberra"'
     found = match_text(text, choices)
     return match_text(text.partition("\n")[0], choices) if found is None else found
@@ -140,7 +143,10 @@ _LABELS = frozenset(
 )
 
 
-def first_line(text: str, choices: Sequence[str]) -> int | None:
+def first_line(
+    text: str,  # the reply
+    choices: Sequence[str],  # the texts shown
+) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
     'Pattern: the first line is a letter, perhaps labelled. "(b)", "Option B"'
     line = undecorated(text.partition("\n")[0]).strip()
     if not line or len(line) > 80 or line.endswith(":"):
@@ -168,7 +174,8 @@ _END = (
 _SMALL = r"[a-z](?=[)\]}]|[.:](?:\s|$))|[b-hj-z](?=[,;!?]? ?(?:\n|$))"
 _LETTER = re.compile(f"{_OPEN}(?:(?P<capital>[A-Z]){_END}|(?P<small>{_SMALL}))")
 _SECOND = re.compile(
-    r"""[)\]}"'.]{0,2} ?(?:[,/&-]|\b(?:or|and|und|oder|ou|et|y)\b) ?(?:and |or )?[(\[{"']?(?i:option |choice )?([A-HJ-Z])(?![A-Za-z'])"""
+    r"""[)\]}"'.]{0,2} ?(?:[,/&-]|\b(?:or|and|und|oder|ou|et|y)\b) ?(?:and |or )?"""
+    r"""[(\[{"']?(?i:option |choice )?([A-HJ-Z])(?![A-Za-z'])"""
 )
 
 
@@ -188,15 +195,24 @@ def letter_at(
     return -1 if second and second[1] != letter else letter_index(letter, len(choices))
 
 # %% ../../nbs/prompts/letters.ipynb #ba840f85
-_IS = r"(?:[:=]|->|→|[-–—]|\b(?:is|was|(?:would|should|must|will|has to|could|might|may)(?: \w{1,10})? be|ist|es|est|è|é)\b)"
+_IS = (
+    r"(?:[:=]|->|→|[-–—]|\b(?:is|was|(?:would|should|must|will|has to|could|might|may)(?: \w{1,10})? be"
+    r"|ist|es|est|è|é)\b)"
+)
 _ADVERB = r"(?: (?:most )?(?:likely|probably|definitely|clearly|therefore|thus|indeed|simply|actually))?"
-_NOUN = r"(?<!wrong )(?<!incorrect )(?<!not the )\b(?:ans(?:wer)?|option|choice|alternative|letter|correct one|antwort|r[ée]ponse|respuesta|resposta|risposta|ответ)"
+_NOUN = (
+    r"(?<!wrong )(?<!incorrect )(?<!not the )\b(?:ans(?:wer)?|option|choice|alternative|letter|correct one"
+    r"|antwort|r[ée]ponse|respuesta|resposta|risposta|ответ)"
+)
 _ASIDE = r"(?: (?:to|for|of|in|here)\b[^.:\n]{0,60}?)?"
 _HAN = r"(?:答案|答え|正解|정답|선택|(?:正确|正確|故|应|應)?[选選](?:项|項|择|擇)?)(?:应该|應該)?[是为為は은]?:?"
 _STATED = re.compile(rf"(?i:{_NOUN}{_ASIDE} ?{_IS}{_ADVERB}:?|\bboxed ?\{{|\#{{4}}|{_HAN})")
 
 
-def stated(text: str, choices: Sequence[str]) -> int | None:
+def stated(
+    text: str,  # the reply
+    choices: Sequence[str],  # the texts shown
+) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
     'Pattern: the last statement of an answer, by letter or by text. "The answer is (B)."'
     text, longest = undecorated(text), 2 * max(map(len, choices), default=0) + 20
     for cue in reversed(list(_STATED.finditer(text))):
@@ -212,14 +228,18 @@ def stated(text: str, choices: Sequence[str]) -> int | None:
 
 # %% ../../nbs/prompts/letters.ipynb #006957de
 _JUDGED = re.compile(
-    r"""(?:^|[.,;:!?\n(]|\b(?i:option|choice|answer|letter|so|thus|therefore|hence|and|but|that|only|think|believe)) ?[("]?(?P<letter>[A-Z])[)"]?"""
-    r"""(?: \([^()\n]{1,80}\))? (?:is|would be|must be|has to be|seems) (?:indeed |likely |probably |clearly |thus |therefore )?"""
+    r"""(?:^|[.,;:!?\n(]|\b(?i:option|choice|answer|letter|so|thus|therefore|hence|and|but|that|only|think|believe))"""
+    r""" ?[("]?(?P<letter>[A-Z])[)"]?(?: \([^()\n]{1,80}\))?"""
+    r""" (?:is|would be|must be|has to be|seems) (?:indeed |likely |probably |clearly |thus |therefore )?"""
     r"""(?:the )?(?:(?:only |most )?(?:correct|right|true)\b|(?:best |most \w{1,15} )?(?:answer|choice|option)\b)""",
     re.M,
 )
 
 
-def judged(text: str, choices: Sequence[str]) -> int | None:
+def judged(
+    text: str,  # the reply
+    choices: Sequence[str],  # the texts shown
+) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
     'Pattern: the last letter called correct. "B is the right answer"'
     letters = [letter_index(found["letter"], len(choices)) for found in _JUDGED.finditer(undecorated(text))]
     return next((i for i in reversed(letters) if i >= 0), None)
@@ -227,12 +247,16 @@ def judged(text: str, choices: Sequence[str]) -> int | None:
 # %% ../../nbs/prompts/letters.ipynb #253e8352
 _MEANT = re.compile(
     r"""\b(?i:(?:it|this|that)(?:'s| is| was| must be| would be| should be| has to be)"""
-    r"""|(?<!not )(?<!n't )(?<!never )(?<!cannot )(?:think|believe|guess|say|choose|chose|pick|select|go with|going with|opt for)(?: that)?(?: it's| it is)?"""
+    r"""|(?<!not )(?<!n't )(?<!never )(?<!cannot )(?:think|believe|guess|say|choose|chose|pick|select"""
+    r"""|go with|going with|opt for)(?: that)?(?: it's| it is)?"""
     r"""|(?:therefore|thus|hence|so|conclusion),?)""" + rf"(?i:{_ADVERB}):? ?(?=[^a-z])"
 )
 
 
-def meant(text: str, choices: Sequence[str]) -> int | None:
+def meant(
+    text: str,  # the reply
+    choices: Sequence[str],  # the texts shown
+) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
     'Pattern: the last letter after a weaker word. "I think it is B"'
     text = undecorated(text)
     found = [letter_at(text, cue.end(), choices) for cue in _MEANT.finditer(text)]
@@ -245,7 +269,10 @@ _LABEL = re.compile(
 _LISTED = re.compile(r"""^[ ("'\[-]{0,4}([A-Z])[).:]""", re.M)
 
 
-def begins(text: str, choices: Sequence[str]) -> int | None:
+def begins(
+    text: str,  # the reply
+    choices: Sequence[str],  # the texts shown
+) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
     'Pattern: the reply begins with a labelled choice. "B. Canberra"'
     text = undecorated(text).lstrip(" \n#>-–—•.:([{\"'<")
     start = _LABEL.match(text).end()
@@ -283,10 +310,12 @@ def tolerant(
 # %% ../../nbs/prompts/letters.ipynb #378a27c1
 _YES = re.compile(r"\b(?:yes|yeah|yep|true|correct|right|indeed)\b")
 _NO = re.compile(
-    r"\b(?:no|nope|false|incorrect|wrong|untrue)\b|(?:\bnot|n't)(?: (?:quite|really|at all|entirely))? (?:true|correct|right)\b"
+    r"\b(?:no|nope|false|incorrect|wrong|untrue)\b"
+    r"|(?:\bnot|n't)(?: (?:quite|really|at all|entirely))? (?:true|correct|right)\b"
 )
 _UNSURE = re.compile(
-    r"(?:\bnot|n't|\bun)(?: (?:be|quite|really|entirely))? ?(?:sure|certain|know|clear|possible)\b|\byes (?:or|and) no\b|\b(?:true|correct|right) or (?:false|incorrect|wrong|not)\b|\bno (?:idea|opinion|way to)\b"
+    r"(?:\bnot|n't|\bun)(?: (?:be|quite|really|entirely))? ?(?:sure|certain|know|clear|possible)\b"
+    r"|\byes (?:or|and) no\b|\b(?:true|correct|right) or (?:false|incorrect|wrong|not)\b|\bno (?:idea|opinion|way to)\b"
 )
 
 
@@ -377,9 +406,7 @@ def get_rule(
 
 
 def rules_by_form(
-    rule: str
-    | Callable
-    | Mapping[str, str | Callable],  # for questions with one letter to choose, or for each form its own
+    rule: str | Callable | Mapping[str, str | Callable],  # of questions with one letter to choose, or of each form
 ) -> dict[str, Callable]:  # form -> rule, for all of `FORMS`
     "The rule for each form. Raises `CoraError` for a form or a rule that does not exist."
     given = rule if isinstance(rule, Mapping) else {"mcq": rule}

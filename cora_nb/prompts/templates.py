@@ -20,6 +20,11 @@ from ..variants.mcqa_plus import true_false_shots
 from ..checks import check_count
 
 # %% ../../nbs/prompts/templates.ipynb #2717cf9f
+_SEVERAL = (
+    "More than one choice may be correct. Answer with the letters of all correct choices, separated by commas.\n\n"
+)
+
+
 @dataclass(frozen=True)
 class Template:
     "How a question becomes text: the instruction, and what stands between the parts."
@@ -27,11 +32,11 @@ class Template:
     name: str  # stored with every run
     instruction: str = ""  # shown once, at the top; `$LETTERS$` becomes the letters of the choices shown
     after_instruction: str = ""  # between the instruction and the first question
-    before_question: str = "Question: "
+    before_question: str = "Question: "  # ahead of the question's text
     before_choices: str = "\n"  # between the question and its first choice
     before_answer: str = "\nAnswer:"  # after the last choice: where the model goes on
     before_letter: str = " "  # between the answer line and the letter, in a shot's plain text
-    several: str = "More than one choice may be correct. Answer with the letters of all correct choices, separated by commas.\n\n"  # the instruction where several may be chosen
+    several: str = _SEVERAL  # the instruction where several may be chosen
     true_false: str = ""  # the instruction of true-or-false questions
     long_form: str = ""  # the instruction of questions without choices
     pre_mcq: str = ""  # before each question with one letter to choose: a request
@@ -226,7 +231,7 @@ def make_prompts(
 ) -> list[Prompt]:  # len(variants) * trials prompts, trials of a variant together
     """One prompt for each variant and trial.
 
-    Raises `CoraError` for an unknown template, a negative `k`, `trials` below 1, or a pool that is missing or too small.
+    Raises `CoraError` for an unknown template, a negative `k`, `trials` below 1, or a pool that is missing or small.
     """
     get_template(template)
     check_count("the number of shots k", k, 0)

@@ -18,7 +18,8 @@ _DIGITS = (
     r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?: [0-9]{3})+(?! ?[0-9])|[0-9]{1,40})(?:\.[0-9]{1,40})?|\.[0-9]{1,40}"
 )
 _NUMBER = re.compile(
-    rf"(?<![\w.,/^])(?<![A-Za-z]-)(?P<sign>[-+](?: (?=[0-9.]))?)?(?P<size>{_DIGITS})(?P<under>/[0-9]{{1,40}})?(?![0-9/^⁰¹²³⁴-⁹]|[.,][0-9]|[A-Za-z]*[0-9]|(?:[KMBabiknxyz]|st|nd|rd|th)\b)"
+    rf"(?<![\w.,/^])(?<![A-Za-z]-)(?P<sign>[-+](?: (?=[0-9.]))?)?(?P<size>{_DIGITS})(?P<under>/[0-9]{{1,40}})?"
+    r"(?![0-9/^⁰¹²³⁴-⁹]|[.,][0-9]|[A-Za-z]*[0-9]|(?:[KMBabiknxyz]|st|nd|rd|th)\b)"
 )
 _FRACTION = re.compile(r"[dt]?frac ?\{([0-9]{1,40})\} ?\{([0-9]{1,40})\}")
 _MINUS = str.maketrans("−–‒﹣", "----")
@@ -58,15 +59,18 @@ def numbers_in(
 _CUE = r"(?:[=≈]|\b(?:is|are|was|equals?|makes|gives|gets?|be|be?comes)\b|['’]s\b)"
 _FILLER = r"(?: (?:simply|just|exactly|therefore|thus|then|equal to|also|indeed))?:? ?[\"'(\[{$€£]*"
 _SAID = re.compile(
-    rf"(?i:\b(?:answer|result|solution|total|sum|difference|product|quotient|value|number)\b[^.;!?\n=0-9]{{0,40}}?(?:{_CUE}|:){_FILLER}|\bboxed ?\{{|#### ?|\b(?:actually|rather|instead|make that|correction)[:,]? )$"
+    r"(?i:\b(?:answer|result|solution|total|sum|difference|product|quotient|value|number)\b[^.;!?\n=0-9]{0,40}?"
+    rf"(?:{_CUE}|:){_FILLER}|\bboxed ?\{{|#### ?|\b(?:actually|rather|instead|make that|correction)[:,]? )$"
 )
 _STATED = re.compile(rf"(?i:{_CUE}{_FILLER})$")
 _IS_ANSWER = re.compile(r"(?i:[\"')\]]? (?:is|must be|would be) (?:the|my) (?:\w+ )?(?:answer|result|solution|one)\b)")
 _DENIED = re.compile(
-    r"(?i:(?:\bnot|n't|n’t|\bnever|\bneither|\bnor|rather than|instead of|\bunlike)(?: (?:exactly|equal to|be|the (?:answer|result|number)))?:? [\"'(\[{$€£]*)$"
+    r"(?i:(?:\bnot|n't|n’t|\bnever|\bneither|\bnor|rather than|instead of|\bunlike)"
+    r"(?: (?:exactly|equal to|be|the (?:answer|result|number)))?:? [\"'(\[{$€£]*)$"
 )
 _GOES_ON = re.compile(
-    r"(?i: ?(?:[-+*/×÷·^=<>%] ?[-0-9(√xyn]|\b(?:plus|minus|times|divided|multiplied|squared|cubed|percent of|more|less|fewer)\b))"
+    r"(?i: ?(?:[-+*/×÷·^=<>%] ?[-0-9(√xyn]"
+    r"|\b(?:plus|minus|times|divided|multiplied|squared|cubed|percent of|more|less|fewer)\b))"
 )
 _OFFERS = re.compile(r"(?i:[\"')\]]? ?(?:,? ?\bor\b|\bto\b|/|-) ?(?:even |maybe |perhaps |possibly )?$)")
 _FIRST_LINE = re.compile(r"[\s\"'(\[{$€£=:]*$")
@@ -163,7 +167,9 @@ _DENIALS = frozenset("not no never neither nor cannot without except unlike hard
 _BREAKS = frozenset(("but", "however", "because", "although", "so"))
 _INSTEAD = (("rather", "than"), ("instead", "of"), ("other", "than"))
 _DENIED_AFTER = re.compile(
-    r"(?:is|was|are|were|would be|can|could|must|does|do|seems?|looks?)? ?(?:cannot|not|never|wrong|incorrect|false|untrue)\b|is (?:often |a |common |popular )*(?:mistaken|misconception|myth)\b"
+    r"(?:is|was|are|were|would be|can|could|must|does|do|seems?|looks?)? ?"
+    r"(?:cannot|not|never|wrong|incorrect|false|untrue)\b"
+    r"|is (?:often |a |common |popular )*(?:mistaken|misconception|myth)\b"
 )
 
 

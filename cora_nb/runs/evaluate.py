@@ -20,6 +20,7 @@ from tqdm.auto import tqdm
 
 from .. import __version__
 from ..benchmarks.load import benchmark_hash
+from ..checks import check_option
 from ..core import CoraError, Question, THRESHOLDS, Variant
 from ..forms import Verdict, get_form
 from ..prompts.letters import RULES, rules_by_form
@@ -219,13 +220,35 @@ def _checked_prompts(
             "a respondent needs name, describe(), request() and answer(); "
             f"got {respondent!r}, a {type(respondent).__name__}"
         )
-    if not len(variants):
-        raise CoraError("there are no variants to ask")
-    if stop not in STOPS:
-        raise CoraError(f"stop must be 'cora', 'bmca' or None, got {stop!r}")
+    _check_variants(variants)
+    check_option("stop", stop, STOPS)
     if thresholds is not None and stop != "bmca":
         raise CoraError("thresholds go with stop='bmca'")
     return make_prompts(variants, **asked)
+
+
+def _check_variants(variants: Sequence[Variant]) -> None:
+    "Refuse what could not become the responses of one run."
+    if not len(variants):
+        raise CoraError("there are no variants to ask")
+    if len(families := dict.fromkeys(v.family for v in variants)) > 1:
+        raise CoraError(f"the variants are of several families, {', '.join(families)}; evaluate one at a time")
+    keys, questions = set(), {}
+    for v in variants:
+        if v.key in keys:
+            raise CoraError(f"question {v.question_id!r}: the variant {v.method} {v.index} is there twice")
+        if questions.setdefault(v.question_id, v.question) != v.question:
+            raise CoraError(f"two different questions have the id {v.question_id!r}")
+        keys.add(v.key)
+
+
+def _stopping(
+    prompts: Sequence[Prompt], stop: str | None, thresholds: Sequence[float] | None, batch: int
+) -> tuple[EarlyStop | None, dict[str, Any]]:
+    "Who decides what is asked next, None where everything is; and the facts of it."
+    early = EarlyStop(prompts, thresholds or STOPS[stop]) if stop else None
+    limits = None if thresholds is None else list(map(float, thresholds))
+    return early, {"stop": stop, "thresholds": limits, "batch": batch if early else None}
 
 
 def facts_before(
@@ -234,12 +257,14 @@ def facts_before(
     parse: str | Callable | Mapping = "first_token",  # as for `evaluate`
     stop: str | None = None,  # as for `evaluate`
     thresholds: Sequence[float] | None = None,  # as for `evaluate`
+    batch: int = 256,  # as for `evaluate`
     facts: dict[str, Any] | None = None,  # as for `evaluate`
     **asked: Any,  # template, shots, k and trials, as for `evaluate`
 ) -> dict[str, Any]:  # as in `Responses.facts`, without `calls`
     "The facts of a run before anything is asked. Raises `CoraError` as `evaluate` does."
     prompts = _checked_prompts(respondent, variants, stop, thresholds, **asked)
-    return run_facts(respondent, prompts, rules_by_form(parse), stop, thresholds, facts)
+    _, stopping = _stopping(prompts, stop, thresholds, batch)
+    return run_facts(respondent, prompts, rules_by_form(parse), stopping, facts)
 
 # %% ../../nbs/runs/evaluate.ipynb #53f95985
 def evaluate(
@@ -260,13 +285,14 @@ def evaluate(
     """Ask a respondent all variants and grade what it says.
 
     With `stop`, the scores that are known are exactly those of the full run, and all others are NaN. Raises
-    `CoraError` before anything is asked: for no variants, an unknown template, rule or stop, or too few shots.
+    `CoraError` before anything is asked: for no variants, for several families or a variant that is there twice, for an
+    unknown template, rule or stop, or for too few shots.
     """
     rules = rules_by_form(parse)
     prompts = _checked_prompts(
         respondent, variants, stop, thresholds, template=template, shots=shots, k=k, trials=trials
     )
-    early = EarlyStop(prompts, thresholds or STOPS[stop]) if stop else None
+    early, stopping = _stopping(prompts, stop, thresholds, batch)
     todo = early.first() if early else range(len(prompts))
     asking = _Asking(respondent, prompts, rules, store)  # a respondent that cannot even be described stops here
     asking.progress = _Progress(
@@ -280,8 +306,6 @@ def evaluate(
             for i in todo:
                 early.learn(i, asking.verdicts[i].correct)
             todo = early.next(batch)
-    limits = None if thresholds is None else list(map(float, thresholds))
-    stopping = {"stop": stop, "thresholds": limits, "batch": batch if early else None}
     about = run_facts(respondent, prompts, rules, stopping, facts) | {"calls": asking.calls()}
     return make_responses(
         [p.variant for p in prompts],

@@ -127,7 +127,7 @@ def judge_answers(
 ) -> pd.DataFrame:  # a row for each long-form reply: `KEY`, `reply`, `right` (missing: no verdict), `said`
     """Have a model judge each long-form reply against the right choice.
 
-    How the judge was asked stands in `.facts`. Warns where verdicts are missing. Raises `CoraError` as
+    How the judge was asked stands in `.attrs["facts"]`. Warns where verdicts are missing. Raises `CoraError` as
     `long_rows` does, and whatever `evaluate` raises.
     """
     run = as_responses(responses)
@@ -149,7 +149,7 @@ def judge_answers(
         warnings.warn(why, stacklevel=2)
     table = run.table.iloc[[p for p, _ in rows]][KEY].reset_index(drop=True)
     table = table.assign(reply=pd.array(replies, dtype="string"), right=right, said=pd.array(said, dtype="string"))
-    table.facts = facts | {"no_verdict": none}
+    table.attrs["facts"] = facts | {"no_verdict": none}
     return table
 
 # %% ../../nbs/runs/grading.ipynb #b46e54b6

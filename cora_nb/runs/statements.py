@@ -316,7 +316,7 @@ def write_statements(
     questions: Sequence[Question],  # what to write about
     store: Store | None = None,  # where replies are kept and found again
     progress: bool = True,  # show a progress bar
-) -> pd.DataFrame:  # one row for each choice; facts in `.facts`
+) -> pd.DataFrame:  # one row for each choice; facts in `.attrs["facts"]`
     """Have a true-or-false question written for each choice of each question, in two rounds.
 
     What is refused or fails is a row with a reason. Raises `CoraError` for no questions, for an id that occurs twice,
@@ -340,7 +340,7 @@ def write_statements(
         rounds, refused = [*rounds, calls], [*refused, dict(Counter(again.values()))]
         asked = statement_variants(questions, again)
     table = statements_table(questions, found)
-    table.facts = {
+    table.attrs["facts"] = {
         "writer": writer.describe(),
         "requests": {"first": REQUEST, "again": AGAIN},
         "rounds": rounds,

@@ -150,25 +150,15 @@ if __name__ == "__main__":
     for workload, (runs, questions, choices, seconds, megabytes) in WORKLOADS.items():
         for alike in (True, False):
             ours, slow, least = (measured(way, workload, alike, args.rounds) for way in ("ours", "loop", "product"))
-            print(
-                f"{runs} x {questions:,} questions of {2 + 6 * (choices - 1)} variants,",
-                f"{RESAMPLES:,} resamples of {DRAWS}; {ours['kinds']:,} different rows of {runs * questions:,}",
-                flush=True,
-            )
-            print(
-                f"  ours          {ours['seconds']:8.2f} s (asked: {seconds:g}),",
-                f"peak {ours['peak_MB']:.0f} MB (asked: {megabytes}),",
-                f"of which {ours['MB_before']:.0f} before: libraries and data",
-            )
-            print(
-                f"  plain loop    {slow['seconds']:8.2f} s, SCALED from {slow['resamples']} resamples;",
-                f"largest difference from ours {slow['largest_difference']:.1e}",
-            )
+            resampled = f"{RESAMPLES:,} resamples of {DRAWS}; {ours['kinds']:,} different rows of {runs * questions:,}"
+            print(f"{runs} x {questions:,} questions of {2 + 6 * (choices - 1)} variants, {resampled}", flush=True)
+            memory = f"peak {ours['peak_MB']:.0f} MB (asked: {megabytes}), of which {ours['MB_before']:.0f} before"
+            print(f"  ours          {ours['seconds']:8.2f} s (asked: {seconds:g}), {memory}: libraries and data")
+            scaled = f"SCALED from {slow['resamples']} resamples"
+            difference = f"largest difference from ours {slow['largest_difference']:.1e}"
+            print(f"  plain loop    {slow['seconds']:8.2f} s, {scaled}; {difference}")
             print(f"  product alone {least['seconds']:8.2f} s, with the search for equal rows")
-            print(
-                f"  ratios        loop over ours {slow['seconds'] / ours['seconds']:.0f},",
-                f"ours over product {ours['seconds'] / least['seconds']:.1f}",
-                flush=True,
-            )
+            ratios = slow["seconds"] / ours["seconds"], ours["seconds"] / least["seconds"]
+            print("  ratios        loop over ours {:.0f}, ours over product {:.1f}".format(*ratios), flush=True)
             assert slow["largest_difference"] < 1e-12
             assert ours["seconds"] < seconds and ours["peak_MB"] < megabytes, "slower or larger than asked"

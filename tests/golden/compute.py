@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb.stats import binomial, corrections, correlation, paired, resampling, tables
+from cora_nb.stats import binomial, corrections, correlation, paired, resampling, shares, tables
 from cora_nb.stats.ratios import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
@@ -37,10 +37,10 @@ from cora_nb.prompts.templates import TEMPLATES, make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.responses import as_responses, make_responses
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
-from cora_nb.variants import mcqa_plus as plus, orders as orders_of
-from cora_nb.variants.families import make_variants, shuffle
+from cora_nb.variants import operators, orders as orders_of
+from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form
 
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared"))
@@ -247,11 +247,17 @@ def simulated(name):
 
 
 @lru_cache
-def misled():
-    "Questions that ann got wrong, asked again; she names several choices in every third reply."
+def asked_again():
+    "Questions that ann got wrong, in the family `misleading`: the variants, and her replies to them."
     wrong = invariability.misleading_choices(simulated("mcqa_plus four"))
     variants = make_variants([q for q in four() if q.id in wrong.index], "misleading", misleading=wrong)
-    found = evaluate(SimulatedRespondent(**ANN), variants, progress=False)
+    return variants, evaluate(SimulatedRespondent(**ANN), variants, progress=False)
+
+
+@lru_cache
+def misled():
+    "The same run, with several choices named in every third reply."
+    variants, found = asked_again()
     replies = [r if i % 3 else f"{r}, A and C" for i, r in enumerate(found.table["reply"])]
     return make_responses(variants, replies, name=found.name)
 
@@ -451,8 +457,8 @@ def randomness():
     t = Tidy()
     t.add("uniforms", uniforms(6, 0, "question", "method", 3))
     t.add("permutation", {n: permutation(n, 1, "key") for n in (1, 2, 5, 12)})
-    t.add("shuffle", list(shuffle((3, 0, -1, 2), 0, "q", "nota_shuffled", 1)))
-    t.add("fillers", {q.id: plus.fillers(q, 4, 5) for q in WORDED})
+    t.add("shuffle", list(operators.shuffle((3, 0, -1, 2), 0, "q", "nota_shuffled", 1)))
+    t.add("fillers", {q.id: operators.fillers(q, 4, 5) for q in WORDED})
     t.add(
         "order of rank",
         {
@@ -470,7 +476,7 @@ def randomness():
     t.add(
         "says none",
         {
-            text: plus.says_none(text)
+            text: operators.says_none(text)
             for text in (
                 "None of the above",
                 "none of these.",
@@ -582,7 +588,7 @@ def kept():
     from cora_nb.benchmarks.load import write_benchmark
     from cora_nb.respondents.chat import letter_scores
     from cora_nb.responses.files import read_responses, write_responses
-    from cora_nb.variants.families import read_variants, write_variants
+    from cora_nb.variants.files import read_variants, write_variants
 
     t, made = Tidy(), make_variants(WORDED)
     with tempfile.TemporaryDirectory() as folder:
@@ -593,8 +599,8 @@ def kept():
         )
         write_variants(made, Path(folder, "v.parquet"))
         t.add("variants", read_variants(Path(folder, "v.parquet")) == made)
-        write_responses(simulated("cora ann"), Path(folder, "r.parquet"))
-        back = read_responses(Path(folder, "r.parquet"))
+        write_responses(simulated("cora ann"), Path(folder, "run"))
+        back = read_responses(Path(folder, "run"))
         t.add("responses", {"equal": back.equals(simulated("cora ann")), **dict(answers(back))})
         for column, cells in {"answer": "BA", "answer_text": ["y", "u"], "answer_index": "10"}.items():
             plain = Path(folder, f"{column}.csv")
@@ -736,17 +742,12 @@ REPLIES = [
     "<b>C</b>",
     "Ａ．シドニー",
 ]
-RULES = (
-    "first_token",
-    "first_alphanumeric",
-    "first_character",
-    "tolerant",
-    "yes_no",
-    "only_one",
-    "in_words",
-    "exact_number",
-    "same_words",
-)
+LETTER_RULES = ("first_token", "first_alphanumeric", "first_character", "tolerant")
+RULES = {rule: rule for rule in LETTER_RULES} | {
+    "yes_no": "yes_no",
+    "only_one": "selected",
+}  # as it was called: as it is
+RULES |= {rule: rule for rule in ("in_words", "exact_number", "same_words")}
 
 
 @quietly
@@ -758,13 +759,13 @@ def parsing():
         t.add(
             f"{i:03} {reply!r}",
             {
-                "cities": " ".join(f"{rule}={parse(reply, CHOICES, rule)}" for rule in RULES),
-                "numbers": " ".join(f"{rule}={parse(reply, NUMBERS, rule)}" for rule in RULES),
-                "selected": list(selected(reply, range(4))),
+                "cities": " ".join(f"{name}={parse(reply, CHOICES, rule)}" for name, rule in RULES.items()),
+                "numbers": " ".join(f"{name}={parse(reply, NUMBERS, rule)}" for name, rule in RULES.items()),
+                "selected": list(selected(reply, CHOICES)),
                 "pattern": " ".join(map(str, explain(reply, CHOICES))),
             },
         )
-    t.add("nothing at all", {rule: parse(None, CHOICES, rule) for rule in RULES})
+    t.add("nothing at all", {name: parse(None, CHOICES, rule) for name, rule in RULES.items()})
     return t.table()
 
 
@@ -851,7 +852,6 @@ def statements():
 @quietly
 def grading():
     from cora_nb.runs.grading import grades, grading_summary, judge_text, read_label, regrade
-    from cora_nb.responses.responses import make_responses
 
     t = Tidy()
     asked = [long_form(WORDED[0])] * 12
@@ -870,9 +870,9 @@ def grading():
         Reply(error="timeout"),
         "B",
     ]
-    table = make_responses(asked, said, "in_words")
+    run = make_responses(asked, said, "in_words")
     labels = (
-        table[["question_id", "method", "index", "trial"]]
+        run.table[["question_id", "method", "index", "trial"]]
         .iloc[[0, 1, 2, 3, 5, 8]]
         .assign(
             reply=[said[i] for i in (0, 1, 2, 3, 5, 8)],
@@ -882,13 +882,13 @@ def grading():
     )
     for grader in (None, "same_words", "in_words", "exact_number", "tolerant"):
         for name, given in (("", None), (" and a person", labels)):
-            found = grades(table, asked, grader, given)
+            found = grades(run, asked, grader, given)
             t.add(f"{grader}{name}", grading_summary(found))
             t.add(
                 f"{grader}{name}, each",
                 {i: f"{g} {p}" for i, (g, p) in enumerate(zip(found["graded"], found["prediction"]))},
             )
-            t.add(f"{grader}{name}, summary", regrade(table, asked, grader, given).summary().loc["all"])
+            t.add(f"{grader}{name}, summary", regrade(run, asked, grader, given).summary().loc["all"])
     t.add(
         "labels",
         {
@@ -906,7 +906,7 @@ def grading():
 def answers(responses):
     "The letters of each method in a hash, and what became of them."
     t = Tidy()
-    for method, part in responses.groupby("method", sort=False):
+    for method, part in responses.table.groupby("method", sort=False):
         ordered = part.sort_values(["question_id", "index", "trial"], kind="stable")
         t.add(
             method,
@@ -929,14 +929,15 @@ def runs_answers(runs):
 
 
 def simulated_runs():
-    return {**{name: simulated(name) for name in SIMULATIONS}, "misleading": misled()}
+    return {**{name: simulated(name) for name in SIMULATIONS}, "misleading": asked_again()[1]}
 
 
 @quietly
 def organism_letters():
     "What the organisms say to every variant, one letter each: all that their scores rest on."
     t = Tidy()
-    for name, responses in organism_runs().items():
+    for name, run in organism_runs().items():
+        responses = run.table
         order_of = {m: i for i, m in enumerate(METHODS)}
         ordered = responses.assign(place=responses["method"].map(order_of)).sort_values(
             ["question_id", "place", "index"]
@@ -975,7 +976,7 @@ def organism_words():
         drawn = CausalRespondent(f"organism/{name}", max_new_tokens=4, temperature=1.0, seed=3)
         drawn._loaded, drawn._lock = organism(name)._loaded, organism(name)._lock
         found = evaluate(drawn, asked, trials=3, progress=False)
-        t.add(name, {f"{r.question_id} {r.method} {r.trial}": json.dumps(r.reply) for r in found.itertuples()})
+        t.add(name, {f"{r.question_id} {r.method} {r.trial}": json.dumps(r.reply) for r in found.table.itertuples()})
     return t.table()
 
 
@@ -985,8 +986,8 @@ def likelihoods():
     from cora_nb.respondents.likelihood import LikelihoodRespondent, implementations
 
     t = Tidy()
-    asked = [v for v in make_variants(four(2)) if v.method == "original" or v.method == "decoupled" and v.index == 0]
-    asked += make_variants(four(1), "mcqa_plus")[-2:]
+    few = [v for v in make_variants(four(2)) if v.method == "original" or v.method == "decoupled" and v.index == 0]
+    asked = [few, make_variants(four(1), "mcqa_plus")[-2:]]  # a run is of one family
     for name in ORGANISMS:
         found = implementations(f"organism/{name}")
         first = next(iter(found.values()))
@@ -999,8 +1000,8 @@ def likelihoods():
             made._loaded, made._lock = first._loaded, first._lock
             found[" ".join(extra.values())] = made
         for way, respondent in found.items():
-            table = evaluate(respondent, asked, template="bare", progress=False)
-            for row in table.itertuples():
+            runs = [evaluate(respondent, vs, template="bare", progress=False).table for vs in asked]
+            for row in pd.concat(runs).itertuples():
                 t.add(
                     f"{name} {way} {row.question_id} {row.method} {row.index}",
                     [*row.scores, row.confidence, row.prediction],
@@ -1567,16 +1568,16 @@ def reply_numbers():
     t = Tidy()
     totals, sizes = np.array([3, 0, 2, 5, 1]), np.array([5, 2, 2, 5, 4])
     for level in (0.8, 0.95):
-        t.add(f"share interval {level}", list(map(float, replies.share_interval(totals, sizes, level))))
-        t.add(f"share of asked {level}", replies.share_of_asked([3, 0, 0, 5], [5, 0, 2, 5], level))
-    t.add("share interval, one question", list(map(float, replies.share_interval([1], [2]))))
-    t.add("share interval, all right", list(map(float, replies.share_interval(sizes, sizes))))
-    t.add("share interval, ranks", np.stack(replies.share_interval(np.stack([totals, sizes - totals], axis=1), sizes)))
-    shares = np.array([0.0, 0.2, 0.5, 1.0, np.nan])
-    t.add("wilson", np.stack(replies.wilson(shares, np.array([10, 20, 3.5, 100, 5]), 1.96**2)))
+        t.add(f"share interval {level}", list(map(float, shares.share_interval(totals, sizes, level))))
+        t.add(f"share of asked {level}", shares.share_of_asked([3, 0, 0, 5], [5, 0, 2, 5], level))
+    t.add("share interval, one question", list(map(float, shares.share_interval([1], [2]))))
+    t.add("share interval, all right", list(map(float, shares.share_interval(sizes, sizes))))
+    t.add("share interval, ranks", np.stack(shares.share_interval(np.stack([totals, sizes - totals], axis=1), sizes)))
+    seen = np.array([0.0, 0.2, 0.5, 1.0, np.nan])
+    t.add("wilson", np.stack(shares.wilson(seen, np.array([10, 20, 3.5, 100, 5]), 1.96**2)))
     for name in ("cora mixed ann", "cora trials", "mcqa_plus mixed", "reorderings six"):
         responses = simulated(name)
-        r = replies.flat_replies(responses, None)
+        r = replies.flat_replies(responses)
         t.add(
             f"{name}, flat",
             {
@@ -1587,7 +1588,9 @@ def reply_numbers():
                 "predicted sources": int(np.maximum(r.source(np.maximum(r.prediction, 0)), -1).sum()),
             },
         )
-        t.add(f"{name}, first of each", int(replies.first_of_each(responses, -responses["index"].to_numpy()).sum()))
+        t.add(
+            f"{name}, first of each", int(replies.first_of_each(responses, -responses.table["index"].to_numpy()).sum())
+        )
     return t.table()
 
 
@@ -1712,8 +1715,8 @@ def stopping(runs):
             calls = part.facts["calls"]
             t.add(f"{case}, calls", {what: calls[what] for what in ("prompts", "asked", "not_asked")})
             t.add(f"{case}, scores", score(part))
-            gone = (part["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
-            t.add(f"{case}, asked by method", part[~gone].groupby("method").size())
+            gone = (part.table["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
+            t.add(f"{case}, asked by method", part.table[~gone].groupby("method").size())
     for c in (0.28, 0.5, 1.0):
         t.add(
             f"settled at {c}",
@@ -1747,7 +1750,8 @@ def stopped_organisms():
 
 @quietly
 def separated():
-    from cora_nb.metrics.embeddings import States, head_separability, pair_up, project, random_halves, separability
+    from cora_nb.metrics.embeddings import head_separability, pair_up, project, random_halves, separability
+    from cora_nb.respondents.hidden import States
 
     t, rng = Tidy(), np.random.default_rng(6)
     n, layers, width = 20, 3, 6
@@ -1777,7 +1781,8 @@ def separated():
 
 @quietly
 def hidden():
-    from cora_nb.metrics.embeddings import format_prompts, hidden_states
+    from cora_nb.metrics.embeddings import format_prompts
+    from cora_nb.respondents.hidden import hidden_states
 
     t = Tidy()
     for ends in ("same", "own"):
@@ -1814,14 +1819,14 @@ def published():
 def imported():
     from cora_nb.prompts.letters import parse
 
-    t, part = Tidy(), recorded_part(60)
+    t, part = Tidy(), recorded_part(60).table
     t.add("as recorded", dict(answers(medalpaca())))
-    for rule in RULES[:4]:
+    for rule in LETTER_RULES:
         read = [parse(reply, "ABCDE"[:n], rule) for reply, n in zip(part["reply"], part["n_choices"])]
-        found = part.assign(prediction=read, correct=np.array(read) == part["answer"].to_numpy())
+        found = as_responses(part.assign(prediction=read, correct=np.array(read) == part["answer"].to_numpy()))
         t.add(f"parse {rule}", dict(answers(found)))
         t.add(f"parse {rule}, scores", score(found))
-    sources = [",".join(str(max(s, -1)) for s in row) for row in medalpaca()["sources"]]
+    sources = [",".join(str(max(s, -1)) for s in row) for row in medalpaca().table["sources"]]
     t.add("sources", short_hash("\n".join(sources)))
     return t.table()
 

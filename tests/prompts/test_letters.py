@@ -1,4 +1,4 @@
-"""Parsing rules against any text, against slow implementations, against 125 replies read by a person, and against recorded ones."""
+"""Parsing rules against any text, against slow implementations, 125 replies read by a person, and recorded ones."""
 
 import json
 import string

@@ -35,8 +35,9 @@ def as_variant(q, method="original", index=0):
 
 
 INSTRUCTION = (
-    "Answer the following multiple choice question. The first line of your response should be of the following format: 'LETTER' "
-    "(without quotes), where LETTER is one of XXX (depending on the number of alternatives), followed by a step-by-step explanation."
+    "Answer the following multiple choice question. The first line of your response should be of the following format: "
+    "'LETTER' (without quotes), where LETTER is one of XXX (depending on the number of alternatives), "
+    "followed by a step-by-step explanation."
 )
 
 

@@ -1,4 +1,4 @@
-"Figures of scores: what is drawn is what the table says, no labels overlap, and a wrong table gets one line."
+"Figures of scores: what the table says is drawn, no two labels overlap, and a wrong table gets one line."
 
 import subprocess
 import sys
@@ -11,23 +11,19 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import given, settings, strategies as st  # noqa: E402
-from matplotlib.text import Text  # noqa: E402
 
 from cora_nb.core import CoraError  # noqa: E402
-from cora_nb.metrics.cora import bmca, count_hits, response_consistency, score  # noqa: E402
-from cora_nb.report.score_plots import (
+from cora_nb.metrics.cora import car_curve, Counts, count_hits, score  # noqa: E402
+from cora_nb.report.score_plots import (  # noqa: E402
     _edges,
-    _spread,
     curve_table,
     plot_curves,
     plot_differences,
-    plot_found,
-    plot_items,
-    plot_methods,  # noqa: E402
     plot_ranks,
     plot_resamples,
     plot_scores,
 )
+from helpers import no_overlap  # noqa: E402
 
 SCORES = ["MCQA", "MCQA+", "RC", "MV", "BMCA(0.5)", "BMCA(1.0)", "CI", "CoRA"]
 
@@ -53,15 +49,6 @@ def responses(seed=0, n=30):
     return pd.DataFrame(rows, columns=["question_id", "method", "index", "correct"]).assign(
         trial=0, subject=[f"s{int(q[1:]) % 5}" for q, *_ in rows]
     )
-
-
-def no_overlap(texts):
-    figure = texts[0].get_figure()
-    figure.canvas.draw()
-    boxes = [
-        Text.get_window_extent(t) for t in texts if t.get_text()
-    ]  # of the words, without the line that leads to a point
-    assert not [(i, j) for i in range(len(boxes)) for j in range(i) if boxes[i].overlaps(boxes[j])]
 
 
 def drawn(ax):
@@ -108,9 +95,8 @@ def test_scores_that_a_run_lacks_are_left_out_of_its_marks():
 def test_curve_is_bmca_and_its_band_that_of_score():
     table = responses()
     curve, counts = curve_table(table, points=21, resamples=500, seed=3), count_hits(table)
-    np.testing.assert_allclose(
-        curve["value"], [bmca(response_consistency(counts["hits"], counts["trials"]), c) for c in curve.index]
-    )
+    counts = Counts(counts["hits"], counts["trials"], counts["original"])
+    np.testing.assert_allclose(curve["value"], car_curve(counts, 21))
     one = score(table, ci=0.95, thresholds=(0.75,), resamples=500, seed=3).loc["BMCA(0.75)"]
     np.testing.assert_allclose(curve.loc[0.75], one)
     assert (
@@ -143,17 +129,13 @@ def test_curves_are_drawn_as_they_are():
 
 
 def test_axes_are_taken_and_given_back():
-    fig, axes = plt.subplots(1, 8)
+    fig, axes = plt.subplots(1, 5)
     frame = pd.DataFrame({1: [0.5, 0.5], 2: [0.5, 0.5]}, index=["a", "b"])
-    items = pd.DataFrame({"difficulty": [0.2, 0.5], "discrimination": [0.1, 0.2]}, index=["x", "y"])
     assert plot_scores({"a": intervals()}, ax=axes[0]) is axes[0]
     assert plot_curves({"a": intervals(names=[0.0, 1.0])}, ax=axes[1]) is axes[1]
     assert plot_ranks(frame, ax=axes[2]) is axes[2]
-    assert plot_methods({"a": intervals()}, ax=axes[3]) is axes[3]
-    assert plot_differences(intervals().rename(columns={"value": "difference"}), ax=axes[4]) is axes[4]
-    assert plot_found(pd.DataFrame({"found": [0, 0.5, 1]}), ax=axes[5]) is axes[5]
-    assert plot_items(items, ax=axes[6]) is axes[6]
-    assert plot_resamples(pd.DataFrame({"MCQA": [0.1, 0.2]}), axes=axes[7])[0] is axes[7]
+    assert plot_differences(intervals().rename(columns={"value": "difference"}), ax=axes[3]) is axes[3]
+    assert plot_resamples(pd.DataFrame({"MCQA": [0.1, 0.2]}), axes=axes[4])[0] is axes[4]
     assert len(plt.get_fignums()) == 1
 
 
@@ -174,39 +156,6 @@ def test_ranks_are_cells_with_their_numbers():
         no_overlap(ax.texts)
     grey = {t.get_text(): t.get_color() for t in ax.texts}
     assert (grey["0.90"], grey["0.10"]) == ("1", "0")
-
-
-def test_methods_side_by_side():
-    a = pd.DataFrame({"value": [0.5, 0.7], "chance": [0.25, 0.5]}, index=["original", "pair"])
-    b = pd.DataFrame({"value": [0.6, 0.4], "chance": [0.5, 0.25]}, index=["pair", "original"])
-    ax = plot_methods({"a": a, "b": b})
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["a", "b", "chance"]
-    np.testing.assert_allclose(ax.collections[0].get_array(), [[0.5, 0.7], [0.4, 0.6], [0.25, 0.5]])
-    other = plot_methods({"a": a, "b": b.assign(chance=0.2).rename(index={"pair": "triple"})})
-    assert [t.get_text() for t in other.get_yticklabels()] == ["a", "b"] and [
-        t.get_text() for t in other.get_xticklabels()
-    ] == ["original", "pair", "triple"]
-    assert [t.get_text() for t in other.texts] == ["0.50", "0.70", "0.40", "0.60"]
-
-
-def test_eight_methods_and_long_names_do_not_overlap():
-    names = [
-        "original",
-        "shuffled",
-        "nota",
-        "nota_shuffled",
-        "decoupled",
-        "decoupled_shuffled",
-        "decoupled_nota",
-        "decoupled_nota_shuffled",
-    ]
-    ax = plot_methods(
-        {f"a model with a long name {k}": pd.DataFrame({"value": np.linspace(0, 1, 8)}, index=names) for k in range(6)}
-    )
-    no_overlap(ax.texts)
-    no_overlap(ax.get_yticklabels())
-    ends = [t.get_window_extent().x1 for t in ax.get_xticklabels()]  # slanted and parallel: apart if their ends are
-    assert np.diff(ends).min() > 10
 
 
 # Resamples
@@ -279,66 +228,6 @@ def test_differences_points_bars_and_p():
     no_overlap(ax.texts)
 
 
-# Variants and questions
-
-
-def test_found_curve():
-    curve = pd.DataFrame(
-        {
-            "slot": ["", "a", "b"],
-            "found": [0, 0.7, 1],
-            "held_out": [0, 0.6, 1],
-            "low": [0, 0.5, 1],
-            "high": [0, 0.7, 1],
-            "random": [0, 0.55, 1],
-        },
-        index=pd.RangeIndex(3, name="variants"),
-    )
-    ax = plot_found(curve, share=0.9)
-    for line, column in zip(ax.lines, ["found", "held_out", "random"]):
-        np.testing.assert_allclose(line.get_ydata(), curve[column])
-    assert ax.lines[3].get_ydata()[0] == 0.9 and len(ax.collections) == 1
-    assert len(plot_found(curve[["found"]], share=None).lines) == 1
-    assert len({line.get_linestyle() for line in ax.lines[:3]}) == 3
-
-
-@settings(max_examples=20)
-@given(st.integers(1, 60), st.integers(0, 20), st.integers(0, 99))
-def test_items_are_points_and_no_name_lies_on_another(n, name, seed):
-    rng = np.random.default_rng(seed)
-    items = pd.DataFrame(
-        {
-            "subject": "s",
-            "difficulty": rng.random(n),
-            "discrimination": rng.uniform(-1, 1, n) if seed % 2 else 0.9,
-            "disagreement": rng.random(n) / 4,
-        },
-        index=[f"question {i}" for i in range(n)],
-    )
-    ax = plot_items(items, name=name)
-    np.testing.assert_allclose(ax.collections[0].get_offsets(), items[["difficulty", "discrimination"]])
-    assert {t.get_text() for t in ax.texts} == set(items.nlargest(min(name, 20), "disagreement").index)
-    if ax.texts:
-        no_overlap(ax.texts)
-    for text in ax.texts:
-        assert tuple(text.xy) == tuple(items.loc[text.get_text(), ["difficulty", "discrimination"]])
-    plt.close("all")
-
-
-@given(st.lists(st.floats(0, 1), max_size=20))
-def test_names_keep_their_distance_and_their_order(wanted):
-    placed = _spread(sorted(wanted, reverse=True))
-    assert len(placed) == len(wanted)
-    gap = min(0.065, 1 / max(len(wanted) - 1, 1))
-    assert all(a - b >= gap - 1e-9 for a, b in zip(placed, placed[1:])) and all(-1e-9 <= p <= 1 + 1e-9 for p in placed)
-
-
-def test_items_without_disagreement_name_the_least_telling():
-    items = pd.DataFrame({"difficulty": [0.2, 0.5, 0.7], "discrimination": [0.9, -0.5, np.nan]}, index=["x", "y", "z"])
-    ax = plot_items(items, name=1)
-    assert [t.get_text() for t in ax.texts] == ["y"] and len(ax.collections[0].get_offsets()) == 2
-
-
 # Mistakes
 
 ITEMS = pd.DataFrame({"difficulty": [0.2, 0.5], "discrimination": [0.1, 0.2]}, index=["x", "y"])
@@ -366,11 +255,6 @@ ITEMS = pd.DataFrame({"difficulty": [0.2, 0.5], "discrimination": [0.1, 0.2]}, i
             lambda: plot_ranks(pd.concat({"MCQA": pd.DataFrame({1: [1.0]}, index=["a"])})),
             "score must be one of MCQA, got None",
         ),
-        (lambda: plot_methods({"a": intervals().iloc[[0, 0]]}), "a: two rows for MCQA"),
-        (
-            lambda: plot_methods({"a": intervals().assign(value=2)}),
-            "a: value must be a number from 0 to 1, got 2 for MCQA",
-        ),
         (lambda: plot_resamples([1]), "the resamples:"),
         (lambda: plot_resamples(pd.DataFrame({"a": ["x"]})), "the resamples: a must be a number, got 'x' for 0"),
         (lambda: plot_resamples(pd.DataFrame({"a": [np.nan]})), "the resamples: a is not known in any of them"),
@@ -385,15 +269,6 @@ ITEMS = pd.DataFrame({"difficulty": [0.2, 0.5], "discrimination": [0.1, 0.2]}, i
         ),
         (lambda: plot_differences(intervals()), "the differences: there is no column difference"),
         (lambda: plot_differences(None), "the differences: a table"),
-        (lambda: plot_found(None), "the curve: a table"),
-        (lambda: plot_found(pd.DataFrame({"found": [2]})), "the curve: found must be a number from 0 to 1, got 2"),
-        (lambda: plot_found(pd.DataFrame({"found": [1]}), share=95), "share must be a number from 0 to 1, got 95"),
-        (lambda: plot_items(None), "the items: a table"),
-        (lambda: plot_items(ITEMS.drop(columns="difficulty")), "the items: there is no column difficulty"),
-        (lambda: plot_items(ITEMS, name=-1), "name must be a whole number of 0 or more, got -1"),
-        (lambda: plot_items(ITEMS, name="x"), "name must be a number or a list of ids, got 'x'"),
-        (lambda: plot_items(ITEMS, name=["z"]), "there is no question 'z'"),
-        (lambda: plot_items(pd.concat([ITEMS, ITEMS])), "two rows for x"),
     ],
 )
 def test_mistakes_get_one_line(call, says):
@@ -404,7 +279,7 @@ def test_mistakes_get_one_line(call, says):
 
 def test_importing_draws_nothing_and_loads_no_drawing_library():
     heavy = ("matplotlib", "seaborn", "torch", "scipy.stats", "scipy.optimize")
-    modules = "cora_nb.report.score_plots, cora_nb.metrics.items"
-    code = f"import sys, {modules}; print([m for m in {heavy} if m in sys.modules])"
+    code = "import sys, cora_nb.report.score_plots, cora_nb.report.item_plots, cora_nb.metrics.items; "
+    code += f"print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr

@@ -1,4 +1,4 @@
-"""Log-likelihoods against the plain way, each text alone: architectures, tokenizers, normalisations, failures."""
+"""Log-likelihoods against the plain way, each text alone: architectures, tokenizers, normalisations; and what can go wrong."""
 
 import json
 import math
@@ -27,7 +27,7 @@ from cora_nb.benchmarks.load import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import Template, make_prompts
 from cora_nb.respondents import likelihood
-from cora_nb.respondents.protocol import Respondent, ask, stream
+from cora_nb.respondents.protocol import Reply, Respondent, ask, stream
 from cora_nb.respondents.likelihood import (
     ADAPTATIONS,
     IMPLEMENTATIONS,
@@ -131,7 +131,7 @@ def spy(who, monkeypatch, fail=lambda width: None):
 
 @st.composite
 def token_texts(draw, most=14, new=8, n_tokens=40):
-    "Texts that begin as others do, go on from them, stop before them, or repeat them; and where continuations begin."
+    "Texts that begin as others do, go on from them, stop before them, or say the same again; and where their continuations begin."
     texts = []
     for _ in range(draw(st.integers(1, most))):
         old = texts[draw(st.integers(0, len(texts) - 1))] if texts else []
@@ -629,7 +629,7 @@ def test_smaller_packs_when_memory_runs_out(llama, monkeypatch, raised):
 
 
 def small_device(who, monkeypatch, limit):
-    "A device with memory for so many tokens, held from before or new. Returns the numbers of tokens read at a time."
+    "A device with memory for so many tokens: those held from before and those of now. Returns the numbers of tokens read at a time."
     sizes, forward = [], who.model.forward
 
     def watched(**inputs):
@@ -809,11 +809,42 @@ def test_order_matters_where_the_choices_are_shown(folders):
 
 
 def test_equal_prompts_are_asked_once(folders):
-    responses = evaluate(respondent(folders["llama"]), [*VARIANTS[:5], *VARIANTS[:5]], template="bare", progress=False)
-    assert (
-        calls(responses)["asked"] == 5
-        and responses.table["scores"][:5].tolist() == responses.table["scores"][5:].tolist()
-    )
+    twice = [*VARIANTS[:5], *(replace(v, index=v.index + 100) for v in VARIANTS[:5])]
+    responses = evaluate(respondent(folders["llama"]), twice, template="bare", progress=False)
+    scores = responses.table["scores"].tolist()
+    assert calls(responses)["asked"] == 5 and scores[:5] == scores[5:]
+
+
+# P(Yes)
+
+
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
+def test_p_yes_is_a_probability_whatever_normalises_other_scores(folders, normalization):
+    "P(Yes) was 6.8% instead of 0.3% under token or char normalisation: exp of a score that was divided by a length."
+    who = respondent(folders["llama"], adaptation="separate", normalization=normalization)
+    asked = Question("q", "Is it so?", ("East", "West"), 0)
+    (prompt,) = make_prompts(make_variants([asked], "formats", only="tfq"), template="bare")
+    sums = (math.log(0.003), math.log(0.9))
+    raw = Reply(scores=sums, meta={"tokens": [2, 1], "alone": [-9.0, -2.0]})
+    assert who.finish(prompt, raw).scores == sums
+    (mcq,) = make_prompts(make_variants([asked], "formats", only="mcq"), template="bare")
+    assert (who.finish(mcq, raw).scores == sums) == (normalization == "sum")  # other scores are normalised
+
+
+def test_p_yes_of_a_run_is_the_same_under_every_normalisation(folders, tmp_path):
+    variants = make_variants(OWN[:3], "mcqa_plus")
+    tfq = [v for v in variants if v.form == "tfq"]
+    run = dict(variants=variants, template="bare", progress=False)
+    with Store(tmp_path / "replies.sqlite") as store:
+        made = {n: respondent(folders["llama"], adaptation="separate", normalization=n) for n in NORMALIZATIONS}
+        tables = {n: evaluate(who, store=store, **run).table for n, who in made.items()}
+    said = {n: t[t["form"] == "tfq"]["scores"].tolist() for n, t in tables.items()}
+    plain = [plain_sums(made["sum"], p)[0] for p in make_prompts(tfq, template="bare")]
+    for n in NORMALIZATIONS:
+        close(np.array(said[n]), np.array(plain))
+        assert said[n] == said["sum"] or n == "pmi"  # pmi asks anew, and adds up in another order
+    others = {n: t[t["form"] == "mcq"]["scores"].tolist() for n, t in tables.items()}
+    assert all(others[n] != others["sum"] for n in NORMALIZATIONS if n != "sum")
 
 
 # the seven

@@ -90,3 +90,18 @@ def test_shots_come_from_the_pool():
 def test_nothing_to_ask():
     with pytest.raises(CoraError, match="no variants"):
         evaluate(SimulatedRespondent(), [])
+
+
+@pytest.mark.parametrize("stopping", [{}, {"stop": "cora"}, {"stop": "bmca", "thresholds": (0.5, 1.0)}])
+def test_the_facts_of_a_run_are_known_before_it_is_asked(stopping):
+    "All but what it took; and nobody is asked for them."
+    from cora_nb.runs.evaluate import facts_before
+
+    who, variants = Forgetful(), make_variants(load_benchmark("math")[:5])
+    trials = 1 if stopping else 2
+    asked = {"template": "bare", "parse": "tolerant", "trials": trials, "facts": {"place": "here"}, **stopping}
+    before = facts_before(who, variants, **asked)
+    after = evaluate(who, variants, progress=False, **asked).facts
+    assert before == {k: v for k, v in after.items() if k != "calls"} and "calls" in after
+    with pytest.raises(CoraError, match="there are no variants to ask"):
+        facts_before(who, [])

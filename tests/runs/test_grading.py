@@ -1,4 +1,4 @@
-"""Graders of answers in own words: rules on real choices, a judge through a store, sheets that people fill in, and who has the last word."""
+"""Graders of answers in own words: rules on real choices, a judge through a store, sheets that people fill in."""
 
 import asyncio
 import csv
@@ -223,7 +223,12 @@ def test_numbers_of_real_choices(shared):
 
 def test_rules_have_names():
     "Known without loading their module, and loaded when they are asked for."
-    code = "import sys; from cora_nb.prompts.letters import rules_by_form; assert 'cora_nb.prompts.words' not in sys.modules; print(rules_by_form({'lfgq': 'exact_number'})['lfgq']('It is 9.', ('8', '9')))"
+    code = """
+import sys
+from cora_nb.prompts.letters import rules_by_form
+assert 'cora_nb.prompts.words' not in sys.modules
+print(rules_by_form({'lfgq': 'exact_number'})['lfgq']('It is 9.', ('8', '9')))
+"""
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "1"
     )
@@ -312,7 +317,7 @@ def test_verdicts():
         False,
     ]
     assert len(judge.seen) == 7 and list(table.columns) == [*KEY, "reply", "right", "said"]
-    facts = table.facts
+    facts = table.attrs["facts"]
     assert (facts["judge"], facts["replies"], facts["judged"], facts["no_verdict"], facts["calls"]["asked"]) == (
         {"respondent": "judge"},
         9,
@@ -416,7 +421,7 @@ def test_a_reply_stays_between_its_marks():
 
 def test_nothing_to_judge():
     table = quietly(run([Reply(error="x"), "", " "]), QUESTIONS, judge := Judge(kind))
-    assert judge.seen == [] and table["right"].isna().all() and table.facts["judged"] == 0
+    assert judge.seen == [] and table["right"].isna().all() and table.attrs["facts"]["judged"] == 0
 
 
 # ---- which rows
@@ -508,7 +513,8 @@ def test_a_sheet_filled_in(tmp_path):
     )
     with pytest.raises(
         BadRow,
-        match=r"row 5, id 'nine', label: a label is right or wrong, 1 or 0, or a letter or text of 9, 6, 8, 1, got 'East'",
+        match=r"row 5, id 'nine', label: a label is right or wrong, 1 or 0, "
+        r"or a letter or text of 9, 6, 8, 1, got 'East'",
     ):
         read_labels(path, QUESTIONS)
     fill(path, "right", "0", "b", "", "9", "", "true", "A")
@@ -555,7 +561,8 @@ def test_labels_of_replies_that_changed(tmp_path):
     labels, changed = read_labels(path, QUESTIONS), run(["In the  East.\r\n", "ten", Reply(error="down")])
     with pytest.raises(
         CoraError,
-        match=r"\A2 labels are about replies that have changed since, the first to question 'nine'; on_changed='skip' leaves them out\Z",
+        match=r"\A2 labels are about replies that have changed since, the first to question 'nine'; "
+        r"on_changed='skip' leaves them out\Z",
     ):
         apply_labels(changed, labels, QUESTIONS)
     assert apply_labels(changed, labels, QUESTIONS, on_changed="skip").table["prediction"].tolist() == [0, -1, -1]
@@ -640,7 +647,8 @@ def test_other_files(tmp_path):
     with pytest.raises(CoraError, match="there is no such file"):
         read_labels(tmp_path / "b.csv", QUESTIONS)
     (tmp_path / "c.jsonl").write_text(
-        '{"question_id": "sun", "method": "lfgq", "index": 0, "trial": 0, "reply": "East", "label": 0}\n{"question_id": "nine", "method": "lfgq", "index": 0, "trial": 0, "reply": "9", "label": null}\n'
+        '{"question_id": "sun", "method": "lfgq", "index": 0, "trial": 0, "reply": "East", "label": 0}\n'
+        '{"question_id": "nine", "method": "lfgq", "index": 0, "trial": 0, "reply": "9", "label": null}\n'
     )
     assert read_labels(tmp_path / "c.jsonl", QUESTIONS)["right"].tolist() == [False]
     write_labels(run(SAID), QUESTIONS, tmp_path / "d.csv")

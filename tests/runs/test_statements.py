@@ -297,7 +297,10 @@ def test_the_stubborn_and_the_failing_are_rows():
         "all": 4,
         "complete": 0,
     }
-    assert table.facts["writer"] == {"respondent": "writer"} and sum(table.facts["refused"][1].values()) == 2
+    assert (
+        table.attrs["facts"]["writer"] == {"respondent": "writer"}
+        and sum(table.attrs["facts"]["refused"][1].values()) == 2
+    )
 
 
 def test_a_second_call_asks_nothing(tmp_path):
@@ -432,7 +435,7 @@ def test_a_file_gives_the_table_back(table, tmp_path, name):
     save_statements(table, tmp_path / name)
     again = read_statements(tmp_path / name, QUESTIONS)
     pd.testing.assert_frame_equal(again, table)
-    facts = table.facts
+    facts = table.attrs["facts"]
     assert ("facts" in again.attrs) == name.endswith("parquet") and again.attrs.get("facts", facts) == facts
     save_statements(again, tmp_path / name, overwrite=True)
     pd.testing.assert_frame_equal(

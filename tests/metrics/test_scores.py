@@ -1,0 +1,186 @@
+"A score of a user's own shows up wherever ours do, and what a score declares decides what is known."
+
+import itertools
+import textwrap
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.core import CoraError, THRESHOLDS
+from cora_nb.metrics.ablations import bootstrap_table, subset_scores, variant_bootstrap
+from cora_nb.metrics.cora import count_hits, score, score_counts, weighted_scores
+from cora_nb.metrics.guessing import chance_scores, corrected, expected_scores
+from cora_nb.metrics.scores import SCORES, Score, get_score, load_score, register_score, score_members
+from cora_nb.report.score_plots import plot_scores
+from cora_nb.report.tables import render, score_table
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.variants.families import make_variants
+
+OURS = ["MCQA", "MCQA+", "RC", "MV", *(f"BMCA({c})" for c in THRESHOLDS), "CI", "CoRA", "CORE"]
+MINE = """
+    "Questions that were right on the original and in fewer than four fifths of the variants."
+    from cora_nb.metrics.scores import register_score
+
+    @register_score("lucky", source="mine", originals=True, linear=True)
+    def my_score(counts):
+        return counts.mean(counts.original * (counts.rc < 0.8))
+"""
+
+
+@pytest.fixture(autouse=True)
+def registry():
+    "Leaves the registry as it was."
+    before = dict(SCORES.registered)
+    yield
+    SCORES.registered.clear()
+    SCORES.registered.update(before)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    asked = make_variants(math_benchmark(40, n_choices=4))
+    people = {"ann": SimulatedRespondent(knows=0.6, slips=0.1, seed=1), "bob": SimulatedRespondent(knows=0.3, seed=2)}
+    return {name: evaluate(who, asked, progress=False) for name, who in people.items()}
+
+
+@pytest.fixture
+def mine(tmp_path):
+    "The address of a score in a scratch file of less than ten lines."
+    file = tmp_path / "mine.py"
+    file.write_text(textwrap.dedent(MINE).lstrip())
+    assert len(file.read_text().splitlines()) <= 10
+    return f"{file}:my_score"
+
+
+def lucky(responses):
+    "By hand."
+    counts = count_hits(responses)
+    return (counts["original"] * (counts["hits"] / counts["trials"] < 0.8)).mean()
+
+
+def test_ours_are_registered_in_the_order_of_tables():
+    assert list(score_members(THRESHOLDS)) == OURS
+    assert [n for n in OURS if get_score(n).complete] == ["CI", "CoRA"]
+    assert [n for n in OURS if get_score(n).originals] == ["MCQA", "CI", "CoRA"]
+    assert [n for n in OURS if not get_score(n).linear] == ["CoRA", "CORE"]
+    assert all(get_score(n).monotone and get_score(n).source for n in OURS)
+
+
+def test_a_score_of_ones_own_is_found_everywhere(runs, mine):
+    ann = runs["ann"]
+    assert "lucky" not in score(ann)
+    assert load_score(mine) is get_score("lucky") and load_score(mine) is get_score("lucky")
+    assert score(ann)["lucky"] == pytest.approx(lucky(ann)) and lucky(ann) > 0
+    found = score(ann, ci=0.95, resamples=2000)
+    assert found.loc["lucky", "value"] == score(ann)["lucky"]
+    spread = score(ann, ci=0.95, resamples=2000, method="percentile").loc["lucky"]
+    assert 0 <= spread["low"] < spread["value"] < spread["high"]
+    assert "lucky" in score(ann, by="method") and score(ann, by="method").loc["original", "lucky"] == 0
+    for over in ("variants", "apart", "questions", "both"):
+        drawn = variant_bootstrap(ann, resamples=200, over=over)["lucky"]
+        assert drawn.std() > 0 and abs(drawn.mean() - lucky(ann)) < 0.1
+    assert ("mean", "lucky") in bootstrap_table(runs, ["MCQA+", "lucky"], resamples=20).index
+    assert subset_scores(ann)["lucky"] >= 0
+    chance = chance_scores(ann)
+    assert chance["lucky"] == pytest.approx(0.25, abs=1e-3)  # right on the original by luck, and hardly ever elsewhere
+    assert np.isfinite(corrected(score(ann), chance)["lucky"])
+    table = score_table({name: score(r, ci=0.9, resamples=100) for name, r in runs.items()}, beyond=True)
+    assert table.loc[("Beyond the paper", "lucky"), ("ann", "value")] == score(ann)["lucky"]
+    assert "lucky" in render(table, "text")
+    ax = plot_scores({name: score(r) for name, r in runs.items()}, beyond=True)
+    assert "lucky" in [t.get_text() for t in ax.get_yticklabels()]
+
+
+def test_chance_of_ones_own_score_against_every_outcome(mine):
+    "The original is one of the variants, so its hit and the number of hits are not independent."
+    load_score(mine)
+    rates = np.array([1 / 4, 1 / 2, 1 / 3])
+    slow = 0
+    for outcome in itertools.product((0, 1), repeat=3):
+        slow += np.prod(np.where(outcome, rates, 1 - rates)) * outcome[0] * (np.mean(outcome) < 0.8)
+    assert expected_scores([(rates, 1 / 4, 1)])["lucky"] == pytest.approx(slow)
+
+
+def test_a_plain_function_and_a_family_by_threshold(runs, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def never(counts):\n    return counts.share(lambda rc: rc == 0)\n")
+    assert load_score(f"{file}:never") == Score("never", SCORES.registered["never"].formula)
+    rc = count_hits(runs["bob"]).eval("hits / trials")
+    assert score(runs["bob"])["never"] == (rc == 0).mean()
+
+    @register_score("below", by_threshold=True)
+    def below(counts, c):
+        return counts.share(lambda rc: rc < c)
+
+    found = score(runs["bob"], thresholds=(0.3, 0.5))
+    assert (
+        found["below(0.3)"] == (rc < 0.3).mean() and "below(0.7)" not in found and not get_score("below(0.3)").monotone
+    )
+    drawn = variant_bootstrap(runs["bob"], resamples=50, thresholds=(0.3,))
+    np.testing.assert_allclose(drawn["below(0.3)"], 1 - drawn["BMCA(0.3)"], atol=1e-12)
+
+
+def test_what_a_score_declares_decides_what_is_known(runs):
+    register_score("hits needed", complete=True)(lambda counts: counts.mean(counts.hits))
+    register_score("of originals", originals=True)(lambda counts: counts.mean(np.nan_to_num(counts.original)))
+    register_score("spread")(lambda counts: counts.mean(abs(counts.rc - 0.5)))
+    register_score("rising", monotone=True)(lambda counts: counts.share(lambda rc: rc > 0))
+    few = runs["ann"].rows(lambda t: t["method"] != "nota")
+    assert np.isnan(score(few)["hits needed"]) and np.isnan(variant_bootstrap(few, resamples=3)["hits needed"]).all()
+    assert np.isnan(chance_scores(few)["hits needed"]) and score(runs["ann"])["hits needed"] > 1
+    without = runs["ann"].rows(lambda t: t["method"] != "original")
+    assert np.isnan(score(without)["of originals"]) and score(without).notna()["spread"]
+    frame = pd.DataFrame(
+        {
+            "question_id": "a",
+            "method": ["original", "nota", "shuffled"],
+            "correct": [True, False, False],
+            "error": [None, None, NOT_ASKED],
+        }
+    )
+    stopped = score(
+        frame
+    )  # right once or twice of three: |RC - 1/2| is 1/6 in both cases, and still not said to be known
+    assert np.isnan(stopped["spread"]) and stopped["rising"] == 1
+
+
+def test_our_own_can_be_replaced(runs):
+    "The last one registered under a name counts, as when a cell of a notebook is run again."
+    register_score("MV", source="mine")(lambda counts: counts.share(lambda rc: rc >= 0.5))
+    assert list(score_members(THRESHOLDS)) == OURS
+    assert score(runs["ann"])["MV"] == score(runs["ann"])["BMCA(0.5)"]
+
+
+COUNTS = pd.DataFrame({"hits": [3, 1], "trials": 4, "original": [1.0, 0.0]})
+
+
+@pytest.mark.parametrize(
+    "call, says",
+    [
+        (lambda: get_score("F1"), "score must be one of MCQA, MCQA+, RC, MV, BMCA, CI, CoRA, CORE, got 'F1'"),
+        (lambda: get_score("MV(0.5)(0.5)"), "got 'MV(0.5)(0.5)'"),
+        (lambda: load_score("no/such.py:score"), "there is no file no/such.py"),
+        (lambda: load_score("math:pi"), "a score must be a function of the counts, and math:pi is a float"),
+        (lambda: register_score("mine", exact=True), "a score declares source, originals, complete"),
+        (lambda: register_score("a:b")(len), "a name must be a non-empty text without a colon, got 'a:b'"),
+        (lambda: weighted_scores(COUNTS, names=["MV", "F1"]), "scores must be among MCQA, MCQA+"),
+        (lambda: weighted_scores(COUNTS, (50,)), "c must be a number from 0 to 1, got 50"),
+    ],
+)
+def test_mistakes_get_one_line(call, says):
+    with pytest.raises(CoraError) as told:
+        call()
+    assert says in str(told.value) and "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("gives", [lambda counts: counts.rc, lambda counts: "high", lambda counts: None])
+def test_a_formula_that_gives_no_number_is_named(gives):
+    register_score("mine")(gives)
+    with pytest.raises(CoraError, match="the score mine must give one number, got"):
+        score_counts(COUNTS)
+    with pytest.raises(CoraError, match="the score mine must give one number for each of 3 resamples"):
+        weighted_scores(COUNTS, weights=np.ones((3, 2)), names=["mine"])

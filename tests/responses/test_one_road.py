@@ -1,0 +1,280 @@
+"""One road from a reply to a row: the same reply comes to the same whoever asked, wrote it down or reads it again."""
+
+import json
+import math
+import zlib
+from collections import Counter
+
+import pytest
+
+from cora_nb.core import Question, Variant
+from cora_nb.forms import get_form
+from cora_nb.prompts.templates import make_prompts
+from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.simulated import RecordedRespondent
+from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.responses.responses import make_responses
+from cora_nb.runs.batch import batch_line, read_batch, write_batch
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.runs.store import Store, reply_key
+from cora_nb.variants.families import make_variants
+from faulty_server import Answer, FaultyServer, completion
+
+QUESTIONS = [
+    Question("planet", "Which planet is the largest?", ("Mars", "Jupiter", "Venus", "Earth"), 1, "sky"),
+    Question("leap", "How many days has a leap year?", ("365", "366", "364", "360"), 1),
+    Question("gold", "What is the symbol of gold?", ("Ag", "Go", "Gd", "Au"), 3, "chemistry"),
+]
+STATEMENTS = {
+    ("leap", i): f"Is it true that a leap year has {text} days?" for i, text in enumerate(QUESTIONS[1].choices)
+}
+FAMILIES = {
+    "cora": {},
+    "mcqa_plus": {},
+    "mcqa_plus with statements": {"statements": STATEMENTS},
+    "permutations": {},
+    "cyclic": {},
+    "order_swap": {},
+    "reorderings": {},
+    "misleading": {"misleading": {q.id: 0 for q in QUESTIONS}},
+    "formats": {},
+    "formats with all claims": {"claims": "all", "sizes": (2, 3)},
+}
+
+
+def variants_of(family):
+    return make_variants(QUESTIONS, family.split()[0], **FAMILIES[family])
+
+
+def several(question=QUESTIONS[0]):
+    "The question with leave to name several choices."
+    shown = question.choices, question.answer, tuple(range(question.n_choices))
+    return Variant(question, "formats", "several", 0, *shown, "several")
+
+
+def perfect(v):
+    return v.labels[v.answer]
+
+
+class Says:
+    "Says what it is told to say of each variant, and counts how often a reply of its is finished."
+
+    name = "somebody"
+
+    def __init__(self, habit):
+        self.habit, self.finished = habit, Counter()
+
+    def describe(self):
+        return {"respondent": "somebody"}
+
+    def request(self, prompt):
+        return {"family": prompt.variant.family, "key": prompt.variant.key}
+
+    async def answer(self, prompts):
+        for i, p in enumerate(prompts):
+            said = self.habit(p.variant)
+            yield i, said if isinstance(said, Reply) else Reply(said)
+
+    def finish(self, prompt, reply):
+        self.finished[prompt.variant.key, prompt.trial] += 1
+        return reply
+
+
+# ---- the roads: each takes variants and what is said of each, and gives responses
+
+
+def asked(variants, habit, folder):
+    return evaluate(Says(habit), variants, progress=False)
+
+
+def graded(variants, habit, folder):
+    return make_responses(variants, [habit(v) for v in variants], name="somebody")
+
+
+def in_a_batch(variants, habit, folder):
+    "Written to a file, answered by a server that sends only texts, read into a store, and asked from there."
+    model = ChatRespondent("m", base_url="http://127.0.0.1:9/v1", name="somebody", retries=0)
+    prompts = make_prompts(variants)
+    (file,) = write_batch(model, prompts, folder / "requests.jsonl")
+    said = {reply_key(model.request(p), p.trial): habit(p.variant) for p in prompts}
+    requests = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert {r["custom_id"] for r in requests} == set(said)
+    results = [
+        {"custom_id": key, "response": {"status_code": 200, "body": completion(text)}} for key, text in said.items()
+    ]
+    (folder / "results.jsonl").write_text("".join(json.dumps(r) + "\n" for r in results[::-1]), "utf-8")
+    with Store(folder / "replies.sqlite") as store:
+        result = read_batch(model, prompts, folder / "results.jsonl", store)
+        assert (result.answered, result.failed, result.missing) == (len(said), {}, 0)
+        return evaluate(model, variants, store=store, progress=False)
+
+
+def recorded(variants, habit, folder):
+    "Asked, written to disk, read back, and repeated from the record."
+    write_responses(asked(variants, habit, folder), folder / "run")
+    return evaluate(RecordedRespondent(read_responses(folder / "run"), "somebody"), variants, progress=False)
+
+
+ROADS = (asked, graded, in_a_batch, recorded)
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_perfect_respondent_is_right_in_every_form(tmp_path, family, road):
+    "It scored 1.0 through `evaluate`, 0.714 (mcqa_plus) and 0.0 (tfq and lfgq of formats) through `grade`."
+    variants = variants_of(family)
+    table = road(variants, perfect, tmp_path).table
+    assert table["correct"].all() and len(table) == len(variants) > 0
+    assert table["form"].tolist() == [v.form for v in variants]
+    expected = [(v.answer,) if get_form(v).several else None for v in variants]
+    assert table["selected"].tolist() == expected and table["prediction"].tolist() == [v.answer for v in variants]
+
+
+@pytest.mark.parametrize("road", ROADS[1:])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_road_gives_the_table_of_the_first(tmp_path, family, road):
+    "Right, wrong and unreadable replies, in a pattern that every road sees alike."
+
+    def habit(v):  # equal prompts get equal replies, as from a server at temperature 0
+        said = ["nothing to say", "A and B", f"{v.labels[0]}.", *v.labels, perfect(v), perfect(v), perfect(v)]
+        return said[zlib.crc32(f"{v.asked}{v.choices}{v.form}".encode()) % len(said)]
+
+    (tmp_path / "first").mkdir()
+    variants = variants_of(family)
+    first = asked(variants, habit, tmp_path / "first").table
+    said = ["n_tokens", "finish"]  # the server's own words about a reply
+    assert road(variants, habit, tmp_path).table.drop(columns=said).equals(first.drop(columns=said))
+    assert 0 < first["correct"].sum() < len(first)
+
+
+SPELLINGS = {
+    "A. Mars, C. Venus": (0, 2),
+    "Both A and C": (0, 2),
+    "Both A and C are correct.": (0, 2),
+    "a, c": (0, 2),
+    "A, C": (0, 2),
+    "A, B and D": (0, 1, 3),
+    "B": (1,),
+    "B. Jupiter": (1,),
+    "None of them.": (),
+}
+
+
+@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("said", SPELLINGS)
+def test_a_list_of_letters_is_read_as_what_it_says(tmp_path, said, road):
+    'What named several was 1.0 for "A, C" and 0.0 for "A. 12, C. 15" or "Both A and C are correct.".'
+    responses = road([several()], lambda v: said, tmp_path)
+    (row,) = responses.table.itertuples()
+    named = SPELLINGS[said]
+    assert row.selected == named and row.prediction == (named[0] if len(named) == 1 else -1)
+    assert row.correct == (named == (1,))
+    outcome = "right" if named == (1,) else "wrong" if named else "unparsed"
+    assert responses.summary().loc["all", outcome] == 1
+
+
+@pytest.mark.parametrize("road", (asked, graded, recorded))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_scores_choose_in_every_form(tmp_path, family, road):
+    "A respondent that only scores never names several choices, and nothing is said that could be read again."
+    variants = variants_of(family)
+
+    def scores(v):
+        return Reply(scores=tuple(-0.1 if i == v.answer else -3.0 for i in range(v.n_choices)))
+
+    table = road(variants, scores, tmp_path).table
+    assert table["correct"].all() and table["selected"].isna().all() and table["reply"].isna().all()
+
+
+@pytest.mark.parametrize("road", (asked, graded, recorded))
+def test_a_failure_is_no_answer_on_any_road(tmp_path, road):
+    for variant in (several(), *variants_of("formats")[:3]):
+        (folder := tmp_path / variant.method).mkdir()
+        responses = road([variant], lambda v: Reply(error="timeout"), folder)
+        (row,) = responses.table.itertuples()
+        assert (row.prediction, row.selected, row.correct, row.error) == (-1, None, False, "timeout")
+        assert responses.summary().loc["all", "failed"] == 1
+
+
+# ---- how much is asked for
+
+
+def test_a_batch_asks_for_what_the_key_and_the_server_say():
+    "It asked for 1 token where the store key and the server were told 12, and the cut reply stood for the long one."
+    variants = [several(), *variants_of("formats")]
+    prompts = make_prompts(variants, template="bare")
+    with FaultyServer(lambda asked: Answer(body=completion("A"))) as server:
+        model = ChatRespondent("m", base_url=server.url)
+        evaluate(model, variants, template="bare", progress=False)
+        sent = {json.dumps(a.body, sort_keys=True) for a in server.asked}
+        written = {json.dumps(batch_line(model, p)["body"], sort_keys=True) for p in prompts}
+        assert sent == written
+        for p in prompts:
+            line, request = batch_line(model, p), model.request(p)
+            room = 12 if p.variant.form == "several" else 1
+            assert line["body"]["max_tokens"] == request["max_tokens"] == model.room(p) == room
+            assert line["custom_id"] == reply_key(request, p.trial)
+    generous = ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=40)
+    assert {batch_line(generous, p)["body"]["max_tokens"] for p in prompts} == {40}
+
+
+def test_letters_are_scored_where_letters_are_shown(tmp_path):
+    "A question without choices got scores of letters from a batch file."
+    variants = [several(), *variants_of("formats")[:3]]
+    prompts = make_prompts(variants, template="bare")
+    likely = [{"token": t, "logprob": math.log(p)} for t, p in (("A", 0.5), ("Yes", 0.25), ("B", 0.125))]
+    body = completion("A", logprobs={"content": [likely[0] | {"top_logprobs": likely}]})
+    with FaultyServer(lambda asked: Answer(body=body)) as server:
+        model = ChatRespondent("m", base_url=server.url, top_logprobs=5)
+        live = evaluate(model, variants, template="bare", progress=False).table
+        rows = [
+            {"custom_id": batch_line(model, p)["custom_id"], "response": {"status_code": 200, "body": body}}
+            for p in prompts
+        ]
+        (tmp_path / "out.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+        with Store(tmp_path / "r.sqlite") as store:
+            read_batch(model, prompts, tmp_path / "out.jsonl", store)
+            batch = evaluate(model, variants, template="bare", store=store, progress=False).table
+    assert batch.equals(live) and batch["form"].tolist() == ["several", "mcq", "tfq", "lfgq"]
+    first, low = math.log(0.5), math.log(0.125)
+    assert batch["scores"].tolist() == [(first, low, -math.inf, -math.inf)] * 2 + [(math.log(0.25), -math.inf), None]
+
+
+# ---- finish
+
+
+def test_each_reply_is_finished_once(tmp_path):
+    "Asked, taken from the store, in several trials, and with early stopping: once for each row that was asked."
+    variants = variants_of("cora")
+    every = Counter({(v.key, trial): 1 for v in variants for trial in range(2)})
+    with Store(tmp_path / "r.sqlite") as store:
+        for _ in range(2):
+            who = Says(perfect)
+            evaluate(who, variants, trials=2, store=store, progress=False)
+            assert who.finished == every
+    for habit in (perfect, lambda v: "A", lambda v: Reply(error="down")):
+        who = Says(habit)
+        stopped = evaluate(who, variants, stop="cora", batch=3, progress=False)
+        assert set(who.finished.values()) == {1}
+        assert len(who.finished) == len(variants) - stopped.facts["calls"]["not_asked"]
+    for readings in (perfect, lambda v: "unreadable"):  # counting the unreadable does not read again
+        who = Says(readings)
+        evaluate(who, variants, progress=False)
+        assert set(who.finished.values()) == {1} and len(who.finished) == len(variants)
+
+
+def test_each_reply_is_read_once():
+    "The bar counts the unreadable, early stopping the right ones, and the table all: from one reading."
+    read = Counter()
+
+    def rule(reply, choices):
+        read[reply] += 1
+        return 0
+
+    variants = variants_of("cora")
+    evaluate(Says(lambda v: f"{v.key}"), variants, parse=rule, progress=False)
+    assert read == Counter({f"{v.key}": 1 for v in variants})
+    read.clear()
+    evaluate(Says(lambda v: f"{v.key}"), variants, parse=rule, stop="cora", progress=False)
+    assert set(read.values()) == {1}
