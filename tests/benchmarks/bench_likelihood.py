@@ -102,7 +102,7 @@ def ours(folder: Path, variants, pool, adaptation: str, limit: int) -> tuple[flo
     who.tokenizer  # loading is not measured, on neither side
     with Counted(who.model) as counted:
         seconds, _, responses = measure(lambda: evaluate(who, variants, shots=pool, k=25, progress=False), repeat=1)
-    return seconds, counted.tokens, [s for scores in responses["scores"] for s in scores]
+    return seconds, counted.tokens, [s for scores in responses.table["scores"] for s in scores]
 
 
 def by_harness(
