@@ -141,3 +141,18 @@ def no_overlap(texts):
     texts[0].get_figure().canvas.draw()
     boxes = [Text.get_window_extent(t) for t in texts if t.get_text()]
     assert not [(i, j) for i in range(len(boxes)) for j in range(i) if boxes[i].overlaps(boxes[j])]
+
+
+def replies_for(variants):
+    "Replies of every kind, fitting each variant."
+
+    def one(v):
+        scores = st.lists(st.floats(-50, 0), min_size=v.n_choices, max_size=v.n_choices).map(tuple)
+        return st.one_of(
+            st.builds(Reply, text=st.text(max_size=20)),
+            st.builds(Reply, text=st.sampled_from("ABCDEF")),
+            st.builds(Reply, scores=scores, confidence=st.floats(0, 1)),
+            st.builds(Reply, error=st.sampled_from(["timeout", "429"])),
+        )
+
+    return st.tuples(*map(one, variants))

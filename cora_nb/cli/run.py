@@ -11,7 +11,16 @@ from fastcore.script import call_parse
 
 from ..benchmarks.load import load_benchmark
 from .respondents import Respondents, make_respondents
-from .shared import one_line_errors, open_store, read_prices, replies_line, run_folders, shot_pool, store_for
+from cora_nb.cli.shared import (
+    one_line_errors,
+    open_store,
+    read_prices,
+    replies_line,
+    run_folders,
+    shot_pool,
+    store_for,
+    own_scores,
+)
 from ..checks import check_count
 from ..core import CoraError
 from ..report.tables import render, score_table
@@ -40,11 +49,13 @@ def cora_run(
     store: str = None,  # the file that keeps replies; "none" to keep nothing
     dry: bool = False,  # only say what the run would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
+    score: str = None,  # a score of your own beside the others, as FILE.py:NAME
     digits: int = 2,  # decimals in the table
     out: str = "responses",  # the folder for all runs; each goes to BENCHMARK/NAME inside
 ):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
     check_count("digits", digits, 0, 15)
+    beyond = own_scores(score)
     who = make_respondents(respondents)
     folders = run_folders(out, benchmark, who)
     questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)
@@ -67,6 +78,6 @@ def cora_run(
     if lost := [r.table["error"] for r in runs.values() if r.table["error"].notna().all()]:
         raise CoraError(f"all {len(lost[0])} replies failed, the first of them: {lost[0].iloc[0]} (responses: {out})")
     print(f"{benchmark}: {len(questions)} questions, {len(variants)} variants of the family {family}\n")
-    print(render(score_table(runs), digits=digits))
+    print(render(score_table(runs, beyond=beyond), digits=digits))
     for (name, responses), folder in zip(runs.items(), folders):
         print(f"\n{name}: {replies_line(responses)}\n  {folder}")

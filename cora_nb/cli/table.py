@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fastcore.script import call_parse
 
-from .shared import name_on_disk, one_line_errors, replies_line, several
+from .shared import name_on_disk, one_line_errors, replies_line, several, own_scores
 from ..core import CoraError
 from ..interop.cat import import_cat
 from ..report.tables import FORMATS, render, score_table
@@ -67,6 +67,7 @@ def cora_table(
     trial: int = None,  # the number of the one repetition to score; without it, the first
     trials: str = "first",  # all: score every repetition of a prompt as a further reply
     ci: float = None,  # level of an interval behind each score, such as 0.95; without it, none
+    score: str = None,  # a score of your own beside the others, as FILE.py:NAME
 ):
     "Print the scores of one or more runs as the paper prints them."
     if format not in TEXT_FORMATS:
@@ -78,7 +79,7 @@ def cora_table(
     for name, responses in chosen.items():
         if responses.pooled and (counts := uneven_trials(responses)):
             print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
-    print(render(score_table(chosen, ci=ci), format=format, digits=digits))
+    print(render(score_table(chosen, beyond=own_scores(score), ci=ci), format=format, digits=digits))
 
 # %% ../../nbs/cli/table.ipynb #82f61583
 @call_parse

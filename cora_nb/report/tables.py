@@ -153,7 +153,7 @@ def _all_responses(runs: object) -> bool:
 # %% ../../nbs/report/tables.ipynb #2587c56b
 def score_table(
     runs: Runs | Mapping | Sequence | Responses | pd.DataFrame,  # responses, or scores by name; see above
-    beyond: bool = False,  # also the scores that the paper's tables do not have
+    beyond: bool | Sequence[str] = False,  # also scores that the paper's tables do not have: all, or those named
     ci: float | None = None,  # level of intervals for the responses, such as 0.95; None: no intervals
 ) -> pd.DataFrame:  # rows (group, score) in the paper's order; a column for each run, or several; unrounded
     """Scores of several runs, arranged as in Tables 1 to 4 of the CoRA paper.
@@ -165,7 +165,8 @@ def score_table(
     given = runs_by_name(runs)
     names = list(given)
     scores = {n: scores_of(n, score(run, ci=ci) if isinstance(run, Responses) else run) for n, run in given.items()}
-    rows = [(group, s) for group, s in arrange(s for run in scores.values() for s in run) if beyond or group != BEYOND]
+    wanted = arrange(s for run in scores.values() for s in run)
+    rows = [(group, s) for group, s in wanted if group != BEYOND or beyond is True or beyond and s in beyond]
     if not rows:
         raise CoraError(f"nothing to show: no run among {names} has a score of the table")
     index = pd.MultiIndex.from_tuples(rows, names=["group", "score"])

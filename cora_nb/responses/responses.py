@@ -257,7 +257,8 @@ def _expected(self: Responses, first: pd.DataFrame) -> list[int | None]:
     if options is None or self.family is None:
         return [None] * len(self.questions)
     size = _own_choices(self, first)
-    sets = {A: None if A is None else divergence_set(self.family, A, options) for A in set(size)}
+    family = known["family"] if known else self.family  # where it comes from, for one that is not ours
+    sets = {A: None if A is None else divergence_set(family, A, options) for A in set(size)}
     return [None if sets[A] is None else sum(sets[A].values()) for A in size]
 
 

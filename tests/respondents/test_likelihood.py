@@ -1,4 +1,4 @@
-"""Log-likelihoods against the plain way, each text alone: architectures, tokenizers, normalisations; and what can go wrong."""
+"""Log-likelihoods against the plain way, each text alone: architectures, tokenizers, normalisations, and mistakes."""
 
 import json
 import math
@@ -131,7 +131,7 @@ def spy(who, monkeypatch, fail=lambda width: None):
 
 @st.composite
 def token_texts(draw, most=14, new=8, n_tokens=40):
-    "Texts that begin as others do, go on from them, stop before them, or say the same again; and where their continuations begin."
+    "Texts that begin as others do, go on, stop before them, or say the same; and where their continuations begin."
     texts = []
     for _ in range(draw(st.integers(1, most))):
         old = texts[draw(st.integers(0, len(texts) - 1))] if texts else []
@@ -629,7 +629,7 @@ def test_smaller_packs_when_memory_runs_out(llama, monkeypatch, raised):
 
 
 def small_device(who, monkeypatch, limit):
-    "A device with memory for so many tokens: those held from before and those of now. Returns the numbers of tokens read at a time."
+    "A device with memory for so many tokens, held and new. Returns the numbers of tokens read at a time."
     sizes, forward = [], who.model.forward
 
     def watched(**inputs):

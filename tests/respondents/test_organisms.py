@@ -27,7 +27,7 @@ def full(organism_run):
     found = {name: read_responses(organism_run[0] / "responses" / "math" / name) for name in NAMES}
     key = ["question_id", "method", "index"]
     asked = {(v.question.id, v.method, v.index) for v in VARIANTS}
-    assert all(set(r[key].itertuples(index=False, name=None)) == asked for r in found.values())
+    assert all(set(r.table[key].itertuples(index=False, name=None)) == asked for r in found.values())
     return found
 
 

@@ -59,12 +59,12 @@ def test_knowing_everything_and_scores():
 @pytest.mark.parametrize(
     "field,value,why",
     [
-        ("knows", -0.1, "knows must be in"),
-        ("slips", 2, "slips must be in"),
+        ("knows", -0.1, "knows must be a number from 0 to 1"),
+        ("slips", 2, "slips must be a number from 0 to 1"),
         ("position", (), "positive weights"),
         ("position", (0, 1), "positive weights"),
         ("nota", float("inf"), "nota must be at least 0"),
-        ("knows", float("nan"), "knows must be in"),
+        ("knows", float("nan"), "knows must be a number from 0 to 1"),
     ],
 )
 def test_bad_parameters(field, value, why):

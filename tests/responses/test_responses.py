@@ -16,7 +16,7 @@ from cora_nb.responses.responses import Responses, as_responses, make_responses,
 from cora_nb.responses.runs import Runs, concat
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
-from test_rows import replies_for
+from helpers import replies_for
 
 QUESTIONS = [Question("q", "?", ("a", "b", "c", "d"), 2, "s"), Question("r", "!", ("yes", "no"), 1)]
 VARIANTS = make_variants(QUESTIONS)

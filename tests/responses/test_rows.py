@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
 
 from cora_nb.core import CoraError, Question, Variant
 from cora_nb.forms import FORMS, Verdict
@@ -12,24 +12,10 @@ from cora_nb.prompts.letters import rules_by_form
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.rows import grade_reply, graded_table
 from cora_nb.variants.families import make_variants
+from helpers import replies_for
 
 VARIANTS = make_variants([Question("q", "?", ("a", "b", "c", "d"), 2, "s"), Question("r", "!", ("yes", "no"), 1)])
 RULES = rules_by_form("first_token")
-
-
-def replies_for(variants):
-    "Replies of every kind, fitting each variant."
-
-    def one(v):
-        scores = st.lists(st.floats(-50, 0), min_size=v.n_choices, max_size=v.n_choices).map(tuple)
-        return st.one_of(
-            st.builds(Reply, text=st.text(max_size=20)),
-            st.builds(Reply, text=st.sampled_from("ABCDEF")),
-            st.builds(Reply, scores=scores, confidence=st.floats(0, 1)),
-            st.builds(Reply, error=st.sampled_from(["timeout", "429"])),
-        )
-
-    return st.tuples(*map(one, variants))
 
 
 @given(replies_for(VARIANTS))

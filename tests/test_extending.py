@@ -1,0 +1,115 @@
+"""A user's own score, family, respondent, rule and layout: ten lines each, named where a name is expected."""
+
+import textwrap
+
+import pytest
+
+import cora_nb as cn
+from cora_nb.metrics.ablations import variant_bootstrap
+from cora_nb.metrics.scores import SCORES, load_score
+from helpers import run
+
+PARTS = {
+    "score": """
+        def never(counts):
+            "Questions that were never answered correctly."
+            return counts.share(lambda rc: rc == 0)
+        """,
+    "family": """
+        from cora_nb.variants.operators import make_variant
+
+        def backwards(question, seed=0):
+            "The question's own order, and the same read from its end."
+            order = tuple(range(question.n_choices))
+            yield make_variant(question, "backwards", "original", 0, order)
+            yield make_variant(question, "backwards", "backwards", 0, order[::-1])
+        """,
+    "respondent": """
+        from cora_nb.respondents.protocol import Reply
+
+        class First:
+            "Always the first choice."
+            name = "first"
+            def describe(self): return {"respondent": "first"}
+            def request(self, prompt): return {"text": prompt.text}
+            async def answer(self, prompts):
+                for i, prompt in enumerate(prompts): yield i, Reply(f"the answer: {prompt.variant.labels[0]}!")
+        """,
+    "rule": """
+        def after_colon(reply, choices):
+            "The letter after the last colon."
+            return "ABCDEFGHIJ".find((reply or "").rpartition(":")[2].strip(" !"))
+        """,
+    "layout": """
+        from cora_nb.benchmarks.layouts import Layout
+
+        def read(row):
+            return dict(text=row["ask"], choices=row["say"].split("/"), answer=int(row["right"]) - 1)
+
+        quiz = Layout(read, text=("ask", "say"), data=("right",))
+        """,
+}
+QUIZ = "ask,say,right\nHow many?,one/two/three,1\nWhich color?,red/green/blue,2\nWho?,you/me/her,1\n"
+
+
+@pytest.fixture
+def desk(tmp_path):
+    "A folder with a file for each part, and a benchmark in columns of its own."
+    for part, source in PARTS.items():
+        text = textwrap.dedent(source).strip() + "\n"
+        assert len(text.splitlines()) <= 10, part
+        (tmp_path / f"my_{part}.py").write_text(text)
+    (tmp_path / "quiz.csv").write_text(QUIZ)
+    return tmp_path
+
+
+def test_all_of_them_in_one_run(desk):
+    code, out, err = run(
+        *("cora_run", "my_respondent.py:First", "--benchmark", "my_layout.py:quiz", "--path", "quiz.csv"),
+        *("--family", "my_family.py:backwards", "--parse", "my_rule.py:after_colon", "--score", "my_score.py:never"),
+        cwd=desk,
+    )
+    assert code == 0, err
+    assert "3 questions, 6 variants of the family" in out and "Beyond the paper" in out and "never" in out
+    (folder,) = (p.parent for p in desk.rglob("responses.parquet"))
+    found = cn.read_responses(folder)
+    assert found.summary().loc["all"].to_dict() == dict(rows=6, right=2, wrong=4, unparsed=0, failed=0, not_asked=0)
+    assert (found.coverage, found.family, found.trials) == ("", "backwards", (0,))
+    code, out, err = run("cora_table", str(folder), "--score", "my_score.py:never", "--ci", 0.9, cwd=desk)
+    assert code == 0 and "never" in out, err
+
+
+def test_a_score_of_ones_own_is_everywhere(desk):
+    variants = cn.make_variants(cn.load_benchmark("math")[:60])
+    runs = {
+        name: cn.evaluate(cn.SimulatedRespondent(knows=knows, position=(3, 1), name=name), variants, progress=False)
+        for name, knows in (("ann", 0.5), ("bob", 0.6))
+    }
+    load_score(str(desk / "my_score.py") + ":never")
+    try:
+        scores = cn.score(runs["ann"], ci=0.95, resamples=500)
+        assert {"value", "low", "high"} <= set(scores) and scores.loc["never", "low"] <= scores.loc["never", "value"]
+        assert "never" in cn.compare(runs["ann"], runs["bob"], resamples=500).index
+        assert "never" in variant_bootstrap(runs["ann"], resamples=20)
+        assert 0 <= cn.chance_scores(runs["ann"])["never"] < 1
+        assert ("Beyond the paper", "never") in cn.score_table(runs, beyond=["never"]).index
+    finally:
+        del SCORES.registered["never"]
+
+
+@pytest.mark.parametrize(
+    "words, says",
+    [
+        (["cora_run", "nothing.py:First"], "there is no file nothing.py"),
+        (["cora_run", "my_respondent.py:Second"], "my_respondent.py has no 'Second'"),
+        (["cora_run", "simulated", "--family", "my_family.py:sideways"], "my_family.py has no 'sideways'"),
+        (
+            ["cora_run", "simulated", "--parse", "my_score.py:never", "--limit", "2", "--score", "lucky"],
+            "score must be",
+        ),
+        (["cora_run", "simulated", "--benchmark", "my_layout.py:read", "--path", "quiz.csv"], "not a Layout"),
+    ],
+)
+def test_a_mistake_gets_one_clear_line(desk, words, says):
+    code, out, err = run(*words, cwd=desk)
+    assert code == 1 and says in err and "Traceback" not in err and len(err.strip().splitlines()) == 1
