@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers  # noqa: E402
 
-from cora_nb.benchmarks.load import math_benchmark  # noqa: E402
+from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.core import Question  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402

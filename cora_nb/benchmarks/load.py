@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['HALF', 'BUNDLED', 'usable_row', 'decoded', 'sound_question', 'to_question', 'questions_in', 'listing',
            'folder_tables', 'hub_table', 'hub_tables', 'find_tables', 'load_benchmark', 'load_shots', 'benchmark_hash',
-           'write_benchmark', 'LAYOUTS', 'Layout', 'math_benchmark']
+           'write_benchmark']
 
 # %% ../../nbs/benchmarks/load.ipynb #097c3b8c
 import hashlib
@@ -21,9 +21,6 @@ from .arithmetic import math_benchmark
 from ..core import BadRow, CoraError, Question, data_path
 from .files import Table, read_table
 from .layouts import KINDS, LAYOUTS, Layout, plain_layout
-
-# %% ../../nbs/benchmarks/load.ipynb #4bf5a6ff
-_all_ = ["LAYOUTS", "Layout", "math_benchmark"]  # at home elsewhere, wanted here
 
 # %% ../../nbs/benchmarks/load.ipynb #8dc3f339
 def usable_row(

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['BASELINES', 'PROPOSED', 'SECONDARY', 'BEYOND', 'RANKED', 'BOUNDS', 'REMARKS', 'FROM_ORIGINALS', 'UNKNOWN', 'MARKDOWN',
            'LATEX', 'FORMATS', 'PLACES', 'threshold', 'arrange', 'scores_of', 'remarks', 'difference', 'runs_by_name',
-           'score_table', 'numbers', 'one_line', 'to_csv', 'shown', 'competition_ranks', 'notes', 'printed_table',
+           'score_table', 'numbers', 'plain_line', 'to_csv', 'shown', 'competition_ranks', 'notes', 'printed_table',
            'with_interval', 'layout', 'width', 'aligned', 'to_text', 'to_markdown', 'to_styler', 'to_latex', 'render',
            'result_table']
 
@@ -197,7 +197,7 @@ def numbers(
     return pd.DataFrame("" if which in REMARKS else math.nan, index=table.index, columns=names)
 
 # %% ../../nbs/report/tables.ipynb #460aff38
-def one_line(
+def plain_line(
     name: object,  # a run's or a score's name
 ) -> str:  # the same without line breaks, control characters, and runs of spaces
     "A name that stays on its line."
@@ -257,8 +257,8 @@ def notes(
 ) -> list[str]:  # one sentence for each difference; empty where the runs may be compared
     "What is said below the table."
     coverage, why = numbers(table, "coverage"), numbers(table, "note")
-    said = [f"{one_line(name)} has {parts[0]}" for name in coverage if (parts := _texts(coverage[name]))]
-    said += [one_line(sentence) for name in why for sentence in _texts(why[name])]
+    said = [f"{plain_line(name)} has {parts[0]}" for name in coverage if (parts := _texts(coverage[name]))]
+    said += [plain_line(sentence) for name in why for sentence in _texts(why[name])]
     return [f"No ranks: {sentence}" for sentence in said] if coverage.shape[1] > 1 else said
 
 
@@ -343,12 +343,12 @@ def to_text(
     caption: str | None = None,  # a line above the table
 ) -> str:  # lines, without a line break at the end
     "The table as aligned plain text."
-    rows = [["", *map(one_line, numbers(table).columns)]]
+    rows = [["", *map(plain_line, numbers(table).columns)]]
     for depth, label, cells in layout(table, digits, ranks, interval):
-        rows.append(["  " * depth + one_line(label).replace("≥", ">="), *(cells or [""] * numbers(table).shape[1])])
+        rows.append(["  " * depth + plain_line(label).replace("≥", ">="), *(cells or [""] * numbers(table).shape[1])])
     lines = ["  ".join(row).rstrip() for row in aligned(rows)]
-    below = ["", *map(one_line, notes(table))] if notes(table) else []
-    return "\n".join([*([one_line(caption)] if caption else []), *lines, *below])
+    below = ["", *map(plain_line, notes(table))] if notes(table) else []
+    return "\n".join([*([plain_line(caption)] if caption else []), *lines, *below])
 
 # %% ../../nbs/report/tables.ipynb #726ebacd
 MARKDOWN = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", **{c: "\\" + c for c in "\\`*_[]|~$"}})
@@ -364,7 +364,7 @@ def to_markdown(
     "The table in Markdown, with the pipes of GitHub's flavour."
 
     def safe(name):
-        return one_line(name).translate(MARKDOWN)
+        return plain_line(name).translate(MARKDOWN)
 
     rows = [["", *map(safe, numbers(table).columns)]]
     for depth, label, cells in layout(table, digits, ranks, interval):
@@ -395,7 +395,7 @@ def to_styler(
     def label(score):
         return score if threshold(score) is None else f"BMCA(c ≥ {threshold(score)})"
 
-    styler.format_index(label, axis=0, level=1, escape="html").format_index(one_line, axis=1, escape="html")
+    styler.format_index(label, axis=0, level=1, escape="html").format_index(plain_line, axis=1, escape="html")
     styler.hide(axis=0, names=True).set_table_styles(
         [
             {"selector": "th.row_heading", "props": "text-align: left; vertical-align: top; font-weight: normal"},
@@ -403,7 +403,7 @@ def to_styler(
             {"selector": "td, th.col_heading", "props": "text-align: right"},
         ]
     )
-    told = [html.escape(one_line(line)) for line in ([caption] if caption else []) + notes(table)]
+    told = [html.escape(plain_line(line)) for line in ([caption] if caption else []) + notes(table)]
     if notes(table):
         styler.set_table_styles([{"selector": "caption", "props": "caption-side: bottom"}], overwrite=False)
     return styler.set_caption("<br>".join(told)) if told else styler
@@ -434,7 +434,7 @@ def to_latex(
     "The table in LaTeX."
 
     def safe(name):
-        return one_line(name).translate(LATEX)
+        return plain_line(name).translate(LATEX)
 
     labels, rows, names = [], [], numbers(table).columns
     for depth, label, cells in layout(table, digits, ranks, interval):

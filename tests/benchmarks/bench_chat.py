@@ -16,7 +16,7 @@ import multiprocessing
 import time
 import warnings
 
-from cora_nb.benchmarks.load import math_benchmark
+from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.chat import ChatRespondent, _ssl_context

@@ -25,7 +25,8 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from cora_nb.benchmarks.load import load_benchmark, load_shots, math_benchmark
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.likelihood import LikelihoodRespondent, context_and_continuations, split_tokens

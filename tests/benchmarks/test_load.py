@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import OPERATIONS, draw_pair, math_capacity, pose, slips, wrong_answers
-from cora_nb.benchmarks.load import LAYOUTS, benchmark_hash, load_benchmark, load_shots, math_benchmark, write_benchmark
+from cora_nb.benchmarks.layouts import LAYOUTS
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots, write_benchmark
 from cora_nb.core import LETTERS, BadRow, CoraError, Question, data_path
 
 HUB = SHARED / "data" / "hub"
@@ -1214,7 +1216,7 @@ def test_hash_sees_every_field():
 
 def test_hash_is_the_same_everywhere():
     assert benchmark_hash(load_benchmark("math")) == "5b1620475a5b5e13069fbe025277fbcf02d59f50b9cba111638d431142efb34c"
-    code = "from cora_nb.benchmarks.load import *; print(benchmark_hash(math_benchmark(300)))"
+    code = "from cora_nb.benchmarks.arithmetic import *; from cora_nb.benchmarks.load import *; print(benchmark_hash(math_benchmark(300)))"
     for hashseed in ("0", "1"):
         said = subprocess.run(
             [sys.executable, "-c", code],

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cora_nb.benchmarks.load import math_benchmark
+from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import LETTERS, CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import causal

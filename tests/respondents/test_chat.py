@@ -16,7 +16,7 @@ from contextlib import aclosing
 import pytest
 from hypothesis import given, strategies as st
 
-from cora_nb.benchmarks.load import math_benchmark
+from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import chat

@@ -23,7 +23,7 @@ from tiny_models import (
     words,
 )
 
-from cora_nb.benchmarks.load import math_benchmark
+from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import Template, make_prompts
 from cora_nb.respondents import likelihood

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
-from cora_nb.benchmarks.load import math_benchmark  # noqa: E402
+from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.core import data_path  # noqa: E402
 from cora_nb.metrics.cora import score  # noqa: E402
 from cora_nb.respondents.causal import CausalRespondent  # noqa: E402

@@ -13,7 +13,7 @@ pytest.importorskip("lm_eval", reason="lm_eval is not installed: pip install -e 
 
 from tiny_models import OWN, SHOTS, byte_level, merging, save, sentence_piece, torch, transformers  # noqa: E402
 
-from cora_nb.benchmarks.load import math_benchmark  # noqa: E402
+from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.protocol import ask  # noqa: E402
 from cora_nb.respondents.likelihood import ADAPTATIONS, LikelihoodRespondent, context_and_continuations, split_tokens  # noqa: E402

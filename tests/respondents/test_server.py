@@ -18,7 +18,7 @@ for package in ("accelerate", "fastapi", "pydantic", "rich", "starlette", "uvico
         package, reason=f"{package} is not installed; pip install 'transformers[serving]' to run this test"
     )
 
-from cora_nb.benchmarks.load import math_benchmark  # noqa: E402
+from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.core import data_path  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.protocol import ask  # noqa: E402

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.runs.batch import batch_line, read_batch, write_batch
-from cora_nb.benchmarks.load import math_benchmark
+from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import BadRow, CoraError
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import ask
