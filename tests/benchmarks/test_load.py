@@ -1216,8 +1216,8 @@ def test_hash_sees_every_field():
 
 def test_hash_is_the_same_everywhere():
     assert benchmark_hash(load_benchmark("math")) == "5b1620475a5b5e13069fbe025277fbcf02d59f50b9cba111638d431142efb34c"
-    code = "from cora_nb.benchmarks.arithmetic import *; from cora_nb.benchmarks.load import *; "
-    code += "print(benchmark_hash(math_benchmark(300)))"
+    imports = "from cora_nb.benchmarks.arithmetic import *; from cora_nb.benchmarks.load import *"
+    code = f"{imports}; print(benchmark_hash(math_benchmark(300)))"
     for hashseed in ("0", "1"):
         said = subprocess.run(
             [sys.executable, "-c", code],
