@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'variant_accuracy', 'mean_consistency', 'majority_vote',
-           'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'core', 'count_hits',
+           'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness', 'count_hits',
            'missing_variants', 'weighted_scores', 'score_counts', 'unknown_scores', 'score_intervals', 'score']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
@@ -68,9 +68,7 @@ class Counts:
 
     hits: np.ndarray  # right replies, shape `(n_questions,)` or `(n_resamples, n_questions)`
     trials: np.ndarray  # replies, at least 1, shape `(n_questions,)`
-    original: (
-        np.ndarray
-    )  # share of right replies to the original, NaN where it was not asked, shape as `hits` or one row
+    original: np.ndarray  # share of right replies to the original, NaN where not asked; as `hits`, or one row
     weights: np.ndarray | None = None  # how often each question counts, as for `average`
     reply_weights: np.ndarray | None = None  # how often its replies count in a mean over replies; None: as `weights`
 
@@ -193,7 +191,7 @@ def core_index(
 
 
 @register_score("CORE", source="CAT, arXiv 2512.23711", monotone=True)
-def core(
+def robustness(
     counts: Counts,  # of some questions
 ) -> float | np.ndarray:  # in [0, 1]
     "CORE, from a CAR curve of 11 points. Source: CAT, arXiv 2512.23711."

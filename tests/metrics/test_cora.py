@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import THRESHOLDS, CoraError
-from cora_nb.metrics.cora import Counts, bmca, car_curve, core, core_index, count_hits, score, score_counts
+from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, count_hits, robustness, score, score_counts
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses
@@ -186,7 +186,7 @@ def test_a_question_without_subject_is_named_not_dropped():
 def test_a_curve_of_many_points():
     counts = Counts([0, 1, 2], [2, 2, 2], [0, 1, 1])
     assert car_curve(counts, 101).iloc[[0, 1, 50, 51, 100]].tolist() == [1, 2 / 3, 2 / 3, 1 / 3, 1 / 3]
-    assert core_index(car_curve(Counts([2], [2], [1]))) == core(Counts([2], [2], [1])) == 1
+    assert core_index(car_curve(Counts([2], [2], [1]))) == robustness(Counts([2], [2], [1])) == 1
     with pytest.raises(CoraError, match="points must be a whole number of 2 or more, got 1"):
         car_curve(counts, 1)
 
