@@ -1,5 +1,5 @@
 """What several test files use: a command run as a user runs it, a respondent that forgets, questions of every kind,
-and what every variant with lettered choices is."""
+what every variant with lettered choices is, and runs to compare."""
 
 import asyncio
 import os
@@ -12,10 +12,17 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 from hypothesis import strategies as st
 
 from cora_nb.core import Question
+from cora_nb.metrics.comparison import exchange_scores, put_together
+from cora_nb.metrics.cora import score_counts
 from cora_nb.respondents.protocol import Reply
+from cora_nb.responses.responses import make_responses
+from cora_nb.stats.paired import exchange_p
+from cora_nb.variants.families import make_variants
 from cora_nb.variants.operators import filler, says_none
 
 
@@ -156,3 +163,57 @@ def replies_for(variants):
         )
 
     return st.tuples(*map(one, variants))
+
+
+# Runs to compare
+
+METHODS = ["original", "shuffled", "nota", "decoupled"]
+
+
+def table(right, **columns):
+    "Responses from an array of right and wrong, shape (n_questions, n_variants)."
+    right = np.asarray(right, bool)
+    n, m = right.shape
+    return pd.DataFrame(
+        {
+            "question_id": np.repeat([f"q{i}" for i in range(n)], m),
+            "subject": np.repeat([f"s{i // 5}" for i in range(n)], m),
+            "family": "cora",
+            "method": METHODS[:m] * n,
+            "index": 0,
+            "trial": 0,
+            "answer": 1,
+            "correct": right.ravel(),
+            **columns,
+        }
+    )
+
+
+def at_random(seed, n=60, p=0.6, m=4):
+    return table(
+        np.random.default_rng(seed).random((n, m)) < np.random.default_rng(seed + 1).beta(3 * p, 3 * (1 - p), (n, 1))
+    )
+
+
+SUMS = [Question(f"q{i}", f"What is {i} + {i}?", tuple(str(i + k) for k in range(4)), i % 4) for i in range(12)]
+SUMS_VARIANTS = make_variants(SUMS, "cora")
+
+
+def answered(seed, variants=SUMS_VARIANTS):
+    "A run with texts and facts, answered by chance."
+    replies = np.random.default_rng(seed).choice(list("AB"), size=len(variants))
+    return make_responses(variants, replies.tolist(), name=f"run {seed}")
+
+
+def rejected(knows, n, times=400):
+    "How often p is below 0.05, on benchmarks of n questions; four variants, a share known, the rest guessed."
+    rng, ps = np.random.default_rng(0), []
+    for seed in range(times):
+        u = rng.random(n)
+        counts = [
+            pd.DataFrame({"hits": h, "trials": 4, "original": (h > 0) * 1.0})
+            for h in ((u < k) * 3 + (rng.random(n) < 0.3) for k in knows)
+        ]
+        seen = score_counts(counts[0])["MCQA"] - score_counts(counts[1])["MCQA"]
+        ps.append(exchange_p(seen, exchange_scores(put_together(counts), 400, seed)["MCQA"]))
+    return np.mean(np.array(ps) < 0.05)

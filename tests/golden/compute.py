@@ -31,7 +31,7 @@ from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
 from cora_nb.metrics.cora import Counts, car_curve, core_index, count_hits, response_consistency, score, score_counts
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
-from cora_nb.metrics import invariability, items, order, replies
+from cora_nb.metrics import invariability, items, order, planning, replies
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import TEMPLATES, make_prompts
 from cora_nb.respondents.protocol import Reply
@@ -1648,7 +1648,7 @@ def compared(runs):
     for asked in ({"half_width": 0.03}, {"difference": 0.05}, {}):
         pilot = some[names[0]] if "half_width" in asked else [some[names[0]], some[names[1]]]
         for s in ("MCQA", "CoRA"):
-            found = comparison.questions_needed(pilot=pilot, score=s, resamples=RESAMPLES, **asked)
+            found = planning.questions_needed(pilot=pilot, score=s, resamples=RESAMPLES, **asked)
             t.add(f"questions needed, {s}, {asked}", found)
     return t.table()
 
@@ -1661,7 +1661,7 @@ def planned():
             t.add(
                 "half width",
                 {
-                    f"{h} at {a}, {level}": comparison.questions_needed(h, accuracy=a, level=level)
+                    f"{h} at {a}, {level}": planning.questions_needed(h, accuracy=a, level=level)
                     for level in (0.8, 0.95)
                 },
             )
@@ -1669,13 +1669,13 @@ def planned():
         t.add(
             "difference",
             {
-                f"{d}, power {p}": comparison.questions_needed(difference=d, accuracy=0.6, power=p)
+                f"{d}, power {p}": planning.questions_needed(difference=d, accuracy=0.6, power=p)
                 for p in (0.5, 0.8, 0.95)
             },
         )
         t.add(
             "discordance",
-            {f"{d}, {q}": comparison.questions_needed(difference=d, discordance=q) for q in (0.2, 0.5, 1.0)},
+            {f"{d}, {q}": planning.questions_needed(difference=d, discordance=q) for q in (0.2, 0.5, 1.0)},
         )
     t.add(
         "exchange p",

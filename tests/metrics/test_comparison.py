@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
-from cora_nb.core import CoraError, Question
+from cora_nb.core import CoraError
 from cora_nb.metrics.cora import score_counts, weighted_scores
 from cora_nb.metrics.comparison import (
     compare,
@@ -18,43 +18,16 @@ from cora_nb.metrics.comparison import (
     matched_counts,
     matched_runs,
     put_together,
-    questions_needed,
     rank_table,
     resampled_scores,
 )
-from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.metrics.scores import SCORES, register_score
+from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
 from cora_nb.stats.corrections import adjust_p
 from cora_nb.stats.paired import exchange_p, stretch_exchanged
 from cora_nb.stats.resampling import left_out
-from cora_nb.variants.families import make_variants
-
-METHODS = ["original", "shuffled", "nota", "decoupled"]
-
-
-def table(right, **columns):
-    "Responses from an array of right and wrong, shape (n_questions, n_variants)."
-    right = np.asarray(right, bool)
-    n, m = right.shape
-    return pd.DataFrame(
-        {
-            "question_id": np.repeat([f"q{i}" for i in range(n)], m),
-            "subject": np.repeat([f"s{i // 5}" for i in range(n)], m),
-            "family": "cora",
-            "method": METHODS[:m] * n,
-            "index": 0,
-            "trial": 0,
-            "answer": 1,
-            "correct": right.ravel(),
-            **columns,
-        }
-    )
-
-
-def at_random(seed, n=60, p=0.6, m=4):
-    return table(
-        np.random.default_rng(seed).random((n, m)) < np.random.default_rng(seed + 1).beta(3 * p, 3 * (1 - p), (n, 1))
-    )
+from helpers import answered, at_random, rejected, table
 
 
 def all_exchanges(one, two):
@@ -149,26 +122,9 @@ def test_stretching_does_nothing_to_means_and_memory_is_cut_in_blocks(monkeypatc
     ].shape == (100,)
 
 
-def test_level_and_power():
-    "A small version of the study, 400 benchmarks each: 300 questions without a difference, then as many as planned."
-    rng = np.random.default_rng(0)
-
-    def rejected(knows, n, times=400):
-        ps = []
-        for seed in range(times):
-            u = rng.random(n)
-            counts = [
-                pd.DataFrame({"hits": h, "trials": 4, "original": (h > 0) * 1.0})
-                for h in ((u < k) * 3 + (rng.random(n) < 0.3) for k in knows)
-            ]
-            seen = score_counts(counts[0])["MCQA"] - score_counts(counts[1])["MCQA"]
-            ps.append(exchange_p(seen, exchange_scores(put_together(counts), 400, seed)["MCQA"]))
-        return np.mean(np.array(ps) < 0.05)
-
+def test_level():
+    "A small version of the study, 400 benchmarks: 300 questions without a difference."
     assert rejected((0.5, 0.5), 300) < 0.08
-    # both known: 1 and 1. known to one: differ if the other misses. neither: differ with 2 * 0.3 * 0.7
-    n = questions_needed(difference=0.1 * 0.7, discordance=0.1 * 0.7 + 0.4 * 0.42)
-    assert 0.73 < rejected((0.6, 0.5), n) < 0.87
 
 
 @given(st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=2, max_size=4), st.integers(0, 20))
@@ -208,32 +164,6 @@ def test_all_pairs_and_holm():
         found.loc[("CoRA", "b", "c")].drop("p_adjusted"),
         compare(runs["b"], runs["c"], resamples=500, clusters="subject").loc["CoRA"],
         check_names=False,
-    )
-
-
-@pytest.mark.parametrize("accuracy", [0.0, 0.02, 0.5, 0.9, 1.0])
-@pytest.mark.parametrize("half", [0.01, 0.05, 0.2])
-def test_wilson_is_just_narrow_enough(accuracy, half):
-    z = stats.norm.ppf(0.975)
-    width = lambda n: z * np.sqrt(accuracy * (1 - accuracy) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    n = questions_needed(half_width=half, accuracy=accuracy)
-    assert width(n) <= half + 1e-9 and (n == 1 or width(n - 1) > half)
-
-
-def test_planning_from_a_pilot_agrees_with_the_closed_form():
-    a, b = at_random(1, 4000), at_random(2, 4000, 0.5)
-    first, second = (c["original"].to_numpy() for c in matched_counts({"a": a, "b": b}).values())
-    p = first.mean()
-    assert abs(questions_needed(half_width=0.02, pilot=a) / (1.96**2 * p * (1 - p) / 0.02**2) - 1) < 0.06
-    planned = questions_needed(
-        difference=0.05, discordance=np.mean(first != second) - (first - second).mean() ** 2 + 0.05**2
-    )
-    assert abs(questions_needed(difference=-0.05, pilot=(a, b)) / planned - 1) < 0.05
-    assert questions_needed(pilot=(a, b), score="CoRA") > 1
-    assert (
-        questions_needed(difference=0.05, accuracy=0.6, power=0.9)
-        > questions_needed(difference=0.05, accuracy=0.6)
-        > questions_needed(difference=0.05, accuracy=0.6, level=0.9)
     )
 
 
@@ -279,28 +209,6 @@ A, B = at_random(1), at_random(2)
             "no question that all respondents were asked",
         ),
         (lambda: rank_table({"a": A, "b": B}, resamples=0), "resamples must be a whole number of 1 or more, got 0"),
-        (lambda: questions_needed(), "give half_width, for an interval, or difference, for a test"),
-        (
-            lambda: questions_needed(half_width=0.03, accuracy=0.5, score="CoRA"),
-            "without a pilot only MCQA can be planned, got 'CoRA'",
-        ),
-        (
-            lambda: questions_needed(half_width=0.03, pilot=A, accuracy=0.5),
-            "a pilot knows accuracy and discordance itself",
-        ),
-        (lambda: questions_needed(half_width=0.1, difference=0.1, accuracy=0.5), "either half_width or difference"),
-        (lambda: questions_needed(half_width=0.1, pilot=[A, B]), "of one respondent, got 2"),
-        (lambda: questions_needed(difference=0.1, pilot=A), "of two respondents, got 1"),
-        (lambda: questions_needed(difference=0.1, pilot="A"), "pilot must be a run, or two of them, got a str"),
-        (
-            lambda: questions_needed(half_width=float("nan"), accuracy=0.5),
-            "half_width must be between 0 and 0.5, got nan",
-        ),
-        (lambda: questions_needed(difference=0.3, accuracy=0.9), "accuracy + difference must be a number from 0 to 1"),
-        (lambda: questions_needed(difference=0.3), "accuracy must be a number from 0 to 1, got None"),
-        (lambda: questions_needed(difference=0.1, accuracy=0.5, power=80), "power must be between 0 and 1, got 80"),
-        (lambda: questions_needed(pilot=[A, A]), "difference must not be 0"),
-        (lambda: questions_needed(difference=0.1, pilot=[A, B], score="F1"), "got 'F1'"),
     ],
 )
 def test_faults_are_one_line(call, why):
@@ -310,15 +218,6 @@ def test_faults_are_one_line(call, why):
 
 
 # --- runs that may, and may not, be compared ---
-
-QUESTIONS = [Question(f"q{i}", f"What is {i} + {i}?", tuple(str(i + k) for k in range(4)), i % 4) for i in range(12)]
-VARIANTS = make_variants(QUESTIONS, "cora")
-
-
-def answered(seed, variants=VARIANTS):
-    "A run with texts and facts, answered by chance."
-    replies = np.random.default_rng(seed).choice(list("AB"), size=len(variants))
-    return make_responses(variants, replies.tolist(), name=f"run {seed}")
 
 
 def test_other_texts_under_the_same_ids_are_refused():
@@ -348,8 +247,6 @@ def test_parts_of_the_divergence_set_have_no_cora():
     assert every.isna().all(axis=None)
     with pytest.raises(CoraError, match="different variants of the same questions: question 'q0', variant decoupled 0"):
         compare(runs[0], parts[1])
-    with pytest.raises(CoraError, match="its CoRA is not known, pilot 1 has 2 of 20 variants"):
-        questions_needed(difference=0.1, pilot=parts, score="CoRA")
     chosen = [run.rows(run.table["method"].isin(["original", "shuffled"]), chosen="two methods") for run in runs]
     assert compare(*chosen, resamples=50).loc["CoRA"].notna().all()  # a part that was chosen is a set of its own
 
@@ -371,7 +268,32 @@ def test_the_first_repetition_counts_unless_they_are_pooled():
 def test_runs_of_a_list_are_named_by_their_respondents():
     found = compare_all([answered(1), answered(2)], scores=["MCQA"], resamples=50)
     assert found.index.tolist() == [("MCQA", "run 1", "run 2")]
-    assert questions_needed(difference=0.1, pilot=Runs([answered(1), answered(2)])) > 1
+
+
+@pytest.fixture
+def own_scores():
+    "Leaves the registry as it was."
+    before = dict(SCORES.registered)
+    yield
+    SCORES.registered.clear()
+    SCORES.registered.update(before)
+
+
+def test_what_a_score_declares_decides_how_it_is_compared(own_scores):
+    "CoRA and CI under other names: stretched unless linear, and not known of an incomplete set if complete."
+    for name, like in (("my CoRA", "CoRA"), ("my CI", "CI")):
+        known = SCORES.registered[like]
+        register_score(name, complete=True, linear=known.linear)(known.formula)
+    register_score("straight", linear=True)(SCORES.registered["CoRA"].formula)
+    found = compare(at_random(1, p=0.8), at_random(2), resamples=2000)
+    for mine, ours in (("my CoRA", "CoRA"), ("my CI", "CI")):
+        assert found.loc[mine].tolist() == found.loc[ours].tolist()
+    assert found.loc["straight", "p"] != found.loc["CoRA", "p"]
+    assert found.loc["straight"].drop("p").tolist() == found.loc["CoRA"].drop("p").tolist()
+    parts = [run.rows(run.table["method"].isin(["original", "shuffled"])) for run in (answered(1), answered(2))]
+    with pytest.warns(UserWarning, match="CI and CoRA and my CoRA and my CI are not known: first has 2 of 20"):
+        few = compare(*parts, resamples=50)
+    assert few.loc[["CI", "CoRA", "my CoRA", "my CI"]].isna().all(axis=None) and few.loc["MCQA"].notna().all()
 
 
 # --- the permutation test itself ---
