@@ -817,14 +817,8 @@ STATEMENTS = [
 
 @quietly
 def statements():
-    from cora_nb.runs.statements import (
-        check_statement,
-        clean,
-        request_text,
-        statement_variants,
-        statements_summary,
-        statements_table,
-    )
+    from cora_nb.runs.statement_checks import check_statement, clean
+    from cora_nb.runs.statements import request_text, statement_variants, statements_summary, statements_table
 
     t = Tidy()
     for i, said in enumerate(STATEMENTS):
