@@ -845,7 +845,8 @@ def statements():
 
 @quietly
 def grading():
-    from cora_nb.runs.grading import grades, grading_summary, judge_text, read_label, regrade
+    from cora_nb.runs.grading import grades, grading_summary, judge_text, regrade
+    from cora_nb.runs.labels import read_label
 
     t = Tidy()
     asked = [long_form(WORDED[0])] * 12
