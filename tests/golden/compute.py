@@ -817,14 +817,8 @@ STATEMENTS = [
 
 @quietly
 def statements():
-    from cora_nb.runs.statements import (
-        check_statement,
-        clean,
-        request_text,
-        statement_variants,
-        statements_summary,
-        statements_table,
-    )
+    from cora_nb.runs.statement_checks import check_statement, clean
+    from cora_nb.runs.statements import request_text, statement_variants, statements_summary, statements_table
 
     t = Tidy()
     for i, said in enumerate(STATEMENTS):
@@ -851,7 +845,8 @@ def statements():
 
 @quietly
 def grading():
-    from cora_nb.runs.grading import grades, grading_summary, judge_text, read_label, regrade
+    from cora_nb.runs.grading import grades, grading_summary, judge_text, regrade
+    from cora_nb.runs.labels import read_label
 
     t = Tidy()
     asked = [long_form(WORDED[0])] * 12

@@ -16,7 +16,12 @@ from tiny_models import OWN, SHOTS, byte_level, merging, save, sentence_piece, t
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.protocol import ask  # noqa: E402
-from cora_nb.respondents.likelihood import ADAPTATIONS, LikelihoodRespondent, context_and_continuations, split_tokens  # noqa: E402
+from cora_nb.respondents.likelihood import (  # noqa: E402
+    ADAPTATIONS,
+    LikelihoodRespondent,
+    context_and_continuations,
+    split_tokens,
+)
 from cora_nb.respondents.local import organism  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
 

@@ -1,9 +1,8 @@
-"""Statements that a writer made: what is accepted and refused on 1,000 questions of MMLU, rounds, resuming, files."""
+"""Statements that a writer made: rounds, resuming, a model behind a server, files."""
 
 import asyncio
 import random
 import re
-from collections import Counter
 from dataclasses import replace
 
 import pandas as pd
@@ -14,13 +13,10 @@ from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.runs.statement_checks import OTHERS
 from cora_nb.runs.statements import (
-    CHECKS,
     COLUMNS,
-    OTHERS,
-    check_statement,
     check_writer,
-    clean,
     complete_statements,
     read_statements,
     save_statements,
@@ -77,166 +73,6 @@ class Writer:
                 if isinstance(said, Reply)
                 else Reply(built(prompt.variant.question, prompt.variant.index) if said is None else said),
             )
-
-
-@pytest.fixture(scope="module")
-def mmlu(shared):
-    "Every fourteenth question of MMLU, from all subjects."
-    from cora_nb.benchmarks.load import load_benchmark
-
-    if not (shared / "hub" / "cais__mmlu").is_dir():
-        pytest.skip(f"MMLU not found under {shared / 'hub'}")
-    return load_benchmark("mmlu", path=shared / "hub")[::14][:1000]
-
-
-# ---- the checks, on MMLU
-
-
-def test_good_sentences_are_accepted(mmlu):
-    reasons = {(q.id, i): check_statement(built(q, i), q, i) for q, i in places(mmlu)}
-    print(Counter(reasons.values()))
-    assert set(reasons.values()) == {"", OTHERS}
-    assert Counter(reasons.values())[OTHERS] < 0.015 * len(reasons)
-    assert sum(any(reasons[q.id, i] for i in range(q.n_choices)) for q in mmlu) < 0.05 * len(mmlu)
-
-
-def test_what_speaks_of_others_names_the_list(mmlu):
-    "Each refused choice has a word that points, and the plainest wordings are all refused."
-    for q, i in places(mmlu):
-        text, said = one_line(q.choices[i]).rstrip(".").lower(), check_statement(built(q, i), q, i)
-        if said == OTHERS:
-            assert re.search(
-                r"\b(above|below|these|those|them|both|either|neither|options?|choices?|answers?|[a-h](?: only)?)\b",
-                text,
-            ), text
-        if text in (
-            "all of the above",
-            "none of the above",
-            "both a and b",
-            "neither a nor b",
-            "all of these",
-            "none of these",
-            "both of these",
-        ):
-            assert said == OTHERS
-
-
-SPOILED = {
-    "is not": lambda q, i: built(q, i).replace('" is "', '" is not "'),
-    "isn’t": lambda q, i: built(q, i).replace('" is "', '" isn’t "'),
-    "false": lambda q, i: built(q, i).replace("Is it true that", "Is it true that it is false that"),
-    "no mark": lambda q, i: built(q, i)[:-1],
-    "no lead": lambda q, i: built(q, i).replace("Is it true that", "Is"),
-    "correction below": lambda q, i: f"{built(q, i)}\nNo.",
-    "twice": lambda q, i: f"{built(q, i)} {built(q, i)}",
-    "empty": lambda q, i: "",
-    "none": lambda q, i: None,
-    "thoughts only": lambda q, i: f"<think>{built(q, i)}",
-    "choice cut": lambda q, i: built(q, i).replace(f'"{one_line(q.choices[i])}"?', '"..."?'),
-}
-
-
-@pytest.mark.parametrize("how", SPOILED)
-def test_spoiled_sentences_are_refused(mmlu, how):
-    for q, i in places(mmlu[::4]):
-        said = SPOILED[how](q, i)
-        if (
-            said is not None
-            and how == "choice cut"
-            and re.search(
-                rf"(?<!\w){re.escape(one_line(q.choices[i]).rstrip('. ').lower())}(?!\w)",
-                built(q, i).lower().rpartition('" is "')[0],
-            )
-        ):
-            continue  # the question holds the choice
-        assert check_statement(said, q, i) in CHECKS, (said, q.choices[i])
-
-
-def test_the_wrong_choice_is_refused(mmlu):
-    "Only where one choice holds the other, or the question holds both, may a sentence pass for its neighbour's."
-    passed = 0
-    for q, i in places(mmlu):
-        j = (i + 1) % q.n_choices
-        if check_statement(built(q, j), q, i) == "":
-            passed += 1
-            assert one_line(q.choices[i]).rstrip(" .,;:").lower() in built(q, j).lower()
-    assert passed < 0.01 * 4 * len(mmlu)
-
-
-def test_a_lost_not_is_refused(mmlu):
-    asked = [q for q in mmlu if re.search(r"\b(NOT|EXCEPT)\b", q.text)]
-    assert len(asked) > 20
-    for q, i in places(asked):
-        assert check_statement(f"Is it true that it is {q.choices[i]}?", q, i) in (
-            "lost the negation of the question",
-            OTHERS,
-        )
-
-
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        "{}",
-        "  {}\n\n",
-        '"{}"',
-        "“{}”",
-        "```\n{}\n```",
-        "```text\n{}\n```",
-        "Question: {}",
-        "**Question:** {}",
-        "Yes-or-no question:\n{}",
-        "True or false question: {}",
-        "1. Statement: {}",
-        "<think>hm</think>\n{}",
-        "**{}**",
-    ],
-)
-def test_packaging_does_not_matter(mmlu, wrap):
-    for q in mmlu[::50]:
-        assert clean(wrap.format(built(q, 0))) == clean(built(q, 0))
-        assert check_statement(wrap.format(built(q, 0)), q, 0) == check_statement(built(q, 0), q, 0)
-
-
-# ---- the checks, on anything
-
-
-texts = st.text(min_size=1, max_size=30).filter(str.strip)
-choice_lists = st.lists(
-    texts | st.sampled_from(["9", "19", "-9", "not", "East", "east.", "A and B", "?", "..."]), min_size=2, max_size=5
-)
-
-
-@settings(max_examples=200)
-@given(texts, choice_lists, st.none() | st.text(max_size=80) | texts.map(lambda t: f"Is it true that {t}?"))
-def test_any_reply_gives_a_known_reason(text, choices, reply):
-    q = Question("q", text, tuple(choices), 0)
-    for i in range(len(choices)):
-        reason = check_statement(reply, q, i)
-        assert reason == "" or reason in CHECKS
-        if reason == "":
-            assert clean(reply).casefold().startswith("is it") and "\n" not in clean(reply)
-
-
-@given(st.integers(-999, 999), st.integers(-999, 999))
-def test_numbers_stand_for_themselves(a, b):
-    q = Question("q", "Which number?", (str(a), "none such"), 0)
-    assert (check_statement(f"Is it true that the number is {b}?", q, 0) == "") == (a == b)
-
-
-@pytest.mark.parametrize(
-    "said,choice,reason",
-    [
-        ("Is it true that the sun rises in the East?", 0, ""),
-        ("IS IT TRUE THAT the sun rises in the east?", 0, ""),
-        ("Is it true that the sun rises in the southeast?", 0, "lost the words of the proposed answer"),
-        ("Is it true that the sun rises in the East, not the West?", 0, "names another choice beside it"),
-        ("Is it true that the sun never rises in the West?", 1, "adds a negation"),
-        ("Is it true, that the sun rises in the West?", 1, "does not begin with Is it true that"),
-        ("The sun rises in the West.", 1, "does not begin with Is it true that"),
-    ],
-)
-def test_by_hand(said, choice, reason):
-    assert check_statement(said, SUN, choice) == reason
 
 
 # ---- rounds
