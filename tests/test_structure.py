@@ -26,7 +26,7 @@ NARROWER = {  # rooms that may import less than the order allows, and what
 
 IMPORTS_TO_REMOVE = set()
 NAMES_TO_SEPARATE = set()
-MODULES_TO_DIVIDE = {"report.tables"}
+MODULES_TO_DIVIDE = set()
 MOST_LINES, TOLERANCE = 400, 40  # of a module: cells are exported whole, and a comment must not decide
 LONG_LINES_LEFT = 0  # in all notebooks, tests and scripts: what is left from before the limit, to fall to 0
 

@@ -23,7 +23,8 @@ from cora_nb.cli.shared import (
 )
 from ..checks import check_count
 from ..core import CoraError
-from ..report.tables import render, score_table
+from ..report.render import render
+from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
 from ..runs.evaluate import evaluate, facts_before, plan
 from ..variants.families import make_variants

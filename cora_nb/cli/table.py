@@ -15,7 +15,8 @@ from fastcore.script import call_parse
 from .shared import name_on_disk, one_line_errors, replies_line, several, own_scores
 from ..core import CoraError
 from ..interop.cat import import_cat
-from ..report.tables import FORMATS, render, score_table
+from ..report.render import FORMATS, render
+from ..report.tables import score_table
 from ..responses.files import check_folder, read_responses, write_responses
 from ..responses.responses import Responses
 

@@ -1856,7 +1856,8 @@ def table_parts():
 @lru_cache
 def printed_tables():
     "A score table in every format, with and without intervals."
-    from cora_nb.report.tables import render, score_table
+    from cora_nb.report.render import render
+    from cora_nb.report.tables import score_table
 
     plain = score_table({name: score(simulated(name)) for name in ("cora ann", "cora bob", "cora guesser")})
     sure = {name: score(simulated(name), ci=0.95, resamples=RESAMPLES) for name in ("cora ann", "cora bob")}

@@ -14,7 +14,8 @@ from cora_nb.metrics.cora import count_hits, score, score_counts, weighted_score
 from cora_nb.metrics.guessing import chance_scores, corrected, expected_scores
 from cora_nb.metrics.scores import SCORES, Score, get_score, load_score, register_score, score_members
 from cora_nb.report.score_plots import plot_scores
-from cora_nb.report.tables import render, score_table
+from cora_nb.report.render import render
+from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.runs.evaluate import evaluate
