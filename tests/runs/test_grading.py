@@ -423,7 +423,7 @@ def test_rows_of_other_forms_stay_as_they_are():
     read = [0, -1, -1] * 3  # "A" is a letter, and neither yes or no nor the words of a choice
     assert responses.table["prediction"].tolist() == read and new.table["prediction"].tolist() == [0, -1, 1] * 3
     assert new.facts["grading"] == {
-        "grader": "test_grading:test_rows_of_other_forms_stay_as_they_are.<locals>.<lambda>",
+        "grader": f"{__name__}:test_rows_of_other_forms_stay_as_they_are.<locals>.<lambda>",
         "replies": 3,
         "labels": 0,
     }
