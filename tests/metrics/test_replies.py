@@ -13,7 +13,6 @@ from cora_nb.core import CoraError
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.metrics.replies import first_of_each, flat_replies
 from cora_nb.responses.responses import need
-from cora_nb.stats.shares import share_interval, share_of_asked
 
 
 def table(rows):
@@ -93,47 +92,6 @@ def test_first_of_each_against_sorting(frame):
         for q in dict.fromkeys(frame["question_id"])
     ]
     assert first_of_each(need(frame, trials="all"), first, second).tolist() == expected
-
-
-# --- intervals ---
-
-
-def test_interval_against_a_solved_equation():
-    "Wilson's limits are where the distance from the share is z standard errors of the limit itself."
-    from scipy.optimize import brentq
-    from scipy.stats import t
-
-    totals, sizes = np.array([5, 0, 3, 6, 1, 2.5]), np.array([6, 4, 6, 7, 6, 6])
-    p, G = totals.sum() / sizes.sum(), 6
-    v = G / (G - 1) * ((totals - p * sizes) ** 2).sum() / sizes.sum() ** 2
-    gap = lambda x: (p - x) ** 2 - t.ppf(0.95, 5) ** 2 * x * (1 - x) * v / (p * (1 - p))
-    np.testing.assert_allclose(share_interval(totals, sizes, 0.9), [p, brentq(gap, 0, p), brentq(gap, p, 1)], rtol=1e-9)
-
-
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8))
-def test_questions_without_a_reply_say_nothing(pairs):
-    pairs = [(min(t, n), n) for t, n in pairs]
-    asked = [(t, n) for t, n in pairs if n]
-    found = share_of_asked(*np.array(pairs).reshape(-1, 2).T)
-    if not asked:
-        assert np.isnan(found).all()
-    else:
-        np.testing.assert_array_equal(found, share_interval(*np.array(asked).T))
-
-
-@pytest.mark.parametrize(
-    "totals, sizes", [([2.0], [1.0]), ([0.0], [0.0]), ([], []), ([1.0, 1.0], [1.0]), ([-1.0], [2.0]), ([np.nan], [2.0])]
-)
-def test_intervals_refuse(totals, sizes):
-    with pytest.raises(CoraError):
-        share_interval(totals, sizes)
-
-
-@pytest.mark.parametrize("level", [0, 1, 95, -0.5])
-def test_level(level):
-    for interval in (share_interval, share_of_asked):
-        with pytest.raises(CoraError, match="level must be between 0 and 1"):
-            interval([1.0, 0.0], [1.0, 1.0], level)
 
 
 # --- bad input ---
