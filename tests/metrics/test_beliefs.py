@@ -5,7 +5,6 @@ import subprocess
 import sys
 from collections import defaultdict
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -123,32 +122,6 @@ def test_p_yes_does_not_depend_on_how_scores_are_normalised():
     assert (found["sum"]["questions"] == 3).all()
     pd.testing.assert_frame_equal(found["token"], found["sum"])
     pd.testing.assert_frame_equal(found["char"], found["sum"])
-
-
-# --- the interval of the ratio ---
-
-
-def classical_fieller(w, r, level):
-    "The limits as textbooks have them."
-    from scipy.stats import t
-
-    s, (mr, mw) = np.cov(r, w) / len(r) * t.ppf((1 + level) / 2, len(r) - 1) ** 2, (np.mean(r), np.mean(w))
-    a, b, c = mr**2 - s[0, 0], mr * mw - s[0, 1], mw**2 - s[1, 1]
-    return mw / mr, (b - (b * b - a * c) ** 0.5) / a, (b + (b * b - a * c) ** 0.5) / a
-
-
-def believers(kind, rng, G):
-    "P(Yes) of the right choice and of the most credible of three wrong ones; both lean on the question."
-    lean, odds = rng.normal(size=G), lambda x: 1 / (1 + np.exp(-x))
-    if kind == "moderate":
-        return odds(0.6 * lean + 0.8 * rng.normal(size=G)), odds(-1 + 0.6 * lean + 0.8 * rng.normal(size=(3, G))).max(
-            axis=0
-        )
-    if kind == "doubtful":
-        return odds(-3 + 0.6 * lean + 1.9 * rng.normal(size=G)), odds(
-            -4 + 0.6 * lean + 1.9 * rng.normal(size=(3, G))
-        ).max(axis=0)
-    return np.where(rng.random(G) < 0.8, 0.99, 0.01), np.where(rng.random((3, G)) < 0.2, 0.99, 0.01).max(axis=0)
 
 
 # --- several choices ---
