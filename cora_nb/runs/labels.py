@@ -100,7 +100,7 @@ def read_labels(
 ) -> pd.DataFrame:  # one row for each label: `KEY`, `reply`, `right`, `choice`
     """Read a sheet that a person has filled in. Blank labels are left out.
 
-    Raises `CoraError` for a file that is no sheet and `BadRow` for the first row that cannot be used.
+    Raises `CoraError` for a file that is not such a sheet, and `BadRow` for the first row that cannot be used.
     """
     known, file = asked_by_key(asked), read_table(path)
     if missing := [c for c in (*KEY, "reply", "label") if c not in file.columns]:

@@ -18,7 +18,7 @@ def adjust_p(
     p: Sequence[float],  # p-values, NaN for tests that were not made
     method: str = "holm",  # or "bh" (Benjamini-Hochberg)
 ) -> np.ndarray:  # adjusted p-values, to be compared with the same level; NaN stays
-    """Correct for many tests. Raises `CoraError` for another method and for what is no probability.
+    """Correct for many tests. Raises `CoraError` for another method, and unless every p is a probability.
 
     Benjamini-Hochberg is SciPy's `false_discovery_control`; SciPy has no Holm.
     Source: Holm, 1979; Benjamini and Hochberg, 1995.

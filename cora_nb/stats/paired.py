@@ -16,7 +16,7 @@ def mcnemar_p(
     b: int,  # questions right the first time only
     c: int,  # questions right the second time only
 ) -> float:  # in (0, 1]; 1 where nothing changed
-    "McNemar's test, exact and two-sided. Raises `CoraError` for what is no count. Source: McNemar, 1947."
+    "McNemar's test, exact and two-sided. Raises `CoraError` unless both are counts. Source: McNemar, 1947."
     from scipy.stats import binomtest
 
     check_count("b", b, 0)

@@ -14,7 +14,8 @@ from cora_nb.core import BadRow, CoraError, Question, Variant
 from cora_nb.forms import FORMS
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import column_types
-from cora_nb.responses.files import PARTS, check_folder, different_facts, read_facts, read_responses, write_responses
+from cora_nb.responses.files import PARTS, check_folder, read_facts, read_responses, write_responses
+from cora_nb.responses.runs import different_facts
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.variants.families import make_variants
 

@@ -12,9 +12,8 @@ from cora_nb.prompts.templates import Template
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.files import different_facts
 from cora_nb.responses.responses import make_responses
-from cora_nb.responses.runs import same_facts
+from cora_nb.responses.runs import different_facts, same_facts
 from cora_nb.runs.evaluate import evaluate, facts_before
 from cora_nb.variants.families import make_variants
 
