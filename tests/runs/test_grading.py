@@ -25,6 +25,7 @@ from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form
+from worded_replies import QUESTIONS, RED, SAID, SUN, run
 
 CITIES = ("Sydney", "Canberra", "Melbourne", "Perth")
 fragments = st.sampled_from(
@@ -240,20 +241,6 @@ print(rules_by_form({'lfgq': 'exact_number'})['lfgq']('It is 9.', ('8', '9')))
 
 
 # ---- a judge
-
-SUN = Question("sun", "Where does the sun rise?", ("East", "West", "North", "South"), 0)
-NINE = Question("nine", "What is 3 * 3?", ("9", "6", "8", "1"), 0)
-RED = Question("red", 'Which colour, with "quotes", commas\nand a {reply}?', ("=red", 'blue, "dark"'), 1)
-QUESTIONS = [SUN, NINE, RED]
-
-
-def run(said, rule="in_words", trials=None):
-    "Responses of the three questions, in turn."
-    variants = make_variants(QUESTIONS, "formats", only="lfgq") * (len(said) // 3)
-    return make_responses(variants, said, {"lfgq": rule}, trials or [i // 3 for i in range(len(said))])
-
-
-SAID = ["In the East.", "nine", "=blue", "West", "9", Reply(error="503"), "", "-3", '+red\n"or so", perhaps']
 
 
 class Judge:

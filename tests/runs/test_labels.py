@@ -7,28 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cora_nb.core import BadRow, CoraError, Question
-from cora_nb.respondents.protocol import Reply
+from cora_nb.core import BadRow, CoraError
 from cora_nb.responses.files import read_responses, write_responses
-from cora_nb.responses.responses import make_responses
 from cora_nb.runs.grading import apply_labels
 from cora_nb.runs.labels import SHEET, read_label, read_labels, write_labels
-from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form
-
-SUN = Question("sun", "Where does the sun rise?", ("East", "West", "North", "South"), 0)
-NINE = Question("nine", "What is 3 * 3?", ("9", "6", "8", "1"), 0)
-RED = Question("red", 'Which colour, with "quotes", commas\nand a {reply}?', ("=red", 'blue, "dark"'), 1)
-QUESTIONS = [SUN, NINE, RED]
-
-
-def run(said, rule="in_words", trials=None):
-    "Responses of the three questions, in turn."
-    variants = make_variants(QUESTIONS, "formats", only="lfgq") * (len(said) // 3)
-    return make_responses(variants, said, {"lfgq": rule}, trials or [i // 3 for i in range(len(said))])
-
-
-SAID = ["In the East.", "nine", "=blue", "West", "9", Reply(error="503"), "", "-3", '+red\n"or so", perhaps']
+from worded_replies import NINE, QUESTIONS, SAID, run
 
 
 def fill(path, *labels):
