@@ -15,10 +15,22 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "cora_nb"
 
 ROOMS = (
-    *("core", "registry", "forms", "checks", "benchmarks", "variants", "prompts", "respondents", "responses", "runs"),
+    *(
+        "core",
+        "registry",
+        "forms",
+        "checks",
+        "results",
+        "benchmarks",
+        "variants",
+        "prompts",
+        "respondents",
+        "responses",
+        "runs",
+    ),
     *("stats", "metrics", "interop", "papers", "report", "cli"),
 )  # a module imports from its own room and from rooms earlier in this list
-FOUNDATION = {"core", "registry", "forms", "checks"}
+FOUNDATION = {"core", "registry", "forms", "checks", "results"}
 NARROWER = {  # rooms that may import less than the order allows, and what
     "stats": FOUNDATION,  # useful without a language model
     "metrics": FOUNDATION | {"benchmarks", "variants", "prompts", "responses", "stats"},  # no metric knows a model
