@@ -8,7 +8,7 @@ __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'varia
            'missing_variants', 'weighted_scores', 'score_counts', 'unknown_scores', 'score_intervals', 'score']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,6 +21,8 @@ from ..core import CoraError, THRESHOLDS
 from .scores import get_score, register_score, score_members
 from ..responses.columns import NOT_ASKED
 from ..responses.responses import Responses, need
+from ..responses.runs import Runs, about_run
+from ..results import make_result, stack_results
 from ..stats.resampling import draw_questions, interval, kinds, left_out
 
 # %% ../../nbs/metrics/cora.ipynb #b385e5a2
@@ -321,50 +323,68 @@ def score_intervals(
 
 # %% ../../nbs/metrics/cora.ipynb #93e54632
 def score(
-    responses: Responses | pd.DataFrame,  # a run
-    by: str | None = None,  # "subject" or "method" for one row each
+    responses: Responses | pd.DataFrame | Runs | Mapping | Sequence,  # a run; or several, by their names
+    by: str | None = None,  # "subject" or "method": the scores of each
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     ci: float | None = None,  # level of intervals over questions, such as 0.95; None: no intervals
     clusters: str | None = None,  # a column whose values belong together, such as "subject", for the intervals
     **resampling: object,  # `resamples`, `seed` and `method` of the intervals
-) -> pd.Series | pd.DataFrame:  # by name; with `by`, a row each; with `ci`, columns `value`, `low`, `high`
+) -> pd.DataFrame:  # a result: all registered scores, for each `subject` or `method` where asked; `n` counts questions
     """All registered scores of a run: MCQA, MCQA+, RC, MV, BMCA(c), CI, CoRA, CORE, and your own.
 
     NaN means not known: MCQA, CI and CoRA need the original of every question, CI and CoRA the complete divergence
-    set (see `Responses.complete`). `RC` is the mean of RC(i) over questions; MCQA+ is the mean over replies. By method,
-    each row scores the divergence set made of the original and that method alone. Raises `CoraError` for a missing
-    column, an unknown `by`, or nothing to score. Source: CoRA, Eq. 1 to 7; CAT for CORE.
+    set (see `Responses.complete`). What rests on an incomplete one says so in `note`, such as "2 of 26 variants". `RC`
+    is the mean of RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of the
+    divergence set made of the original and that method alone. Raises `CoraError` for a missing column, an unknown `by`,
+    or nothing to score. Source: CoRA, Eq. 1 to 7; CAT for CORE.
     """
     check_option("by", by, ("subject", "method", None))
     if unknown := set(resampling) - {"resamples", "seed", "method"}:
         raise CoraError(f"score has no option {min(unknown)!r}; for intervals there are resamples, seed and method")
     if ci is None and (clusters or resampling):
         raise CoraError(f"{clusters and 'clusters' or min(resampling)} goes with intervals: say which, such as ci=0.95")
-    columns = [c for c in (by, clusters) if c]
-    found = need(responses, "question_id", "method", "correct", *columns)
-
-    def scored(counts: pd.DataFrame) -> pd.Series | pd.DataFrame:
+    if not isinstance(responses, (Responses, pd.DataFrame)):
+        runs = Runs(responses).items()
+        return stack_results({name: score(run, by, thresholds, ci, clusters, **resampling) for name, run in runs})
+    found = need(responses, "question_id", "method", "correct", *(c for c in (by, clusters) if c))
+    parts = []
+    for name, counts, coverage in _parts(found, by):
         if ci is None:
-            return score_counts(counts, thresholds)
-        groups = _of_question(found, clusters, counts.index).to_numpy() if clusters else None
-        return score_intervals(counts, thresholds, ci, clusters=groups, **resampling)
+            table = score_counts(counts, thresholds).to_frame("value")
+        else:
+            groups = _of_question(found, clusters, counts.index).to_numpy() if clusters else None
+            table = score_intervals(counts, thresholds, ci, clusters=groups, **resampling)
+        note = np.where(table.index.isin(_FROM_ORIGINALS), "", coverage)
+        said = {"n": len(counts), "note": note} | ({by: name} if by else {})
+        parts.append(table.rename_axis("score").reset_index().assign(**said))
+    return make_result(pd.concat(parts), **about_run(found))
 
+
+_FROM_ORIGINALS = ("MCQA",)  # scores that do not rest on the variants
+
+
+def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str | None, pd.DataFrame, str]]:
+    "The name, counts and coverage of each subject, or of each method with the original as a divergence set of its own."
+    if by == "method":
+        method, coverage = responses.table["method"], responses.coverage
+        for name in method.unique():
+            part = responses.rows(method.isin(["original", name]).to_numpy(dtype=bool), chosen=f"original and {name}")
+            yield name, count_hits(part), coverage
+        return
+    counts = count_hits(responses)
     if by is None:
-        return scored(count_hits(found))
-    tables = {name: scored(counts) for name, counts in _parts(found, by).items()}
-    return pd.DataFrame(tables).T.rename_axis(by) if ci is None else pd.concat(tables, names=[by, "score"])
+        yield None, counts, _coverage(responses, counts)
+        return
+    for name, part in counts.groupby(_of_question(responses, by, counts.index).to_numpy()):
+        yield name, part, _coverage(responses, part)
 
 
-def _parts(responses: Responses, by: str) -> dict[str, pd.DataFrame]:
-    "Counts of each subject, or of each method with the original as a divergence set of its own."
-    if by == "subject":
-        counts = count_hits(responses)
-        return dict(tuple(counts.groupby(_of_question(responses, "subject", counts.index).to_numpy())))
-    method, found = responses.table["method"], {}
-    for name in method.unique():
-        part = responses.rows(method.isin(["original", name]).to_numpy(dtype=bool), chosen=f"original and {name}")
-        found[name] = count_hits(part)
-    return found
+def _coverage(responses: Responses, counts: pd.DataFrame) -> str:
+    "`Responses.coverage` of the questions counted. It takes time on a large run, and only where something is missing."
+    if not counts["missing"].any() and not responses.facts.get("chosen"):
+        return ""
+    codes, ids = responses.question_codes
+    return responses.rows(ids.isin(counts.index)[codes]).coverage
 
 # %% ../../nbs/metrics/cora.ipynb #721c57ef
 def _of_question(responses: Responses, column: str, ids: pd.Index) -> pd.Series:

@@ -15,6 +15,8 @@ from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, count_hits
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses
+from cora_nb.responses.runs import Runs
+from cora_nb.results import lookup, make_result, values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -107,14 +109,18 @@ def test_score_follows_the_equations(rows, pooled, thresholds, rng):
     kept = [r for r in rows if pooled or r["trial"] == 0]
     responses = Responses(pd.DataFrame(rows))
     found = score(responses.pool_trials() if pooled else responses, thresholds=tuple(thresholds))
-    assert_same(found, slow_scores(kept, thresholds))
+    assert (found["n"] == len({r["question_id"] for r in kept})).all()
+    assert_same(values_of(found), slow_scores(kept, thresholds))
 
 
 @given(tables())
 @settings(max_examples=50)
 def test_by_subject_and_by_method(rows):
     first = [r for r in rows if r["trial"] == 0]
-    subjects, methods = score(pd.DataFrame(rows), by="subject"), score(pd.DataFrame(rows), by="method")
+    subjects, methods = (
+        score(pd.DataFrame(rows), by=by).set_index([by, "score"])["value"].unstack(sort=False)
+        for by in ("subject", "method")
+    )
     assert set(subjects.index) == {r["subject"] for r in first} and set(methods.index) == {r["method"] for r in first}
     for s, row in subjects.iterrows():
         assert_same(row, slow_scores([r for r in first if r["subject"] == s], THRESHOLDS))
@@ -125,7 +131,7 @@ def test_by_subject_and_by_method(rows):
 @given(tables())
 @settings(max_examples=100)
 def test_relations_between_scores(rows):
-    s = score(pd.DataFrame(rows))
+    s = values_of(score(pd.DataFrame(rows)))
     falling = s.filter(like="BMCA").to_numpy()
     assert (np.diff(falling) <= 0).all() and s["MV"] <= s["BMCA(0.5)"]
     if not np.isnan(s["MCQA"]):
@@ -146,9 +152,8 @@ def test_any_kind_of_text_column(kind):
     )
     expected = score(frame)
     assert score(frame.astype({c: kind for c in ("question_id", "subject", "method")})).equals(expected)
-    assert (
-        score(frame.astype({c: kind for c in ("question_id", "subject", "method")}), by="subject").loc["t", "CoRA"] == 1
-    )
+    subjects = score(frame.astype({c: kind for c in ("question_id", "subject", "method")}), by="subject")
+    assert lookup(subjects, "CoRA", subject="t").value == 1 and (subjects["n"] == 1).all()
 
 
 def test_thresholds_are_exact():
@@ -165,14 +170,14 @@ def test_responses_are_checked():
         score(frame)
     for kind in ("int64", "boolean", "Int64", "bool[pyarrow]"):
         truth = pd.Series([1, 0]).astype(bool).astype(kind)
-        assert score(frame.assign(question_id=["a", "b"], correct=truth))["MCQA"] == 0.5
+        assert score(frame.assign(question_id=["a", "b"], correct=truth))["value"][0] == 0.5
 
 
 def test_a_method_without_the_trial_is_left_out():
     frame = pd.DataFrame(
         {"question_id": "a", "method": ["original", "original", "nota"], "trial": [0, 1, 0], "correct": True}
     )
-    assert list(score(Responses(frame).trial(1), by="method").index) == ["original"]
+    assert set(score(Responses(frame).trial(1), by="method")["method"]) == {"original"}
 
 
 def test_a_question_without_subject_is_named_not_dropped():
@@ -208,7 +213,7 @@ PAPER_ORDER = {
 
 def test_recorded_medqa_replies(medalpaca):
     "The 33,098 replies of medalpaca-7b, first trial of the 26 variants, to four decimals."
-    assert score(medalpaca)[list(PAPER_ORDER)].round(4).to_dict() == PAPER_ORDER
+    assert values_of(score(medalpaca))[list(PAPER_ORDER)].round(4).to_dict() == PAPER_ORDER
     assert (count_hits(medalpaca)["trials"] == 26).all()
 
 
@@ -228,7 +233,7 @@ def test_an_original_that_was_not_asked_is_not_wrong():
     counts = count_hits(frame)
     assert counts["original"].tolist() == pytest.approx([1, np.nan], nan_ok=True)
     assert counts["unasked"].tolist() == [0, 1] and counts["trials"].tolist() == [2, 2]
-    found = score(frame)
+    found = values_of(score(frame))
     assert found[["MCQA", "CI", "CoRA"]].isna().all() and found["BMCA(1.0)"] == 0.5
     again = frame.assign(method=["original", "nota", "nota", "original"], error=[None, None, None, NOT_ASKED])
     assert np.isnan(count_hits(again)["original"]["b"])
@@ -240,16 +245,16 @@ def run():
     return evaluate(SimulatedRespondent(knows=0.7, seed=1), asked, trials=2, progress=False)
 
 
-def unknown(found):
-    return list(found.index[found.isna()])
+def unknown(found, what="value"):
+    return found["score"][found[what].isna()].tolist()
 
 
 def test_an_incomplete_divergence_set_has_no_cora(run):
     assert unknown(score(run)) == []
     few = run.rows(lambda t: t["method"].isin(["original", "shuffled"]))
     assert few.coverage == "2 of 26 variants" and unknown(score(few)) == ["CI", "CoRA"]
-    assert unknown(score(few, ci=0.95, resamples=50)["low"]) == ["CI", "CoRA"]
-    assert score(few)["MV"] == score(few.table.drop(columns="family"))["MV"]
+    assert unknown(score(few, ci=0.95, resamples=50), "low") == ["CI", "CoRA"]
+    assert lookup(score(few), "MV").value == lookup(score(few.table.drop(columns="family")), "MV").value
     originals = run.rows(lambda t: t["method"] == "original")
     assert unknown(score(originals)) == ["CI", "CoRA"]
     assert unknown(score(originals.table)) == ["CI", "CoRA"]  # the plain table says its family, too
@@ -262,7 +267,8 @@ def test_an_incomplete_divergence_set_has_no_cora(run):
 def test_a_chosen_part_is_a_set_of_its_own(run):
     part = run.rows(lambda t: t["method"].isin(["original", "shuffled"]), chosen="without replaced choices")
     assert unknown(score(part)) == [] and (count_hits(part)["missing"] == 0).all()
-    assert score(run, by="method")["CoRA"].notna().all()
+    assert set(score(part).query("score != 'MCQA'")["note"]) == {"2 of 26 variants"}  # what was chosen, all the same
+    assert unknown(score(run, by="method")) == [] and "note" not in score(run, by="method")
 
 
 def test_by_subject_only_the_incomplete_one_is_not_known(run):
@@ -270,7 +276,10 @@ def test_by_subject_only_the_incomplete_one_is_not_known(run):
     frame = run.table.assign(subject=np.where(run.table["question_id"].isin(ids[:5]), "x", "y"))
     frame = frame[(frame["subject"] == "x") | (frame["method"] != "nota")]
     found = score(frame, by="subject")
-    assert found["CoRA"].notna().to_dict() == {"x": True, "y": False} and found["MV"].notna().all()
+    values = values_of(found).unstack()
+    assert values["CoRA"].notna().to_dict() == {"x": True, "y": False} and values["MV"].notna().all()
+    notes = values_of(found, "note").unstack()
+    assert set(notes.loc["x"]) == {""} and set(notes.loc["y"].drop("MCQA")) == {"22 of 26 variants"}
 
 
 def test_one_trial_of_a_recorded_file(medalpaca):
@@ -283,4 +292,33 @@ def test_one_trial_of_a_recorded_file(medalpaca):
 def test_counts_without_columns_of_what_is_missing():
     counts = pd.DataFrame({"hits": [4, 2], "trials": 4, "original": [1.0, 1.0]})
     assert score_counts(counts)["CoRA"] == 0.5
-    assert unknown(score_counts(counts.assign(missing=[0, 3]))) == ["CI", "CoRA"]
+    found = score_counts(counts.assign(missing=[0, 3]))
+    assert found.index[found.isna()].tolist() == ["CI", "CoRA"]
+
+
+# The shape of the result
+
+
+def test_the_note_says_what_the_scores_rest_on(run):
+    few = run.rows(lambda t: t["method"].isin(["original", "shuffled"]))
+    notes = values_of(score(few), "note")
+    assert notes["MCQA"] == "" and set(notes.drop("MCQA")) == {few.coverage} == {"2 of 26 variants"}
+    assert "note" not in score(run) and set(score(run)["n"]) == {12}
+    by_method = score(few, by="method")
+    assert set(by_method.query("score != 'MCQA'")["note"]) == {few.coverage}
+
+
+def test_several_runs_are_one_result(run):
+    few = run.rows(lambda t: t["method"].isin(["original", "shuffled"]))
+    both = score(Runs({"all": run, "few": few}), ci=0.9, resamples=50)
+    assert both.equals(score({"all": run, "few": few}, ci=0.9, resamples=50))
+    for name, alone in {"all": run, "few": few}.items():
+        part = make_result(both[both["respondent"] == name])
+        pd.testing.assert_frame_equal(part, score(alone, ci=0.9, resamples=50).assign(respondent=name))
+    named = [Responses(run.table.drop(columns="respondent"), name=name) for name in "ab"]
+    assert score(named)["respondent"].unique().tolist() == ["a", "b"]
+    methods = score(named, by="method")
+    assert list(methods) == ["respondent", "method", "score", "value", "n"]
+    assert len(methods) == 2 * 8 * len(score(run))
+    with pytest.raises(CoraError, match="runs must be responses or a mapping from names to them, got a str"):
+        score("responses")
