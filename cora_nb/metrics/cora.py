@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'variant_accuracy', 'mean_consistency', 'majority_vote',
            'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness', 'count_hits',
-           'missing_variants', 'weighted_scores', 'score_counts', 'unknown_scores', 'score_intervals', 'score']
+           'missing_variants', 'weighted_scores', 'score_counts', 'unknown_scores', 'score_intervals', 'coverage_notes',
+           'score']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -321,6 +322,14 @@ def score_intervals(
     }
     return pd.DataFrame(bounds, index=["low", "high"]).T.assign(value=values)[["value", "low", "high"]]
 
+# %% ../../nbs/metrics/cora.ipynb #7e41d2aa
+def coverage_notes(
+    names: Sequence[str],  # of scores
+    coverage: str,  # how much of the divergence sets there is, as from `Responses.coverage`
+) -> list[str]:  # a note for each score: the coverage, or nothing for a score of the originals alone
+    "What has to be said beside each score of an incomplete run."
+    return ["" if name == "MCQA" else coverage for name in names]
+
 # %% ../../nbs/metrics/cora.ipynb #93e54632
 def score(
     responses: Responses | pd.DataFrame | Runs | Mapping | Sequence,  # a run; or several, by their names
@@ -354,13 +363,9 @@ def score(
         else:
             groups = _of_question(found, clusters, counts.index).to_numpy() if clusters else None
             table = score_intervals(counts, thresholds, ci, clusters=groups, **resampling)
-        note = np.where(table.index.isin(_FROM_ORIGINALS), "", coverage)
-        said = {"n": len(counts), "note": note} | ({by: name} if by else {})
+        said = {"n": len(counts), "note": coverage_notes(table.index, coverage)} | ({by: name} if by else {})
         parts.append(table.rename_axis("score").reset_index().assign(**said))
     return make_result(pd.concat(parts), **about_run(found))
-
-
-_FROM_ORIGINALS = ("MCQA",)  # scores that do not rest on the variants
 
 
 def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str | None, pd.DataFrame, str]]:

@@ -16,10 +16,11 @@ import pandas as pd
 
 from ..checks import check_count, check_number, check_numbers
 from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant, THRESHOLDS
-from .cora import THRESHOLDS, weighted_scores, missing_variants, unknown_scores
 from ..forms import get_form
-from .cora import COUNTS, missing_variants, unknown_scores, weighted_scores
+from .cora import COUNTS, coverage_notes, missing_variants, unknown_scores, weighted_scores
 from ..responses.responses import Responses, need
+from ..responses.runs import about_run
+from ..results import make_result
 from ..stats.binomial import poisson_binomial_pmf, poisson_binomial_tail, trials_and_rate
 
 # %% ../../nbs/metrics/guessing.ipynb #832eb799
@@ -65,7 +66,7 @@ def divergence_set_rates(
 def expected_scores(
     sets: Iterable[tuple[Sequence[float], float, float]],  # (rate of each variant, of the original, how many questions)
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
-) -> pd.Series:  # the scores by name, as from `score`
+) -> pd.DataFrame:  # a result: the scores that `score` gives, of nobody in particular
     """What is expected where the probability of a hit is known for each variant, independent of the other variants.
 
     Each kind of question has the probability of a hit on each of its variants, that on its original, and how many such
@@ -79,7 +80,8 @@ def expected_scores(
     if not outcomes:
         raise CoraError("there are no questions to expect anything of")
     table = pd.DataFrame(np.concatenate(outcomes), columns=[*COUNTS, "weight"])
-    return pd.Series(weighted_scores(table, thresholds, table["weight"].to_numpy()), name="expected")
+    found = weighted_scores(table, thresholds, table["weight"].to_numpy())
+    return make_result({"score": name, "value": value} for name, value in found.items())
 
 
 def _outcomes(rates: Sequence[float], original: float) -> np.ndarray:
@@ -98,14 +100,14 @@ def _outcomes(rates: Sequence[float], original: float) -> np.ndarray:
 def guesser_scores(
     A: int,  # choices of every question, 2 to 26
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
-) -> pd.Series:  # expected scores, named as in the paper
+) -> pd.DataFrame:  # a result: the expected scores of the paper, for the respondent "pure guesser"
     """What a pure guesser scores on CoRA's divergence set, on average over independent questions.
 
     CoRA is the product of the expected MCQA and CI: its expectation in the limit of many questions. Raises `CoraError`
     where `A` is not a whole number from 2 to 26 or a threshold lies outside [0, 1]. Source: CoRA, Eq. 1 to 7.
     """
     scores = expected_scores([(divergence_set_rates(A), 1 / A, 1)], thresholds)
-    return scores.drop(["RC", "CORE"], errors="ignore").rename("pure guesser")
+    return make_result(scores[~scores["score"].isin(["RC", "CORE"])], respondent="pure guesser")
 
 # %% ../../nbs/metrics/guessing.ipynb #e37e8806
 def form_chances(
@@ -163,11 +165,12 @@ def chance_scores(
     asked: Iterable[Variant] | Responses | pd.DataFrame,  # variants of one family, or responses to them
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     position: Sequence[float] = (1,),  # weight of each place when guessing, above 0; (1,) is a pure guesser
-) -> pd.Series:  # the scores by name, as from `score`; NaN where they are not known
+) -> pd.DataFrame:  # a result: scores, `n` and `note` as from `score`, for the respondent "chance"
     """What a guesser is expected to score on exactly these divergence sets. What was replied plays no part.
 
     Every question has its own Poisson-binomial distribution of hits. CoRA and CORE are products of expectations: exact
-    in the limit of many questions. An incomplete divergence set has no CI and no CoRA. Raises `CoraError` for a table
+    in the limit of many questions. NaN means not known, as in `score`: an incomplete divergence set has no CI and no
+    CoRA. Raises `CoraError` for a table
     that is empty or lacks a column, several families, and a threshold or a weight out of range.
     """
     found = _asked(asked)
@@ -181,15 +184,17 @@ def chance_scores(
     each = zip(np.split(rate[order], ends), original.tolist())
     kinds = Counter((r.tobytes(), o) for r, o in each)  # equal sets are computed once
     sets = [(np.frombuffer(r), o if o >= 0 else np.nan, n) for (r, o), n in kinds.items()]
-    scores = expected_scores(sets, thresholds).rename("chance")
-    scores[unknown_scores(pd.DataFrame({"missing": missing_variants(found)}), scores.index)] = np.nan
-    return scores
+    scores = expected_scores(sets, thresholds)
+    unknown = unknown_scores(pd.DataFrame({"missing": missing_variants(found)}), scores["score"])
+    scores["value"] = scores["value"].mask(scores["score"].isin(unknown))
+    scores["note"] = coverage_notes(scores["score"], found.coverage)
+    return make_result(scores, n=len(ids), **about_run(found) | {"respondent": "chance"})
 
 # %% ../../nbs/metrics/guessing.ipynb #5e9fa642
 def guesser_order_scores(
     n_choices: int,  # choices shown, at least 2
     orders: int = 4,  # in so many orders, at least 1
-) -> pd.Series:  # `Acc`, `S_c`, `Acc-H`, as from `order_scores`
+) -> pd.DataFrame:  # a result: scores `Acc`, `S_c`, `Acc-H` of the respondent "pure guesser"
     """What a pure guesser is expected to score where the same choices are shown in several orders.
 
     Raises `CoraError` for numbers that are not whole or too small.
@@ -203,44 +208,57 @@ def guesser_order_scores(
         for _ in range(n_choices):
             filled = np.convolve(filled, box)[: orders + 1]
         largest += 1 - (math.factorial(orders) * filled[orders] if len(filled) > orders else 0)
-    return pd.Series(
-        {"Acc": 1 / n_choices, "S_c": largest / orders, "Acc-H": float(n_choices) ** -orders}, name="pure guesser"
-    )
+    found = {"Acc": 1 / n_choices, "S_c": largest / orders, "Acc-H": float(n_choices) ** -orders}
+    rows = [{"score": name, "value": value} for name, value in found.items()]
+    return make_result(rows, respondent="pure guesser")
 
 # %% ../../nbs/metrics/guessing.ipynb #dc0e0360
 def corrected(
-    scores: float | Sequence[float] | pd.Series | pd.DataFrame,  # in [0, 1], NaN where not known; as from `score`, too
-    chance: float | Sequence[float] | pd.Series,  # what guessing gives, in [0, 1]; a Series is matched by name
-) -> float | np.ndarray | pd.Series | pd.DataFrame:  # at most 1; 0 at chance, negative below it, NaN where chance is 1
-    """Scores corrected for chance, (score - chance) / (1 - chance), in the shape of `scores`.
+    scores: pd.DataFrame | float | Sequence[float],  # a result, or numbers; in [0, 1], NaN where not known
+    chance: pd.DataFrame | float | Sequence[float],  # what guessing gives: a result, or numbers; in [0, 1]
+) -> pd.DataFrame | float | np.ndarray:  # as `scores`; at most 1, 0 at chance, negative below it, NaN where chance is 1
+    """Scores corrected for chance, (score - chance) / (1 - chance).
 
-    Raises `CoraError` for a value out of range, and where a Series of chances lacks a score.
+    In a result, the ends of the intervals are corrected, too. Two results are matched by the score, and by method,
+    subject and place where both have them. Raises `CoraError` for a value out of range, where the chance of a score is
+    missing or given twice, and for numbers of different shapes.
     """
+    if isinstance(scores, pd.DataFrame):
+        return _corrected_result(scores, chance)
+    if isinstance(scores, pd.Series) or isinstance(chance, (pd.Series, pd.DataFrame)):
+        raise CoraError("scores and chance are matched by name in results, and are otherwise numbers without names")
     try:
         values, zero = np.asarray(scores, dtype=float), np.asarray(chance, dtype=float)
     except (TypeError, ValueError):
         raise CoraError("scores and chance must be numbers") from None
     if (bad := values[(values < 0) | (values > 1)]).size:
         raise CoraError(f"scores must be from 0 to 1, got {bad.flat[0]:g}")
-    if isinstance(chance, pd.Series) and isinstance(scores, (pd.Series, pd.DataFrame)):
-        down = isinstance(scores, pd.Series) or not set(scores.columns) & set(chance.index)
-        names = scores.index.get_level_values(-1) if down else scores.columns
-        if unknown := [name for name in names if name not in chance.index]:
-            raise CoraError(f"chance has no value for {unknown[0]!r}")
-        zero = chance[names].to_numpy(float)
-        if down and values.ndim == 2:
-            zero = zero[:, None]
-    elif values.ndim and zero.ndim and values.shape[-zero.ndim :] != zero.shape:
+    if values.ndim and zero.ndim and values.shape[-zero.ndim :] != zero.shape:
         raise CoraError(f"scores and chance do not fit: they have the shapes {values.shape} and {zero.shape}")
     if (bad := zero[(zero < 0) | (zero > 1)]).size:
         raise CoraError(f"chance must be from 0 to 1, got {bad.flat[0]:g}")
     with np.errstate(divide="ignore", invalid="ignore"):
-        result = (values - zero) / np.where(zero == 1, np.nan, 1 - zero)
-    if isinstance(scores, pd.Series):
-        return pd.Series(result, scores.index, name=scores.name)
-    if isinstance(scores, pd.DataFrame):
-        return pd.DataFrame(result, scores.index, scores.columns)
-    return result[()]
+        return ((values - zero) / np.where(zero == 1, np.nan, 1 - zero))[()]
+
+
+def _corrected_result(scores: pd.DataFrame, chance: object) -> pd.DataFrame:
+    "A result with its values and intervals corrected."
+    scores = make_result(scores)
+    zero = _chance_of(scores, make_result(chance)) if isinstance(chance, pd.DataFrame) else chance
+    columns = [c for c in ("value", "low", "high") if c in scores]
+    return scores.assign(**{c: corrected(scores[c].to_numpy(), zero) for c in columns})
+
+
+def _chance_of(scores: pd.DataFrame, chance: pd.DataFrame) -> np.ndarray:
+    "The chance of each number of a result."
+    names = [c for c in ("score", "method", "subject", "place") if c in scores and c in chance]
+    known = chance[[*names, "value"]].astype({c: object for c in names})
+    if (twice := known.duplicated(names)).any():
+        raise CoraError(f"chance has two numbers for {', '.join(map(str, known.loc[twice.idxmax(), names]))}")
+    found = scores[names].astype(object).merge(known, how="left", on=names, indicator=True)
+    if (missing := found["_merge"] == "left_only").any():
+        raise CoraError(f"chance has no value for {', '.join(map(str, found.loc[missing.idxmax(), names]))}")
+    return found["value"].to_numpy()
 
 # %% ../../nbs/metrics/guessing.ipynb #23e3b9f0
 def minimum_knowledge(

@@ -40,6 +40,7 @@ from cora_nb.prompts.templates import Prompt
 from cora_nb.papers.published import load_published
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses, need
+from cora_nb.results import lookup, make_result, values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -131,7 +132,7 @@ def test_far_tails_are_exact(A):
 
 @pytest.mark.parametrize("A", EVERY_A)
 def test_guesser_scores_against_fractions(A):
-    pmf, scores = exact_pmf(exact_set(A)), guesser_scores(A)
+    pmf, scores = exact_pmf(exact_set(A)), values_of(guesser_scores(A))
     n = len(pmf) - 1
     slow = {
         "MCQA": Fraction(1, A),
@@ -147,13 +148,13 @@ def test_guesser_scores_against_fractions(A):
 
 
 def test_five_choices():
-    scores = guesser_scores(5)
+    scores = values_of(guesser_scores(5))
     assert scores["MCQA+"] == pytest.approx(1 / 3)
     assert round(scores["MV"], 4) == 0.0206
     assert scores["BMCA(1.0)"] == pytest.approx(
         float(Fraction(1, 5) ** 10 * Fraction(1, 2) ** 8 * Fraction(1, 3) ** 8), rel=1e-12
     )
-    assert guesser_scores(5, thresholds=[0.55])["BMCA(0.55)"] == pytest.approx(
+    assert lookup(guesser_scores(5, thresholds=[0.55]), "BMCA(0.55)").value == pytest.approx(
         poisson_binomial_tail(divergence_set_rates(5), 0.55), rel=1e-14
     )
 
@@ -221,8 +222,11 @@ def test_chance_scores_against_every_outcome(sets, position):
     assert guess_rates(table, position=position)["rate"].tolist() == pytest.approx(rates)
     slow = 0
     for outcome in itertools.product((False, True), repeat=len(table)):
-        slow = slow + prod(r if hit else 1 - r for hit, r in zip(outcome, rates)) * score(graded(table, outcome))
-    found = chance_scores(table, position=position)
+        chance = prod(r if hit else 1 - r for hit, r in zip(outcome, rates))
+        slow = slow + chance * values_of(score(graded(table, outcome)))
+    result = chance_scores(table, position=position)
+    assert (result["n"] == len(sets)).all() and (result["respondent"] == "chance").all()
+    found = values_of(result)
     assert list(found.index) == list(slow.index)
     pd.testing.assert_series_equal(
         found.drop(["CoRA", "CORE"]), slow.drop(["CoRA", "CORE"]), rtol=1e-10, check_names=False
@@ -234,8 +238,8 @@ def test_chance_scores_against_every_outcome(sets, position):
 
 @pytest.mark.parametrize("A", [2, 5, 9])
 def test_chance_scores_of_one_size_are_the_guessers(A):
-    found = chance_scores(make_variants(quiz([A], 7)))
-    np.testing.assert_allclose(found[guesser_scores(A).index], guesser_scores(A), rtol=1e-12)
+    found, guesser = values_of(chance_scores(make_variants(quiz([A], 7)))), values_of(guesser_scores(A))
+    np.testing.assert_allclose(found[guesser.index], guesser, rtol=1e-12)
     assert found["RC"] == pytest.approx(found["MCQA+"])
 
 
@@ -244,14 +248,12 @@ def test_chance_scores_of_one_size_are_the_guessers(A):
 )
 def test_chance_scores_against_simulated_respondents(family, position):
     variants = make_variants(quiz([3, 4, 5], 150), family)
-    runs = pd.DataFrame(
-        [
-            score(evaluate(SimulatedRespondent(knows=0, position=position, seed=s), variants, progress=False))
-            for s in range(3)
-        ]
-    )
+    people = {str(s): SimulatedRespondent(knows=0, position=position, seed=s) for s in range(3)}
+    runs = score({name: evaluate(who, variants, progress=False) for name, who in people.items()})
     found = chance_scores(variants, position=position)
-    error = (runs.mean() - found).abs()  # standard deviation of a share of 1,350: at most 0.0136
+    error = (
+        values_of(runs).unstack().mean() - values_of(found)
+    ).abs()  # standard deviation of a share of 1,350: at most 0.0136
     assert (error < 0.05).all() and error["MCQA+"] < 0.015
 
 
@@ -259,25 +261,28 @@ def test_chance_scores_from_variants_and_responses_agree():
     variants = make_variants(quiz([3, 5], 10))
     responses = evaluate(SimulatedRespondent(), variants, progress=False, trials=2)
     whole = chance_scores(variants, thresholds=(0.3,))
-    assert "BMCA(0.3)" in whole and "BMCA(0.5)" not in whole
-    pd.testing.assert_series_equal(chance_scores(responses, (0.3,)), whole)
+    assert "BMCA(0.3)" in set(whole["score"]) and "BMCA(0.5)" not in set(whole["score"])
+    pd.testing.assert_frame_equal(chance_scores(responses, (0.3,)), whole)
     mixed = Responses(responses.table.sample(frac=1, random_state=0)).trial(1)
-    pd.testing.assert_series_equal(chance_scores(mixed, (0.3,)), whole)
-    pd.testing.assert_series_equal(chance_scores(mixed.table, (0.3,)), whole)
-    pd.testing.assert_series_equal(chance_scores(iter(variants), (0.3,)), whole)
-    twice = chance_scores(responses.pool_trials(), (1.0,))
-    assert twice["MCQA"] == pytest.approx(whole["MCQA"]) and twice["BMCA(1.0)"] < 1e-6
+    pd.testing.assert_frame_equal(chance_scores(mixed, (0.3,)), whole)
+    pd.testing.assert_frame_equal(chance_scores(mixed.table, (0.3,)), whole)
+    pd.testing.assert_frame_equal(chance_scores(iter(variants), (0.3,)), whole)
+    twice = values_of(chance_scores(responses.pool_trials(), (1.0,)))
+    assert twice["MCQA"] == pytest.approx(lookup(whole, "MCQA").value) and twice["BMCA(1.0)"] < 1e-6
     part = chance_scores(responses.rows(lambda t: t["method"] != "original"))
-    assert part.index[part.isna()].tolist() == ["MCQA", "CI", "CoRA"]  # as `score` does
+    assert part["score"][part["value"].isna()].tolist() == ["MCQA", "CI", "CoRA"]  # as `score` does
 
 
 def test_chance_of_an_incomplete_divergence_set():
     responses = evaluate(SimulatedRespondent(), make_variants(quiz([5], 6)), progress=False)
     few = responses.rows(lambda t: t["method"].isin(["original", "shuffled"]))
     found, scored = chance_scores(few), score(few)
-    assert list(found.index[found.isna()]) == list(scored.index[scored.isna()]) == ["CI", "CoRA"]
+    for result in (found, scored):
+        assert result["score"][result["value"].isna()].tolist() == ["CI", "CoRA"]
+    assert found["note"].equals(scored["note"]) and lookup(found, "MV").note == "2 of 26 variants"
+    assert lookup(found, "MCQA").note == ""
     chosen = few.rows(np.ones(len(few), bool), chosen="two")
-    assert chance_scores(chosen).notna().all()
+    assert chance_scores(chosen)["value"].notna().all()
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -287,7 +292,7 @@ def test_chance_by_the_form_of_each_row(form):
         get_form(form).chance(4),
     ]
     known = {"mcq": 1 / 4, "several": 1 / 15, "tfq": 1 / 4, "lfgq": 0}
-    found = chance_scores(shown([(4, 1)]).assign(form=form))
+    found = values_of(chance_scores(shown([(4, 1)]).assign(form=form)))
     assert found["MCQA"] == found["MCQA+"] == pytest.approx(known[form]) and found["BMCA(1.0)"] == pytest.approx(
         known[form]
     )
@@ -304,15 +309,16 @@ def test_chance_of_several_against_every_reply():
 def test_chance_of_mixed_forms():
     table = shown([(4, 1), (4, 0), (4, 2)]).assign(form=["mcq", "several", "lfgq"])
     assert guess_rates(table)["rate"].tolist() == pytest.approx([1 / 4, 1 / 15, 0])
-    assert chance_scores(table)["BMCA(1.0)"] == 0 and chance_scores(table)["MCQA+"] == pytest.approx(
-        (1 / 4 + 1 / 15) / 3
-    )
+    found = values_of(chance_scores(table))
+    assert found["BMCA(1.0)"] == 0 and found["MCQA+"] == pytest.approx((1 / 4 + 1 / 15) / 3)
     assert guess_rates(table.assign(form=["mcq", "mcq", "lfgq"]), (3, 1))["rate"].tolist() == [1 / 6, 1 / 2, 0]
     without = chance_scores(table.drop(columns="form"))
-    assert without["MCQA+"] == pytest.approx(1 / 4)  # nothing says that they are not questions with one letter
+    assert lookup(without, "MCQA+").value == pytest.approx(
+        1 / 4
+    )  # nothing says that they are not questions with one letter
     words = evaluate(SimulatedRespondent(), make_variants(quiz([4], 5), "formats"), progress=False)
     only = words.rows(lambda t: t["form"] == "lfgq", chosen="lfgq")
-    assert chance_scores(only)["MCQA+"] == 0
+    assert lookup(chance_scores(only), "MCQA+").value == 0
 
 
 def test_a_benchmark_of_thousands_is_quick():
@@ -327,62 +333,86 @@ def test_a_benchmark_of_thousands_is_quick():
 def test_guesser_order_scores_against_every_sequence(n, orders):
     rows = list(itertools.product(range(n), repeat=orders))
     slow = [1 / n, np.mean([max(r.count(c) for c in r) / orders for r in rows]), n**-orders]
-    np.testing.assert_allclose(guesser_order_scores(n, orders), slow, rtol=1e-12)
+    found = guesser_order_scores(n, orders)
+    assert found["score"].tolist() == ["Acc", "S_c", "Acc-H"] and set(found["respondent"]) == {"pure guesser"}
+    np.testing.assert_allclose(found["value"], slow, rtol=1e-12)
 
 
 def test_guesser_order_scores_against_a_simulation():
     variants = make_variants(quiz([5], 1500), "reorderings")
     found = order_scores(evaluate(SimulatedRespondent(knows=0, seed=1), variants, progress=False))["share"]
-    assert (found - guesser_order_scores(5)).abs().max() < 0.04
+    assert (found - values_of(guesser_order_scores(5))).abs().max() < 0.04
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.floats(0, 1), st.integers(2, 8))
 def test_a_knower_who_guesses_the_rest_is_corrected_to_what_it_knows(kappa, A):
     rates, zero = divergence_set_rates(A), guesser_scores(A)
-    found = corrected(
-        expected_scores(
-            [(np.ones(len(rates)), 1, kappa), (rates, 1 / A, 1 - kappa)]
-            if 0 < kappa < 1
-            else [(np.ones(len(rates)), 1, 1)]
-            if kappa
-            else [(rates, 1 / A, 1)]
-        )[zero.index],
-        zero,
+    expected = expected_scores(
+        [(np.ones(len(rates)), 1, kappa), (rates, 1 / A, 1 - kappa)]
+        if 0 < kappa < 1
+        else [(np.ones(len(rates)), 1, 1)]
+        if kappa
+        else [(rates, 1 / A, 1)]
     )
+    found = values_of(corrected(expected[expected["score"].isin(zero["score"])], zero))
+    assert list(found.index) == zero["score"].tolist()
     np.testing.assert_allclose(found.drop("CoRA"), kappa, atol=1e-10)
-    m, ci = zero["MCQA"], zero["CI"]
+    m, ci = lookup(zero, "MCQA").value, lookup(zero, "CI").value
     assert found["CoRA"] == pytest.approx(kappa - kappa * (1 - kappa) * (1 - m) * (1 - ci) / (1 - m * ci), abs=1e-10)
 
 
 def test_a_simulated_knower_is_corrected_to_what_it_knows():
     variants, who = make_variants(quiz([4, 5], 500)), SimulatedRespondent(knows=0.4, seed=5)
     truth = np.mean([who.knows_question(q) for q in {v.question_id for v in variants}])
-    found = corrected(score(evaluate(who, variants, progress=False)), chance_scores(variants))
+    found = values_of(corrected(score(evaluate(who, variants, progress=False)), chance_scores(variants)))
     assert (found.drop(["CoRA", "CORE", "CI"]) - truth).abs().max() < 0.05 and abs(found["CI"] - truth) < 0.25
 
 
 def test_corrected_keeps_the_shape():
     variants = make_variants([Question(f"q{i}", "?", tuple("abcd"), i % 4, subject="xy"[i % 2]) for i in range(40)])
     responses, zero = evaluate(SimulatedRespondent(), variants, progress=False), chance_scores(variants)
-    plain, intervals, subjects = (
-        score(responses),
-        score(responses, ci=0.9, resamples=200),
-        score(responses, by="subject"),
-    )
+    plain, intervals = score(responses), score(responses, ci=0.9, resamples=200)
     both = score(responses, by="subject", ci=0.9, resamples=200)
     once = corrected(plain, zero)
-    assert once.index.equals(plain.index) and once["MCQA"] == pytest.approx((plain["MCQA"] - 0.25) / 0.75)
-    assert (
-        corrected(intervals, zero)["value"].tolist() == once.tolist()
-        and (corrected(intervals, zero)["low"] <= once).all()
-    )
-    assert corrected(subjects, zero).loc["x"].tolist() == corrected(subjects.loc["x"], zero).tolist()
-    assert corrected(both, zero).loc["y"]["value"].tolist() == corrected(subjects, zero).loc["y"].tolist()
-    assert corrected(plain[::-1], zero).equals(once[::-1])  # by name, not by place
+    assert once.drop(columns="value").equals(plain.drop(columns="value"))
+    assert lookup(once, "MCQA").value == pytest.approx((lookup(plain, "MCQA").value - 0.25) / 0.75)
+    chance = values_of(zero)
+    for found, was in ((corrected(intervals, zero), intervals), (corrected(both, zero), both)):
+        assert make_result(found).equals(found) and found.drop(columns=["value", "low", "high"]).equals(
+            was.drop(columns=["value", "low", "high"])
+        )
+        for what in ("value", "low", "high"):
+            slow = [(x - chance[s]) / (1 - chance[s]) for s, x in zip(was["score"], was[what])]
+            np.testing.assert_allclose(found[what], slow, rtol=1e-15)
+    shuffled = plain.sample(frac=1, random_state=0)
+    assert values_of(corrected(shuffled, zero)).equals(values_of(once)[shuffled["score"]])  # by name, not by place
+    assert corrected(plain, 0.2)["value"].tolist() == corrected(plain["value"].tolist(), 0.2).tolist()
     assert corrected(0.6, 0.2) == pytest.approx(0.5) and corrected([0.2, 1], 0.2).tolist() == [0, 1]
     assert corrected(0.1, 0.2) < 0 and np.isnan(corrected(np.nan, 0.2)) and np.isnan(corrected(1, 1))
     assert corrected([[0.2, 0.5], [1, 0.75]], [0.2, 0.5]).tolist() == [[0, 0], [1, 0.5]]
+
+
+def test_results_are_corrected_by_all_the_names_they_share():
+    rows = [("x", "a", 0.5), ("y", "a", 0.6), ("x", "b", 0.7)]
+    scores = make_result([{"method": m, "score": s, "value": v, "low": 0.4} for m, s, v in rows], respondent="ann")
+    zero = make_result([{"method": m, "score": s, "value": v - 0.3} for m, s, v in rows[::-1]], respondent="chance")
+    assert corrected(scores, zero)["value"].tolist() == pytest.approx([0.3 / 0.8, 0.3 / 0.7, 0.3 / 0.6])
+    assert corrected(scores, zero)["low"].tolist() == pytest.approx([0.2 / 0.8, 0.1 / 0.7, 0])
+    one = make_result([{"score": "a", "value": 0.2}, {"score": "b", "value": 0.3}])  # the same for every method
+    assert corrected(scores, one)["value"].tolist() == pytest.approx([0.3 / 0.8, 0.4 / 0.8, 0.4 / 0.7])
+    placed = make_result([{"place": k, "score": "a", "value": 0.5} for k in (2, 4)])
+    by_place = make_result([{"place": k, "score": "a", "value": 1 / k} for k in (4.0, 3.0, 2.0)])
+    assert corrected(placed, by_place)["value"].tolist() == pytest.approx([0, 1 / 3])
+    for a, b, says in [
+        (scores.drop(columns="method").head(1), zero, "chance has two numbers for a"),
+        (scores, zero.head(2), "chance has no value for a, x"),
+        (scores.assign(value=2.0), zero, "scores must be from 0 to 1, got 2"),
+        (scores, zero.assign(value=-0.5), "chance must be from 0 to 1, got -0.5"),
+        (scores.drop(columns="score"), zero, "no column 'score'"),
+    ]:
+        with pytest.raises(CoraError, match=says):
+            corrected(a, b)
 
 
 # --- what bad input gets --------------------------------------------------------------------------------------------
@@ -449,7 +479,12 @@ def test_corrected_keeps_the_shape():
         (lambda: corrected(0.5, -0.1), "chance must be from 0 to 1, got -0.1"),
         (lambda: corrected("high", 0.2), "scores and chance must be numbers"),
         (lambda: corrected([0.1, 0.2, 0.3], [0.1, 0.2]), "do not fit: they have the shapes (3,) and (2,)"),
-        (lambda: corrected(pd.Series({"MCQA": 0.5, "ECE": 0.1}), guesser_scores(4)), "chance has no value for 'ECE'"),
+        (
+            lambda: corrected(make_result([{"score": "ECE", "value": 0.1}]), guesser_scores(4)),
+            "chance has no value for ECE",
+        ),
+        (lambda: corrected(values_of(guesser_scores(4)), 0.2), "scores and chance are matched by name in results"),
+        (lambda: corrected([0.5] * 11, guesser_scores(4)), "scores and chance are matched by name in results"),
     ],
 )
 def test_bad_input_is_named(call, says):

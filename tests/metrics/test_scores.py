@@ -18,6 +18,7 @@ from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.results import lookup, values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -73,26 +74,28 @@ def test_ours_are_registered_in_the_order_of_tables():
 
 def test_a_score_of_ones_own_is_found_everywhere(runs, mine):
     ann = runs["ann"]
-    assert "lucky" not in score(ann)
+    assert "lucky" not in set(score(ann)["score"])
     assert load_score(mine) is get_score("lucky") and load_score(mine) is get_score("lucky")
-    assert score(ann)["lucky"] == pytest.approx(lucky(ann)) and lucky(ann) > 0
-    found = score(ann, ci=0.95, resamples=2000)
-    assert found.loc["lucky", "value"] == score(ann)["lucky"]
-    spread = score(ann, ci=0.95, resamples=2000, method="percentile").loc["lucky"]
+    value = lookup(score(ann), "lucky").value
+    assert value == pytest.approx(lucky(ann)) and lucky(ann) > 0
+    assert lookup(score(ann, ci=0.95, resamples=2000), "lucky").value == value
+    spread = lookup(score(ann, ci=0.95, resamples=2000, method="percentile"), "lucky")
     assert 0 <= spread["low"] < spread["value"] < spread["high"]
-    assert "lucky" in score(ann, by="method") and score(ann, by="method").loc["original", "lucky"] == 0
+    assert lookup(score(ann, by="method"), "lucky", method="original").value == 0
     for over in ("variants", "apart", "questions", "both"):
         drawn = variant_bootstrap(ann, resamples=200, over=over)["lucky"]
         assert drawn.std() > 0 and abs(drawn.mean() - lucky(ann)) < 0.1
     assert ("mean", "lucky") in bootstrap_table(runs, ["MCQA+", "lucky"], resamples=20).index
     assert subset_scores(ann)["lucky"] >= 0
     chance = chance_scores(ann)
-    assert chance["lucky"] == pytest.approx(0.25, abs=1e-3)  # right on the original by luck, and hardly ever elsewhere
-    assert np.isfinite(corrected(score(ann), chance)["lucky"])
+    assert lookup(chance, "lucky").value == pytest.approx(
+        0.25, abs=1e-3
+    )  # right on the original by luck, and hardly ever elsewhere
+    assert np.isfinite(lookup(corrected(score(ann), chance), "lucky").value)
     table = score_table({name: score(r, ci=0.9, resamples=100) for name, r in runs.items()}, beyond=True)
-    assert table.loc[("Beyond the paper", "lucky"), ("ann", "value")] == score(ann)["lucky"]
+    assert table.loc[("Beyond the paper", "lucky"), ("ann", "value")] == value
     assert "lucky" in render(table, "text")
-    ax = plot_scores({name: score(r) for name, r in runs.items()}, beyond=True)
+    ax = plot_scores(score(runs), beyond=True)
     assert "lucky" in [t.get_text() for t in ax.get_yticklabels()]
 
 
@@ -103,7 +106,7 @@ def test_chance_of_ones_own_score_against_every_outcome(mine):
     slow = 0
     for outcome in itertools.product((0, 1), repeat=3):
         slow += np.prod(np.where(outcome, rates, 1 - rates)) * outcome[0] * (np.mean(outcome) < 0.8)
-    assert expected_scores([(rates, 1 / 4, 1)])["lucky"] == pytest.approx(slow)
+    assert lookup(expected_scores([(rates, 1 / 4, 1)]), "lucky").value == pytest.approx(slow)
 
 
 def test_a_plain_function_and_a_family_by_threshold(runs, tmp_path):
@@ -111,16 +114,15 @@ def test_a_plain_function_and_a_family_by_threshold(runs, tmp_path):
     file.write_text("def never(counts):\n    return counts.share(lambda rc: rc == 0)\n")
     assert load_score(f"{file}:never") == Score("never", SCORES.registered["never"].formula)
     rc = count_hits(runs["bob"]).eval("hits / trials")
-    assert score(runs["bob"])["never"] == (rc == 0).mean()
+    assert lookup(score(runs["bob"]), "never").value == (rc == 0).mean()
 
     @register_score("below", by_threshold=True)
     def below(counts, c):
         return counts.share(lambda rc: rc < c)
 
-    found = score(runs["bob"], thresholds=(0.3, 0.5))
-    assert (
-        found["below(0.3)"] == (rc < 0.3).mean() and "below(0.7)" not in found and not get_score("below(0.3)").monotone
-    )
+    found = values_of(score(runs["bob"], thresholds=(0.3, 0.5)))
+    assert found["below(0.3)"] == (rc < 0.3).mean() and "below(0.7)" not in found
+    assert not get_score("below(0.3)").monotone
     drawn = variant_bootstrap(runs["bob"], resamples=50, thresholds=(0.3,))
     np.testing.assert_allclose(drawn["below(0.3)"], 1 - drawn["BMCA(0.3)"], atol=1e-12)
 
@@ -131,10 +133,13 @@ def test_what_a_score_declares_decides_what_is_known(runs):
     register_score("spread")(lambda counts: counts.mean(abs(counts.rc - 0.5)))
     register_score("rising", monotone=True)(lambda counts: counts.share(lambda rc: rc > 0))
     few = runs["ann"].rows(lambda t: t["method"] != "nota")
-    assert np.isnan(score(few)["hits needed"]) and np.isnan(variant_bootstrap(few, resamples=3)["hits needed"]).all()
-    assert np.isnan(chance_scores(few)["hits needed"]) and score(runs["ann"])["hits needed"] > 1
+    assert np.isnan(lookup(score(few), "hits needed").value)
+    assert np.isnan(variant_bootstrap(few, resamples=3)["hits needed"]).all()
+    assert np.isnan(lookup(chance_scores(few), "hits needed").value)
+    assert lookup(score(runs["ann"]), "hits needed").value > 1
     without = runs["ann"].rows(lambda t: t["method"] != "original")
-    assert np.isnan(score(without)["of originals"]) and score(without).notna()["spread"]
+    found = values_of(score(without))
+    assert np.isnan(found["of originals"]) and not np.isnan(found["spread"])
     frame = pd.DataFrame(
         {
             "question_id": "a",
@@ -143,9 +148,8 @@ def test_what_a_score_declares_decides_what_is_known(runs):
             "error": [None, None, NOT_ASKED],
         }
     )
-    stopped = score(
-        frame
-    )  # right once or twice of three: |RC - 1/2| is 1/6 in both cases, and still not said to be known
+    # right once or twice of three: |RC - 1/2| is 1/6 in both cases, and still not said to be known
+    stopped = values_of(score(frame))
     assert np.isnan(stopped["spread"]) and stopped["rising"] == 1
 
 
@@ -153,7 +157,8 @@ def test_our_own_can_be_replaced(runs):
     "The last one registered under a name counts, as when a cell of a notebook is run again."
     register_score("MV", source="mine")(lambda counts: counts.share(lambda rc: rc >= 0.5))
     assert list(score_members(THRESHOLDS)) == OURS
-    assert score(runs["ann"])["MV"] == score(runs["ann"])["BMCA(0.5)"]
+    found = values_of(score(runs["ann"]))
+    assert found["MV"] == found["BMCA(0.5)"]
 
 
 COUNTS = pd.DataFrame({"hits": [3, 1], "trials": 4, "original": [1.0, 0.0]})
