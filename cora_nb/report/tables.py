@@ -136,9 +136,16 @@ def runs_by_name(
     names = [str(name) for name, _ in named]
     if len(set(names)) < len(names):
         raise CoraError(f"two runs have the same name, got {names}")
-    found = [run for _, run in named]
+    found = [_by_score(run) for _, run in named]
     tables = [isinstance(run, pd.DataFrame) and "question_id" in run for run in found]
     return {name: as_responses(run) if table else run for name, run, table in zip(names, found, tables)}
+
+
+def _by_score(run: object) -> object:
+    "A result of one run with its scores as the index; anything else as it is."
+    if not isinstance(run, pd.DataFrame) or "score" not in run:
+        return run
+    return run.set_index("score").rename(columns={"note": "coverage"})
 
 
 def _all_responses(runs: object) -> bool:
@@ -159,7 +166,8 @@ def score_table(
     """
     given = runs_by_name(runs)
     names = list(given)
-    scores = {n: scores_of(n, score(run, ci=ci) if isinstance(run, Responses) else run) for n, run in given.items()}
+    found = {n: _by_score(score(run, ci=ci)) if isinstance(run, Responses) else run for n, run in given.items()}
+    scores = {n: scores_of(n, run) for n, run in found.items()}
     wanted = arrange(s for run in scores.values() for s in run)
     rows = [(group, s) for group, s in wanted if group != BEYOND or beyond is True or beyond and s in beyond]
     if not rows:

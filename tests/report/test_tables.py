@@ -12,9 +12,11 @@ from score_tables import PUBLISHED, SCORES, published, sure
 from scipy.stats import rankdata
 
 from cora_nb.core import CoraError
+from cora_nb.metrics.cora import score
 from cora_nb.report.render import render
 from cora_nb.report.tables import competition_ranks, numbers as values_of, printed_table, score_table, shown
 from cora_nb.responses.runs import Runs
+from cora_nb.results import lookup
 
 
 @pytest.mark.parametrize("number", PUBLISHED)
@@ -80,18 +82,14 @@ def test_a_table_without_a_known_interval_is_plain():
 
 
 def test_scores_with_intervals_come_from_score():
-    from cora_nb.metrics.cora import score
-
     rng = np.random.default_rng(0)
     rows = [(f"q{i}", m, rng.random() < 0.7) for i in range(40) for m in ("original", "nota")]
     table = pd.DataFrame(rows, columns=["question_id", "method", "correct"]).assign(trial=0)
     scores = score(table, ci=0.95, resamples=300)
     made = score_table({"with": scores, "without": score(table), "responses": table})
-    assert made.droplevel("group").loc["MCQA", "with"].tolist() == scores.loc["MCQA"].tolist()
-    assert (
-        made.droplevel("group").loc["MCQA"][[("without", "value"), ("responses", "value")]].tolist()
-        == [scores.loc["MCQA", "value"]] * 2
-    )
+    row, mcqa = made.droplevel("group").loc["MCQA"], lookup(scores, "MCQA")
+    assert row["with"].tolist() == [mcqa.value, mcqa.low, mcqa.high]
+    assert row[[("without", "value"), ("responses", "value")]].tolist() == [mcqa.value] * 2
 
 
 def test_one_run_has_no_ranks():
@@ -118,8 +116,6 @@ def test_beyond_the_paper_and_other_thresholds():
 
 
 def test_responses_are_scored_on_the_way():
-    from cora_nb.metrics import cora as metrics
-
     rows = [
         ("q1", "original", 0, True),
         ("q1", "shuffled", 0, True),
@@ -133,7 +129,7 @@ def test_responses_are_scored_on_the_way():
     responses["sources"] = [[0, 1, 2, 3]] * 4
     responses["scores"] = None
     table = score_table({"run": responses})
-    expected = metrics.score(responses)
+    expected = score(responses).set_index("score")["value"]
     found = values_of(table).droplevel("group")["run"]
     part = {"CI", "CoRA"}  # two of twenty variants are no divergence set
     assert found.drop(list(part)).to_dict() == pytest.approx({s: expected[s] for s in SCORES if s not in part})
@@ -141,7 +137,7 @@ def test_responses_are_scored_on_the_way():
     assert values_of(table, "coverage")["run"].tolist() == [""] + ["2 of 20 variants"] * (len(SCORES) - 1)
     assert render(table).splitlines()[-1] == "run has 2 of 20 variants"
     responses = responses.drop(columns="family")  # nobody knows what the set is
-    whole, expected = score_table({"run": responses}), metrics.score(responses)
+    whole, expected = score_table({"run": responses}), score(responses).set_index("score")["value"]
     assert whole.droplevel("group")["run"].to_dict() == pytest.approx({s: expected[s] for s in SCORES}, nan_ok=True)
 
 
@@ -156,6 +152,12 @@ def test_whatever_runs_can_be_made_of(simulated):
         pd.testing.assert_frame_equal(score_table(one), expected[["a"]])
     sure = score_table(two, ci=0.9)
     assert values_of(sure).equals(expected) and values_of(sure, "low").notna().all(axis=None)
+
+
+def test_results_of_incomplete_runs_say_so(simulated):
+    "As the runs themselves do."
+    table = score_table({"part": score(simulated["part"])})
+    assert values_of(table, "coverage").equals(values_of(score_table({"part": simulated["part"]}), "coverage"))
 
 
 def test_published_numbers_beside_responses_are_ranked(simulated):
