@@ -3,6 +3,7 @@
 import itertools
 import textwrap
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -88,15 +89,15 @@ def test_a_score_of_ones_own_is_found_everywhere(runs, mine):
     assert ("mean", "lucky") in bootstrap_table(runs, ["MCQA+", "lucky"], resamples=20).index
     assert subset_scores(ann)["lucky"] >= 0
     chance = chance_scores(ann)
-    assert lookup(chance, "lucky").value == pytest.approx(
-        0.25, abs=1e-3
-    )  # right on the original by luck, and hardly ever elsewhere
+    # right on the original by luck, and hardly ever elsewhere
+    assert lookup(chance, "lucky").value == pytest.approx(0.25, abs=1e-3)
     assert np.isfinite(lookup(corrected(score(ann), chance), "lucky").value)
     table = score_table({name: score(r, ci=0.9, resamples=100) for name, r in runs.items()}, beyond=True)
     assert table.loc[("Beyond the paper", "lucky"), ("ann", "value")] == value
     assert "lucky" in render(table, "text")
     ax = plot_scores(score(runs), beyond=True)
     assert "lucky" in [t.get_text() for t in ax.get_yticklabels()]
+    plt.close(ax.figure)
 
 
 def test_chance_of_ones_own_score_against_every_outcome(mine):

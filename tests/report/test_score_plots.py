@@ -14,15 +14,16 @@ from hypothesis import given, settings, strategies as st  # noqa: E402
 
 from cora_nb.core import CoraError  # noqa: E402
 from cora_nb.metrics.cora import car_curve, Counts, count_hits, score  # noqa: E402
+from cora_nb.report.result_plots import plot_lines  # noqa: E402
 from cora_nb.report.score_plots import (  # noqa: E402
     _edges,
     curve_table,
-    plot_curves,
     plot_differences,
     plot_ranks,
     plot_resamples,
     plot_scores,
 )
+from cora_nb.results import lookup, make_result, stack_results, values_of  # noqa: E402
 from helpers import no_overlap  # noqa: E402
 
 SCORES = ["MCQA", "MCQA+", "RC", "MV", "BMCA(0.5)", "BMCA(1.0)", "CI", "CoRA"]
@@ -37,6 +38,11 @@ def close_figures():
 def intervals(seed=0, names=SCORES):
     value = np.random.default_rng(seed).uniform(0.2, 0.8, len(names))
     return pd.DataFrame({"value": value, "low": value - 0.1, "high": value + 0.05}, index=names)
+
+
+def scored(seed=0, names=SCORES):
+    "A result with these intervals."
+    return make_result(intervals(seed, names).rename_axis("score").reset_index())
 
 
 def responses(seed=0, n=30):
@@ -62,16 +68,18 @@ def drawn(ax):
 
 
 def test_scores_in_the_papers_order_with_their_intervals():
-    tables = {"a": intervals(1), "b": intervals(2).sample(frac=1, random_state=0), "plain": intervals(3)["value"]}
-    ax = plot_scores(tables)
+    shuffled = scored(2).sample(frac=1, random_state=0)
+    results = {"a": scored(1), "b": shuffled, "plain": scored(3)[["score", "value"]]}
+    ax = plot_scores(stack_results(results))
     rows = ["MCQA", "MCQA+", "MV", "CoRA", "BMCA(0.5)", "BMCA(1.0)", "CI"]
     assert [t.get_text() for t in ax.get_yticklabels()] == rows
+    assert list(drawn(ax)) == list(results)
     for name, (points, bars) in drawn(ax).items():
-        table = tables[name].to_frame("value") if name == "plain" else tables[name]
-        np.testing.assert_allclose(points[:, 0], 100 * table.loc[rows, "value"])
+        table = results[name].set_index("score")
+        np.testing.assert_allclose(points[:, 0], table.loc[rows, "value"])
         assert np.abs(points[:, 1] - np.arange(len(rows))).max() < 0.5
         if name != "plain":
-            np.testing.assert_allclose([b[:, 0] for b in bars], 100 * table.loc[rows, ["low", "high"]])
+            np.testing.assert_allclose([b[:, 0] for b in bars], table.loc[rows, ["low", "high"]])
         else:
             assert all(np.ptp(b[:, 0]) < 1e-9 for b in bars)
     no_overlap(ax.get_yticklabels())
@@ -79,13 +87,15 @@ def test_scores_in_the_papers_order_with_their_intervals():
 
 
 def test_scores_beyond_the_paper_and_below_zero():
-    ax = plot_scores({"a": pd.Series({"MCQA": 0.5, "corrected": -0.1})}, beyond=True)
+    rows = [{"score": "MCQA", "value": 0.5}, {"score": "corrected", "value": -0.1}]
+    ax = plot_scores(make_result(rows), beyond=True)
     assert [t.get_text() for t in ax.get_yticklabels()] == ["MCQA", "corrected"]
-    np.testing.assert_allclose(drawn(ax)["a"][0][:, 0], [50, -10])
+    ((points, _),) = drawn(ax).values()
+    np.testing.assert_allclose(points[:, 0], [0.5, -0.1])
 
 
 def test_scores_that_a_run_lacks_are_left_out_of_its_marks():
-    ax = plot_scores({"a": intervals(), "b": intervals(names=["MCQA", "CI"])})
+    ax = plot_scores(stack_results({"a": scored(), "b": scored(names=["MCQA", "CI"])}))
     assert np.isfinite(drawn(ax)["b"][0][:, 0]).sum() == 2
 
 
@@ -96,14 +106,15 @@ def test_curve_is_bmca_and_its_band_that_of_score():
     table = responses()
     curve, counts = curve_table(table, points=21, resamples=500, seed=3), count_hits(table)
     counts = Counts(counts["hits"], counts["trials"], counts["original"])
-    np.testing.assert_allclose(curve["value"], car_curve(counts, 21))
-    one = score(table, ci=0.95, thresholds=(0.75,), resamples=500, seed=3).loc["BMCA(0.75)"]
-    np.testing.assert_allclose(curve.loc[0.75], one)
-    assert (
-        curve.loc[0.0].tolist() == [1, 1, 1]
-        and (curve["low"] <= curve["value"]).all()
-        and (curve["value"] <= curve["high"]).all()
-    )
+    expected = car_curve(counts, 21)
+    np.testing.assert_allclose(curve["value"], expected)
+    np.testing.assert_array_equal(curve["place"], expected.index)
+    assert set(curve["score"]) == {"BMCA(c)"} and set(curve["n"]) == {30}
+    one = lookup(score(table, ci=0.95, thresholds=(0.75,), resamples=500, seed=3), "BMCA(0.75)")
+    bounds = ["value", "low", "high"]
+    np.testing.assert_allclose(lookup(curve, place=0.75)[bounds].tolist(), one[bounds].tolist())
+    assert lookup(curve, place=0)[bounds].tolist() == [1, 1, 1]
+    assert (curve["low"] <= curve["value"]).all() and (curve["value"] <= curve["high"]).all()
     wide = curve_table(table, points=21, resamples=500, seed=3, ci=0.99)
     assert (wide["high"] - wide["low"]).sum() > (curve["high"] - curve["low"]).sum()
     assert not curve_table(table, points=3, resamples=500, clusters="subject").equals(
@@ -111,31 +122,36 @@ def test_curve_is_bmca_and_its_band_that_of_score():
     )
 
 
-def test_curves_are_drawn_as_they_are():
-    curves = {name: curve_table(responses(i), points=11, resamples=200) for i, name in enumerate("abc")}
-    ax = plot_curves(curves | {"bare": curves["a"][["value"]]})
-    for line, (name, curve) in zip(ax.lines, (curves | {"bare": curves["a"]}).items()):
+def test_curves_of_several_runs_are_drawn_as_they_are():
+    runs = {name: responses(i) for i, name in enumerate("abc")}
+    curves = {name: curve_table(run, points=21, resamples=200) for name, run in runs.items()}
+    both = curve_table(runs, points=21, resamples=200)
+    pd.testing.assert_frame_equal(both, stack_results(curves))
+    ax = plot_lines(both)
+    for line, (name, curve) in zip(ax.lines, curves.items()):
         assert line.get_label() == name
-        np.testing.assert_allclose(line.get_xydata(), curve["value"].reset_index())
-    assert len(ax.collections) == 3
+        np.testing.assert_allclose(line.get_xydata(), curve[["place", "value"]])
+    assert len(ax.lines) == len(ax.collections) == 3
     for band, curve in zip(ax.collections, curves.values()):
         points = np.round(band.get_paths()[0].vertices, 9)
-        for c in curve.index:
+        for c, low, high in curve[["place", "low", "high"]].itertuples(index=False):
             ends = points[np.isclose(points[:, 0], c), 1]
-            assert ends.min() == pytest.approx(curve.loc[c, "low"]) and ends.max() == pytest.approx(
-                curve.loc[c, "high"]
-            )
-    assert len({(line.get_linestyle(), line.get_marker()) for line in ax.lines}) == 4
+            assert ends.min() == pytest.approx(low) and ends.max() == pytest.approx(high)
+
+
+def test_curves_of_each_subject_say_what_is_missing():
+    table = responses().assign(family="cora", n_choices=4)
+    curve = curve_table(table, points=3, resamples=50, by="subject")
+    assert values_of(curve, "note").unique().tolist() == ["4 of 20 variants"] and curve["subject"].nunique() == 5
 
 
 def test_axes_are_taken_and_given_back():
-    fig, axes = plt.subplots(1, 5)
+    fig, axes = plt.subplots(1, 4)
     frame = pd.DataFrame({1: [0.5, 0.5], 2: [0.5, 0.5]}, index=["a", "b"])
-    assert plot_scores({"a": intervals()}, ax=axes[0]) is axes[0]
-    assert plot_curves({"a": intervals(names=[0.0, 1.0])}, ax=axes[1]) is axes[1]
-    assert plot_ranks(frame, ax=axes[2]) is axes[2]
-    assert plot_differences(intervals().rename(columns={"value": "difference"}), ax=axes[3]) is axes[3]
-    assert plot_resamples(pd.DataFrame({"MCQA": [0.1, 0.2]}), axes=axes[4])[0] is axes[4]
+    assert plot_scores(scored(), ax=axes[0]) is axes[0]
+    assert plot_ranks(frame, ax=axes[1]) is axes[1]
+    assert plot_differences(intervals().rename(columns={"value": "difference"}), ax=axes[2]) is axes[2]
+    assert plot_resamples(pd.DataFrame({"MCQA": [0.1, 0.2]}), axes=axes[3])[0] is axes[3]
     assert len(plt.get_fignums()) == 1
 
 
@@ -185,6 +201,8 @@ def test_resamples_in_panels_with_lines():
             [] if name == "CI" else pytest.approx(table.loc[name].tolist())
         )
     assert np.ptp([np.ptp(ax.get_xlim()) for ax in axes]) < 1e-9
+    result = plot_resamples(samples, scored(), scores=["MCQA"])  # a result says the same
+    assert [line.get_xdata()[0] for line in result[0].lines] == table.loc["MCQA"].tolist()
     full = plot_resamples(samples, table.rename(columns={"value": "full"})[["full"]], scores=["MCQA"])
     assert [line.get_xdata()[0] for line in full[0].lines] == [table.loc["MCQA", "value"]]
     no_overlap([ax.title for ax in axes])
@@ -236,17 +254,13 @@ ITEMS = pd.DataFrame({"difficulty": [0.2, 0.5], "discrimination": [0.1, 0.2]}, i
 @pytest.mark.parametrize(
     "call, says",
     [
-        (lambda: plot_scores({}), "tables must be given by name"),
-        (lambda: plot_scores(intervals()), "tables must be given by name"),
-        (lambda: plot_scores({"a": 0.5}), "a: a table with the columns value is needed, got a float"),
-        (lambda: plot_scores({"a": intervals().drop(columns="value")}), "a: there is no column value"),
-        (lambda: plot_scores({"a": intervals() * 100}), "a: value must be a number from -1 to 1, got"),
-        (lambda: plot_scores({"a": intervals(names=["x", "y"])}), "nothing to draw: no run among ['a'] has a score"),
-        (lambda: plot_scores({"a": pd.concat([intervals(), intervals()])}), "a: a row for each score is needed"),
-        (lambda: plot_scores({"a": intervals().iloc[:0]}), "a: the table is empty"),
-        (lambda: plot_curves({"a": intervals()}), "a: c must be a number from 0 to 1, got 'MCQA'"),
-        (lambda: plot_curves({"a": intervals(names=[0, 2])}), "a: c must be a number from 0 to 1, got 2"),
-        (lambda: plot_curves({"a": [1]}), "a: a table with the columns value is needed, got a list"),
+        (lambda: plot_scores({}), "a result is needed, as from `score`, got a dict"),
+        (lambda: plot_scores(intervals()), "there is no column 'score'"),
+        (lambda: plot_scores(scored().drop(columns="value")), "there is no column 'value'"),
+        (lambda: plot_scores(scored().assign(value=50)), "the scores: value must be a number from -1 to 1, got 50.0"),
+        (lambda: plot_scores(scored(names=["x", "y"])), "nothing to draw: the result has no score of the paper's"),
+        (lambda: plot_scores(pd.concat([scored(), scored()])), "a result has two numbers for score MCQA"),
+        (lambda: plot_scores(scored().iloc[:0]), "the scores: the table is empty"),
         (lambda: curve_table(responses(), points=1.5), "points must be a whole number of 2 or more, got 1.5"),
         (lambda: curve_table(responses(), ci=95), "level must be between 0 and 1, got 95"),
         (lambda: plot_ranks(ITEMS), "the ranks have no columns 1, 2, ..."),
