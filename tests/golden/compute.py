@@ -38,6 +38,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import as_responses, make_responses
+from cora_nb.results import values_of
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
 from cora_nb.variants import operators, orders as orders_of
 from cora_nb.variants.families import make_variants
@@ -1015,16 +1016,15 @@ def scores(runs):
         if len(responses.trials) > 1:
             parts |= {1: responses.trial(1), None: responses.pool_trials()}
         for trial, part in parts.items():
-            t.add(f"{name}, trial {trial}", score(part))
-        t.add(f"{name}, thresholds", score(responses, thresholds=(0.0, 0.25, 0.28, 1 / 3, 0.75)).filter(like="BMCA"))
-        by = [
-            score(responses, by=by, thresholds=(0.5, 1.0))
-            for by in ("method", "subject")
-            if responses.table[by].notna().all()
-        ]
-        for found in by:
-            t.add(f"{name}, by {found.index.name}", found[PRINTED])
-            t.digest(f"{name}, by {found.index.name}", found)
+            t.add(f"{name}, trial {trial}", values_of(score(part)))
+        found = values_of(score(responses, thresholds=(0.0, 0.25, 0.28, 1 / 3, 0.75)))
+        t.add(f"{name}, thresholds", found.filter(like="BMCA"))
+        for by in ("method", "subject"):
+            if responses.table[by].notna().all():
+                found = score(responses, by=by, thresholds=(0.5, 1.0))
+                found = found.set_index([by, "score"])["value"].unstack(sort=False)
+                t.add(f"{name}, by {by}", found[PRINTED])
+                t.digest(f"{name}, by {by}", found)
         counts = count_hits(responses)
         curve = car_curve(Counts(counts["hits"], counts["trials"], counts["original"]), 21)
         t.add(f"{name}, curve", curve)
@@ -1054,15 +1054,19 @@ def intervals(runs):
     for name, responses in runs().items():
         for how in ({"ci": 0.95}, {"ci": 0.8, "method": "percentile", "seed": 4}):
             case = ", ".join(map(str, how.values()))
-            t.add(f"{name}, {case}", score(responses, resamples=RESAMPLES, **how)[["low", "high"]])
-        t.add(f"{name}, curve", curve_table(responses, points=6, resamples=RESAMPLES))
+            found = score(responses, resamples=RESAMPLES, **how).set_index("score")
+            t.add(f"{name}, {case}", found[["low", "high"]])
+        curve = curve_table(responses, points=6, resamples=RESAMPLES)
+        t.add(f"{name}, curve", curve.set_index("place")[["value", "low", "high"]])
         if responses.table["subject"].notna().all():
             for method in ("bca", "percentile"):
                 found = score(responses, ci=0.95, clusters="subject", resamples=RESAMPLES, method=method)
-                t.add(f"{name}, clusters, {method}", found.loc[PRINTED, ["low", "high"]])
+                found = found.set_index("score").loc[PRINTED, ["low", "high"]]
+                t.add(f"{name}, clusters, {method}", found)
             found = score(responses, by="subject", ci=0.9, resamples=RESAMPLES, thresholds=(1.0,))
-            t.digest(f"{name}, by subject", found)
-        t.digest(f"{name}, by method", score(responses, by="method", ci=0.9, resamples=RESAMPLES, thresholds=()))
+            t.digest(f"{name}, by subject", found.set_index(["subject", "score"])[["value", "low", "high"]])
+        found = score(responses, by="method", ci=0.9, resamples=RESAMPLES, thresholds=())
+        t.digest(f"{name}, by method", found.set_index(["method", "score"])[["value", "low", "high"]])
     return t.table()
 
 
@@ -1076,7 +1080,7 @@ def ablation(runs):
                 f"{name}, {'first of each' if callable(methods) else methods}",
                 ablations.subset_scores(responses, methods),
             )
-        full = score(responses)
+        full = values_of(score(responses))
         for over in ablations.OVER:
             drawn = ablations.variant_bootstrap(responses, resamples=RESAMPLES // 2, over=over, by_size=sizes, seed=5)
             found = ablations.bootstrap_summary(drawn, full)
@@ -1102,9 +1106,9 @@ def chance(runs):
     t = Tidy()
     for name, responses in runs().items():
         for position in ((1,), (4, 1), (1, 2, 3)):
-            t.add(f"{name}, position {position}", guessing.chance_scores(responses, position=position))
+            t.add(f"{name}, position {position}", values_of(guessing.chance_scores(responses, position=position)))
         by_chance = guessing.chance_scores(responses)
-        t.add(f"{name}, corrected", guessing.corrected(score(responses), by_chance))
+        t.add(f"{name}, corrected", values_of(guessing.corrected(score(responses), by_chance)))
         rows = np.flatnonzero(responses.table["trial"] == responses.trials[0])  # numbered as in the whole table
         t.digest(f"{name}, rates", guessing.guess_rates(responses).set_axis(rows))
     return t.table()
@@ -1137,18 +1141,19 @@ def guessing_numbers():
     for A in range(2, 9):
         rates = guessing.divergence_set_rates(A)
         t.add(f"A={A}, rates", rates)
-        t.add(f"A={A}, guesser", guessing.guesser_scores(A))
+        t.add(f"A={A}, guesser", values_of(guessing.guesser_scores(A)))
         tails = {c: binomial.poisson_binomial_tail(rates, c) for c in (0.3, 0.5, 0.6, 0.9, 1.0)}
         t.add(f"A={A}, tails", {**tails, "MV": binomial.poisson_binomial_tail(rates, 0.5, strict=True)})
         t.add(f"A={A}, knowledge", {c: guessing.minimum_knowledge(rates, c) for c in (0.5, 0.8, 1.0)})
     t.add("A=5, pmf", binomial.poisson_binomial_pmf(guessing.divergence_set_rates(5)))
     for n, m in [(2, 2), (3, 4), (4, 4), (5, 24), (10, 3)]:
-        t.add(f"{n} choices in {m} orders", guessing.guesser_order_scores(n, m))
-    t.add("expected of two kinds", guessing.expected_scores([([0.2, 0.5, 0.9], 0.9, 10), ([0.5, 0.5], 0.5, 3.5)]))
+        t.add(f"{n} choices in {m} orders", values_of(guessing.guesser_order_scores(n, m)))
+    two_kinds = guessing.expected_scores([([0.2, 0.5, 0.9], 0.9, 10), ([0.5, 0.5], 0.5, 3.5)])
+    t.add("expected of two kinds", values_of(two_kinds))
     t.add("corrected", guessing.corrected([0.2, 0.25, 0.9, np.nan], 0.25))
     for family in ("cora", "mcqa_plus", "permutations", "cyclic", "order_swap", "reorderings"):
         made = [v for v in make_variants(mixed(), family) if v.form == "mcq"]
-        t.add(f"variants of {family}", guessing.chance_scores(made, thresholds=(0.5, 1.0)))
+        t.add(f"variants of {family}", values_of(guessing.chance_scores(made, thresholds=(0.5, 1.0))))
     return t.table()
 
 
@@ -1709,7 +1714,7 @@ def stopping(runs):
             case = f"{name}, {options}"
             calls = part.facts["calls"]
             t.add(f"{case}, calls", {what: calls[what] for what in ("prompts", "asked", "not_asked")})
-            t.add(f"{case}, scores", score(part))
+            t.add(f"{case}, scores", values_of(score(part)))
             gone = (part.table["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
             t.add(f"{case}, asked by method", part.table[~gone].groupby("method").size())
     for c in (0.28, 0.5, 1.0):
@@ -1820,7 +1825,7 @@ def imported():
         read = [parse(reply, "ABCDE"[:n], rule) for reply, n in zip(part["reply"], part["n_choices"])]
         found = as_responses(part.assign(prediction=read, correct=np.array(read) == part["answer"].to_numpy()))
         t.add(f"parse {rule}", dict(answers(found)))
-        t.add(f"parse {rule}, scores", score(found))
+        t.add(f"parse {rule}, scores", values_of(score(found)))
     sources = [",".join(str(max(s, -1)) for s in row) for row in medalpaca().table["sources"]]
     t.add("sources", short_hash("\n".join(sources)))
     return t.table()
@@ -1838,7 +1843,7 @@ def table_parts():
     )
     t.add("threshold", {s: threshold(s) for s in ("BMCA(0.5)", "BMCA(1)", "CoRA")})
     runs = {name: score(simulated(name)) for name in ("cora ann", "cora bob")}
-    t.add("arranged", [" ".join(pair) for pair in arrange(runs["cora ann"].index)])
+    t.add("arranged", [" ".join(pair) for pair in arrange(runs["cora ann"]["score"])])
     t.add("score table", score_table(runs, beyond=True))
     steps = mcqa_plus_steps(four(12))
     found = {
