@@ -18,6 +18,7 @@ from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.results import make_result, stack_results
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -92,7 +93,8 @@ def test_a_score_of_ones_own_is_found_everywhere(runs, mine):
     table = score_table({name: score(r, ci=0.9, resamples=100) for name, r in runs.items()}, beyond=True)
     assert table.loc[("Beyond the paper", "lucky"), ("ann", "value")] == score(ann)["lucky"]
     assert "lucky" in render(table, "text")
-    ax = plot_scores({name: score(r) for name, r in runs.items()}, beyond=True)
+    found = {name: make_result(score(r).rename("value").rename_axis("score").reset_index()) for name, r in runs.items()}
+    ax = plot_scores(stack_results(found), beyond=True)
     assert "lucky" in [t.get_text() for t in ax.get_yticklabels()]
 
 

@@ -18,11 +18,11 @@ from cora_nb.report.score_plots import (  # noqa: E402
     _edges,
     curve_table,
     plot_curves,
-    plot_differences,
     plot_ranks,
     plot_resamples,
     plot_scores,
 )
+from cora_nb.results import make_result, stack_results  # noqa: E402
 from helpers import no_overlap  # noqa: E402
 
 SCORES = ["MCQA", "MCQA+", "RC", "MV", "BMCA(0.5)", "BMCA(1.0)", "CI", "CoRA"]
@@ -37,6 +37,21 @@ def close_figures():
 def intervals(seed=0, names=SCORES):
     value = np.random.default_rng(seed).uniform(0.2, 0.8, len(names))
     return pd.DataFrame({"value": value, "low": value - 0.1, "high": value + 0.05}, index=names)
+
+
+def result(seed=0, names=SCORES):
+    return make_result(intervals(seed, names).rename_axis("score").reset_index())
+
+
+def ranks_of(shares, score="CoRA"):
+    "As from `rank_table`: a row a respondent, a column a place."
+    about = [{"respondent": who, "score": score, "value": 0.5} for who in shares.index]
+    named = [{"respondent": who, "score": f"{score}, {what}", "value": 1} for who in shares.index for what in ("rank",)]
+    of_rank = [
+        {"respondent": who, "score": f"{score}, probability of rank", "place": place, "value": value}
+        for (who, place), value in shares.stack().items()
+    ]
+    return make_result(about + named + of_rank)
 
 
 def responses(seed=0, n=30):
@@ -62,16 +77,17 @@ def drawn(ax):
 
 
 def test_scores_in_the_papers_order_with_their_intervals():
-    tables = {"a": intervals(1), "b": intervals(2).sample(frac=1, random_state=0), "plain": intervals(3)["value"]}
-    ax = plot_scores(tables)
+    plain = result(3).drop(columns=["low", "high"])
+    tables = {"a": result(1), "b": result(2).sample(frac=1, random_state=0), "plain": plain}
+    ax = plot_scores(stack_results(tables))
     rows = ["MCQA", "MCQA+", "MV", "CoRA", "BMCA(0.5)", "BMCA(1.0)", "CI"]
     assert [t.get_text() for t in ax.get_yticklabels()] == rows
     for name, (points, bars) in drawn(ax).items():
-        table = tables[name].to_frame("value") if name == "plain" else tables[name]
-        np.testing.assert_allclose(points[:, 0], 100 * table.loc[rows, "value"])
+        table = tables[name].set_index("score").loc[rows]
+        np.testing.assert_allclose(points[:, 0], table["value"])
         assert np.abs(points[:, 1] - np.arange(len(rows))).max() < 0.5
         if name != "plain":
-            np.testing.assert_allclose([b[:, 0] for b in bars], 100 * table.loc[rows, ["low", "high"]])
+            np.testing.assert_allclose([b[:, 0] for b in bars], table[["low", "high"]])
         else:
             assert all(np.ptp(b[:, 0]) < 1e-9 for b in bars)
     no_overlap(ax.get_yticklabels())
@@ -79,13 +95,15 @@ def test_scores_in_the_papers_order_with_their_intervals():
 
 
 def test_scores_beyond_the_paper_and_below_zero():
-    ax = plot_scores({"a": pd.Series({"MCQA": 0.5, "corrected": -0.1})}, beyond=True)
+    rows = [{"respondent": "a", "score": s, "value": v} for s, v in (("corrected", -0.1), ("MCQA", 0.5))]
+    ax = plot_scores(make_result(rows), beyond=True)
     assert [t.get_text() for t in ax.get_yticklabels()] == ["MCQA", "corrected"]
-    np.testing.assert_allclose(drawn(ax)["a"][0][:, 0], [50, -10])
+    np.testing.assert_allclose(drawn(ax)["a"][0][:, 0], [0.5, -0.1])
+    assert [t.get_text() for t in plot_scores(make_result(rows)).get_yticklabels()] == ["MCQA"]
 
 
 def test_scores_that_a_run_lacks_are_left_out_of_its_marks():
-    ax = plot_scores({"a": intervals(), "b": intervals(names=["MCQA", "CI"])})
+    ax = plot_scores(stack_results({"a": result(), "b": result(names=["MCQA", "CI"])}))
     assert np.isfinite(drawn(ax)["b"][0][:, 0]).sum() == 2
 
 
@@ -129,13 +147,12 @@ def test_curves_are_drawn_as_they_are():
 
 
 def test_axes_are_taken_and_given_back():
-    fig, axes = plt.subplots(1, 5)
+    fig, axes = plt.subplots(1, 4)
     frame = pd.DataFrame({1: [0.5, 0.5], 2: [0.5, 0.5]}, index=["a", "b"])
-    assert plot_scores({"a": intervals()}, ax=axes[0]) is axes[0]
+    assert plot_scores(result(), ax=axes[0]) is axes[0]
     assert plot_curves({"a": intervals(names=[0.0, 1.0])}, ax=axes[1]) is axes[1]
-    assert plot_ranks(frame, ax=axes[2]) is axes[2]
-    assert plot_differences(intervals().rename(columns={"value": "difference"}), ax=axes[3]) is axes[3]
-    assert plot_resamples(pd.DataFrame({"MCQA": [0.1, 0.2]}), axes=axes[4])[0] is axes[4]
+    assert plot_ranks(ranks_of(frame), ax=axes[2]) is axes[2]
+    assert plot_resamples(pd.DataFrame({"MCQA": [0.1, 0.2]}), axes=axes[3])[0] is axes[3]
     assert len(plt.get_fignums()) == 1
 
 
@@ -144,10 +161,8 @@ def test_axes_are_taken_and_given_back():
 
 def test_ranks_are_cells_with_their_numbers():
     one = pd.DataFrame([[0.9, 0.1, 0.0], [0.1, 0.6, 0.3], [0.0, 0.3, 0.7]], index=["a", "b", "c"], columns=[1, 2, 3])
-    both = pd.concat({"MCQA": one, "CoRA": one.iloc[::-1]}, names=["score", "respondent"]).assign(
-        value=0.5, rank=1, expected=1.2
-    )
-    for ax, table in ((plot_ranks(one), one), (plot_ranks(both, "CoRA"), one.iloc[::-1])):
+    both = make_result(pd.concat([ranks_of(one, "MCQA"), ranks_of(one.iloc[::-1], "CoRA")]))
+    for ax, table in ((plot_ranks(ranks_of(one)), one), (plot_ranks(both, "CoRA"), one.iloc[::-1])):
         np.testing.assert_allclose(ax.collections[0].get_array(), table.to_numpy())
         assert [t.get_text() for t in ax.texts] == [f"{v:.2f}" for v in table.to_numpy().ravel()]
         assert [t.get_text() for t in ax.get_yticklabels()] == list(table.index) and [
@@ -177,7 +192,7 @@ def test_resamples_in_panels_with_lines():
     rng = np.random.default_rng(0)
     samples = pd.DataFrame({s: rng.normal(0.5, 0.02 * (i + 1), 300) for i, s in enumerate(SCORES)})
     table = intervals().drop(index="CI")
-    axes = plot_resamples(samples, table)
+    axes = plot_resamples(samples, result()[result()["score"] != "CI"])
     assert [ax.get_title() for ax in axes] == SCORES
     for ax, name in zip(axes, SCORES):
         assert sum(p.get_height() for p in ax.patches) == 300
@@ -185,7 +200,7 @@ def test_resamples_in_panels_with_lines():
             [] if name == "CI" else pytest.approx(table.loc[name].tolist())
         )
     assert np.ptp([np.ptp(ax.get_xlim()) for ax in axes]) < 1e-9
-    full = plot_resamples(samples, table.rename(columns={"value": "full"})[["full"]], scores=["MCQA"])
+    full = plot_resamples(samples, table["value"], scores=["MCQA"])
     assert [line.get_xdata()[0] for line in full[0].lines] == [table.loc["MCQA", "value"]]
     no_overlap([ax.title for ax in axes])
     for ax in axes:
@@ -197,64 +212,36 @@ def test_resamples_that_all_agree():
     assert sum(p.get_height() for p in ax.patches) == 50
 
 
-# Differences
-
-
-def test_differences_points_bars_and_p():
-    table = pd.DataFrame(
-        {
-            "difference": [0.1, -0.05, 0.0],
-            "low": [0.02, -0.1, np.nan],
-            "high": [0.2, 0.01, np.nan],
-            "p": [0.0004, 0.21, np.nan],
-            "first": "x",
-        },
-        index=["MCQA", "CI", "CoRA"],
-    )
-    ax = plot_differences(table, ("Ann", "Bob"))
-    marks = ax.collections[-1]
-    np.testing.assert_allclose(marks.get_offsets(), [[10, 0], [-5, 1], [0, 2]], atol=1e-9)
-    assert [c[0] for c in marks.get_facecolors()] == [0, 1, 1]  # filled where the interval leaves out zero
-    bars = [p.vertices[:, 0] for p in ax.containers[0].lines[2][0].get_paths()]
-    np.testing.assert_allclose(bars[:2], [[2, 20], [-10, 1]])
-    assert [t.get_text() for t in ax.texts] == ["p < 0.001", "p = 0.210"] and ax.get_xlabel().startswith(
-        "Ann minus Bob"
-    )
-    many = pd.concat([table[["difference", "low", "high", "p"]].assign(p=0.5)] * 8)
-    many.index = pd.MultiIndex.from_tuples([(f"BMCA({i})", "Ann", "Bob") for i in range(24)])
-    ax = plot_differences(many)
-    assert ax.get_yticklabels()[0].get_text() == "BMCA(0), Ann, Bob"
-    no_overlap(ax.get_yticklabels())
-    no_overlap(ax.texts)
-
-
 # Mistakes
 
-ITEMS = pd.DataFrame({"difficulty": [0.2, 0.5], "discrimination": [0.1, 0.2]}, index=["x", "y"])
+EVEN = pd.DataFrame({1: [0.5, 0.5], 2: [0.5, 0.5]}, index=["a", "b"])
+RANKS = ranks_of(EVEN)
 
 
 @pytest.mark.parametrize(
     "call, says",
     [
-        (lambda: plot_scores({}), "tables must be given by name"),
-        (lambda: plot_scores(intervals()), "tables must be given by name"),
-        (lambda: plot_scores({"a": 0.5}), "a: a table with the columns value is needed, got a float"),
-        (lambda: plot_scores({"a": intervals().drop(columns="value")}), "a: there is no column value"),
-        (lambda: plot_scores({"a": intervals() * 100}), "a: value must be a number from -1 to 1, got"),
-        (lambda: plot_scores({"a": intervals(names=["x", "y"])}), "nothing to draw: no run among ['a'] has a score"),
-        (lambda: plot_scores({"a": pd.concat([intervals(), intervals()])}), "a: a row for each score is needed"),
-        (lambda: plot_scores({"a": intervals().iloc[:0]}), "a: the table is empty"),
+        (lambda: plot_scores({}), "the scores: a table with the columns value is needed, got a dict"),
+        (lambda: plot_scores(intervals()), "the scores: there is no column score"),
+        (lambda: plot_scores(0.5), "the scores: a table with the columns value is needed, got a float"),
+        (lambda: plot_scores(result().drop(columns="value")), "the scores: there is no column value"),
+        (lambda: plot_scores(result().assign(value=50)), "value must be a number from -1 to 1, got 50 for MCQA"),
+        (lambda: plot_scores(result(names=["x", "y"])), "nothing to draw: none of x, y is a score of the paper's"),
+        (lambda: plot_scores(pd.concat([result(), result()])), "a result has two numbers for score MCQA"),
+        (lambda: plot_scores(result().iloc[:0]), "the scores: the table is empty"),
         (lambda: plot_curves({"a": intervals()}), "a: c must be a number from 0 to 1, got 'MCQA'"),
         (lambda: plot_curves({"a": intervals(names=[0, 2])}), "a: c must be a number from 0 to 1, got 2"),
         (lambda: plot_curves({"a": [1]}), "a: a table with the columns value is needed, got a list"),
         (lambda: curve_table(responses(), points=1.5), "points must be a whole number of 2 or more, got 1.5"),
         (lambda: curve_table(responses(), ci=95), "level must be between 0 and 1, got 95"),
-        (lambda: plot_ranks(ITEMS), "the ranks have no columns 1, 2, ..."),
+        (lambda: plot_ranks(result()), "the ranks: no score is called 'CoRA, probability of rank'"),
         (lambda: plot_ranks([1]), "the ranks: a table"),
+        (lambda: plot_ranks(RANKS, "MCQA"), "score must be one of CoRA, got 'MCQA'"),
         (
-            lambda: plot_ranks(pd.concat({"MCQA": pd.DataFrame({1: [1.0]}, index=["a"])})),
-            "score must be one of MCQA, got None",
+            lambda: plot_ranks(make_result(pd.concat([RANKS, ranks_of(EVEN, "MV")]))),
+            "score must be one of CoRA, MV, got None",
         ),
+        (lambda: plot_ranks(ranks_of(EVEN * 100)), "value must be a number from 0 to 1, got 50.0 for a, 1.0, CoRA, pr"),
         (lambda: plot_resamples([1]), "the resamples:"),
         (lambda: plot_resamples(pd.DataFrame({"a": ["x"]})), "the resamples: a must be a number, got 'x' for 0"),
         (lambda: plot_resamples(pd.DataFrame({"a": [np.nan]})), "the resamples: a is not known in any of them"),
@@ -264,11 +251,13 @@ ITEMS = pd.DataFrame({"difficulty": [0.2, 0.5], "discrimination": [0.1, 0.2]}, i
         ),
         (lambda: plot_resamples(pd.DataFrame({"a": [1.0]}), scores=[]), "there is no score to draw"),
         (
-            lambda: plot_resamples(pd.DataFrame({"a": [1.0]}), pd.DataFrame({"low": [1.0]})),
+            lambda: plot_resamples(pd.DataFrame({"a": [1.0]}), pd.DataFrame({"score": ["a"], "low": [1.0]})),
             "the estimates: there is no column value",
         ),
-        (lambda: plot_differences(intervals()), "the differences: there is no column difference"),
-        (lambda: plot_differences(None), "the differences: a table"),
+        (
+            lambda: plot_resamples(pd.DataFrame({"MV": [1.0]}), stack_results({"a": result(), "b": result()})),
+            "the estimates: there are two numbers for MCQA",
+        ),
     ],
 )
 def test_mistakes_get_one_line(call, says):
