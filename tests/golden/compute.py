@@ -17,6 +17,7 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import combinations
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -1632,19 +1633,42 @@ def item_numbers(runs, together):
     return t.table()
 
 
+def paired_table(found, first, second):
+    "Differences beside what each of the two has by itself."
+    each = {"first": score_counts(count_hits(first)), "second": score_counts(count_hits(second))}
+    columns = {"difference": values_of(found), **{c: values_of(found, c) for c in ("low", "high", "p")}}
+    return pd.DataFrame({what: values.loc[found["score"]] for what, values in each.items()} | columns)
+
+
+def wide_ranks(found):
+    "A row for each score and respondent: value, rank, expected rank, and the probabilities of the ranks."
+    rows, columns = {}, {"": "value", "rank": "rank", "expected rank": "expected"}
+    for row in found.itertuples():
+        name, _, what = row.score.partition(", ")
+        rows.setdefault((name, row.respondent), {})[columns.get(what, row.place)] = row.value
+    return pd.DataFrame(rows).T
+
+
 @quietly
 def compared(runs):
     t, some = Tidy(), runs()
-    names = list(some)
+    names, options = list(some), dict(scores=["MCQA", "MV", "CoRA"], resamples=RESAMPLES, level=0.9, seed=3)
     for clusters in (None, "subject"):
         found = comparison.compare(some[names[0]], some[names[1]], resamples=RESAMPLES, clusters=clusters)
-        t.add(f"{names[0]} and {names[1]}, clusters {clusters}", found)
-        t.add(f"ranks, clusters {clusters}", comparison.rank_table(some, resamples=RESAMPLES, clusters=clusters))
+        t.add(f"{names[0]} and {names[1]}, clusters {clusters}", paired_table(found, *(some[n] for n in names[:2])))
+        found = comparison.rank_table(some, resamples=RESAMPLES, clusters=clusters)
+        t.add(f"ranks, clusters {clusters}", wide_ranks(found))
+    plain = comparison.compare_all(some, None, **options)
     for correction in ("holm", "bh"):
-        found = comparison.compare_all(
-            some, correction, scores=["MCQA", "MV", "CoRA"], resamples=RESAMPLES, level=0.9, seed=3
-        )
-        t.add(f"all, {correction}", found)
+        found = comparison.compare_all(some, correction, **options)
+        tables = {}
+        for pair in combinations(names, 2):
+            mine, adjusted = (part[part["respondent"] == " - ".join(pair)] for part in (plain, found))
+            assert mine[["score", "value", "low", "high"]].equals(adjusted[["score", "value", "low", "high"]])
+            p = values_of(adjusted, "p")
+            tables[pair] = paired_table(mine, *(some[n] for n in pair)).assign(p_adjusted=p)
+        rows = {(s, *pair): table.loc[s] for s in options["scores"] for pair, table in tables.items()}
+        t.add(f"all, {correction}", pd.DataFrame(rows).T)
     for asked in ({"half_width": 0.03}, {"difference": 0.05}, {}):
         pilot = some[names[0]] if "half_width" in asked else [some[names[0]], some[names[1]]]
         for s in ("MCQA", "CoRA"):

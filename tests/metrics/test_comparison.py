@@ -24,10 +24,14 @@ from cora_nb.metrics.comparison import (
 from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
+from cora_nb.results import lookup, RESULT, values_of
 from cora_nb.stats.corrections import adjust_p
 from cora_nb.stats.paired import exchange_p, stretch_exchanged
 from cora_nb.stats.resampling import left_out
 from helpers import answered, at_random, rejected, table
+
+
+NUMBERS = ["value", "low", "high", "p"]
 
 
 def all_exchanges(one, two):
@@ -100,11 +104,33 @@ def test_a_difference_of_means_has_scipys_interval():
 def test_exchanging_the_names_exchanges_the_signs():
     a, b = at_random(1), at_random(2)
     there, back = compare(a, b), compare(b, a)
-    np.testing.assert_allclose(there["difference"], -back["difference"])
+    np.testing.assert_allclose(there["value"], -back["value"])
     np.testing.assert_allclose(there["low"], -back["high"], atol=0.03)
     np.testing.assert_allclose(there["p"], back["p"], atol=0.02)
     shuffled = b.sample(frac=1, random_state=0)
-    np.testing.assert_allclose(compare(a, shuffled)["difference"], there["difference"])
+    np.testing.assert_allclose(compare(a, shuffled)["value"], there["value"])
+
+
+def test_a_comparison_is_a_result_named_by_its_pair():
+    one, two = (at_random(i).assign(respondent=name) for i, name in ((1, "steady"), (2, "skewed")))
+    found, counts = compare(one, two, resamples=50), matched_counts({"steady": one, "skewed": two})
+    assert list(found) == [c for c in RESULT if c in ("respondent", "score", "value", "low", "high", "p", "n")]
+    assert set(found["respondent"]) == {"steady - skewed"} and set(found["n"]) == {60}
+    by_hand = compare_counts(*counts.values(), resamples=50)
+    assert found["score"].tolist() == list(by_hand.index)
+    assert found[NUMBERS].to_numpy().tolist() == by_hand[["difference", "low", "high", "p"]].to_numpy().tolist()
+    assert (by_hand["difference"] == by_hand["first"] - by_hand["second"]).all()
+    assert set(compare(one, one, resamples=50)["respondent"]) == {"first - second"}  # the same name twice
+    assert set(compare(at_random(1), at_random(2), resamples=50)["respondent"]) == {"first - second"}  # none
+
+
+def test_a_benchmark_is_named_where_both_runs_say_the_same():
+    of = {name: {"run": {"benchmark": name}} for name in ("math", "mmlu")}
+    runs = [Responses(run.table, run.questions, facts) for run, facts in zip((answered(1), answered(2)), of.values())]
+    same = Responses(runs[1].table, runs[1].questions, of["math"])
+    assert set(compare(runs[0], same, resamples=10)["benchmark"]) == {"math"}
+    assert set(rank_table([runs[0], same], resamples=10)["benchmark"]) == {"math"}
+    assert "benchmark" not in compare(*runs, resamples=10)
 
 
 def test_stretching_does_nothing_to_means_and_memory_is_cut_in_blocks(monkeypatch):
@@ -131,7 +157,7 @@ def test_level():
 @settings(max_examples=15)
 def test_ranks_by_brute_force(hits, seed):
     runs = {f"r{i}": table(np.arange(4) < np.array(h)[:, None]) for i, h in enumerate(hits)}
-    found = rank_table(runs, ["MCQA+"], resamples=200, seed=seed).loc["MCQA+"]
+    found = rank_table(runs, ["MCQA+"], resamples=200, seed=seed)
     drawn = resampled_scores(put_together(list(matched_counts(runs).values())), 200, seed)["MCQA+"].round(12)
     R = len(runs)
     p = np.zeros((R, R))
@@ -140,31 +166,57 @@ def test_ranks_by_brute_force(hits, seed):
             ahead, level = sum(column > x), sum(column == x)
             for place in range(ahead, ahead + level):
                 p[i, place] += 1 / level / 200
-    np.testing.assert_allclose(found[list(range(1, R + 1))].to_numpy(), p, atol=1e-9)
-    np.testing.assert_allclose(found["expected"], stats.rankdata(-drawn, axis=0).mean(axis=1))
-    assert found["rank"].tolist() == stats.rankdata(-np.array([sum(h) for h in hits]), "min").tolist()
+    of_rank = found[found["score"] == "MCQA+, probability of rank"]
+    assert (
+        of_rank["place"].tolist() == list(range(1, R + 1)) * R
+        and of_rank["respondent"].tolist() == np.repeat(list(runs), R).tolist()
+    )
+    np.testing.assert_allclose(of_rank["value"].to_numpy().reshape(R, R), p, atol=1e-9)
+    others = {name: rows["value"].tolist() for name, rows in found[found["place"].isna()].groupby("score")}
+    assert list(others) == ["MCQA+", "MCQA+, expected rank", "MCQA+, rank"]
+    np.testing.assert_allclose(others["MCQA+, expected rank"], stats.rankdata(-drawn, axis=0).mean(axis=1))
+    assert others["MCQA+, rank"] == stats.rankdata(-np.array([sum(h) for h in hits]), "min").tolist()
+    np.testing.assert_allclose(others["MCQA+"], [sum(h) / 4 / len(h) for h in hits])
 
 
 def test_ranks_over_common_questions_and_unknown_scores():
     a, b = at_random(1), at_random(2)
     with pytest.warns(UserWarning, match="left out 1 of 60 questions"):
-        rank_table({"a": a, "b": b[b["question_id"] != "q7"]}, ["CoRA"], 50)
+        found = rank_table({"a": a, "b": b[b["question_id"] != "q7"]}, ["CoRA"], 50)
+    assert set(found["n"]) == {59} and found["value"].notna().all()
     plain = {name: t[t["method"] != "original"] for name, t in (("a", a), ("b", b))}
-    assert rank_table(plain, ["CoRA"], 50)[[1, 2]].isna().all(axis=None)
-    assert rank_table({"a": a, "b": b}, resamples=50, clusters="subject", tidy=True)["probability"].between(0, 1).all()
+    unknown = rank_table(plain, ["CoRA"], 50)
+    assert unknown.loc[unknown["place"].notna(), "value"].isna().all() and unknown["place"].notna().sum() == 4
+    found = rank_table({"a": a, "b": b}, resamples=50, clusters="subject")
+    assert found.loc[found["place"].notna(), "value"].between(0, 1).all()
 
 
-def test_all_pairs_and_holm():
+PAIRS = [("a", "b"), ("a", "c"), ("b", "c")]
+
+
+@pytest.mark.parametrize("correction", ["holm", "bh"])
+def test_all_pairs_and_their_corrected_p(correction):
     runs = {k: at_random(i, p=p) for i, (k, p) in enumerate({"a": 0.8, "b": 0.5, "c": 0.5}.items())}
-    found = compare_all(runs, resamples=500, scores=["MV", "CoRA"], clusters="subject")
-    assert found.index.tolist() == [(s, *pair) for s in ("MV", "CoRA") for pair in (("a", "b"), ("a", "c"), ("b", "c"))]
+    options = dict(resamples=500, scores=["MV", "CoRA"], clusters="subject")
+    found, plain = (compare_all(runs, how, **options) for how in (correction, None))
+    names = [(s, " - ".join(pair)) for s in ("MV", "CoRA") for pair in PAIRS]
+    for result in (found, plain):
+        assert list(result[["score", "respondent"]].itertuples(index=False, name=None)) == names
     for s in ("MV", "CoRA"):
-        np.testing.assert_allclose(found.loc[s, "p_adjusted"], adjust_p(found.loc[s, "p"]))
-    pd.testing.assert_series_equal(
-        found.loc[("CoRA", "b", "c")].drop("p_adjusted"),
-        compare(runs["b"], runs["c"], resamples=500, clusters="subject").loc["CoRA"],
-        check_names=False,
-    )
+        rows = plain["score"] == s
+        np.testing.assert_allclose(found.loc[rows, "p"], adjust_p(plain.loc[rows, "p"], correction))
+    assert set(found["note"]) == {f"p adjusted for 3 pairs ({correction})"} and "note" not in plain
+    same = ["value", "low", "high", "n"]
+    assert found[same].equals(plain[same])
+    for one, other in PAIRS:
+        mine = plain[plain["respondent"] == f"{one} - {other}"].reset_index(drop=True)
+        pair = (runs[name].assign(respondent=name) for name in (one, other))
+        pd.testing.assert_frame_equal(mine, compare(*pair, **options))
+
+
+def test_one_pair_needs_no_correction():
+    runs = {"a": at_random(1), "b": at_random(2)}
+    assert compare_all(runs, resamples=50).equals(compare_all(runs, None, resamples=50))
 
 
 A, B = at_random(1), at_random(2)
@@ -200,7 +252,7 @@ A, B = at_random(1), at_random(2)
         (lambda: compare_all({"a": A}), "at least two runs"),
         (
             lambda: compare_all({"a": A, "b": B}, correction="none", resamples=10),
-            "method must be one of holm, bh, got 'none'",
+            "correction must be one of holm, bh, None, got 'none'",
         ),
         (lambda: compare_all([A, B]), "two runs are called 'responses'"),
         (lambda: compare_all({}), "there are no runs"),
@@ -223,7 +275,7 @@ def test_faults_are_one_line(call, why):
 def test_other_texts_under_the_same_ids_are_refused():
     one, two = answered(1), answered(2)
     texts = two.questions.assign(text=[*two.questions["text"][:-1], "What is 7 + 7?"])
-    with pytest.raises(CoraError, match="question 'q11' has another text in the responses of second"):
+    with pytest.raises(CoraError, match="question 'q11' has another text in the responses of run 2"):
         compare(one, Responses(two.table, texts, two.facts), resamples=10)
     blanks = two.questions.assign(text="  " + two.questions["text"].str.replace(" ", "\n"))
     compare(one, Responses(two.table, blanks, two.facts), resamples=10)
@@ -234,32 +286,38 @@ def test_parts_of_the_divergence_set_have_no_cora():
     "Two of twenty variants: no CI, no CoRA, and a sentence that says so; unlike parts are refused."
     runs = [answered(seed) for seed in (1, 2)]
     parts = [run.rows(run.table["method"].isin(["original", "shuffled"])) for run in runs]
-    with pytest.warns(UserWarning, match="CI and CoRA are not known: first has 2 of 20 variants; second has 2 of 20"):
+    said = "run 1 has 2 of 20 variants; run 2 has 2 of 20 variants"
+    with pytest.warns(UserWarning, match=f"CI and CoRA are not known: {said}") as warned:
         found = compare(*parts, resamples=50)
-    assert found.loc[["CI", "CoRA"]].isna().all(axis=None)
-    seen = ["first", "second", "difference"]
-    pd.testing.assert_series_equal(found.loc["MCQA", seen], compare(*runs, resamples=50).loc["MCQA", seen])
-    with pytest.warns(UserWarning, match="are not known"):
+    unknown = found["score"].isin(["CI", "CoRA"])
+    assert found.loc[unknown, NUMBERS].isna().all(axis=None) and set(found.loc[unknown, "note"]) == {said}
+    assert found.loc[~unknown, NUMBERS].notna().all(axis=None) and set(found.loc[~unknown, "note"]) == {""}
+    assert lookup(found, "MCQA").value == lookup(compare(*runs, resamples=50), "MCQA").value
+    with pytest.warns(UserWarning, match="are not known") as ranked:
         ranks = rank_table(Runs(parts), ["MCQA", "CoRA"], 50)
-    assert ranks.loc["CoRA"].isna().all(axis=None) and ranks.loc["MCQA"].notna().all(axis=None)
-    with pytest.warns(UserWarning, match="are not known"):
+    unknown = ranks["score"].str.startswith("CoRA")
+    assert ranks.loc[unknown, "value"].isna().all() and set(ranks.loc[unknown, "note"]) == {said}
+    assert ranks.loc[~unknown, "value"].notna().all() and set(ranks.loc[~unknown, "note"]) == {""}
+    with pytest.warns(UserWarning, match="are not known") as paired:
         every = compare_all(Runs(parts), scores=["CoRA"], resamples=50)
-    assert every.isna().all(axis=None)
+    assert every[NUMBERS].isna().all(axis=None) and every["note"].tolist() == [said]
+    assert {w.filename for seen in (warned, ranked, paired) for w in seen} == {__file__}  # the caller's line
     with pytest.raises(CoraError, match="different variants of the same questions: question 'q0', variant decoupled 0"):
         compare(runs[0], parts[1])
     chosen = [run.rows(run.table["method"].isin(["original", "shuffled"]), chosen="two methods") for run in runs]
-    assert compare(*chosen, resamples=50).loc["CoRA"].notna().all()  # a part that was chosen is a set of its own
+    assert (
+        lookup(compare(*chosen, resamples=50), "CoRA")[NUMBERS].notna().all()
+    )  # a part that was chosen is a set of its own
 
 
 def test_the_first_repetition_counts_unless_they_are_pooled():
-    a, b = (pd.concat([at_random(i), at_random(i + 20).assign(trial=1)]) for i in (1, 2))
+    a, b = (pd.concat([at_random(i), at_random(i + 24).assign(trial=1)]) for i in (1, 2))
     once = compare(at_random(1), at_random(2), resamples=100)
     pd.testing.assert_frame_equal(compare(a, b, resamples=100), once)
     pooled = [Responses(t).pool_trials() for t in (a, b)]
-    both = compare(*pooled, resamples=100).loc["MCQA+", "first"]
-    assert (
-        both == pytest.approx(np.mean([at_random(i)["correct"].mean() for i in (1, 21)])) != once.loc["MCQA+", "first"]
-    )
+    both = lookup(compare(*pooled, resamples=100), "MCQA+").value
+    means = [np.mean([at_random(i)["correct"].mean() for i in seeds]) for seeds in ((1, 25), (2, 26))]
+    assert both == pytest.approx(means[0] - means[1]) != lookup(once, "MCQA+").value
     assert matched_runs(pooled[:1])["responses"].pooled
     with pytest.raises(CoraError, match="question 'q0', variant original 0: first has 2 replies, second has 1"):
         compare(pooled[0], b)
@@ -267,7 +325,7 @@ def test_the_first_repetition_counts_unless_they_are_pooled():
 
 def test_runs_of_a_list_are_named_by_their_respondents():
     found = compare_all([answered(1), answered(2)], scores=["MCQA"], resamples=50)
-    assert found.index.tolist() == [("MCQA", "run 1", "run 2")]
+    assert found[["score", "respondent"]].to_numpy().tolist() == [["MCQA", "run 1 - run 2"]]
 
 
 @pytest.fixture
@@ -285,14 +343,14 @@ def test_what_a_score_declares_decides_how_it_is_compared(own_scores):
         known = SCORES.registered[like]
         register_score(name, complete=True, linear=known.linear)(known.formula)
     register_score("straight", linear=True)(SCORES.registered["CoRA"].formula)
-    found = compare(at_random(1, p=0.8), at_random(2), resamples=2000)
+    found = compare(at_random(1, p=0.8), at_random(2), resamples=2000).set_index("score")[NUMBERS]
     for mine, ours in (("my CoRA", "CoRA"), ("my CI", "CI")):
         assert found.loc[mine].tolist() == found.loc[ours].tolist()
     assert found.loc["straight", "p"] != found.loc["CoRA", "p"]
     assert found.loc["straight"].drop("p").tolist() == found.loc["CoRA"].drop("p").tolist()
     parts = [run.rows(run.table["method"].isin(["original", "shuffled"])) for run in (answered(1), answered(2))]
-    with pytest.warns(UserWarning, match="CI and CoRA and my CoRA and my CI are not known: first has 2 of 20"):
-        few = compare(*parts, resamples=50)
+    with pytest.warns(UserWarning, match="CI and CoRA and my CoRA and my CI are not known: run 1 has 2 of 20"):
+        few = compare(*parts, resamples=50).set_index("score")[NUMBERS]
     assert few.loc[["CI", "CoRA", "my CoRA", "my CI"]].isna().all(axis=None) and few.loc["MCQA"].notna().all()
 
 
@@ -304,7 +362,8 @@ def test_the_difference_seen_counts_as_one_of_the_exchanges():
     assert exchange_p(0.5, np.array([0.1, -0.5, 0.2])) == (1 + 1) / (1 + 3)
     assert exchange_p(1.0, np.zeros(99)) == 0.01
     apart = compare(table(np.ones((60, 4))), table(np.zeros((60, 4))), resamples=199)
-    assert (apart["p"].drop("CI") == 1 / 200).all() and apart.loc["CI", "p"] == 1.0
+    p = values_of(apart, "p")
+    assert (p.drop("CI") == 1 / 200).all() and p["CI"] == 1.0
 
 
 @pytest.mark.parametrize("gaps", [[1] * 9 + [0], [1, 1, 1, -1, 0, 0], [1, 0, 0, 0]])

@@ -18,7 +18,6 @@ from cora_nb.report.result_plots import plot_lines  # noqa: E402
 from cora_nb.report.score_plots import (  # noqa: E402
     _edges,
     curve_table,
-    plot_differences,
     plot_ranks,
     plot_resamples,
     plot_scores,
@@ -40,9 +39,19 @@ def intervals(seed=0, names=SCORES):
     return pd.DataFrame({"value": value, "low": value - 0.1, "high": value + 0.05}, index=names)
 
 
-def scored(seed=0, names=SCORES):
-    "A result with these intervals."
+def result(seed=0, names=SCORES):
     return make_result(intervals(seed, names).rename_axis("score").reset_index())
+
+
+def ranks_of(shares, score="CoRA"):
+    "As from `rank_table`: a row a respondent, a column a place."
+    about = [{"respondent": who, "score": score, "value": 0.5} for who in shares.index]
+    named = [{"respondent": who, "score": f"{score}, {what}", "value": 1} for who in shares.index for what in ("rank",)]
+    of_rank = [
+        {"respondent": who, "score": f"{score}, probability of rank", "place": place, "value": value}
+        for (who, place), value in shares.stack().items()
+    ]
+    return make_result(about + named + of_rank)
 
 
 def responses(seed=0, n=30):
@@ -68,18 +77,17 @@ def drawn(ax):
 
 
 def test_scores_in_the_papers_order_with_their_intervals():
-    shuffled = scored(2).sample(frac=1, random_state=0)
-    results = {"a": scored(1), "b": shuffled, "plain": scored(3)[["score", "value"]]}
-    ax = plot_scores(stack_results(results))
+    plain = result(3).drop(columns=["low", "high"])
+    tables = {"a": result(1), "b": result(2).sample(frac=1, random_state=0), "plain": plain}
+    ax = plot_scores(stack_results(tables))
     rows = ["MCQA", "MCQA+", "MV", "CoRA", "BMCA(0.5)", "BMCA(1.0)", "CI"]
     assert [t.get_text() for t in ax.get_yticklabels()] == rows
-    assert list(drawn(ax)) == list(results)
     for name, (points, bars) in drawn(ax).items():
-        table = results[name].set_index("score")
-        np.testing.assert_allclose(points[:, 0], table.loc[rows, "value"])
+        table = tables[name].set_index("score").loc[rows]
+        np.testing.assert_allclose(points[:, 0], table["value"])
         assert np.abs(points[:, 1] - np.arange(len(rows))).max() < 0.5
         if name != "plain":
-            np.testing.assert_allclose([b[:, 0] for b in bars], table.loc[rows, ["low", "high"]])
+            np.testing.assert_allclose([b[:, 0] for b in bars], table[["low", "high"]])
         else:
             assert all(np.ptp(b[:, 0]) < 1e-9 for b in bars)
     no_overlap(ax.get_yticklabels())
@@ -87,15 +95,15 @@ def test_scores_in_the_papers_order_with_their_intervals():
 
 
 def test_scores_beyond_the_paper_and_below_zero():
-    rows = [{"score": "MCQA", "value": 0.5}, {"score": "corrected", "value": -0.1}]
+    rows = [{"respondent": "a", "score": s, "value": v} for s, v in (("corrected", -0.1), ("MCQA", 0.5))]
     ax = plot_scores(make_result(rows), beyond=True)
     assert [t.get_text() for t in ax.get_yticklabels()] == ["MCQA", "corrected"]
-    ((points, _),) = drawn(ax).values()
-    np.testing.assert_allclose(points[:, 0], [0.5, -0.1])
+    np.testing.assert_allclose(drawn(ax)["a"][0][:, 0], [0.5, -0.1])
+    assert [t.get_text() for t in plot_scores(make_result(rows)).get_yticklabels()] == ["MCQA"]
 
 
 def test_scores_that_a_run_lacks_are_left_out_of_its_marks():
-    ax = plot_scores(stack_results({"a": scored(), "b": scored(names=["MCQA", "CI"])}))
+    ax = plot_scores(stack_results({"a": result(), "b": result(names=["MCQA", "CI"])}))
     assert np.isfinite(drawn(ax)["b"][0][:, 0]).sum() == 2
 
 
@@ -148,9 +156,8 @@ def test_curves_of_each_subject_say_what_is_missing():
 def test_axes_are_taken_and_given_back():
     fig, axes = plt.subplots(1, 4)
     frame = pd.DataFrame({1: [0.5, 0.5], 2: [0.5, 0.5]}, index=["a", "b"])
-    assert plot_scores(scored(), ax=axes[0]) is axes[0]
-    assert plot_ranks(frame, ax=axes[1]) is axes[1]
-    assert plot_differences(intervals().rename(columns={"value": "difference"}), ax=axes[2]) is axes[2]
+    assert plot_scores(result(), ax=axes[0]) is axes[0]
+    assert plot_ranks(ranks_of(frame), ax=axes[1]) is axes[1]
     assert plot_resamples(pd.DataFrame({"MCQA": [0.1, 0.2]}), axes=axes[3])[0] is axes[3]
     assert len(plt.get_fignums()) == 1
 
@@ -160,10 +167,8 @@ def test_axes_are_taken_and_given_back():
 
 def test_ranks_are_cells_with_their_numbers():
     one = pd.DataFrame([[0.9, 0.1, 0.0], [0.1, 0.6, 0.3], [0.0, 0.3, 0.7]], index=["a", "b", "c"], columns=[1, 2, 3])
-    both = pd.concat({"MCQA": one, "CoRA": one.iloc[::-1]}, names=["score", "respondent"]).assign(
-        value=0.5, rank=1, expected=1.2
-    )
-    for ax, table in ((plot_ranks(one), one), (plot_ranks(both, "CoRA"), one.iloc[::-1])):
+    both = make_result(pd.concat([ranks_of(one, "MCQA"), ranks_of(one.iloc[::-1], "CoRA")]))
+    for ax, table in ((plot_ranks(ranks_of(one)), one), (plot_ranks(both, "CoRA"), one.iloc[::-1])):
         np.testing.assert_allclose(ax.collections[0].get_array(), table.to_numpy())
         assert [t.get_text() for t in ax.texts] == [f"{v:.2f}" for v in table.to_numpy().ravel()]
         assert [t.get_text() for t in ax.get_yticklabels()] == list(table.index) and [
@@ -193,7 +198,7 @@ def test_resamples_in_panels_with_lines():
     rng = np.random.default_rng(0)
     samples = pd.DataFrame({s: rng.normal(0.5, 0.02 * (i + 1), 300) for i, s in enumerate(SCORES)})
     table = intervals().drop(index="CI")
-    axes = plot_resamples(samples, table)
+    axes = plot_resamples(samples, result()[result()["score"] != "CI"])
     assert [ax.get_title() for ax in axes] == SCORES
     for ax, name in zip(axes, SCORES):
         assert sum(p.get_height() for p in ax.patches) == 300
@@ -201,9 +206,7 @@ def test_resamples_in_panels_with_lines():
             [] if name == "CI" else pytest.approx(table.loc[name].tolist())
         )
     assert np.ptp([np.ptp(ax.get_xlim()) for ax in axes]) < 1e-9
-    result = plot_resamples(samples, scored(), scores=["MCQA"])  # a result says the same
-    assert [line.get_xdata()[0] for line in result[0].lines] == table.loc["MCQA"].tolist()
-    full = plot_resamples(samples, table.rename(columns={"value": "full"})[["full"]], scores=["MCQA"])
+    full = plot_resamples(samples, table["value"], scores=["MCQA"])
     assert [line.get_xdata()[0] for line in full[0].lines] == [table.loc["MCQA", "value"]]
     no_overlap([ax.title for ax in axes])
     for ax in axes:
@@ -215,60 +218,33 @@ def test_resamples_that_all_agree():
     assert sum(p.get_height() for p in ax.patches) == 50
 
 
-# Differences
-
-
-def test_differences_points_bars_and_p():
-    table = pd.DataFrame(
-        {
-            "difference": [0.1, -0.05, 0.0],
-            "low": [0.02, -0.1, np.nan],
-            "high": [0.2, 0.01, np.nan],
-            "p": [0.0004, 0.21, np.nan],
-            "first": "x",
-        },
-        index=["MCQA", "CI", "CoRA"],
-    )
-    ax = plot_differences(table, ("Ann", "Bob"))
-    marks = ax.collections[-1]
-    np.testing.assert_allclose(marks.get_offsets(), [[10, 0], [-5, 1], [0, 2]], atol=1e-9)
-    assert [c[0] for c in marks.get_facecolors()] == [0, 1, 1]  # filled where the interval leaves out zero
-    bars = [p.vertices[:, 0] for p in ax.containers[0].lines[2][0].get_paths()]
-    np.testing.assert_allclose(bars[:2], [[2, 20], [-10, 1]])
-    assert [t.get_text() for t in ax.texts] == ["p < 0.001", "p = 0.210"] and ax.get_xlabel().startswith(
-        "Ann minus Bob"
-    )
-    many = pd.concat([table[["difference", "low", "high", "p"]].assign(p=0.5)] * 8)
-    many.index = pd.MultiIndex.from_tuples([(f"BMCA({i})", "Ann", "Bob") for i in range(24)])
-    ax = plot_differences(many)
-    assert ax.get_yticklabels()[0].get_text() == "BMCA(0), Ann, Bob"
-    no_overlap(ax.get_yticklabels())
-    no_overlap(ax.texts)
-
-
 # Mistakes
 
-ITEMS = pd.DataFrame({"difficulty": [0.2, 0.5], "discrimination": [0.1, 0.2]}, index=["x", "y"])
+EVEN = pd.DataFrame({1: [0.5, 0.5], 2: [0.5, 0.5]}, index=["a", "b"])
+RANKS = ranks_of(EVEN)
 
 
 @pytest.mark.parametrize(
     "call, says",
     [
-        (lambda: plot_scores({}), "a result is needed, as from `score`, got a dict"),
-        (lambda: plot_scores(intervals()), "there is no column 'score'"),
-        (lambda: plot_scores(scored().drop(columns="value")), "there is no column 'value'"),
-        (lambda: plot_scores(scored().assign(value=50)), "the scores: value must be a number from -1 to 1, got 50.0"),
-        (lambda: plot_scores(scored(names=["x", "y"])), "nothing to draw: the result has no score of the paper's"),
-        (lambda: plot_scores(pd.concat([scored(), scored()])), "a result has two numbers for score MCQA"),
-        (lambda: plot_scores(scored().iloc[:0]), "the scores: the table is empty"),
+        (lambda: plot_scores({}), "the scores: a table with the columns value is needed, got a dict"),
+        (lambda: plot_scores(intervals()), "the scores: there is no column score"),
+        (lambda: plot_scores(0.5), "the scores: a table with the columns value is needed, got a float"),
+        (lambda: plot_scores(result().drop(columns="value")), "the scores: there is no column value"),
+        (lambda: plot_scores(result().assign(value=50)), "value must be a number from -1 to 1, got 50 for MCQA"),
+        (lambda: plot_scores(result(names=["x", "y"])), "nothing to draw: none of x, y is a score of the paper's"),
+        (lambda: plot_scores(pd.concat([result(), result()])), "a result has two numbers for score MCQA"),
+        (lambda: plot_scores(result().iloc[:0]), "the scores: the table is empty"),
         (lambda: curve_table(responses(), points=1.5), "points must be a whole number of 2 or more, got 1.5"),
         (lambda: curve_table(responses(), ci=95), "level must be between 0 and 1, got 95"),
-        (lambda: plot_ranks(ITEMS), "the ranks have no columns 1, 2, ..."),
+        (lambda: plot_ranks(result()), "the ranks: no score is called 'CoRA, probability of rank'"),
         (lambda: plot_ranks([1]), "the ranks: a table"),
+        (lambda: plot_ranks(RANKS, "MCQA"), "score must be one of CoRA, got 'MCQA'"),
         (
-            lambda: plot_ranks(pd.concat({"MCQA": pd.DataFrame({1: [1.0]}, index=["a"])})),
-            "score must be one of MCQA, got None",
+            lambda: plot_ranks(make_result(pd.concat([RANKS, ranks_of(EVEN, "MV")]))),
+            "score must be one of CoRA, MV, got None",
         ),
+        (lambda: plot_ranks(ranks_of(EVEN * 100)), "value must be a number from 0 to 1, got 50.0 for a, 1.0, CoRA, pr"),
         (lambda: plot_resamples([1]), "the resamples:"),
         (lambda: plot_resamples(pd.DataFrame({"a": ["x"]})), "the resamples: a must be a number, got 'x' for 0"),
         (lambda: plot_resamples(pd.DataFrame({"a": [np.nan]})), "the resamples: a is not known in any of them"),
@@ -278,11 +254,13 @@ ITEMS = pd.DataFrame({"difficulty": [0.2, 0.5], "discrimination": [0.1, 0.2]}, i
         ),
         (lambda: plot_resamples(pd.DataFrame({"a": [1.0]}), scores=[]), "there is no score to draw"),
         (
-            lambda: plot_resamples(pd.DataFrame({"a": [1.0]}), pd.DataFrame({"low": [1.0]})),
+            lambda: plot_resamples(pd.DataFrame({"a": [1.0]}), pd.DataFrame({"score": ["a"], "low": [1.0]})),
             "the estimates: there is no column value",
         ),
-        (lambda: plot_differences(intervals()), "the differences: there is no column difference"),
-        (lambda: plot_differences(None), "the differences: a table"),
+        (
+            lambda: plot_resamples(pd.DataFrame({"MV": [1.0]}), stack_results({"a": result(), "b": result()})),
+            "the estimates: there are two numbers for MCQA",
+        ),
     ],
 )
 def test_mistakes_get_one_line(call, says):
