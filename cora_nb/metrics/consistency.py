@@ -19,6 +19,7 @@ from ..core import CoraError
 from .replies import flat_replies
 from ..checks import check_columns, check_count, check_level, check_named, check_option
 from ..responses.responses import Responses, need
+from ..results import lookup
 from ..stats.correlation import correlations
 from ..stats.paired import mcnemar_p
 from ..stats.shares import share_interval, share_of_asked
@@ -209,7 +210,8 @@ def _group_row(name: Any, table: pd.DataFrame, level: float, seed: int) -> dict[
         each = (totals.groupby(question).sum(), sizes.groupby(question).sum())
         row |= dict(zip((what, f"{what}_low", f"{what}_high"), share_of_asked(*each, level)))
     found = correlations(table["K"], table["accuracy"], level, seed=seed)
-    for kind, values in found[["value", "low", "high", "p"]].iterrows():
+    for kind, score in (("pearson", "Pearson's r"), ("spearman", "Spearman's rho")):
+        values = lookup(found, score)[["value", "low", "high", "p"]]
         row |= dict(zip((kind, f"{kind}_low", f"{kind}_high", f"{kind}_p"), values))
     return row
 

@@ -9,7 +9,7 @@ __all__ = ['CASES', 'ODD', 'TESTS', 'swap_table', 'letter_table', 'count_content
 
 # %% ../../nbs/metrics/order.ipynb #e13af3e2
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -20,6 +20,8 @@ from ..checks import check_count, check_level, check_named
 from ..core import CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, data_path
 from .replies import Replies, flat_replies, select_size
 from ..responses.responses import Responses, need
+from ..responses.runs import about_run
+from ..results import make_result
 from ..stats.corrections import adjust_p
 from ..stats.paired import mcnemar_p, paired_interval, stuart_maxwell_exact, stuart_maxwell_statistic
 from ..stats.shares import count_interval
@@ -163,59 +165,67 @@ def _note(names: np.ndarray, **groups: np.ndarray) -> str:
     return "; ".join(f"{why.replace('_', ' ')}: {', '.join(names[some])}" for why, some in groups.items() if some.any())
 
 # %% ../../nbs/metrics/order.ipynb #eaa9c464
-def _tested(statistic: float, df: int, n: int, v: float, note: str) -> dict[str, Any]:
-    "One row of `order_tests`."
+TESTS = ["contingency", "goodness of fit", "Stuart-Maxwell"]
+
+
+def _tested(test: str, found: tuple[float, int], n: int, v: float, note: str) -> list[dict[str, Any]]:
+    "The rows of one test, from its statistic and degrees of freedom."
     from scipy.stats import chi2
 
-    statistic, df = float(statistic), int(df)
+    statistic, df = float(found[0]), int(found[1])
     p = 1.0 if df == 0 and statistic == 0 else float(chi2.sf(statistic, df))
-    return {"statistic": statistic, "df": df, "p": p, "v": float(v), "n": int(n), "note": note}
+    note = "; ".join(filter(None, (f"df = {df}", note)))
+    return [
+        {"score": test, "value": statistic, "p": p, "n": n, "note": note},
+        {"score": f"{test} V", "value": v, "n": n},
+    ]
 
 
-def _contingency(names: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
+def _contingency(names: np.ndarray, counts: np.ndarray) -> list[dict[str, Any]]:
     "The two orders as independent samples."
-    (statistic, df), n = contingency_statistic(counts), counts.sum()
+    found, n = contingency_statistic(counts), counts.sum()
     chosen, empty = counts.sum(axis=0), counts.sum(axis=0) == 0
     least = chosen * counts.sum(axis=1).min() / n
     note = _note(names, never_chosen=empty, expected_below_5=(least < 5) & ~empty)
-    return _tested(statistic, df, n, np.sqrt(statistic / n), note)
+    return _tested(TESTS[0], found, n, np.sqrt(found[0] / n), note)
 
 
-def _fit(names: np.ndarray, counts: np.ndarray) -> dict[str, Any]:
+def _fit(names: np.ndarray, counts: np.ndarray) -> list[dict[str, Any]]:
     "The first order against the second as a known truth."
     (statistic, df), (first, second) = fit_statistic(counts), counts
     v = np.sqrt(statistic / first.sum() / df) if df else statistic * 0
     lost, few = (second == 0) & (first > 0), (second < 5) & (second > 0)
     note = _note(names, never_chosen=counts.sum(axis=0) == 0, not_defined_for=lost, expected_below_5=few)
-    return _tested(statistic, df, first.sum(), v, note)
+    return _tested(TESTS[1], (statistic, df), first.sum(), v, note)
 
 
-def _paired(names: np.ndarray, pairs: np.ndarray) -> dict[str, Any]:
+def _paired(names: np.ndarray, pairs: np.ndarray) -> list[dict[str, Any]]:
     "Questions whose answer changed."
     (statistic, df), n = stuart_maxwell_statistic(pairs), pairs.sum()
     changes = pairs.sum(axis=0) + pairs.sum(axis=1) - 2 * np.diag(pairs)
     note = _note(names, never_changed=changes == 0, fewer_than_10_changes=(changes > 0) & (changes < 10))
-    return _tested(statistic, df, n, np.sqrt(statistic / n), note) if n else _tested(np.nan, df, n, np.nan, note)
+    statistic, v = (statistic, np.sqrt(statistic / n)) if n else (np.nan, np.nan)
+    return _tested(TESTS[2], (statistic, df), n, v, note)
 
 # %% ../../nbs/metrics/order.ipynb #f88f5f55
-TESTS = ["contingency", "goodness_of_fit", "stuart_maxwell"]
-
-
 def order_tests(
     table: pd.DataFrame,  # a swap table
     no_choice: bool = False,  # replies without a choice as a category of their own; if false, they are left out
-) -> pd.DataFrame:  # a row for each of `TESTS`: `statistic`, `df`, `p`, `v` (Cramer's V), `n` answers or pairs, `note`
+) -> pd.DataFrame:  # a result: the score of each of `TESTS` (X²), and its "V" (Cramer's), such as "contingency V"
     """The statistic three ways. Source: Li et al., section 3.1 and Table 3; Stuart, 1955; Maxwell, 1970.
 
-    `p` is 1 where no degree of freedom is left, and NaN where the statistic is not defined. Raises `CoraError` for
-    anything but a swap table, and where an order has no answer.
+    `n` counts answers in both orders (contingency), answers in the first order (goodness of fit), or pairs of answers
+    (Stuart-Maxwell); the note starts with the degrees of freedom. `p` is 1 where no degree of freedom is left, and NaN
+    where the statistic is not defined. Raises `CoraError` for anything but a swap table, and where an order has no
+    answer.
     """
     names, counts, pairs = _parts(table, no_choice)
-    rows = [_contingency(names, counts), _fit(names, counts), _paired(names, pairs)]
+    rows = [*_contingency(names, counts), *_fit(names, counts), *_paired(names, pairs)]
     if gone := _left_out(table, no_choice):
         for row in rows:
-            row["note"] = "; ".join(filter(None, (row["note"], gone)))
-    return pd.DataFrame(rows, index=pd.Index(TESTS, name="test"))
+            if "note" in row:
+                row["note"] += f"; {gone}"
+    return make_result(rows)
 
 # %% ../../nbs/metrics/order.ipynb #0b4a9d82
 def exact_p(
@@ -223,19 +233,22 @@ def exact_p(
     no_choice: bool = False,  # replies without a choice as a category of their own
     draws: int = 9_999,  # how many outcomes to draw where there are too many to add up
     seed: int = 0,  # of the draws
-) -> pd.Series:  # `statistic` (Stuart-Maxwell), `p`, `outcomes` looked at, and whether p is `exact`
+) -> pd.DataFrame:  # a result: the score "Stuart-Maxwell, exact" (X²) with its p
     """Probability of a Stuart-Maxwell statistic at least as large if the two answers to each question can be exchanged.
 
+    `n` counts pairs of answers; the note says how many outcomes were looked at, and whether these were all or drawn.
     Raises `CoraError` for anything but a swap table, where an order has no answer, and for fewer than one draw.
     """
-    found = stuart_maxwell_exact(_parts(table, no_choice)[2], draws, seed)
-    return pd.Series(dict(zip(("statistic", "p", "outcomes", "exact"), found)), dtype=object)
+    pairs = _parts(table, no_choice)[2]
+    statistic, p, outcomes, exact = stuart_maxwell_exact(pairs, draws, seed)
+    note = f"all {outcomes} outcomes" if exact else f"{outcomes} outcomes drawn"
+    return make_result([{"score": f"{TESTS[2]}, exact", "value": statistic, "p": p, "n": pairs.sum(), "note": note}])
 
 # %% ../../nbs/metrics/order.ipynb #67618c3f
 def accuracy_gap(
     table: pd.DataFrame,  # a swap table
     level: float = 0.95,  # probability that the interval holds the true gap, between 0 and 1
-) -> pd.Series:  # `n`, `accuracy_1`, `accuracy_2`, `gap` (first minus second), `gap_low`, `gap_high`, `gap_p`
+) -> pd.DataFrame:  # a result: "accuracy" by `method` (the order), "accuracy gap" (first minus second)
     """Accuracy in both orders, their difference with Tango's interval, and McNemar's exact p.
 
     Over questions asked in both orders; a reply without a choice is wrong. Raises `CoraError` where there are none.
@@ -247,9 +260,10 @@ def accuracy_gap(
         raise CoraError("no question was asked in both orders")
     both = asked[k, k]
     b, c = int(asked[k].sum() - both), int(asked[:, k].sum() - both)
-    accuracies = {"n": n, "accuracy_1": (both + b) / n, "accuracy_2": (both + c) / n}
+    rows = [{"method": case, "score": "accuracy", "value": (both + x) / n} for case, x in zip(CASES, (b, c))]
     low, high = paired_interval(b, c, n, level)
-    return pd.Series(accuracies | {"gap": (b - c) / n, "gap_low": low, "gap_high": high, "gap_p": mcnemar_p(b, c)})
+    gap = {"method": " - ".join(CASES), "score": "accuracy gap", "value": (b - c) / n}
+    return make_result([*rows, gap | {"low": low, "high": high, "p": mcnemar_p(b, c)}], n=n)
 
 # %% ../../nbs/metrics/order.ipynb #db10d7f0
 def swap_tables(
@@ -266,35 +280,50 @@ def swap_tables(
         raise CoraError(f"a run is named by its model, or by model and benchmark, and all alike; got {first!r}")
     return tables
 
+
+def _of_runs(
+    runs: Mapping[Any, Responses | pd.DataFrame],  # as for `swap_tables`
+    measure: Callable[[pd.DataFrame], pd.DataFrame],  # from a swap table to a result
+) -> pd.DataFrame:  # a result by `respondent`, and by `benchmark` where it is known
+    "A measure of swap tables for many runs."
+    tables, found = swap_tables(runs), []
+    for name, run in runs.items():
+        name = name if isinstance(name, tuple) else (name,)
+        benchmark = about_run(run)["benchmark"] if isinstance(run, Responses) else None
+        respondent, benchmark = (*name, benchmark)[:2]
+        found.append(measure(tables[name]).assign(respondent=str(respondent), benchmark=benchmark))
+    return make_result(pd.concat(found, ignore_index=True))
+
 # %% ../../nbs/metrics/order.ipynb #60318424
 def order_table(
     runs: Mapping[Any, Responses | pd.DataFrame],  # (model, benchmark), or model -> swap table, or run of `order_swap`
     correction: str = "holm",  # for testing all of them at once: "holm" or "bh"
     level: float = 0.95,  # of the interval of the gap
-) -> pd.DataFrame:  # a row a run: `accuracy_gap`, `no_choice` replies, then the columns of each test, and `note`
+) -> pd.DataFrame:  # a result by `respondent` and `benchmark`: see below for its scores
     """Table 3 with all three statistics. Source: Li et al., Table 3.
 
-    Each of `TESTS` has the columns `_statistic`, `_df`, `_p`, `_p_adjusted` (for the number of runs) and `_v`. Raises
-    `CoraError` for names that do not fit together, and for what is neither a swap table nor a run of `order_swap`.
+    The scores are those of `accuracy_gap`, "replies without a choice" (their share; `n` is the replies asked for, in
+    both orders), those of `order_tests`, and after each test such as "contingency" its p corrected for the number of
+    runs, "contingency, adjusted p". Raises `CoraError` for names that do not fit together, and for what is neither a
+    swap table nor a run of `order_swap`.
     """
-    tables = swap_tables(runs)
-    names = pd.MultiIndex.from_tuples(list(tables), names=["model", "benchmark"][: len(next(iter(tables)))])
-    whole = pd.DataFrame([_order_row(table, level) for table in tables.values()], index=names)
-    whole = whole.astype({"n": int, "no_choice": int, **{f"{test}_df": int for test in TESTS}})
-    for test in TESTS:
-        adjusted = adjust_p(whole[f"{test}_p"], correction)
-        whole.insert(whole.columns.get_loc(f"{test}_p") + 1, f"{test}_p_adjusted", adjusted)
-    return whole
+    rows = _of_runs(runs, lambda table: _order_rows(table, level))
+    adjusted = [_adjusted(rows[rows["score"] == test], correction) for test in TESTS]
+    return make_result(pd.concat([rows, *adjusted]).sort_index(kind="stable"))
 
 
-def _order_row(table: pd.DataFrame, level: float) -> dict[str, Any]:
-    "One row of `order_table`, without the adjusted p."
-    row = {**accuracy_gap(table, level), "no_choice": swap_counts(table)["no_choice"].sum()}
-    tests = order_tests(table)
-    for test, values in tests.iterrows():
-        row |= {f"{test}_{what}": values[what] for what in ("statistic", "df", "p", "v")}
-    notes = [f"{test.replace('_', ' ')}: {note}" for test, note in tests["note"].items() if note]
-    return row | {"note": " | ".join(notes)}
+def _order_rows(table: pd.DataFrame, level: float) -> pd.DataFrame:
+    "What is known of one run, without the adjusted p."
+    gap, asked = accuracy_gap(table, level), swap_counts(table).drop(columns="not_asked")
+    n = int(asked.to_numpy().sum())
+    unread = make_result([{"score": "replies without a choice", "value": asked["no_choice"].sum() / n, "n": n}])
+    return pd.concat([gap, unread, order_tests(table)], ignore_index=True)
+
+
+def _adjusted(tests: pd.DataFrame, correction: str) -> pd.DataFrame:
+    "One test of all runs, with the adjusted p as its value."
+    p, note = adjust_p(tests["p"], correction), f"{correction}, {len(tests)} runs"
+    return tests.assign(score=tests["score"] + ", adjusted p", value=p, p=np.nan, note=note)
 
 # %% ../../nbs/metrics/order.ipynb #0ec90543
 def _places(table: pd.DataFrame) -> np.ndarray:
@@ -308,41 +337,40 @@ def _places(table: pd.DataFrame) -> np.ndarray:
 def wrong_places(
     table: pd.DataFrame,  # a swap table
     level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
-) -> pd.DataFrame:  # index `case`, `place` (1 is the first); columns `wrong` predictions, `share`, `low`, `high`
+) -> pd.DataFrame:  # a result: "share of wrong predictions" by `method` (the order) and `place` (1 is the first)
     """Wrong predictions by place, with Wilson's interval; NaN where none is wrong.
 
-    Replies without a choice have no place. Raises `CoraError` for anything but a swap table.
-    Source: Li et al., section 3.2 and Table 4.
+    `n` counts the wrong predictions of an order, at all its places. Replies without a choice have no place. Raises
+    `CoraError` for anything but a swap table. Source: Li et al., section 3.2 and Table 4.
     """
     wrong = _places(table)[:, :-1]
-    share, low, high = count_interval(wrong, wrong.sum(axis=1, keepdims=True), level)
-    index = pd.MultiIndex.from_product([CASES, range(1, wrong.shape[1] + 1)], names=["case", "place"])
-    columns = {"wrong": wrong, "share": share, "low": low, "high": high}
-    return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index=index)
+    n = np.broadcast_to(wrong.sum(axis=1, keepdims=True), wrong.shape)
+    share, low, high = count_interval(wrong, n, level)
+    case, place = np.meshgrid(CASES, range(1, wrong.shape[1] + 1), indexing="ij")
+    columns = {"method": case, "place": place, "value": share, "low": low, "high": high, "n": n}
+    rows = pd.DataFrame({name: values.ravel() for name, values in columns.items()})
+    return make_result(rows, score="share of wrong predictions")
 
 # %% ../../nbs/metrics/order.ipynb #92f2f49c
 def pattern_table(
     runs: Mapping[Any, Responses | pd.DataFrame],  # (model, benchmark), or model -> swap table, or run of `order_swap`
     level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
-) -> pd.DataFrame:  # `wrong_places` of all runs; the index has the run's names before `case` and `place`
+) -> pd.DataFrame:  # a result: `wrong_places` by `respondent` and `benchmark`
     """Table 4: wrong predictions by place, for many runs. Source: Li et al., Table 4.
 
     Raises `CoraError` for names that do not fit together, and for what is neither a swap table nor a run.
     """
-    tables = swap_tables(runs)
-    names = ["model", "benchmark"][: len(next(iter(tables)))]
-    found = {name if len(names) > 1 else name[0]: wrong_places(t, level) for name, t in tables.items()}
-    return pd.concat(found, names=names)
+    return _of_runs(runs, lambda table: wrong_places(table, level))
 
 # %% ../../nbs/metrics/order.ipynb #be9cee3c
 def place_odds(
     table: pd.DataFrame,  # a swap table
     level: float = 0.95,  # probability that an interval holds the true odds, between 0 and 1
-) -> pd.DataFrame:  # rows `place` (first against second) and `content` (A against B); columns `odds`, `low`, `high`
+) -> pd.DataFrame:  # a result: "place odds" (first against second) and "content odds" (A against B)
     """Preference for the first place over the second, and for the content A over B, each with the other taken out.
 
-    Odds of 1 are no preference. Approximate; over questions asked in both orders. Raises `CoraError` for anything but a
-    swap table.
+    Odds of 1 are no preference. Approximate; over questions asked in both orders, which `n` counts. Raises `CoraError`
+    for anything but a swap table.
     """
     from scipy.stats import norm
 
@@ -354,9 +382,10 @@ def place_odds(
     logs = np.array([sign @ np.log(first), sign @ np.log(second)])
     shared = sign @ (joint[:2, :2] / np.outer(first, second)) @ sign  # covariance of the two
     spread = (1 / first).sum() + (1 / second).sum()
-    rows, z = {}, norm.ppf((1 + level) / 2)
-    for name, way in {"place": -1, "content": 1}.items():
+    rows, z = [], norm.ppf((1 + level) / 2)
+    for name, way in {"place odds": -1, "content odds": 1}.items():
         middle = (logs[0] + way * logs[1]) / 2
         half = z * np.sqrt(max(spread + 2 * way * shared, 0)) / 2
-        rows[name] = dict(zip(["odds", "low", "high"], np.exp([middle, middle - half, middle + half]).tolist()))
-    return pd.DataFrame.from_dict(rows, orient="index")
+        ends = np.exp([middle, middle - half, middle + half])
+        rows.append({"score": name} | dict(zip(("value", "low", "high"), ends)))
+    return make_result(rows, n=int(joint.sum()))

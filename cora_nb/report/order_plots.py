@@ -11,29 +11,39 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..metrics.order import CASES, wrong_places
+from ..core import CoraError
+from ..metrics.order import CASES
+from ..results import IDENTITY
 
 # %% ../../nbs/report/order_plots.ipynb #79cc68f7
 def plot_places(
-    table: pd.DataFrame,  # a swap table, or the rows of one run from `wrong_places`
+    result: pd.DataFrame,  # from `wrong_places`, or the rows of one run from `pattern_table`
     ax: Any = None,  # matplotlib axes; None: the current ones
-    level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
 ) -> Any:  # the axes
     """Shares of the wrong predictions at each place in both orders, with intervals; the dashed line is an equal share.
 
-    Raises `CoraError` for anything but a swap table. Source: after Li et al., Figure 1.
+    Raises `CoraError` for another table, and for several runs. Source: after Li et al., Figure 1.
     """
     import matplotlib.pyplot as plt
 
-    known = isinstance(table, pd.DataFrame) and {"share", "low", "high"} <= set(table)
-    shares, ax = table if known else wrong_places(table, level), ax or plt.gca()
-    bar = {"edgecolor": "0", "linewidth": 0.8}
+    _check_places(result)
+    ax, bar = ax or plt.gca(), {"edgecolor": "0", "linewidth": 0.8}
     for k, (case, grey, hatch, line) in enumerate(zip(CASES, ("0.35", "0.95"), ("", "////"), ("0.55", "0"))):
-        part = shares.xs(case, level="case")
-        x, y = np.arange(1, len(part) + 1) + (k - 0.5) * 0.38, part["share"].to_numpy()
+        part = result[result["method"] == case]
+        x, y = part["place"].to_numpy(float) + (k - 0.5) * 0.38, part["value"].to_numpy()
         ax.bar(x, np.nan_to_num(y), 0.36, color=grey, hatch=hatch, label=case.replace("_", " "), **bar)
         bounds = [y - part["low"], part["high"] - y]
         ax.errorbar(x, y, yerr=bounds, fmt="none", ecolor=line, elinewidth=1.2, capsize=3)
     ax.axhline(1 / len(part), color="0.4", linestyle="--", linewidth=1)
     ax.set(xticks=range(1, len(part) + 1), ylim=(0, 1), xlabel="place", ylabel="share of wrong predictions")
     return ax
+
+
+def _check_places(result: pd.DataFrame) -> None:
+    "Raise `CoraError` unless these are the wrong predictions of one run by order and place."
+    known = isinstance(result, pd.DataFrame) and {"method", "place", "value", "low", "high"} <= set(result)
+    if not known or set(result["method"]) != set(CASES):
+        raise CoraError("plot_places draws a result of wrong_places, or the rows of one run from pattern_table")
+    names = [c for c in IDENTITY if c in result and c not in ("method", "place")]
+    if len(several := result[names].drop_duplicates()) > 1:
+        raise CoraError(f"plot_places draws one run, got {len(several)}: choose rows by respondent and benchmark")

@@ -39,7 +39,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import as_responses, make_responses
-from cora_nb.results import values_of
+from cora_nb.results import lookup, values_of
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
 from cora_nb.variants import operators, orders as orders_of
 from cora_nb.variants.families import make_variants
@@ -1206,16 +1206,72 @@ def of_families(*families):
     return {name: r for family in families for name, r in of_family(family).items()}
 
 
+def tests_by_name(result):
+    "The tests of a swap table, a row for each."
+    rows = {}
+    for test in order.TESTS:
+        row, (df, _, note) = lookup(result, test), lookup(result, test).note.partition("; ")
+        numbers = {"statistic": row.value, "df": int(df.removeprefix("df = ")), "p": row.p}
+        numbers |= {"v": lookup(result, f"{test} V").value, "n": int(row.n), "note": note}
+        rows[re.sub("[ -]", "_", test.lower())] = numbers
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def exact_test(result):
+    "The exact p with all that was said of it."
+    row = lookup(result)
+    outcomes = next(int(word) for word in row.note.split() if word.isdigit())
+    return {"statistic": row.value, "p": row.p, "outcomes": outcomes, "exact": row.note.startswith("all ")}
+
+
+def gap_numbers(result):
+    "Accuracy in both orders and their difference, in one row."
+    gap = lookup(result, "accuracy gap")
+    row = {f"accuracy_{i}": lookup(result, "accuracy", method=f"case_{i}").value for i in (1, 2)}
+    return {"n": int(gap.n), **row, "gap": gap.value, "gap_low": gap.low, "gap_high": gap.high, "gap_p": gap.p}
+
+
+def places_of_runs(result):
+    "Wrong predictions by run, order and place, as counts and shares."
+    names = [c for c in ("respondent", "benchmark", "method", "place") if c in result]
+    table = result.set_index(names)
+    table["wrong"] = (table["value"] * table["n"]).fillna(0).round().astype(int)
+    return table[["wrong", "value", "low", "high"]].rename(columns={"value": "share"})
+
+
+def odds_by_name(result):
+    table = result.set_index(result["score"].str.removesuffix(" odds"))
+    return table[["value", "low", "high"]].rename(columns={"value": "odds"})
+
+
+def order_row(result):
+    "All that `order_table` says of one run, in one row."
+    tests, unread = tests_by_name(result), lookup(result, "replies without a choice")
+    row = gap_numbers(result) | {"no_choice": round(unread.value * unread.n)}
+    for test, (name, values) in zip(order.TESTS, tests.iterrows()):
+        row |= {f"{name}_{what}": values[what] for what in ("statistic", "df", "p", "v")}
+        row[f"{name}_p_adjusted"] = lookup(result, f"{test}, adjusted p").value
+    notes = [f"{name.replace('_', ' ')}: {note}" for name, note in tests["note"].items() if note]
+    return row | {"note": " | ".join(notes)}
+
+
+def order_rows(result):
+    "A row for each run."
+    names = [c for c in ("respondent", "benchmark") if c in result]
+    rows = {name if len(names) > 1 else name[0]: order_row(part) for name, part in result.groupby(names, sort=False)}
+    return pd.DataFrame(list(rows.values()), index=pd.Index(list(rows)))
+
+
 def swap_measures(t, name, table):
     "All that is known of one swap table."
     t.add(f"{name}, counts", order.swap_counts(table))
     for no_choice in (False, True):
-        t.add(f"{name}, tests, no choice {no_choice}", order.order_tests(table, no_choice))
-    t.add(f"{name}, exact", order.exact_p(table, draws=499))
-    t.add(f"{name}, gap", order.accuracy_gap(table))
-    t.add(f"{name}, gap at 0.8", order.accuracy_gap(table, 0.8))
-    t.add(f"{name}, places", order.wrong_places(table))
-    t.add(f"{name}, odds", order.place_odds(table))
+        t.add(f"{name}, tests, no choice {no_choice}", tests_by_name(order.order_tests(table, no_choice)))
+    t.add(f"{name}, exact", exact_test(order.exact_p(table, draws=499)))
+    t.add(f"{name}, gap", gap_numbers(order.accuracy_gap(table)))
+    t.add(f"{name}, gap at 0.8", gap_numbers(order.accuracy_gap(table, 0.8)))
+    t.add(f"{name}, places", places_of_runs(order.wrong_places(table)))
+    t.add(f"{name}, odds", odds_by_name(order.place_odds(table)))
 
 
 @quietly
@@ -1226,9 +1282,9 @@ def order_of_runs(runs):
             table = order.swap_table(responses, n)
             t.add(f"{name}, {n} choices, table", table)
             swap_measures(t, f"{name}, {n} choices", table)
-    t.add("all", order.order_table(some))
-    t.add("all, bh", order.order_table(some, "bh")[[f"{test}_p_adjusted" for test in order.TESTS]])
-    t.add("patterns", order.pattern_table(some))
+    t.add("all", order_rows(order.order_table(some)))
+    t.add("all, bh", order_rows(order.order_table(some, "bh")).filter(like="_p_adjusted"))
+    t.add("patterns", places_of_runs(order.pattern_table(some)))
     return t.table()
 
 
@@ -1237,8 +1293,8 @@ def order_published():
     t, tables = Tidy(), order.published_swaps()
     for (model, benchmark), table in tables.items():
         swap_measures(t, f"{model} {benchmark}", table)
-    t.digest("all", order.order_table(tables))
-    t.digest("patterns", order.pattern_table(tables))
+    t.digest("all", order_rows(order.order_table(tables)))
+    t.digest("patterns", places_of_runs(order.pattern_table(tables)))
     return t.table()
 
 
@@ -1268,11 +1324,11 @@ def recorded_order():
     for column in [c for c in raw if "_MC_R" not in c]:
         table = order.letter_table(raw[column], raw[column.replace("_MC", "_MC_R")])
         tables[column] = table
-        t.add(f"{column}, tests", order.order_tests(table))
-        t.add(f"{column}, exact", order.exact_p(table, draws=499))
+        t.add(f"{column}, tests", tests_by_name(order.order_tests(table)))
+        t.add(f"{column}, exact", exact_test(order.exact_p(table, draws=499)))
         t.add(f"{column}, counts", order.swap_counts(table))
-    t.add("all", order.order_table(tables))
-    t.add("places", order.pattern_table(tables))
+    t.add("all", order_rows(order.order_table(tables)))
+    t.add("places", places_of_runs(order.pattern_table(tables)))
     return t.table()
 
 
@@ -1373,6 +1429,12 @@ def battery():
 # ---- consistency, calibration
 
 
+def correlated(*arguments, **options):
+    "Both correlations by name."
+    table = correlation.correlations(*arguments, **options)
+    return table.set_index(table["score"].str.split("'").str[0].str.lower())[["value", "low", "high", "p", "n"]]
+
+
 @quietly
 def repeated(runs):
     "K, accuracy and their correlation where prompts were asked several times."
@@ -1383,7 +1445,7 @@ def repeated(runs):
             tables[f"{name}, {unparsed}"] = found = consistency.prompt_sequences(responses, unparsed)
             t.digest(f"{name}, {unparsed}", found)
         for method, part in found.groupby(level="method"):
-            t.add(f"{name}, {method}", correlation.correlations(part["K"], part["accuracy"], 0.9, 300, 2))
+            t.add(f"{name}, {method}", correlated(part["K"], part["accuracy"], 0.9, 300, 2))
     t.add("groups", consistency.consistency_by(tables))
     return t.table()
 
@@ -1408,7 +1470,7 @@ def consistency_numbers():
     t.add("right in both", found.table)
     t.add("right in both, counts", found.matrix)
     t.add("right in both, words", str(found))
-    t.add("correlations", correlation.correlations(rng.random(25), rng.random(25), resamples=RESAMPLES))
+    t.add("correlations", correlated(rng.random(25), rng.random(25), resamples=RESAMPLES))
     return t.table()
 
 
@@ -1435,7 +1497,7 @@ def recorded_consistency():
     found = consistency.label_sequences(raw["Answer"].tolist(), "D")
     t.digest("long form", found)
     t.add("long form, group", consistency.consistency_by({"gpt-3.5": found}))
-    t.add("long form, correlations", correlation.correlations(found["K"], found["accuracy"], resamples=RESAMPLES))
+    t.add("long form, correlations", correlated(found["K"], found["accuracy"], resamples=RESAMPLES))
     part = recorded_part()
     rows = part.rows(part.table["method"] == "original", chosen="original")
     for unparsed in consistency.UNPARSED:

@@ -38,6 +38,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import concat
+from cora_nb.results import lookup, make_result, values_of
 from cora_nb.variants.families import make_variants
 
 PUBLISHED = {  # Table 3 of arXiv 2403.17752
@@ -79,16 +80,18 @@ def squares(least=2, most=6, count=st.integers(0, 12)):
 
 
 def check_published(table):
-    assert set(table.index) == set(PUBLISHED)
+    tests = table.set_index(["score", "respondent", "benchmark"])
+    contingency = tests.loc["contingency"]
+    assert set(contingency.index) == set(PUBLISHED)
     for name, value in PUBLISHED.items():
-        assert round(table.loc[name, "contingency_statistic"], 3) == value
-    for name, row in table.iterrows():
+        assert round(contingency.loc[name, "value"], 3) == value
+    for name, row in contingency.iterrows():
         if name in P_PUBLISHED:
-            assert round(row["contingency_p"], 3) == P_PUBLISHED[name]
+            assert round(row["p"], 3) == P_PUBLISHED[name]
         else:
-            assert row["contingency_p"] < 0.05
-    assert (table["contingency_df"] == 3).all()
-    assert round(table.loc[("GPT-4", "ARC"), "goodness_of_fit_statistic"], 3) == 4.208
+            assert row["p"] < 0.05
+    assert contingency["note"].str.fullmatch("df = 3(; .*)?").all()
+    assert round(tests.loc[("goodness of fit", "GPT-4", "ARC"), "value"], 3) == 4.208
 
 
 @pytest.fixture(scope="module")
@@ -150,18 +153,20 @@ def test_odd_entries_of_the_authors(raw):
 @given(st.integers(0, 30), st.integers(0, 30))
 def test_exact_p_of_two_contents_is_a_binomial_test(b, c):
     expected = binomtest(b, b + c).pvalue if b + c else 1.0
-    assert exact_p(as_table([[1, b], [c, 1]]))["p"] == pytest.approx(expected)
+    found = lookup(exact_p(as_table([[1, b], [c, 1]])), "Stuart-Maxwell, exact")
+    assert found.p == pytest.approx(expected)
+    assert (found.n, found.note) == (b + c + 2, f"all {b + c + 1} outcomes")
 
 
 def test_drawn_p_is_seeded_and_near_the_chi_squared_one():
     table = published_swaps()["GPT-4", "MATH"]
-    one, two, other = exact_p(table), exact_p(table), exact_p(table, seed=1)
-    assert one["p"] == two["p"] != other["p"] and not one["exact"]
-    assert abs(one["p"] - order_tests(table).loc["stuart_maxwell", "p"]) < 0.02
-    assert (
-        exact_p(as_table([[0, 300, 0], [0, 0, 300], [300, 0, 1]]))["p"] == 1.0
-    )  # round in a circle: the margins agree
-    assert exact_p(as_table([[0, 300, 60], [0, 0, 300], [0, 0, 1]]), draws=99)["p"] == 1 / 100
+    one, two, other = (lookup(r) for r in (exact_p(table), exact_p(table), exact_p(table, seed=1)))
+    assert one.p == two.p != other.p and one.note == "9999 outcomes drawn"
+    by_chi2 = lookup(order_tests(table), "Stuart-Maxwell")
+    assert abs(one.p - by_chi2.p) < 0.02 and (one.value, one.n) == (by_chi2.value, by_chi2.n)
+    circle = as_table([[0, 300, 0], [0, 0, 300], [300, 0, 1]])  # the margins agree
+    assert lookup(exact_p(circle)).p == 1.0
+    assert lookup(exact_p(as_table([[0, 300, 60], [0, 0, 300], [0, 0, 1]]), draws=99)).p == 1 / 100
 
 
 # --- accuracy -------------------------------------------------------------------------------------
@@ -170,7 +175,9 @@ def test_drawn_p_is_seeded_and_near_the_chi_squared_one():
 def test_accuracy_counts_unreadable_replies_as_wrong():
     table = letter_table(["D", "D", "?", "D", None], ["D", "x", "D", "", "D"])
     gap = accuracy_gap(table)
-    assert gap[["n", "accuracy_1", "accuracy_2", "gap", "gap_p"]].tolist() == [3, 2 / 3, 2 / 3, 0, 1]
+    assert gap["score"].tolist() == ["accuracy", "accuracy", "accuracy gap"] and gap["n"].tolist() == [3] * 3
+    assert gap["method"].tolist() == ["case_1", "case_2", "case_1 - case_2"]
+    assert gap["value"].tolist() == [2 / 3, 2 / 3, 0] and lookup(gap, "accuracy gap").p == 1
     assert swap_counts(table)[ODD].to_numpy().tolist() == [[1, 1], [1, 1]]
 
 
@@ -202,9 +209,9 @@ def within(share, times=2000, p=0.05):
 
 def test_levels_without_a_preference():
     independent, knows, holds = shares(1, [0] * 4), shares(1, [0, 0, 0, 0.6]), shares(1, [0.2] * 4)
-    assert all(within(s["stuart_maxwell"]) for s in (independent, knows, holds))
+    assert all(within(s["Stuart-Maxwell"]) for s in (independent, knows, holds))
     assert within(independent["contingency"]) and knows["contingency"] < 0.04 and holds["contingency"] < 0.005
-    assert independent["goodness_of_fit"] > 0.2 and knows["goodness_of_fit"] > 0.15 and holds["goodness_of_fit"] < 0.01
+    assert independent["goodness of fit"] > 0.2 and knows["goodness of fit"] > 0.15 and holds["goodness of fit"] < 0.01
 
 
 @pytest.mark.parametrize("held", ([0] * 4, [0, 0, 0, 0.6], [0.2] * 4))
@@ -212,8 +219,8 @@ def test_power_rises_with_the_preference(held):
     power = [shares(w, held, times=500) for w in (1, 1.5, 2, 3)]
     for test in TESTS:
         assert all(a[test] <= b[test] + 1e-9 for a, b in zip(power, power[1:]))
-    assert power[-1]["stuart_maxwell"] > 0.9
-    assert all(p["stuart_maxwell"] >= p["contingency"] - 0.02 for p in power)
+    assert power[-1]["Stuart-Maxwell"] > 0.9
+    assert all(p["Stuart-Maxwell"] >= p["contingency"] - 0.02 for p in power)
 
 
 def test_simulated_respondents_have_the_joint_probabilities():
@@ -357,27 +364,53 @@ def test_faults(call, says):
 
 
 def test_notes_say_what_is_doubtful():
-    notes = order_tests(letter_table("AAB?" + "D" * 40, "BBA" + "D" * 41))["note"]
-    assert notes["contingency"] == "never chosen: C; expected below 5: A, B; left out: 1 no choice in case_1"
+    notes = values_of(order_tests(letter_table("AAB?" + "D" * 40, "BBA" + "D" * 41)), "note")
+    assert notes["contingency"] == "df = 2; never chosen: C; expected below 5: A, B; left out: 1 no choice in case_1"
     assert (
-        "left out: 1 no choice in case_1" in notes["stuart_maxwell"] and "never changed: C" in notes["stuart_maxwell"]
+        "left out: 1 no choice in case_1" in notes["Stuart-Maxwell"] and "never changed: C" in notes["Stuart-Maxwell"]
     )
-    some = letter_table(["A", "B", "D", "?"], ["A", "B", None, "A"])
-    assert order_tests(some)["note"]["contingency"].endswith("left out: 1 no choice in case_1, 1 not asked in case_2")
+    some = order_tests(letter_table(["A", "B", "D", "?"], ["A", "B", None, "A"]))
+    assert lookup(some, "contingency").note.endswith("left out: 1 no choice in case_1, 1 not asked in case_2")
     apart = order_tests(letter_table(["A", None], [None, "B"]))  # nobody was asked both
-    assert np.isnan(apart.loc["stuart_maxwell", ["statistic", "p", "v"]].astype(float)).all()
+    assert lookup(apart, "Stuart-Maxwell")[["value", "p"]].astype(float).isna().all()
+    assert np.isnan(lookup(apart, "Stuart-Maxwell V").value)
 
 
 def test_order_table_of_responses_and_tables_together():
     responses = make_responses(four_questions(), list("ABDDDDAA"))
     runs = {"ours": responses, "theirs": published_swaps()["GPT-4", "ARC"]}
     table = order_table(runs, "bh")
-    assert list(table.index.names) == ["model"] and table["n"].tolist() == [4, 291]
-    assert table["stuart_maxwell_p_adjusted"].tolist() == pytest.approx(
-        adjust_p(table["stuart_maxwell_p"], "bh").tolist()
-    )
+    assert "benchmark" not in table and table["respondent"].drop_duplicates().tolist() == ["ours", "theirs"]
+    assert table.loc[table["score"] == "accuracy gap", "n"].tolist() == [4, 291]
+    for test in TESTS:
+        raw, adjusted = table[table["score"] == test], table[table["score"] == f"{test}, adjusted p"]
+        assert adjusted.index.tolist() == [i + 1 for i in raw.index]  # each below its test
+        assert adjusted["value"].tolist() == pytest.approx(adjust_p(raw["p"], "bh").tolist(), nan_ok=True)
+        assert adjusted["note"].eq("bh, 2 runs").all()
     assert list(swap_tables(runs)) == [("ours",), ("theirs",)]
-    assert list(pattern_table(runs).index.names) == ["model", "case", "place"]
+    patterns = pattern_table(runs)
+    assert patterns.groupby(["respondent", "method"], sort=False)["place"].agg(list).tolist() == [[1, 2, 3]] * 4
+
+
+def test_order_table_holds_what_its_parts_say():
+    "Each run's rows are those of `accuracy_gap` and `order_tests`, and replies without a choice are counted."
+    swaps = {("m", "b"): letter_table("ABDD?D", "BA?DDD"), ("o", "b"): letter_table("ABD", "BAD")}
+    whole, patterns = order_table(swaps, level=0.9), pattern_table(swaps, 0.9)
+    for (model, benchmark), swap in swaps.items():
+        rows = whole[(whole["respondent"] == model) & (whole["benchmark"] == benchmark)]
+        parts = make_result(pd.concat([accuracy_gap(swap, 0.9), order_tests(swap)]))
+        found = rows[rows["score"].isin(parts["score"])][list(parts)]
+        pd.testing.assert_frame_equal(found.reset_index(drop=True), parts.reset_index(drop=True))
+        mine = patterns[patterns["respondent"] == model].drop(columns=["respondent", "benchmark"])
+        pd.testing.assert_frame_equal(mine.reset_index(drop=True), wrong_places(swap, 0.9))
+    unread = whole[whole["score"] == "replies without a choice"]
+    assert unread["value"].tolist() == [2 / 12, 0] and unread["n"].tolist() == [12, 6]
+
+
+def test_a_run_named_by_its_model_says_its_benchmark():
+    asked = make_responses(four_questions(), list("ABDDDDAA"), facts={"run": {"benchmark": "letters"}})
+    assert order_table({"ours": asked})["benchmark"].eq("letters").all()
+    assert pattern_table({("ours", "other"): asked})["benchmark"].eq("other").all()
 
 
 # --- places ---------------------------------------------------------------------------------------
@@ -390,9 +423,11 @@ def test_wrong_places_against_scipy():
         for case, order in letters.items():
             n = int(counts.loc[case, list("ABC")].sum())
             for place, letter in enumerate(order, start=1):
-                k, row = int(counts.loc[case, letter]), got.loc[(case, place)]
+                k, row = int(counts.loc[case, letter]), lookup(got, method=case, place=place)
                 interval = binomtest(k, n).proportion_ci(0.9, "wilson")
-                assert row.tolist() == pytest.approx([k, k / n, interval.low, interval.high])
+                assert row[["value", "low", "high", "n"]].tolist() == pytest.approx(
+                    [k / n, interval.low, interval.high, n]
+                )
 
 
 def test_place_odds_cover_and_take_the_content_out():
@@ -405,11 +440,12 @@ def test_place_odds_cover_and_take_the_content_out():
 
     P = np.outer(chances(True), chances(False))
     draws = rng.multinomial(600, P.ravel(), size=600).reshape(-1, 4, 4)
-    got = [place_odds(as_table(t)) for t in draws]
-    for name, truth in (("place", place), ("content", content)):
-        covered = np.mean([o.loc[name, "low"] <= truth <= o.loc[name, "high"] for o in got])
-        assert 0.92 <= covered <= 0.98
-        assert np.exp(np.mean([np.log(o.loc[name, "odds"]) for o in got])) == pytest.approx(truth, rel=0.03)
+    got = pd.concat([place_odds(as_table(t)) for t in draws]).set_index("score")
+    assert (got["n"] == 600).all()
+    for name, truth in (("place odds", place), ("content odds", content)):
+        odds = got.loc[name]
+        assert 0.92 <= odds["low"].le(truth).mul(odds["high"].ge(truth)).mean() <= 0.98
+        assert np.exp(np.log(odds["value"]).mean()) == pytest.approx(truth, rel=0.03)
 
 
 def test_place_odds_cover_when_answers_hang_together():
@@ -417,10 +453,11 @@ def test_place_odds_cover_when_answers_hang_together():
     draws = rng.multinomial(400, joint(2, [0.3, 0.1, 0.1, 0.2]).ravel(), size=500).reshape(-1, 4, 4)
     a, b = 0.3 + 0.3 * 0.4, 0.1 + 0.3 * 0.2  # A and B in the first order
     c, d = 0.3 + 0.3 * 0.2, 0.1 + 0.3 * 0.4  # and in the second
-    truth = {"place": math.sqrt(a / b * d / c), "content": math.sqrt(a / b * c / d)}
-    got = [place_odds(as_table(t)) for t in draws]
-    for name in truth:
-        assert 0.92 <= np.mean([o.loc[name, "low"] <= truth[name] <= o.loc[name, "high"] for o in got]) <= 0.98
+    truths = {"place odds": math.sqrt(a / b * d / c), "content odds": math.sqrt(a / b * c / d)}
+    got = pd.concat([place_odds(as_table(t)) for t in draws]).set_index("score")
+    for name, truth in truths.items():
+        odds = got.loc[name]
+        assert 0.92 <= odds["low"].le(truth).mul(odds["high"].ge(truth)).mean() <= 0.98
 
 
 def test_importing_is_light():
