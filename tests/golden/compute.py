@@ -38,6 +38,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import as_responses, make_responses
+from cora_nb.results import lookup, values_of
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
 from cora_nb.variants import operators, orders as orders_of
 from cora_nb.variants.families import make_variants
@@ -1155,6 +1156,63 @@ def guessing_numbers():
 # ---- bias, order, orders
 
 
+LEFT_OUT = {
+    "replies counted": "replies",
+    bias.OTHER_SIZES: "other_sizes",
+    bias.NEW_CHOICES: "new_choices",
+    bias.EQUALLY_LONG: "equally_long",
+    bias.NO_CHOICE: "no_choice",
+}
+
+
+def share_table(found):
+    "Shares by rank, with what is expected and the key."
+    placed = found[found["place"].notna()]
+    shares = placed[placed["score"] == "share"].set_index("place")
+    table = values_of(placed[["place", "score", "value"]]).unstack("score").join(shares[["low", "high"]])
+    return table.rename_axis("rank")[["share", "low", "high", "expected", "key"]]
+
+
+def rank_tests(found):
+    "The test of ranks."
+    test = lookup(found, "chi-squared")
+    names = {"accuracy": "accuracy", "distance": "distance", "df": "degrees of freedom"}
+    numbers = {name: lookup(found, score).value for name, score in names.items()}
+    return pd.Series(numbers | {"statistic": test.value, "p": test.p})
+
+
+def rank_counts(found):
+    "Questions and replies counted, and replies left out."
+    some = found[found["score"].isin(LEFT_OUT)].set_index("score")
+    counts = (some["value"] * some["n"]).rename(LEFT_OUT).round().astype(int)
+    return pd.Series({"questions": lookup(found, "accuracy").n, **counts})
+
+
+def ranks_in_words(found):
+    counts, test = rank_counts(found), lookup(found, "chi-squared")
+    p = "p < 0.0001" if test.p < 0.0001 else f"p = {test.p:.4f}"
+    said = f"chi-squared {test.value:.1f} on {test.note.removeprefix('df = ')} df, {p}"
+    tested = "no test" if np.isnan(test.p) else said
+    left = [f"{n} {why.replace('_', ' ')}" for why, n in counts.iloc[2:].items() if n]
+    places = found["place"].nunique()
+    whole = f"{counts['replies']} replies to {counts['questions']} questions, {places} choices; {tested}"
+    return f"{whole}; left out: {', '.join(left)}" if left else whole
+
+
+def consistency_of_runs(found):
+    "Counts and shares, a row a run."
+    rows = {}
+    for name, some in found.groupby("respondent", sort=False):
+        some = some.set_index("score")
+        n = some["n"]
+        unread = round(some["value"][bias.NO_CHOICE] * n[bias.NO_CHOICE])
+        row = {"questions": n["consistency"], "replies": n["accuracy"], "no_choice": unread}
+        for what in ("accuracy", "consistency", "always"):
+            row |= dict(zip((what, f"{what}_low", f"{what}_high"), some.loc[what, ["value", "low", "high"]]))
+        rows[name] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
 @quietly
 def place_bias(runs, questions):
     t, some = Tidy(), runs()
@@ -1173,13 +1231,15 @@ def place_bias(runs, questions):
                 ranks = t.attempt(f"{name}, {n} choices, {what}", found)
                 if ranks is None:
                     continue
-                t.add(f"{name}, {n} choices, {what}", ranks.shares)
-                t.add(f"{name}, {n} choices, {what}, test", ranks.test)
-                t.add(f"{name}, {n} choices, {what}, counts", ranks.counts)
-                t.add(f"{name}, {n} choices, {what}, in words", str(ranks))
-    t.add("table", bias.consistency_table(some))
-    t.add("table at 0.8", bias.consistency_table({name: r.pool_trials() for name, r in some.items()}, 0.8))
-    t.digest("ranks of all", bias.rank_shares({name: bias.position_ranks(r) for name, r in some.items()}))
+                t.add(f"{name}, {n} choices, {what}", share_table(ranks))
+                t.add(f"{name}, {n} choices, {what}, test", rank_tests(ranks))
+                t.add(f"{name}, {n} choices, {what}, counts", rank_counts(ranks))
+                t.add(f"{name}, {n} choices, {what}, in words", ranks_in_words(ranks))
+    t.add("table", consistency_of_runs(bias.consistency_table(some)))
+    everything = {name: r.pool_trials() for name, r in some.items()}
+    t.add("table at 0.8", consistency_of_runs(bias.consistency_table(everything, 0.8)))
+    shares = {name: share_table(bias.position_ranks(r)) for name, r in some.items()}
+    t.digest("ranks of all", pd.concat(shares, names=["run"]).reset_index())
     return t.table()
 
 
@@ -1189,8 +1249,9 @@ def bias_numbers():
     t.add("expected shares", bias.expected_shares([0.1, 0.2, 0.3, 0.4], 0.6))
     predicted = rng.multinomial(10, [0.4, 0.3, 0.2, 0.1], size=40)
     key = np.eye(4)[rng.integers(4, size=40)] * 10
-    t.add("rank test", bias.rank_test(predicted, key, np.minimum((predicted * key / 10).sum(axis=1), 10)))
-    t.add("rank test, one place", bias.rank_test(predicted, np.eye(4)[[0] * 40] * 10, predicted[:, 0]))
+    right = np.minimum((predicted * key / 10).sum(axis=1), 10)
+    t.add("rank test", rank_tests(bias.rank_test(predicted, key, right)))
+    t.add("rank test, one place", rank_tests(bias.rank_test(predicted, np.eye(4)[[0] * 40] * 10, predicted[:, 0])))
     ids, lengths = bias.choice_lengths(WORDED)
     t.add("lengths", pd.DataFrame(lengths, index=ids))
     return t.table()
