@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..checks import check_count, check_level
 from ..core import CoraError
+from ..results import make_result
 
 # %% ../../nbs/stats/correlation.ipynb #757ac01a
 def correlations(
@@ -21,7 +22,7 @@ def correlations(
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     resamples: int = 2000,  # of the bootstrap for Spearman
     seed: int = 0,  # of the bootstrap
-) -> pd.DataFrame:  # index `pearson`, `spearman`; columns `value`, `low`, `high` in [-1, 1], `p`, `n`
+) -> pd.DataFrame:  # a result: the scores "Pearson's r" and "Spearman's rho", in [-1, 1]
     """Pearson's and Spearman's correlation, with intervals (Fisher's z; percentile bootstrap) and p-values.
 
     Pairs with a NaN are left out: `n` is what remains. All is NaN for fewer than four pairs, or where one side is
@@ -39,26 +40,19 @@ def correlations(
         raise CoraError("x and y must be finite numbers or NaN, got inf")
     known = ~(np.isnan(x) | np.isnan(y))
     x, y, n = x[known], y[known], int(known.sum())
-    rows = {name: (*[np.nan] * 4, n) for name in ("pearson", "spearman")}
+    unknown = dict.fromkeys(("value", "low", "high", "p"), np.nan)
+    pearson, spearman = {"score": "Pearson's r", **unknown}, {"score": "Spearman's rho", **unknown}
     if n >= 4 and np.ptp(x) > 0 and np.ptp(y) > 0:
         r, rho = pearsonr(x, y), spearmanr(x, y)
         rng, found = np.random.default_rng(seed), []
-        for start in range(
-            0, resamples, 200
-        ):  # all at once is faster than `spearmanr` each time; in parts, for the memory
+        for start in range(0, resamples, 200):  # all at once is faster than `spearmanr` each time; parts save memory
             rows_drawn = rng.integers(n, size=(min(200, resamples - start), n))
             a, b = (rankdata(v[rows_drawn], axis=1) - (n + 1) / 2 for v in (x, y))
             spread = np.sqrt((a * a).sum(1) * (b * b).sum(1))
             found.append((a * b).sum(1)[spread > 0] / spread[spread > 0])
-        low, high = (
-            np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
-            if sum(map(len, found))
-            else (np.nan, np.nan)
-        )
-        rows = {
-            "pearson": (r.statistic, *r.confidence_interval(level), r.pvalue, n),
-            "spearman": (rho.statistic, low, high, rho.pvalue, n),
-        }
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "p", "n"]).rename_axis(
-        "correlation"
-    )
+        ends = (np.nan, np.nan)
+        if sum(map(len, found)):
+            ends = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
+        pearson |= dict(zip(unknown, (r.statistic, *r.confidence_interval(level), r.pvalue)))
+        spearman |= dict(zip(unknown, (rho.statistic, *ends, rho.pvalue)))
+    return make_result([pearson, spearman], n=n)

@@ -1428,6 +1428,55 @@ def battery():
 # ---- consistency, calibration
 
 
+def correlated(*arguments, **options):
+    "Both correlations by name."
+    table = correlation.correlations(*arguments, **options)
+    return table.set_index(table["score"].str.split("'").str[0].str.lower())[["value", "low", "high", "p", "n"]]
+
+
+GROUP_SCORES = {
+    "K": "K",
+    "accuracy": "accuracy",
+    "mode_right": "most frequent right",
+    "pearson": "Pearson's r",
+    "spearman": "Spearman's rho",
+}
+
+
+def groups_of(groups, *options):
+    "Counts, means and correlations, a row a group."
+    rows = {}
+    for name, some in consistency.consistency_by(groups, *options).groupby("respondent", sort=False):
+        some = some.set_index("score")
+        value, n = some["value"], some["n"]
+        silent = "replies without a choice"
+        row = {"questions": n["accuracy"], "prompts": int(value["prompts"])}
+        row |= {"answers": n[silent], "no_choice": round(value[silent] * n[silent])}
+        for what, named in GROUP_SCORES.items():
+            row |= dict(zip((what, f"{what}_low", f"{what}_high"), some.loc[named, ["value", "low", "high"]]))
+        row |= {f"{what}_p": some["p"][GROUP_SCORES[what]] for what in ("pearson", "spearman")}
+        rows[name] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def add_formats(t, name, found):
+    "What is known of two formats, as rows, as counts and in words."
+    first, second = found["method"].iloc[:2]
+    rows = {
+        "accuracy_first": lookup(found, "accuracy", method=first),
+        "accuracy_second": lookup(found, "accuracy", method=second),
+        "gap": lookup(found, "accuracy", method=f"{first} - {second}"),
+        "phi": lookup(found, "phi"),
+        "kappa": lookup(found, "kappa"),
+    }
+    largest, phi = lookup(found, "largest phi").value, rows["phi"]
+    t.add(name, pd.DataFrame(rows).T[["value", "low", "high", "p"]])
+    t.add(f"{name}, counts", consistency.agreement_matrix(found))
+    interval = f"{phi.low:.3f} to {phi.high:.3f}"
+    words = f"phi {phi.value:.3f} ({interval}) of at most {largest:.3f}, p = {phi.p:.2g}"
+    t.add(f"{name}, words", f"{phi.n} questions in both; {words}")
+
+
 @quietly
 def repeated(runs):
     "K, accuracy and their correlation where prompts were asked several times."
@@ -1438,8 +1487,8 @@ def repeated(runs):
             tables[f"{name}, {unparsed}"] = found = consistency.prompt_sequences(responses, unparsed)
             t.digest(f"{name}, {unparsed}", found)
         for method, part in found.groupby(level="method"):
-            t.add(f"{name}, {method}", correlation.correlations(part["K"], part["accuracy"], 0.9, 300, 2))
-    t.add("groups", consistency.consistency_by(tables))
+            t.add(f"{name}, {method}", correlated(part["K"], part["accuracy"], 0.9, 300, 2))
+    t.add("groups", groups_of(tables))
     return t.table()
 
 
@@ -1459,11 +1508,8 @@ def consistency_numbers():
     t.add("matrix", pd.DataFrame(tables.agreement_statistics(counts), columns=["phi", "kappa", "gap"]))
     rng = np.random.default_rng(8)
     x, y = rng.random(60) < 0.6, rng.random(60) < 0.5
-    found = consistency.compare_right(x, x | y, resamples=RESAMPLES)
-    t.add("right in both", found.table)
-    t.add("right in both, counts", found.matrix)
-    t.add("right in both, words", str(found))
-    t.add("correlations", correlation.correlations(rng.random(25), rng.random(25), resamples=RESAMPLES))
+    add_formats(t, "right in both", consistency.compare_right(x, x | y, resamples=RESAMPLES))
+    t.add("correlations", correlated(rng.random(25), rng.random(25), resamples=RESAMPLES))
     return t.table()
 
 
@@ -1477,10 +1523,8 @@ def two_formats(runs):
             if one not in by or two not in by:
                 continue
             found = consistency.compare_formats(by[one], by[two], (one, two), level=0.9)
-            t.add(f"{name}, {one} {two}", found.table)
-            t.add(f"{name}, {one} {two}, counts", found.matrix)
-            t.add(f"{name}, {one} {two}, largest phi", found.phi_max)
-            t.add(f"{name}, {one} {two}, words", str(found))
+            add_formats(t, f"{name}, {one} {two}", found)
+            t.add(f"{name}, {one} {two}, largest phi", lookup(found, "largest phi").value)
     return t.table()
 
 
@@ -1489,14 +1533,14 @@ def recorded_consistency():
     t, raw = Tidy(), li2024("consistency_lfg_gpt35")
     found = consistency.label_sequences(raw["Answer"].tolist(), "D")
     t.digest("long form", found)
-    t.add("long form, group", consistency.consistency_by({"gpt-3.5": found}))
-    t.add("long form, correlations", correlation.correlations(found["K"], found["accuracy"], resamples=RESAMPLES))
+    t.add("long form, group", groups_of({"gpt-3.5": found}))
+    t.add("long form, correlations", correlated(found["K"], found["accuracy"], resamples=RESAMPLES))
     part = recorded_part()
     rows = part.rows(part.table["method"] == "original", chosen="original")
     for unparsed in consistency.UNPARSED:
         table = consistency.prompt_sequences(rows, unparsed)
         t.digest(f"medalpaca, {unparsed}", table)
-        t.add(f"medalpaca, {unparsed}, group", consistency.consistency_by({"medalpaca": table}, 0.9))
+        t.add(f"medalpaca, {unparsed}, group", groups_of({"medalpaca": table}, 0.9))
     return t.table()
 
 

@@ -9,7 +9,11 @@ from hypothesis import given, settings, strategies as st
 from scipy.stats import norm, pearsonr, spearmanr
 
 from cora_nb.core import CoraError
+from cora_nb.results import lookup
 from cora_nb.stats.correlation import correlations
+
+PEARSON, SPEARMAN = "Pearson's r", "Spearman's rho"
+NUMBERS = ["value", "low", "high", "p", "n"]
 
 
 def test_correlations_against_scipy_and_nan():
@@ -18,21 +22,24 @@ def test_correlations_against_scipy_and_nan():
     y = (x + rng.normal(size=60)).round(1)
     found = correlations([*x, math.nan, 1], [*y, 1, math.nan])
     expected, interval = pearsonr(x, y), pearsonr(x, y).confidence_interval()
-    assert found.loc["pearson"].tolist() == pytest.approx([expected.statistic, *interval, expected.pvalue, 60])
-    assert found.loc["spearman", ["value", "p"]].tolist() == pytest.approx(
+    assert list(found) == ["score", *NUMBERS] and found["score"].tolist() == [PEARSON, SPEARMAN]
+    assert lookup(found, PEARSON)[NUMBERS].tolist() == pytest.approx(
+        [expected.statistic, *interval, expected.pvalue, 60]
+    )
+    assert lookup(found, SPEARMAN)[["value", "p"]].tolist() == pytest.approx(
         [spearmanr(x, y).statistic, spearmanr(x, y).pvalue]
     )
     drawn = np.random.default_rng(0).integers(60, size=(200, 60))  # the first part of the resamples, one at a time
     slow = [spearmanr(x[i], y[i]).statistic for i in drawn]
-    assert correlations(x, y, resamples=200).loc["spearman", ["low", "high"]].tolist() == pytest.approx(
+    assert lookup(correlations(x, y, resamples=200), SPEARMAN)[["low", "high"]].tolist() == pytest.approx(
         np.quantile(slow, [0.025, 0.975]).tolist()
     )
     pd.testing.assert_frame_equal(correlations(x, y), correlations(x, y))
     perfect = correlations(x, 2 * x)
     assert (
         perfect["value"].tolist() == pytest.approx([1, 1])
-        and perfect.loc["pearson", "high"] <= 1
-        and perfect.loc["spearman", "low"] == pytest.approx(1)
+        and lookup(perfect, PEARSON).high <= 1
+        and lookup(perfect, SPEARMAN).low == pytest.approx(1)
     )
     assert correlations([1, 2, 3], [1, 2, 3])["value"].isna().all() and correlations([1, 2, 3], [1, 2, 3])[
         "n"
@@ -47,7 +54,7 @@ pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=4, ma
 def test_pearsons_interval_by_the_former_formula(rows, level, slope):
     x, y = np.array(rows, float).T / 5
     y = y if slope is None else slope * x
-    found = correlations(x, y, level, resamples=1).loc["pearson"]
+    found = lookup(correlations(x, y, level, resamples=1), PEARSON)
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         assert found[["value", "low", "high", "p"]].isna().all()
         return
