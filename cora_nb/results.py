@@ -6,7 +6,7 @@
 __all__ = ['RESULT', 'IDENTITY', 'make_result', 'lookup', 'values_of', 'stack_results']
 
 # %% ../nbs/results.ipynb #c926eca9
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -99,11 +99,20 @@ def values_of(
 
 # %% ../nbs/results.ipynb #e0a28928
 def stack_results(
-    results: Mapping[Any, pd.DataFrame],  # name -> result
-    column: str = "respondent",  # the column of `IDENTITY` that takes the names
+    results: Mapping[Any, pd.DataFrame],  # name -> result; with several columns a name is a tuple, one for each
+    column: str | Sequence[str] = "respondent",  # the column of `IDENTITY` that takes the names, or several
 ) -> pd.DataFrame:  # a result
-    "Several results below each other. Raises `CoraError` for another column, and as `make_result` does."
-    if column not in IDENTITY:
-        raise CoraError(f"column must be one of {', '.join(IDENTITY)}, got {column!r}")
-    named = [result.assign(**{column: str(name)}) for name, result in results.items()]
+    """Several results below each other. Names become texts, but for places, which may be numbers.
+
+    Raises `CoraError` for another column, a name that is not a tuple of the right length, and as `make_result` does.
+    """
+    columns = (column,) if isinstance(column, str) else tuple(column)
+    if unknown := [c for c in columns if c not in IDENTITY]:
+        raise CoraError(f"column must be one of {', '.join(IDENTITY)}, got {unknown[0]!r}")
+    named = []
+    for name, result in results.items():
+        names = (name,) if isinstance(column, str) else name
+        if not isinstance(names, tuple) or len(names) != len(columns):
+            raise CoraError(f"a name must be a tuple of {', '.join(columns)}, got {name!r}")
+        named.append(result.assign(**{c: n if c == "place" else str(n) for c, n in zip(columns, names)}))
     return make_result(pd.concat(named, ignore_index=True) if named else [])

@@ -93,3 +93,12 @@ def test_lookup_says_what_there_is():
     ]:
         with pytest.raises(CoraError, match=said):
             call()
+
+
+def test_runs_with_several_names_are_told_apart_by_all_of_them():
+    one = make_result([{"score": "a", "value": 1}], respondent="ada")
+    both = stack_results({("m", 0.5): one, ("m", 1.0): one}, ("respondent", "place"))
+    assert both[["respondent", "place"]].to_numpy().tolist() == [["m", 0.5], ["m", 1.0]]
+    for name in ("m", ("m", 1, 2)):
+        with pytest.raises(CoraError, match="a name must be a tuple of respondent, place, got"):
+            stack_results({name: one}, ("respondent", "place"))

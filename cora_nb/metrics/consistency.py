@@ -4,11 +4,10 @@
 
 # %% auto #0
 __all__ = ['UNPARSED', 'label_sequences', 'sequence_consistency', 'sequence_accuracy', 'chance_consistency', 'prompt_sequences',
-           'consistency_by', 'FormatComparison', 'compare_right', 'compare_formats']
+           'consistency_by', 'agreement_matrix', 'compare_right', 'compare_formats']
 
 # %% ../../nbs/metrics/consistency.ipynb #e6d2739f
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,9 @@ from ..checks import check_columns, check_count, check_level, check_named, check
 from ..core import CoraError
 from .replies import flat_replies
 from ..checks import check_columns, check_count, check_level, check_named, check_option
-from ..responses.responses import Responses, need
-from ..results import lookup
+from ..responses.responses import Responses, need, as_responses
+from ..results import lookup, make_result, stack_results
+from ..responses.runs import about_run
 from ..stats.correlation import correlations
 from ..stats.paired import mcnemar_p
 from ..stats.shares import share_interval, share_of_asked
@@ -180,56 +180,51 @@ def consistency_by(
     groups: Mapping[Any, pd.DataFrame],  # name, such as a temperature -> as from `prompt_sequences`, `label_sequences`
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     seed: int = 0,  # of the bootstrap
-) -> pd.DataFrame:  # a row a group: counts, `K`, `accuracy`, `mode_right`, `pearson`, `spearman`, with `_low`, `_high`
+    column: str
+    | Sequence[str] = "respondent",  # what takes the names: "place" for numbers; several, if they are tuples
+) -> pd.DataFrame:  # a result by group: `K`, `accuracy`, `most frequent right`, `Pearson's r`, `Spearman's rho`, ...
     """Mean K, accuracy over all answers, how often the most frequent answer is right, and how K goes with accuracy.
 
-    The correlations have a `_p` as well. Questions asked once count for accuracy alone. Rows of one question (several
-    methods) are taken together in the intervals of means, and are left as they are in the correlations. Raises
-    `CoraError` for groups without a name, and for a group without a question. Source: Li et al., Figure 3.
+    `n` is the number of questions, and of prompts for the correlations. Further rows: `prompts`, a count, and `replies
+    without a choice`, a share of all answers, whose number is `n`. Questions asked once count for accuracy alone. Rows
+    of one question (several methods) are taken together in the intervals of means, and are left as they are in the
+    correlations. Raises `CoraError` for groups without a name, and for a group without a question.
+    Source: Li et al., Figure 3.
     """
     check_named("groups", groups, "{0.5: prompt_sequences(responses)}")
-    index = pd.Index(list(groups), name="group", tupleize_cols=False)  # may be pairs, such as (model, temperature)
-    rows = [_group_row(name, table, level, seed) for name, table in groups.items()]
-    counts = ("questions", "prompts", "answers", "no_choice")
-    return pd.DataFrame(rows, index=index).astype(dict.fromkeys(counts, int))
+    return stack_results({name: _group(name, table, level, seed) for name, table in groups.items()}, column)
 
 
-def _group_row(name: Any, table: pd.DataFrame, level: float, seed: int) -> dict[str, float]:
-    "One row of `consistency_by`."
+def _group(name: Any, table: pd.DataFrame, level: float, seed: int) -> pd.DataFrame:
+    "The result of one group in `consistency_by`."
     check_columns(table, "trials", "no_choice", "K", "accuracy", "mode_right", what="sequences")
     if not len(table):
         raise CoraError(f"the group {name!r} has no question")
-    question, several = table.index.get_level_values(0), table["trials"] > 1
-    row = {"questions": question.nunique(), "prompts": len(table)}
-    row |= {"answers": table["trials"].sum(), "no_choice": table["no_choice"].sum()}
+    question, several, rows = table.index.get_level_values(0), table["trials"] > 1, []
     for what, totals, sizes in [
         ("K", table["K"].where(several, 0.0), several),
         ("accuracy", table["accuracy"] * table["trials"], table["trials"]),
-        ("mode_right", table["mode_right"].where(several, 0.0), several),
+        ("most frequent right", table["mode_right"].where(several, 0.0), several),
     ]:
-        each = (totals.groupby(question).sum(), sizes.groupby(question).sum())
-        row |= dict(zip((what, f"{what}_low", f"{what}_high"), share_of_asked(*each, level)))
-    found = correlations(table["K"], table["accuracy"], level, seed=seed)
-    for kind, score in (("pearson", "Pearson's r"), ("spearman", "Spearman's rho")):
-        values = lookup(found, score)[["value", "low", "high", "p"]]
-        row |= dict(zip((kind, f"{kind}_low", f"{kind}_high", f"{kind}_p"), values))
-    return row
+        totals, sizes = totals.groupby(question).sum(), sizes.groupby(question).sum()
+        value, low, high = share_of_asked(totals, sizes, level)
+        rows.append({"score": what, "value": value, "low": low, "high": high, "n": (sizes > 0).sum()})
+    rows += correlations(table["K"], table["accuracy"], level, seed=seed).to_dict("records")
+    answers = table["trials"].sum()
+    rows.append({"score": "replies without a choice", "value": table["no_choice"].sum() / answers, "n": answers})
+    return make_result([*rows, {"score": "prompts", "value": len(table), "n": question.nunique()}])
 
 # %% ../../nbs/metrics/consistency.ipynb #7a1bbbe6
-@dataclass(frozen=True, eq=False)
-class FormatComparison:
-    "Two formats, or respondents, on the same questions."
-
-    matrix: pd.DataFrame  # counts of questions; index: right or wrong in the first, columns: in the second
-    table: pd.DataFrame  # rows accuracy_first, accuracy_second, gap, phi, kappa; columns value, low, high, p
-    phi_max: float  # the largest phi that these accuracies allow
-    left_out: pd.Series  # questions in one run only
-
-    def __str__(self) -> str:
-        n, phi = int(self.matrix.to_numpy().sum()), self.table.loc["phi"]
-        interval = f"{phi['low']:.3f} to {phi['high']:.3f}"
-        found = f"phi {phi['value']:.3f} ({interval}) of at most {self.phi_max:.3f}, p = {phi['p']:.2g}"
-        return f"{n} questions in both; {found}"
+def agreement_matrix(
+    result: pd.DataFrame,  # as from `compare_right` or `compare_formats`
+) -> pd.DataFrame:  # counts of questions; index: right or wrong in the first format, columns: in the second
+    "The four counts, as a matrix. Raises `CoraError` for a result that is not about two formats."
+    alone = result[result["score"] == "right in this one only"]
+    if len(alone) != 2:
+        raise CoraError(f"the result must be about two formats, and it has shares of {len(alone)}")
+    cells = [lookup(result, "right in both"), *alone.itertuples(), lookup(result, "wrong in both")]
+    sides = [pd.Index(["right", "wrong"], name=name) for name in alone["method"]]
+    return pd.DataFrame(np.reshape([round(cell.value * cell.n) for cell in cells], (2, 2)), *sides)
 
 # %% ../../nbs/metrics/consistency.ipynb #ecb52093
 def _zeros_and_ones(
@@ -265,9 +260,12 @@ def compare_right(
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     resamples: int = 10000,  # of the bootstrap
     seed: int = 0,  # of the bootstrap
-) -> FormatComparison:  # the 2 x 2 matrix, with its statistics
+) -> pd.DataFrame:  # a result by `method`: accuracies, their difference, phi, kappa, shares of right and wrong
     """The 2 x 2 matrix of two columns of right and wrong, with its statistics. Source: Li et al., section 4.1.1.
 
+    Each format has its `accuracy`, "first - second" has their difference with McNemar's p, and "first and second" has
+    `phi` with Fisher's exact p, the `largest phi` that these accuracies allow, and `kappa`. The four cells are shares
+    of the questions: `right in both`, `right in this one only` (by format), `wrong in both`. `n` counts questions.
     Raises `CoraError` for columns that are empty, differ in length or hold anything but 0 and 1.
     """
     from scipy.stats import fisher_exact
@@ -280,17 +278,20 @@ def compare_right(
     phi, kappa, gap = agreement_statistics(cells)
     drawn = agreement_statistics(np.random.default_rng(seed).multinomial(n, cells / n, size=resamples))
     ends = [_middle(v, level) if not np.isnan(s) else (np.nan,) * 2 for v, s in zip(drawn.T, (phi, kappa, gap))]
-    rows = {
-        "accuracy_first": (*map(float, share_interval(x, np.ones(n), level)), np.nan),
-        "accuracy_second": (*map(float, share_interval(y, np.ones(n), level)), np.nan),
-        "gap": (gap, *ends[2], mcnemar_p(b, c)),
-        "phi": (phi, *ends[0], np.nan if np.isnan(phi) else fisher_exact([[a, b], [c, d]])[1]),
-        "kappa": (kappa, *ends[1], np.nan),
-    }
-    sides = [pd.Index(["right", "wrong"], name=name) for name in names]
-    matrix = pd.DataFrame([[a, b], [c, d]], *sides)
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high", "p"])
-    return FormatComparison(matrix, table, _largest_phi(x.mean(), y.mean()), pd.Series(dtype=int))
+    both, ones = " and ".join(names), np.ones(n)
+    rows = [
+        (names[0], "accuracy", *map(float, share_interval(x, ones, level))),
+        (names[1], "accuracy", *map(float, share_interval(y, ones, level))),
+        (" - ".join(names), "accuracy", gap, *ends[2], mcnemar_p(b, c)),
+        (both, "phi", phi, *ends[0], np.nan if np.isnan(phi) else fisher_exact([[a, b], [c, d]])[1]),
+        (both, "largest phi", _largest_phi(x.mean(), y.mean())),
+        (both, "kappa", kappa, *ends[1]),
+        (both, "right in both", a / n),
+        (names[0], "right in this one only", b / n),
+        (names[1], "right in this one only", c / n),
+        (both, "wrong in both", d / n),
+    ]
+    return make_result([dict(zip(("method", "score", "value", "low", "high", "p"), row)) for row in rows], n=n)
 
 # %% ../../nbs/metrics/consistency.ipynb #5e45e6de
 def _right_by_question(responses: Responses | pd.DataFrame, name: str) -> pd.Series:
@@ -313,18 +314,23 @@ def compare_formats(
     names: tuple[str, str] = ("first", "second"),  # what the formats are called
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     seed: int = 0,  # of the bootstrap
-) -> FormatComparison:  # the 2 x 2 matrix, with its statistics
+) -> pd.DataFrame:  # a result by `method`, as from `compare_right`, and `questions left out`
     """The 2 x 2 matrix of two runs joined by `question_id`, with its statistics.
 
-    An unparsed reply is a wrong one. Questions in one run alone are left out and counted in `left_out`. Raises
-    `CoraError` for a run that stopped early, where a question has several replies, and where no question is in both.
-    Source: Li et al., section 4.1.1 and Figure 2.
+    An unparsed reply is a wrong one. Questions in one run alone are left out; `questions left out` is their share of
+    the `n` questions of that run. Raises `CoraError` for a run that stopped early, where a question has several
+    replies, and where no question is in both. Source: Li et al., section 4.1.1 and Figure 2.
     """
     x, y = _right_by_question(first, names[0]), _right_by_question(second, names[1])
     both = x.index[x.index.isin(y.index)]
     if not len(both):
         begin = f"{names[0]} begins with {x.index[0]!r}, {names[1]} with {y.index[0]!r}"
         raise CoraError(f"no question is in both runs; {begin}")
-    left = pd.Series({f"only {names[0]}": len(x) - len(both), f"only {names[1]}": len(y) - len(both)})
     found = compare_right(x[both].to_numpy(), y[both].to_numpy(), names, level, seed=seed)
-    return replace(found, left_out=left)
+    left = [
+        {"method": name, "score": "questions left out", "value": (len(side) - len(both)) / len(side), "n": len(side)}
+        for name, side in zip(names, (x, y))
+    ]
+    one, other = (about_run(as_responses(run)) for run in (first, second))
+    about = {what: said for what, said in one.items() if said == other[what]}
+    return make_result(pd.concat([found, pd.DataFrame(left)]), **about)

@@ -1161,6 +1161,63 @@ def guessing_numbers():
 # ---- bias, order, orders
 
 
+LEFT_OUT = {
+    "replies counted": "replies",
+    bias.OTHER_SIZES: "other_sizes",
+    bias.NEW_CHOICES: "new_choices",
+    bias.EQUALLY_LONG: "equally_long",
+    bias.NO_CHOICE: "no_choice",
+}
+
+
+def share_table(found):
+    "Shares by rank, with what is expected and the key."
+    placed = found[found["place"].notna()]
+    shares = placed[placed["score"] == "share"].set_index("place")
+    table = values_of(placed[["place", "score", "value"]]).unstack("score").join(shares[["low", "high"]])
+    return table.rename_axis("rank")[["share", "low", "high", "expected", "key"]]
+
+
+def rank_tests(found):
+    "The test of ranks."
+    test = lookup(found, "chi-squared")
+    names = {"accuracy": "accuracy", "distance": "distance", "df": "degrees of freedom"}
+    numbers = {name: lookup(found, score).value for name, score in names.items()}
+    return pd.Series(numbers | {"statistic": test.value, "p": test.p})
+
+
+def rank_counts(found):
+    "Questions and replies counted, and replies left out."
+    some = found[found["score"].isin(LEFT_OUT)].set_index("score")
+    counts = (some["value"] * some["n"]).rename(LEFT_OUT).round().astype(int)
+    return pd.Series({"questions": lookup(found, "accuracy").n, **counts})
+
+
+def ranks_in_words(found):
+    counts, test = rank_counts(found), lookup(found, "chi-squared")
+    p = "p < 0.0001" if test.p < 0.0001 else f"p = {test.p:.4f}"
+    said = f"chi-squared {test.value:.1f} on {test.note.removeprefix('df = ')} df, {p}"
+    tested = "no test" if np.isnan(test.p) else said
+    left = [f"{n} {why.replace('_', ' ')}" for why, n in counts.iloc[2:].items() if n]
+    places = found["place"].nunique()
+    whole = f"{counts['replies']} replies to {counts['questions']} questions, {places} choices; {tested}"
+    return f"{whole}; left out: {', '.join(left)}" if left else whole
+
+
+def consistency_of_runs(found):
+    "Counts and shares, a row a run."
+    rows = {}
+    for name, some in found.groupby("respondent", sort=False):
+        some = some.set_index("score")
+        n = some["n"]
+        unread = round(some["value"][bias.NO_CHOICE] * n[bias.NO_CHOICE])
+        row = {"questions": n["consistency"], "replies": n["accuracy"], "no_choice": unread}
+        for what in ("accuracy", "consistency", "always"):
+            row |= dict(zip((what, f"{what}_low", f"{what}_high"), some.loc[what, ["value", "low", "high"]]))
+        rows[name] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
 @quietly
 def place_bias(runs, questions):
     t, some = Tidy(), runs()
@@ -1179,13 +1236,15 @@ def place_bias(runs, questions):
                 ranks = t.attempt(f"{name}, {n} choices, {what}", found)
                 if ranks is None:
                     continue
-                t.add(f"{name}, {n} choices, {what}", ranks.shares)
-                t.add(f"{name}, {n} choices, {what}, test", ranks.test)
-                t.add(f"{name}, {n} choices, {what}, counts", ranks.counts)
-                t.add(f"{name}, {n} choices, {what}, in words", str(ranks))
-    t.add("table", bias.consistency_table(some))
-    t.add("table at 0.8", bias.consistency_table({name: r.pool_trials() for name, r in some.items()}, 0.8))
-    t.digest("ranks of all", bias.rank_shares({name: bias.position_ranks(r) for name, r in some.items()}))
+                t.add(f"{name}, {n} choices, {what}", share_table(ranks))
+                t.add(f"{name}, {n} choices, {what}, test", rank_tests(ranks))
+                t.add(f"{name}, {n} choices, {what}, counts", rank_counts(ranks))
+                t.add(f"{name}, {n} choices, {what}, in words", ranks_in_words(ranks))
+    t.add("table", consistency_of_runs(bias.consistency_table(some)))
+    everything = {name: r.pool_trials() for name, r in some.items()}
+    t.add("table at 0.8", consistency_of_runs(bias.consistency_table(everything, 0.8)))
+    shares = {name: share_table(bias.position_ranks(r)) for name, r in some.items()}
+    t.digest("ranks of all", pd.concat(shares, names=["run"]).reset_index())
     return t.table()
 
 
@@ -1195,8 +1254,9 @@ def bias_numbers():
     t.add("expected shares", bias.expected_shares([0.1, 0.2, 0.3, 0.4], 0.6))
     predicted = rng.multinomial(10, [0.4, 0.3, 0.2, 0.1], size=40)
     key = np.eye(4)[rng.integers(4, size=40)] * 10
-    t.add("rank test", bias.rank_test(predicted, key, np.minimum((predicted * key / 10).sum(axis=1), 10)))
-    t.add("rank test, one place", bias.rank_test(predicted, np.eye(4)[[0] * 40] * 10, predicted[:, 0]))
+    right = np.minimum((predicted * key / 10).sum(axis=1), 10)
+    t.add("rank test", rank_tests(bias.rank_test(predicted, key, right)))
+    t.add("rank test, one place", rank_tests(bias.rank_test(predicted, np.eye(4)[[0] * 40] * 10, predicted[:, 0])))
     ids, lengths = bias.choice_lengths(WORDED)
     t.add("lengths", pd.DataFrame(lengths, index=ids))
     return t.table()
@@ -1435,6 +1495,49 @@ def correlated(*arguments, **options):
     return table.set_index(table["score"].str.split("'").str[0].str.lower())[["value", "low", "high", "p", "n"]]
 
 
+GROUP_SCORES = {
+    "K": "K",
+    "accuracy": "accuracy",
+    "mode_right": "most frequent right",
+    "pearson": "Pearson's r",
+    "spearman": "Spearman's rho",
+}
+
+
+def groups_of(groups, *options):
+    "Counts, means and correlations, a row a group."
+    rows = {}
+    for name, some in consistency.consistency_by(groups, *options).groupby("respondent", sort=False):
+        some = some.set_index("score")
+        value, n = some["value"], some["n"]
+        silent = "replies without a choice"
+        row = {"questions": n["accuracy"], "prompts": int(value["prompts"])}
+        row |= {"answers": n[silent], "no_choice": round(value[silent] * n[silent])}
+        for what, named in GROUP_SCORES.items():
+            row |= dict(zip((what, f"{what}_low", f"{what}_high"), some.loc[named, ["value", "low", "high"]]))
+        row |= {f"{what}_p": some["p"][GROUP_SCORES[what]] for what in ("pearson", "spearman")}
+        rows[name] = row
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def add_formats(t, name, found):
+    "What is known of two formats, as rows, as counts and in words."
+    first, second = found["method"].iloc[:2]
+    rows = {
+        "accuracy_first": lookup(found, "accuracy", method=first),
+        "accuracy_second": lookup(found, "accuracy", method=second),
+        "gap": lookup(found, "accuracy", method=f"{first} - {second}"),
+        "phi": lookup(found, "phi"),
+        "kappa": lookup(found, "kappa"),
+    }
+    largest, phi = lookup(found, "largest phi").value, rows["phi"]
+    t.add(name, pd.DataFrame(rows).T[["value", "low", "high", "p"]])
+    t.add(f"{name}, counts", consistency.agreement_matrix(found))
+    interval = f"{phi.low:.3f} to {phi.high:.3f}"
+    words = f"phi {phi.value:.3f} ({interval}) of at most {largest:.3f}, p = {phi.p:.2g}"
+    t.add(f"{name}, words", f"{phi.n} questions in both; {words}")
+
+
 @quietly
 def repeated(runs):
     "K, accuracy and their correlation where prompts were asked several times."
@@ -1446,7 +1549,7 @@ def repeated(runs):
             t.digest(f"{name}, {unparsed}", found)
         for method, part in found.groupby(level="method"):
             t.add(f"{name}, {method}", correlated(part["K"], part["accuracy"], 0.9, 300, 2))
-    t.add("groups", consistency.consistency_by(tables))
+    t.add("groups", groups_of(tables))
     return t.table()
 
 
@@ -1466,10 +1569,7 @@ def consistency_numbers():
     t.add("matrix", pd.DataFrame(tables.agreement_statistics(counts), columns=["phi", "kappa", "gap"]))
     rng = np.random.default_rng(8)
     x, y = rng.random(60) < 0.6, rng.random(60) < 0.5
-    found = consistency.compare_right(x, x | y, resamples=RESAMPLES)
-    t.add("right in both", found.table)
-    t.add("right in both, counts", found.matrix)
-    t.add("right in both, words", str(found))
+    add_formats(t, "right in both", consistency.compare_right(x, x | y, resamples=RESAMPLES))
     t.add("correlations", correlated(rng.random(25), rng.random(25), resamples=RESAMPLES))
     return t.table()
 
@@ -1484,10 +1584,8 @@ def two_formats(runs):
             if one not in by or two not in by:
                 continue
             found = consistency.compare_formats(by[one], by[two], (one, two), level=0.9)
-            t.add(f"{name}, {one} {two}", found.table)
-            t.add(f"{name}, {one} {two}, counts", found.matrix)
-            t.add(f"{name}, {one} {two}, largest phi", found.phi_max)
-            t.add(f"{name}, {one} {two}, words", str(found))
+            add_formats(t, f"{name}, {one} {two}", found)
+            t.add(f"{name}, {one} {two}, largest phi", lookup(found, "largest phi").value)
     return t.table()
 
 
@@ -1496,14 +1594,14 @@ def recorded_consistency():
     t, raw = Tidy(), li2024("consistency_lfg_gpt35")
     found = consistency.label_sequences(raw["Answer"].tolist(), "D")
     t.digest("long form", found)
-    t.add("long form, group", consistency.consistency_by({"gpt-3.5": found}))
+    t.add("long form, group", groups_of({"gpt-3.5": found}))
     t.add("long form, correlations", correlated(found["K"], found["accuracy"], resamples=RESAMPLES))
     part = recorded_part()
     rows = part.rows(part.table["method"] == "original", chosen="original")
     for unparsed in consistency.UNPARSED:
         table = consistency.prompt_sequences(rows, unparsed)
         t.digest(f"medalpaca, {unparsed}", table)
-        t.add(f"medalpaca, {unparsed}, group", consistency.consistency_by({"medalpaca": table}, 0.9))
+        t.add(f"medalpaca, {unparsed}, group", groups_of({"medalpaca": table}, 0.9))
     return t.table()
 
 

@@ -14,18 +14,19 @@ from scipy.stats import chi2, chisquare
 
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.bias import (
-    Ranks,
+    NO_CHOICE,
+    _rank_statistics,
     choice_lengths,
     consistency_table,
     expected_shares,
     length_ranks,
     order_consistency,
     position_ranks,
-    rank_shares,
     rank_test,
 )
 from cora_nb.responses.columns import NOT_ASKED, column_types
 from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.results import lookup, values_of
 from cora_nb.stats.shares import share_interval
 from cora_nb.variants.families import make_variants
 
@@ -42,6 +43,24 @@ def table(rows):
 def pooled(t):
     "All rows count, whatever their trial."
     return Responses(t).pool_trials()
+
+
+def by_rank(ranks):
+    "`share`, `expected`, `key` by place, and the interval of the share."
+    placed = ranks[ranks["place"].notna()]
+    shares = placed[placed["score"] == "share"].set_index("place")
+    return values_of(placed).unstack("score").join(shares[["low", "high"]])
+
+
+def counted(ranks):
+    "Questions and replies counted, and replies left out, by reason, as numbers of them."
+    some = ranks[ranks["score"].str.startswith("replies ")].set_index("score")
+    assert some["n"].nunique() == 1 and some["value"].sum() == pytest.approx(1)
+    numbers = (some["value"] * some["n"]).to_numpy(float)
+    np.testing.assert_allclose(numbers, numbers.round(), atol=1e-9)
+    return {"questions": lookup(ranks, "accuracy").n} | dict(
+        zip(some.index.str.removeprefix("replies "), numbers.round())
+    )
 
 
 def texts(*lengths):
@@ -75,19 +94,25 @@ def test_consistency_by_hand():
         and per["no_choice"].tolist() == [1, 0, 0]
         and per["replies"].tolist() == [4, 2, 2]
     )
-    row = consistency_table({"run": HAND}).loc["run"]
-    assert row[["questions", "replies", "no_choice"]].tolist() == [3, 8, 1]
-    assert row[["accuracy", "consistency", "always"]].tolist() == pytest.approx([3 / 8, 2 / 3, 1 / 3])
+    found = consistency_table({"run": HAND})
+    assert found["respondent"].tolist() == ["run"] * 4
+    assert values_of(found, "n").to_dict() == {"accuracy": 8, "consistency": 3, "always": 3, NO_CHOICE: 8}
+    assert values_of(found).to_dict() == pytest.approx(
+        {"accuracy": 3 / 8, "consistency": 2 / 3, "always": 1 / 3, NO_CHOICE: 1 / 8}
+    )
+    known = found[found["score"] != NO_CHOICE]
+    assert (known["low"] < known["value"]).all() and (known["value"] < known["high"]).all()
 
 
 def test_position_by_hand():
     ranks = position_ranks(HAND)
-    assert ranks.shares.index.tolist() == [1, 2, 3]
-    assert ranks.shares["share"].tolist() == pytest.approx([4 / 7, 3 / 7, 0])
-    assert ranks.shares["key"].tolist() == pytest.approx([3 / 7, 1 / 7, 3 / 7])
+    shares = by_rank(ranks)
+    assert shares.index.tolist() == [1, 2, 3]
+    assert shares["share"].tolist() == pytest.approx([4 / 7, 3 / 7, 0])
+    assert shares["key"].tolist() == pytest.approx([3 / 7, 1 / 7, 3 / 7])
     c, q = 3 / 7, np.array([3, 1, 3]) / 7
-    assert ranks.shares["expected"].tolist() == pytest.approx((c * q + (1 - c) * (1 - q) / 2).tolist())
-    assert ranks.counts.to_dict() == {"questions": 3, "replies": 7, "other_sizes": 0, "no_choice": 1}
+    assert shares["expected"].tolist() == pytest.approx((c * q + (1 - c) * (1 - q) / 2).tolist())
+    assert counted(ranks) == {"questions": 3, "counted": 7, "to other numbers of choices": 0, "without a choice": 1}
 
 
 def test_length_by_hand():
@@ -98,23 +123,22 @@ def test_length_by_hand():
         Question("s", "?", texts(4, 4, 4), 0),
     ]
     ranks = length_ranks(HAND, questions)
-    assert ranks.shares.index.tolist() == [0, 1, 2]
-    assert ranks.shares["share"].tolist() == pytest.approx(
-        [2 / 5, (0.5 + 2) / 5, 0.5 / 5]
-    )  # q: 0, 0, tied; r: rank 1 twice
-    assert ranks.shares["key"].tolist() == pytest.approx([5 / 5, 0, 0])
-    assert ranks.counts.to_dict() == {
+    shares = by_rank(ranks)
+    assert shares.index.tolist() == [0, 1, 2]
+    assert shares["share"].tolist() == pytest.approx([2 / 5, (0.5 + 2) / 5, 0.5 / 5])  # q: 0, 0, tied; r: rank 1 twice
+    assert shares["key"].tolist() == pytest.approx([5 / 5, 0, 0])
+    assert counted(ranks) == {
         "questions": 2,
-        "replies": 5,
-        "other_sizes": 0,
-        "new_choices": 0,
-        "equally_long": 2,
-        "no_choice": 1,
+        "counted": 5,
+        "to other numbers of choices": 0,
+        "to choices that the question never had": 0,
+        "to equally long choices": 2,
+        "without a choice": 1,
     }
-    assert np.isnan(ranks.test["p"])  # the right answer is always the longest: no test
-    assert length_ranks(HAND, questions, length=lambda t: -len(t) + 9).shares["key"].tolist() == pytest.approx(
-        [0, 0, 1]
-    )  # the longest became the shortest
+    test = lookup(ranks, "chi-squared")
+    assert np.isnan(test.p) and test.note == "no test: the right answer has the same rank everywhere"
+    turned = length_ranks(HAND, questions, length=lambda t: -len(t) + 9)  # the longest became the shortest
+    assert by_rank(turned)["key"].tolist() == pytest.approx([0, 0, 1])
 
 
 def test_paper_key_is_what_an_all_knowing_respondent_shows():
@@ -129,18 +153,20 @@ def test_two_choices_are_mcnemar(a, b, same):
     if a + b + same == 0:
         return
     x = np.array([[2, 0]] * a + [[0, 2]] * b + [[1, 1]] * same)
-    result = rank_test(x, np.ones_like(x), np.ones(len(x)))
-    assert result["statistic"] == pytest.approx((a - b) ** 2 / (a + b) if a + b else 0)
-    assert result["p"] == pytest.approx(chi2.sf((a - b) ** 2 / (a + b), 1) if a + b else 1)
+    result = lookup(rank_test(x, np.ones_like(x), np.ones(len(x))), "chi-squared")
+    assert result.value == pytest.approx((a - b) ** 2 / (a + b) if a + b else 0)
+    assert result.p == pytest.approx(chi2.sf((a - b) ** 2 / (a + b), 1) if a + b else 1)
+    assert result.n == len(x) and result.note == "df = 1.00"
 
 
 @given(st.lists(st.integers(0, 12), min_size=2, max_size=5).filter(lambda n: sum(n) > 0), st.integers(1, 6))
 def test_one_choice_a_question_is_pearson_once_a_question(counts, orders):
     A, G = len(counts), sum(counts)
     x = np.repeat(np.eye(A), counts, axis=0) * orders * A
-    result = rank_test(x, np.full((G, A), orders), np.full(G, orders))
-    assert result["statistic"] / result["df"] == pytest.approx(chisquare(counts).statistic / (A - 1))
-    assert result["df"] <= A - 1 + 1e-9 and result["statistic"] / result["df"] <= G + 1e-9
+    result = values_of(rank_test(x, np.full((G, A), orders), np.full(G, orders)))
+    statistic, df = result["chi-squared"], result["degrees of freedom"]
+    assert statistic / df == pytest.approx(chisquare(counts).statistic / (A - 1))
+    assert df <= A - 1 + 1e-9 and statistic / df <= G + 1e-9
 
 
 # --- plain loops ----------------------------------------------------------------------------------
@@ -176,7 +202,7 @@ def loop_length_mass(lengths, place):
 
 
 def loop_ranks(rows, mass):
-    "Everything in `Ranks`, one question and one rank at a time; `mass(row, place)` says where a choice falls."
+    "Everything in the result, one question and one rank at a time; `mass(row, place)` says where a choice falls."
     by_question = defaultdict(list)
     for r in rows:
         by_question[r.question_id].append(r)
@@ -255,19 +281,20 @@ def test_consistency_against_loops(run):
 
 def compare(ranks, rows, mass):
     share, key, expected, statistic, df, v = loop_ranks(rows, mass)
+    shares, test, counts = by_rank(ranks), lookup(ranks, "chi-squared"), counted(ranks)
     for column, value in (("share", share), ("key", key), ("expected", expected)):
-        np.testing.assert_allclose(ranks.shares[column], value, atol=1e-12)
-    for what, value in (("statistic", statistic), ("df", df), ("p", chi2.sf(statistic, df))):
-        np.testing.assert_allclose(ranks.test[what], value, rtol=1e-6, atol=1e-9)
-    assert ranks.counts["replies"] == len(rows) and ranks.counts["questions"] == len({r.question_id for r in rows})
-    assert (
-        (ranks.shares["low"].isna().all() and ranks.shares["high"].isna().all())
-        if ranks.counts["questions"] == 1
-        else (
-            (ranks.shares["low"] <= ranks.shares["share"] + 1e-9)
-            & (ranks.shares["share"] <= ranks.shares["high"] + 1e-9)
-        ).all()
-    )
+        np.testing.assert_allclose(shares[column], value, atol=1e-12)
+    for found, value in (
+        (test.value, statistic),
+        (lookup(ranks, "degrees of freedom").value, df),
+        (test.p, chi2.sf(statistic, df)),
+    ):
+        np.testing.assert_allclose(found, value, rtol=1e-6, atol=1e-9)
+    assert counts["counted"] == len(rows) and counts["questions"] == len({r.question_id for r in rows})
+    if counts["questions"] == 1:
+        assert shares[["low", "high"]].isna().all(axis=None)
+    else:
+        assert (shares["low"] <= shares["share"] + 1e-9).all() and (shares["share"] <= shares["high"] + 1e-9).all()
 
 
 @settings(max_examples=150)
@@ -284,8 +311,9 @@ def test_positions_against_loops(run, arrow):
         return
     ranks = position_ranks(pooled(t))
     compare(ranks, kept, lambda r, place: np.eye(A)[place])
-    assert ranks.counts.iloc[1:].sum() == len(rows)
-    assert ranks.counts["other_sizes"] == sum(r.n_choices != A for r in rows)
+    counts = counted(ranks)
+    assert sum(counts.values()) - counts["questions"] == len(rows)
+    assert counts["to other numbers of choices"] == sum(r.n_choices != A for r in rows)
 
 
 @settings(max_examples=150)
@@ -302,7 +330,8 @@ def test_lengths_against_loops(run, A):
         return
     ranks = length_ranks(pooled(t), run[1], n_choices=A)
     compare(ranks, kept, lambda r, place: loop_length_mass(shown(r), place))
-    assert ranks.counts.iloc[1:].sum() == len(rows)
+    counts = counted(ranks)
+    assert sum(counts.values()) - counts["questions"] == len(rows)
 
 
 @given(runs())
@@ -327,8 +356,9 @@ def test_order_and_names_do_not_matter(run):
     except CoraError:
         return
     two = position_ranks(pooled(t.iloc[::-1].assign(question_id="x" + t["question_id"].iloc[::-1])))
-    np.testing.assert_allclose(one.shares, two.shares, atol=1e-9)
-    np.testing.assert_allclose(one.test, two.test, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(by_rank(one), by_rank(two), atol=1e-9)
+    for what in ("value", "p"):
+        np.testing.assert_allclose(one[what], two[what], rtol=1e-6, atol=1e-9)
 
 
 # --- level and coverage ---------------------------------------------------------------------------
@@ -358,6 +388,16 @@ def respondent(kind, rng, G):
 TRUE = {"length": expected_shares(KEY, 0.6)}
 
 
+def p_of(x, key, right):
+    "The p of `rank_test` without the result around it, which thousands of runs do not need."
+    return _rank_statistics(x, key, right)[2]
+
+
+def test_p_of_a_simulated_run_is_that_of_the_result():
+    run = respondent("length", np.random.default_rng(0), 30)
+    assert p_of(*run) == lookup(rank_test(*run), "chi-squared").p
+
+
 @pytest.mark.parametrize("kind", ["guess", "habit", "knows", "length"])
 @pytest.mark.parametrize("G", [20, 80])
 def test_level_and_coverage(kind, G):
@@ -365,7 +405,7 @@ def test_level_and_coverage(kind, G):
     alarms, covered, truth = 0, 0, TRUE.get(kind, np.full(A, 1 / A))
     for _ in range(runs):
         x, key, right = respondent(kind, rng, G)
-        alarms += rank_test(x, key, right)["p"] < 0.05
+        alarms += p_of(x, key, right) < 0.05
         _, low, high = share_interval(x, x.sum(axis=1))
         covered += ((low <= truth + 1e-9) & (truth <= high + 1e-9)).mean()
     assert alarms / runs < 0.08  # 0.05 + 3.4 standard errors
@@ -394,7 +434,7 @@ def test_wald_is_worse_with_few_questions(kind, wald_percent, our_percent):
         s = x - ORDERS / A
         V, T = G * np.cov(s.T), s.sum(axis=0)
         wald += chi2.sf(T @ np.linalg.pinv(V, rcond=1e-10, hermitian=True) @ T, A - 1) < 0.05
-        ours += rank_test(x, np.full((G, A), ORDERS / A), np.full(G, ORDERS / A))["p"] < 0.05
+        ours += p_of(x, np.full((G, A), ORDERS / A), np.full(G, ORDERS / A)) < 0.05
     assert wald / runs == pytest.approx(wald_percent / 100, abs=0.01) and ours / runs == pytest.approx(
         our_percent / 100, abs=0.01
     )
@@ -404,7 +444,7 @@ def test_it_finds_a_bias():
     rng, found = np.random.default_rng(0), 0
     for _ in range(100):
         x = rng.multinomial(24, [0.3, 0.25, 0.25, 0.2], size=60)
-        found += rank_test(x, np.full((60, A), 6.0), np.full(60, 6.0))["p"] < 0.05
+        found += p_of(x, np.full((60, A), 6.0), np.full(60, 6.0)) < 0.05
     assert found > 95
 
 
@@ -416,9 +456,10 @@ def test_a_respondent_without_regard_to_order_is_exactly_balanced(family):
     variants = make_variants(questions, family)
     run = make_responses(variants, [LETTERS[v.sources.index(held[v.question_id])] for v in variants])
     ranks = position_ranks(run)
-    assert (ranks.shares[["share", "low", "high", "expected", "key"]] == 0.25).all(axis=None) and ranks.test["p"] == 1
+    shares = by_rank(ranks)[["share", "low", "high", "expected", "key"]]
+    assert (shares == 0.25).all(axis=None) and lookup(ranks, "chi-squared").p == 1
     assert order_consistency(run)["always"].all() and order_consistency(run)["choice"].to_dict() == held
-    assert length_ranks(run, questions).shares["share"].sum() == pytest.approx(1)
+    assert by_rank(length_ranks(run, questions))["share"].sum() == pytest.approx(1)
 
 
 # --- bad input ------------------------------------------------------------------------------------
@@ -462,12 +503,12 @@ def test_choices_a_question_never_had_are_told_apart():
 def test_all_predictions_unrecognised():
     silent = HAND.assign(prediction=-1)
     assert (order_consistency(silent)["consistency"] == 0).all() and order_consistency(silent)["choice"].isna().all()
-    assert consistency_table({"silent": silent}).loc[
-        "silent", ["accuracy", "consistency", "always", "no_choice"]
-    ].tolist() == [0, 0, 0, 8]
-    with pytest.raises(CoraError, match="no reply is left to count: 8 no choice"):
+    found = consistency_table({"silent": silent})
+    assert values_of(found).to_dict() == {"accuracy": 0, "consistency": 0, "always": 0, NO_CHOICE: 1}
+    assert lookup(found, NO_CHOICE).n == 8
+    with pytest.raises(CoraError, match="no reply is left to count: 8 without a choice"):
         position_ranks(silent)
-    with pytest.raises(CoraError, match="no reply is left to count: 8 no choice"):
+    with pytest.raises(CoraError, match="no reply is left to count: 8 without a choice"):
         length_ranks(silent, QUESTIONS)
 
 
@@ -497,10 +538,6 @@ def test_other_bad_arguments():
         position_ranks(HAND, level=95)
     with pytest.raises(CoraError, match="no runs"):
         consistency_table({})
-    with pytest.raises(CoraError, match="by name"):
-        rank_shares({})
-    with pytest.raises(CoraError, match="as from position_ranks or length_ranks, got a DataFrame"):
-        rank_shares({"run": HAND})
     for x, key, right in [
         ([[1, 2]], [[1, 1]], [1]),
         ([[0, 0]], [[0, 0]], [0]),
@@ -520,28 +557,37 @@ def test_sizes_are_counted_and_new_choices_left_out():
     "A divergence set of CoRA: 26 variants for five choices, most often five are shown."
     questions = [Question(f"q{i}", "?", texts(1, 2, 3, 4, 5), i % 5) for i in range(6)]
     run = make_responses(make_variants(questions), ["A"] * 26 * 6)
-    assert position_ranks(run).counts.to_dict() == {"questions": 6, "replies": 60, "other_sizes": 96, "no_choice": 0}
-    assert length_ranks(run, questions).counts.to_dict() == {
+    assert counted(position_ranks(run)) == {
         "questions": 6,
-        "replies": 12,
-        "other_sizes": 96,
-        "new_choices": 48,
-        "equally_long": 0,
-        "no_choice": 0,
+        "counted": 60,
+        "to other numbers of choices": 96,
+        "without a choice": 0,
     }
-    assert len(position_ranks(run, n_choices=2).shares) == 2
-    with pytest.raises(CoraError, match="no reply is left to count: 108 other sizes, 48 new choices"):
+    assert counted(length_ranks(run, questions)) == {
+        "questions": 6,
+        "counted": 12,
+        "to other numbers of choices": 96,
+        "to choices that the question never had": 48,
+        "to equally long choices": 0,
+        "without a choice": 0,
+    }
+    assert len(by_rank(position_ranks(run, n_choices=2))) == 2
+    why = "108 to other numbers of choices, 48 to choices that the question never had"
+    with pytest.raises(CoraError, match=f"no reply is left to count: {why}"):
         length_ranks(run, questions, n_choices=3)
 
 
-def test_a_table_of_runs_and_a_line_for_each():
-    ranks = position_ranks(HAND)
-    tidy = rank_shares({"one": ranks, "two": ranks})
-    assert list(tidy) == ["run", "rank", "share", "low", "high", "expected", "key"] and len(tidy) == 6
-    assert str(ranks).startswith("7 replies to 3 questions, 3 choices; chi-squared ") and str(ranks).endswith(
-        "left out: 1 no choice"
-    )
-    assert isinstance(ranks, Ranks)
+def test_results_say_whose_they_are():
+    run = make_responses(make_variants(QUESTIONS, "cyclic"), ["A"] * 9, name="ada", facts={"run": {"benchmark": "law"}})
+    for found in (position_ranks(run), length_ranks(run, QUESTIONS), consistency_table(run)):
+        assert set(found["respondent"]) == {"ada"} and set(found["benchmark"]) == {"law"}
+    both = consistency_table({"one": run, "two": run})
+    assert both["respondent"].tolist() == ["one"] * 4 + ["two"] * 4 and set(both["benchmark"]) == {"law"}
+    ranks = position_ranks(run)
+    assert ranks["score"].tolist()[:3] == ["share", "expected", "key"] and ranks["place"].dropna().tolist() == [
+        place for place in (1, 2, 3) for _ in range(3)
+    ]
+    assert lookup(ranks, "share", place=1)[["value", "n"]].tolist() == [1, 3]
 
 
 def test_no_heavy_imports():

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.consistency import (
     UNPARSED,
+    agreement_matrix,
     chance_consistency,
     compare_formats,
     compare_right,
@@ -28,6 +29,7 @@ from cora_nb.metrics.consistency import (
 )
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.results import lookup, values_of
 from cora_nb.stats.correlation import correlations
 from cora_nb.stats.tables import agreement_statistics
 from cora_nb.variants.families import make_variants
@@ -171,6 +173,10 @@ def test_all_repetitions_count():
             "mc: right must be 0 or 1, got nan for question number 1",
         ),
         (lambda: compare_right([1], [1], level=0), "level .* got 0"),
+        (
+            lambda: agreement_matrix(consistency_by({"x": label_sequences(["AB"], "A")})),
+            "must be about two formats, and it has shares of 0",
+        ),
     ],
 )
 def test_faults(call, words):
@@ -185,40 +191,56 @@ def test_by_group():
         "warm": label_sequences(["AAAB", "ABCC", "BBAA"], "A"),
     }
     table = consistency_by(tables)
-    assert table.index.tolist() == [0, "warm"] and table["answers"].tolist() == [9, 12]
-    assert table["K"].tolist() == pytest.approx([1, (0.75 + 0.5 + 0.75) / 3])  # the question asked once has no K ...
-    assert table["accuracy"].tolist() == pytest.approx([5 / 9, 6 / 12])  # ... and an accuracy
-    assert table["mode_right"].tolist() == pytest.approx([1 / 2, (1 + 0 + 0.5) / 3]) and math.isnan(
-        table.loc[0, "pearson"]
-    )
-    once = consistency_by({"once": label_sequences(["A", "B"], "A")}).loc["once"]
+    assert table["respondent"].drop_duplicates().tolist() == ["0", "warm"]
+    values, n = (values_of(table, what).unstack("respondent").loc[:, ["0", "warm"]] for what in ("value", "n"))
+    assert values.loc["K"].tolist() == pytest.approx([1, (0.75 + 0.5 + 0.75) / 3])  # who was asked once has no K ...
+    assert values.loc["accuracy"].tolist() == pytest.approx([5 / 9, 6 / 12])  # ... and an accuracy
+    assert values.loc["most frequent right"].tolist() == pytest.approx([1 / 2, (1 + 0 + 0.5) / 3])
+    assert math.isnan(values.loc["Pearson's r", "0"])
+    assert n.loc["replies without a choice"].tolist() == [9, 12] and values.loc["prompts"].tolist() == [3, 3]
+    assert n.loc["K"].tolist() == [2, 3] and n.loc["accuracy"].tolist() == [3, 3]
+    once = values_of(consistency_by({"once": label_sequences(["A", "B"], "A")}))
     assert math.isnan(once["K"]) and once["accuracy"] == 0.5
-    responses, _ = run(np.random.default_rng(3))
-    both = consistency_by({"run": prompt_sequences(responses)}).loc["run"]
-    assert (both["questions"], both["prompts"]) == (6, 12) and both["K_low"] < both["K"] < both["K_high"]
+    responses, replies = run(np.random.default_rng(3))
+    both = consistency_by({"run": prompt_sequences(responses)})
+    K = lookup(both, "K")
+    assert (K.n, lookup(both, "prompts").value) == (6, 12) and K.low < K.value < K.high
+    silent = lookup(both, "replies without a choice")
+    assert (silent.value, silent.n) == (replies.count("?") / 60, 60)
+
+
+def test_groups_are_named_in_the_columns_asked_for():
+    table = label_sequences(["AAB", "ABB"], "A")
+    by_temperature = consistency_by({0.5: table, 1.0: table}, column="place")
+    assert by_temperature["place"].drop_duplicates().tolist() == [0.5, 1.0] and "respondent" not in by_temperature
+    pairs = consistency_by({("gpt", 0.5): table}, column=("respondent", "place"))
+    assert set(pairs["respondent"]) == {"gpt"} and set(pairs["place"]) == {0.5}
+    with pytest.raises(CoraError, match="a name must be a tuple of respondent, place, got 'gpt'"):
+        consistency_by({"gpt": table}, column=("respondent", "place"))
 
 
 @settings(max_examples=100)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
 def test_matrix_against_definitions(pairs):
     x, y = np.array(pairs, dtype=float).T
-    found = compare_right(x, y, resamples=20)
-    value, swapped = found.table["value"], compare_right(y, x, resamples=20).table["value"]
-    assert found.matrix.to_numpy().sum() == len(pairs) and value["gap"] == pytest.approx(x.mean() - y.mean())
+    found, swapped = (compare_right(*pair, resamples=20) for pair in ((x, y), (y, x)))
+    phi, kappa, largest = (lookup(found, score).value for score in ("phi", "kappa", "largest phi"))
+    gap = lookup(found, "accuracy", method="first - second").value
+    counts = [[(x * y).sum(), (x * (1 - y)).sum()], [((1 - x) * y).sum(), ((1 - x) * (1 - y)).sum()]]
+    assert agreement_matrix(found).to_numpy().tolist() == counts and (found["n"] == len(pairs)).all()
+    assert gap == pytest.approx(x.mean() - y.mean())
     if 0 < x.mean() < 1 and 0 < y.mean() < 1:
-        assert value["phi"] == pytest.approx(np.corrcoef(x, y)[0, 1]) and value["phi"] <= found.phi_max + 1e-9
+        assert phi == pytest.approx(np.corrcoef(x, y)[0, 1]) and phi <= largest + 1e-9
         ordered = compare_right(np.sort(x), np.sort(y), resamples=1)  # the most alike these accuracies can be
-        assert ordered.table.loc["phi", "value"] == pytest.approx(found.phi_max)
+        assert lookup(ordered, "phi").value == pytest.approx(largest)
     else:
-        assert math.isnan(value["phi"])
+        assert math.isnan(phi)
     agree = (x == y).mean()
     chance = x.mean() * y.mean() + (1 - x.mean()) * (1 - y.mean())
     if chance < 1:
-        assert value["kappa"] == pytest.approx((agree - chance) / (1 - chance))
-    assert (
-        swapped[["phi", "kappa"]].tolist() == pytest.approx(value[["phi", "kappa"]].tolist(), nan_ok=True)
-        and swapped["gap"] == -value["gap"]
-    )
+        assert kappa == pytest.approx((agree - chance) / (1 - chance))
+    assert [lookup(swapped, score).value for score in ("phi", "kappa")] == pytest.approx([phi, kappa], nan_ok=True)
+    assert lookup(swapped, "accuracy", method="first - second").value == -gap
 
 
 def test_bootstrap_of_phi_covers():
@@ -227,7 +249,7 @@ def test_bootstrap_of_phi_covers():
     for _ in range(200):
         cells = rng.multinomial(100, P)
         x, y = np.repeat([1, 1, 0, 0], cells), np.repeat([1, 0, 1, 0], cells)
-        low, high = compare_right(x, y, resamples=400).table.loc["phi", ["low", "high"]]
+        low, high = lookup(compare_right(x, y, resamples=400), "phi")[["low", "high"]]
         inside += low <= true <= high
     assert 0.89 <= inside / 200 <= 0.99
 
@@ -237,11 +259,12 @@ def test_formats_from_responses():
     found = compare_formats(
         table(["a", "b", "c", "d"], [True, True, False, False]), table(["d", "c", "a", "x"], [0, 1, 1, 1]), ("mc", "lf")
     )
-    assert found.matrix.to_numpy().tolist() == [[1, 0], [1, 1]] and found.left_out.to_dict() == {
-        "only mc": 1,
-        "only lf": 1,
-    }
-    assert (found.matrix.index.name, found.matrix.columns.name) == ("mc", "lf") and "3 questions in both" in str(found)
+    matrix = agreement_matrix(found)
+    assert matrix.to_numpy().tolist() == [[1, 0], [1, 1]] and lookup(found, "phi").n == 3
+    for name in ("mc", "lf"):
+        left = lookup(found, "questions left out", method=name)
+        assert (left.value, left.n) == (1 / 4, 4)
+    assert (matrix.index.name, matrix.columns.name) == ("mc", "lf")
     for first, words in [
         (table(["a", "a"], [1, 1]), "mc: question 'a' has several replies; choose one method and index"),
         (table(["a"], [0], error=NOT_ASKED), "mc: 1 of 1 prompts were not asked because the run stopped early"),
@@ -254,17 +277,22 @@ def test_formats_from_responses():
             compare_formats(first, table(["a"], [1]), ("mc", "lf"))
 
 
+def test_a_comparison_says_whose_it_is():
+    variants = [v for v in VARIANTS if v.method == "original"]
+    one, two = (make_responses(variants, ["A"] * 6, name=name) for name in ("ada", "bob"))
+    assert set(compare_formats(one, one)["respondent"]) == {"ada"}
+    assert "respondent" not in compare_formats(one, two, names=("ada", "bob"))
+
+
 def test_the_authors_raw_data(shared):
     recorded = pd.read_csv(shared / "recorded" / "li2024" / "consistency_lfg_gpt35.csv")
     table = label_sequences(recorded["Answer"], "D")
     np.testing.assert_allclose(table["K"], recorded["Consistency"], atol=1e-8)
     np.testing.assert_allclose(table["accuracy"], recorded["Accuracy"], atol=1e-8)
-    row = consistency_by({"gpt": table}).loc["gpt"]
-    assert f"{row['K']:.3f}" == "0.850" and f"{row['pearson']:.3f}" == "0.416"
-    assert (
-        row[["pearson_low", "pearson_high"]].tolist() == pytest.approx([0.239, 0.566], abs=1e-3)
-        and row["pearson_p"] < 1e-4
-    )
+    found = consistency_by({"gpt": table})
+    r = lookup(found, "Pearson's r")
+    assert f"{lookup(found, 'K').value:.3f}" == "0.850" and f"{r.value:.3f}" == "0.416"
+    assert [r.low, r.high] == pytest.approx([0.239, 0.566], abs=1e-3) and r.p < 1e-4
 
 
 def test_light_import():

@@ -15,8 +15,9 @@ from matplotlib.collections import LineCollection  # noqa: E402
 from matplotlib.colors import to_rgb  # noqa: E402
 
 from cora_nb.core import CoraError, Question  # noqa: E402
-from cora_nb.metrics.bias import consistency_table, length_ranks, position_ranks, rank_shares  # noqa: E402
+from cora_nb.metrics.bias import consistency_table, length_ranks, position_ranks  # noqa: E402
 from cora_nb.report.plots import (  # noqa: E402
+    NAMES,
     SHAPES,
     draw_shares,
     order_implementations,
@@ -25,10 +26,10 @@ from cora_nb.report.plots import (  # noqa: E402
     plot_lengths,
     plot_numbers,
     plot_positions,
-    stack_runs,
 )
 from cora_nb.respondents.likelihood import IMPLEMENTATIONS  # noqa: E402
 from cora_nb.responses.responses import make_responses  # noqa: E402
+from cora_nb.results import stack_results  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
 
 CODES = ["jl", "jd:All", "se:Ca"]
@@ -41,24 +42,23 @@ def closed():
 
 
 def rank_rows(models=("m1", "m2"), benchmarks=("b1", "b2"), codes=CODES, ranks=(1, 2, 3, 4), level=True):
-    "A table as from `stack_runs`, every share different."
+    "A result as from stacked ranks, every share different."
     rows = [(m, b, c, r) for m in models for b in benchmarks for c in codes for r in ranks]
-    table = pd.DataFrame(rows, columns=["model", "benchmark", "implementation", "rank"])
+    table = pd.DataFrame(rows, columns=[*NAMES, "place"])
     share = 0.1 + 0.6 * np.arange(len(rows)) / len(rows)
-    return table.assign(
-        share=share,
-        low=share - 0.05,
-        high=share + 0.08,
-        expected=0.25 if level else share * 0.9,
-        key=[0.1 * r for r in table["rank"]],
-    )
+    shares = table.assign(score="share", value=share, low=share - 0.05, high=share + 0.08)
+    expected = table.assign(score="expected", value=0.25 if level else share * 0.9)
+    key = table.assign(score="key", value=[0.1 * r for r in table["place"]])
+    return pd.concat([shares, expected, key], ignore_index=True)
 
 
 def accuracy_rows(**kwargs):
-    table = rank_rows(ranks=(0,), **kwargs)
-    return table.rename(columns={"share": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}).drop(
-        columns=["rank", "expected", "key"]
-    )
+    return only(rank_rows(ranks=(0,), **kwargs), "share").assign(score="accuracy").drop(columns="place")
+
+
+def only(result, score):
+    "The rows of one score."
+    return result[result["score"] == score]
 
 
 def points(ax):
@@ -76,7 +76,7 @@ def labels(ax):
 
 
 def one_panel(table):
-    return table[(table["benchmark"] == "b1") & (table["rank"] == 1)]
+    return table[(table["benchmark"] == "b1") & (table["place"] == 1)]
 
 
 # What is drawn
@@ -87,8 +87,8 @@ def test_a_panel_shows_every_row_with_its_interval():
     ax = draw_shares(table)
     found = points(ax)
     assert list(found) == ["m1", "m2"]
-    for model, part in table.groupby("model"):
-        np.testing.assert_allclose([p[1:] for p in found[model]], part[["share", "low", "high"]].to_numpy())
+    for model, part in only(table, "share").groupby("respondent"):
+        np.testing.assert_allclose([p[1:] for p in found[model]], part[["value", "low", "high"]].to_numpy())
         assert [round(p[0]) for p in found[model]] == [0, 1, 2]
     assert all(a[0] < b[0] for a, b in zip(found["m1"], found["m2"]))  # side by side, in the order of the models
     assert labels(ax) == [*CODES, "key"]
@@ -108,9 +108,9 @@ def test_without_intervals_there_are_points(gone):
 def test_one_unknown_interval_leaves_the_others():
     table = one_panel(rank_rows(models=("m1",))).reset_index(drop=True)
     table.loc[1, ["low", "high"]] = np.nan
-    ax = draw_shares(table)
+    ax, table = draw_shares(table), only(table, "share")
     drawn = ax.containers[0]
-    np.testing.assert_allclose(drawn[0].get_ydata().astype(float), table["share"])
+    np.testing.assert_allclose(drawn[0].get_ydata().astype(float), table["value"])
     spans = [s[:, 1] for s in drawn[2][0].get_segments() if len(s)]
     np.testing.assert_allclose(spans, table.loc[[0, 2], ["low", "high"]].to_numpy())
 
@@ -123,16 +123,18 @@ def test_one_line_where_the_same_is_expected_everywhere_else_a_stroke_each():
     ax = draw_shares(table, ax=plt.figure().gca())
     assert not [line for line in ax.lines if line.get_linestyle() == "--"]
     strokes = max(
-        (c for c in ax.collections if isinstance(c, LineCollection) and len(c.get_segments()) == len(table)),
+        (c for c in ax.collections if isinstance(c, LineCollection) and len(c.get_segments()) == 2 * len(CODES)),
         key=lambda c: c.get_zorder(),
     )
-    np.testing.assert_allclose(sorted(s[0, 1] for s in strokes.get_segments()), sorted(table["expected"]))
+    np.testing.assert_allclose(
+        sorted(s[0, 1] for s in strokes.get_segments()), sorted(only(table, "expected")["value"])
+    )
     xs = sorted(p[0] for some in points(ax).values() for p in some)
     np.testing.assert_allclose(sorted(s[:, 0].mean() for s in strokes.get_segments()), xs)  # each at its own point
 
 
 def test_nothing_expected_and_no_key_where_the_table_has_none():
-    ax = draw_shares(one_panel(rank_rows()).drop(columns=["expected", "key"]))
+    ax = draw_shares(only(one_panel(rank_rows()), "share"))
     assert labels(ax) == CODES and not [line for line in ax.lines if line.get_linestyle() == "--"]
 
 
@@ -182,8 +184,7 @@ def test_accuracy_has_a_panel_for_each_benchmark():
         part = table[table["benchmark"] == benchmark]
         for model, found in points(ax).items():
             np.testing.assert_allclose(
-                [p[1:] for p in found],
-                part.loc[part["model"] == model, ["accuracy", "accuracy_low", "accuracy_high"]].to_numpy(),
+                [p[1:] for p in found], part.loc[part["respondent"] == model, ["value", "low", "high"]].to_numpy()
             )
         assert [list(line.get_ydata()) for line in ax.lines if line.get_linestyle() == ":"] == [[0.25, 0.25]]
         assert labels(ax)[-1] == "se:Ca"
@@ -191,8 +192,7 @@ def test_accuracy_has_a_panel_for_each_benchmark():
 
 
 def test_any_share_can_stand_in_for_accuracy():
-    table = accuracy_rows().rename(columns=lambda c: c.replace("accuracy", "consistency"))
-    grid = plot_accuracy(table, "consistency")
+    grid = plot_accuracy(accuracy_rows().assign(score="consistency"), "consistency")
     assert grid.axes.flat[0].get_ylabel() == "consistency"
 
 
@@ -216,16 +216,16 @@ def test_ranks_have_columns_and_benchmarks_rows(plot, ranks, first, last):
     names = [name for name in dict.fromkeys(n[1] for n in grid.axes_dict)]
     assert (names[0], names[-1]) == (first, last)
     for (benchmark, name), ax in grid.axes_dict.items():
-        part = table[(table["benchmark"] == benchmark) & (table["rank"] == ranks[names.index(name)])]
+        part = table[(table["benchmark"] == benchmark) & (table["place"] == ranks[names.index(name)])]
         drawn = sorted(p[1] for found in points(ax).values() for p in found)
-        np.testing.assert_allclose(drawn, sorted(part["share"]))
+        np.testing.assert_allclose(drawn, sorted(only(part, "share")["value"]))
     texts = [t.get_text() for t in grid.legend.get_texts()]
     assert {"m1", "m2", "answer key"} <= set(texts) and any("expected" in t for t in texts)
 
 
 def test_a_model_keeps_its_shape_where_another_is_missing():
     table = rank_rows()
-    grid = plot_positions(table[~((table["model"] == "m1") & (table["benchmark"] == "b2"))])
+    grid = plot_positions(table[~((table["respondent"] == "m1") & (table["benchmark"] == "b2"))])
     shapes = {(b, c.get_label()): c[0].get_marker() for (b, _), ax in grid.axes_dict.items() for c in ax.containers}
     assert shapes["b1", "m2"] == shapes["b2", "m2"] != shapes["b1", "m1"]
     assert [labels(ax) for ax in grid.axes[-1]] == [[*CODES, "key"]] * 4
@@ -233,7 +233,7 @@ def test_a_model_keeps_its_shape_where_another_is_missing():
 
 def test_an_empty_panel_is_left_empty():
     table = rank_rows()
-    grid = plot_positions(table[~((table["benchmark"] == "b2") & (table["rank"] == 4))])
+    grid = plot_positions(table[~((table["benchmark"] == "b2") & (table["place"] == 4))])
     assert not grid.axes_dict["b2", "place 4"].containers
 
 
@@ -263,28 +263,37 @@ def test_the_table_is_left_as_it_was():
 # Tables that cannot be drawn
 
 
-@pytest.mark.parametrize("column", ["model", "benchmark", "implementation", "rank", "share"])
+@pytest.mark.parametrize("column", [*NAMES, "place", "score", "value"])
 def test_a_missing_column_is_named(column):
-    with pytest.raises(CoraError, match=rf"^the table has no column {column}$"):
+    with pytest.raises(CoraError, match=rf"^the result has no column {column}$"):
         plot_positions(rank_rows().drop(columns=column))
 
 
 def test_all_missing_columns_are_named_at_once():
-    with pytest.raises(CoraError, match="^the table has no column model, accuracy$"):
-        plot_accuracy(rank_rows().drop(columns="model"))
+    with pytest.raises(CoraError, match="^the result has no column respondent, value$"):
+        plot_accuracy(accuracy_rows().drop(columns=["respondent", "value"]))
+
+
+def test_scores_that_belong_to_no_place_are_not_drawn():
+    whole = pd.concat([rank_rows(), rank_rows(ranks=(np.nan,)).assign(score="share", value=7.0).drop_duplicates(NAMES)])
+    assert len(plot_positions(whole).axes_dict) == 8
 
 
 TOLD = {
-    "empty": (lambda t: t.iloc[:0], "the table is empty"),
-    "text": (lambda t: t.assign(share="a lot"), "share must be a share from 0 to 1, got 'a lot' in row 0"),
-    "percent": (lambda t: t.assign(share=t["share"] * 100), "share must be a share from 0 to 1, got 10"),
-    "unknown share": (lambda t: t.assign(share=np.nan), "share must be a share from 0 to 1, got nan in row 0"),
-    "infinite": (lambda t: t.assign(high=np.inf), "high must be a share from 0 to 1, got inf in row 0"),
+    "empty": (lambda t: t.iloc[:0], "no row with the score 'share', so there is nothing to draw"),
+    "text": (lambda t: t.assign(value="a lot"), "share must be a share from 0 to 1, got 'a lot' for m1, b1, jl, 1"),
+    "percent": (lambda t: t.assign(value=t["value"] * 100), "share must be a share from 0 to 1, got 10"),
+    "unknown share": (lambda t: t.assign(value=np.nan), "share must be a share from 0 to 1, got nan for m1, b1, jl, 1"),
+    "infinite": (lambda t: t.assign(high=np.inf), "high of share must be a share from 0 to 1, got inf for m1, b1, jl"),
     "twice": (lambda t: pd.concat([t, t.iloc[[5]]]), "two rows for m1, b1, jd:All, 2; a point is drawn once"),
-    "nameless": (lambda t: t.assign(model=None), "model is missing in row 0"),
-    "no table": (
+    "twice expected": (
+        lambda t: pd.concat([t, only(t, "expected").iloc[[5]]]),
+        "two rows for m1, b1, jd:All, 2; a point is drawn once",
+    ),
+    "nameless": (lambda t: t.assign(respondent=None), "respondent is missing in row 0 of share"),
+    "no result": (
         lambda t: t.to_dict(),
-        "a table is needed, with the columns model, benchmark, implementation, rank, share; got a dict",
+        "a result with the columns respondent, benchmark, method, place, score, value is needed, got a dict",
     ),
 }
 
@@ -306,12 +315,12 @@ def test_chance_is_a_share(chance):
 
 
 def test_wrapping_goes_with_one_benchmark():
-    with pytest.raises(CoraError, match="col_wrap goes with one benchmark, and the table has 2"):
+    with pytest.raises(CoraError, match="col_wrap goes with one benchmark, and the result has 2"):
         plot_lengths(rank_rows(ranks=range(4)), col_wrap=2)
 
 
 def test_a_name_that_is_not_drawn_is_told():
-    with pytest.raises(CoraError, match="'m2' is in the table and not among the names"):
+    with pytest.raises(CoraError, match="'m2' is in the result and not among the names"):
         draw_shares(one_panel(rank_rows()), models=["m1"])
 
 
@@ -328,42 +337,20 @@ def runs():
     }
 
 
-def test_tables_of_real_runs_can_be_drawn(runs):
+def test_results_of_real_runs_can_be_drawn(runs):
     questions, answered = runs
-    accuracy = stack_runs({name: consistency_table({"x": r}) for name, r in answered.items()})
-    assert list(accuracy.columns[:4]) == ["model", "benchmark", "implementation", "questions"] and accuracy[
-        "accuracy"
-    ].tolist() == [0.25, 1.0]
+    accuracy = stack_results({name: consistency_table(r) for name, r in answered.items()}, NAMES)
+    assert only(accuracy, "accuracy")["value"].tolist() == [0.25, 1.0]
+    assert accuracy.drop_duplicates(NAMES)[list(NAMES)].to_numpy().tolist() == [list(name) for name in answered]
     positions, lengths = (
-        stack_runs({name: ranks(r) for name, r in answered.items()})
+        stack_results({name: ranks(r) for name, r in answered.items()}, NAMES)
         for ranks in (position_ranks, lambda r: length_ranks(r, questions))
     )
-    assert positions["rank"].tolist() == [1, 2, 3, 4] * 2 and positions["share"].tolist() == [1, 0, 0, 0] + [0.25] * 4
+    shares = only(positions, "share")
+    assert shares["place"].tolist() == [1, 2, 3, 4] * 2 and shares["value"].tolist() == [1, 0, 0, 0] + [0.25] * 4
     grid = plot_accuracy(accuracy)
     np.testing.assert_allclose([p[1] for p in points(grid.axes.flat[0])["m"]], [0.25, 1.0])
     assert plot_positions(positions).axes.shape == plot_lengths(lengths).axes.shape == (1, 4)
-
-
-def test_stacked_runs_have_the_numbers_of_rank_shares(runs):
-    ranks = {name: position_ranks(r) for name, r in runs[1].items()}
-    one = rank_shares({str(name): r for name, r in ranks.items()}).drop(columns="run")
-    pd.testing.assert_frame_equal(stack_runs(ranks).drop(columns=["model", "benchmark", "implementation"]), one)
-
-
-@pytest.mark.parametrize(
-    "tables, says",
-    [
-        ({}, "by name"),
-        ([1], "by name"),
-        ({"m": pd.DataFrame({"a": [1]})}, "named by model, benchmark, implementation, got 'm'"),
-        ({("m", "b"): pd.DataFrame({"a": [1]})}, "got ('m', 'b')"),
-        ({("m", "b", "jl"): 0.5}, "m, b, jl: a table or ranks are needed, got a float"),
-    ],
-)
-def test_stack_runs_refuses_what_it_cannot_name(tables, says):
-    with pytest.raises(CoraError) as told:
-        stack_runs(tables)
-    assert says in str(told.value)
 
 
 def test_importing_draws_nothing_and_loads_no_drawing_library():
