@@ -264,7 +264,8 @@ def mcqa_plus_scores(
 ) -> pd.DataFrame:  # a result: scores `MCQA`, `MCQA+`, `MCQA+ (x1)`, and `... difference` from `MCQA`; `n` replies
     """Accuracy on the originals, on all variants, and on one of each question.
 
-    `note` says where the set of variants is incomplete, such as "2 of 14 variants". Raises `CoraError` where the runs are of different questions, and where one stopped early. Source: MCQA+, Table 7.
+    `note` says where the set of variants is incomplete, such as "2 of 14 variants". Raises `CoraError` where the runs
+    are of different questions, and where one stopped early. Source: MCQA+, Table 7.
     """
     found = need(responses, "method", "index", "correct")
     if found.family not in (None, "mcqa_plus"):
@@ -344,8 +345,9 @@ def choices_sweep(
 ) -> pd.DataFrame:  # a result: scores `Acc`, `S_c`, `Acc-H` by `place`, the number of choices; `n` questions
     """How accuracy and consistency go with the number of choices shown.
 
-    `S_c` and `Acc-H` are of the questions asked in two orders or more, NaN where there are none. Other methods than `original`, `reordered` and `options_N` are left out. Raises `CoraError` as `order_counts` does,
-    where nothing is left, where the runs are of several respondents, and where two runs of one family asked the same.
+    `S_c` and `Acc-H` are of the questions asked in two orders or more, NaN where there are none. Other methods than
+    `original`, `reordered` and `options_N` are left out. Raises `CoraError` as `order_counts` does, where nothing is
+    left, where the runs are of several respondents, and where two runs of one family asked the same.
     Source: MCQA+, Table 8.
     """
     runs, by_size = Runs(runs), {}

@@ -1312,7 +1312,7 @@ def plus_table(responses, **options):
 def before_and_after(*runs, **options):
     found = invariability.nota_table(*runs, **options).set_index(["method", "score"])
     rows = {}
-    for subset, name in dict.fromkeys((subset, score.split()[0]) for subset, score in found.index):
+    for subset, name in dict.fromkeys((subset, words.split()[0]) for subset, words in found.index):
         before, after, difference = (found.loc[(subset, f"{name} {w}")] for w in ("before", "after", "difference"))
         counts = {"questions": before["n"], "asked": after["n"], "before": before["value"], "after": after["value"]}
         rows[subset, name] = counts | {"low": after["low"], "high": after["high"], "difference": difference["value"]}
@@ -1438,19 +1438,21 @@ def paper_tables(runs):
     "The numbers of Tables 2 to 8, their places as the paper has them, and how many questions they rest on."
     rows = []
     for number in range(2, 9):
-        found = mcqa_plus_results(runs, number).reindex(columns=["method", "place", "score", "value", "low", "high", "n"])
+        found = mcqa_plus_results(runs, number).reindex(
+            columns=["method", "place", "score", "value", "low", "high", "n"]
+        )
         found = found.astype(object).where(found.notna(), None)
         of = {(row["method"], row["place"], row["score"]): row for row in found.to_dict("records")}
-        for (method, place, score), row in of.items():
-            if score.endswith(" difference"):
+        for (method, place, name), row in of.items():
+            if name.endswith(" difference"):
                 continue
             subset, _, setting = (method or "all").partition(", ")
-            counted = of[method, place, COUNTED_WITH.get((number, score), score)]
+            counted = of[method, place, COUNTED_WITH.get((number, name), name)]
             rows.append(
                 {"table": number, "subset": subset, "setting": setting or None}
                 | {"n_choices": place if number == 8 else None, "n_same": place if number == 2 else None}
-                | {"score": score, **{c: row[c] for c in ("value", "low", "high")}}
-                | {"difference": of.get((method, place, f"{score} difference"), {"value": math.nan})["value"]}
+                | {"score": name, **{c: row[c] for c in ("value", "low", "high")}}
+                | {"difference": of.get((method, place, f"{name} difference"), {"value": math.nan})["value"]}
                 | {"questions": counted["n"]}
             )
     whole = {"n_choices": "Int64", "n_same": "Int64", "value": float, "low": float, "high": float}
