@@ -17,9 +17,11 @@ from ..checks import check_count, check_named
 from ..core import CoraError
 from ..checks import check_count, check_named, check_option
 from ..metrics.cora import score
-from .plots import LINES, model_style, plot_numbers
+from .plots import LINES, model_style
+from .result_plots import plot_points
 from .tables import BEYOND, arrange
 from ..responses.responses import Responses
+from ..results import stack_results
 
 # %% ../../nbs/report/score_plots.ipynb #df5aaed3
 def _frame(
@@ -102,8 +104,8 @@ def plot_scores(
         raise CoraError(f"nothing to draw: no run among {list(parts)} has a score of the paper's tables")
     results = {}
     for name, part in parts.items():
-        results[name] = part.set_axis(part.index.map(str)).reindex(rows).rename_axis("score").reset_index()
-    ax = plot_numbers(results, ax=ax)
+        results[name] = (100 * part.set_axis(part.index.map(str)).reindex(rows)).rename_axis("score").reset_index()
+    ax = plot_points(stack_results(results), ax=ax)
     ax.set_xlabel("percent")
     return ax
 

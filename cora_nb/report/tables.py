@@ -279,8 +279,7 @@ PLACES = ["table", "subset", "setting", "n_choices", "n_same", "score"]  # what 
 
 
 def result_table(
-    results: Mapping[str, pd.DataFrame]
-    | pd.DataFrame,  # column -> tidy results with `PLACES`; or one result of several
+    results: Mapping[str, pd.DataFrame] | pd.DataFrame,  # column -> tidy results with `PLACES`; or one result
     digits: int = 1,  # decimals of the percentages
     interval: bool = True,  # with the interval, where there is one
 ) -> pd.DataFrame:  # rows named by their places, a column a name; texts such as "93.7 [90.3, 96.0]"

@@ -40,6 +40,7 @@ from cora_nb.prompts.templates import Prompt
 from cora_nb.papers.published import load_published
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses, need
+from cora_nb.results import values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -332,7 +333,7 @@ def test_guesser_order_scores_against_every_sequence(n, orders):
 
 def test_guesser_order_scores_against_a_simulation():
     variants = make_variants(quiz([5], 1500), "reorderings")
-    found = order_scores(evaluate(SimulatedRespondent(knows=0, seed=1), variants, progress=False))["share"]
+    found = values_of(order_scores(evaluate(SimulatedRespondent(knows=0, seed=1), variants, progress=False)))
     assert (found - guesser_order_scores(5)).abs().max() < 0.04
 
 
