@@ -18,10 +18,11 @@ from .respondents import Respondents, make_respondent, make_respondents
 from .shared import one_line_errors, open_store, read_prices, run_folders, shot_pool, store_for
 from ..checks import check_count
 from ..core import CoraError, Question
-from ..papers.mcqa_plus import TABLES, Steps, mcqa_plus_results, mcqa_plus_steps, run_steps
+from ..papers.mcqa_plus import TABLES, Steps, mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
 from ..report.tables import result_table
 from ..respondents.protocol import Respondent
 from ..responses.files import check_folder, write_responses
+from ..results import stack_results
 from ..runs.evaluate import facts_before, plan
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements
 from ..runs.store import Store
@@ -142,19 +143,19 @@ def cora_mcqa_plus(
                 check_folder(folder / name, facts)
 
             runs = run_steps(w, steps, store_for(w, replies), on_run=keep, before=check, **asked)
-            results[w.name] = mcqa_plus_results(runs)
+            results[w.name] = {number: mcqa_plus_results(runs, number) for number in TABLES}
     print(f"{benchmark}: {len(questions)} questions\n")
     for number in TABLES:
-        print(_table_text(number, results, digits))
-    for (name, result), folder in zip(results.items(), folders):
-        result.to_csv(folder / "mcqa_plus_tables.csv", index=False)
+        print(_table_text(number, stack_results({name: tables[number] for name, tables in results.items()}), digits))
+    for (name, tables), folder in zip(results.items(), folders):
+        stack_tables(tables).to_csv(folder / "mcqa_plus_tables.csv", index=False)
         print(f"{name}: {folder / 'mcqa_plus_tables.csv'}")
 
 
-def _table_text(number: int, results: dict[str, pd.DataFrame], digits: int) -> str:
-    "One table of the MCQA+ paper."
-    parts = {name: r[r["table"] == number] for name, r in results.items()}
-    if all(part.empty for part in parts.values()):
+def _table_text(number: int, result: pd.DataFrame, digits: int) -> str:
+    "One table of the MCQA+ paper, less the differences, which are seen from the scores."
+    shown = result[~result["score"].str.endswith(" difference")]
+    if shown.empty:
         return f"Table {number}: no question has a misleading choice, a wrong one that was picked\n"
     with pd.option_context("display.width", None, "display.max_columns", None, "display.max_rows", None):
-        return f"Table {number}\n{result_table(parts, digits)}\n"
+        return f"Table {number}\n{result_table(shown, digits)}\n"  # merge: report

@@ -11,12 +11,14 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from ..checks import check_option, integer_column, integer_column
+from ..checks import check_option, integer_column
 from ..core import CoraError
 from .replies import Replies, flat_replies
 from ..responses.responses import Responses, need
+from ..responses.runs import about_run
+from ..results import make_result
 from ..stats.ratios import ratio_interval
-from ..stats.shares import share_of_asked
+from ..stats.shares import share_row
 
 # %% ../../nbs/metrics/beliefs.ipynb #c679bdce
 TRUE_FALSE = ("true_false", "true_false_written")  # by rule, and written by a language model
@@ -50,21 +52,19 @@ def _claims(responses: Responses | pd.DataFrame) -> tuple[Responses, Replies, np
 def true_false_scores(
     responses: Responses | pd.DataFrame,  # a run with true-or-false questions; other methods are not looked at
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `right` and `wrong`; `questions`, `replies`, `no_choice`, `share`, `low`, `high`
+) -> pd.DataFrame:  # a result: scores `T/F: right`, `T/F: wrong`, and each `..., without a choice`; `n` replies
     """How many right choices were accepted, and how many wrong ones rejected. A reply that says neither is a wrong one.
 
-    Raises `CoraError` where there are no true-or-false questions, of two kinds, or without one right statement each.
-    Source: MCQA+, Table 4.
+    The share of the replies that say neither is given for both. Raises `CoraError` where there are no true-or-false
+    questions, of two kinds, or without one right statement each. Source: MCQA+, Table 4.
     """
-    _, r, judges_right = _claims(responses)
-    rows = {}
-    for name, mask in {"right": judges_right, "wrong": ~judges_right}.items():
+    claims, r, judges_right = _claims(responses)
+    rows = []
+    for name, mask in {"T/F: right": judges_right, "T/F: wrong": ~judges_right}.items():
         some = r[mask]
-        share, low, high = share_of_asked(some.count(some.prediction == some.answer), some.count(), level)
-        counts = {"questions": len(r.ids), "replies": len(some), "no_choice": (some.prediction < 0).sum()}
-        rows[name] = counts | {"share": share, "low": low, "high": high}
-    counts = {c: int for c in ("questions", "replies", "no_choice")}
-    return pd.DataFrame.from_dict(rows, orient="index").astype(counts).rename_axis("statement")
+        rows.append({"score": name, **share_row(some.count(some.prediction == some.answer), some.count(), level)})
+        rows.append({"score": f"{name}, without a choice", "value": (some.prediction < 0).mean(), "n": len(some)})
+    return make_result(rows, **about_run(claims))
 
 # %% ../../nbs/metrics/beliefs.ipynb #b078667c
 def _p_yes(claims: Responses, normalise: bool) -> np.ndarray:  # shape `(n_rows,)`, in [0, 1]; NaN where not known
@@ -87,12 +87,12 @@ def confidence_ratio(
     responses: Responses | pd.DataFrame,  # a run with true-or-false questions and `scores`; others are not looked at
     normalise: bool = False,  # P(Yes) as a share of P(Yes) + P(No)
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `Conf_right`, `Conf_wrong*`, `ratio`; `questions`, `missing`, `value`, `low`, `high`
+) -> pd.DataFrame:  # a result: scores `Conf_right`, `Conf_wrong*`, `Conf_wrong*/Conf_right`; `n` questions
     """Mean P(Yes) of the right choices, of the most credible wrong ones, and the second over the first.
 
-    A question with an unknown score among its statements counts in `missing` and nowhere else. NaN where none is left,
-    and where `share_interval` and `ratio_interval` have it. Raises `CoraError` as `true_false_scores` does, and for
-    scores above 0, which are no log-probabilities. Source: MCQA+, Table 5.
+    A question with an unknown score among its statements counts in a fourth score only, `questions without scores`, a
+    share. NaN where none is left, and where `share_interval` and `ratio_interval` have it. Raises `CoraError` as
+    `true_false_scores` does, and for scores above 0, which are no log-probabilities. Source: MCQA+, Table 5.
     """
     claims, r, judges_right = _claims(responses)
     p, n = _p_yes(claims, normalise), len(r.ids)
@@ -101,15 +101,14 @@ def confidence_ratio(
     np.maximum.at(wrong, r.codes[~judges_right], np.nan_to_num(p[~judges_right]))
     known = r.count(np.isnan(p)) == 0
     right, wrong, ones = right[known], wrong[known], np.ones(known.sum())
-    rows = {
-        "Conf_right": share_of_asked(right, ones, level),
-        "Conf_wrong*": share_of_asked(wrong, ones, level),
-        "ratio": ratio_interval(wrong, right, level),
-    }
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=["value", "low", "high"]).rename_axis("confidence")
-    table.insert(0, "questions", int(known.sum()))
-    table.insert(1, "missing", int(n - known.sum()))
-    return table
+    ratio = dict(zip(("value", "low", "high"), ratio_interval(wrong, right, level)))
+    rows = [
+        {"score": "Conf_right", **share_row(right, ones, level)},
+        {"score": "Conf_wrong*", **share_row(wrong, ones, level)},
+        {"score": "Conf_wrong*/Conf_right", **ratio, "n": len(ones)},
+        {"score": "questions without scores", "value": (~known).mean(), "n": n},
+    ]
+    return make_result(rows, **about_run(claims))
 
 # %% ../../nbs/metrics/beliefs.ipynb #c920cc6a
 def multiple_selection(
@@ -117,13 +116,13 @@ def multiple_selection(
     misleading: Mapping[str, int],  # question id -> its misleading choice, as from `misleading_choices`
     among: str = "several",  # the recalls are taken among the replies that name "several" choices, or "all"
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # a row a score; columns `questions`, `replies`, `count`, `share`, `low`, `high`
+) -> pd.DataFrame:  # a result: scores `%multi`, `Recall_r`, `Recall_m`; `n` replies
     """How many replies name several choices, and how many of these the right and the misleading one.
 
-    The scores are `multi`, `recall_right` and `recall_misleading`. An unreadable reply names none. Where `selected` is
-    missing, since there is no reply or a respondent only gives scores, nobody knows: the row does not count, and all is
-    NaN where none is left. Raises `CoraError` where a question has no misleading choice, or was not shown it.
-    Source: MCQA+, Table 6.
+    An unreadable reply names none. Where `selected` is missing, since there is no reply or a respondent only gives
+    scores, nobody knows: the row does not count, and all is NaN where none is left. `note` says how many questions
+    there are where some have several replies. Raises `CoraError` where a question has no misleading choice, or was not
+    shown it. Source: MCQA+, Table 6.
     """
     check_option("among", among, ("several", "all"))
     found = need(responses, "selected")
@@ -131,21 +130,19 @@ def multiple_selection(
         found = found.rows(found.table["form"] == "several", chosen="questions that allow several choices")
     r = flat_replies(need(found))
     known, named = _named(found.table["selected"], r.n_choices)
-    wrong, rows = _misled(r, misleading), np.arange(len(r))
+    wrong, at = _misled(r, misleading), np.arange(len(r))
     several = named.sum(axis=1) > 1
     count = known & (several | (among == "all"))
-    table = {}
+    rows = []
     for name, hits, of in [
-        ("multi", several, known),
-        ("recall_right", named[rows, r.answer], count),
-        ("recall_misleading", named[rows, wrong], count),
+        ("%multi", several, known),
+        ("Recall_r", named[at, r.answer], count),
+        ("Recall_m", named[at, wrong], count),
     ]:
-        sizes, totals = r.count(of), r.count(hits & of)
-        share, low, high = share_of_asked(totals, sizes, level)
-        counts = {"questions": (sizes > 0).sum(), "replies": sizes.sum(), "count": totals.sum()}
-        table[name] = counts | {"share": share, "low": low, "high": high}
-    whole = {c: int for c in ("questions", "replies", "count")}
-    return pd.DataFrame.from_dict(table, orient="index").astype(whole).rename_axis("score")
+        sizes = r.count(of)
+        note = f"{(sizes > 0).sum()} questions" if (sizes > 1).any() else ""
+        rows.append({"score": name, **share_row(r.count(hits & of), sizes, level), "note": note})
+    return make_result(rows, **about_run(found))
 
 # %% ../../nbs/metrics/beliefs.ipynb #300541d4
 def _named(selected: pd.Series, n_choices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ __all__ = ['orders', 'first_order', 'order_counts', 'acc_h', 's_c', 'order_score
 
 # %% ../../nbs/metrics/invariability.ipynb #54ed18b2
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,10 @@ from ..checks import check_option
 from ..core import CoraError
 from .cora import count_hits
 from .replies import Replies, first_of_each, flat_replies
-from ..responses.responses import Responses, need
-from ..responses.runs import Runs
-from ..stats.shares import share_of_asked
+from ..responses.responses import Responses, as_responses, need
+from ..responses.runs import Runs, about_run
+from ..results import make_result
+from ..stats.shares import share_row
 
 # %% ../../nbs/metrics/invariability.ipynb #ff293c3d
 def orders(
@@ -128,27 +130,25 @@ def _by_question(responses: Responses | pd.DataFrame, fillers: str = "apart") ->
     return scores
 
 
-def _over_questions(scores: pd.DataFrame, level: float) -> pd.DataFrame:
-    "The mean of each column over the questions that have it, with its interval."
-    rows = {}
+def _over_questions(scores: pd.DataFrame, level: float) -> Iterator[dict[str, Any]]:
+    "A row for each column: its mean over the questions that have it, with its interval."
     for name in scores:
         known = scores[name].dropna()
-        share, low, high = share_of_asked(known, np.ones(len(known)), level)
-        rows[name] = {"questions": len(known), "share": share, "low": low, "high": high}
-    return pd.DataFrame.from_dict(rows, orient="index").astype({"questions": int}).rename_axis("score")
+        yield {"score": name, **share_row(known, np.ones(len(known)), level)}
 
 # %% ../../nbs/metrics/invariability.ipynb #a175cb37
 def order_scores(
     responses: Responses | pd.DataFrame,  # a run with one or several orders of each question
     fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `Acc`, `S_c`, `Acc-H`; columns `questions`, `share`, `low`, `high`
+) -> pd.DataFrame:  # a result: scores `Acc`, `S_c`, `Acc-H`; `n` questions
     """Accuracy of the first order, consistency score and accuracy-hard, with intervals.
 
     `S_c` and `Acc-H` are of the questions asked in two orders or more, NaN where there are none.
     Raises `CoraError` as `order_counts` does. Source: MCQA+, section 2.2.2 and Eq. 1.
     """
-    return _over_questions(_by_question(responses, fillers), level)
+    found = as_responses(responses)
+    return make_result(_over_questions(_by_question(found, fillers), level), **about_run(found))
 
 # %% ../../nbs/metrics/invariability.ipynb #11e2e201
 def consistency_classes(
@@ -156,14 +156,16 @@ def consistency_classes(
     ties: str = "share",  # the right choice among k that tie counts 1 / k ("share"), 0 ("wrong") or 1 ("right")
     fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `n_same`, falling to 0; `c`, `questions`, `share` and `accuracy` with their intervals
+) -> pd.DataFrame:  # a result: scores `share` and `accuracy` by `place`, how many replies agree, falling to 0
     """The questions by how many of their replies agree, and how often what they agree on is right.
 
-    `accuracy` is NaN where there are no questions, and where no two replies agree. Raises `CoraError` as `order_counts`
-    does, and where questions were asked in different numbers of orders. Source: MCQA+, Table 2.
+    `n` counts all questions for `share`, and those of the class for `accuracy`, which is NaN where the class is empty
+    and where no two replies agree. Raises `CoraError` as `order_counts` does, and where questions were asked in
+    different numbers of orders. Source: MCQA+, Table 2.
     """
     check_option("ties", ties, ("share", "wrong", "right"))
-    counts = _several(responses, fillers)
+    found = as_responses(responses)
+    counts = _several(found, fillers)
     n, least = int(counts["orders"].max()), int(counts["orders"].min())
     if least < n:
         raise CoraError(
@@ -173,15 +175,14 @@ def consistency_classes(
     tied = counts["n_modes"].clip(lower=1)
     worth = {"share": 1 / tied, "wrong": tied == 1, "right": tied > 0}[ties]
     right = (counts["right"] == counts["n_same"]) * worth
-    rows = {}
+    rows = []
     for same in range(n, -1, -1):
         here = counts["n_same"] == same
-        share, low, high = share_of_asked(here, np.ones(len(here)), level)
-        rows[same] = {"c": same / n, "questions": here.sum(), "share": share, "low": low, "high": high}
         some = right[here] if same > 1 else right[:0]
-        accuracy = share_of_asked(some, np.ones(len(some)), level)
-        rows[same] |= dict(zip(["accuracy", "accuracy_low", "accuracy_high"], accuracy))
-    return pd.DataFrame.from_dict(rows, orient="index").astype({"questions": int}).rename_axis("n_same")
+        accuracy = share_row(some, np.ones(len(some)), level) | {"n": here.sum()}
+        rows.append({"place": same, "score": "share", **share_row(here, np.ones(len(here)), level)})
+        rows.append({"place": same, "score": "accuracy", **accuracy})
+    return make_result(rows, **about_run(found))
 
 # %% ../../nbs/metrics/invariability.ipynb #8db56c1a
 def always_right(
@@ -215,30 +216,32 @@ def nota_table(
     before: Responses | pd.DataFrame,  # a run with several orders of the questions as they were
     after: Responses | pd.DataFrame,  # the same with None of the above as the right choice, in one order or several
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `subset`, `score`; `questions`, `asked`, `before`, `after`, `low`, `high`, `difference`
-    """Acc and Acc-H before and after, on all questions and on those always right before.
+) -> pd.DataFrame:  # a result: scores `Acc before`, `Acc after`, `Acc difference`, the same of `Acc-H`, by `method`
+    """Acc and Acc-H before and after, on all questions and on those always right before (the two values of `method`).
 
-    `asked` counts the questions asked afterwards, `low` and `high` belong to `after`. Raises `CoraError` as
+    `n` counts the questions asked before, or afterwards; they are as many unless `after` is NaN. Raises `CoraError` as
     `order_counts` does, and where a question was asked afterwards but not before. Source: MCQA+, Table 3.
     """
-    was, now = _by_question(before), _by_question(after)
+    found = as_responses(before)
+    was, now = _by_question(found), _by_question(after)
     if was["Acc-H"].isna().any():
         raise CoraError("before must have at least 2 orders of each question")
     _check_substituted(after)
     if len(unknown := now.index.difference(was.index)):
         first = f"the first of them {unknown[0]!r}"
         raise CoraError(f"{len(unknown)} questions were asked after the substitution but not before, {first}")
-    rows = {}
+    rows = []
     for subset, ids in {"all": was.index, "always right": was.index[was["Acc-H"] == 1]}.items():
         asked = now.index.intersection(ids)
         for score in ("Acc", "Acc-H"):
-            values = now.loc[asked, score]
+            values, earlier = now.loc[asked, score], was.loc[ids, score].mean()
             known = len(asked) == len(ids) > 0 and values.notna().all()
-            share, low, high = share_of_asked(values, np.ones(len(asked)), level) if known else (np.nan,) * 3
-            counts = {"questions": len(ids), "asked": len(asked), "before": was.loc[ids, score].mean()}
-            rows[subset, score] = counts | {"after": share, "low": low, "high": high}
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["subset", "score"])
-    return table.assign(difference=table["after"] - table["before"]).astype({"questions": int, "asked": int})
+            later = share_row(values, np.ones(len(asked)), level) if known else {"value": np.nan, "n": len(asked)}
+            change = {"value": later["value"] - earlier, "n": len(asked)}
+            rows.append({"method": subset, "score": f"{score} before", "value": earlier, "n": len(ids)})
+            rows.append({"method": subset, "score": f"{score} after", **later})
+            rows.append({"method": subset, "score": f"{score} difference", **change})
+    return make_result(rows, **about_run(found))
 
 
 def _check_substituted(after: Responses | pd.DataFrame) -> None:
@@ -258,10 +261,11 @@ def mcqa_plus_scores(
     sampled: Responses | pd.DataFrame | None = None,  # a run of one variant a question; None: drawn from `responses`
     seed: int = 0,  # of the draw
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `MCQA`, `MCQA+`, `MCQA+ (x1)`; `questions`, `replies`, `share`, `low`, `high`, `difference`
+) -> pd.DataFrame:  # a result: scores `MCQA`, `MCQA+`, `MCQA+ (x1)`, and `... difference` from `MCQA`; `n` replies
     """Accuracy on the originals, on all variants, and on one of each question.
 
-    Raises `CoraError` where the runs are of different questions, and where one stopped early. Source: MCQA+, Table 7.
+    `note` says where the set of variants is incomplete, such as "2 of 14 variants". Raises `CoraError` where the runs
+    are of different questions, and where one stopped early. Source: MCQA+, Table 7.
     """
     found = need(responses, "method", "index", "correct")
     if found.family not in (None, "mcqa_plus"):
@@ -273,7 +277,7 @@ def mcqa_plus_scores(
         original = found.rows(found.table["method"] == "original", chosen="originals")
         if not len(original):
             raise CoraError("there are no originals among the responses; give them as original=")
-    rows, asked = {}, set(found.table["question_id"])
+    rows, asked = [], set(found.table["question_id"])
     parts = {"MCQA": original, "MCQA+": found, "MCQA+ (x1)": _one_each(found, seed) if sampled is None else sampled}
     for name, part in parts.items():
         counts = count_hits(need(part, "method", "correct", asked=True))
@@ -282,11 +286,13 @@ def mcqa_plus_scores(
         if name != "MCQA+" and (counts["trials"] > 1).any():
             which = counts.index[counts["trials"].argmax()]
             raise CoraError(f"{name} takes one reply to each question, and {which!r} has {int(counts['trials'].max())}")
-        share, low, high = share_of_asked(counts["hits"], counts["trials"], level)
-        rows[name] = {"questions": len(counts), "replies": counts["trials"].sum(), "share": share}
-        rows[name] |= {"low": low, "high": high}
-    table = pd.DataFrame.from_dict(rows, orient="index").astype({"questions": int, "replies": int}).rename_axis("score")
-    return table.assign(difference=(table["share"] - table.loc["MCQA", "share"]).where(table.index != "MCQA"))
+        row = {"score": name, **share_row(counts["hits"], counts["trials"], level)}
+        row["note"] = found.coverage if part is found or name == "MCQA+ (x1)" and sampled is None else ""
+        rows.append(row)
+        if name != "MCQA":
+            change = {"value": row["value"] - rows[0]["value"], "n": row["n"], "note": row["note"]}
+            rows.append({"score": f"{name} difference", **change})
+    return make_result(rows, **about_run(found))
 
 # %% ../../nbs/metrics/invariability.ipynb #a47e4882
 def _one_each(found: Responses, seed: int) -> Responses:
@@ -336,24 +342,22 @@ def choices_sweep(
     runs: Responses | pd.DataFrame | Mapping | Sequence,  # a run of `reorderings` or `mcqa_plus`, or several by name
     fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `n_choices`; `questions`, `in_orders`; `Acc`, `S_c`, `Acc-H`, each with `_low`, `_high`
-    """How accuracy and consistency go with the number of choices shown; `in_orders` questions had two orders or more.
+) -> pd.DataFrame:  # a result: scores `Acc`, `S_c`, `Acc-H` by `place`, the number of choices; `n` questions
+    """How accuracy and consistency go with the number of choices shown.
 
-    Other methods than `original`, `reordered` and `options_N` are left out. Raises `CoraError` as `order_counts` does,
-    where nothing is left, where the runs are of several respondents, and where two runs of one family asked the same.
+    `S_c` and `Acc-H` are of the questions asked in two orders or more, NaN where there are none. Other methods than
+    `original`, `reordered` and `options_N` are left out. Raises `CoraError` as `order_counts` does, where nothing is
+    left, where the runs are of several respondents, and where two runs of one family asked the same.
     Source: MCQA+, Table 8.
     """
-    runs, by_size, rows = Runs(runs), {}, {}
+    runs, by_size = Runs(runs), {}
     if len(who := dict.fromkeys(run.name for run in runs.values())) > 1:
         raise CoraError(f"a sweep is about one respondent, got {', '.join(who)}")
     for n, scores in _sized(runs, fillers):
         by_size.setdefault(n, []).append(scores)
     if not by_size:
         raise CoraError("there are no responses to score: none has only other choices or another order")
-    for n, parts in sorted(by_size.items()):
-        scores = _over_questions(pd.concat(parts), level)
-        rows[n] = {"questions": scores.loc["Acc", "questions"], "in_orders": scores.loc["S_c", "questions"]}
-        for name, score in scores.iterrows():
-            rows[n] |= {name: score["share"], f"{name}_low": score["low"], f"{name}_high": score["high"]}
-    counts = {"questions": int, "in_orders": int}
-    return pd.DataFrame.from_dict(rows, orient="index").astype(counts).rename_axis("n_choices")
+    rows = [
+        {"place": n, **row} for n, parts in sorted(by_size.items()) for row in _over_questions(pd.concat(parts), level)
+    ]
+    return make_result(rows, **about_run(next(iter(runs.values()))))

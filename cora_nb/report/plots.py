@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['NAMES', 'SHAPES', 'LINES', 'order_implementations', 'model_style', 'draw_shares', 'plot_accuracy', 'plot_positions',
-           'plot_lengths', 'plot_numbers', 'plot_choices']
+           'plot_lengths']
 
 # %% ../../nbs/report/plots.ipynb #09090c37
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +17,7 @@ import pandas as pd
 from ..checks import check_named, check_number
 from ..core import CoraError
 from .tables import result_table
+from ..metrics.bias import Ranks
 from ..respondents.likelihood import IMPLEMENTATIONS
 
 # %% ../../nbs/report/plots.ipynb #58ed90e1
@@ -269,91 +270,5 @@ def plot_lengths(
 
     return _plot_ranks(result, name, col_wrap, height)
 
-# %% ../../nbs/report/plots.ipynb #ec98bcf7
-def plot_numbers(
-    results: Mapping[str, pd.DataFrame],  # name -> tidy results: `score`, `value`; where known `low`, `high`, `PLACES`
-    ax: Any = None,  # matplotlib axes; None: new ones, as high as the rows need
-) -> Any:  # the axes
-    """Numbers with their intervals, a row each, in percent.
-
-    Results may have the columns of `tables.PLACES` as well. Raises `CoraError` for results without a name, and for
-    columns that are missing or hold no numbers.
-    """
-    import matplotlib.pyplot as plt
-
-    rows, n = result_table(results).index, len(results)  # refuses what cannot be drawn
-    ax = ax or plt.subplots(figsize=(5, 0.6 + len(rows) * (0.14 + 0.13 * n)))[1]
-    bar = {"ecolor": "0.15", "elinewidth": 0.9, "capsize": 2}
-    for k, (name, frame) in enumerate(results.items()):
-        numbers = frame.assign(**{c: pd.NA for c in (*rows.names, "low", "high") if c not in frame})
-        places = zip(*(numbers[c] for c in rows.names))
-        at = [rows.get_loc(tuple("" if pd.isna(v) else str(v) for v in place)) for place in places]
-        y = np.array(at) + (k - (n - 1) / 2) * 0.72 / max(n, 2)
-        value, low, high = (100 * _floats(numbers, c) for c in ("value", "low", "high"))
-        bars = np.nan_to_num(np.clip([value - low, high - value], 0, None))
-        ax.errorbar(value, y, xerr=bars, label=name, **bar, **model_style(k, n))
-    ax.set_yticks(range(len(rows)), _row_labels(rows))
-    for line in range(1, len(rows)):
-        ax.axhline(line - 0.5, color="0.9", linewidth=0.8, zorder=0)
-    ax.set_ylim(len(rows) - 0.45, -0.55)
-    ax.set_xlabel("percent, with the interval where there is one")
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def _floats(table: pd.DataFrame, column: str) -> np.ndarray:
-    "A column as floats, NaN where it is missing."
-    if column not in table:
-        return np.full(len(table), np.nan)
-    return pd.to_numeric(table[column]).to_numpy(dtype=float, na_value=np.nan)
-
-
-def _row_labels(rows: pd.Index) -> list[str]:
-    "What tells the rows apart: the names that differ."
-    told = [i for i, name in enumerate(rows.names) if len(rows.names) == 1 or rows.get_level_values(name).nunique() > 1]
-    return [", ".join(row[i] for i in told if row[i] != "") if isinstance(row, tuple) else str(row) for row in rows]
-
 # %% ../../nbs/report/plots.ipynb #125e13ec
-LINES = ["-", "--", ":", "-."]
-
-
-def plot_choices(
-    results: Mapping[str, pd.DataFrame],  # name -> tidy results with `n_choices`, `score`, `value`
-    scores: Sequence[str] = ("Acc", "S_c", "Acc-H"),  # a panel each
-    axes: Any = None,  # as many matplotlib axes; None: new ones
-) -> Any:  # the axes
-    """Scores by the number of choices shown. Raises `CoraError` for names without results, and for unknown scores.
-
-    Results may have the columns `low` and `high` as well. Source: MCQA+, Figures 3 and 7.
-    """
-    import matplotlib.pyplot as plt
-
-    check_named("results", results, "{'my model': mcqa_plus_results(runs)}")
-    for name, frame in results.items():
-        if missing := [c for c in ("n_choices", "score", "value") if c not in frame]:
-            raise CoraError(f"{name}: there is no column {', '.join(missing)}")
-    if unknown := [s for s in scores if not any((f["score"] == s).any() for f in results.values())]:
-        raise CoraError(f"no results have the score {unknown[0]!r}")
-    if axes is None:
-        size = (2.8 * len(scores) + 0.6, 2.8)
-        axes = plt.subplots(1, len(scores), figsize=size, sharex=True, sharey=True)[1]
-    axes, ticks = np.atleast_1d(axes), sorted({int(n) for f in results.values() for n in f["n_choices"].dropna()})
-    for ax, score in zip(axes, scores):
-        for k, frame in enumerate(results.values()):
-            some = frame[(frame["score"] == score) & frame["n_choices"].notna()].sort_values("n_choices")
-            _draw_line(ax, some, list(results)[k], k, len(results))
-        ax.set(title=score, xlabel="choices shown", ylim=(-0.03, 1.03), xticks=ticks)
-        ax.spines[["top", "right"]].set_visible(False)
-    axes[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
-    return axes
-
-
-def _draw_line(ax: Any, some: pd.DataFrame, name: str, k: int, n: int) -> None:
-    "One score of one of `n` respondents over the number of choices."
-    value, low, high = (_floats(some, c) for c in ("value", "low", "high"))
-    bars = np.nan_to_num(np.clip([value - low, high - value], 0, None))
-    style = model_style(k, n)  # a line as light as its marks would be lost on paper
-    style |= {"color": "0.25", "markerfacecolor": style["color"], "linestyle": LINES[k % len(LINES)]}
-    bar = {"elinewidth": 0.9, "capsize": 2, "linewidth": 1.2}
-    ax.errorbar(some["n_choices"].astype(float), value, yerr=bars, label=name, **bar, **style)
+LINES = ["-", "--", ":", "-."]  # the style of a line tells models apart, too

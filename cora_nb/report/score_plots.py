@@ -19,7 +19,7 @@ from .result_plots import plot_points
 from .tables import BEYOND, arrange
 from ..responses.responses import Responses
 from ..responses.runs import Runs
-from ..results import make_result, IDENTITY
+from ..results import make_result, IDENTITY, stack_results
 from ..metrics.comparison import RANK_PROBABILITY
 from .plots import LINES, model_style
 

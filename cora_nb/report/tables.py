@@ -287,7 +287,7 @@ PLACES = ["table", "subset", "setting", "n_choices", "n_same", "score"]  # what 
 
 
 def result_table(
-    results: Mapping[str, pd.DataFrame],  # column -> tidy results: columns of `PLACES`, `value`, perhaps `low`, `high`
+    results: Mapping[str, pd.DataFrame] | pd.DataFrame,  # column -> tidy results with `PLACES`; or one result
     digits: int = 1,  # decimals of the percentages
     interval: bool = True,  # with the interval, where there is one
 ) -> pd.DataFrame:  # rows named by their places, a column a name; texts such as "93.7 [90.3, 96.0]"
@@ -296,6 +296,8 @@ def result_table(
     Raises `CoraError` for a frame without these columns, and for a number that comes twice.
     """
     check_count("digits", digits, 0, 15)
+    if isinstance(results, pd.DataFrame):
+        results = _laid_apart(results)
     check_named("results", results, "{'my model': mcqa_plus_results(runs)}")
     places = [
         p for p in PLACES if p != "table" or all(isinstance(f, pd.DataFrame) and p in f for f in results.values())
@@ -311,6 +313,15 @@ def result_table(
         index=index,
         dtype=object,
     )
+
+
+def _laid_apart(result: pd.DataFrame) -> dict[str, pd.DataFrame]:  # merge: report
+    "Respondent -> its numbers, with `method` and `place` under the names of the MCQA+ paper's tables."
+    table = result.rename(columns={"place": "n_same" if "share" in set(result["score"]) else "n_choices"})
+    if "method" in table:
+        parts = table["method"].str.partition(", ")
+        table = table.assign(subset=parts[0], setting=parts[2])
+    return dict(tuple(table.groupby("respondent", sort=False)))
 
 
 def _percentages(

@@ -1392,6 +1392,55 @@ def recorded_order():
     return t.table()
 
 
+def side_by_side(result, *columns):
+    "The numbers of a result in columns: a row for each score."
+    return result.set_index("score")[["n", "value", *columns]].rename(columns={"n": "questions", "value": "share"})
+
+
+def order_table(responses, **options):
+    return side_by_side(invariability.order_scores(responses, **options), "low", "high")
+
+
+def class_table(responses, ties):
+    "A row for each number of replies that agree."
+    found = invariability.consistency_classes(responses, ties=ties)
+    share, accuracy = (found[found["score"] == s].set_index("place") for s in ("share", "accuracy"))
+    table = pd.DataFrame({"c": share.index / share.index.max(), "questions": accuracy["n"], "share": share["value"]})
+    accuracies = accuracy[["value", "low", "high"]].set_axis(["accuracy", "accuracy_low", "accuracy_high"], axis=1)
+    return table.join(share[["low", "high"]]).join(accuracies).rename_axis("n_same")
+
+
+def sweep_table(responses):
+    "A row for each number of choices."
+    found = invariability.choices_sweep(responses)
+    rows = {}
+    for n, part in found.groupby("place"):
+        part = part.set_index("score")
+        rows[n] = {"questions": part.loc["Acc", "n"], "in_orders": part.loc["S_c", "n"]}
+        for name, row in part.iterrows():
+            rows[n] |= {name: row["value"], f"{name}_low": row["low"], f"{name}_high": row["high"]}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def plus_table(responses, **options):
+    "MCQA, MCQA+ and x1 with their differences; MCQA takes one reply to each question."
+    found = invariability.mcqa_plus_scores(responses, **options).set_index("score")
+    table = found.loc[[s for s in found.index if not s.endswith("difference")], ["n", "value", "low", "high"]]
+    table = table.rename(columns={"n": "replies", "value": "share"})
+    table.insert(0, "questions", table.loc["MCQA", "replies"])
+    return table.assign(difference=[found["value"].get(f"{s} difference", math.nan) for s in table.index])
+
+
+def before_and_after(*runs, **options):
+    found = invariability.nota_table(*runs, **options).set_index(["method", "score"])
+    rows = {}
+    for subset, name in dict.fromkeys((subset, words.split()[0]) for subset, words in found.index):
+        before, after, difference = (found.loc[(subset, f"{name} {w}")] for w in ("before", "after", "difference"))
+        counts = {"questions": before["n"], "asked": after["n"], "before": before["value"], "after": after["value"]}
+        rows[subset, name] = counts | {"low": after["low"], "high": after["high"], "difference": difference["value"]}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
 @quietly
 def invariance(plus_runs, other_runs):
     t, others = Tidy(), other_runs()
@@ -1399,7 +1448,7 @@ def invariance(plus_runs, other_runs):
     for name, responses in asked.items():
         for fillers in ("apart", "together"):
             t.digest(f"{name}, {fillers}", invariability.order_counts(responses, fillers=fillers))
-            t.add(f"{name}, {fillers}, scores", invariability.order_scores(responses, fillers=fillers))
+            t.add(f"{name}, {fillers}, scores", order_table(responses, fillers=fillers))
         if (invariability.order_counts(responses)["orders"] < 2).any():
             continue
         t.add(
@@ -1413,16 +1462,16 @@ def invariance(plus_runs, other_runs):
         )
         if invariability.order_counts(responses)["orders"].nunique() == 1:
             for ties in ("share", "wrong", "right"):
-                found = invariability.consistency_classes(responses, ties=ties)
+                found = class_table(responses, ties)
                 t.digest(f"{name}, classes, {ties}", found)
             t.add(f"{name}, classes", found.loc[found["questions"] > 0, ["questions", "share", "accuracy"]])
-        sweep = t.attempt(f"{name}, sweep", partial(invariability.choices_sweep, responses))
+        sweep = t.attempt(f"{name}, sweep", partial(sweep_table, responses))
         if sweep is not None:
             t.add(f"{name}, sweep", sweep)
     for name, responses in plus_runs().items():
-        t.add(f"{name}, MCQA+", invariability.mcqa_plus_scores(responses))
-        t.add(f"{name}, MCQA+, another draw", invariability.mcqa_plus_scores(responses, seed=9, level=0.8))
-        t.add(f"{name}, sweep of all", invariability.choices_sweep(responses))
+        t.add(f"{name}, MCQA+", plus_table(responses))
+        t.add(f"{name}, MCQA+, another draw", plus_table(responses, seed=9, level=0.8))
+        t.add(f"{name}, sweep of all", sweep_table(responses))
         t.digest(f"{name}, misleading", invariability.misleading_choices(responses))
         t.add(f"{name}, wrong", short_hash(",".join(sorted(invariability.wrong_on_original(responses)))))
     return t.table()
@@ -1435,13 +1484,41 @@ def complete_plus():
 @quietly
 def nota():
     t = Tidy()
-    table = invariability.nota_table(simulated("reorderings four"), simulated("reorderings nota"))
+    table = before_and_after(simulated("reorderings four"), simulated("reorderings nota"))
     t.add("reorderings", table)
-    table = invariability.nota_table(
+    table = before_and_after(
         invariability.orders(simulated("mcqa_plus four")), simulated("reorderings nota"), level=0.8
     )
     t.add("mcqa_plus", table)
     return t.table()
+
+
+def true_false_table(responses, level):
+    "A row for right and wrong statements; every question has one right statement."
+    found = beliefs.true_false_scores(responses, level=level).set_index("score")
+    rows = {}
+    for name in ("right", "wrong"):
+        row, silent = found.loc[f"T/F: {name}"], found.loc[f"T/F: {name}, without a choice"]
+        counts = {"questions": found.loc["T/F: right", "n"], "replies": row["n"]}
+        counts["no_choice"] = round(silent["value"] * silent["n"])
+        rows[name] = counts | {"share": row["value"], "low": row["low"], "high": row["high"]}
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def ratio_table(responses, normalise):
+    found = beliefs.confidence_ratio(responses, normalise).set_index("score")
+    lost = found.loc["questions without scores"]
+    table = found.drop(index=lost.name)[["n", "value", "low", "high"]].rename(columns={"n": "questions"})
+    table.insert(1, "missing", round(lost["value"] * lost["n"]))
+    return table.rename(index={"Conf_wrong*/Conf_right": "ratio"})
+
+
+def selection_table(responses, wrong, among):
+    "Every question was asked once, so there are as many questions as replies."
+    table = side_by_side(beliefs.multiple_selection(responses, wrong, among=among), "low", "high")
+    table.insert(1, "replies", table["questions"])
+    table.insert(2, "count", (table["share"] * table["replies"]).fillna(0).round().astype(int))
+    return table.rename(index={"%multi": "multi", "Recall_r": "recall_right", "Recall_m": "recall_misleading"})
 
 
 @quietly
@@ -1449,9 +1526,9 @@ def believed(runs):
     t = Tidy()
     for name, responses in runs().items():
         for level in (0.95, 0.8):
-            t.add(f"{name}, true or false, {level}", beliefs.true_false_scores(responses, level=level))
+            t.add(f"{name}, true or false, {level}", true_false_table(responses, level))
         for normalise in (False, True):
-            t.add(f"{name}, ratio, {normalise}", beliefs.confidence_ratio(responses, normalise))
+            t.add(f"{name}, ratio, {normalise}", ratio_table(responses, normalise))
     return t.table()
 
 
@@ -1461,13 +1538,47 @@ def several():
     wrong = invariability.misleading_choices(simulated("mcqa_plus four"))
     found = misled().rows(lambda t: t["method"] == "multiple_selection")
     for among in ("several", "all"):
-        t.add(f"multiple selection, {among}", beliefs.multiple_selection(found, wrong, among=among))
+        t.add(f"multiple selection, {among}", selection_table(found, wrong, among))
     rng = np.random.default_rng(2)
     above, below = rng.random(30), rng.random(30) / 2
     for level in (0.8, 0.95):
         t.add(f"ratio interval, {level}", ratio_interval(above, below, level))
     t.add("ratio interval, one", ratio_interval([0.5], [0.25]))
     return t.table()
+
+
+COUNTED_WITH = {  # (table, score) -> the score of the same place that rests on the number of questions
+    (2, "share"): "accuracy",
+    (4, "T/F: wrong"): "T/F: right",
+    (7, "MCQA+"): "MCQA",
+    (8, "S_c"): "Acc",
+    (8, "Acc-H"): "Acc",
+}
+
+
+def paper_tables(runs):
+    "The numbers of Tables 2 to 8, their places as the paper has them, and how many questions they rest on."
+    rows = []
+    for number in range(2, 9):
+        found = mcqa_plus_results(runs, number).reindex(
+            columns=["method", "place", "score", "value", "low", "high", "n"]
+        )
+        found = found.astype(object).where(found.notna(), None)
+        of = {(row["method"], row["place"], row["score"]): row for row in found.to_dict("records")}
+        for (method, place, name), row in of.items():
+            if name.endswith(" difference"):
+                continue
+            subset, _, setting = (method or "all").partition(", ")
+            counted = of[method, place, COUNTED_WITH.get((number, name), name)]
+            rows.append(
+                {"table": number, "subset": subset, "setting": setting or None}
+                | {"n_choices": place if number == 8 else None, "n_same": place if number == 2 else None}
+                | {"score": name, **{c: row[c] for c in ("value", "low", "high")}}
+                | {"difference": of.get((method, place, f"{name} difference"), {"value": math.nan})["value"]}
+                | {"questions": counted["n"]}
+            )
+    whole = {"n_choices": "Int64", "n_same": "Int64", "value": float, "low": float, "high": float}
+    return pd.DataFrame(rows).astype(whole)
 
 
 @quietly
@@ -1478,7 +1589,7 @@ def battery():
         for group in ("few", "mixed"):
             runs = run_steps(respondent, mcqa_plus_steps(questions_called(group)), progress=False)
             t.add(f"{name}, {group}, rows", {step: len(r) for step, r in runs.items()})
-            found = mcqa_plus_results(runs)
+            found = paper_tables(runs)
             found.index = pd.MultiIndex.from_frame(
                 found[["table", "subset", "setting", "n_choices", "n_same", "score"]].astype(str)
             )
@@ -2031,7 +2142,7 @@ def table_parts():
     t.add("score table", score_table(runs, beyond=True))
     steps = mcqa_plus_steps(four(12))
     found = {
-        name: mcqa_plus_results(run_steps(SimulatedRespondent(**who), steps, progress=False))
+        name: paper_tables(run_steps(SimulatedRespondent(**who), steps, progress=False))
         for name, who in (("ann", SURE), ("bob", BOB))
     }
     t.add("results", result_table(found))

@@ -15,25 +15,12 @@ from cora_nb.metrics.beliefs import confidence_ratio, multiple_selection, true_f
 from cora_nb.prompts.letters import selected
 from cora_nb.papers.published import load_published
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.columns import column_types
 from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.results import lookup, values_of
 from cora_nb.variants.families import make_variants
+from choice_tables import table, typed
 
-FULL = {"subject": None, "family": "reorderings", "reply": None, "scores": None, "error": None}
-
-
-def table(rows):
-    "Rows (question_id, method, index, sources, answer, prediction)."
-    frame = pd.DataFrame(rows, columns=["question_id", "method", "index", "sources", "answer", "prediction"])
-    frame = frame.assign(trial=0, n_choices=[len(s) for s in frame["sources"]])
-    return frame.assign(correct=frame["answer"] == frame["prediction"])
-
-
-def typed(frame):
-    "The same as real responses, with arrow columns."
-    full = frame.assign(**{k: v for k, v in FULL.items() if k not in frame})
-    return Responses(full[[c for c in column_types() if c in full]])
-
+RATIO = "Conf_wrong*/Conf_right"
 
 # --- true or false ---
 
@@ -66,28 +53,24 @@ def test_claims_against_loops(frame, normalise):
             p = math.exp(s[0]) / (math.exp(s[0]) + math.exp(s[1])) if max(s) > -math.inf else math.nan
         conf[row["question_id"]][row["answer"]].append(p)
     scores = true_false_scores(frame)
-    assert scores["share"].tolist() == pytest.approx([sum(h) / len(h) for h in hits.values()])
-    assert scores["replies"].tolist() == [len(h) for h in hits.values()]
+    for name, h, answer in zip(("T/F: right", "T/F: wrong"), hits.values(), hits):
+        row, silent = (lookup(scores, s) for s in (name, f"{name}, without a choice"))
+        assert row.value == pytest.approx(sum(h) / len(h)) and row.n == silent.n == len(h)
+        judged = frame[frame["answer"] == answer]
+        assert silent.value == pytest.approx((judged["prediction"] < 0).mean())
     known = [(c[0][0], max(c[1])) for c in conf.values() if not any(map(math.isnan, c[0] + c[1]))]
     found = confidence_ratio(frame, normalise)
-    assert found.index.tolist() == ["Conf_right", "Conf_wrong*", "ratio"] and found.columns.tolist() == [
-        "questions",
-        "missing",
-        "value",
-        "low",
-        "high",
-    ]
-    assert (found["questions"] == len(known)).all() and (found["missing"] == len(conf) - len(known)).all()
+    assert found["score"].tolist() == ["Conf_right", "Conf_wrong*", RATIO, "questions without scores"]
+    assert found.columns.tolist() == ["respondent", "score", "value", "low", "high", "n"]
+    lost, found = found.iloc[3], found.iloc[:3].set_index("score")
+    assert (found["n"] == len(known)).all()
+    assert (lost["value"], lost["n"]) == (pytest.approx((len(conf) - len(known)) / len(conf)), len(conf))
     if not known:
         assert found["value"].isna().all()
         return
     right, wrong = (sum(k[i] for k in known) / len(known) for i in (0, 1))
     assert found["value"].tolist()[:2] == pytest.approx([right, wrong])
-    assert (
-        found.loc["ratio", "value"] == pytest.approx(wrong / right)
-        if right
-        else math.isnan(found.loc["ratio", "value"])
-    )
+    assert found.loc[RATIO, "value"] == pytest.approx(wrong / right) if right else math.isnan(found.loc[RATIO, "value"])
     sure = found.dropna()
     assert (
         (sure["low"] <= sure["value"] + 1e-9).all()
@@ -102,9 +85,10 @@ def test_typed_claims_give_the_same():
         scores=[[-0.5, -1.0], [-1.5, -0.3], [-2.0, -0.1]]
     )
     assert confidence_ratio(typed(frame))["value"].tolist() == pytest.approx(
-        [math.exp(-0.5), math.exp(-1.5), math.exp(-1)]
+        [math.exp(-0.5), math.exp(-1.5), math.exp(-1), 0]
     )
-    assert confidence_ratio(typed(frame.assign(scores=None)))["missing"].tolist() == [1, 1, 1]
+    lost = lookup(confidence_ratio(typed(frame.assign(scores=None))), "questions without scores")
+    assert (lost.value, lost.n) == (1, 1)
 
 
 def test_p_yes_does_not_depend_on_how_scores_are_normalised():
@@ -119,7 +103,7 @@ def test_p_yes_does_not_depend_on_how_scores_are_normalised():
     for how in ("sum", "token", "char"):
         who = LikelihoodRespondent("organism/steady", normalization=how)
         found[how] = confidence_ratio(evaluate(who, variants, progress=False))
-    assert (found["sum"]["questions"] == 3).all()
+    assert (found["sum"]["n"] == 3).all() and lookup(found["sum"], "questions without scores").value == 0
     pd.testing.assert_frame_equal(found["token"], found["sum"])
     pd.testing.assert_frame_equal(found["char"], found["sum"])
 
@@ -147,12 +131,17 @@ def test_selection_against_loops(data):
     for among in ("several", "all"):
         count = [i for i in known if len(named[i]) > 1 or among == "all"]
         found = multiple_selection(frame, misled, among=among)
-        assert found["replies"].tolist() == [len(known), len(count), len(count)]
-        assert found.loc["multi", "count"] == sum(len(named[i]) > 1 for i in known)
-        assert found.loc["recall_right", "count"] == sum(rows[i][4] in named[i] for i in count)
-        assert found.loc["recall_misleading", "count"] == sum(rows[i][6] in named[i] for i in count)
-        assert found["share"].isna().tolist() == [not known, not count, not count]
-        assert multiple_selection(typed(frame), misled, among=among).astype(float).equals(found.astype(float))
+        assert values_of(found, "n").to_dict() == {"%multi": len(known), "Recall_r": len(count), "Recall_m": len(count)}
+        hits = (found["value"].fillna(0) * found["n"].astype(float)).tolist()
+        assert hits == pytest.approx(
+            [
+                sum(len(named[i]) > 1 for i in known),
+                sum(rows[i][4] in named[i] for i in count),
+                sum(rows[i][6] in named[i] for i in count),
+            ]
+        )
+        assert found["value"].isna().tolist() == [not known, not count, not count]
+        assert multiple_selection(typed(frame), misled, among=among).equals(found)
 
 
 ASKED = [Question(f"q{i}", "Which?", ("12", "14", "15", "19"), 0) for i in range(4)]
@@ -164,19 +153,28 @@ AGAIN = [v for v in make_variants(ASKED, "misleading", misleading=MISLED) if v.m
 def test_every_wording_of_two_choices_names_two(reply):
     "Version 0.1 read the reply a second time, by a rule of its own: %multi was 1 for `A, C` and 0 for the next two."
     found = multiple_selection(make_responses(AGAIN, [reply] * 4), MISLED)
-    assert found["share"].tolist() == [1, 1, 1] and found["replies"].tolist() == [4, 4, 4]
+    assert found["value"].tolist() == [1, 1, 1] and found["n"].tolist() == [4, 4, 4]
 
 
 def test_who_only_scores_names_nobody_knows_what():
     "Version 0.1 gave 0.0 with an interval."
     found = multiple_selection(make_responses(AGAIN, [Reply(scores=(-0.1, -3.0, -0.2, -5.0))] * 4), MISLED)
-    assert found[["questions", "replies", "count"]].eq(0).all(axis=None)
-    assert found[["share", "low", "high"]].isna().all(axis=None)
+    assert found["n"].eq(0).all()
+    assert found[["value", "low", "high"]].isna().all(axis=None)
 
 
 def test_a_failed_prompt_is_left_out():
     found = multiple_selection(make_responses(AGAIN, ["A, C", "B", "?", Reply(error="lost")]), MISLED)
-    assert found.loc["multi", ["questions", "replies", "count"]].tolist() == [3, 3, 1]
+    multi = lookup(found, "%multi")
+    assert (multi.n, multi.value) == (3, 1 / 3) and "note" not in found
+
+
+def test_several_replies_to_one_question_are_told():
+    "Replies count, and the note says of how many questions they are."
+    rows = [("q", "several", i, [0, 1, 2], 0, -1) for i in range(2)] + [("r", "several", 0, [0, 1, 2], 0, -1)]
+    frame = table(rows).assign(selected=pd.Series([(0, 1), (0,), (0, 2)], dtype=object))
+    found = multiple_selection(frame, {"q": 1, "r": 2})
+    assert found["n"].tolist() == [3, 2, 2] and found["note"].tolist() == ["2 questions", "", ""]
 
 
 def test_other_forms_are_not_looked_at():
@@ -206,7 +204,7 @@ TF = table([("q", "true_false", i, [-1, -2], int(i > 0), 0) for i in range(3)])
 
 def test_other_methods_are_not_looked_at():
     mixed = pd.concat([OK, TF, OK.assign(method="nota_answer", index=[0, 1])])
-    assert true_false_scores(mixed)["share"].tolist() == true_false_scores(TF)["share"].tolist() == [1, 0]
+    assert true_false_scores(mixed)["value"].tolist() == true_false_scores(TF)["value"].tolist() == [1, 0, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -340,7 +340,7 @@ def test_guesser_order_scores_against_every_sequence(n, orders):
 
 def test_guesser_order_scores_against_a_simulation():
     variants = make_variants(quiz([5], 1500), "reorderings")
-    found = order_scores(evaluate(SimulatedRespondent(knows=0, seed=1), variants, progress=False))["share"]
+    found = values_of(order_scores(evaluate(SimulatedRespondent(knows=0, seed=1), variants, progress=False)))
     assert (found - values_of(guesser_order_scores(5))).abs().max() < 0.04
 
 

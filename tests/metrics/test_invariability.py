@@ -30,25 +30,12 @@ from cora_nb.metrics.invariability import (
 )
 from cora_nb.papers.published import load_published
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, column_types
+from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.results import lookup, values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
-
-FULL = {"subject": None, "family": "reorderings", "form": "mcq", "reply": None, "scores": None, "error": None}
-
-
-def table(rows):
-    "Rows (question_id, method, index, sources, answer, prediction)."
-    frame = pd.DataFrame(rows, columns=["question_id", "method", "index", "sources", "answer", "prediction"])
-    frame = frame.assign(trial=0, n_choices=[len(s) for s in frame["sources"]])
-    return frame.assign(correct=frame["answer"] == frame["prediction"])
-
-
-def typed(frame):
-    "The same as real responses, with arrow columns."
-    full = frame.assign(**{k: v for k, v in FULL.items() if k not in frame})
-    return Responses(full[[c for c in column_types() if c in full]])
+from choice_tables import table, typed
 
 
 @st.composite
@@ -156,7 +143,7 @@ def test_a_respondent_that_likes_fillers():
     assert [len(t) for t in texts.values()] == [4] * 40
     expected = sum(max(Counter(t).values()) / 4 for t in texts.values()) / 40
     assert expected == pytest.approx(0.75625)
-    assert s_c(responses) == choices_sweep(responses).loc[6, "S_c"] == pytest.approx(expected)
+    assert s_c(responses) == lookup(choices_sweep(responses), "S_c", place=6).value == pytest.approx(expected)
     older = responses.table.assign(sources=[[max(s, -1) for s in v.sources] for v in variants])
     assert s_c(older) == pytest.approx(0.525)
 
@@ -164,8 +151,8 @@ def test_a_respondent_that_likes_fillers():
 @settings(max_examples=40, deadline=None)
 @given(order_tables())
 def test_typed_tables_give_the_same(frame):
-    assert order_counts(typed(frame)).astype(int).to_dict("index") == order_counts(frame).to_dict("index")
-    assert misleading_choices(typed(frame)).to_dict() == misleading_choices(frame).to_dict()
+    assert order_counts(typed(frame, form="mcq")).astype(int).to_dict("index") == order_counts(frame).to_dict("index")
+    assert misleading_choices(typed(frame, form="mcq")).to_dict() == misleading_choices(frame).to_dict()
 
 
 @settings(max_examples=150, deadline=None)
@@ -173,12 +160,15 @@ def test_typed_tables_give_the_same(frame):
 def test_classes_against_loops(frame, ties):
     loop, classes = loop_counts(frame, "apart"), consistency_classes(frame, ties=ties)
     n = next(iter(loop.values()))["orders"]
-    assert classes.index.tolist() == list(range(n, -1, -1)) and classes["questions"].sum() == len(loop)
-    for same, row in classes.iterrows():
+    share, accuracy = (classes[classes["score"] == s].set_index("place") for s in ("share", "accuracy"))
+    assert share.index.tolist() == accuracy.index.tolist() == list(range(n, -1, -1))
+    assert (share["n"] == len(loop)).all() and accuracy["n"].sum() == len(loop)
+    for same in share.index:
         here = [c for c in loop.values() if c["n_same"] == same]
-        assert row["share"] == pytest.approx(len(here) / len(loop)) and row["c"] == same / n
+        assert share.loc[same, "value"] == pytest.approx(len(here) / len(loop))
+        assert accuracy.loc[same, "n"] == len(here)
         if same < 2 or not here:
-            assert math.isnan(row["accuracy"])
+            assert math.isnan(accuracy.loc[same, "value"])
             continue
         worth = [
             0
@@ -188,9 +178,9 @@ def test_classes_against_loops(frame, ties):
             else {"share": 1 / c["n_modes"], "wrong": 0, "right": 1}[ties]
             for c in here
         ]
-        assert row["accuracy"] == pytest.approx(sum(worth) / len(here))
-    assert s_c(frame) == pytest.approx((classes["c"] * classes["share"]).sum())
-    assert acc_h(frame) == pytest.approx(classes.loc[n, "share"] * np.nan_to_num(classes.loc[n, "accuracy"]))
+        assert accuracy.loc[same, "value"] == pytest.approx(sum(worth) / len(here))
+    assert s_c(frame) == pytest.approx((share.index / n * share["value"]).sum())
+    assert acc_h(frame) == pytest.approx(share.loc[n, "value"] * np.nan_to_num(accuracy.loc[n, "value"]))
 
 
 @settings(max_examples=100, deadline=None)
@@ -216,7 +206,7 @@ def test_repetitions():
     assert acc_h(run) == acc_h(frame) == 1 and acc_h(run.trial(1)) == 0 and acc_h(run.pool_trials()) == 0
     assert order_counts(run.pool_trials()).loc["q", ["orders", "right"]].tolist() == [4, 3]
     assert orders(run).trials == (0, 1) and len(first_order(run)) == 1
-    assert mcqa_plus_scores(run.trial(1)).loc["MCQA+", "share"] == 1 / 2
+    assert lookup(mcqa_plus_scores(run.trial(1)), "MCQA+").value == 1 / 2
 
 
 def test_tie_of_three_and_a_single_reply():
@@ -226,8 +216,9 @@ def test_tie_of_three_and_a_single_reply():
         + [("r", "reordered", i, shown, 0, p) for i, p in enumerate([0, -1, -1, -1, -1, -1])]
     )
     classes = consistency_classes(frame)
-    assert classes.loc[2, "accuracy"] == pytest.approx(1 / 3)
-    assert classes.loc[1, "questions"] == 1 and math.isnan(classes.loc[1, "accuracy"])
+    assert lookup(classes, "accuracy", place=2).value == pytest.approx(1 / 3)
+    alone = lookup(classes, "accuracy", place=1)
+    assert alone.n == 1 and math.isnan(alone.value)
 
 
 def test_orders_takes_four_of_fourteen():
@@ -244,8 +235,10 @@ def test_orders_takes_four_of_fourteen():
     with pytest.raises(CoraError, match="'q' was shown different choices"):
         acc_h(frame)
     sweep = choices_sweep(frame)
-    assert sweep.index.tolist() == [2, 4] and sweep["in_orders"].tolist() == [0, 1] and sweep["Acc"].tolist() == [1, 1]
-    assert nota_table(orders(frame), frame[frame["method"] == "nota_answer"])["after"].tolist()[::2] == [0, 0]
+    assert values_of(sweep, "n").unstack()["S_c"].to_dict() == {2: 0, 4: 1}
+    assert values_of(sweep).unstack()["Acc"].to_dict() == {2: 1, 4: 1}
+    denied = nota_table(orders(frame), frame[frame["method"] == "nota_answer"])
+    assert values_of(denied).unstack()["Acc after"].to_dict() == {"all": 0, "always right": 0}
 
 
 @settings(max_examples=60, deadline=None)
@@ -272,14 +265,18 @@ def test_nota_table_against_loops(frame, data):
         return {"Acc": acc, "Acc-H": hard}
 
     was, now = scores(frame), scores(after)
-    for (subset, score), row in result.iterrows():
+    assert len(result) == 2 * 2 * 3 and set(result["method"]) == {"all", "always right"}
+    for subset in ("all", "always right"):
         ids = [q for q, ok in was["Acc-H"].items() if ok or subset == "all"]
-        assert row["questions"] == len(ids)
-        if not ids or any(q not in now[score] for q in ids):
-            assert math.isnan(row["after"])
-            continue
-        before, then = (sum(t[score][q] for q in ids) / len(ids) for t in (was, now))
-        assert (row["before"], row["after"], row["difference"]) == pytest.approx((before, then, then - before))
+        for score in ("Acc", "Acc-H"):
+            rows = [lookup(result, f"{score} {w}", method=subset) for w in ("before", "after", "difference")]
+            there = sum(q in now[score] for q in ids)
+            assert [row.n for row in rows] == [len(ids), there, there]
+            if not ids or there < len(ids):
+                assert math.isnan(rows[1].value) and math.isnan(rows[2].value)
+                continue
+            before, then = (sum(t[score][q] for q in ids) / len(ids) for t in (was, now))
+            assert [row.value for row in rows] == pytest.approx([before, then, then - before])
 
 
 def test_nota_table_refuses_what_was_not_changed():
@@ -311,11 +308,12 @@ def test_sweep_against_the_parts():
     ]
     frame["correct"] = frame["answer"] == frame["prediction"]
     sweep = choices_sweep(frame)
-    for n, row in sweep.iterrows():
-        part = frame[frame["n_choices"] == n]
+    assert list(dict.fromkeys(sweep["place"])) == [2, 3, 4, 6]
+    for n, row in values_of(sweep).unstack().iterrows():
+        part, acc = frame[frame["n_choices"] == n], lookup(sweep, "Acc", place=n)
         assert row["Acc-H"] == pytest.approx(acc_h(part)) and row["S_c"] == pytest.approx(s_c(part))
         assert row["Acc"] == pytest.approx(part.loc[part["index"] == 0, "correct"].mean())
-        assert row["Acc_low"] <= row["Acc"] <= row["Acc_high"]
+        assert acc.low <= acc.value <= acc.high
 
 
 def test_sweep_is_the_order_scores_of_each_number():
@@ -328,12 +326,9 @@ def test_sweep_is_the_order_scores_of_each_number():
                 rows.append((f"q{q}", "reordered" if i else f"options_{n}", i, shown, 0, int(rng.integers(-1, n))))
         runs[str(n)] = table(rows)
     sweep = choices_sweep(runs)
-    assert sweep.index.tolist() == [2, 3, 5]
-    for n, row in sweep.iterrows():
-        scores = order_scores(runs[str(n)])
-        for name in ("Acc", "S_c", "Acc-H"):
-            found = row[[name, f"{name}_low", f"{name}_high"]].tolist()
-            assert found == scores.loc[name, ["share", "low", "high"]].tolist()
+    assert list(dict.fromkeys(sweep["place"])) == [2, 3, 5]
+    for n, part in sweep.groupby("place"):
+        pd.testing.assert_frame_equal(part.drop(columns="place").reset_index(drop=True), order_scores(runs[str(n)]))
 
 
 @settings(max_examples=100, deadline=None)
@@ -348,20 +343,21 @@ def test_order_scores_against_loops(frame, fillers):
         "Acc-H": [float(c["right"] == c["orders"]) for c in several],
     }
     found = order_scores(frame, fillers=fillers)
-    assert found.index.tolist() == list(columns) and found.columns.tolist() == ["questions", "share", "low", "high"]
+    assert found["score"].tolist() == list(columns)
+    assert found.columns.tolist() == ["respondent", "score", "value", "low", "high", "n"]
     for name, values in columns.items():
-        row = found.loc[name]
-        assert row["questions"] == len(values)
+        row = lookup(found, name)
+        assert row.n == len(values)
         if not values:
-            assert row[["share", "low", "high"]].isna().all()
+            assert row[["value", "low", "high"]].isna().all()
             continue
-        assert row["share"] == pytest.approx(sum(values) / len(values))
+        assert row.value == pytest.approx(sum(values) / len(values))
         if len(values) < 2:
             assert row[["low", "high"]].isna().all()
             continue
-        assert row["low"] - 1e-9 <= row["share"] <= row["high"] + 1e-9
-        wider = order_scores(frame, fillers=fillers, level=0.99).loc[name]
-        assert wider["low"] <= row["low"] and row["high"] <= wider["high"]
+        assert row.low - 1e-9 <= row.value <= row.high + 1e-9
+        wider = lookup(order_scores(frame, fillers=fillers, level=0.99), name)
+        assert wider.low <= row.low and row.high <= wider.high
 
 
 # --- which rows the sweep takes ---
@@ -429,11 +425,16 @@ def test_sweep_takes_both_families_and_no_order_twice():
         {str(n): replies_of("reorderings", luck=n, n_choices=n) for n in (2, 6, 10)},
     )
     both = choices_sweep({"plus": plus} | sized)
-    pd.testing.assert_frame_equal(both.loc[[2, 6, 10]], choices_sweep(sized))
-    pd.testing.assert_frame_equal(both.loc[[4]], choices_sweep(orders(plus)))
-    assert both.loc[[3, 8], "in_orders"].tolist() == [0, 0] and both["questions"].eq(len(QUESTIONS)).all()
+
+    def at(sweep, *places):
+        return sweep[sweep["place"].isin(places)].reset_index(drop=True)
+
+    pd.testing.assert_frame_equal(at(both, 2, 6, 10), choices_sweep(sized))
+    pd.testing.assert_frame_equal(at(both, 4), choices_sweep(orders(plus)))
+    n = values_of(both, "n").unstack()
+    assert n.loc[[3, 8], "S_c"].tolist() == [0, 0] and n["Acc"].eq(len(QUESTIONS)).all()
     again = replies_of("reorderings", luck=4)
-    pd.testing.assert_frame_equal(choices_sweep({"plus": plus, "again": again}).loc[[4]], choices_sweep(again))
+    pd.testing.assert_frame_equal(at(choices_sweep({"plus": plus, "again": again}), 4), choices_sweep(again))
     for other in (again, again.table.assign(family="other")):
         with pytest.raises(CoraError, match="'q0' was asked with 4 choices in two of the runs"):
             choices_sweep({"plus": plus.table.assign(family="other"), "again": other})
@@ -450,20 +451,40 @@ def test_mcqa_plus_against_loops(frame, seed):
     rows = frame.to_dict("records")
     original = [r["correct"] for r in rows if r["method"] == "original"]
     found = mcqa_plus_scores(frame, seed=seed)
-    assert found.loc["MCQA", "share"] == pytest.approx(sum(original) / len(original))
-    assert found.loc["MCQA+", "share"] == pytest.approx(sum(r["correct"] for r in rows) / len(rows))
-    assert found.loc["MCQA+ (x1)", "replies"] == len(original)
+    value = values_of(found)
+    assert value["MCQA"] == pytest.approx(sum(original) / len(original))
+    assert value["MCQA+"] == pytest.approx(sum(r["correct"] for r in rows) / len(rows))
+    assert values_of(found, "n").to_dict() == {
+        **dict.fromkeys(["MCQA", "MCQA+ (x1)", "MCQA+ (x1) difference"], len(original)),
+        **dict.fromkeys(["MCQA+", "MCQA+ difference"], len(rows)),
+    }
+    for name in ("MCQA+", "MCQA+ (x1)"):
+        assert value[f"{name} difference"] == value[name] - value["MCQA"]
     shuffled = frame.sample(frac=1, random_state=seed)
     pd.testing.assert_frame_equal(mcqa_plus_scores(shuffled, seed=seed), found)
     sampled = frame[frame["method"] == "original"]
-    assert mcqa_plus_scores(frame, original=sampled, sampled=sampled).loc["MCQA+ (x1)", "difference"] == 0
+    same = mcqa_plus_scores(frame, original=sampled, sampled=sampled)
+    assert lookup(same, "MCQA+ (x1) difference").value == 0
+
+
+def test_a_part_of_the_variants_is_told():
+    "As `score` does: two of the fourteen variants are not MCQA+, and the number says so."
+    variants, who = make_variants(QUESTIONS[:6], "mcqa_plus"), SimulatedRespondent(knows=0.5)
+    two = [v for v in variants if v.method in ("original", "options_2")]
+    whole, part = (evaluate(who, v, progress=False) for v in (variants, two))
+    assert "note" not in mcqa_plus_scores(whole)
+    notes = values_of(mcqa_plus_scores(part), "note")
+    assert notes["MCQA"] == "" and notes.drop("MCQA").eq("2 of 14 variants").all()
+    sampled = evaluate(who, make_variants(QUESTIONS[:6], "mcqa_plus", sample=1), progress=False)
+    notes = values_of(mcqa_plus_scores(part, sampled=sampled), "note")
+    assert notes["MCQA+"] == "2 of 14 variants" and notes["MCQA+ (x1)"] == ""
 
 
 def test_one_of_each_is_drawn_evenly():
     frame = table(
         [("q", "original" if i == 0 else "reordered", max(i - 1, 0), [0, 1], 0, int(i > 0)) for i in range(4)]
     )  # only the original is right
-    draws = [mcqa_plus_scores(frame, seed=s).loc["MCQA+ (x1)", "share"] for s in range(400)]
+    draws = [lookup(mcqa_plus_scores(frame, seed=s), "MCQA+ (x1)").value for s in range(400)]
     assert np.mean(draws) == pytest.approx(0.25, abs=0.08)
 
 

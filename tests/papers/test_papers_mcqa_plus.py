@@ -6,12 +6,13 @@ from collections import Counter, defaultdict
 import pandas as pd
 import pytest
 
-from cora_nb.papers.mcqa_plus import RESULT_COLUMNS, mcqa_plus_results, mcqa_plus_steps, run_steps
+from cora_nb.papers.mcqa_plus import TABLES, mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.results import RESULT, lookup, values_of
 from cora_nb.runs.store import Store
 from cora_nb.variants.mcqa_plus import true_false
 
@@ -54,13 +55,10 @@ def runs(questions):
     return run_steps(Moody(), mcqa_plus_steps(questions), progress=False)
 
 
-def number(results, table, score, **place):
-    "The value of one number."
-    found = results[(results["table"] == table) & (results["score"] == score)]
-    for column, value in {"subset": "all", **place}.items():
-        found = found[found[column] == value]
-    assert len(found) == 1, (table, score, place)
-    return found.iloc[0]
+def number(results, table, score, method="", place=None):
+    "One number of several tables."
+    where = {"place": place} if "place" in results else {}
+    return lookup(results, score, method=f"Table {table}: {method}".removesuffix(": "), **where)
 
 
 def rows(responses):
@@ -111,7 +109,12 @@ def test_every_step_asks_what_it_should(questions, runs):
 def test_orders_and_numbers_of_choices(runs):
     "Tables 2 and 8."
     results = mcqa_plus_results(runs)
-    assert list(results) == RESULT_COLUMNS and set(results["table"]) == set(range(2, 9))
+    assert list(results) == [
+        c for c in RESULT if c in ("respondent", "method", "place", "score", "value", "low", "high", "n")
+    ]
+    assert {int(m[6]) for m in results["method"]} == set(TABLES) == set(range(2, 9))
+    apart = {table: mcqa_plus_results(runs, table) for table in TABLES}
+    pd.testing.assert_frame_equal(stack_tables(apart), results)
     plus = rows(runs["mcqa_plus"])
     sized = {
         4: [r for r in plus if r["method"] in ("original", "reordered")],
@@ -120,18 +123,18 @@ def test_orders_and_numbers_of_choices(runs):
     for n, some in sized.items():
         sets = by_question(some).values()
         first = [min(s, key=lambda r: (r["method"] == "reordered", r["index"])) for s in sets]
-        assert number(results, 8, "Acc", n_choices=n)["value"] == pytest.approx(sum(r["correct"] for r in first) / 120)
-        assert number(results, 8, "Acc-H", n_choices=n)["value"] == pytest.approx(
+        assert number(results, 8, "Acc", place=n)["value"] == pytest.approx(sum(r["correct"] for r in first) / 120)
+        assert number(results, 8, "Acc-H", place=n)["value"] == pytest.approx(
             sum(all(r["correct"] for r in s) for s in sets) / 120
         )
-        assert number(results, 8, "S_c", n_choices=n)["value"] == pytest.approx(sum(map(same, sets)) / 120)
+        assert number(results, 8, "S_c", place=n)["value"] == pytest.approx(sum(map(same, sets)) / 120)
     assert (
         number(results, 2, "Acc")["value"]
-        == number(results, 8, "Acc", n_choices=4)["value"]
+        == number(results, 8, "Acc", place=4)["value"]
         == number(results, 7, "MCQA")["value"]
     )
     shares = Counter(round(4 * same(s)) for s in by_question(sized[4]).values())
-    assert {k: number(results, 2, "share", n_same=k)["value"] for k in range(5)} == pytest.approx(
+    assert {k: number(results, 2, "share", place=k)["value"] for k in range(5)} == pytest.approx(
         {k: shares[k] / 120 for k in range(5)}
     )
 
@@ -151,13 +154,15 @@ def test_none_of_the_above(runs):
             / len(ids)
             for of in (after, before)
         )
-        row = number(results, 3, "Acc", subset=subset)
-        assert (row["value"], row["difference"], row["questions"]) == (
+        how = f"{subset}, None of the above"
+        row, change = (number(results, 3, score, how) for score in ("Acc", "Acc difference"))
+        assert (row["value"], change["value"], row["n"], change["n"]) == (
             pytest.approx(acc),
             pytest.approx(acc - was),
             len(ids),
+            len(ids),
         )
-        assert number(results, 3, "Acc-H", subset=subset)["value"] == pytest.approx(
+        assert number(results, 3, "Acc-H", how)["value"] == pytest.approx(
             sum(all(r["correct"] for r in after[q]) for q in ids) / len(ids)
         )
 
@@ -175,14 +180,16 @@ def test_beliefs(runs):
         claims = [r for r in plus if r["method"] == "true_false" and r["question_id"] in ids]
         for name, answer in {"right": 0, "wrong": 1}.items():
             some = [r["correct"] for r in claims if r["answer"] == answer]
-            assert number(results, 4, f"T/F: {name}", subset=subset)["value"] == pytest.approx(sum(some) / len(some))
+            assert number(results, 4, f"T/F: {name}", f"{subset}, true/false")["value"] == pytest.approx(
+                sum(some) / len(some)
+            )
         right = [math.exp(r["scores"][0]) for r in claims if r["answer"] == 0]
         wrong = [
             max(math.exp(r["scores"][0]) for r in s)
             for s in by_question(r for r in claims if r["answer"] == 1).values()
         ]
         found = {
-            name: number(results, 5, name, subset=subset)
+            name: number(results, 5, name, f"{subset}, true/false")
             for name in ("Conf_right", "Conf_wrong*", "Conf_wrong*/Conf_right")
         }
         assert [r["value"] for r in found.values()] == pytest.approx(
@@ -198,18 +205,18 @@ def test_beliefs(runs):
         for r in several
     }
     multi = [q for q, letters in named.items() if len(letters) > 1]
-    place = {"subset": "wrong on the original", "setting": "multiple selection"}
-    assert number(results, 6, "%multi", **place)["value"] == pytest.approx(len(multi) / len(several))
-    assert number(results, 6, "Recall_m", **place)["value"] == pytest.approx(
+    how = "wrong on the original, multiple selection"
+    assert number(results, 6, "%multi", how)["value"] == pytest.approx(len(multi) / len(several))
+    assert number(results, 6, "Recall_m", how)["value"] == pytest.approx(
         sum(misled[q] in named[q] for q in multi) / len(multi)
     )
-    assert number(results, 6, "Recall_r", **place)["value"] == pytest.approx(
+    assert number(results, 6, "Recall_r", how)["value"] == pytest.approx(
         sum(r["answer"] in named[r["question_id"]] for r in several if r["question_id"] in multi) / len(multi)
     )
     replaced = [r["correct"] for r in rows(runs["misleading"]) if r["method"] == "replaced"]
-    assert number(results, 6, "Accuracy", subset="wrong on the original", setting="replacement")[
-        "value"
-    ] == pytest.approx(sum(replaced) / len(replaced))
+    assert number(results, 6, "Accuracy", "wrong on the original, replacement")["value"] == pytest.approx(
+        sum(replaced) / len(replaced)
+    )
     assert number(results, 7, "MCQA+")["value"] == pytest.approx(sum(r["correct"] for r in plus) / len(plus))
 
 
@@ -244,22 +251,24 @@ def test_questions_of_all_sizes():
         )
         for i in range(36)
     ]
-    results = mcqa_plus_results(run_steps(SimulatedRespondent(knows=0.5), mcqa_plus_steps(mixed), progress=False))
-    counted = results[(results["table"] == 8) & (results["score"] == "Acc")].set_index("n_choices")["questions"]
+    asked = run_steps(SimulatedRespondent(knows=0.5), mcqa_plus_steps(mixed), progress=False)
+    counted = values_of(mcqa_plus_results(asked, 8), "n").unstack()["Acc"]
     assert counted[[2, 3, 6, 8, 10]].tolist() == [36] * 5 and counted[[4, 5, 7, 9, 11, 12, 13]].tolist() == [3] * 7
-    assert (
-        results[(results["table"] == 2) & (results["score"] == "share")]["questions"].max() <= 33
-        and number(results, 7, "MCQA+")["questions"] == 36
-    )
+    classes = mcqa_plus_results(asked, 2)
+    assert classes.loc[classes["score"] == "share", "n"].max() <= 33
+    assert lookup(mcqa_plus_results(asked, 7), "MCQA").n == 36
 
 
 def test_written_statements_are_a_setting_of_their_own(questions):
     written = {(q.id, i): true_false(q, i).text + " Is that so?" for q in questions[:10] for i in range(4)}
     results = mcqa_plus_results(
-        run_steps(Moody(), mcqa_plus_steps(questions, statements=written), progress=False), tables=[4]
+        run_steps(Moody(), mcqa_plus_steps(questions, statements=written), progress=False), tables=4
     )
-    found = results[(results["subset"] == "all") & (results["score"] == "T/F: right")].set_index("setting")["questions"]
-    assert found.to_dict() == {"true/false": 110, "true/false, written": 10}
+    found = values_of(results, "n").xs("T/F: right", level="score")
+    assert {m: n for m, n in found.items() if m.startswith("all")} == {
+        "all, true/false": 110,
+        "all, true/false, written": 10,
+    }
 
 
 def test_no_scores_no_confidence(questions):

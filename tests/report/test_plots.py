@@ -22,9 +22,7 @@ from cora_nb.report.plots import (  # noqa: E402
     draw_shares,
     order_implementations,
     plot_accuracy,
-    plot_choices,
     plot_lengths,
-    plot_numbers,
     plot_positions,
 )
 from cora_nb.respondents.likelihood import IMPLEMENTATIONS  # noqa: E402
@@ -359,32 +357,3 @@ def test_importing_draws_nothing_and_loads_no_drawing_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout.strip()) == (0, "[]"), done.stderr
-
-
-# Numbers and choices
-
-
-def test_numbers_stand_in_the_rows_of_their_names():
-    one = pd.DataFrame({"subset": ["all", "some"], "score": "T/F", "value": [0.5, 0.7], "low": [0.4, np.nan]})
-    one["high"] = [0.6, np.nan]
-    ax = plot_numbers({"Ann": one, "Bob": one.iloc[::-1].drop(columns=["low", "high"])})
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["all", "some"]  # the score is the same, so it is not said
-    drawn = {c.get_label(): dict(zip(c[0].get_ydata().round(), c[0].get_xdata())) for c in ax.containers}
-    assert drawn == {"Ann": {0: 50, 1: 70}, "Bob": {0: 50, 1: 70}}
-    spans = ax.containers[0][2][0].get_segments()
-    np.testing.assert_allclose(spans[0][:, 0], [40, 60])
-
-
-def test_choices_are_drawn_in_their_order_with_a_panel_for_each_score():
-    table = pd.DataFrame(
-        {"n_choices": [4, 2, 4, 2], "score": ["Acc", "Acc", "S_c", "S_c"], "value": [0.5, 0.9, 0.3, 0.6]}
-    )
-    axes = plot_choices({"Ann": table}, ("Acc", "S_c"))
-    assert [ax.get_title() for ax in axes] == ["Acc", "S_c"]
-    assert [ax.containers[0][0].get_xydata().tolist() for ax in axes] == [[[2, 0.9], [4, 0.5]], [[2, 0.6], [4, 0.3]]]
-    with pytest.raises(CoraError, match="no results have the score 'Acc-H'"):
-        plot_choices({"Ann": table})
-    with pytest.raises(CoraError, match="Ann: there is no column n_choices"):
-        plot_choices({"Ann": table.drop(columns="n_choices")})
-    with pytest.raises(CoraError, match="results must be given by name"):
-        plot_choices(table)
