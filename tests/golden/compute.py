@@ -1794,6 +1794,16 @@ def stopped_organisms():
 # ---- hidden states
 
 
+def separability_before(result):
+    "What `separability` gave before there were results."
+    by = {score: rows.set_index("place") for score, rows in result.groupby("score")}
+    accuracy, line, chance = (by[score] for score in ("accuracy", "least squares", "least squares by chance"))
+    columns = {"distinct": by["distinct vectors"]["value"].astype(int)}
+    columns |= {"accuracy": accuracy["value"], "low": accuracy["low"], "high": accuracy["high"]}
+    columns |= {"least_squares": line["value"], "chance_low": chance["low"], "chance_high": chance["high"]}
+    return pd.DataFrame(columns | {"p": line["p"], "between": by["variance between"]["value"]})
+
+
 @quietly
 def separated():
     from cora_nb.metrics.embeddings import head_separability, pair_up, project, random_halves, separability
@@ -1808,9 +1818,11 @@ def separated():
     heads[::2, 1, 0] += 2
     ids = tuple(f"q{i // 2}" for i in range(2 * n))
     states = States("made", points, heads, ids, ("mcq", "lfgq") * n)
-    t.add("separability", separability(states, permutations=99))
-    t.add("separability, 4 folds", separability(states, folds=4, permutations=50, seed=2, level=0.8))
-    t.add("heads", head_separability(states, progress=False))
+    t.add("separability", separability_before(separability(states, permutations=99)))
+    other = separability(states, folds=4, permutations=50, seed=2, level=0.8)
+    t.add("separability, 4 folds", separability_before(other))
+    heads = head_separability(states, progress=False).pivot(index="place", columns="method", values="value")
+    t.add("heads", heads.rename(columns=lambda head: int(head.removeprefix("head "))))
     t.add("pairs", pair_up(states.formats, states.question_ids)[0].sum(axis=0))
     halves = random_halves(states.only("mcq"), 3)
     t.add(
