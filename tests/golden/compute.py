@@ -844,6 +844,15 @@ def statements():
     return t.table()
 
 
+def grading_before(result):
+    "What `grading_summary` gave before there were results: counts in the place of shares."
+    value, n = values_of(result), values_of(result, "n")
+    counts = (value * n.astype(float)).fillna(0).round().astype(int)
+    measured = value[["agreement", "kappa"]].to_dict()
+    counts = {"replies": n["right"], **counts.drop(["agreement", "kappa"]), "labels": counts["labelled"], **measured}
+    return {name: number for name, number in counts.items() if name != "labelled"}
+
+
 @quietly
 def grading():
     from cora_nb.runs.grading import grades, grading_summary, judge_text, regrade
@@ -879,7 +888,7 @@ def grading():
     for grader in (None, "same_words", "in_words", "exact_number", "tolerant"):
         for name, given in (("", None), (" and a person", labels)):
             found = grades(run, asked, grader, given)
-            t.add(f"{grader}{name}", grading_summary(found))
+            t.add(f"{grader}{name}", grading_before(grading_summary(found)))
             t.add(
                 f"{grader}{name}, each",
                 {i: f"{g} {p}" for i, (g, p) in enumerate(zip(found["graded"], found["prediction"]))},
