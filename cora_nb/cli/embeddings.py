@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from fastcore.script import call_parse
 
 from ..benchmarks.load import load_benchmark
@@ -28,6 +29,21 @@ def _save_figure(figure: Any, file: Path) -> None:
 
     figure.savefig(file, dpi=150)
     plt.close(figure)
+
+
+def _by_layer(result: pd.DataFrame, columns: str, what: str = "value") -> pd.DataFrame:
+    "A result with a line for each layer."
+    return result.set_index(["place", columns])[what].unstack(sort=False).rename_axis(index="layer", columns=None)
+
+
+def _side_by_side(scores: pd.DataFrame) -> pd.DataFrame:
+    "The result of `separability` as a table to print: a line for each layer."
+    value, low, high, p = (_by_layer(scores, "score", what) for what in ("value", "low", "high", "p"))
+    columns = {"distinct": value["distinct vectors"].astype(int)}
+    columns |= {"accuracy": value["accuracy"], "low": low["accuracy"], "high": high["accuracy"]}
+    band = {end: table["least squares by chance"] for end, table in (("chance_low", low), ("chance_high", high))}
+    columns |= {"least_squares": value["least squares"], **band, "p": p["least squares"]}
+    return pd.DataFrame(columns | {"between": value["variance between"]})
 
 
 @call_parse
@@ -71,10 +87,13 @@ def cora_embeddings(
         states = hidden_states(reader, prompts, heads)
         scores = separability(states, permutations=permutations, seed=seed)
         folder.mkdir(exist_ok=True)
-        tables = {"scores": scores} | ({"heads": head_separability(states, seed=seed)} if heads else {})
-        for what, table in tables.items():
-            table.to_csv(folder / f"{name}-{what}.csv")
-            print(f"{name}, {len(questions)} questions: {what}\n{table.round(3).to_string()}\n")
+        results, printed = {"scores": scores}, {"scores": _side_by_side(scores)}
+        if heads:
+            results["heads"] = head_separability(states, seed=seed)
+            printed["heads"] = _by_layer(results["heads"], "method")
+        for what, result in results.items():
+            result.to_csv(folder / f"{name}-{what}.csv", index=False)
+            print(f"{name}, {len(questions)} questions: {what}\n{printed[what].round(3).to_string()}\n")
         figures = {
             "tsne": plot_layers(project(states, seed=seed, perplexity=perplexity), states.formats, scores).flat[0],
             "separability": plot_separability(scores),

@@ -17,7 +17,8 @@ from ..checks import check_columns, check_count, check_level, check_option
 from ..core import CoraError
 from .confidence import confidences
 from ..responses.responses import Responses
-from ..responses.runs import Runs
+from ..responses.runs import Runs, about_run
+from ..results import make_result
 from ..stats.shares import count_interval, share_of_asked
 
 # %% ../../nbs/metrics/calibration.ipynb #3df4f217
@@ -115,15 +116,21 @@ def joined(
 # %% ../../nbs/metrics/calibration.ipynb #00e39692
 def calibration_errors(
     table: pd.DataFrame,  # from `binned`
-) -> pd.Series:  # `ECE`, `ECE_unweighted`, `MCE`, each in [0, 1]
+) -> pd.DataFrame:  # a result: `ECE`, `unweighted ECE`, `MCE`, each in [0, 1]; `n` counts answers
     """Expected (weighted, unweighted over bins that are not empty) and maximum calibration error.
 
     Source: Li et al., section 4.2.2.
     """
     check_columns(table, "n", "confidence", "right", what="bins")
+    errors = _errors(table)
+    return make_result([{"score": score, "value": value} for score, value in errors.items()], n=table["n"].sum())
+
+
+def _errors(table: pd.DataFrame) -> dict[str, float]:
+    "The three errors by name."
     distance = np.abs(table["right"] - table["confidence"]).to_numpy(float)
     gaps = distance / table["n"].to_numpy()
-    return pd.Series({"ECE": distance.sum() / table["n"].sum(), "ECE_unweighted": gaps.mean(), "MCE": gaps.max()})
+    return {"ECE": distance.sum() / table["n"].sum(), "unweighted ECE": gaps.mean(), "MCE": gaps.max()}
 
 # %% ../../nbs/metrics/calibration.ipynb #89b16468
 def ece(
@@ -134,7 +141,7 @@ def ece(
     weighted: bool = True,  # count each bin by its answers, or (False) each bin that is not empty alike
 ) -> float:  # in [0, 1]; 0 is best
     "Expected calibration error. Raises `CoraError` as `binned` does. Source: Li et al., section 4.2.2."
-    return float(calibration_errors(binned(confidence, right, bins, method))["ECE" if weighted else "ECE_unweighted"])
+    return float(_errors(binned(confidence, right, bins, method))["ECE" if weighted else "unweighted ECE"])
 
 # %% ../../nbs/metrics/calibration.ipynb #c4be10aa
 def _bin_errors(counts: np.ndarray, distances: np.ndarray, weighted: bool) -> np.ndarray:
@@ -174,11 +181,12 @@ def ece_interval(
     level: float = 0.95,  # probability that the interval holds the true value, between 0 and 1
     resamples: int = 1000,  # of the bootstrap and of the simulation
     seed: int = 0,  # of both
-) -> pd.Series:  # `ECE`, `low`, `high`, `by_chance`, `by_chance_high`, `p`
+) -> pd.DataFrame:  # a result: `ECE` with `low`, `high`, `p`, and `ECE by chance` with `high`; `n` counts answers
     """ECE with an interval over questions, beside what perfect calibration would get by chance.
 
-    `by_chance` is the mean ECE of perfectly calibrated respondents, `by_chance_high` its quantile at `level`, and `p`
-    how often they get as much as was seen. Raises `CoraError` as `binned` does.
+    `ECE by chance` is the mean ECE of perfectly calibrated respondents and `high` its quantile at `level`; the `p` of
+    `ECE` is how often they get as much as was seen. With weighted=False the scores are `unweighted ECE` and
+    `unweighted ECE by chance`. Raises `CoraError` as `binned` does.
     """
     x, y = check_pairs(confidence, right)
     check_level(level)
@@ -188,34 +196,28 @@ def ece_interval(
         got = f"{len(owner)} with {(owner < 0).sum()} missing"
         raise CoraError(f"groups must name a question for each of {len(x)} answers, got {got}")
     codes = np.unique(np.searchsorted(bin_edges(x, bins, method)[1:-1], x, side="left"), return_inverse=True)[1]
-    G, B, rng, found = owner.max() + 1, codes.max() + 1, np.random.default_rng([seed, 1]), []
+    G, B, rng, draws = owner.max() + 1, codes.max() + 1, np.random.default_rng([seed, 1]), []
     cells = owner * B + codes
     sums = [np.bincount(cells, v, minlength=G * B).reshape(G, B) for v in (np.ones(len(x)), y - x)]
     for start in range(0, resamples, 100):
         times = rng.multinomial(G, np.full(G, 1 / G), size=min(100, resamples - start)).astype(float)
         counts, gaps = (times @ s for s in sums)
-        found.append(_bin_errors(counts, np.abs(gaps), weighted))
+        draws.append(_bin_errors(counts, np.abs(gaps), weighted))
     p = (1 + (chance >= value - 1e-12).sum()) / (len(chance) + 1)
-    q = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
+    q = np.quantile(np.concatenate(draws), [(1 - level) / 2, (1 + level) / 2])
     low, high = np.clip(2 * value - q[::-1], 0, 1) if G > 1 else (np.nan, np.nan)
-    return pd.Series(
-        {
-            "ECE": value,
-            "low": 0.0 if p > 1 - level and G > 1 else low,
-            "high": high,
-            "by_chance": chance.mean(),
-            "by_chance_high": np.quantile(chance, level),
-            "p": p,
-        }
-    )
+    name = "ECE" if weighted else "unweighted ECE"
+    found = {"score": name, "value": value, "low": 0.0 if p > 1 - level and G > 1 else low, "high": high, "p": p}
+    by_chance = {"score": f"{name} by chance", "value": chance.mean(), "high": np.quantile(chance, level)}
+    return make_result([found, by_chance], n=len(x))
 
 # %% ../../nbs/metrics/calibration.ipynb #18a38cc1
 def brier_parts(
     table: pd.DataFrame,  # from `binned`
-) -> pd.Series:  # `brier`, `reliability`, `resolution`, `uncertainty`, `within_variance`, `within_covariance`
+) -> pd.DataFrame:  # a result: `Brier score` and its five parts; `n` counts answers
     """The Brier score, which does not depend on the bins, and its parts, which do.
 
-    brier = reliability - resolution + uncertainty + within_variance - 2 within_covariance.
+    Brier score = `reliability` - `resolution` + `uncertainty` + `variance within bins` - 2 `covariance within bins`.
     Source: Murphy, 1973; Stephenson, Coelho and Jolliffe, 2008.
     """
     check_columns(table, "n", "confidence", "right", "squares", "products", what="bins")
@@ -223,16 +225,15 @@ def brier_parts(
         table[c].to_numpy(float) for c in ("n", "confidence", "right", "squares", "products")
     )
     n, mean = count.sum(), y.sum() / count.sum()
-    return pd.Series(
-        {
-            "brier": (squares.sum() - 2 * products.sum() + y.sum()) / n,
-            "reliability": (count * (f / count - y / count) ** 2).sum() / n,
-            "resolution": (count * (y / count - mean) ** 2).sum() / n,
-            "uncertainty": mean * (1 - mean),
-            "within_variance": (squares - f * f / count).sum() / n,
-            "within_covariance": (products - f * y / count).sum() / n,
-        }
-    )
+    parts = {
+        "Brier score": (squares.sum() - 2 * products.sum() + y.sum()) / n,
+        "reliability": (count * (f / count - y / count) ** 2).sum() / n,
+        "resolution": (count * (y / count - mean) ** 2).sum() / n,
+        "uncertainty": mean * (1 - mean),
+        "variance within bins": (squares - f * f / count).sum() / n,
+        "covariance within bins": (products - f * y / count).sum() / n,
+    }
+    return make_result([{"score": score, "value": value} for score, value in parts.items()], n=int(n))
 
 # %% ../../nbs/metrics/calibration.ipynb #53e34282
 def brier(
@@ -250,17 +251,25 @@ def brier(
 def reliability(
     table: pd.DataFrame,  # from `binned`
     level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
-) -> pd.DataFrame:  # a row a bin: `low`, `high`, `n`, means `confidence` and `accuracy` with its interval, `gap`
+) -> pd.DataFrame:  # a result: `confidence`, `accuracy` with `low` and `high`, `gap`, by `place`, a bin's upper edge
     """What each bin promised and kept (`gap` is the second less the first), with Wilson's interval.
 
-    The interval takes answers as independent. Raises `CoraError` for a level outside (0, 1).
-    Source: Li et al., Figure 4.
+    `n` counts the answers of the bin, `note` has its two edges, such as "(0.2, 0.4]". The interval takes answers as
+    independent. Raises `CoraError` for a level outside (0, 1). Source: Li et al., Figure 4.
     """
     check_columns(table, "low", "high", "n", "confidence", "right", what="bins")
-    n = table["n"]
-    share, low, high = count_interval(table["right"], n, level)
-    means = {"confidence": table["confidence"] / n, "accuracy": share, "accuracy_low": low, "accuracy_high": high}
-    return table[["low", "high", "n"]].assign(**means, gap=share - means["confidence"])
+    promised, kept = table["confidence"] / table["n"], count_interval(table["right"], table["n"], level)
+    rows = []
+    for b, lower, upper, n, mean, share, low, high in zip(
+        table.index, table["low"], table["high"], table["n"], promised, *kept
+    ):
+        common = {"place": upper, "n": n, "note": f"{'(' if b else '['}{lower:.12g}, {upper:.12g}]"}
+        rows += [
+            common | {"score": "confidence", "value": mean},
+            common | {"score": "accuracy", "value": share, "low": low, "high": high},
+            common | {"score": "gap", "value": share - mean},
+        ]
+    return make_result(rows)
 
 # %% ../../nbs/metrics/calibration.ipynb #bfd59a1f
 def calibration_table(
@@ -270,38 +279,48 @@ def calibration_table(
     method: str = "width",  # one of `BINNINGS`
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     seed: int = 0,  # of bootstrap and simulation
-) -> pd.DataFrame:  # index `run`, `n_choices`; counts, `accuracy_all`, then the columns of those with a confidence
+) -> pd.DataFrame:  # a result: scores by `place`, the number of choices; `n` counts replies
     """Calibration by the number of choices shown.
 
-    `accuracy_all` is of all replies; `accuracy`, `confidence`, `ECE`, `ECE_by_chance`, `ECE_p`, `ECE_unweighted` and
-    `brier` are of the replies that have a confidence. An unrecognised reply is wrong. Raises `CoraError` as
-    `confidences` and `binned` do. Source: Li et al., Table 5.
+    `accuracy of all replies` is just that; `accuracy`, `confidence`, `ECE`, `ECE by chance`, `unweighted ECE` and
+    `Brier score` are of the replies that have a confidence, and not known where none has. `replies without a
+    confidence` and `replies without a choice` are shares of all replies, `questions` is a count. An unrecognised reply
+    is wrong. Raises `CoraError` as `confidences` and `binned` do. Source: Li et al., Table 5.
     """
-    rows = {}
+    rows = []
     for name, run in Runs(runs).items():
+        about = about_run(run) | {"respondent": str(name)}
         for n_choices, replies in confidences(run, source).groupby("n_choices"):
-            known = replies.dropna(subset=["confidence"])
-            rows[name, n_choices] = {
-                "questions": replies["question_id"].nunique(),
-                "replies": len(replies),
-                "no_confidence": len(replies) - len(known),
-                "no_choice": int(replies["no_choice"].sum()),
-                "accuracy_all": replies["right"].mean(),
-                **_calibration(known, bins, method, level, seed),
-            }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["run", "n_choices"])
+            scores = _of_all(replies) + _of_known(replies.dropna(subset=["confidence"]), bins, method, level, seed)
+            rows += [about | {"place": n_choices} | row for row in scores]
+    return make_result(rows)
 
 
-def _calibration(known: pd.DataFrame, bins: int, method: str, level: float, seed: int) -> dict[str, float]:
-    "The scores of the replies that have a confidence; accuracy alone, not known, where there is none."
+def _of_all(replies: pd.DataFrame) -> list[dict[str, Any]]:
+    "What is said of all replies."
+    values = {
+        "questions": replies["question_id"].nunique(),
+        "replies without a confidence": replies["confidence"].isna().mean(),
+        "replies without a choice": replies["no_choice"].mean(),
+        "accuracy of all replies": replies["right"].mean(),
+    }
+    return [{"score": score, "value": value, "n": len(replies)} for score, value in values.items()]
+
+
+def _of_known(known: pd.DataFrame, bins: int, method: str, level: float, seed: int) -> list[dict[str, Any]]:
+    "The scores of the replies that have a confidence."
     by = known.groupby("question_id")["right"].agg(["sum", "size"])
     share = share_of_asked(by["sum"].to_numpy(), by["size"].to_numpy(), level)
-    row = dict(zip(("accuracy", "accuracy_low", "accuracy_high"), share))
+    accuracy = dict(zip(("score", "value", "low", "high"), ("accuracy", *share)))
     if not len(known):
-        return row
+        unknown = ("confidence", "ECE", "ECE by chance", "unweighted ECE", "Brier score")
+        return [row | {"n": 0} for row in (accuracy, *({"score": score, "value": np.nan} for score in unknown))]
     x, y = known["confidence"], known["right"]
-    e = ece_interval(x, y, bins, method, groups=known["question_id"], level=level, seed=seed)
-    row |= {"confidence": x.mean(), "ECE": e["ECE"], "ECE_low": e["low"], "ECE_high": e["high"]}
-    row |= {"ECE_by_chance": e["by_chance"], "ECE_p": e["p"]}
-    unweighted = calibration_errors(binned(x, y, bins, method))["ECE_unweighted"]
-    return row | {"ECE_unweighted": unweighted, "brier": brier(x, y)}
+    rest = {"unweighted ECE": ece(x, y, bins, method, weighted=False), "Brier score": brier(x, y)}
+    rows = [
+        accuracy,
+        {"score": "confidence", "value": x.mean()},
+        *ece_interval(x, y, bins, method, groups=known["question_id"], level=level, seed=seed).to_dict("records"),
+        *({"score": score, "value": value} for score, value in rest.items()),
+    ]
+    return [row | {"n": len(known)} for row in rows]

@@ -17,6 +17,7 @@ import pandas as pd
 from ..checks import check_count, check_option
 from ..core import CoraError, Question, permutation, uniforms
 from ..prompts.templates import Prompt, Template, get_template
+from ..results import make_result
 from ..stats.shares import share_interval
 from ..variants.families import make_variants
 
@@ -154,6 +155,21 @@ def _between(x: np.ndarray) -> float:  # in [0, 1]
     return min(1.0, float(((means[0] - means[1])[varies] ** 2 / 4 / total[varies]).mean()))
 
 
+def _probed(x: np.ndarray, signs: np.ndarray, folds: int, seed: int, level: float) -> list[dict[str, Any]]:
+    "The scores of both probes, and the variance between the groups' columns, for points of shape `(n_groups, 2, d)`."
+    right = _logistic(x, folds, seed).sum(axis=1)
+    accuracy = dict(zip(("value", "low", "high"), map(float, share_interval(right, np.full(len(x), 2), level))))
+    real, *chance = _least_squares(x, signs, folds, seed)
+    p = (1 + sum(c >= real - 1e-9 for c in chance)) / (1 + len(chance))
+    band = dict(zip(("low", "high"), np.quantile(chance, [(1 - level) / 2, (1 + level) / 2])))
+    return [
+        {"score": "accuracy", **accuracy},
+        {"score": "least squares", "value": real, "p": p},
+        {"score": "least squares by chance", "value": np.mean(chance), **band},
+        {"score": "variance between", "value": _between(x)},
+    ]
+
+
 def separability(
     states: HiddenStates,  # of two formats
     labels: Sequence[str] | None = None,  # what is told apart, one for each prompt; None: the formats
@@ -162,12 +178,13 @@ def separability(
     permutations: int = 999,  # swaps for the chance level
     seed: int = 0,  # of the parts and the swaps
     level: float = 0.95,  # of the interval and the band of chance
-) -> pd.DataFrame:  # one row for each layer
+) -> pd.DataFrame:  # a result: scores by `place`, the layer; `n` counts groups
     """How well a linear probe tells two formats apart at each layer, and how well it would by chance.
 
-    The columns are `distinct` (different vectors), `accuracy` with `low` and `high`, `least_squares` with `chance_low`,
-    `chance_high` and `p`, and `between` (the share of variance between the formats).
-    Raises `CoraError` where a group has not one prompt of each of two labels, and for fewer groups than folds.
+    `accuracy` has an interval, `least squares` a `p`; `least squares by chance` is the mean over the swaps, with a band
+    that holds the share `level` of them. `variance between` is the share of variance between the formats, and `distinct
+    vectors` counts those that differ. Raises `CoraError` where a group has not one prompt of each of two labels, and
+    for fewer groups than folds.
     """
     check_count("permutations", permutations, 1)
     pairs, _ = pair_up(labels or states.formats, groups or states.question_ids)
@@ -175,24 +192,10 @@ def separability(
     signs = np.concatenate([np.ones((len(pairs), 1)), np.where(coins < 0.5, -1, 1)], axis=1)
     rows = []
     for layer in range(states.layers.shape[1]):
-        x = states.layer(layer)[pairs]
-        share = share_interval(_logistic(x, folds, seed).sum(axis=1), np.full(len(x), 2), level)
-        real, *chance = _least_squares(x, signs, folds, seed)
-        p = (1 + sum(c >= real - 1e-9 for c in chance)) / (1 + permutations)
-        rows.append(
-            [
-                len(np.unique(states.layer(layer), axis=0)),
-                *map(float, share),
-                real,
-                *np.quantile(chance, [(1 - level) / 2, (1 + level) / 2]),
-                p,
-                _between(x),
-            ]
-        )
-    return pd.DataFrame(
-        rows,
-        columns=["distinct", "accuracy", "low", "high", "least_squares", "chance_low", "chance_high", "p", "between"],
-    ).rename_axis("layer")
+        vectors = {"score": "distinct vectors", "value": len(np.unique(states.layer(layer), axis=0))}
+        probed = _probed(states.layer(layer)[pairs], signs, folds, seed, level)
+        rows += [{"place": layer} | row for row in (vectors, *probed)]
+    return make_result(rows, respondent=getattr(states, "model", None), n=len(pairs))
 
 # %% ../../nbs/metrics/embeddings.ipynb #673a2251
 def random_halves(
@@ -222,7 +225,7 @@ def head_separability(
     folds: int = 5,  # parts for cross-validation, 2 or more
     seed: int = 0,  # of the parts
     progress: bool = True,  # show a progress bar where it takes more than a second
-) -> pd.DataFrame:  # accuracy of the logistic probe, one row for each layer from 1, one column for each head from 0
+) -> pd.DataFrame:  # a result: `accuracy` by `place`, the layer from 1, and `method`, such as "head 0"; `n`: groups
     """How well a linear probe tells two formats apart from the output of each attention head.
 
     Raises `CoraError` as `separability` does, and for states without heads.
@@ -242,12 +245,11 @@ def head_separability(
         delay=1,
         leave=False,
     )
-    found = [_logistic(states.heads[:, i, j][pairs], folds, seed).mean() for i, j in cells]
-    return pd.DataFrame(
-        np.reshape(found, (n_layers, n_heads)),
-        index=pd.RangeIndex(1, n_layers + 1, name="layer"),
-        columns=pd.RangeIndex(n_heads, name="head"),
-    )
+    rows = [
+        {"method": f"head {j}", "place": i + 1, "value": _logistic(states.heads[:, i, j][pairs], folds, seed).mean()}
+        for i, j in cells
+    ]
+    return make_result(rows, respondent=getattr(states, "model", None), score="accuracy", n=len(pairs))
 
 # %% ../../nbs/metrics/embeddings.ipynb #b46c5697
 def _pca(x: np.ndarray) -> np.ndarray:  # shape `(n, 2)`

@@ -11,48 +11,44 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..metrics.calibration import reliability
+from ..core import CoraError
+from ..results import make_result
 
 # %% ../../nbs/report/calibration_plots.ipynb #98fb6db3
 def plot_reliability(
-    table: pd.DataFrame,  # from `binned`
+    result: pd.DataFrame,  # from `reliability`
     ax: Any = None,  # Matplotlib axes; None: new ones
-    level: float = 0.95,  # of the intervals, between 0 and 1
     counts: bool = True,  # write the number of answers above the columns?
 ) -> Any:  # the axes
     """Accuracy against confidence for each bin, with intervals, over columns for the share of answers in the bin.
 
-    Raises `CoraError` as `reliability` does. Source: Li et al., Figure 4.
+    Raises `CoraError` for another result. Source: Li et al., Figure 4.
     """
     import matplotlib.pyplot as plt
 
-    r, share = reliability(table, level), table["n"] / table["n"].sum()
+    promised, kept = _by_bin(result, "confidence"), _by_bin(result, "accuracy")
+    lower, upper, n = kept["note"].map(_lower_edge), kept.index.to_series(), kept["n"]
     ax = plt.subplots(figsize=(4, 4), layout="constrained")[1] if ax is None else ax
-    ax.bar(
-        r["low"],
-        share,
-        width=r["high"] - r["low"],
-        align="edge",
-        color="0.88",
-        edgecolor="0.7",
-        linewidth=0.6,
-        zorder=0,
-    )
+    style = {"color": "0.88", "edgecolor": "0.7", "linewidth": 0.6, "zorder": 0}
+    ax.bar(lower, n / n.sum(), width=upper - lower, align="edge", **style)
     if counts:
-        for x, n in zip((r["low"] + r["high"]) / 2, r["n"]):
-            ax.text(x, 1.07, n, ha="center", va="center", fontsize=7, color="0.3")
+        for x, many in zip((lower + upper) / 2, n):
+            ax.text(x, 1.07, many, ha="center", va="center", fontsize=7, color="0.3")
     ax.plot([0, 1], [0, 1], color="0.4", linewidth=0.9, linestyle=":", zorder=1)
-    bars = [r["accuracy"] - r["accuracy_low"], r["accuracy_high"] - r["accuracy"]]
-    ax.errorbar(
-        r["confidence"],
-        r["accuracy"],
-        yerr=np.maximum(bars, 0),
-        fmt="o",
-        color="0.1",
-        markersize=5,
-        elinewidth=1,
-        capsize=3,
-        zorder=2,
-    )
+    bars = [kept["value"] - kept["low"], kept["high"] - kept["value"]]
+    style = {"fmt": "o", "color": "0.1", "markersize": 5, "elinewidth": 1, "capsize": 3, "zorder": 2}
+    ax.errorbar(promised["value"], kept["value"], yerr=np.maximum(bars, 0), **style)
     ax.set(xlim=(0, 1.03), ylim=(-0.02, 1.12), xlabel="confidence", ylabel="accuracy")
     return ax
+
+
+def _by_bin(result: pd.DataFrame, score: str) -> pd.DataFrame:
+    "The rows of one score by the upper edges of their bins."
+    if not {"place", "low", "high", "n", "note"} <= set(make_result(result)) or score not in set(result["score"]):
+        raise CoraError(f"a reliability diagram is drawn from the result of reliability; there is no {score} of bins")
+    return result[result["score"] == score].set_index("place")
+
+
+def _lower_edge(note: str) -> float:
+    "Where a bin begins, from its edges in words: 0.2 from (0.2, 0.4]."
+    return float(note[1:].split(",")[0])

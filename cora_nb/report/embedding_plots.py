@@ -14,6 +14,7 @@ import pandas as pd
 
 from ..checks import check_option
 from ..core import CoraError
+from ..results import lookup
 
 # %% ../../nbs/report/embedding_plots.ipynb #cb5c551f
 _MARKS = ("o", "^", "s", "v", "D", "P", "X")
@@ -33,49 +34,52 @@ def format_mark(
 # %% ../../nbs/report/embedding_plots.ipynb #517eea08
 def plot_separability(
     scores: pd.DataFrame | Mapping[str, pd.DataFrame],  # from `separability`; several by name
-    what: str = "accuracy",  # or "between", which has no interval and no chance level
+    what: str = "accuracy",  # or "variance between", which has no interval and no chance level
     ax: Any = None,  # Matplotlib axes; None: new ones
 ) -> Any:  # the axes
-    """Score by layer with intervals; the grey band is the chance level (the widest, of several tables).
+    """Score by layer with intervals; the grey band is the chance level (the widest, of several results).
 
-    Raises `CoraError` for other tables.
+    Raises `CoraError` for other results.
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import MaxNLocator
 
-    tables = {"": scores} if isinstance(scores, pd.DataFrame) else dict(scores)
-    check_option("what", what, ("accuracy", "between"))
-    if not tables or any(not isinstance(t, pd.DataFrame) or what not in t for t in tables.values()):
-        raise CoraError("scores must be one or more tables as separability gives them")
+    check_option("what", what, tuple(_SAID))
+    lines = _by_layer(scores, what)
     if ax is None:
-        ax = plt.subplots(figsize=(max(4, 1.5 + 0.25 * max(map(len, tables.values()))), 3), layout="constrained")[1]
+        ax = plt.subplots(figsize=(max(4, 1.5 + 0.25 * max(map(len, lines.values()))), 3), layout="constrained")[1]
     if what == "accuracy":
-        every = pd.concat(tables.values()).groupby(level=0)
-        low, high = every["chance_low"].min(), every["chance_high"].max()
+        every = pd.concat(_by_layer(scores, "least squares by chance")).groupby("place")
+        low, high = every["low"].min(), every["high"].max()
         ax.fill_between(low.index, low, high, color="0.85", label="chance", linewidth=0)
-    for k, (name, t) in enumerate(tables.items()):
-        style = {
-            "marker": _MARKS[k % len(_MARKS)],
-            "color": "0",
-            "markerfacecolor": ("0", "1", "0.6")[k % 3],
-            "linestyle": ("-", "--", ":")[k % 3],
-            "linewidth": 1,
-            "markersize": 5,
-            "label": name or what,
-        }
-        at = t.index + 0.14 * (k - (len(tables) - 1) / 2)
-        if what == "between":
-            ax.plot(at, t[what], **style)
+    for k, (name, line) in enumerate(lines.items()):
+        style = {"marker": _MARKS[k % len(_MARKS)], "markerfacecolor": ("0", "1", "0.6")[k % 3], "markersize": 5}
+        style |= {"color": "0", "linestyle": ("-", "--", ":")[k % 3], "linewidth": 1, "label": name or what}
+        at = line.index + 0.14 * (k - (len(lines) - 1) / 2)
+        if what == "accuracy":
+            bars = [line["value"] - line["low"], line["high"] - line["value"]]
+            ax.errorbar(at, line["value"], bars, capsize=2, **style)
         else:
-            ax.errorbar(at, t[what], [t[what] - t["low"], t["high"] - t[what]], capsize=2, **style)
-    ax.set(
-        xlabel="layer",
-        ylabel={"accuracy": "probe: share right", "between": "variance between formats"}[what],
-        ylim=(-0.03, 1.05),
-    )
+            ax.plot(at, line["value"], **style)
+    ax.set(xlabel="layer", ylabel=_SAID[what], ylim=(-0.03, 1.05))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(frameon=False, fontsize=8, loc="best")
     return ax
+
+
+_SAID = {"accuracy": "probe: share right", "variance between": "variance between formats"}
+
+
+def _by_layer(scores: pd.DataFrame | Mapping[str, pd.DataFrame], what: str) -> dict[str, pd.DataFrame]:
+    "The rows of one score by layer, for each result."
+    named = {"": scores} if isinstance(scores, pd.DataFrame) else dict(scores)
+    tables = list(named.values())
+    if not tables or any(not isinstance(t, pd.DataFrame) or not {"place", "score"} <= set(t) for t in tables):
+        raise CoraError("scores must be one or more results of separability")
+    lines = {name: t[t["score"] == what].set_index("place") for name, t in named.items()}
+    if missing := [name for name, line in lines.items() if not len(line)]:
+        raise CoraError(f"scores must be results of separability; {missing[0] or 'this one'} has no score {what!r}")
+    return lines
 
 # %% ../../nbs/report/embedding_plots.ipynb #06f86f33
 def plot_layers(
@@ -116,11 +120,8 @@ def plot_layers(
                 zorder=3 - k / 9,
                 **format_mark(k),
             )
-        ax.set(
-            xticks=[],
-            yticks=[],
-            title=f"layer {number}" + ("" if scores is None else f": {scores.loc[number, 'accuracy']:.2f}"),
-        )
+        found = "" if scores is None else f": {lookup(scores, 'accuracy', place=number).value:.2f}"
+        ax.set(xticks=[], yticks=[], title=f"layer {number}{found}")
         ax.margins(0.1)
         ax.title.set_fontsize(9)
     return np.asarray(axes)

@@ -23,6 +23,7 @@ from ..respondents.protocol import Reply, Respondent
 from ..responses.columns import KEY
 from ..responses.responses import Responses, as_responses
 from ..responses.rows import grade_reply
+from ..results import make_result
 from .evaluate import evaluate, rule_name
 from .store import Store
 from ..variants.operators import NEW
@@ -279,32 +280,32 @@ def apply_labels(
 # %% ../../nbs/runs/grading.ipynb #d6bd7a22
 def grading_summary(
     table: pd.DataFrame,  # as from `grades`
-) -> pd.Series:  # counts by name, then `agreement` in [0, 1] and `kappa` in [-1, 1], NaN where not defined
-    "What graders and people said of the replies, and how far they agree."
+) -> pd.DataFrame:  # a result: shares, then `agreement` in [0, 1] and `kappa` in [-1, 1], NaN where not defined
+    """What graders and people said of the replies, and how far they agree.
+
+    `right`, `wrong`, `unparsed`, `failed` and `labelled` are shares of all replies, and `n` counts these. The others
+    are about the labelled replies that did not fail, and `n` counts those; `both right`, `grader only`, `person only`
+    and `both not right` are shares of them. Raises `CoraError` for a table without the columns `graded` and `label`.
+    """
     if missing := [c for c in ("graded", "label") if c not in table]:
         raise CoraError(f"a table of grades needs the column {', '.join(missing)}")
     graded, label = table["graded"].astype(object), table["label"].astype(object)
-    counts = {
-        "replies": len(table),
-        **{what: int((graded == what).sum()) for what in ("right", "wrong", "unparsed", "failed")},
-    }
-    both = label.notna().to_numpy() & (graded != "failed").to_numpy()
-    g, h = (graded == "right").to_numpy()[both], (label == "right").to_numpy()[both]
-    counts |= {
-        "labels": int(label.notna().sum()),
-        "both right": int((g & h).sum()),
-        "grader only": int((g & ~h).sum()),
-        "person only": int((~g & h).sum()),
-        "both not right": int((~g & ~h).sum()),
-    }
-    agree, chance = (
-        ((g == h).mean(), g.mean() * h.mean() + (1 - g.mean()) * (1 - h.mean())) if both.any() else (np.nan, np.nan)
+    said = {verdict: (graded == verdict).to_numpy() for verdict in ("right", "wrong", "unparsed", "failed")}
+    labelled = label.notna().to_numpy()
+    both = labelled & ~said["failed"]
+    g, h = said["right"][both], (label == "right").to_numpy()[both]
+    agree, chance = _share(g == h), _share(g) * _share(h) + (1 - _share(g)) * (1 - _share(h))
+    apart = {"both right": g & h, "grader only": g & ~h, "person only": ~g & h, "both not right": ~g & ~h}
+    kappa = (agree - chance) / (1 - chance) if chance < 1 else np.nan
+    of_all = {score: _share(those) for score, those in {**said, "labelled": labelled}.items()}
+    of_labelled = {score: _share(those) for score, those in apart.items()} | {"agreement": agree, "kappa": kappa}
+    return make_result(
+        {"score": score, "value": value, "n": n}
+        for scores, n in ((of_all, len(table)), (of_labelled, int(both.sum())))
+        for score, value in scores.items()
     )
-    return pd.Series(
-        {
-            **counts,
-            "agreement": float(agree),
-            "kappa": float((agree - chance) / (1 - chance)) if chance < 1 else np.nan,
-        },
-        dtype=object,
-    )
+
+
+def _share(those: np.ndarray) -> float:
+    "The share of true values; NaN of none."
+    return float(those.mean()) if len(those) else np.nan

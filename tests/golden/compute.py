@@ -845,6 +845,15 @@ def statements():
     return t.table()
 
 
+def grading_before(result):
+    "What `grading_summary` gave before there were results: counts in the place of shares."
+    value, n = values_of(result), values_of(result, "n")
+    counts = (value * n.astype(float)).fillna(0).round().astype(int)
+    measured = value[["agreement", "kappa"]].to_dict()
+    counts = {"replies": n["right"], **counts.drop(["agreement", "kappa"]), "labels": counts["labelled"], **measured}
+    return {name: number for name, number in counts.items() if name != "labelled"}
+
+
 @quietly
 def grading():
     from cora_nb.runs.grading import grades, grading_summary, judge_text, regrade
@@ -880,7 +889,7 @@ def grading():
     for grader in (None, "same_words", "in_words", "exact_number", "tolerant"):
         for name, given in (("", None), (" and a person", labels)):
             found = grades(run, asked, grader, given)
-            t.add(f"{grader}{name}", grading_summary(found))
+            t.add(f"{grader}{name}", grading_before(grading_summary(found)))
             t.add(
                 f"{grader}{name}, each",
                 {i: f"{g} {p}" for i, (g, p) in enumerate(zip(found["graded"], found["prediction"]))},
@@ -1716,25 +1725,74 @@ def recorded_consistency():
     return t.table()
 
 
+PARTS_BEFORE = {
+    "Brier score": "brier",
+    "variance within bins": "within_variance",
+    "covariance within bins": "within_covariance",
+}
+
+
+def errors_before(result):
+    "What `calibration_errors` gave before there were results."
+    return values_of(result).rename({"unweighted ECE": "ECE_unweighted"})
+
+
+def interval_before(result, name="ECE"):
+    "What `ece_interval` gave before there were results."
+    seen, chance = lookup(result, name), lookup(result, f"{name} by chance")
+    found = {"ECE": seen["value"], "low": seen["low"], "high": seen["high"]}
+    return found | {"by_chance": chance["value"], "by_chance_high": chance["high"], "p": seen["p"]}
+
+
+def reliability_before(result, bins):
+    "What `reliability` gave before there were results, by the numbers of the bins."
+    scores = {score: rows.set_index("place") for score, rows in result.groupby("score")}
+    kept = scores["accuracy"]
+    edges = kept["note"].str[1:-1].str.split(", ", expand=True).astype(float).set_axis(["low", "high"], axis=1)
+    means = {"confidence": scores["confidence"]["value"], "accuracy": kept["value"]}
+    means |= {"accuracy_low": kept["low"], "accuracy_high": kept["high"], "gap": scores["gap"]["value"]}
+    return edges.assign(n=kept["n"].astype(int), **means).set_axis(bins)
+
+
+def calibration_before(result):
+    "What `calibration_table` gave before there were results."
+    rows = {}
+    for (name, n_choices), part in result.groupby(["respondent", "place"], sort=False):
+        by = part.set_index("score")
+        value, replies = by["value"], by.loc["questions", "n"]
+        share = by.loc["accuracy"]
+        rows[name, n_choices] = {
+            "questions": int(value["questions"]),
+            "replies": replies,
+            "no_confidence": round(value["replies without a confidence"] * replies),
+            "no_choice": round(value["replies without a choice"] * replies),
+            "accuracy_all": value["accuracy of all replies"],
+            **{"accuracy": share["value"], "accuracy_low": share["low"], "accuracy_high": share["high"]},
+            "confidence": value["confidence"],
+            **{f"ECE_{what}".removesuffix("_value"): by.loc["ECE", what] for what in ("value", "low", "high")},
+            **{"ECE_by_chance": value["ECE by chance"], "ECE_p": by.loc["ECE", "p"]},
+            **{"ECE_unweighted": value["unweighted ECE"], "brier": value["Brier score"]},
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
 def calibration_of(t, name, x, y, groups=None):
     "All that is known of confidences and outcomes."
     for method in calibration.BINNINGS:
         for bins in (5, 100):
             table = calibration.binned(x, y, bins, method)
             case = f"{name}, {method} {bins}"
-            t.add(f"{case}, errors", calibration.calibration_errors(table))
-            t.add(f"{case}, brier", calibration.brier_parts(table))
-            t.digest(f"{case}, reliability", calibration.reliability(table))
+            t.add(f"{case}, errors", errors_before(calibration.calibration_errors(table)))
+            t.add(f"{case}, brier", values_of(calibration.brier_parts(table)).rename(PARTS_BEFORE))
+            t.digest(f"{case}, reliability", reliability_before(calibration.reliability(table), table.index))
     t.add(f"{name}, brier", calibration.brier(x, y))
     for weighted in (True, False):
         t.add(f"{name}, ece {weighted}", calibration.ece(x, y, weighted=weighted))
-        t.add(
-            f"{name}, interval {weighted}",
-            calibration.ece_interval(x, y, weighted=weighted, groups=groups, resamples=300),
-        )
+        found = calibration.ece_interval(x, y, weighted=weighted, groups=groups, resamples=300)
+        t.add(f"{name}, interval {weighted}", interval_before(found, "ECE" if weighted else "unweighted ECE"))
         t.add(f"{name}, chance {weighted}", calibration.chance_errors(x, weighted=weighted, simulations=200).mean())
     joined = calibration.joined(calibration.binned(x, y, 100), 20)
-    t.add(f"{name}, joined", calibration.calibration_errors(joined))
+    t.add(f"{name}, joined", errors_before(calibration.calibration_errors(joined)))
 
 
 @quietly
@@ -1756,7 +1814,8 @@ def calibration_of_runs(runs):
         for source in ("confidence", "scores"):
             table = confidence.confidences(responses, source)
             t.digest(f"{name}, {source}", table.set_axis([f"{i:05}" for i in range(len(table))]))
-            t.add(f"{name}, {source}, table", calibration.calibration_table({"run": responses}, source, bins=5))
+            table = calibration.calibration_table({"run": responses}, source, bins=5)
+            t.add(f"{name}, {source}, table", calibration_before(table))
     return t.table()
 
 
@@ -2043,6 +2102,16 @@ def stopped_organisms():
 # ---- hidden states
 
 
+def separability_before(result):
+    "What `separability` gave before there were results."
+    by = {score: rows.set_index("place") for score, rows in result.groupby("score")}
+    accuracy, line, chance = (by[score] for score in ("accuracy", "least squares", "least squares by chance"))
+    columns = {"distinct": by["distinct vectors"]["value"].astype(int)}
+    columns |= {"accuracy": accuracy["value"], "low": accuracy["low"], "high": accuracy["high"]}
+    columns |= {"least_squares": line["value"], "chance_low": chance["low"], "chance_high": chance["high"]}
+    return pd.DataFrame(columns | {"p": line["p"], "between": by["variance between"]["value"]})
+
+
 @quietly
 def separated():
     from cora_nb.metrics.embeddings import head_separability, pair_up, project, random_halves, separability
@@ -2057,9 +2126,11 @@ def separated():
     heads[::2, 1, 0] += 2
     ids = tuple(f"q{i // 2}" for i in range(2 * n))
     states = States("made", points, heads, ids, ("mcq", "lfgq") * n)
-    t.add("separability", separability(states, permutations=99))
-    t.add("separability, 4 folds", separability(states, folds=4, permutations=50, seed=2, level=0.8))
-    t.add("heads", head_separability(states, progress=False))
+    t.add("separability", separability_before(separability(states, permutations=99)))
+    other = separability(states, folds=4, permutations=50, seed=2, level=0.8)
+    t.add("separability, 4 folds", separability_before(other))
+    heads = head_separability(states, progress=False).pivot(index="place", columns="method", values="value")
+    t.add("heads", heads.rename(columns=lambda head: int(head.removeprefix("head "))))
     t.add("pairs", pair_up(states.formats, states.question_ids)[0].sum(axis=0))
     halves = random_halves(states.only("mcq"), 3)
     t.add(

@@ -31,10 +31,16 @@ from cora_nb.metrics.calibration import (
 from cora_nb.metrics.confidence import confidences
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.responses import make_responses
+from cora_nb.results import lookup, values_of
 from cora_nb.variants.families import make_variants
 
 LEVELS = st.one_of(st.integers(0, 20).map(lambda k: k / 20), st.floats(0, 1))
 PAIRS = st.lists(st.tuples(LEVELS, st.booleans()), min_size=1, max_size=40)
+
+
+def by_score(result):
+    "The rows of each score by their place."
+    return {score: rows.set_index("place") for score, rows in result.groupby("score", sort=False)}
 
 
 def plain_bins(x, y, B):
@@ -52,7 +58,7 @@ def test_ece_against_plain_loops(pairs, B):
     x, y = [p[0] for p in pairs], [p[1] for p in pairs]
     bins = plain_bins(x, y, B)
     gaps = {b: abs(np.mean([o for _, o in v]) - np.mean([f for f, _ in v])) for b, v in bins.items()}
-    table, errors = binned(x, y, B), calibration_errors(binned(x, y, B))
+    table, errors = binned(x, y, B), values_of(calibration_errors(binned(x, y, B)))
     assert table.index.tolist() == list(bins) and table["n"].tolist() == [len(v) for v in bins.values()]
     assert (
         errors["ECE"]
@@ -60,7 +66,7 @@ def test_ece_against_plain_loops(pairs, B):
         == pytest.approx(ece(x, y, B), abs=1e-12)
     )
     assert (
-        errors["ECE_unweighted"]
+        errors["unweighted ECE"]
         == pytest.approx(np.mean(list(gaps.values())), abs=1e-12)
         == pytest.approx(ece(x, y, B, weighted=False), abs=1e-12)
     )
@@ -74,7 +80,9 @@ def test_ece_against_plain_loops(pairs, B):
 @given(PAIRS, st.integers(1, 12), st.sampled_from(BINNINGS))
 def test_every_answer_is_in_one_bin_and_brier_adds_up(pairs, B, method):
     x, y = np.array(pairs, dtype=float).T
-    table, parts = binned(x, y, B, method), brier_parts(binned(x, y, B, method))
+    table = binned(x, y, B, method)
+    parts, errors = values_of(brier_parts(table)), calibration_errors(table)
+    assert (errors["n"] == len(x)).all() and (brier_parts(table)["n"] == len(x)).all()
     assert (
         table["n"].sum() == len(x)
         and table["right"].sum() == y.sum()
@@ -83,21 +91,27 @@ def test_every_answer_is_in_one_bin_and_brier_adds_up(pairs, B, method):
     assert table["confidence"].sum() == pytest.approx(x.sum())
     means = table["confidence"] / table["n"]
     assert (means >= table["low"] - 1e-9).all() and (means <= table["high"] + 1e-9).all()
-    assert parts["brier"] == pytest.approx(np.mean((x - y) ** 2), abs=1e-12) == pytest.approx(brier(x, y), abs=1e-12)
+    assert (
+        parts["Brier score"] == pytest.approx(np.mean((x - y) ** 2), abs=1e-12) == pytest.approx(brier(x, y), abs=1e-12)
+    )
     total = (
         parts["reliability"]
         - parts["resolution"]
         + parts["uncertainty"]
-        + parts["within_variance"]
-        - 2 * parts["within_covariance"]
+        + parts["variance within bins"]
+        - 2 * parts["covariance within bins"]
     )
-    assert total == pytest.approx(parts["brier"], abs=1e-10)
+    assert total == pytest.approx(parts["Brier score"], abs=1e-10)
     if method == "distinct":
-        assert parts[["within_variance", "within_covariance"]].abs().max() < 1e-12 and len(table) == len(np.unique(x))
-    shown = reliability(table)
-    assert (
-        (shown["accuracy_low"] <= shown["accuracy"] + 1e-12) & (shown["accuracy"] <= shown["accuracy_high"] + 1e-12)
-    ).all()
+        within = parts[["variance within bins", "covariance within bins"]]
+        assert within.abs().max() < 1e-12 and len(table) == len(np.unique(x))
+    bins = by_score(reliability(table))
+    shown = bins["accuracy"]
+    assert ((shown["low"] <= shown["value"] + 1e-12) & (shown["value"] <= shown["high"] + 1e-12)).all()
+    assert shown.index.tolist() == table["high"].tolist() and shown["n"].tolist() == table["n"].tolist()
+    edges = [f"{'(' if b else '['}{low:.12g}, {high:.12g}]" for b, low, high in table[["low", "high"]].itertuples()]
+    assert all(part["note"].tolist() == edges for part in bins.values())
+    np.testing.assert_allclose(bins["gap"]["value"], shown["value"] - bins["confidence"]["value"], atol=1e-12)
 
 
 @settings(max_examples=60)
@@ -130,7 +144,7 @@ def test_against_scikit_learn():
         y = rng.random(len(x)) < x
         for method, strategy in (("width", "uniform"), ("mass", "quantile")):
             share, mean = curve(y, x, n_bins=8, strategy=strategy)
-            shown = reliability(binned(x, y, 8, method))
+            shown = values_of(reliability(binned(x, y, 8, method))).unstack("score")
             np.testing.assert_allclose(shown[["accuracy", "confidence"]], np.c_[share, mean], rtol=1e-9)
         assert brier(x, y) == pytest.approx(brier_loss(y, x))
 
@@ -145,7 +159,7 @@ def test_against_torchmetrics():
     x, y = rng.random(300), rng.integers(0, 2, 300)  # on no edge, where the two rules agree
     for B in (5, 15, 100):
         for norm, key in (("l1", "ECE"), ("max", "MCE")):
-            assert calibration_errors(binned(x, y, B))[key] == pytest.approx(
+            assert lookup(calibration_errors(binned(x, y, B)), key).value == pytest.approx(
                 float(binary(torch.tensor(x), torch.tensor(y), n_bins=B, norm=norm)), abs=1e-9
             )
 
@@ -200,27 +214,33 @@ def test_p_keeps_its_level_and_interval_covers():
     rng, alarms, inside = np.random.default_rng(4), 0, 0
     for _ in range(120):
         x = rng.beta(4, 1.5, 200)
-        alarms += ece_interval(x, rng.random(200) < x, 5, resamples=199)["p"] < 0.05
-        found = ece_interval(x, rng.random(200) < 0.2, 5, resamples=199)
-        inside += (
-            found["low"] <= 4 / 5.5 - 0.2 <= found["high"]
-        )  # far from calibrated, where the truth is a difference of means
+        alarms += lookup(ece_interval(x, rng.random(200) < x, 5, resamples=199), "ECE").p < 0.05
+        found = lookup(ece_interval(x, rng.random(200) < 0.2, 5, resamples=199), "ECE")
+        inside += found.low <= 4 / 5.5 - 0.2 <= found.high  # far from calibrated: the truth is a difference of means
     assert alarms <= 14 and inside >= 105
 
 
 def test_groups_widen_the_interval():
     rng = np.random.default_rng(5)
     x, y = rng.random(60), rng.random(60) < 0.3
-    one, many = (
-        ece_interval(x, y, 5),
-        ece_interval(np.repeat(x, 8), np.repeat(y, 8), 5, groups=np.repeat(np.arange(60), 8)),
-    )
-    assert many[["ECE", "low", "high"]].tolist() == pytest.approx(
-        one[["ECE", "low", "high"]].tolist()
-    )  # copies are no further evidence
-    alone = ece_interval(np.repeat(x, 8), np.repeat(y, 8), 5)
-    assert alone["high"] - alone["low"] < 0.6 * (one["high"] - one["low"])
-    assert math.isnan(ece_interval([0.5, 0.5], [1, 1], groups=["q", "q"])["high"])
+    copies = (np.repeat(x, 8), np.repeat(y, 8), 5)
+    one = lookup(ece_interval(x, y, 5), "ECE")
+    many = lookup(ece_interval(*copies, groups=np.repeat(np.arange(60), 8)), "ECE")
+    assert (many.value, many.low, many.high) == pytest.approx((one.value, one.low, one.high))  # copies say nothing new
+    alone = lookup(ece_interval(*copies), "ECE")
+    assert alone.high - alone.low < 0.6 * (one.high - one.low) and (one.n, many.n, alone.n) == (60, 480, 480)
+    assert math.isnan(lookup(ece_interval([0.5, 0.5], [1, 1], groups=["q", "q"]), "ECE").high)
+
+
+@pytest.mark.parametrize("weighted, name", [(True, "ECE"), (False, "unweighted ECE")])
+def test_ece_beside_what_it_is_by_chance(weighted, name):
+    rng = np.random.default_rng(6)
+    x, y = rng.random(50), rng.random(50) < 0.6
+    found, draws = ece_interval(x, y, 5, weighted=weighted, level=0.9), chance_errors(x, 5, weighted=weighted)
+    assert found["score"].tolist() == [name, f"{name} by chance"] and found["n"].tolist() == [50, 50]
+    seen, chance = lookup(found, name), lookup(found, f"{name} by chance")
+    assert seen.value == ece(x, y, 5, weighted=weighted) and seen.p == (1 + (draws >= seen.value - 1e-12).sum()) / 1001
+    assert (chance.value, chance.high) == (draws.mean(), np.quantile(draws, 0.9)) and math.isnan(chance.low)
 
 
 QUESTIONS = [Question(f"q{i}", "Which?", ("a", "b", "c", "d")[: 2 + i % 3], 0) for i in range(60)]
@@ -237,21 +257,38 @@ def run(rng):
 
 def test_table_by_number_of_choices():
     responses, _ = run(np.random.default_rng(7))
-    table, each = calibration_table({"r": responses}, bins=5), confidences(responses).dropna()
-    assert (
-        table.index.tolist() == [("r", 2), ("r", 3), ("r", 4)]
-        and table["replies"].tolist() == [20] * 3
-        and table["no_confidence"].sum() == 9
-        and table["no_choice"].sum() == 6
-    )
+    found, each = calibration_table({"r": responses}, bins=5), confidences(responses).dropna()
+    assert set(found["respondent"]) == {"r"} and found["place"].drop_duplicates().tolist() == [2, 3, 4]
+    scores = by_score(found)
+    assert scores["questions"]["value"].tolist() == [20] * 3
+    for score in ("replies without a confidence", "replies without a choice", "accuracy of all replies"):
+        assert scores[score]["n"].tolist() == [20] * 3
+    counts = {score: scores[score]["value"] @ scores[score]["n"] for score in scores if score.startswith("replies")}
+    assert counts == pytest.approx({"replies without a confidence": 9, "replies without a choice": 6})
     for A in (2, 3, 4):
         part = each[each["n_choices"] == A]
-        assert table.loc[("r", A), ["accuracy", "confidence", "ECE", "brier"]].tolist() == pytest.approx(
+        values = [scores[s].loc[A, "value"] for s in ("accuracy", "confidence", "ECE", "Brier score")]
+        assert values == pytest.approx(
             [part["right"].mean(), 0.9, abs(part["right"].mean() - 0.9), ((part["right"] - 0.9) ** 2).mean()]
         )
-    pd.testing.assert_frame_equal(calibration_table(responses.table, bins=5).droplevel(0), table.droplevel(0))
-    none = calibration_table(responses.table.assign(confidence=np.nan))
-    assert none["no_confidence"].tolist() == [20] * 3 and none["accuracy"].isna().all()
+        assert {scores[s].loc[A, "n"] for s in ("accuracy", "ECE", "ECE by chance", "Brier score")} == {len(part)}
+        alone = ece_interval(part["confidence"], part["right"], 5, groups=part["question_id"])
+        rows = found[(found["place"] == A) & found["score"].isin(alone["score"])].reset_index(drop=True)
+        pd.testing.assert_frame_equal(rows[alone.columns], alone)
+    alike = calibration_table(responses.table, bins=5)
+    pd.testing.assert_frame_equal(alike.drop(columns="respondent"), found.drop(columns="respondent"))
+    none = by_score(calibration_table(responses.table.assign(confidence=np.nan)))
+    assert none["replies without a confidence"]["value"].tolist() == [1] * 3
+    for score in ("accuracy", "confidence", "ECE", "ECE by chance", "unweighted ECE", "Brier score"):
+        assert none[score]["value"].isna().all() and none[score]["n"].tolist() == [0] * 3
+
+
+def test_a_table_of_several_runs_names_each():
+    runs = {"a": run(np.random.default_rng(7))[0], "b": run(np.random.default_rng(8))[0]}
+    both = calibration_table(runs)
+    for name, responses in runs.items():
+        alone = calibration_table({name: responses})
+        pd.testing.assert_frame_equal(both[both["respondent"] == name].reset_index(drop=True), alone)
 
 
 # --- the authors' data ---
@@ -281,14 +318,15 @@ def test_the_shipped_sums():
         shipped.groupby("form")["n"].sum().to_dict() == dict.fromkeys(COLUMNS, 344)
         and shipped["source"].str.contains("2403.17752").all()
     )
-    weighted = {form: calibration_errors(joined(part.set_index("bin"), 5)) for form, part in shipped.groupby("form")}
+    parts = {form: joined(part.set_index("bin"), 5) for form, part in shipped.groupby("form")}
+    weighted = {form: values_of(calibration_errors(part)) for form, part in parts.items()}
     assert {f: f"{e['ECE']:.3f}" for f, e in weighted.items()} == {
         "4 choices": "0.635",
         "3 choices": "0.694",
         "2 choices": "0.733",
         "long form": "0.278",
     }
-    assert {f: f"{e['ECE_unweighted']:.3f}" for f, e in weighted.items()} == {
+    assert {f: f"{e['unweighted ECE']:.3f}" for f, e in weighted.items()} == {
         "4 choices": "0.427",
         "3 choices": "0.392",
         "2 choices": "0.414",

@@ -25,6 +25,7 @@ from cora_nb.metrics.embeddings import (  # noqa: E402
     separability,
 )
 from cora_nb.respondents.hidden import States, hidden_states  # noqa: E402
+from cora_nb.results import lookup, values_of  # noqa: E402
 
 
 def test_last_words_and_layer_0():
@@ -34,11 +35,14 @@ def test_last_words_and_layer_0():
         hidden_states("organism/steady", format_prompts(math_benchmark(n=10), ends=e), progress=False)
         for e in ("same", "own")
     )
-    assert separability(same, permutations=19).loc[
-        0, ["distinct", "accuracy", "least_squares", "p", "between"]
-    ].tolist() == [1, 0.5, 0.5, 1, 0]
-    assert separability(own, permutations=19).loc[0, ["distinct", "accuracy", "least_squares"]].tolist() == [2, 1, 1]
-    assert separability(own, permutations=19).loc[0, "between"] == pytest.approx(1)
+    found = separability(same, permutations=19)
+    first = values_of(found)[0]
+    assert first[["distinct vectors", "accuracy", "least squares", "variance between"]].tolist() == [1, 0.5, 0.5, 0]
+    assert lookup(found, "least squares", place=0).p == 1 and set(found["respondent"]) == {"steady"}
+    assert found["place"].drop_duplicates().tolist() == [0, 1, 2, 3, 4] and (found["n"] == 10).all()
+    first = values_of(separability(own, permutations=19))[0]
+    assert first[["distinct vectors", "accuracy", "least squares"]].tolist() == [2, 1, 1]
+    assert first["variance between"] == pytest.approx(1)
 
 
 # the probe
@@ -59,25 +63,23 @@ def made(n, width, shift=0.0, seed=0, likeness=0.0):
 
 
 def test_what_differs_is_found_and_what_does_not_is_not():
-    plain, clear = (
-        separability(made(50, 10), permutations=199).loc[0],
-        separability(made(50, 10, 5), permutations=199).loc[0],
-    )
-    assert plain["low"] < 0.5 < plain["high"] and plain["p"] > 0.05
-    assert clear["accuracy"] > 0.95 and clear["p"] == 1 / 200 and clear["chance_high"] < 0.7 < clear["least_squares"]
+    plain, clear = (separability(made(50, 10, shift), permutations=199) for shift in (0, 5))
+    accuracy = lookup(plain, "accuracy")
+    assert accuracy.low < 0.5 < accuracy.high and lookup(plain, "least squares").p > 0.05
+    line, chance = lookup(clear, "least squares"), lookup(clear, "least squares by chance")
+    assert lookup(clear, "accuracy").value > 0.95 and line.p == 1 / 200 and chance.high < 0.7 < line.value
+    assert chance.low < chance.value < chance.high
     heads = head_separability(made(50, 10, 5), progress=False)
-    assert heads.shape == (1, 2) and heads.loc[1, 0] > 0.95 and heads.loc[1, 1] < 0.7
+    assert heads["method"].tolist() == ["head 0", "head 1"] and heads["place"].tolist() == [1, 1]
+    assert heads["value"][0] > 0.95 and heads["value"][1] < 0.7 and set(heads["score"]) == {"accuracy"}
+    assert set(heads["respondent"]) == {"made"} and heads["n"].tolist() == [50, 50]
 
 
 @pytest.mark.parametrize("likeness", [0, 3])
 def test_p_is_uniform_where_nothing_differs(likeness):
     "Also where the two prompts of a question resemble one another."
-    p = np.array(
-        [
-            separability(made(12, 4, seed=s, likeness=likeness), permutations=19, folds=3, seed=s).loc[0, "p"]
-            for s in range(120)
-        ]
-    )
+    found = (separability(made(12, 4, seed=s, likeness=likeness), permutations=19, folds=3, seed=s) for s in range(120))
+    p = np.array([lookup(result, "least squares").p for result in found])
     assert (p <= 0.1).mean() < 0.18 and (p <= 0.5).mean() < 0.6  # ties make it careful, never bold
 
 
@@ -156,7 +158,9 @@ def test_an_own_reader_gives_what_a_probe_needs():
 
     s = made(20, 4, 3)
     own = Own(s.layers, None, s.question_ids, s.formats)
-    pd.testing.assert_frame_equal(separability(own, permutations=9), separability(s, permutations=9))
+    named = separability(s, permutations=9)
+    assert set(named["respondent"]) == {"made"}
+    pd.testing.assert_frame_equal(separability(own, permutations=9), named.drop(columns="respondent"))
     one = Own(s.layers[::2], None, s.question_ids[::2], s.formats[::2])
     assert random_halves(one).question_ids == random_halves(s.only("mcq")).question_ids
 

@@ -14,6 +14,7 @@ from cora_nb.core import CoraError  # noqa: E402
 from cora_nb.metrics.embeddings import project, separability  # noqa: E402
 from cora_nb.report.embedding_plots import plot_layers, plot_separability  # noqa: E402
 from cora_nb.respondents.hidden import States  # noqa: E402
+from cora_nb.results import lookup  # noqa: E402
 
 
 def made(n, width):
@@ -27,9 +28,8 @@ def test_figures_have_a_panel_for_each_layer():
     scores = separability(states, permutations=9)
     axes = plot_layers(project(states, "pca"), states.formats, scores)
     assert axes.shape == (2, 6) and [len(a.lines) for a in axes.flat] == [2] * 8 + [0] * 4
-    assert axes.flat[7].get_title() == f"layer 7: {scores.loc[7, 'accuracy']:.2f}" and [
-        t.get_text() for t in axes.flat[0].figure.legends[0].get_texts()
-    ] == ["mcq", "lfgq"]
+    assert axes.flat[7].get_title() == f"layer 7: {lookup(scores, 'accuracy', place=7).value:.2f}"
+    assert [t.get_text() for t in axes.flat[0].figure.legends[0].get_texts()] == ["mcq", "lfgq"]
     given = plt.subplots()[1]
     assert (
         plot_layers(project(states, "pca", layers=[3]), states.formats, layers=[3], axes=given).item() is given
@@ -43,9 +43,14 @@ def test_figures_have_a_panel_for_each_layer():
         "a",
         "b",
     }
-    for wrong, what in (({}, "one or more tables"), ({"a": scores[["p"]]}, "one or more tables")):
+    empty = {"a": scores, "b": scores[scores["score"] != "accuracy"]}
+    for wrong, what in (
+        ({}, "one or more results"),
+        ({"a": scores[["p"]]}, "one or more results"),
+        (empty, "scores must be results of separability; b has no score 'accuracy'"),
+    ):
         with pytest.raises(CoraError, match=what):
             plot_separability(wrong)
-    with pytest.raises(CoraError, match="what must be one of accuracy, between, got 'p'"):
+    with pytest.raises(CoraError, match="what must be one of accuracy, variance between, got 'p'"):
         plot_separability(scores, "p")
     plt.close("all")

@@ -22,6 +22,7 @@ from cora_nb.runs.labels import read_labels, write_labels
 from cora_nb.prompts.letters import RULES, get_rule, parse, register_rule, rules_by_form
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.results import values_of
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form
@@ -496,10 +497,18 @@ def test_labels_of_replies_that_changed(tmp_path):
     )
 )
 def test_the_summary_adds_up_and_kappa_is_that_of_two_raters(pairs):
-    s = grading_summary(pd.DataFrame(pairs, columns=["graded", "label"]))
-    assert s["right"] + s["wrong"] + s["unparsed"] + s["failed"] == s["replies"] == len(pairs)
+    found = grading_summary(pd.DataFrame(pairs, columns=["graded", "label"]))
+    s, n = values_of(found), values_of(found, "n")
+    graded, labels = zip(*pairs)
+    for verdict in ("right", "wrong", "unparsed", "failed"):
+        assert s[verdict] == graded.count(verdict) / len(pairs) and n[verdict] == len(pairs)
+    assert s["labelled"] == (len(pairs) - labels.count(None)) / len(pairs) and n["labelled"] == len(pairs)
     rated = [(g == "right", h == "right") for g, h in pairs if h is not None and g != "failed"]
-    assert s["both right"] + s["grader only"] + s["person only"] + s["both not right"] == len(rated)
+    apart = [("both right", True, True), ("grader only", True, False)]
+    apart += [("person only", False, True), ("both not right", False, False)]
+    assert (n[[name for name, *_ in apart] + ["agreement", "kappa"]] == len(rated)).all()
+    for name, *both in apart:
+        assert rated.count(tuple(both)) == (round(s[name] * len(rated)) if rated else 0)
     if not rated:
         assert np.isnan(s["agreement"]) and np.isnan(s["kappa"])
         return
@@ -524,13 +533,8 @@ def test_grades_of_rule_judge_and_person(tmp_path):
         == ["right", "unparsed", "unparsed", "wrong", "right", "failed", "unparsed", "unparsed", "unparsed"]
         and table["label"].isna().sum() == 4
     )
-    s = grading_summary(table)
-    assert (s["both right"], s["grader only"], s["person only"], s["both not right"], s["agreement"]) == (
-        2,
-        0,
-        1,
-        2,
-        0.8,
-    ) and s["kappa"] == pytest.approx((0.8 - 0.48) / 0.52)
+    s = values_of(grading_summary(table))
+    assert s[["both right", "grader only", "person only", "both not right"]].tolist() == [0.4, 0, 0.2, 0.4]
+    assert s["agreement"] == 0.8 and s["kappa"] == pytest.approx((0.8 - 0.48) / 0.52)
     with pytest.raises(CoraError, match="needs the column label"):
         grading_summary(table.drop(columns="label"))
