@@ -228,7 +228,7 @@ def _aligned(rows: list[list[str]]) -> list[list[str]]:
 
 def _points_aligned(rows: list[list[str]]) -> list[list[str]]:
     "Numbers padded on the left, so that their decimal points stand below each other."
-    wholes = [[len(re.match(r"[^.,\\s]*", cell)[0]) for cell in row] for row in rows]
+    wholes = [[len(re.match(r"[^.,\s]*", cell)[0]) for cell in row] for row in rows]
     most = [max(column) for column in zip(*wholes)]
     return [[" " * (m - n) + cell for cell, n, m in zip(row, w, most)] for row, w in zip(rows, wholes)]
 
