@@ -19,9 +19,10 @@ from .shared import one_line_errors, open_store, read_prices, run_folders, shot_
 from ..checks import check_count
 from ..core import CoraError, Question
 from ..papers.mcqa_plus import TABLES, Steps, mcqa_plus_results, mcqa_plus_steps, run_steps
-from ..report.tables import result_table
+from ..report.render import render
 from ..respondents.protocol import Respondent
 from ..responses.files import check_folder, write_responses
+from ..results import make_result
 from ..runs.evaluate import facts_before, plan
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements
 from ..runs.store import Store
@@ -156,5 +157,15 @@ def _table_text(number: int, results: dict[str, pd.DataFrame], digits: int) -> s
     parts = {name: r[r["table"] == number] for name, r in results.items()}
     if all(part.empty for part in parts.values()):
         return f"Table {number}: no question has a misleading choice, a wrong one that was picked\n"
-    with pd.option_context("display.width", None, "display.max_columns", None, "display.max_rows", None):
-        return f"Table {number}\n{result_table(parts, digits)}\n"
+    return f"Table {number}\n{render(_together(parts), digits=digits, percent=True)}\n"
+
+
+def _together(parts: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    "One table of several respondents as a result."
+    # merge: mcqaplus (once `mcqa_plus_results` returns a result, this is `stack_results(parts)`)
+    table = pd.concat([part.assign(respondent=name) for name, part in parts.items()], ignore_index=True)
+    told = [c for c in ("subset", "setting") if table[c].nunique(dropna=False) > 1] or ["subset"]
+    method = table[told].fillna("").agg(lambda row: ", ".join(filter(None, row)), axis=1)
+    place = table["n_choices"].fillna(table["n_same"])
+    kept = ["respondent", "score", "value", "low", "high"]
+    return make_result(table[kept].assign(method=method, place=place))

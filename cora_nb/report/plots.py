@@ -17,7 +17,6 @@ import pandas as pd
 from ..checks import check_named, check_number
 from ..core import CoraError
 from ..metrics.bias import Ranks
-from .tables import result_table
 from ..respondents.likelihood import IMPLEMENTATIONS
 
 # %% ../../nbs/report/plots.ipynb #58ed90e1
@@ -268,17 +267,17 @@ def plot_lengths(
 
 # %% ../../nbs/report/plots.ipynb #ec98bcf7
 def plot_numbers(
-    results: Mapping[str, pd.DataFrame],  # name -> tidy results: `score`, `value`; where known `low`, `high`, `PLACES`
+    results: Mapping[str, pd.DataFrame],  # name -> tidy results: `score`, `value`; where known `low`, `high`, more
     ax: Any = None,  # matplotlib axes; None: new ones, as high as the rows need
 ) -> Any:  # the axes
     """Numbers with their intervals, a row each, in percent.
 
-    Results may have the columns of `tables.PLACES` as well. Raises `CoraError` for results without a name, and for
-    columns that are missing or hold no numbers.
+    Results may have the columns table, subset, setting, n_choices and n_same as well. Raises `CoraError` for results
+    without a name, for columns that are missing or hold no numbers, and for a number that comes twice.
     """
     import matplotlib.pyplot as plt
 
-    rows, n = result_table(results).index, len(results)  # refuses what cannot be drawn
+    rows, n = _rows(results), len(results)  # refuses what cannot be drawn
     ax = ax or plt.subplots(figsize=(5, 0.6 + len(rows) * (0.14 + 0.13 * n)))[1]
     bar = {"ecolor": "0.15", "elinewidth": 0.9, "capsize": 2}
     for k, (name, frame) in enumerate(results.items()):
@@ -297,6 +296,34 @@ def plot_numbers(
     ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+_PLACES = [
+    "table",
+    "subset",
+    "setting",
+    "n_choices",
+    "n_same",
+    "score",
+]  # what names a number, as far as a frame has it
+
+
+def _rows(results: Mapping[str, pd.DataFrame]) -> pd.MultiIndex:
+    "What names the numbers of all results, each once, as far as it differs."
+    check_named("results", results, "{'my model': mcqa_plus_results(runs)}")
+    names = [
+        p for p in _PLACES if p != "table" or all(isinstance(f, pd.DataFrame) and p in f for f in results.values())
+    ]
+    rows: dict[tuple[str, ...], None] = {}
+    for name, frame in results.items():
+        if not isinstance(frame, pd.DataFrame) or not {"score", "value"} <= set(frame):
+            raise CoraError(f"{name}: tidy results have the columns score and value")
+        own = [tuple("" if pd.isna(row.get(p)) else str(row[p]) for p in names) for row in frame.to_dict("records")]
+        if twice := [row for row in own if own.count(row) > 1]:
+            raise CoraError(f"{name}: two numbers for {', '.join(filter(None, twice[0]))}")
+        rows |= dict.fromkeys(own)
+    told = [i for i, name in enumerate(names) if name == "score" or len({row[i] for row in rows}) > 1]
+    return pd.MultiIndex.from_tuples([tuple(row[i] for i in told) for row in rows], names=[names[i] for i in told])
 
 
 def _floats(table: pd.DataFrame, column: str) -> np.ndarray:
