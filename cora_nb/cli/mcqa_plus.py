@@ -22,7 +22,8 @@ from ..papers.mcqa_plus import TABLES, Steps, mcqa_plus_results, mcqa_plus_steps
 from ..report.tables import result_table
 from ..respondents.protocol import Respondent
 from ..responses.files import check_folder, write_responses
-from ..results import stack_results
+from ..results import stack_results, make_result
+from ..report.render import render
 from ..runs.evaluate import facts_before, plan
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements
 from ..runs.store import Store
@@ -157,5 +158,4 @@ def _table_text(number: int, result: pd.DataFrame, digits: int) -> str:
     shown = result[~result["score"].str.endswith(" difference")]
     if shown.empty:
         return f"Table {number}: no question has a misleading choice, a wrong one that was picked\n"
-    with pd.option_context("display.width", None, "display.max_columns", None, "display.max_rows", None):
-        return f"Table {number}\n{result_table(shown, digits)}\n"  # merge: report
+    return f"Table {number}\n{render(shown, digits=digits, percent=True)}\n"

@@ -39,7 +39,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import as_responses, make_responses
-from cora_nb.results import lookup, values_of
+from cora_nb.results import lookup, make_result, values_of
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
 from cora_nb.variants import operators, orders as orders_of
 from cora_nb.variants.families import make_variants
@@ -2199,7 +2199,8 @@ def imported():
 
 @quietly
 def table_parts():
-    from cora_nb.report.tables import arrange, competition_ranks, result_table, score_table, shown as printed, threshold
+    from cora_nb.report.render import competition_ranks, number_text as printed, printed_table
+    from cora_nb.report.tables import arrange, score_table, threshold
 
     t = Tidy()
     t.add("ranks", competition_ranks([0.751, 0.749, 0.75, math.nan, 0.2, 0.9]))
@@ -2210,14 +2211,22 @@ def table_parts():
     t.add("threshold", {s: threshold(s) for s in ("BMCA(0.5)", "BMCA(1)", "CoRA")})
     runs = {name: score(simulated(name)) for name in ("cora ann", "cora bob")}
     t.add("arranged", [" ".join(pair) for pair in arrange(runs["cora ann"]["score"])])
-    t.add("score table", score_table(runs, beyond=True))
+    table = score_table(runs, beyond=True)
+    wide = values_of(table).unstack("respondent", sort=False)
+    t.add("score table", wide.set_axis(pd.MultiIndex.from_tuples(arrange(wide.index))))
     steps = mcqa_plus_steps(four(12))
     found = {
         name: paper_tables(run_steps(SimulatedRespondent(**who), steps, progress=False))
         for name, who in (("ann", SURE), ("bob", BOB))
     }
-    t.add("results", result_table(found))
-    t.add("results, no intervals", result_table(found, 3, False))
+    parts = []
+    for name, table in found.items():  # merge: mcqaplus (this names each number by its old columns)
+        named = table[["table", "subset", "setting", "n_choices", "n_same"]].astype(object)
+        names = [":".join("" if pd.isna(v) else str(v) for v in row) for row in named.to_numpy()]
+        parts.append(table[["score", "value", "low", "high"]].assign(method=names, respondent=name))
+    result = make_result(pd.concat(parts))
+    t.add("results", printed_table(result, percent=True))
+    t.add("results, no intervals", printed_table(result, 3, interval=False, percent=True))
     return t.table()
 
 
@@ -2427,10 +2436,32 @@ def run_files(text):
     return re.sub(r"^(responses: \w+)$", r"\1.parquet", text, flags=re.M)
 
 
+OLD_NAMES = {2: ["n_same"], 3: ["subset"], 4: ["subset"], 5: ["subset"], 6: ["setting"], 7: [], 8: ["n_choices"]}
+
+
+def mcqa_plus_tables(text):
+    "The tables of the MCQA+ paper in what is printed today in the layout and with the names of the golden texts."
+
+    def old_layout(found):
+        number, (head, *lines) = int(found[1]), found[2].splitlines()
+        starts = [m.start() for m in re.finditer(r"\S+", head)]
+        rows = [[line[a:b].strip() for a, b in zip(starts, [*starts[1:], None])] for line in lines]
+        names = [*OLD_NAMES[number], "score"]
+        if head.startswith("method"):  # left out where it is that of the row above
+            for above, row in zip(rows, rows[1:]):
+                row[0] = row[0] or above[0]
+        index = pd.MultiIndex.from_tuples([tuple(row[: len(names)]) for row in rows], names=names)
+        cells = pd.DataFrame([row[len(names) :] for row in rows], index, head.split()[len(names) :])
+        with pd.option_context("display.width", None, "display.max_columns", None, "display.max_rows", None):
+            return f"Table {number}\n{cells}\n"
+
+    return re.sub(r"^Table (\d)\n((?:.+\n)+)", old_layout, text, flags=re.M)
+
+
 def masked(command, out, left, folder):
     "A command and what it printed, without what differs from machine to machine."
     text = f"$ {command}\n{out}" + (f"exit: {left}\n" if left else "")
-    text = run_files(text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", ""))
+    text = mcqa_plus_tables(run_files(text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", "")))
     text = re.sub(r"\d+(\.\d+)? ?(seconds|s)\b", "SECONDS", text)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 

@@ -1,4 +1,4 @@
-"Score tables in each format: the paper's layout, and what odd names, unknown numbers and intervals come out as."
+"Results in each format: the paper's layout, any other, and what odd names, unknown numbers and intervals come out as."
 
 import csv
 import io
@@ -9,12 +9,13 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from score_tables import SCORES, published, sure
 
 from cora_nb.core import CoraError
-from cora_nb.report.render import render, width
-from cora_nb.report.tables import notes, numbers as values_of, printed_table, score_table, shown
+from cora_nb.report.render import _width, number_text, printed_table, render
+from cora_nb.report.tables import score_table
+from cora_nb.results import RESULT, make_result
 
 
 def test_text_has_the_layout_of_table_2():
@@ -119,21 +120,25 @@ def test_intervals_can_be_left_out(format):
     if format == "styler":
         pages = [page.to_html() for page in pages]
     assert pages[0] == pages[1] != (render(rich, format).to_html() if format == "styler" else render(rich, format))
-    pd.testing.assert_frame_equal(values_of(rich), plain)
-    np.testing.assert_allclose(values_of(rich, "low"), plain - 0.04)
-    assert values_of(plain, "high").isna().all(axis=None)
+    pd.testing.assert_frame_equal(rich[list(plain)], plain)
+    np.testing.assert_allclose(rich["low"], plain["value"] - 0.04)
+    assert "high" not in plain
 
 
 @given(st.lists(st.floats(0, 1) | st.just(math.nan), min_size=9, max_size=9))
 def test_intervals_go_there_and_back(values):
     frame = pd.DataFrame(np.reshape(values, (3, 3)), index=["MCQA", "MV", "CI"], columns=["value", "low", "high"])
     table = score_table({"a": frame, "b": {"MCQA": 0.5}})
-    pd.testing.assert_frame_equal(score_table(table.droplevel("group")), table)
-    back = pd.read_csv(io.StringIO(render(table, "csv")), index_col=["group", "score"])
-    np.testing.assert_allclose(back.to_numpy(float), table.to_numpy(), rtol=1e-14)
+    pd.testing.assert_frame_equal(score_table(table), table)
+    back = pd.read_csv(io.StringIO(render(table, "csv")), index_col="score").reindex(frame.index)
+    bounds = ["a", *(["a low", "a high"] if frame[["low", "high"]].notna().any(axis=None) else [])]
+    np.testing.assert_allclose(back[bounds], frame.iloc[:, : len(bounds)], rtol=1e-14)
+    assert back["b"].tolist()[0] == 0.5 and back["b"].isna().tolist() == [False, True, True]
     for cell, (v, low, high) in zip(printed_table(table, ranks=False)["a"], frame.to_numpy()):
         assert cell == (
-            shown(v) if any(math.isnan(x) for x in (v, low, high)) else f"{shown(v)} [{shown(low)}, {shown(high)}]"
+            number_text(v)
+            if any(math.isnan(x) for x in (v, low, high))
+            else f"{number_text(v)} [{number_text(low)}, {number_text(high)}]"
         )
 
 
@@ -172,7 +177,7 @@ def test_text_stays_aligned():
     start = lines[3].index("0.05 (12)")  # MCQA of the second run
     assert lines[1][start:].startswith("<script>")
     after = lines[3].index("0.20 (9)")  # the run after the wide name, which takes four columns and has two characters
-    assert width(lines[1][: lines[1].index("two lines")]) == after
+    assert _width(lines[1][: lines[1].index("two lines")]) == after
 
 
 def test_markdown_is_escaped():
@@ -265,12 +270,28 @@ def test_unlike_runs_are_not_ranked(simulated, format, ci):
         "No ranks: half|_<b> and a were asked different questions (10 and 20, 10 of them the same)",
     ):
         assert page.count(line) == 1
-    assert values_of(table).loc[("Proposed metric", "CoRA")].isna().tolist() == [False, True, False]
-    again = score_table(table.droplevel("group"))
-    pd.testing.assert_frame_equal(again, table)
-    assert notes(table[["a", "part"]]) == notes(table)[:2] and notes(table[["part"]]) == [
-        "part has 2 of 20 variants",
-        "part and a were asked different variants of the same questions",
+    assert table.loc[table["score"] == "CoRA", "value"].isna().tolist() == [False, True, False]
+    pd.testing.assert_frame_equal(score_table(table), table)
+
+
+def test_a_part_of_a_table_keeps_what_must_be_said(simulated):
+    table = score_table({name: simulated[name] for name in ("a", "part", "half|_<b>")})
+    two, one = (render(table[table["respondent"].isin(names)]) for names in (("a", "part"), ("part",)))
+    said = ["part has 2 of 20 variants", "part and a were asked different variants of the same questions"]
+    assert two.splitlines()[-3:] == ["", *(f"No ranks: {line}" for line in said)]
+    assert one.splitlines()[-3:] == ["", *said]
+    assert render(table[table["respondent"] == "a"]).splitlines()[-1].startswith("  CI ")
+    originals = render(table[(table["score"] == "MCQA") & (table["respondent"] != "half|_<b>")]).splitlines()
+    assert originals[-2:] == ["", f"No ranks: {said[1]}"]
+
+
+def test_what_is_said_first_of_all_runs_and_then_of_their_differences(simulated):
+    runs = {"a": simulated["a"], "p": simulated["part"], "q": simulated["part"]}
+    assert render(score_table(runs)).splitlines()[-4:] == [
+        "No ranks: p has 2 of 20 variants",
+        "No ranks: q has 2 of 20 variants",
+        "No ranks: p and a were asked different variants of the same questions",
+        "No ranks: q and a were asked different variants of the same questions",
     ]
 
 
@@ -286,7 +307,7 @@ def test_unlike_runs_in_csv(simulated):
         assert read["part note"].unique().tolist() == ["part and a were asked different variants of the same questions"]
 
 
-@pytest.mark.parametrize("digits", [-1, 16, 2.0, "2", None, True])
+@pytest.mark.parametrize("digits", [-1, 16, 2.0, "2", [], True])
 @pytest.mark.parametrize("format", ["text", "csv", "styler"])
 def test_bad_digits_are_refused(digits, format):
     with pytest.raises(CoraError, match="digits must be a whole number from 0 to 15"):
@@ -296,3 +317,330 @@ def test_bad_digits_are_refused(digits, format):
 def test_bad_format_is_refused():
     with pytest.raises(CoraError, match="format must be one of text, markdown, latex, csv, styler, got 'html'"):
         render(score_table({"a": {"MCQA": 0.5}}), "html")
+
+
+# ---------------------------------------------------------------- results of other measures
+
+NAN = math.nan
+LONG = make_result(
+    pd.DataFrame(
+        [
+            ("Ann", "original", 1, "picked", 0.26, 0.18, 0.36, NAN, ""),
+            ("Ann", "original", 2, "picked", -0.001, -0.08, 0.08, NAN, ""),
+            ("Ann", "original", None, "uneven", 0.08, NAN, NAN, 0.77, "df = 3"),
+            ("Ann", "nota", 1, "picked", 0.25, 0.17, NAN, NAN, ""),
+            ("Ann", "nota", None, "uneven", NAN, NAN, NAN, NAN, "one reply"),
+            ("Bob", "original", 1, "picked", 0.41, 0.31, 0.52, NAN, "2 of 26 variants\nBob was asked in another way"),
+            ("Bob", "original", None, "uneven", 19.52, NAN, NAN, 0.0002, "df = 3"),
+            ("Bob", "original", None, "ratio", 1.5, 1.0, math.inf, 1.0, "\nBob was asked in another way"),
+        ],
+        columns=["respondent", "method", "place", "score", "value", "low", "high", "p", "note"],
+    ),
+    benchmark="math",
+)
+CELLS = [
+    ["0.26 [0.18, 0.36]", "0.41 [0.31, 0.52] (2 of 26 variants)"],
+    ["0.00 [-0.08, 0.08]", "–"],
+    ["0.08, p = 0.77 (df = 3)", "19.52, p < 0.01 (df = 3)"],
+    ["0.25", "–"],
+    ["– (one reply)", "–"],
+    ["–", "1.50 [1.00, inf], p = 1.00"],
+]
+
+
+def test_a_long_result_as_text():
+    assert (
+        render(LONG, caption="Places")
+        == """\
+Places
+method    place  score   Ann                      Bob
+original  1      picked  0.26 [0.18, 0.36]         0.41 [0.31, 0.52] (2 of 26 variants)
+          2      picked  0.00 [-0.08, 0.08]        –
+                 uneven  0.08, p = 0.77 (df = 3)  19.52, p < 0.01 (df = 3)
+nota      1      picked  0.25                      –
+                 uneven  – (one reply)             –
+original         ratio   –                         1.50 [1.00, inf], p = 1.00
+
+Bob was asked in another way"""
+    )
+
+
+def test_a_long_result_as_markdown():
+    lines = render(LONG, "markdown", caption="Places").splitlines()
+    assert lines[:2] == ["**Places**", ""] and lines[3] == "|:--|:--|:--|--:|--:|"
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:10]]
+    assert cells[0] == ["method", "place", "score", "Ann", "Bob"]
+    assert [row[3:] for row in cells[2:]] == [[c.replace("<", "&lt;") for c in row] for row in CELLS]
+    assert [row[:3] for row in cells[2:]] == [
+        ["original", "1", "picked"],
+        ["", "2", "picked"],
+        ["", "", "uneven"],
+        ["nota", "1", "picked"],
+        ["", "", "uneven"],
+        ["original", "", "ratio"],
+    ]
+    assert lines[10:] == ["", "Bob was asked in another way"]
+
+
+def test_a_long_result_as_latex():
+    lines = render(LONG, "latex", caption="Places").splitlines()
+    assert lines[:7] == [
+        r"\begin{table}[htbp]",
+        r"\centering",
+        r"\caption{Places}",
+        r"\begin{tabular}{lllcc}",
+        r"\toprule",
+        r"method & place & score & Ann & Bob \\",
+        r"\midrule",
+    ]
+    assert lines[7] == r"original & 1 & picked & 0.26 [0.18, 0.36] & 0.41 [0.31, 0.52] (2 of 26 variants) \\"
+    assert lines[9] == r" &  & uneven & 0.08, p = 0.77 (df = 3) & 19.52, p \textless{} 0.01 (df = 3) \\"
+    assert lines[11] == r" &  & uneven & -- (one reply) & -- \\"
+    assert lines[-5:] == [
+        r"\bottomrule",
+        r"\end{tabular}",
+        "",
+        r"\noindent Bob was asked in another way",
+        r"\end{table}",
+    ]
+
+
+def test_a_long_result_as_a_page():
+    styler = render(LONG, "styler", caption="Places")
+    page = styler.to_html()
+    assert [unescape(c) for c in re.findall(r"<td[^>]*>(.*?)</td>", page)] == sum(CELLS, [])
+    assert "p &lt; 0.01" in page and "p < 0.01" not in page
+    assert "Places<br>Bob was asked in another way" in page
+    assert re.findall(r'class="index_name[^>]*>(\w+)</th>', page) == ["method", "place", "score"]
+    assert page == render(LONG, "styler", caption="Places").to_html()
+    assert styler.data.to_numpy()[0].tolist() == [0.26, 0.41]
+    assert "font-weight: bold" in styler.highlight_max(axis=1, props="font-weight: bold").to_html()
+
+
+def test_a_long_result_as_csv_is_the_result():
+    text = render(LONG, "csv", digits=1, percent=True, ranks=False, caption="Places")
+    assert text.splitlines()[0] == ",".join(c for c in RESULT if c in LONG)
+    back = make_result(pd.read_csv(io.StringIO(text)))
+    pd.testing.assert_frame_equal(back, LONG, check_dtype=False)
+    without = pd.read_csv(io.StringIO(render(LONG, "csv", interval=False)))
+    assert list(without) == [c for c in LONG if c not in ("low", "high")]
+    with pytest.raises(CoraError, match="digits"):
+        render(LONG, "csv", digits=99)
+
+
+def test_the_table_of_a_long_result():
+    found = printed_table(LONG)
+    assert found.index.names == ["method", "place", "score"] and list(found) == ["Ann", "Bob"]
+    assert found.index.tolist()[1:3] == [("original", "2", "picked"), ("original", "", "uneven")]
+    assert found.to_numpy().tolist() == CELLS
+
+
+def test_in_percent():
+    "One decimal unless told otherwise; p is not in percent."
+    row = {"value": 0.9367, "low": 0.9032, "high": 0.9602, "p": 0.0312}
+    one = make_result([row], score="Acc")
+    assert printed_table(one, percent=True).loc["Acc"].tolist() == ["93.7 [90.3, 96.0], p = 0.03"]
+    assert printed_table(one, percent=True, digits=0).loc["Acc"].tolist() == ["94 [90, 96], p = 0.03"]
+    assert printed_table(one, percent=True, digits=3).loc["Acc"].tolist() == ["93.670 [90.320, 96.020], p = 0.031"]
+    assert printed_table(one, percent=True, interval=False).loc["Acc"].tolist() == ["93.7, p = 0.03"]
+    for format in ("text", "markdown", "latex"):
+        assert "93.7 [90.3, 96.0], p = 0.03" in render(one, format, percent=True)
+    assert "93.7 [90.3, 96.0], p = 0.03" in render(one, "styler", percent=True).to_html()
+    assert render(one, "csv", percent=True) == render(one, "csv")
+    two = score_table({"a": {"MCQA": 0.7512}, "b": {"MCQA": 0.7508}})  # ranks go by what is printed
+    assert printed_table(two, percent=True).iloc[0].tolist() == ["75.1 (1)", "75.1 (1)"]
+    assert printed_table(two, percent=True, digits=2).iloc[0].tolist() == ["75.12 (1)", "75.08 (2)"]
+
+
+def test_results_side_by_side_in_percent():
+    "Rows of either respondent, in the order in which they come; what is missing is empty or unknown."
+    mine = [{"respondent": "mine", "place": n, "value": v} for n, v in ((2, 0.95), (4, 0.9367))]
+    printed = [{"respondent": "published", "place": n, "value": v} for n, v in ((4, 0.7273), (10, 0.4906))]
+    found = printed_table(make_result([*mine, *printed], score="Acc"), percent=True)
+    assert found.index.names == ["place", "score"]
+    assert found.index.get_level_values("place").tolist() == ["2", "4", "10"]
+    assert found.to_numpy().tolist() == [["95.0", "–"], ["93.7", "72.7"], ["–", "49.1"]]
+
+
+@pytest.mark.parametrize(
+    "p, digits, said",
+    [
+        (0.03, 2, "p = 0.03"),
+        (0.03, 0, "p = 0.03"),
+        (0.0312, 3, "p = 0.031"),
+        (0.005, 2, "p = 0.01"),
+        (0.0049, 2, "p < 0.01"),
+        (0.0049, 3, "p = 0.005"),
+        (1e-300, 4, "p < 0.0001"),
+        (0.0, 2, "p < 0.01"),
+        (1.0, 2, "p = 1.00"),
+    ],
+)
+def test_p_is_never_printed_as_zero(p, digits, said):
+    one = make_result([{"score": "x", "value": 3.0, "p": p}])
+    assert printed_table(one, digits=digits).iloc[0].tolist() == [f"{number_text(3.0, digits)}, {said}"]
+
+
+@given(st.floats(0, 1), st.integers(0, 8))
+def test_p_says_what_it_is(p, digits):
+    (text,) = printed_table(make_result([{"score": "x", "value": 1.0, "p": p}]), digits=digits).iloc[0]
+    sign, number = re.search(r", p ([=<]) ([\d.]+)$", text).groups()
+    assert float(number) > 0
+    assert p < float(number) if sign == "<" else abs(p - float(number)) <= 0.5000001 * 10 ** -max(digits, 2)
+
+
+def test_raw_arrays_have_one_column():
+    one = make_result([{"place": 1, "score": "x", "value": 0.5}, {"place": 2.5, "score": "x", "value": 1}])
+    assert render(one).splitlines() == ["place  score  value", "1      x      0.50", "2.5    x      1.00"]
+    assert render(make_result([{"score": "x", "value": 0.5}])).splitlines() == ["score  value", "x      0.50"]
+    several = render(make_result([{"score": s, "value": 0.5} for s in ("MCQA", "CoRA", "mine")]))
+    assert several.splitlines()[:3] == ["                  value", "Baselines", "  MCQA            0.50"]
+
+
+def test_scores_of_the_paper_on_a_part_are_printed_row_by_row():
+    "A method, subject or place makes another quantity of a score; two benchmarks are rows where each run has both."
+    scores = make_result([{"score": s, "value": 0.5} for s in ("CI", "MCQA")], respondent="a")
+    assert printed_table(scores).index.names == ["group", "score"]
+    for column in ("method", "subject", "place"):
+        found = printed_table(scores.assign(**{column: "x"}))
+        assert found.index.name == "score" and found.index.tolist() == ["CI", "MCQA"]
+    two = pd.concat([scores.assign(benchmark=b) for b in ("math", "law")])
+    assert printed_table(two).index.tolist() == [(b, s) for b in ("math", "law") for s in ("CI", "MCQA")]
+
+
+def test_runs_of_different_benchmarks_are_not_ranked():
+    rows = [{"respondent": r, "benchmark": b, "score": "MCQA", "value": 0.5} for r, b in (("a", "math"), ("b", "la|w"))]
+    assert render(make_result(rows)).splitlines() == [
+        "           a     b",
+        "Baselines",
+        "  MCQA     0.50  0.50",
+        "",
+        "No ranks: the runs are of different benchmarks (math, la|w)",
+    ]
+    assert "(1)" in render(make_result(rows[:1] + [rows[1] | {"benchmark": None}]))  # nobody knows
+    assert "(1)" in render(make_result(rows[:1] + [rows[1] | {"benchmark": "math"}]))
+
+
+def test_a_difference_is_a_column_of_its_own():
+    rows = [("steady", 0.8), ("skewed", 0.7), ("steady - skewed", 0.1)]
+    found = make_result([{"respondent": r, "score": "S_c", "value": v, "p": NAN} for r, v in rows])
+    assert printed_table(found).columns.tolist() == [name for name, _ in rows]
+    assert printed_table(found).to_numpy().tolist() == [["0.80", "0.70", "0.10"]]
+
+
+HOSTILE = [
+    *ODD,
+    "a&b",
+    "|",
+    "$x$",
+    "\x1b]0;title\x07",
+    "\u202eabc",
+    "cafe\u0301",
+    "a\tb",
+    "\\n",
+    "</td>",
+    "&lt;",
+    "% c",
+]
+
+
+def hostile(column):
+    "A result with a hostile text in each row: as a name, a place, a score or a note."
+    rows = [{"method": "m", "place": 1, "score": "s", "value": i / 4, "p": 0.5} for i in range(len(HOSTILE))]
+    varied = column if column != "note" else "place"
+    for i, (row, text) in enumerate(zip(rows, HOSTILE)):
+        row |= {varied: i} | {column: text}
+    return make_result(rows) if column == "respondent" else make_result(rows, respondent="run")
+
+
+def one_line(text):
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+@pytest.mark.parametrize("column", ["respondent", "method", "place", "subject", "score", "note"])
+def test_no_text_breaks_a_format(column):
+    result = hostile(column)
+    below = [one_line(line) for text in HOSTILE for line in text.split("\n")[1:]] if column == "note" else []
+    n = 1 if column == "respondent" else len(HOSTILE)
+    text = render(result)
+    assert len(text.split("\n")) == 1 + n + (1 + len(below) if below else 0)
+    assert all(c.isprintable() for c in text.replace("\n", ""))
+    markdown = render(result, "markdown")
+    table = markdown.split("\n")[: 2 + n]
+    assert len({len(re.findall(r"(?<!\\)(?:\\\\)*\|", line)) for line in table}) == 1
+    assert "<" not in markdown and "\x1b" not in markdown and len(markdown.split("\n")) == 2 + n + 2 * len(below)
+    latex = render(result, "latex")
+    bare = re.sub(r"\\[\\&%$#_{}]", "", latex.replace(r"\textbackslash{}", ""))
+    assert bare.count("{") == bare.count("}") and bare.count("$") % 2 == 0 and not set("%#_^~") & set(bare)
+    rows = [line for line in latex.split("\n") if line.endswith(r"\\")]
+    assert len(rows) == 1 + n and len({len(re.findall(r"(?<!\\)&", row)) for row in rows}) == 1
+    assert not any(row.startswith(("[", "*")) for row in rows)
+    page = render(result, "styler").to_html()
+    for raw in ("<script", "</td></td>", "\x1b", "\u202e"):
+        assert raw not in page
+    assert page.count("<td") == page.count("</td>") == len(HOSTILE)
+
+
+@pytest.mark.parametrize("column", ["respondent", "method", "place", "subject", "score", "note"])
+def test_every_text_reads_back(column):
+    result = hostile(column)
+    mistune = pytest.importorskip("mistune", reason="needs mistune, which nbconvert brings")
+    read = mistune.create_markdown(plugins=["table"], escape=False)
+    for page in (read(render(result, "markdown")), render(result, "styler").to_html()):
+        page = unescape(re.sub(r"</?(table|thead|tbody|tr|th|td|p|style|caption|br)\b[^>]*>", "\n", page))
+        for text in HOSTILE:
+            assert one_line(text.split("\n")[0] if column == "note" else text) in page
+    back = pd.read_csv(io.StringIO(render(result, "csv")), dtype={column: str}, keep_default_na=False)
+    assert back[column].tolist() == HOSTILE
+
+
+def test_wide_characters_keep_the_columns():
+    rows = [
+        {"method": m, "score": s, "value": 1, "note": m} for m, s in (("模型", "e\u0301"), ("b", "得点"), ("c", "x"))
+    ]
+    lines = render(make_result(rows)).splitlines()
+    starts = {_width(line[: line.index("1.00")]) for line in lines[1:]} | {_width(lines[0][: lines[0].index("value")])}
+    assert len(starts) == 1
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.text(max_size=4), st.text(max_size=4), st.floats(-2, 2) | st.just(NAN), st.text(max_size=6)),
+        min_size=1,
+        max_size=6,
+        unique_by=lambda row: row[:2],
+    )
+)
+def test_any_text_is_printed(rows):
+    result = make_result([{"method": m, "score": s, "value": v, "note": n} for m, s, v, n in rows], respondent="run")
+    below = dict.fromkeys(filter(None, (one_line(line) for *_, n in rows for line in n.split("\n")[1:])))
+    if not printed_table(result).index.names == ["group", "score"]:
+        for format, more in (("text", 1), ("markdown", 2)):
+            text = render(result, format)
+            assert len(text.split("\n")) == more + len(rows) + (
+                2 * len(below) if more == 2 else bool(below) + len(below)
+            )
+    render(result, "latex"), render(result, "csv"), render(result, "styler").to_html()
+
+
+@pytest.mark.parametrize(
+    "result, says",
+    [
+        (pd.Series({"MCQA": 0.5}), "a result is needed, as from score or another measure, got a Series"),
+        ({"a": {"MCQA": 0.5}}, "got a dict"),
+        (None, "got a NoneType"),
+        (pd.DataFrame({"MCQA": [0.5]}), "the columns of a result are"),
+        (pd.DataFrame({"score": ["x"]}), "there is no column 'value'"),
+        (make_result([]), "this result has no numbers to print"),
+        (LONG.iloc[:0], "this result has no numbers to print"),
+        (pd.concat([LONG, LONG]), "a result has two numbers for"),
+        (make_result([{"place": p, "score": "x", "value": 1} for p in (1, "1")]), "two numbers of this result would"),
+    ],
+)
+def test_what_is_no_result_is_refused_in_one_line(result, says):
+    with pytest.raises(CoraError, match=re.escape(says)) as caught:
+        render(result)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(CoraError, match=re.escape(says)):
+        printed_table(result) if "no numbers" not in says else render(result, "styler")

@@ -12,20 +12,29 @@ from score_tables import PUBLISHED, SCORES, published, sure
 from scipy.stats import rankdata
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import score
-from cora_nb.report.render import render
-from cora_nb.report.tables import competition_ranks, numbers as values_of, printed_table, score_table, shown
+from cora_nb.report.render import competition_ranks, number_text, printed_table, render
+from cora_nb.report.tables import score_table
 from cora_nb.responses.runs import Runs
-from cora_nb.results import lookup
+from cora_nb.results import RESULT, lookup, make_result, values_of
+
+
+def wide(table, what="value"):
+    "Scores x runs."
+    return table.pivot(index="score", columns="respondent", values=what).loc[
+        table["score"].unique(), table["respondent"].unique()
+    ]
 
 
 @pytest.mark.parametrize("number", PUBLISHED)
 def test_published_numbers_and_ranks(number):
     names, cells, runs = published(number)
     table = score_table(runs)
-    assert list(table.columns) == names
-    assert table.index.get_level_values("score").tolist() == SCORES
-    assert printed_table(table).to_numpy().tolist() == cells
+    assert list(table) == ["respondent", "score", "value"]
+    assert table["respondent"].tolist() == [name for name in names for _ in SCORES]
+    assert table["score"].tolist() == SCORES * len(names)
+    printed = printed_table(table)
+    assert list(printed) == names and printed.index.get_level_values("score").tolist() == SCORES
+    assert printed.to_numpy().tolist() == cells
 
 
 def test_a_new_run_changes_the_ranks_of_the_others():
@@ -46,22 +55,22 @@ numbers = st.floats(-2, 2) | st.sampled_from([0.745, 0.7449, 0.7451, 0.735, 0.12
 @given(st.lists(numbers, max_size=12), st.integers(0, 6))
 def test_ranks_are_those_of_scipy_on_the_printed_numbers(values, digits):
     ranks = competition_ranks(values, digits)
-    known = [(float(shown(v, digits)), r) for v, r in zip(values, ranks) if not math.isnan(v)]
+    known = [(float(number_text(v, digits)), r) for v, r in zip(values, ranks) if not math.isnan(v)]
     assert [r is None for r in ranks] == [math.isnan(v) for v in values]
     assert [r for _, r in known] == rankdata([-p for p, _ in known], method="min").tolist()
 
 
 @given(st.lists(numbers, min_size=2, max_size=8), st.integers(0, 6))
 def test_equal_texts_have_equal_ranks_and_no_others_have(values, digits):
-    texts, ranks = [shown(v, digits) for v in values], competition_ranks(values, digits)
+    texts, ranks = [number_text(v, digits) for v in values], competition_ranks(values, digits)
     for a, rank_a in zip(texts, ranks):
         for b, rank_b in zip(texts, ranks):
             assert (a == b) == (rank_a == rank_b)
 
 
 @given(st.floats(-2, 2), st.integers(1, 15))
-def test_shown_is_the_nearest_decimal(value, digits):
-    text = shown(np.float64(value), digits)
+def test_a_number_is_printed_as_the_nearest_decimal(value, digits):
+    text = number_text(np.float64(value), digits)
     assert len(text.split(".")[1]) == digits
     assert abs(Decimal(text) - Decimal(value)) * 2 <= Decimal(1).scaleb(-digits)
     assert not re.fullmatch(r"-0\.0*", text)
@@ -75,10 +84,11 @@ def test_ties_hang_on_the_digits():
 
 def test_a_table_without_a_known_interval_is_plain():
     nothing = sure({"MCQA": 0.5}).assign(low=np.nan, high=np.nan)
-    assert (
-        score_table({"a": nothing}).columns.tolist() == ["a"] == score_table({"a": nothing[["value"]]}).columns.tolist()
-    )
-    assert score_table({"a": sure({"MCQA": 0.5, "RC": 0.5})}, beyond=True).shape == (2, 3)
+    plain, known = score_table({"a": nothing[["value"]]}), score_table({"a": sure({"MCQA": 0.5})})
+    assert list(plain) == ["respondent", "score", "value"] and list(known) == [*plain, "low", "high"]
+    for format in ("text", "markdown", "latex", "csv"):
+        assert render(score_table({"a": nothing}), format) == render(plain, format) != render(known, format)
+    assert score_table({"a": sure({"MCQA": 0.5, "RC": 0.5})}, beyond=True).shape == (2, 5)
 
 
 def test_scores_with_intervals_come_from_score():
@@ -87,9 +97,12 @@ def test_scores_with_intervals_come_from_score():
     table = pd.DataFrame(rows, columns=["question_id", "method", "correct"]).assign(trial=0)
     scores = score(table, ci=0.95, resamples=300)
     made = score_table({"with": scores, "without": score(table), "responses": table})
-    row, mcqa = made.droplevel("group").loc["MCQA"], lookup(scores, "MCQA")
-    assert row["with"].tolist() == [mcqa.value, mcqa.low, mcqa.high]
-    assert row[[("without", "value"), ("responses", "value")]].tolist() == [mcqa.value] * 2
+    bounds = ["value", "low", "high"]
+    mcqa = lookup(scores, "MCQA")
+    assert lookup(made, "MCQA", respondent="with")[bounds].tolist() == mcqa[bounds].tolist()
+    for name in ("without", "responses"):
+        found = lookup(made, "MCQA", respondent=name)
+        assert found.value == mcqa.value and math.isnan(found.low) and math.isnan(found.high)
 
 
 def test_one_run_has_no_ranks():
@@ -103,12 +116,13 @@ def test_one_run_has_no_ranks():
 
 def test_beyond_the_paper_and_other_thresholds():
     run = pd.Series({"CORE": 0.1, "BMCA(1.0)": 0.2, "BMCA(0.25)": 0.6, "MCQA": 0.5, "RC": 0.4})
-    assert score_table({"a": run}).index.tolist() == [
+    assert score_table({"a": run})["score"].tolist() == ["MCQA", "BMCA(0.25)", "BMCA(1.0)"]
+    assert score_table({"a": run}, beyond=True)["score"].tolist()[3:] == ["CORE", "RC"]
+    assert score_table({"a": run}, beyond=["RC"])["score"].tolist()[3:] == ["RC"]
+    assert printed_table(score_table({"a": run}, beyond=True)).index.tolist() == [
         ("Baselines", "MCQA"),
         ("Secondary metrics", "BMCA(0.25)"),
         ("Secondary metrics", "BMCA(1.0)"),
-    ]
-    assert score_table({"a": run}, beyond=True).index.tolist()[3:] == [
         ("Beyond the paper", "CORE"),
         ("Beyond the paper", "RC"),
     ]
@@ -129,29 +143,60 @@ def test_responses_are_scored_on_the_way():
     responses["sources"] = [[0, 1, 2, 3]] * 4
     responses["scores"] = None
     table = score_table({"run": responses})
-    expected = score(responses).set_index("score")["value"]
-    found = values_of(table).droplevel("group")["run"]
+    expected = values_of(metrics.score(responses))
+    found = values_of(table)
     part = {"CI", "CoRA"}  # two of twenty variants are no divergence set
     assert found.drop(list(part)).to_dict() == pytest.approx({s: expected[s] for s in SCORES if s not in part})
     assert found[list(part)].isna().all()
-    assert values_of(table, "coverage")["run"].tolist() == [""] + ["2 of 20 variants"] * (len(SCORES) - 1)
+    assert table["note"].tolist() == [""] + ["2 of 20 variants"] * (len(SCORES) - 1)
     assert render(table).splitlines()[-1] == "run has 2 of 20 variants"
     responses = responses.drop(columns="family")  # nobody knows what the set is
-    whole, expected = score_table({"run": responses}), score(responses).set_index("score")["value"]
-    assert whole.droplevel("group")["run"].to_dict() == pytest.approx({s: expected[s] for s in SCORES}, nan_ok=True)
+    whole, expected = score_table({"run": responses}), values_of(metrics.score(responses))
+    assert values_of(whole).to_dict() == pytest.approx({s: expected[s] for s in SCORES}, nan_ok=True)
 
 
 def test_whatever_runs_can_be_made_of(simulated):
     "Runs, a mapping, a sequence, one value, its table: the same table."
     two = {name: simulated[name] for name in "ab"}
     expected = score_table(two)
-    assert expected.columns.tolist() == ["a", "b"] and "(1)" in render(expected)
+    assert expected["respondent"].unique().tolist() == ["a", "b"] and "(1)" in render(expected)
     for runs in (Runs(two), list(two.values()), {name: run.table for name, run in two.items()}):
         pd.testing.assert_frame_equal(score_table(runs), expected)
     for one in (simulated["a"], simulated["a"].table, [simulated["a"]]):
-        pd.testing.assert_frame_equal(score_table(one), expected[["a"]])
+        pd.testing.assert_frame_equal(score_table(one), expected[expected["respondent"] == "a"])
+    pd.testing.assert_frame_equal(score_table(wide(expected)), expected.drop(columns="benchmark", errors="ignore"))
     sure = score_table(two, ci=0.9)
-    assert values_of(sure).equals(expected) and values_of(sure, "low").notna().all(axis=None)
+    assert sure[list(expected)].equals(expected) and sure[["low", "high"]].notna().all(axis=None)
+
+
+def test_results_go_in_as_they_came_out(simulated):
+    "Alone, part by part, under other names, beside responses and plain scores, and read back from CSV."
+    runs = {name: simulated[name] for name in ("a", "part", "half|_<b>")}
+    table = score_table(runs, ci=0.9, beyond=True)
+    pd.testing.assert_frame_equal(score_table(table, beyond=True), table)
+    parts = dict(list(table.groupby("respondent", sort=False)))
+    pd.testing.assert_frame_equal(score_table(parts, beyond=True), table)
+    one = table[table["respondent"] == "a"]
+    renamed = score_table({"new": one, "plain": {"MCQA": 0.5}, "run": simulated["a"]}, ci=0.9, beyond=True)
+    assert renamed["respondent"].unique().tolist() == ["new", "plain", "run"]
+    for name in ("new", "run"):
+        again = renamed[renamed["respondent"] == name].assign(respondent="a").reset_index(drop=True)
+        pd.testing.assert_frame_equal(make_result(again), make_result(one))
+    scores = renamed[renamed["respondent"] == "plain"]
+    assert scores["score"].tolist() == one["score"].tolist() and scores["value"].notna().tolist() == [True] + [
+        False
+    ] * (len(scores) - 1)
+    lines = render(table, "text"), render(score_table(parts, beyond=True), "text")
+    assert lines[0] == lines[1]
+
+
+def test_every_number_of_the_table_is_a_row_of_a_result(simulated):
+    table = score_table({name: simulated[name] for name in ("a", "part")}, ci=0.9)
+    assert set(table) <= set(RESULT) and len(table) == 2 * len(SCORES)
+    said = lookup(table, "MV", respondent="part").note.split("\n")
+    assert said == ["2 of 20 variants", "part and a were asked different variants of the same questions"]
+    assert lookup(table, "MCQA", respondent="part").note.split("\n") == ["", said[1]]
+    assert set(table.loc[table["respondent"] == "a", "note"]) == {""}
 
 
 def test_results_of_incomplete_runs_say_so(simulated):
@@ -166,6 +211,17 @@ def test_published_numbers_beside_responses_are_ranked(simulated):
     assert printed_table(table).loc[("Baselines", "MCQA")].tolist()[1] == "0.10 (2)"
     table = score_table({"printed": {"MCQA": 0.1}, "part": simulated["part"]})
     assert printed_table(table).loc[("Baselines", "MCQA")].tolist()[0] == "0.10"
+
+
+def test_a_name_cannot_break_a_note(simulated):
+    "A run's name with a line break stays in one line of the note."
+    table = score_table({"a\nb": simulated["a"], "p\nq": simulated["part"]})
+    said = lookup(table, "MV", respondent="p\nq").note.split("\n")
+    assert said == ["2 of 20 variants", "p q and a b were asked different variants of the same questions"]
+    assert [line for line in render(table).splitlines() if "ranks" in line] == [
+        "No ranks: p q has 2 of 20 variants",
+        "No ranks: p q and a b were asked different variants of the same questions",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -194,6 +250,15 @@ def test_published_numbers_beside_responses_are_ranked(simulated):
         (pd.DataFrame({"question_id": ["q1"]}), "the responses have no column method"),
         ([{"MCQA": 0.5}], "must be given by name"),
         (pd.Series({"MCQA": 0.5}), "must be given by name"),
+        (make_result([{"score": "MCQA", "value": 0.5}]), "must be given by name"),
+        (
+            make_result([{"method": m, "score": "MCQA", "value": 0.5} for m in "xy"], respondent="a"),
+            "run 'a': the score 'MCQA' occurs twice",
+        ),
+        (
+            make_result([{"score": "MCQA", "value": 0.5}], respondent="a").assign(value="x"),
+            "run 'a': the score 'MCQA' must be a finite number, got 'x'",
+        ),
     ],
 )
 def test_bad_runs_are_refused_in_one_line(runs, says):
