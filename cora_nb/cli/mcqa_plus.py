@@ -19,10 +19,9 @@ from .shared import one_line_errors, open_store, read_prices, run_folders, shot_
 from ..checks import check_count
 from ..core import CoraError, Question
 from ..papers.mcqa_plus import TABLES, Steps, mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
-from ..report.tables import result_table
 from ..respondents.protocol import Respondent
 from ..responses.files import check_folder, write_responses
-from ..results import stack_results, make_result
+from ..results import stack_results
 from ..report.render import render
 from ..runs.evaluate import facts_before, plan
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements

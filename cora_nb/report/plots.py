@@ -7,17 +7,15 @@ __all__ = ['NAMES', 'SHAPES', 'LINES', 'order_implementations', 'model_style', '
            'plot_lengths']
 
 # %% ../../nbs/report/plots.ipynb #09090c37
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..checks import check_named, check_number
+from ..checks import check_number
 from ..core import CoraError
-from .tables import result_table
-from ..metrics.bias import Ranks
 from ..respondents.likelihood import IMPLEMENTATIONS
 
 # %% ../../nbs/report/plots.ipynb #58ed90e1

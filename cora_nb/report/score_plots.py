@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..checks import check_count, check_option, check_named
+from ..checks import check_count, check_option
 from ..core import CoraError
 from ..metrics.cora import score
 from .result_plots import plot_points
 from .tables import BEYOND, arrange
 from ..responses.responses import Responses
 from ..responses.runs import Runs
-from ..results import make_result, IDENTITY, stack_results
+from ..results import make_result, IDENTITY
 from ..metrics.comparison import RANK_PROBABILITY
-from .plots import LINES, model_style
 
 # %% ../../nbs/report/score_plots.ipynb #df5aaed3
 def _frame(

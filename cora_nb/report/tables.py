@@ -10,13 +10,12 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
 from ..core import CoraError
 from ..metrics.cora import score
 from ..responses.responses import Responses, as_responses
-from ..responses.runs import Runs, about_run
+from ..responses.runs import Runs
 from ..results import RESULT, make_result, stack_results
 
 # %% ../../nbs/report/tables.ipynb #4baa4e0f
