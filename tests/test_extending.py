@@ -7,6 +7,7 @@ import pytest
 import cora_nb as cn
 from cora_nb.metrics.ablations import variant_bootstrap
 from cora_nb.metrics.scores import SCORES, load_score
+from cora_nb.results import lookup
 from helpers import run
 
 PARTS = {
@@ -88,10 +89,10 @@ def test_a_score_of_ones_own_is_everywhere(desk):
     load_score(str(desk / "my_score.py") + ":never")
     try:
         scores = cn.score(runs["ann"], ci=0.95, resamples=500)
-        assert {"value", "low", "high"} <= set(scores) and scores.loc["never", "low"] <= scores.loc["never", "value"]
+        assert lookup(scores, "never").low <= lookup(scores, "never").value <= lookup(scores, "never").high
         assert "never" in set(cn.compare(runs["ann"], runs["bob"], resamples=500)["score"])
         assert "never" in variant_bootstrap(runs["ann"], resamples=20)
-        assert 0 <= cn.chance_scores(runs["ann"])["never"] < 1
+        assert 0 <= lookup(cn.chance_scores(runs["ann"]), "never").value < 1
         assert ("Beyond the paper", "never") in cn.score_table(runs, beyond=["never"]).index
     finally:
         del SCORES.registered["never"]

@@ -9,6 +9,7 @@ from cora_nb.metrics.guessing import guesser_scores
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import checked_table
 from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.results import values_of
 from cora_nb.runs.evaluate import evaluate, variants_hash
 from cora_nb.variants.families import make_variants
 from helpers import Forgetful
@@ -49,8 +50,8 @@ def test_scores_of_a_known_truth():
     variants = make_variants(MATH)
     who = SimulatedRespondent(knows=0.6)
     truth = sum(who.knows_question(q.id) for q in MATH) / len(MATH)
-    s = score(evaluate(who, variants, progress=False))
-    chance = guesser_scores(4)
+    s = values_of(score(evaluate(who, variants, progress=False)))
+    chance = values_of(guesser_scores(4))
     assert s["BMCA(1.0)"] == pytest.approx(truth, abs=1e-9)
     for name in ("MCQA", "MCQA+"):
         assert s[name] == pytest.approx(truth + (1 - truth) * chance[name], abs=0.06)
