@@ -337,11 +337,12 @@ def _places(table: pd.DataFrame) -> np.ndarray:
 def wrong_places(
     table: pd.DataFrame,  # a swap table
     level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
-) -> pd.DataFrame:  # a result: "share of wrong predictions" by `method` (the order) and `place` (1 is the first)
+) -> pd.DataFrame:  # a result: "share of wrong predictions" by `method` (the order) and `place`, "expected" by `place`
     """Wrong predictions by place, with Wilson's interval; NaN where none is wrong.
 
-    `n` counts the wrong predictions of an order, at all its places. Replies without a choice have no place. Raises
-    `CoraError` for anything but a swap table. Source: Li et al., section 3.2 and Table 4.
+    The first place is 1. `n` counts the wrong predictions of an order, at all its places. Replies without a choice have
+    no place. Expected is an equal share. Raises `CoraError` for anything but a swap table.
+    Source: Li et al., section 3.2 and Table 4.
     """
     wrong = _places(table)[:, :-1]
     n = np.broadcast_to(wrong.sum(axis=1, keepdims=True), wrong.shape)
@@ -349,7 +350,8 @@ def wrong_places(
     case, place = np.meshgrid(CASES, range(1, wrong.shape[1] + 1), indexing="ij")
     columns = {"method": case, "place": place, "value": share, "low": low, "high": high, "n": n}
     rows = pd.DataFrame({name: values.ravel() for name, values in columns.items()})
-    return make_result(rows, score="share of wrong predictions")
+    expected = pd.DataFrame({"place": place[0], "value": 1 / len(place[0]), "score": "expected"})
+    return make_result(pd.concat([rows.assign(score="share of wrong predictions"), expected], ignore_index=True))
 
 # %% ../../nbs/metrics/order.ipynb #92f2f49c
 def pattern_table(

@@ -1303,7 +1303,7 @@ def gap_numbers(result):
 def places_of_runs(result):
     "Wrong predictions by run, order and place, as counts and shares."
     names = [c for c in ("respondent", "benchmark", "method", "place") if c in result]
-    table = result.set_index(names)
+    table = result[result["score"] != "expected"].set_index(names)
     table["wrong"] = (table["value"] * table["n"]).fillna(0).round().astype(int)
     return table[["wrong", "value", "low", "high"]].rename(columns={"value": "share"})
 

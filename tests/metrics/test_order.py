@@ -390,6 +390,8 @@ def test_order_table_of_responses_and_tables_together():
     assert list(swap_tables(runs)) == [("ours",), ("theirs",)]
     patterns = pattern_table(runs)
     assert patterns.groupby(["respondent", "method"], sort=False)["place"].agg(list).tolist() == [[1, 2, 3]] * 4
+    expected = patterns[patterns["score"] == "expected"]
+    assert expected["value"].tolist() == [1 / 3] * 6 and expected["place"].tolist() == [1, 2, 3] * 2
 
 
 def test_order_table_holds_what_its_parts_say():
