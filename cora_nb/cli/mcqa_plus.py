@@ -18,12 +18,21 @@ from .respondents import Respondents, make_respondent, make_respondents
 from .shared import one_line_errors, open_store, read_prices, run_folders, shot_pool, store_for
 from ..checks import check_count
 from ..core import CoraError, Question
-from ..papers.mcqa_plus import TABLES, Steps, mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
+from cora_nb.papers.mcqa_plus import (
+    TABLES,
+    Steps,
+    mcqa_plus_results,
+    mcqa_plus_steps,
+    run_steps,
+    stack_tables,
+    prepare_steps,
+)
 from ..respondents.protocol import Respondent
 from ..responses.files import check_folder, write_responses
 from ..results import stack_results
 from ..report.render import render
-from ..runs.evaluate import facts_before, plan
+from ..runs.evaluate import facts_before, plan, PreparedRun
+from ..report.tables import result_table
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements
 from ..runs.store import Store
 
@@ -80,15 +89,13 @@ def plan_steps(
 
 def check_step_folders(
     steps: Steps,  # as from `mcqa_plus_steps`
+    prepared: Mapping[str, PreparedRun],  # as from `prepare_steps`
     respondent: Respondent,  # who will answer
     folder: Path,  # for all its runs
-    **asked: Any,  # as for `runs.evaluate`; `facts` among them
 ) -> None:
     "Make sure that all runs can be written. Raises `CoraError` as `check_folder` does."
-    for name, variants_after in steps.items():
-        variants, facts = variants_after({}), {**asked["facts"], "step": name}
-        known = facts_before(respondent, variants, **asked | {"facts": facts}) if variants else None
-        check_folder(folder / name, known)
+    for name in steps:
+        check_folder(folder / name, prepared[name].facts(respondent) if name in prepared else None)
 
 # %% ../../nbs/cli/mcqa_plus.ipynb #bf44be99
 @call_parse
@@ -131,8 +138,9 @@ def cora_mcqa_plus(
         if dry:
             return print(plan_steps(steps, who, replies, read_prices(price), asked))
         asked |= {"parse": parse, "facts": told}
+        prepared = prepare_steps(steps, **asked)
         for w, folder in zip(who, folders):
-            check_step_folders(steps, w, folder, **asked)
+            check_step_folders(steps, prepared, w, folder)
         results = {}
         for w, folder in zip(who, folders):
 
@@ -142,7 +150,7 @@ def cora_mcqa_plus(
             def check(name, facts):
                 check_folder(folder / name, facts)
 
-            runs = run_steps(w, steps, store_for(w, replies), on_run=keep, before=check, **asked)
+            runs = run_steps(w, steps, store_for(w, replies), keep, check, prepared=prepared, **asked)
             results[w.name] = {number: mcqa_plus_results(runs, number) for number in TABLES}
     print(f"{benchmark}: {len(questions)} questions\n")
     for number in TABLES:

@@ -26,7 +26,7 @@ from ..core import CoraError
 from ..report.render import render
 from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
-from ..runs.evaluate import evaluate, facts_before, plan
+from ..runs.evaluate import plan, prepare
 from ..variants.families import make_variants
 
 # %% ../../nbs/cli/run.ipynb #7a43a51d
@@ -70,11 +70,11 @@ def cora_run(
         told = {"benchmark": benchmark, "path": path, "split": split, "limit": limit, "malformed": malformed}
         told |= {"family": family, "seed": seed, "pool": pool}
         asked |= {"parse": parse, "stop": stop, "facts": told}
+        prepared, runs = prepare(variants, **asked), {}
         for w, folder in zip(who, folders):
-            check_folder(folder, facts_before(w, variants, **asked))
-        runs = {}
+            check_folder(folder, prepared.facts(w))
         for w, folder in zip(who, folders):  # each is on disk before the next begins
-            runs[w.name] = evaluate(w, variants, store=store_for(w, replies), **asked)
+            runs[w.name] = prepared.ask(w, store_for(w, replies))
             write_responses(runs[w.name], folder)
     if lost := [r.table["error"] for r in runs.values() if r.table["error"].notna().all()]:
         raise CoraError(f"all {len(lost[0])} replies failed, the first of them: {lost[0].iloc[0]} (responses: {out})")

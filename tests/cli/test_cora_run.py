@@ -112,6 +112,21 @@ def test_another_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch, 
     assert files(tmp_path).keys() == before.keys()
 
 
+def test_prompts_are_made_once_for_all_respondents(tmp_path, monkeypatch):
+    from cora_nb.prompts.templates import make_prompts
+
+    monkeypatch.chdir(tmp_path)
+    made = []
+
+    def counted(variants, *rest):
+        made.append(len(variants))
+        return make_prompts(variants, *rest)
+
+    monkeypatch.setattr("cora_nb.runs.evaluate.make_prompts", counted)
+    cora_run(["simulated:name=a", "simulated:name=b"], limit=3)
+    assert made == [3 * 20]
+
+
 MINE = """
 from cora_nb.respondents.protocol import Reply
 from cora_nb.variants.operators import make_variant

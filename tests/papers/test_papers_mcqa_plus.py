@@ -6,7 +6,16 @@ from collections import Counter, defaultdict
 import pandas as pd
 import pytest
 
-from cora_nb.papers.mcqa_plus import TABLES, mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
+from cora_nb.papers.mcqa_plus import (
+    RESULT_COLUMNS,
+    TABLES,
+    mcqa_plus_results,
+    mcqa_plus_steps,
+    prepare_steps,
+    run_steps,
+    stack_tables,
+)
+from cora_nb.prompts.templates import make_prompts
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.respondents.protocol import Reply
@@ -294,6 +303,29 @@ def test_what_is_told_before_a_run_is_what_is_kept_of_it(questions):
     with pytest.raises(CoraError, match="not mcqa_plus"):
         run_steps(who := Moody(), mcqa_plus_steps(questions[:2]), progress=False, before=refuse)
     assert who.asked == 0
+
+
+def test_prepared_steps_are_those_that_are_asked(questions, monkeypatch):
+    "The same runs with the same facts, for two respondents, and no prompt is made twice."
+    steps, options = mcqa_plus_steps(questions[:20]), {"facts": {"place": "here"}, "template": "bare"}
+    alone = {knows: run_steps(SimulatedRespondent(knows=knows), steps, progress=False, **options) for knows in (0, 0.9)}
+    made = []
+
+    def counted(variants, *rest):
+        made.append(len(variants))
+        return make_prompts(variants, *rest)
+
+    monkeypatch.setattr("cora_nb.runs.evaluate.make_prompts", counted)
+    prepared = prepare_steps(steps, **options)
+    assert "misleading" not in prepared and prepared.keys() == steps.keys() - {"misleading"}
+    known = len(made)
+    for knows, wanted in alone.items():
+        told, who = {}, SimulatedRespondent(knows=knows)
+        found = run_steps(who, steps, before=told.__setitem__, prepared=prepared, progress=False, **options)
+        assert found.keys() == wanted.keys() == told.keys() and "misleading" in found
+        assert all(found[name].equals(wanted[name]) and found[name].facts == wanted[name].facts for name in wanted)
+        assert all(told[name] == {k: v for k, v in r.facts.items() if k != "calls"} for name, r in found.items())
+    assert known == len(prepared) and len(made) == known + 2  # what is misleading is known of each by itself
 
 
 def test_errors(runs):

@@ -10,7 +10,7 @@ from cora_nb.respondents.simulated import RecordedRespondent, SimulatedResponden
 from cora_nb.responses.columns import checked_table
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.results import values_of
-from cora_nb.runs.evaluate import evaluate, variants_hash
+from cora_nb.runs.evaluate import evaluate, prepare, variants_hash
 from cora_nb.variants.families import make_variants
 from helpers import Forgetful
 
@@ -96,13 +96,44 @@ def test_nothing_to_ask():
 @pytest.mark.parametrize("stopping", [{}, {"stop": "cora"}, {"stop": "bmca", "thresholds": (0.5, 1.0)}])
 def test_the_facts_of_a_run_are_known_before_it_is_asked(stopping):
     "All but what it took; and nobody is asked for them."
-    from cora_nb.runs.evaluate import facts_before
-
     who, variants = Forgetful(), make_variants(load_benchmark("math")[:5])
     trials = 1 if stopping else 2
     asked = {"template": "bare", "parse": "tolerant", "trials": trials, "facts": {"place": "here"}, **stopping}
-    before = facts_before(who, variants, **asked)
+    before = prepare(variants, **asked).facts(who)
     after = evaluate(who, variants, progress=False, **asked).facts
     assert before == {k: v for k, v in after.items() if k != "calls"} and "calls" in after
     with pytest.raises(CoraError, match="there are no variants to ask"):
-        facts_before(who, [])
+        prepare([])
+    with pytest.raises(CoraError, match="a respondent needs name, describe"):
+        prepare(variants, **asked).facts("who")
+
+
+@pytest.mark.parametrize("stopping", [{}, {"stop": "cora", "batch": 8}])
+def test_a_prepared_run_asks_each_respondent_as_evaluate_does(stopping):
+    "The second respondent too, and the same one again: nothing of the first is left in it."
+    variants = make_variants(load_benchmark("math")[:12])
+    run = prepare(variants, template="bare", facts={"place": "here"}, **stopping)
+    for knows in (0.3, 0.9, 0.3):
+        who = SimulatedRespondent(knows=knows, name=f"knows {knows}")
+        found = run.ask(who, progress=False)
+        alone = evaluate(who, variants, template="bare", facts={"place": "here"}, progress=False, **stopping)
+        assert found.equals(alone) and found.facts == alone.facts
+        found.facts["run"]["place"] = "elsewhere"  # is of this run alone
+    assert [p.variant for p in run.prompts] == variants
+
+
+@pytest.mark.parametrize(
+    "asked, said",
+    [
+        ({"stop": "soon"}, "stop must be one of None, cora, bmca, got 'soon'"),
+        ({"thresholds": (0.5,)}, "thresholds go with stop='bmca'"),
+        ({"stop": "bmca", "thresholds": (2,)}, "thresholds must be numbers in"),
+        ({"stop": "cora", "trials": 2}, "one trial"),
+        ({"template": "corra"}, "template must be one of"),
+        ({"k": 1}, "needs a pool of shots"),
+        ({"parse": "firstt"}, "firstt"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_when_it_is_prepared(asked, said):
+    with pytest.raises(CoraError, match=said):
+        prepare(make_variants(load_benchmark("math")[:2]), **asked)

@@ -14,7 +14,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.responses import make_responses
 from cora_nb.responses.runs import different_facts, same_facts
-from cora_nb.runs.evaluate import evaluate, facts_before
+from cora_nb.runs.evaluate import evaluate, prepare
 from cora_nb.variants.families import make_variants
 
 QUESTIONS = [Question(f"q{i}", f"Question {i}?", ("a", "b", "c", "d"), i % 4, "xy"[i % 2]) for i in range(4)]
@@ -179,4 +179,4 @@ def test_facts_are_known_before_anything_is_asked(what):
     who, questions = asked.pop("respondent", SimulatedRespondent()), asked.pop("questions", QUESTIONS)
     variants = make_variants(questions, asked.pop("family", "cora"), **asked.pop("options", {}))
     after = evaluate(who, variants, **asked, progress=False).facts
-    assert facts_before(who, variants, **asked) == {k: v for k, v in after.items() if k != "calls"}
+    assert prepare(variants, **asked).facts(who) == {k: v for k, v in after.items() if k != "calls"}
