@@ -97,15 +97,15 @@ def _label(value: object) -> str:
     return "" if pd.isna(value) else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def _grid(result: pd.DataFrame) -> _Grid:
+def _grid(result: pd.DataFrame, percent: bool = False) -> _Grid:
     "Raises `CoraError` where this is not a result, and where two numbers would stand in one cell."
     if not isinstance(result, pd.DataFrame):
         raise CoraError(f"a result is needed, as from score or another measure, got a {type(result).__name__}")
     table = make_result(result)
     labels = {c: table[c].map(_label) for c in IDENTITY if c in table}
     runs, order = list(labels.pop("respondent", ["value"] * len(table))), arrange(labels["score"])
-    if paper := _of_paper(table, [group for group, _ in order]):
-        groups = {score: group for group, score in order}
+    groups = {score: group for group, score in order}
+    if paper := _of_paper(table, groups, percent):
         heads, rows = ["group", "score"], [(groups[score], score) for score in labels["score"]]
     else:
         heads = [c for c in labels if c == "score" or labels[c].nunique() > 1]
@@ -117,11 +117,12 @@ def _grid(result: pd.DataFrame) -> _Grid:
     return _Grid(heads, order, list(dict.fromkeys(runs)), cells, paper)
 
 
-def _of_paper(table: pd.DataFrame, groups: list[str]) -> bool:
+def _of_paper(table: pd.DataFrame, groups: dict[str, str], percent: bool) -> bool:
     "Whether these are scores of the CoRA paper, on all variants and all questions, each once a run."
+    known = {score for score, group in groups.items() if group != BEYOND}
+    own = known - {"MCQA", "MCQA+"} if percent else known  # the MCQA+ paper prints these two, in percent
     on_all = not {"method", "subject", "place"} & set(table)
-    once = not table.duplicated([c for c in ("respondent", "score") if c in table]).any()
-    return on_all and once and any(group != BEYOND for group in groups)
+    return bool(own) and on_all and not table.duplicated([c for c in ("respondent", "score") if c in table]).any()
 
 # %% ../../nbs/report/render.ipynb #e06f4b9d
 def _below(grid: _Grid) -> list[str]:
@@ -168,7 +169,7 @@ def printed_table(
 
     Raises `CoraError` where this is not a result, and where the number of digits makes no sense.
     """
-    grid = _grid(result)
+    grid = _grid(result, percent)
     texts = _texts(grid, _decimals(digits, percent), ranks, interval, percent)
     return grid.frame([[number + words for number, words in row] for row in texts]).astype(object)
 
@@ -409,7 +410,7 @@ def render(
     there is nothing to print.
     """
     check_option("format", format, FORMATS)
-    digits, grid = _decimals(digits, percent), _grid(result)
+    digits, grid = _decimals(digits, percent), _grid(result, percent and format != "csv")
     if format == "csv":
         return _to_csv(result, grid, interval).rstrip("\n")
     if not grid.rows:
