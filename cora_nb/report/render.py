@@ -97,41 +97,51 @@ def _label(value: object) -> str:
     return "" if pd.isna(value) else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def _grid(result: pd.DataFrame) -> _Grid:
-    "Raises `CoraError` where this is no result, and where two numbers would stand in one cell."
+def _grid(result: pd.DataFrame, percent: bool = False) -> _Grid:
+    "Raises `CoraError` where this is not a result, and where two numbers would stand in one cell."
     if not isinstance(result, pd.DataFrame):
         raise CoraError(f"a result is needed, as from score or another measure, got a {type(result).__name__}")
     table = make_result(result)
     labels = {c: table[c].map(_label) for c in IDENTITY if c in table}
-    runs = list(labels.pop("respondent", ["value"] * len(table)))
-    heads = [c for c in labels if c == "score" or labels[c].nunique() > 1]
-    rows, order = list(zip(*(labels[c] for c in heads))), arrange(labels["score"])
-    paper = not {"method", "subject", "place"} & set(table) and any(group != BEYOND for group, _ in order)
-    if paper and len(set(zip(labels["score"], runs))) == len(table):  # benchmarks may differ: they are other columns
-        groups = {score: group for group, score in order}
+    runs, order = list(labels.pop("respondent", ["value"] * len(table))), arrange(labels["score"])
+    groups = {score: group for group, score in order}
+    if paper := _of_paper(table, groups, percent):
         heads, rows = ["group", "score"], [(groups[score], score) for score in labels["score"]]
     else:
-        paper, order = False, list(dict.fromkeys(rows))
+        heads = [c for c in labels if c == "score" or labels[c].nunique() > 1]
+        rows = list(zip(*(labels[c] for c in heads)))
+        order = list(dict.fromkeys(rows))
     cells = dict(zip(zip(rows, runs), table.to_dict("records")))
     if len(cells) < len(table):
         raise CoraError("two numbers of this result would stand in one cell, since their names look the same")
     return _Grid(heads, order, list(dict.fromkeys(runs)), cells, paper)
 
+
+def _of_paper(table: pd.DataFrame, groups: dict[str, str], percent: bool) -> bool:
+    "Whether these are scores of the CoRA paper, on all variants and all questions, each once a run."
+    known = {score for score, group in groups.items() if group != BEYOND}
+    own = known - {"MCQA", "MCQA+"} if percent else known  # the MCQA+ paper prints these two, in percent
+    on_all = not {"method", "subject", "place"} & set(table)
+    return bool(own) and on_all and not table.duplicated([c for c in ("respondent", "score") if c in table]).any()
+
 # %% ../../nbs/report/render.ipynb #e06f4b9d
 def _below(grid: _Grid) -> list[str]:
     "The lines below the table, each once."
     notes = [(name, _note_lines(grid.cells.get((row, name), {}))) for name in grid.names for row in grid.rows]
-    said = [line for _, (_, *lines) in notes for line in lines if line]
+    sentences = [line for _, (_, *further) in notes for line in further if line]
     if not grid.paper:
-        return list(dict.fromkeys(said))
+        return list(dict.fromkeys(sentences))
     named = any("respondent" in cell for cell in grid.cells.values())
-    said = list(
-        dict.fromkeys([f"{plain_line(name)} has {first}" for name, (first, *_) in notes if first and named] + said)
-    )
-    benchmarks = dict.fromkeys(_label(cell.get("benchmark")) for cell in grid.cells.values())
-    if not said and len(known := [plain_line(b) for b in benchmarks if b]) > 1:
-        said = [f"the runs are of different benchmarks ({', '.join(known)})"]
+    coverage = [f"{plain_line(name)} has {first}" for name, (first, *_) in notes if first and named]
+    said = list(dict.fromkeys(coverage + sentences)) or _benchmarks_differ(grid)
     return [f"No ranks: {line}" for line in said] if len(grid.names) > 1 else said
+
+
+def _benchmarks_differ(grid: _Grid) -> list[str]:
+    "A sentence, where the benchmarks are known and differ."
+    known = dict.fromkeys(plain_line(_label(cell.get("benchmark"))) for cell in grid.cells.values())
+    names = ", ".join(filter(None, known))
+    return [f"the runs are of different benchmarks ({names})"] if len(list(filter(None, known))) > 1 else []
 
 # %% ../../nbs/report/render.ipynb #d675569f
 def _texts(grid: _Grid, digits: int, ranks: bool, interval: bool, percent: bool) -> list[list[tuple[str, str]]]:
@@ -159,7 +169,7 @@ def printed_table(
 
     Raises `CoraError` where this is not a result, and where the number of digits makes no sense.
     """
-    grid = _grid(result)
+    grid = _grid(result, percent)
     texts = _texts(grid, _decimals(digits, percent), ranks, interval, percent)
     return grid.frame([[number + words for number, words in row] for row in texts]).astype(object)
 
@@ -400,7 +410,7 @@ def render(
     there is nothing to print.
     """
     check_option("format", format, FORMATS)
-    digits, grid = _decimals(digits, percent), _grid(result)
+    digits, grid = _decimals(digits, percent), _grid(result, percent and format != "csv")
     if format == "csv":
         return _to_csv(result, grid, interval).rstrip("\n")
     if not grid.rows:

@@ -447,9 +447,25 @@ def test_in_percent():
         assert "93.7 [90.3, 96.0], p = 0.03" in render(one, format, percent=True)
     assert "93.7 [90.3, 96.0], p = 0.03" in render(one, "styler", percent=True).to_html()
     assert render(one, "csv", percent=True) == render(one, "csv")
-    two = score_table({"a": {"MCQA": 0.7512}, "b": {"MCQA": 0.7508}})  # ranks go by what is printed
+    two = score_table({"a": {"CoRA": 0.7512}, "b": {"CoRA": 0.7508}})  # ranks go by what is printed
     assert printed_table(two, percent=True).iloc[0].tolist() == ["75.1 (1)", "75.1 (1)"]
     assert printed_table(two, percent=True, digits=2).iloc[0].tolist() == ["75.12 (1)", "75.08 (2)"]
+
+
+def test_scores_of_the_other_paper_in_percent():
+    "MCQA and MCQA+ are also the MCQA+ paper's: in percent, no groups and no ranks, unless CoRA or its kin is there."
+    scores = {"MCQA": 0.75, "MCQA+": 0.5, "MCQA+ (x1)": 0.6}
+    rows = [{"respondent": name, "score": s, "value": v} for name in "ab" for s, v in scores.items()]
+    assert render(make_result(rows), percent=True).splitlines() == [
+        "score       a     b",
+        "MCQA        75.0  75.0",
+        "MCQA+       50.0  50.0",
+        "MCQA+ (x1)  60.0  60.0",
+    ]
+    assert printed_table(make_result(rows)).iloc[0].tolist() == ["0.75 (1)", "0.75 (1)"]
+    more = make_result([*rows, {"respondent": "a", "score": "MV", "value": 0.5}])
+    assert printed_table(more, percent=True).iloc[0].tolist() == ["75.0 (1)", "75.0 (1)"]
+    assert render(make_result(rows), "csv", percent=True) == render(make_result(rows), "csv")
 
 
 def test_results_side_by_side_in_percent():
