@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..checks import check_option
 from ..core import CoraError
 from ..results import lookup
 
@@ -34,51 +33,40 @@ def format_mark(
 # %% ../../nbs/report/embedding_plots.ipynb #517eea08
 def plot_separability(
     scores: pd.DataFrame | Mapping[str, pd.DataFrame],  # from `separability`; several by name
-    what: str = "accuracy",  # or "variance between", which has no interval and no chance level
     ax: Any = None,  # Matplotlib axes; None: new ones
 ) -> Any:  # the axes
-    """Score by layer with intervals; the grey band is the chance level (the widest, of several results).
+    """Accuracy by layer with intervals; the grey band is the chance level (the widest, of several results).
 
     Raises `CoraError` for other results.
     """
     import matplotlib.pyplot as plt
     from matplotlib.ticker import MaxNLocator
 
-    check_option("what", what, tuple(_SAID))
-    lines = _by_layer(scores, what)
+    lines, chance = (_by_layer(scores, score) for score in ("accuracy", "least squares by chance"))
     if ax is None:
         ax = plt.subplots(figsize=(max(4, 1.5 + 0.25 * max(map(len, lines.values()))), 3), layout="constrained")[1]
-    if what == "accuracy":
-        every = pd.concat(_by_layer(scores, "least squares by chance")).groupby("place")
-        low, high = every["low"].min(), every["high"].max()
-        ax.fill_between(low.index, low, high, color="0.85", label="chance", linewidth=0)
+    band = pd.concat(chance).groupby("place").agg({"low": "min", "high": "max"})
+    ax.fill_between(band.index, band["low"], band["high"], color="0.85", label="chance", linewidth=0)
     for k, (name, line) in enumerate(lines.items()):
         style = {"marker": _MARKS[k % len(_MARKS)], "markerfacecolor": ("0", "1", "0.6")[k % 3], "markersize": 5}
-        style |= {"color": "0", "linestyle": ("-", "--", ":")[k % 3], "linewidth": 1, "label": name or what}
-        at = line.index + 0.14 * (k - (len(lines) - 1) / 2)
-        if what == "accuracy":
-            bars = [line["value"] - line["low"], line["high"] - line["value"]]
-            ax.errorbar(at, line["value"], bars, capsize=2, **style)
-        else:
-            ax.plot(at, line["value"], **style)
-    ax.set(xlabel="layer", ylabel=_SAID[what], ylim=(-0.03, 1.05))
+        style |= {"color": "0", "linestyle": ("-", "--", ":")[k % 3], "linewidth": 1, "label": name or "accuracy"}
+        at = line.index + 0.14 * (k - (len(lines) - 1) / 2)  # side by side: most lines lie at 1
+        ax.errorbar(at, line["value"], [line["value"] - line["low"], line["high"] - line["value"]], capsize=2, **style)
+    ax.set(xlabel="layer", ylabel="probe: share right", ylim=(-0.03, 1.05))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.legend(frameon=False, fontsize=8, loc="best")
     return ax
 
 
-_SAID = {"accuracy": "probe: share right", "variance between": "variance between formats"}
-
-
-def _by_layer(scores: pd.DataFrame | Mapping[str, pd.DataFrame], what: str) -> dict[str, pd.DataFrame]:
+def _by_layer(scores: pd.DataFrame | Mapping[str, pd.DataFrame], score: str) -> dict[str, pd.DataFrame]:
     "The rows of one score by layer, for each result."
     named = {"": scores} if isinstance(scores, pd.DataFrame) else dict(scores)
     tables = list(named.values())
     if not tables or any(not isinstance(t, pd.DataFrame) or not {"place", "score"} <= set(t) for t in tables):
         raise CoraError("scores must be one or more results of separability")
-    lines = {name: t[t["score"] == what].set_index("place") for name, t in named.items()}
+    lines = {name: t[t["score"] == score].set_index("place") for name, t in named.items()}
     if missing := [name for name, line in lines.items() if not len(line)]:
-        raise CoraError(f"scores must be results of separability; {missing[0] or 'this one'} has no score {what!r}")
+        raise CoraError(f"scores must be results of separability; {missing[0] or 'this one'} has no score {score!r}")
     return lines
 
 # %% ../../nbs/report/embedding_plots.ipynb #06f86f33

@@ -51,6 +51,4 @@ def test_figures_have_a_panel_for_each_layer():
     ):
         with pytest.raises(CoraError, match=what):
             plot_separability(wrong)
-    with pytest.raises(CoraError, match="what must be one of accuracy, variance between, got 'p'"):
-        plot_separability(scores, "p")
     plt.close("all")
