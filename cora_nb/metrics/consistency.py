@@ -180,8 +180,7 @@ def consistency_by(
     groups: Mapping[Any, pd.DataFrame],  # name, such as a temperature -> as from `prompt_sequences`, `label_sequences`
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     seed: int = 0,  # of the bootstrap
-    column: str
-    | Sequence[str] = "respondent",  # what takes the names: "place" for numbers; several, if they are tuples
+    column: str | Sequence[str] = "respondent",  # what takes the names, such as place; several if they are tuples
 ) -> pd.DataFrame:  # a result by group: `K`, `accuracy`, `most frequent right`, `Pearson's r`, `Spearman's rho`, ...
     """Mean K, accuracy over all answers, how often the most frequent answer is right, and how K goes with accuracy.
 
