@@ -38,6 +38,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import as_responses, make_responses
+from cora_nb.results import values_of
 from cora_nb.runs.evaluate import evaluate, plan, variants_hash
 from cora_nb.variants import operators, orders as orders_of
 from cora_nb.variants.families import make_variants
@@ -1066,6 +1067,34 @@ def intervals(runs):
     return t.table()
 
 
+def by_part(result):
+    "A row for each score: on all, mean, sd, difference and interval of the resamples."
+    values, low, high = (values_of(result, what) for what in ("value", "low", "high"))
+    names = [name for name in values.index if ", " not in name]
+    mean, sd, difference = (
+        values[[f"{name}, {part}" for name in names]].to_numpy()
+        for part in ("mean of resamples", "sd of resamples", "difference from all")
+    )
+    columns = {"full": values[names], "mean": mean, "sd": sd, "sd_x1000": 1000 * sd, "difference": difference}
+    bounds = {"low": low, "high": high}
+    bounds = {k: v[[f"{name}, mean of resamples" for name in names]].to_numpy() for k, v in bounds.items()}
+    return pd.DataFrame(columns | bounds, index=names)
+
+
+def by_part_and_run(result, **suffixes):
+    "Rows (part, score), a column for each run; the standard deviations times 1,000."
+    part = result[result["method"] != "all"] if "method" in result else result
+    wide = part.pivot(index="score", columns="respondent", values="value")[result["respondent"].unique()]
+    factor = {"sd_x1000": 1000}
+    names = ablations.PRINTED_SCORES
+    rows = {
+        (label, name): factor.get(label, 1) * wide.loc[name + suffix]
+        for label, suffix in suffixes.items()
+        for name in names
+    }
+    return pd.DataFrame(rows).T
+
+
 @quietly
 def ablation(runs):
     t, some = Tidy(), runs()
@@ -1074,23 +1103,24 @@ def ablation(runs):
         for methods in ("same_size", "decoupled", ["original", "nota"], lambda r: r["index"] == 0):
             t.add(
                 f"{name}, {'first of each' if callable(methods) else methods}",
-                ablations.subset_scores(responses, methods),
+                values_of(ablations.subset_scores(responses, methods)),
             )
-        full = score(responses)
+        full = score_counts(count_hits(responses))
         for over in ablations.OVER:
             drawn = ablations.variant_bootstrap(responses, resamples=RESAMPLES // 2, over=over, by_size=sizes, seed=5)
-            found = ablations.bootstrap_summary(drawn, full)
+            found = by_part(ablations.bootstrap_summary(drawn, full))
             t.add(f"{name}, over {over}", found[["mean", "sd_x1000", "low", "high"]].loc[PRINTED])
             t.digest(f"{name}, over {over}", found)
         methods = ["original", "shuffled", "nota"] if sizes else "same_size"
         few = ablations.variant_bootstrap(responses, draws=7, resamples=100, methods=methods, by_size=sizes)
-        t.digest(f"{name}, 7 draws", ablations.bootstrap_summary(few, full, 0.8))
+        t.digest(f"{name}, 7 draws", by_part(ablations.bootstrap_summary(few, full, 0.8)))
         t.add(f"{name}, right matrix", matrix_hash(ablations.right_matrix(responses, by_size=True)))
     table = ablations.ablation_table(some)
-    t.add("table 5", table)
+    t.add("table 5", by_part_and_run(table, subset="", difference=", difference from all"))
     t.add("table 5 in print", ablations.paper_layout(table))
     table = ablations.bootstrap_table(some, resamples=RESAMPLES // 2, by_size=True)
-    t.add("table 6", table)
+    names = {"mean": ", mean of resamples", "sd_x1000": ", sd of resamples", "difference": ", difference from all"}
+    t.add("table 6", by_part_and_run(table, **names))
     t.add("table 6 in print", ablations.paper_layout(table))
     tests = [lambda rc: rc > 0.5, *(lambda rc, c=c: rc >= c for c in (0.28, 0.5, 1.0))]
     t.add("least hits", {n: [ablations.least_hits(n, passes) for passes in tests] for n in (1, 7, 25, 100)})
@@ -1592,11 +1622,41 @@ def reply_numbers():
 # ---- items, comparison
 
 
+def first_number(notes):
+    return [int(note.split()[0]) for note in notes]
+
+
+def accuracy_by_method(result):
+    "A row for each method: questions, replies, accuracy with its interval, and chance, where it is known."
+    table = result[result["score"] == "accuracy"].set_index("method")
+    found = pd.DataFrame({"questions": table["n"].astype(int), "replies": first_number(table["note"])})
+    found[["value", "low", "high"]] = table[["value", "low", "high"]]
+    if not (chance := result[result["score"] == "chance"]).empty:
+        found["chance"] = chance.set_index("method")["value"]
+    return found
+
+
+def finds_by_name(result):
+    "A row for each method or slot: its variants, and what it finds, alone and with others, as counts and shares."
+    table = result[result["score"] == "found"].set_index("method")
+    alone = result[result["score"] == "found by no other"].set_index("method")["value"]
+    columns = {"variants": first_number(table["note"]), "finds": (table["value"] * table["n"]).round().astype(int)}
+    only = (alone * table["n"]).round().astype(int)
+    return pd.DataFrame(columns | {"share": table["value"], "only": only, "only_share": alone})
+
+
+def wide_curve(result):
+    "A row for each number of variants."
+    found, held, blind = (result[result["score"] == s].set_index("place") for s in ("found", "held out", "random"))
+    columns = {"slot": found["note"], "found": found["value"], "held_out": held["value"]}
+    return pd.DataFrame(columns | {"low": held["low"], "high": held["high"], "random": blind["value"]})
+
+
 @quietly
 def item_numbers(runs, together):
     t, some = Tidy(), runs()
     for name, responses in some.items():
-        t.add(f"{name}, methods", items.method_table(responses))
+        t.add(f"{name}, methods", accuracy_by_method(items.method_table(responses)))
         slots = items.slot_table(responses)
         t.add(f"{name}, slots", matrix_hash(slots))
         for what in items.WHAT:
@@ -1604,8 +1664,8 @@ def item_numbers(runs, together):
             if len(found) < 2:
                 t.add(f"{name}, {what}", len(found))
                 continue
-            t.add(f"{name}, {what}, by method", items.finding_table(found))
-            t.digest(f"{name}, {what}, by slot", items.finding_table(found, "slot"))
+            t.add(f"{name}, {what}, by method", finds_by_name(items.finding_table(found)))
+            t.digest(f"{name}, {what}, by slot", finds_by_name(items.finding_table(found, "slot")))
             t.add(f"{name}, {what}, greedy", " ".join(map(str, items.greedy_order(found))))
             fewest = items.fewest_variants(found, 0.9)
             t.add(
@@ -1618,7 +1678,7 @@ def item_numbers(runs, together):
                     "exact": fewest.exact,
                 },
             )
-            t.digest(f"{name}, {what}, curve", items.finding_curve(found, splits=20))
+            t.digest(f"{name}, {what}, curve", wide_curve(items.finding_curve(found, splits=20)))
         t.digest(f"{name}, breaks", items.item_breaks(responses))
     for names in together:
         group = {name: some[name] for name in names}
