@@ -1,0 +1,95 @@
+"Results: one list of columns, one number a row, each looked up by what names it."
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cora_nb.core import CoraError
+from cora_nb.results import IDENTITY, RESULT, lookup, make_result, stack_results, values_of
+
+words = st.one_of(st.none(), st.sampled_from(["a", "b", "c"]))
+rows = st.lists(
+    st.fixed_dictionaries(
+        {"score": st.sampled_from("xyz"), "value": st.one_of(st.none(), st.floats(-5, 5))},
+        optional={"respondent": words, "method": words, "subject": words, "place": st.integers(0, 3)}
+        | {c: st.one_of(st.none(), st.floats(0, 1)) for c in ("low", "high", "p")}
+        | {"n": st.one_of(st.none(), st.integers(0, 9)), "note": st.one_of(st.none(), st.text(max_size=4))},
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def named_once(some):
+    names = [tuple(row.get(c) for c in IDENTITY) for row in some]
+    return len(set(names)) == len(names)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows.filter(named_once))
+def test_a_result_keeps_every_number_in_the_order_of_the_list(some):
+    result = make_result(some)
+    assert list(result) == [c for c in RESULT if c in result]
+    assert len(result) == len(some) and list(result.index) == list(range(len(some)))
+    for column in ("value", "low", "high", "p", "n"):
+        wanted = [np.nan if row.get(column) is None else float(row[column]) for row in some]
+        found = result[column].to_numpy(float, na_value=np.nan) if column in result else [np.nan] * len(some)
+        assert np.array_equal(found, wanted, equal_nan=True)
+    assert make_result(result).equals(result)
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows.filter(named_once))
+def test_every_row_is_found_by_what_names_it(some):
+    result = make_result(some)
+    for i, row in result.iterrows():
+        where = {c: None if pd.isna(row[c]) else row[c] for c in IDENTITY if c in result and c != "score"}
+        assert lookup(result, row["score"], **where).name == i
+    assert values_of(result).to_numpy().tolist() == pytest.approx(result["value"].tolist(), nan_ok=True)
+
+
+def test_what_all_rows_share_is_given_once():
+    result = make_result([{"score": "a", "value": 1}, {"score": "b", "value": 2}], respondent="ada", subject=None, n=3)
+    assert list(result) == ["respondent", "score", "value", "n"] and result["n"].tolist() == [3, 3]
+    assert values_of(result).to_dict() == {"a": 1, "b": 2}
+
+
+def test_results_of_two_runs_are_told_apart_by_name():
+    one = make_result([{"score": "a", "value": 1, "n": 2}], respondent="ada")
+    both = stack_results({"first": one, "second": one})
+    assert both["respondent"].tolist() == ["first", "second"]
+    assert values_of(both, "n").to_dict() == {("first", "a"): 2, ("second", "a"): 2}
+    assert stack_results({}).empty
+    with pytest.raises(CoraError, match="two numbers for respondent ada, score a"):
+        make_result(pd.concat([one, one]))
+
+
+@pytest.mark.parametrize(
+    "some, said",
+    [
+        ([{"score": "a"}], "there is no column 'value'"),
+        ([{"value": 1}], "there is no column 'score'"),
+        ([{"score": "a", "value": 1, "questions": 3}], "got 'questions'"),
+        ([{"score": "a", "value": 1}, {"score": "a", "value": 2}], "two numbers for score a"),
+        ([{"score": "a", "value": 1, "method": None}] * 2, "two numbers for score a"),
+    ],
+)
+def test_what_is_no_result_is_refused(some, said):
+    with pytest.raises(CoraError, match=said):
+        make_result(some)
+
+
+def test_lookup_says_what_there_is():
+    result = make_result([{"method": m, "score": "a", "value": 1} for m in ("original", "nota")])
+    for call, said in [
+        (lambda: lookup(result), "2 numbers of this result fit; say which method: original, nota"),
+        (lambda: lookup(result, "b"), "no number of this result has the score 'b'; there are a"),
+        (lambda: lookup(result, "a", method="shuffled"), "has the method 'shuffled'; there are original, nota"),
+        (lambda: lookup(result, "a", place=1), "this result has no column 'place'; it has method, score, value"),
+        (lambda: values_of(result, "p"), "this result has no column 'p'"),
+        (lambda: stack_results({"a": result}, "value"), "column must be one of"),
+    ]:
+        with pytest.raises(CoraError, match=said):
+            call()
