@@ -463,7 +463,7 @@ def randomness():
     t.add(
         "order of rank",
         {
-            f"{rank} of {n}!": list(orders_of.order_of_rank(rank, n))
+            f"{rank} of {n}!": list(orders_of._order_of_rank(rank, n))
             for n, rank in [(3, 0), (3, 5), (5, 77), (8, 40_000), (26, math.factorial(26) - 2)]
         },
     )
@@ -541,7 +541,7 @@ def continuations():
 @quietly
 def keys():
     "Hashes by which replies and runs are found again: a run kept on disk is worth nothing once they change."
-    from cora_nb.runs.batch import batch_line
+    from cora_nb.runs.batch import _batch_line
     from cora_nb.cli.respondents import make_respondent
     from cora_nb.runs.store import reply_key
 
@@ -560,7 +560,7 @@ def keys():
         made = make_prompts(vs[:3], trials=2)
         t.add(f"reply_key {spec}", [reply_key(who.request(p), p.trial) for p in made])
         t.add(f"describe {spec}", json.dumps(who.describe(), sort_keys=True))
-    line = batch_line(make_respondent("chat:gpt-4o-mini,max_tokens=5"), make_prompts(vs[:1])[0])
+    line = _batch_line(make_respondent("chat:gpt-4o-mini,max_tokens=5"), make_prompts(vs[:1])[0])
     t.add("batch_line", json.dumps(line, sort_keys=True))
     return t.table()
 
@@ -587,7 +587,7 @@ def plans():
 def kept():
     "Whatever is written to a file and read back, and files in plain columns."
     from cora_nb.benchmarks.load import write_benchmark
-    from cora_nb.respondents.chat import letter_scores
+    from cora_nb.respondents.chat import _letter_scores
     from cora_nb.responses.files import read_responses, write_responses
     from cora_nb.variants.files import read_variants, write_variants
 
@@ -609,7 +609,7 @@ def kept():
             t.add(f"plain {column}", [[q.id, q.text, *q.choices, q.answer] for q in load_benchmark("mine", path=plain)])
     for labels in (("A", "B", "C"), ("Yes", "No")):
         top = {"A": -0.5, " A": -2.0, "B": -1.5, "yes": -0.3, " Yes": -3.0, "no": -1.9, "x": -4.0}
-        t.add(f"letters of a server {labels}", letter_scores(top, labels))
+        t.add(f"letters of a server {labels}", _letter_scores(top, labels))
     return t.table()
 
 
@@ -772,7 +772,7 @@ def parsing():
 
 @quietly
 def numbers_in_words():
-    from cora_nb.prompts.words import bare_words, choice_number, numbers_in, stated_number
+    from cora_nb.prompts.words import _bare_words, _choice_number, _numbers_in, stated_number
 
     t = Tidy()
     for reply in (
@@ -789,9 +789,9 @@ def numbers_in_words():
             repr(reply),
             {
                 "stated": str(stated_number(reply)),
-                "choice": str(choice_number(reply)),
-                "numbers": [str(n) for n, _, _ in numbers_in(reply)],
-                "words": bare_words(reply),
+                "choice": str(_choice_number(reply)),
+                "numbers": [str(n) for n, _, _ in _numbers_in(reply)],
+                "words": _bare_words(reply),
             },
         )
     return t.table()
@@ -819,7 +819,7 @@ STATEMENTS = [
 @quietly
 def statements():
     from cora_nb.runs.statement_checks import check_statement, clean
-    from cora_nb.runs.statements import request_text, statement_variants, statements_summary, statements_table
+    from cora_nb.runs.statements import _request_text, statement_variants, statements_summary, statements_table
 
     t = Tidy()
     for i, said in enumerate(STATEMENTS):
@@ -831,7 +831,7 @@ def statements():
     t.add(
         "request",
         short_hash(
-            "\x1e".join(request_text(q, i, r) for q in WORDED for i in range(q.n_choices) for r in ("", "is empty"))
+            "\x1e".join(_request_text(q, i, r) for q in WORDED for i in range(q.n_choices) for r in ("", "is empty"))
         ),
     )
     t.add("variants", short_hash(json.dumps([shown(v) for v in statement_variants(WORDED)])))
@@ -846,8 +846,8 @@ def statements():
 
 @quietly
 def grading():
-    from cora_nb.runs.grading import grades, grading_summary, judge_text, regrade
-    from cora_nb.runs.labels import read_label
+    from cora_nb.runs.grading import grades, grading_summary, _judge_text, regrade
+    from cora_nb.runs.labels import _read_label
 
     t = Tidy()
     asked = [long_form(WORDED[0])] * 12
@@ -888,11 +888,11 @@ def grading():
     t.add(
         "labels",
         {
-            text: read_label(text, asked[0])
+            text: _read_label(text, asked[0])
             for text in ("1", "yes", "wrong", "b", "(C)", "canberra", "E", "perhaps", "0.0")
         },
     )
-    t.add("judge", short_hash(judge_text(asked[0], "It is Canberra.")))
+    t.add("judge", short_hash(_judge_text(asked[0], "It is Canberra.")))
     return t.table()
 
 
