@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
 
-from ..forms import FORMS
 from ..core import CoraError, LETTERS, Question, Variant
 from ..forms import FORMS, get_form
 from ..registry import Registry

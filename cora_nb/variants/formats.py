@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ..core import CoraError, Question, Variant, permutation, uniforms
 from ..checks import check_count
-from .families import LeftOut, make_variant, register_family, count_members
+from .families import LeftOut, count_members, register_family
 from .mcqa_plus import true_false
 from .operators import make_variant
 
