@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['check_count', 'check_seed', 'check_number', 'check_level', 'check_numbers', 'check_option', 'check_names',
-           'check_named', 'check_columns', 'check_unique_columns', 'integer_column', 'truth_column']
+           'check_named', 'check_columns', 'integer_column']
 
 # %% ../nbs/checks.ipynb #159e1155
 import math
@@ -132,22 +132,7 @@ def check_columns(
     if missing := [c for c in dict.fromkeys(columns) if c not in table]:
         raise CoraError(f"the {what} have no column {', '.join(missing)}")
 
-
-def check_unique_columns(
-    table: Any,  # any `pandas.DataFrame`
-    what: str = "responses",  # what it is a table of, for the message
-) -> None:
-    "Raise `CoraError` where two columns have one name."
-    if not table.columns.is_unique:
-        raise CoraError(f"the column {table.columns[table.columns.duplicated()][0]!r} occurs twice in the {what}")
-
 # %% ../nbs/checks.ipynb #9c5388bd
-def _refuse_row(what: str, why: str, column: Any, row: int, field: str) -> None:
-    "Raise `BadRow` for one row of a table, counted from 0."
-    value = column.iloc[row]
-    raise BadRow(why, what, row + 1, field=field, value=getattr(value, "item", lambda: value)())
-
-
 def integer_column(
     table: Any,  # any `pandas.DataFrame`
     column: str,  # one of its columns
@@ -166,20 +151,8 @@ def integer_column(
         numbers = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     bad = ~((numbers >= low) & (numbers <= high) & (numbers % 1 == 0))
     if bad.any():
-        highest = np.broadcast_to(high, bad.shape)[bad.argmax()]
-        _refuse_row(what, f"{column} must be a whole number from {low} to {highest}", values, int(bad.argmax()), column)
+        row = int(bad.argmax())
+        highest, value = np.broadcast_to(high, bad.shape)[row], values.iloc[row]
+        why = f"{column} must be a whole number from {low} to {highest}"
+        raise BadRow(why, what, row + 1, field=column, value=getattr(value, "item", lambda: value)())
     return numbers.astype(np.int64, copy=False)
-
-
-def truth_column(
-    table: Any,  # any `pandas.DataFrame`
-    column: str,  # one of its columns
-    what: str = "responses",  # what it is a table of, for the message
-) -> Any:  # numpy array, shape `(n_rows,)`, bool
-    "A column of true and false (1 and 0 are allowed). Raises `BadRow` that names the first row with anything else."
-    values = table[column]
-    if values.dtype == bool:
-        return values.to_numpy()
-    if (bad := ~values.isin([True, False]).to_numpy(dtype=bool)).any():
-        _refuse_row(what, f"{column} must be true or false", values, int(bad.argmax()), column)
-    return values.to_numpy(dtype=bool)

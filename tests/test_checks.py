@@ -17,9 +17,7 @@ from cora_nb.checks import (
     check_numbers,
     check_option,
     check_seed,
-    check_unique_columns,
     integer_column,
-    truth_column,
 )
 from cora_nb.core import BadRow, CoraError
 
@@ -44,7 +42,6 @@ NAN = float("nan")
         lambda: check_named("runs", {"a": 1}),
         lambda: check_columns(FRAME),
         lambda: check_columns(FRAME, "x", "y", "x"),
-        lambda: check_unique_columns(FRAME),
     ],
 )
 def test_what_is_right_passes(call):
@@ -94,8 +91,6 @@ def test_what_is_right_passes(call):
         (lambda: check_columns([1], "x"), "responses must be a table, got a list"),
         (lambda: check_columns(FRAME, "x", "u", "v", "u"), "the responses have no column u, v"),
         (lambda: check_columns(FRAME, "u", what="bins"), "the bins have no column u"),
-        (lambda: check_unique_columns(FRAME[["x", "x"]]), "the column 'x' occurs twice in the responses"),
-        (lambda: check_unique_columns(FRAME[["x", "x"]], "bins"), "the column 'x' occurs twice in the bins"),
         (
             lambda: integer_column(FRAME, "y", 0, 2),
             "responses, row 1, y: y must be a whole number from 0 to 2, got 0.5",
@@ -103,8 +98,6 @@ def test_what_is_right_passes(call):
         (lambda: integer_column(FRAME, "x", 0, 0), "responses, row 1, x: x must be a whole number from 0 to 0, got 1"),
         (lambda: integer_column(FRAME, "x", 0, np.array([1, 0, 0])), "row 3, x: x must be a whole number from 0 to 0"),
         (lambda: integer_column(FRAME, "z", 0, 2, "labels"), "labels, row 1, z: z must be a whole number from 0 to 2"),
-        (lambda: truth_column(FRAME, "y"), "responses, row 1, y: y must be true or false, got 0.5"),
-        (lambda: truth_column(FRAME.assign(x=[True, None, True]), "x"), "row 2, x: x must be true or false, got None"),
     ],
 )
 def test_what_is_wrong_is_one_line(call, why):
@@ -124,8 +117,6 @@ def test_what_comes_back():
     with pytest.raises(BadRow) as error:
         integer_column(frame, "x", 0, 2)
     assert (error.value.row, error.value.field) == (3, "x")
-    for column in ([1, 0], [True, False], pd.array([True, False], dtype="boolean"), np.array([1.0, 0.0])):
-        assert truth_column(pd.DataFrame({"x": column}), "x").tolist() == [True, False]
 
 
 def test_importing_is_light():

@@ -8,7 +8,7 @@ import pytest
 from cora_nb.cli.respondents import RESPONDENTS
 from cora_nb.core import CoraError
 from cora_nb.prompts.letters import RULES
-from cora_nb.registry import Registry, load_address, load_file
+from cora_nb.registry import Registry, load_address, _load_file
 from cora_nb.variants.families import FAMILIES
 
 
@@ -106,7 +106,7 @@ def test_a_users_file(tmp_path, monkeypatch):
     numbers = Registry("number")
     assert numbers.get("mine.py:double")(4) == numbers.get(f"{tmp_path}/mine.py:double")(4) == 8
     assert numbers.get("mine.py:Point") is numbers.get("./mine.py:Point")  # one file, one module
-    assert load_file("mine.py").Point().x == 1
+    assert _load_file("mine.py").Point().x == 1
     (tmp_path / "mine.py").write_text("def double(x):\n    return x + x + 1\n")
     assert numbers.get("mine.py:double")(4) == 9  # an edited file counts at once
 

@@ -18,7 +18,8 @@ from ..core import CoraError, THRESHOLDS
 from .cora import COUNTS, Counts, count_hits, score_counts, unknown_scores, weighted_scores
 from .scores import score_members
 from ..responses.responses import Responses, need
-from ..responses.runs import Runs
+from ..responses.runs import Runs, about_run
+from ..results import make_result, stack_results
 from ..stats.resampling import draw_questions, kinds
 
 # %% ../../nbs/metrics/ablations.ipynb #9153ac42
@@ -73,35 +74,44 @@ def subset_scores(
     responses: Responses | pd.DataFrame,  # a run
     methods: str | Sequence[str] | Callable = "same_size",  # as for `subset`
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
-) -> pd.Series:  # scores by name, as from `score`
+) -> pd.DataFrame:  # a result: a row for each registered score; `method` names the part, `n` counts the questions
     """All scores on some of the variants. MCQA is that of the originals, of which the subset may have none.
 
     CI and CoRA are NaN where the run that the part is taken from has no complete divergence sets.
     """
     whole = need(responses, "question_id", "method", "correct")
-    of_whole = count_hits(whole)[["original", "missing"]]
-    return score_counts(count_hits(subset(whole, methods)).assign(**of_whole), thresholds)
+    part, of_whole = subset(whole, methods), count_hits(whole)[["original", "missing"]]
+    values = score_counts(count_hits(part).assign(**of_whole), thresholds)
+    rows = values.rename_axis("score").reset_index(name="value")
+    return make_result(rows, **about_run(whole), method=part.facts["chosen"][-1], n=len(of_whole))
 
 # %% ../../nbs/metrics/ablations.ipynb #caba1228
 PRINTED_SCORES = ("MCQA+", "MV", "CoRA")  # of Tables 5 and 6
+_FROM_ALL = ", difference from all"  # behind the name of a score
 
 
 def ablation_table(
     runs: Runs | Mapping | Sequence,  # as `Runs` takes them: responses by name, or several
     methods: str | Sequence[str] | Callable = "same_size",  # as for `subset`
     scores: Sequence[str] = PRINTED_SCORES,  # names of scores
-) -> pd.DataFrame:  # rows (part, score) with the parts "subset" and "difference", a column a run, unrounded
-    "Scores on some of the variants, and their differences from those on all. Source: CoRA, Table 5."
-    runs = Runs(runs)
-    part = pd.DataFrame({name: subset_scores(r, methods) for name, r in runs.items()})
-    whole = pd.DataFrame({name: score_counts(count_hits(r)) for name, r in runs.items()})
-    picked = {"subset": _pick(part, scores), "difference": _pick(part - whole, scores)}
-    return pd.concat(picked, names=["part", "score"])
+) -> pd.DataFrame:  # a result: "CoRA" by `respondent` and `method`, which is the part or "all", and their difference
+    """Scores on some of the variants and on all, and "CoRA, difference from all" (the part less all).
+
+    `n` is the number of questions. Source: CoRA, Table 5.
+    """
+    return stack_results({name: _ablated(run, methods, scores) for name, run in Runs(runs).items()})
 
 
-def _pick(table: pd.DataFrame, scores: Sequence[str]) -> pd.DataFrame:
-    check_names("scores", scores, table.index)
-    return table.loc[list(scores)]
+def _ablated(run: Responses, methods: str | Sequence[str] | Callable, scores: Sequence[str]) -> pd.DataFrame:
+    "The rows of one run."
+    found = subset_scores(run, methods)
+    check_names("scores", scores, found["score"])
+    chosen, of_part = found["method"].iloc[0], found.set_index("score")["value"]
+    of_all = score_counts(count_hits(run))
+    rows = [{"method": chosen, "score": name, "value": of_part[name]} for name in scores]
+    rows += [{"method": "all", "score": name, "value": of_all[name]} for name in scores]
+    rows += [{"method": chosen, "score": name + _FROM_ALL, "value": of_part[name] - of_all[name]} for name in scores]
+    return make_result(rows, **about_run(run), n=found["n"].iloc[0])
 
 # %% ../../nbs/metrics/ablations.ipynb #c879aace
 def right_matrix(
@@ -252,56 +262,88 @@ def _drawn_counts(
         yield DrawnCounts(hits, draws, original, size, times)
 
 # %% ../../nbs/metrics/ablations.ipynb #cf7fd503
+_MEAN, _SD = ", mean of resamples", ", sd of resamples"  # behind the name of a score
+
+
 def bootstrap_summary(
     samples: pd.DataFrame,  # as from `variant_bootstrap`
-    full: pd.Series,  # the scores on all variants, as from `score`
+    full: pd.Series,  # the scores on all variants by name, as from `score_counts`, or `values_of` a result
     level: float = 0.95,  # of the interval
-) -> pd.DataFrame:  # index the scores; `full`, `mean`, `sd`, `sd_x1000`, `difference` (mean - full), `low`, `high`
-    """Mean, spread and middle part of resampled scores.
+) -> (
+    pd.DataFrame
+):  # a result: "CoRA" (on all), "CoRA, mean of resamples" (with an interval), "..., sd of resamples", ...
+    """Mean, spread and middle part of resampled scores, and "CoRA, difference from all" (the mean less the score).
 
-    The interval is one of percentiles, uncorrected for the shift that `difference` shows.
+    The interval is one of percentiles, uncorrected for the shift that the difference shows.
     """
     check_level(level)
-    full, mean, sd = full.reindex(samples.columns), samples.mean(), samples.std(ddof=0)
     low, high = (samples.quantile(q) for q in ((1 - level) / 2, (1 + level) / 2))
-    columns = {"full": full, "mean": mean, "sd": sd, "sd_x1000": 1000 * sd, "difference": mean - full}
-    return pd.DataFrame(columns | {"low": low, "high": high}).rename_axis("score")
+    rows, note = [], f"{len(samples):,} resamples"
+    for name in samples:
+        whole, mean = full.get(name, np.nan), samples[name].mean()
+        rows += [
+            {"score": name, "value": whole},
+            {"score": name + _MEAN, "value": mean, "low": low[name], "high": high[name], "note": note},
+            {"score": name + _SD, "value": samples[name].std(ddof=0), "note": note},
+            {"score": name + _FROM_ALL, "value": mean - whole, "note": note},
+        ]
+    return make_result(rows)
 
-
+# %% ../../nbs/metrics/ablations.ipynb #5b7a6c01
 def bootstrap_table(
     runs: Runs | Mapping | Sequence,  # as `Runs` takes them: responses by name, or several
     scores: Sequence[str] = PRINTED_SCORES,  # names of scores
     **options: object,  # of `variant_bootstrap`
-) -> pd.DataFrame:  # rows (part, score) with the parts "mean", "sd_x1000" and "difference", a column a run, unrounded
+) -> pd.DataFrame:  # a result: the scores of `bootstrap_summary` by `respondent`
     """Means and spreads of resampled variants, and what the means differ by from the scores on all.
 
-    Source: CoRA, Table 6.
+    `n` is the number of questions. Source: CoRA, Table 6.
     """
-    found, thresholds = {}, options.get("thresholds", THRESHOLDS)
-    for name, run in Runs(runs).items():
-        found[name] = bootstrap_summary(variant_bootstrap(run, **options), score_counts(count_hits(run), thresholds))
-    parts = {}
-    for part in ("mean", "sd_x1000", "difference"):
-        parts[part] = _pick(pd.DataFrame({name: f[part] for name, f in found.items()}), scores)
-    return pd.concat(parts, names=["part", "score"])
+    return stack_results({name: _bootstrapped(run, scores, options) for name, run in Runs(runs).items()})
+
+
+def _bootstrapped(run: Responses, scores: Sequence[str], options: Mapping[str, object]) -> pd.DataFrame:
+    "The rows of one run."
+    samples, counts = variant_bootstrap(run, **options), count_hits(run)
+    check_names("scores", scores, samples.columns)
+    full = score_counts(counts, options.get("thresholds", THRESHOLDS))
+    return make_result(bootstrap_summary(samples[list(scores)], full), **about_run(run), n=len(counts))
 
 # %% ../../nbs/metrics/ablations.ipynb #df26d184
 def paper_layout(
-    table: pd.DataFrame,  # as from `ablation_table` or `bootstrap_table`
+    result: pd.DataFrame,  # from `ablation_table` or `bootstrap_table`
     digits: int = 2,  # decimals
-) -> pd.DataFrame:  # rows (part, score), a column a run; texts such as "0.86 (1)"
-    "The table as texts: ranks, or standard deviations, in parentheses."
+) -> pd.DataFrame:  # rows (part, score), a column for each respondent; texts such as "0.86 (1)"
+    """The table as texts: ranks, or standard deviations times 1,000, in parentheses.
+
+    Raises `CoraError` for any other result.
+    """
     check_count("digits", digits, 0)
-
-    def shown(part: str) -> pd.DataFrame:
-        return table.loc[part].map(lambda x: "–" if np.isnan(x) else f"{round(x, digits) + 0.0:.{digits}f}")
-
-    first = "mean" if "mean" in table.index else "subset"
-    if first == "mean":
-        aside = table.loc["sd_x1000"]
-    elif table.shape[1] > 1:
-        aside = table.loc[first].round(digits).rank(axis=1, method="min", ascending=False)
+    values = _by_respondent(result)
+    names = [s.removesuffix(_FROM_ALL) for s in values.index if s.endswith(_FROM_ALL)]
+    first, body = "subset", values.reindex(names)
+    if names and names[0] + _MEAN in values.index:
+        first, body = "mean", values.loc[[n + _MEAN for n in names]].set_axis(names)
+        aside = 1000 * values.loc[[n + _SD for n in names]].set_axis(names)
+    elif body.shape[1] > 1:
+        aside = body.round(digits).rank(axis=1, method="min", ascending=False)
     else:
-        aside = np.nan * table.loc[first]  # one run has no rank
-    texts = shown(first) + aside.map(lambda x: "" if np.isnan(x) else f" ({x:.0f})")
-    return pd.concat({first: texts, "difference": shown("difference")}, names=["part", "score"])
+        aside = np.nan * body  # one run has no rank
+    texts = _decimals(body, digits) + aside.map(lambda x: "" if np.isnan(x) else f" ({x:.0f})")
+    difference = _decimals(values.loc[[n + _FROM_ALL for n in names]].set_axis(names), digits)
+    return pd.concat({first: texts, "difference": difference}, names=["part", "score"])
+
+
+def _by_respondent(result: pd.DataFrame) -> pd.DataFrame:
+    "A row for each score, a column for each respondent, in their order, without the scores on all variants of Table 5."
+    known = isinstance(result, pd.DataFrame) and {"respondent", "score", "value"} <= set(result)
+    if not known or not result["score"].str.endswith(_FROM_ALL).any():
+        raise CoraError("paper_layout prints a result of ablation_table or bootstrap_table, got something else")
+    part = result[result["method"] != "all"] if "method" in result else result
+    wide = part.set_index(["score", "respondent"])["value"].unstack("respondent", sort=False)
+    return wide.rename_axis(columns=None)
+
+
+def _decimals(table: pd.DataFrame, digits: int) -> pd.DataFrame:
+    "Numbers as texts, a dash where one is not known."
+    return table.map(lambda x: "–" if np.isnan(x) else f"{round(x, digits) + 0.0:.{digits}f}")

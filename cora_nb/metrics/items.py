@@ -16,11 +16,10 @@ import pandas as pd
 from ..checks import check_count, check_option
 from ..core import CoraError
 from .cora import count_hits
-from ..responses.columns import NOT_ASKED
-from ..checks import check_count, check_option
 from .guessing import form_chances
 from ..responses.responses import Responses, need
-from ..responses.runs import Runs
+from ..responses.runs import Runs, about_run
+from ..results import make_result
 from ..stats.shares import share_of_asked
 
 # %% ../../nbs/metrics/items.ipynb #d100e97d
@@ -39,24 +38,30 @@ def _label(slot: object) -> str:
 def method_table(
     responses: Responses | pd.DataFrame,  # a run
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index `method`; columns `questions`, `replies`, `value`, `low`, `high`, `chance`
+) -> pd.DataFrame:  # a result: scores "accuracy" (with an interval, and how many replies) and "chance" by `method`
     """Accuracy of each method with an interval over questions, and what guessing gives.
 
-    `chance` is left out where the number of choices is not known. Raises `CoraError` as `slot_table` does.
+    `n` is the number of questions. There is no "chance" where the number of choices is not known. Raises `CoraError` as
+    `slot_table` does.
     """
     found = need(responses, "question_id", "method", "index", "correct", asked=True)
-    slots, rows = slot_table(found), {}
+    slots, chance, rows = slot_table(found), _chance_by_method(found), []
     for method in slots.columns.unique("method"):
         part = slots.xs(method, axis=1, level="method").to_numpy()
         sizes = (~np.isnan(part)).sum(axis=1)
         value, low, high = share_of_asked(np.nansum(part, axis=1), sizes, level)
-        asked = {"questions": int((sizes > 0).sum()), "replies": int(sizes.sum())}
-        rows[method] = asked | {"value": value, "low": low, "high": high}
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("method")
+        about, note = {"method": method, "n": int((sizes > 0).sum())}, f"{sizes.sum()} replies"
+        rows.append({**about, "score": "accuracy", "value": value, "low": low, "high": high, "note": note})
+        if method in chance:
+            rows.append({**about, "score": "chance", "value": chance[method]})
+    return make_result(rows, **about_run(found))
+
+
+def _chance_by_method(found: Responses) -> pd.Series:
+    "What a guesser gets of each method; nothing where the number of choices is not known."
     if "n_choices" not in found.table:
-        return table
-    chance = pd.Series(form_chances(found)).groupby(found.table["method"].astype(str).to_numpy()).mean()
-    return table.assign(chance=chance)
+        return pd.Series(dtype=float)
+    return pd.Series(form_chances(found)).groupby(found.table["method"].astype(str).to_numpy()).mean()
 
 # %% ../../nbs/metrics/items.ipynb #fd5aa433
 WHAT = ("mixed", "lost")
@@ -84,26 +89,25 @@ def finders(
 def finding_table(
     found: pd.DataFrame,  # from `finders`
     by: str = "method",  # or "slot"
-) -> pd.DataFrame:  # index `method` or `slot`; columns `variants`, `finds`, `share`, `only`, `only_share`
-    """What each method, or each slot, finds of the inconsistent questions: `share` alone, and `only_share` by no other.
+) -> pd.DataFrame:  # a result: scores "found" (and how many variants) and "found by no other" by `method`, or by slot
+    """The share of the inconsistent questions that each method, or each slot, finds, and that no other finds.
 
-    Raises `CoraError` where there are none.
+    A slot such as "nota 2" stands in the column `method`; `n` is the number of inconsistent questions. Raises
+    `CoraError` where there are none.
     """
     check_option("by", by, ("method", "slot"))
     names = _checked(found).columns.get_level_values("method") if by == "method" else found.columns.map(_label)
-    each = {name: found.to_numpy()[:, names == name].any(axis=1) for name in names.unique()}
-    finds = pd.DataFrame(each)
-    only = finds[finds.sum(axis=1) == 1].sum()
-    table = pd.DataFrame(
-        {
-            "variants": names.value_counts(sort=False),
-            "finds": finds.sum(),
-            "share": finds.mean(),
-            "only": only,
-            "only_share": only / len(finds),
-        }
-    )
-    return table.loc[list(each)].rename_axis(by)
+    finds = pd.DataFrame({name: found.to_numpy()[:, names == name].any(axis=1) for name in names.unique()})
+    alone = finds[finds.sum(axis=1) == 1].sum()
+    rows = []
+    for name in finds:
+        variants = int((names == name).sum())
+        note = f"{variants} variant{'s' * (variants > 1)}"
+        rows += [
+            {"method": name, "score": "found", "value": finds[name].mean(), "note": note},
+            {"method": name, "score": "found by no other", "value": alone[name] / len(found)},
+        ]
+    return make_result(rows, n=len(found))
 
 
 def _checked(found: pd.DataFrame) -> pd.DataFrame:
@@ -213,12 +217,12 @@ def finding_curve(
     found: pd.DataFrame,  # from `finders`
     splits: int = 100,  # how many times the questions are split into halves, each half judging the choice of the other
     seed: int = 0,  # of the splits
-) -> pd.DataFrame:  # index `variants` from 0; columns `slot`, `found`, `held_out`, `low`, `high`, `random`
-    """The share of the inconsistent questions that k slots find.
+) -> pd.DataFrame:  # a result: scores "found", "held out" and "random" by `place`, the number of variants from 0
+    """The share of the inconsistent questions that so many slots find.
 
-    `found` is the greedy choice, judged by the questions it was made with; `held_out` by the others, with the middle
-    95% of halves from `low` to `high`; `random` is a blind choice.
-    Raises `CoraError` for fewer than two such questions.
+    "found" is the greedy choice, judged by the questions it was made with; the note says which slot is added. "held
+    out" is judged by the others, with the middle 95% of halves from `low` to `high`; "random" is a blind choice. `n` is
+    the number of inconsistent questions. Raises `CoraError` for fewer than two such questions.
     """
     check_count("splits", splits, 1)
     values, rng = _checked(found).to_numpy(dtype=bool), np.random.default_rng(seed)
@@ -231,17 +235,13 @@ def finding_curve(
     order, n, d = greedy_order(values), values.shape[1], values.sum(axis=1)
     missed = np.cumprod([np.ones(len(d)), *(np.clip(n - d - k, 0, None) / (n - k) for k in range(n))], axis=0)
     low, high = np.quantile(held, [0.025, 0.975], axis=0)
-    return pd.DataFrame(
-        {
-            "slot": ["", *(_label(found.columns[i]) for i in order)],
-            "found": _shares(values, order),
-            "held_out": np.mean(held, axis=0),
-            "low": low,
-            "high": high,
-            "random": 1 - missed.mean(axis=1),
-        },
-        index=pd.RangeIndex(n + 1, name="variants"),
-    )
+    curves = {
+        "found": {"value": _shares(values, order), "note": ["", *(_label(found.columns[i]) for i in order)]},
+        "held out": {"value": np.mean(held, axis=0), "low": low, "high": high},
+        "random": {"value": 1 - missed.mean(axis=1)},
+    }
+    rows = [pd.DataFrame({"place": range(n + 1), "score": score} | curve) for score, curve in curves.items()]
+    return make_result(pd.concat(rows, ignore_index=True), n=len(values))
 
 
 def _shares(values: np.ndarray, order: list[int]) -> np.ndarray:

@@ -29,7 +29,7 @@ from cora_nb.metrics.invariability import (
 from ..respondents.protocol import Respondent
 from ..responses.responses import Responses, as_responses
 from ..results import make_result
-from ..runs.evaluate import evaluate, facts_before, prepare, PreparedRun
+from ..runs.evaluate import prepare, PreparedRun
 from ..runs.store import Store
 from ..variants.families import make_variants
 from ..variants.mcqa_plus import SIZES

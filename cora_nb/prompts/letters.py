@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['PATTERNS', 'LETTER_RULES', 'RULES', 'letter_index', 'first_token', 'first_alphanumeric', 'first_character',
-           'own_words', 'undecorated', 'match_text', 'choice_text', 'first_line', 'letter_at', 'stated', 'judged',
-           'meant', 'begins', 'explain', 'tolerant', 'yes_no', 'selected', 'in_words', 'register_rule', 'get_rule',
-           'rules_by_form', 'parse']
+           'own_words', 'undecorated', 'match_text', 'choice_text', 'first_line', 'stated', 'judged', 'meant', 'begins',
+           'explain', 'tolerant', 'yes_no', 'selected', 'in_words', 'register_rule', 'get_rule', 'rules_by_form',
+           'parse']
 
 # %% ../../nbs/prompts/letters.ipynb #425713b1
 import re
@@ -179,7 +179,7 @@ _SECOND = re.compile(
 )
 
 
-def letter_at(
+def _letter_at(
     text: str,  # the reply, undecorated
     start: int,  # where the letter should stand
     choices: Sequence[str],  # the texts shown
@@ -220,7 +220,7 @@ def stated(
         for found in (
             match_text(line, choices),
             match_text(line.partition(". ")[0], choices),
-            letter_at(text, cue.end(), choices),
+            _letter_at(text, cue.end(), choices),
         ):
             if found is not None:
                 return found
@@ -259,7 +259,7 @@ def meant(
 ) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
     'Pattern: the last letter after a weaker word. "I think it is B"'
     text = undecorated(text)
-    found = [letter_at(text, cue.end(), choices) for cue in _MEANT.finditer(text)]
+    found = [_letter_at(text, cue.end(), choices) for cue in _MEANT.finditer(text)]
     return next((i for i in reversed(found) if i is not None and i >= 0), None)
 
 # %% ../../nbs/prompts/letters.ipynb #db617b95
@@ -276,7 +276,7 @@ def begins(
     'Pattern: the reply begins with a labelled choice. "B. Canberra"'
     text = undecorated(text).lstrip(" \n#>-–—•.:([{\"'<")
     start = _LABEL.match(text).end()
-    found = letter_at(text, start, choices)
+    found = _letter_at(text, start, choices)
     if found is None:  # the letter, a space and the text of that choice
         letter, _, rest = text[start:].partition("\n")[0].partition(" ")
         i = letter_index(letter, len(choices))

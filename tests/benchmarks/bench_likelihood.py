@@ -30,7 +30,7 @@ from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.likelihood import LikelihoodRespondent, context_and_continuations, split_tokens
-from cora_nb.respondents.token_trees import sort_texts
+from cora_nb.respondents.token_trees import _sort_texts
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from measure import measure, report
@@ -147,7 +147,7 @@ def compare(folder: Path, variants, pool, adaptation: str, limit: int, minutes: 
     texts, starts = zip(*(split_tokens(tokenizer, *pair) for asked in pairs for pair in asked))
     asked, least, longest = (
         sum(len(t) - 1 for t in texts),
-        sort_texts(texts, starts).least_tokens,
+        _sort_texts(texts, starts).least_tokens,
         max(map(len, texts)) - 1,
     )
     report(

@@ -14,7 +14,7 @@ from conftest import SHARED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cora_nb.benchmarks.arithmetic import OPERATIONS, draw_pair, math_capacity, pose, slips, wrong_answers
+from cora_nb.benchmarks.arithmetic import OPERATIONS, _draw_pair, math_capacity, pose, slips, _wrong_answers
 from cora_nb.benchmarks.layouts import LAYOUTS
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots, write_benchmark
@@ -1290,7 +1290,7 @@ def test_math_capacity_is_exact(largest):
     assert len({q.text for q in math_benchmark(most, largest=largest)}) == most
     with pytest.raises(CoraError, match=f"n must be at most {most} for largest={largest}"):
         math_benchmark(most + 1, largest=largest)
-    pairs = {kind: {draw_pair(kind, largest, "t", i) for i in range(5000)} for kind in ("addition", "division")}
+    pairs = {kind: {_draw_pair(kind, largest, "t", i) for i in range(5000)} for kind in ("addition", "division")}
     assert pairs["division"] == {(x, y) for x in range(2, largest) for y in range(2, largest) if x * y <= largest}
     assert pairs["addition"] <= {(x, y) for x in range(1, largest) for y in range(1, largest) if x + y <= largest}
 
@@ -1318,7 +1318,7 @@ def test_math_parameters(options, words):
 def test_distractors_are_always_enough_and_never_right(operation, x, y, n, key):
     left, _, right, result = pose(operation, x, y)
     largest = max(left, right, result)
-    wrong = wrong_answers(result, slips(left, right, result), n, largest, key)
+    wrong = _wrong_answers(result, slips(left, right, result), n, largest, key)
     assert len(wrong) == len(set(wrong)) == n and result not in wrong and min(wrong) >= 0
     if n <= largest:
         assert max(wrong) <= largest

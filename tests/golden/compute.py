@@ -464,7 +464,7 @@ def randomness():
     t.add(
         "order of rank",
         {
-            f"{rank} of {n}!": list(orders_of.order_of_rank(rank, n))
+            f"{rank} of {n}!": list(orders_of._order_of_rank(rank, n))
             for n, rank in [(3, 0), (3, 5), (5, 77), (8, 40_000), (26, math.factorial(26) - 2)]
         },
     )
@@ -542,7 +542,7 @@ def continuations():
 @quietly
 def keys():
     "Hashes by which replies and runs are found again: a run kept on disk is worth nothing once they change."
-    from cora_nb.runs.batch import batch_line
+    from cora_nb.runs.batch import _batch_line
     from cora_nb.cli.respondents import make_respondent
     from cora_nb.runs.store import reply_key
 
@@ -561,7 +561,7 @@ def keys():
         made = make_prompts(vs[:3], trials=2)
         t.add(f"reply_key {spec}", [reply_key(who.request(p), p.trial) for p in made])
         t.add(f"describe {spec}", json.dumps(who.describe(), sort_keys=True))
-    line = batch_line(make_respondent("chat:gpt-4o-mini,max_tokens=5"), make_prompts(vs[:1])[0])
+    line = _batch_line(make_respondent("chat:gpt-4o-mini,max_tokens=5"), make_prompts(vs[:1])[0])
     t.add("batch_line", json.dumps(line, sort_keys=True))
     return t.table()
 
@@ -588,7 +588,7 @@ def plans():
 def kept():
     "Whatever is written to a file and read back, and files in plain columns."
     from cora_nb.benchmarks.load import write_benchmark
-    from cora_nb.respondents.chat import letter_scores
+    from cora_nb.respondents.chat import _letter_scores
     from cora_nb.responses.files import read_responses, write_responses
     from cora_nb.variants.files import read_variants, write_variants
 
@@ -610,7 +610,7 @@ def kept():
             t.add(f"plain {column}", [[q.id, q.text, *q.choices, q.answer] for q in load_benchmark("mine", path=plain)])
     for labels in (("A", "B", "C"), ("Yes", "No")):
         top = {"A": -0.5, " A": -2.0, "B": -1.5, "yes": -0.3, " Yes": -3.0, "no": -1.9, "x": -4.0}
-        t.add(f"letters of a server {labels}", letter_scores(top, labels))
+        t.add(f"letters of a server {labels}", _letter_scores(top, labels))
     return t.table()
 
 
@@ -773,7 +773,7 @@ def parsing():
 
 @quietly
 def numbers_in_words():
-    from cora_nb.prompts.words import bare_words, choice_number, numbers_in, stated_number
+    from cora_nb.prompts.words import _bare_words, _choice_number, _numbers_in, stated_number
 
     t = Tidy()
     for reply in (
@@ -790,9 +790,9 @@ def numbers_in_words():
             repr(reply),
             {
                 "stated": str(stated_number(reply)),
-                "choice": str(choice_number(reply)),
-                "numbers": [str(n) for n, _, _ in numbers_in(reply)],
-                "words": bare_words(reply),
+                "choice": str(_choice_number(reply)),
+                "numbers": [str(n) for n, _, _ in _numbers_in(reply)],
+                "words": _bare_words(reply),
             },
         )
     return t.table()
@@ -820,7 +820,7 @@ STATEMENTS = [
 @quietly
 def statements():
     from cora_nb.runs.statement_checks import check_statement, clean
-    from cora_nb.runs.statements import request_text, statement_variants, statements_summary, statements_table
+    from cora_nb.runs.statements import _request_text, statement_variants, statements_summary, statements_table
 
     t = Tidy()
     for i, said in enumerate(STATEMENTS):
@@ -832,7 +832,7 @@ def statements():
     t.add(
         "request",
         short_hash(
-            "\x1e".join(request_text(q, i, r) for q in WORDED for i in range(q.n_choices) for r in ("", "is empty"))
+            "\x1e".join(_request_text(q, i, r) for q in WORDED for i in range(q.n_choices) for r in ("", "is empty"))
         ),
     )
     t.add("variants", short_hash(json.dumps([shown(v) for v in statement_variants(WORDED)])))
@@ -856,8 +856,8 @@ def grading_before(result):
 
 @quietly
 def grading():
-    from cora_nb.runs.grading import grades, grading_summary, judge_text, regrade
-    from cora_nb.runs.labels import read_label
+    from cora_nb.runs.grading import grades, grading_summary, _judge_text, regrade
+    from cora_nb.runs.labels import _read_label
 
     t = Tidy()
     asked = [long_form(WORDED[0])] * 12
@@ -898,11 +898,11 @@ def grading():
     t.add(
         "labels",
         {
-            text: read_label(text, asked[0])
+            text: _read_label(text, asked[0])
             for text in ("1", "yes", "wrong", "b", "(C)", "canberra", "E", "perhaps", "0.0")
         },
     )
-    t.add("judge", short_hash(judge_text(asked[0], "It is Canberra.")))
+    t.add("judge", short_hash(_judge_text(asked[0], "It is Canberra.")))
     return t.table()
 
 
@@ -1080,6 +1080,34 @@ def intervals(runs):
     return t.table()
 
 
+def by_part(result):
+    "A row for each score: on all, mean, sd, difference and interval of the resamples."
+    values, low, high = (values_of(result, what) for what in ("value", "low", "high"))
+    names = [name for name in values.index if ", " not in name]
+    mean, sd, difference = (
+        values[[f"{name}, {part}" for name in names]].to_numpy()
+        for part in ("mean of resamples", "sd of resamples", "difference from all")
+    )
+    columns = {"full": values[names], "mean": mean, "sd": sd, "sd_x1000": 1000 * sd, "difference": difference}
+    bounds = {"low": low, "high": high}
+    bounds = {k: v[[f"{name}, mean of resamples" for name in names]].to_numpy() for k, v in bounds.items()}
+    return pd.DataFrame(columns | bounds, index=names)
+
+
+def by_part_and_run(result, **suffixes):
+    "Rows (part, score), a column for each run; the standard deviations times 1,000."
+    part = result[result["method"] != "all"] if "method" in result else result
+    wide = part.pivot(index="score", columns="respondent", values="value")[result["respondent"].unique()]
+    factor = {"sd_x1000": 1000}
+    names = ablations.PRINTED_SCORES
+    rows = {
+        (label, name): factor.get(label, 1) * wide.loc[name + suffix]
+        for label, suffix in suffixes.items()
+        for name in names
+    }
+    return pd.DataFrame(rows).T
+
+
 @quietly
 def ablation(runs):
     t, some = Tidy(), runs()
@@ -1088,23 +1116,24 @@ def ablation(runs):
         for methods in ("same_size", "decoupled", ["original", "nota"], lambda r: r["index"] == 0):
             t.add(
                 f"{name}, {'first of each' if callable(methods) else methods}",
-                ablations.subset_scores(responses, methods),
+                values_of(ablations.subset_scores(responses, methods)),
             )
-        full = values_of(score(responses))
+        full = score_counts(count_hits(responses))
         for over in ablations.OVER:
             drawn = ablations.variant_bootstrap(responses, resamples=RESAMPLES // 2, over=over, by_size=sizes, seed=5)
-            found = ablations.bootstrap_summary(drawn, full)
+            found = by_part(ablations.bootstrap_summary(drawn, full))
             t.add(f"{name}, over {over}", found[["mean", "sd_x1000", "low", "high"]].loc[PRINTED])
             t.digest(f"{name}, over {over}", found)
         methods = ["original", "shuffled", "nota"] if sizes else "same_size"
         few = ablations.variant_bootstrap(responses, draws=7, resamples=100, methods=methods, by_size=sizes)
-        t.digest(f"{name}, 7 draws", ablations.bootstrap_summary(few, full, 0.8))
+        t.digest(f"{name}, 7 draws", by_part(ablations.bootstrap_summary(few, full, 0.8)))
         t.add(f"{name}, right matrix", matrix_hash(ablations.right_matrix(responses, by_size=True)))
     table = ablations.ablation_table(some)
-    t.add("table 5", table)
+    t.add("table 5", by_part_and_run(table, subset="", difference=", difference from all"))
     t.add("table 5 in print", ablations.paper_layout(table))
     table = ablations.bootstrap_table(some, resamples=RESAMPLES // 2, by_size=True)
-    t.add("table 6", table)
+    names = {"mean": ", mean of resamples", "sd_x1000": ", sd of resamples", "difference": ", difference from all"}
+    t.add("table 6", by_part_and_run(table, **names))
     t.add("table 6 in print", ablations.paper_layout(table))
     tests = [lambda rc: rc > 0.5, *(lambda rc, c=c: rc >= c for c in (0.28, 0.5, 1.0))]
     t.add("least hits", {n: [ablations.least_hits(n, passes) for passes in tests] for n in (1, 7, 25, 100)})
@@ -1928,11 +1957,41 @@ def reply_numbers():
 # ---- items, comparison
 
 
+def first_number(notes):
+    return [int(note.split()[0]) for note in notes]
+
+
+def accuracy_by_method(result):
+    "A row for each method: questions, replies, accuracy with its interval, and chance, where it is known."
+    table = result[result["score"] == "accuracy"].set_index("method")
+    found = pd.DataFrame({"questions": table["n"].astype(int), "replies": first_number(table["note"])})
+    found[["value", "low", "high"]] = table[["value", "low", "high"]]
+    if not (chance := result[result["score"] == "chance"]).empty:
+        found["chance"] = chance.set_index("method")["value"]
+    return found
+
+
+def finds_by_name(result):
+    "A row for each method or slot: its variants, and what it finds, alone and with others, as counts and shares."
+    table = result[result["score"] == "found"].set_index("method")
+    alone = result[result["score"] == "found by no other"].set_index("method")["value"]
+    columns = {"variants": first_number(table["note"]), "finds": (table["value"] * table["n"]).round().astype(int)}
+    only = (alone * table["n"]).round().astype(int)
+    return pd.DataFrame(columns | {"share": table["value"], "only": only, "only_share": alone})
+
+
+def wide_curve(result):
+    "A row for each number of variants."
+    found, held, blind = (result[result["score"] == s].set_index("place") for s in ("found", "held out", "random"))
+    columns = {"slot": found["note"], "found": found["value"], "held_out": held["value"]}
+    return pd.DataFrame(columns | {"low": held["low"], "high": held["high"], "random": blind["value"]})
+
+
 @quietly
 def item_numbers(runs, together):
     t, some = Tidy(), runs()
     for name, responses in some.items():
-        t.add(f"{name}, methods", items.method_table(responses))
+        t.add(f"{name}, methods", accuracy_by_method(items.method_table(responses)))
         slots = items.slot_table(responses)
         t.add(f"{name}, slots", matrix_hash(slots))
         for what in items.WHAT:
@@ -1940,8 +1999,8 @@ def item_numbers(runs, together):
             if len(found) < 2:
                 t.add(f"{name}, {what}", len(found))
                 continue
-            t.add(f"{name}, {what}, by method", items.finding_table(found))
-            t.digest(f"{name}, {what}, by slot", items.finding_table(found, "slot"))
+            t.add(f"{name}, {what}, by method", finds_by_name(items.finding_table(found)))
+            t.digest(f"{name}, {what}, by slot", finds_by_name(items.finding_table(found, "slot")))
             t.add(f"{name}, {what}, greedy", " ".join(map(str, items.greedy_order(found))))
             fewest = items.fewest_variants(found, 0.9)
             t.add(
@@ -1954,7 +2013,7 @@ def item_numbers(runs, together):
                     "exact": fewest.exact,
                 },
             )
-            t.digest(f"{name}, {what}, curve", items.finding_curve(found, splits=20))
+            t.digest(f"{name}, {what}, curve", wide_curve(items.finding_curve(found, splits=20)))
         t.digest(f"{name}, breaks", items.item_breaks(responses))
     for names in together:
         group = {name: some[name] for name in names}

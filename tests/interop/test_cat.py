@@ -6,7 +6,7 @@ import json
 import pytest
 
 from cora_nb.core import BadRow, CoraError
-from cora_nb.interop.cat import CAT_METHODS, import_cat, read_cat
+from cora_nb.interop.cat import _CAT_METHODS, import_cat, read_cat
 
 HEADER = ["question", "answer", "options", "expanded_evaluation"]
 
@@ -168,7 +168,7 @@ def test_a_record_answers_its_own_variants(shared, medalpaca):
 def test_the_recorded_file(shared, medalpaca):
     table = medalpaca.table
     assert len(medalpaca) == 1273 * (11 + 11 + 24) and len(medalpaca.questions) == 1273
-    assert set(table["method"]) == set(CAT_METHODS.values())
+    assert set(table["method"]) == set(_CAT_METHODS.values())
     by_method = table.groupby(["method", "index"]).size()
     assert (by_method.drop(["original", "shuffled"]) == 1273).all() and by_method["original", 0] == by_method[
         "shuffled", 0

@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import count_hits, score, weighted_scores
+from cora_nb.metrics.cora import count_hits, score_counts, score_intervals, weighted_scores
 from cora_nb.metrics.ablations import (
     OVER,
     ablation_table,
@@ -35,6 +35,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.results import values_of
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses
+from cora_nb.results import lookup, values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -56,6 +57,11 @@ def table(right, names=None, prefix="q"):
             "correct": right.ravel(),
         }
     )
+
+
+def scores_of(responses):
+    "All scores of a run by name."
+    return score_counts(count_hits(responses))
 
 
 def generators(seed):
@@ -197,9 +203,12 @@ def test_rows_drawn_apart_follow_the_binomial():
 
 def test_questions_drawn_are_those_of_the_intervals():
     responses = table(np.random.default_rng(3).random((80, 8)) < 0.6)
-    samples, found = variant_bootstrap(responses, over="questions"), score(responses, ci=0.95, method="percentile")
-    summary, found = bootstrap_summary(samples, values_of(score(responses))), found.set_index("score")
-    np.testing.assert_allclose(summary[["low", "high"]], found.loc[summary.index, ["low", "high"]], atol=0.02)
+    samples = variant_bootstrap(responses, over="questions")
+    found = score_intervals(count_hits(responses), method="percentile")
+    summary = bootstrap_summary(samples, scores_of(responses))
+    middle = summary[summary["score"].isin([f"{name}, mean of resamples" for name in samples])]
+    np.testing.assert_allclose(middle[["low", "high"]], found.loc[samples.columns, ["low", "high"]], atol=0.02)
+    assert len(middle) == samples.shape[1] and values_of(summary)["MV"] == scores_of(responses)["MV"]
 
 
 def test_memory_does_not_grow_with_questions_times_resamples():
@@ -265,10 +274,13 @@ def test_same_size_goes_by_the_choices_shown():
 
 def test_a_subset_of_everything_is_everything():
     responses = table(np.random.default_rng(5).random((20, 8)) < 0.6)
-    part, whole = subset_scores(responses, lambda r: r["index"] >= 0), values_of(score(responses))
-    pd.testing.assert_series_equal(part, whole, check_names=False)
+    every = subset_scores(responses, lambda r: r["index"] >= 0)
+    pd.testing.assert_series_equal(values_of(every), scores_of(responses), check_names=False)
+    assert set(every["method"]) == {"by a function"} and set(every["n"]) == {20}
     both = ablation_table({"a": responses}, ["original", "nota"], scores=["MCQA", "CoRA", "CORE"])
-    assert (both.loc["difference"] == 0).all(axis=None)
+    part, whole = (values_of(both[both["method"] == m]) for m in ("original, nota", "all"))
+    assert (part[[f"{name}, difference from all" for name in ("MCQA", "CoRA", "CORE")]] == 0).all()
+    pd.testing.assert_series_equal(part[["MCQA", "CoRA", "CORE"]], whole)
     pd.testing.assert_frame_equal(
         variant_bootstrap(responses, resamples=20, methods=["nota", "original"]),
         variant_bootstrap(responses, resamples=20),
@@ -277,7 +289,7 @@ def test_a_subset_of_everything_is_everything():
 
 def test_the_original_is_mcqa_even_where_it_is_left_out():
     responses = table(np.random.default_rng(6).random((20, 8)) < 0.6)
-    part, whole = subset_scores(responses, "nota"), values_of(score(responses))
+    part, whole = values_of(subset_scores(responses, "nota")), scores_of(responses)
     nota = responses[responses["method"] == "nota"].groupby("question_id")["correct"]
     assert (
         part["MCQA"] == whole["MCQA"]
@@ -301,14 +313,12 @@ def test_paper_layout():
     runs = {name: table(np.random.default_rng(8 + i).random((30, 8)) < 0.6 + 0.1 * i) for i, name in enumerate("abc")}
     five, six = ablation_table(runs, ["original", "nota"]), bootstrap_table(runs, resamples=200)
     printed = paper_layout(five)
-    for score_name in ("MCQA+", "MV", "CoRA"):
-        texts = printed.loc[("subset", score_name)]
+    for name in ("MCQA+", "MV", "CoRA"):
+        texts = printed.loc[("subset", name)]
         numbers = [float(t.split()[0]) for t in texts]
         assert [int(t.split("(")[1][:-1]) for t in texts] == [1 + sum(m > n for m in numbers) for n in numbers]
-    assert (
-        paper_layout(six).loc[("mean", "MV"), "a"]
-        == f"{six.loc[('mean', 'MV'), 'a']:.2f} ({six.loc[('sd_x1000', 'MV'), 'a']:.0f})"
-    )
+    mean, sd = (lookup(six, f"MV, {part} of resamples", respondent="a").value for part in ("mean", "sd"))
+    assert paper_layout(six).loc[("mean", "MV"), "a"] == f"{mean:.2f} ({1000 * sd:.0f})"
     assert (
         paper_layout(ablation_table({"a": runs["a"]}, "nota")).loc["subset", "a"].str.len() == 4
     ).all()  # one run has no rank
@@ -316,17 +326,15 @@ def test_paper_layout():
 
 
 def test_recorded_replies_give_the_numbers_of_the_issue(medalpaca):
-    found = bootstrap_table({"medalpaca": medalpaca})["medalpaca"]
-    assert (
-        round(found["mean", "MCQA+"], 3) == 0.357
-        and abs(found["sd_x1000", "MCQA+"] - 8.5) < 0.2
-        and round(found["mean", "MV"], 3) == 0.265
-    )
+    found = values_of(bootstrap_table({"medalpaca": medalpaca}))
+    assert round(found["MCQA+, mean of resamples"], 3) == 0.357
+    assert abs(1000 * found["MCQA+, sd of resamples"] - 8.5) < 0.2
+    assert round(found["MV, mean of resamples"], 3) == 0.265
     assert right_matrix(medalpaca).shape == (1273, 26)
-    apart = bootstrap_table({"medalpaca": medalpaca}, over="apart", resamples=500)["medalpaca"]
-    assert apart["sd_x1000", "MCQA+"] < 1.5 < found["sd_x1000", "MCQA+"] / 5
+    apart = values_of(bootstrap_table({"medalpaca": medalpaca}, over="apart", resamples=500))
+    assert 1000 * apart["MCQA+, sd of resamples"] < 1.5 < 1000 * found["MCQA+, sd of resamples"] / 5
     ten = subset(medalpaca).first_trial()
-    assert len(ten) == 1273 * 10 and round(subset_scores(medalpaca)["MCQA+"], 3) == 0.267
+    assert len(ten) == 1273 * 10 and round(values_of(subset_scores(medalpaca))["MCQA+"], 3) == 0.267
 
 
 GOOD = table([[1, 0, 1], [0, 0, 1]])
@@ -373,13 +381,15 @@ GOOD = table([[1, 0, 1], [0, 0, 1]])
         (lambda: variant_bootstrap(GOOD, room=0), "room must be a whole number of 1 or more, got 0"),
         (lambda: variant_bootstrap(GOOD, thresholds=(50,)), "c must be a number from 0 to 1, got 50"),
         (
-            lambda: bootstrap_summary(variant_bootstrap(GOOD, resamples=2), values_of(score(GOOD)), level=95),
+            lambda: bootstrap_summary(variant_bootstrap(GOOD, resamples=2), scores_of(GOOD), level=95),
             "level must be between 0 and 1, got 95",
         ),
         (
             lambda: paper_layout(ablation_table({"a": GOOD}, "nota"), digits=-1),
             "digits must be a whole number of 0 or more, got -1",
         ),
+        (lambda: paper_layout(subset_scores(GOOD, "nota")), "a result of ablation_table or bootstrap_table"),
+        (lambda: paper_layout(3), "a result of ablation_table or bootstrap_table"),
     ],
 )
 def test_what_is_refused(call, says):
@@ -392,16 +402,15 @@ def test_parts_of_an_incomplete_run():
     "A chosen part has all scores; what was chosen from an incomplete run has no CoRA, and neither do its draws."
     asked = make_variants(math_benchmark(n=8, n_choices=4))
     run = evaluate(SimulatedRespondent(knows=0.6, seed=1), asked, progress=False)
-    assert score(subset(run))["value"].notna().all() and subset_scores(run).notna().all()
+    assert scores_of(subset(run)).notna().all() and subset_scores(run)["value"].notna().all()
     assert variant_bootstrap(run, resamples=5).notna().all(axis=None)
     few = run.rows(lambda t: t["method"].isin(["original", "shuffled", "nota"]))
     assert few.complete is False
-    for found in (subset_scores(few), variant_bootstrap(few, resamples=5).loc[0]):
+    for found in (values_of(subset_scores(few)), variant_bootstrap(few, resamples=5).loc[0]):
         assert list(found.index[found.isna()]) == ["CI", "CoRA"]
-    assert (
-        ablation_table({"a": few})["a"].isna().sum() == 2
-        and bootstrap_table([few], resamples=5).isna().sum().sum() == 3
-    )
+    for found, n in ((ablation_table({"a": few}), 3), (bootstrap_table([few], resamples=5), 4)):
+        unknown = found[found["value"].isna()]
+        assert len(unknown) == n and unknown["score"].str.startswith("CoRA").all()
 
 
 def test_scores_that_are_asked_for():
@@ -409,7 +418,7 @@ def test_scores_that_are_asked_for():
     found = variant_bootstrap(responses, resamples=50, scores=["CORE", "RC", "MCQA+"], over="both")
     assert list(found) == ["CORE", "RC", "MCQA+"]
     np.testing.assert_allclose(found["RC"], found["MCQA+"])  # sets of one size
-    assert np.isclose(found["CORE"].mean(), values_of(score(responses))["CORE"], atol=0.05)
+    assert np.isclose(found["CORE"].mean(), scores_of(responses)["CORE"], atol=0.05)
     assert (count_hits(responses) >= 0).all(axis=None)
 
 

@@ -25,6 +25,7 @@ from cora_nb.metrics.items import (
 )
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses
+from cora_nb.results import lookup, values_of
 from cora_nb.stats.shares import share_interval
 
 METHODS = [("original", 0), ("shuffled", 0), ("nota", 0), ("nota", 1), ("decoupled", 0), ("decoupled", 1)]
@@ -99,14 +100,14 @@ def test_finding_table_counts_one_by_one(cells):
     assume(len(found))
     table = finding_table(found)
     who = {id: {m for m, k in found.columns if found.loc[id, (m, k)]} for id in found.index}
-    for method, row in table.iterrows():
-        assert row["finds"] == sum(method in w for w in who.values())
-        assert row["only"] == sum(w == {method} for w in who.values())
-        assert row["variants"] == sum(m == method for m, _ in found.columns)
-        assert row["share"] == pytest.approx(row["finds"] / len(found)) and row["only_share"] == pytest.approx(
-            row["only"] / len(found)
-        )
-    assert len(finding_table(found, "slot")) == found.shape[1]
+    assert set(table["method"]) == {m for m, _ in found.columns} and (table["n"] == len(found)).all()
+    for method in table["method"]:
+        alone, all_of = lookup(table, "found by no other", method=method), lookup(table, "found", method=method)
+        assert all_of.value == pytest.approx(sum(method in w for w in who.values()) / len(found))
+        assert alone.value == pytest.approx(sum(w == {method} for w in who.values()) / len(found))
+        n = sum(m == method for m, _ in found.columns)
+        assert all_of.note == ("1 variant" if n == 1 else f"{n} variants")
+    assert len(finding_table(found, "slot")) == 2 * found.shape[1]
 
 
 def brute_force(matrix, need):
@@ -170,15 +171,17 @@ def test_greedy_takes_the_largest_gain_and_keeps_its_promise(matrix):
 @settings(max_examples=30)
 @given(matrices)
 def test_the_curve_by_brute_force(matrix):
-    values, curve = np.asarray(matrix), finding_curve(found_table(matrix), splits=3)
-    n = values.shape[1]
+    values, found = np.asarray(matrix), finding_curve(found_table(matrix), splits=3)
+    curve, n = values_of(found).unstack("score"), values.shape[1]
     for k in range(n + 1):
         blind = np.mean([values[:, list(c)].any(axis=1).mean() if k else 0.0 for c in combinations(range(n), k)])
         assert curve.loc[k, "random"] == pytest.approx(blind)
         order = greedy_order(values)[:k]
         assert curve.loc[k, "found"] == pytest.approx(values[:, order].any(axis=1).mean() if k else 0)
-    assert (curve["low"] <= curve["held_out"] + 1e-12).all() and (curve["held_out"] <= curve["high"] + 1e-12).all()
-    assert curve["held_out"].is_monotonic_increasing and curve["held_out"].iloc[-1] == pytest.approx(1)
+    held = found[found["score"] == "held out"]
+    assert (held["low"] <= held["value"] + 1e-12).all() and (held["value"] <= held["high"] + 1e-12).all()
+    assert held["value"].is_monotonic_increasing and held["value"].iloc[-1] == pytest.approx(1)
+    assert found.loc[found["score"] == "found", "note"].tolist() == ["", *(f"m {i}" for i in greedy_order(values))]
 
 
 def test_variants_that_are_alike_gain_nothing_by_choosing():
@@ -186,8 +189,8 @@ def test_variants_that_are_alike_gain_nothing_by_choosing():
     rng = np.random.default_rng(1)
     matrix = rng.random((60, 20)) < 0.2
     curve = finding_curve(found_table(matrix[matrix.any(axis=1)].tolist()), splits=200)
-    middle = curve.loc[2:6]
-    assert (middle["found"] > middle["random"] + 0.03).all() and (middle["held_out"] < middle["random"] + 0.02).all()
+    middle = values_of(curve).unstack("score").loc[2:6]
+    assert (middle["found"] > middle["random"] + 0.03).all() and (middle["held out"] < middle["random"] + 0.02).all()
     pd.testing.assert_frame_equal(curve, finding_curve(found_table(matrix[matrix.any(axis=1)].tolist()), splits=200))
 
 
@@ -196,17 +199,15 @@ def test_accuracy_by_method_with_a_plain_loop(cells):
     responses = responses_of(cells)
     table = method_table(responses)
     for method, part in responses.groupby("method"):
-        assert table.loc[method, "value"] == pytest.approx(part["correct"].mean())
-        assert (table.loc[method, "replies"], table.loc[method, "questions"]) == (
-            len(part),
-            part["question_id"].nunique(),
-        )
+        row = lookup(table, "accuracy", method=method)
+        assert row.value == pytest.approx(part["correct"].mean())
+        assert (row.note, row.n) == (f"{len(part)} replies", part["question_id"].nunique())
         each = part.groupby("question_id")["correct"]
         np.testing.assert_allclose(
-            table.loc[method, ["value", "low", "high"]].astype(float),
+            row[["value", "low", "high"]].astype(float),
             np.array([float(x) for x in share_interval(each.sum().to_numpy(), each.size().to_numpy())]),
         )
-        assert table.loc[method, "chance"] == 0.25
+        assert lookup(table, "chance", method=method).value == 0.25
 
 
 runs_of = st.tuples(st.integers(1, 5), st.integers(2, 6), st.integers(1, 4)).flatmap(
@@ -276,9 +277,9 @@ def test_other_trials_and_other_types_of_text():
 def test_chance_of_a_method_by_its_form():
     table = responses_of([(1, 0, 1), (1, 1, 1)])
     forms = table["method"].map({"original": "mcq", "shuffled": "several", "nota": "lfgq"})
-    assert method_table(table.assign(form=forms))["chance"].tolist() == pytest.approx([1 / 4, 1 / 15, 0])
-    assert method_table(table)["chance"].tolist() == [1 / 4] * 3
-    assert "chance" not in method_table(table.drop(columns="n_choices"))
+    chance = lambda t: values_of(method_table(t)).unstack("score", sort=False).get("chance")
+    assert chance(table.assign(form=forms)).tolist() == pytest.approx([1 / 4, 1 / 15, 0])
+    assert chance(table).tolist() == [1 / 4] * 3 and chance(table.drop(columns="n_choices")) is None
 
 
 GOOD = responses_of([(1, 0, 1), (1, 1, 1), (0, 0, 0)])
@@ -330,4 +331,5 @@ def test_the_recorded_replies(medalpaca):
         for result in [fewest_variants(found)]
     }
     assert sizes == {"mixed": (1206, 8, True), "lost": (319, 4, True)}
-    assert method_table(medalpaca).loc["original", "value"] == pytest.approx(0.2608, abs=5e-5)
+    original = lookup(method_table(medalpaca), "accuracy", method="original")
+    assert original.value == pytest.approx(0.2608, abs=5e-5)

@@ -6,15 +6,7 @@ from collections import Counter, defaultdict
 import pandas as pd
 import pytest
 
-from cora_nb.papers.mcqa_plus import (
-    RESULT_COLUMNS,
-    TABLES,
-    mcqa_plus_results,
-    mcqa_plus_steps,
-    prepare_steps,
-    run_steps,
-    stack_tables,
-)
+from cora_nb.papers.mcqa_plus import TABLES, mcqa_plus_results, mcqa_plus_steps, prepare_steps, run_steps, stack_tables
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question, uniforms

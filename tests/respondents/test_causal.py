@@ -17,7 +17,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import causal
 from cora_nb.respondents.protocol import Respondent, ask, stream
 from cora_nb.respondents.causal import CausalRespondent
-from cora_nb.respondents.local import folder_fingerprint
+from cora_nb.respondents.local import _folder_fingerprint
 from cora_nb.variants.families import make_variants
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -273,14 +273,14 @@ def test_draws_follow_the_probabilities(logits, temperature):
     u = (torch.arange(1000, dtype=torch.float64) + 0.5) / 1000
     block = torch.tensor(logits).expand(1000, -1)
     shares = (torch.tensor(logits).double() / temperature).softmax(-1)
-    hits = torch.bincount(causal.choose_tokens(block, temperature, u), minlength=len(logits))
+    hits = torch.bincount(causal._choose_tokens(block, temperature, u), minlength=len(logits))
     assert (hits - shares * 1000).abs().max() <= 1.01
 
 
 @pytest.mark.parametrize("u", [0.0, 1 - 2**-53])
 def test_the_ends_of_the_unit_interval_draw_possible_tokens(u):
     logits = torch.tensor([[-math.inf, 0.0, 1.0, -math.inf]])
-    assert int(causal.choose_tokens(logits, 0.7, torch.tensor([u], dtype=torch.float64))) == (1 if u == 0 else 2)
+    assert int(causal._choose_tokens(logits, 0.7, torch.tensor([u], dtype=torch.float64))) == (1 if u == 0 else 2)
 
 
 def test_every_prompt_gets_one_reply_in_portions(llama, monkeypatch):
@@ -378,15 +378,15 @@ def test_the_address(folders, tmp_path):
 
 def test_other_weights_have_another_fingerprint(folders, tmp_path):
     copy = shutil.copytree(folders["llama"], tmp_path / "llama")
-    before = folder_fingerprint(copy)
-    assert before == folder_fingerprint(folders["llama"])
+    before = _folder_fingerprint(copy)
+    assert before == _folder_fingerprint(folders["llama"])
     save(copy, seed=1)
-    assert folder_fingerprint(copy) != before
+    assert _folder_fingerprint(copy) != before
     (copy / "README.md").write_text("nothing")
-    after = folder_fingerprint(copy)
+    after = _folder_fingerprint(copy)
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps(config | {"rms_norm_eps": 0.1}))
-    assert folder_fingerprint(copy) != after
+    assert _folder_fingerprint(copy) != after
 
 
 def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatch):

@@ -21,7 +21,7 @@ from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import chat
 from cora_nb.respondents.protocol import ask, stream
-from cora_nb.respondents.chat import ChatRespondent, letter_scores, retry_after
+from cora_nb.respondents.chat import ChatRespondent, _letter_scores, _retry_after
 
 pass
 from cora_nb.runs.evaluate import evaluate
@@ -343,7 +343,7 @@ def test_a_pause_holds_for_everybody(clock, monkeypatch):
     )
 )
 def test_any_retry_after_gives_a_number(headers):
-    assert 0 <= retry_after(headers) < float("inf")
+    assert 0 <= _retry_after(headers) < float("inf")
 
 
 # ---- how many at a time, and when
@@ -600,7 +600,7 @@ def test_dropped_logprobs_are_noticed_once(endpoint, good):
     st.integers(2, 26),
 )
 def test_letter_scores_keep_the_probability_there_is(top, n):
-    scores = letter_scores(top, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:n])
+    scores = _letter_scores(top, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:n])
     letters = {token: 2.718281828459045**x for token, x in top.items() if token.strip() in list("ABC"[:n])}
     if not letters:
         assert scores is None

@@ -38,7 +38,7 @@ from cora_nb.respondents.likelihood import (
     split_tokens,
 )
 from cora_nb.respondents.local import LocalModel
-from cora_nb.respondents.token_trees import MODES, TreeScorer, make_tree, next_pack, sort_texts
+from cora_nb.respondents.token_trees import MODES, TreeScorer, _make_tree, _next_pack, _sort_texts
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -156,7 +156,7 @@ def test_any_texts_in_any_room(tiny, kind, texts, room, mode):
     scorer = TreeScorer(tiny[kind], room=room, mode=mode)
     for text, start, found in zip(*texts, scored(scorer, *texts)):
         close(found, plain_logprobs(tiny[kind].model, text, start))
-    assert sort_texts(*texts).least_tokens <= scorer.computed <= sum(len(t) - 1 for t in texts[0])
+    assert _sort_texts(*texts).least_tokens <= scorer.computed <= sum(len(t) - 1 for t in texts[0])
     assert scorer.mode == mode or mode != "whole"
 
 
@@ -193,21 +193,21 @@ def benchmark_like(shots=300, questions=10, orders=6, seed=0):
 @given(token_texts(most=20))
 def test_the_least_is_the_number_of_different_beginnings(texts):
     beginnings = {tuple(t[:i]) for t in texts[0] for i in range(1, len(t))}
-    assert sort_texts(*texts).least_tokens == len(beginnings)
+    assert _sort_texts(*texts).least_tokens == len(beginnings)
 
 
 @given(token_texts(most=20), st.integers(1, 40))
 def test_packs_follow_one_another_and_fit(texts, room):
-    rows = sort_texts(*texts)
+    rows = _sort_texts(*texts)
     begin = 0
     while begin < len(rows.rows):
-        end, shared = next_pack(rows, begin, room)
+        end, shared = _next_pack(rows, begin, room)
         assert begin < end <= len(rows.rows)
         pack = rows.rows[begin:end]
         assert all(row[:shared].tolist() == pack[0][:shared].tolist() for row in pack) and shared <= min(
             rows.first[begin:end]
         )
-        tree = make_tree(pack, shared)
+        tree = _make_tree(pack, shared)
         assert len(tree.ids) <= room or len({r.tobytes() for r in pack}) == 1
         for row, path in zip(pack, tree.paths):
             assert tree.ids[path].tolist() == row[shared:].tolist() and tree.positions[path].tolist() == list(
@@ -222,7 +222,7 @@ def test_packs_follow_one_another_and_fit(texts, room):
 def test_where_all_fits_nothing_is_computed_twice(tiny, texts, kind):
     scorer = TreeScorer(tiny[kind], room=1000)
     scored(scorer, *texts)
-    assert scorer.computed == sort_texts(*texts).least_tokens
+    assert scorer.computed == _sort_texts(*texts).least_tokens
 
 
 @pytest.mark.parametrize("room,most", [(64, 1.25), (256, 1.05), (512, 1.03), (2000, 1.02)])
@@ -230,7 +230,7 @@ def test_close_to_the_least(tiny, room, most):
     texts, starts = benchmark_like()
     scorer = TreeScorer(tiny["llama"], room=room)
     scored(scorer, texts, starts)
-    assert scorer.mode == "tree" and scorer.computed <= most * sort_texts(texts, starts).least_tokens
+    assert scorer.mode == "tree" and scorer.computed <= most * _sort_texts(texts, starts).least_tokens
 
 
 def test_a_scorer_goes_on_from_what_it_read_last(tiny):
@@ -240,7 +240,7 @@ def test_a_scorer_goes_on_from_what_it_read_last(tiny):
     for i, found in enumerate([*first, *second]):
         if i % 7 == 0:
             close(found, plain_logprobs(tiny["llama"].model, texts[i], starts[i]))
-    assert scorer.computed <= 1.05 * sort_texts(texts, starts).least_tokens
+    assert scorer.computed <= 1.05 * _sort_texts(texts, starts).least_tokens
     assert scored(scorer, [], []) == []
 
 
@@ -788,7 +788,7 @@ def test_separate_scores_do_not_know_the_order(folders, kind):
         spent["tokens_computed"] <= (1 if kind == "mamba" else 0.5) * sum(map(len, once)) <= spent["tokens_asked"] / 24
     )
     if kind == "llama":
-        assert spent["tokens_computed"] <= 1.05 * sort_texts(*zip(*texts)).least_tokens
+        assert spent["tokens_computed"] <= 1.05 * _sort_texts(*zip(*texts)).least_tokens
 
 
 def test_order_matters_where_the_choices_are_shown(folders):

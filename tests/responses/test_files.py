@@ -14,7 +14,7 @@ from cora_nb.core import BadRow, CoraError, Question, Variant
 from cora_nb.forms import FORMS
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import column_types
-from cora_nb.responses.files import PARTS, check_folder, read_facts, read_responses, write_responses
+from cora_nb.responses.files import _PARTS, check_folder, read_facts, read_responses, write_responses
 from cora_nb.responses.runs import different_facts
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.variants.families import make_variants
@@ -65,7 +65,7 @@ def any_run(draw):
 @settings(max_examples=80)
 def test_a_run_read_back_is_equal(tmp_path_factory, responses):
     folder = tmp_path_factory.mktemp("r") / "some" / "run"
-    assert write_responses(responses, folder) == folder and sorted(p.name for p in folder.iterdir()) == sorted(PARTS)
+    assert write_responses(responses, folder) == folder and sorted(p.name for p in folder.iterdir()) == sorted(_PARTS)
     again = read_responses(folder)
     assert again.equals(responses) and responses.equals(again)
     assert dict(again.table.dtypes) == column_types() == dict(responses.table.dtypes)

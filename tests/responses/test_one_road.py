@@ -15,7 +15,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
-from cora_nb.runs.batch import batch_line, read_batch, write_batch
+from cora_nb.runs.batch import _batch_line, read_batch, write_batch
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, reply_key
 from cora_nb.variants.families import make_variants
@@ -208,15 +208,15 @@ def test_a_batch_asks_for_what_the_key_and_the_server_say():
         model = ChatRespondent("m", base_url=server.url)
         evaluate(model, variants, template="bare", progress=False)
         sent = {json.dumps(a.body, sort_keys=True) for a in server.asked}
-        written = {json.dumps(batch_line(model, p)["body"], sort_keys=True) for p in prompts}
+        written = {json.dumps(_batch_line(model, p)["body"], sort_keys=True) for p in prompts}
         assert sent == written
         for p in prompts:
-            line, request = batch_line(model, p), model.request(p)
+            line, request = _batch_line(model, p), model.request(p)
             room = 12 if p.variant.form == "several" else 1
             assert line["body"]["max_tokens"] == request["max_tokens"] == model.room(p) == room
             assert line["custom_id"] == reply_key(request, p.trial)
     generous = ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=40)
-    assert {batch_line(generous, p)["body"]["max_tokens"] for p in prompts} == {40}
+    assert {_batch_line(generous, p)["body"]["max_tokens"] for p in prompts} == {40}
 
 
 def test_letters_are_scored_where_letters_are_shown(tmp_path):
@@ -229,7 +229,7 @@ def test_letters_are_scored_where_letters_are_shown(tmp_path):
         model = ChatRespondent("m", base_url=server.url, top_logprobs=5)
         live = evaluate(model, variants, template="bare", progress=False).table
         rows = [
-            {"custom_id": batch_line(model, p)["custom_id"], "response": {"status_code": 200, "body": body}}
+            {"custom_id": _batch_line(model, p)["custom_id"], "response": {"status_code": 200, "body": body}}
             for p in prompts
         ]
         (tmp_path / "out.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))

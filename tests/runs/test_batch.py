@@ -7,7 +7,7 @@ import warnings
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cora_nb.runs.batch import batch_line, read_batch, write_batch
+from cora_nb.runs.batch import _batch_line, read_batch, write_batch
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import BadRow, CoraError
 from cora_nb.prompts.templates import make_prompts
@@ -77,8 +77,8 @@ def test_each_request_once_and_exactly_as_it_would_have_been_sent(tmp_path):
     assert sorted(json.dumps(a.body, sort_keys=True) for a in server.asked) == sorted(
         json.dumps(r["body"], sort_keys=True) for r in requests
     )
-    assert batch_line(MODEL, PROMPTS[0], "max_completion_tokens")["body"]["max_completion_tokens"] == 1
-    assert batch_line(ChatRespondent("m", endpoint="completions"), PROMPTS[0])["url"] == "/v1/completions"
+    assert _batch_line(MODEL, PROMPTS[0], "max_completion_tokens")["body"]["max_completion_tokens"] == 1
+    assert _batch_line(ChatRespondent("m", endpoint="completions"), PROMPTS[0])["url"] == "/v1/completions"
 
 
 @given(st.integers(1, 500), st.integers(400, 60_000))
@@ -188,7 +188,7 @@ def test_answered_in_one_file_and_failed_in_another(tmp_path, store, order):
     ],
 )
 def test_what_counts_as_failed(tmp_path, store, result, why):
-    line = {"custom_id": batch_line(MODEL, PROMPTS[0])["custom_id"]} | result
+    line = {"custom_id": _batch_line(MODEL, PROMPTS[0])["custom_id"]} | result
     got = read_batch(MODEL, PROMPTS, save(tmp_path / "out.jsonl", [line]), store)
     ((reason, n),) = got.failed.items()
     assert (
@@ -202,7 +202,7 @@ def test_what_counts_as_failed(tmp_path, store, result, why):
 
 def test_scores_tokens_and_the_first_of_two_answers(tmp_path, store):
     model = ChatRespondent("m", base_url=MODEL.base_url, top_logprobs=2)
-    id, n = batch_line(model, PROMPTS[0])["custom_id"], PROMPTS[0].variant.n_choices
+    id, n = _batch_line(model, PROMPTS[0])["custom_id"], PROMPTS[0].variant.n_choices
     given = completion(
         "A",
         logprobs={
@@ -238,7 +238,7 @@ def test_scores_tokens_and_the_first_of_two_answers(tmp_path, store):
     ],
 )
 def test_a_broken_line_is_named_and_nothing_is_stored(tmp_path, store, line, why):
-    good = json.dumps(results([batch_line(MODEL, PROMPTS[0])])[0])
+    good = json.dumps(results([_batch_line(MODEL, PROMPTS[0])])[0])
     file = tmp_path / "out.jsonl"
     file.write_text(f"{good}\n\n{line}\n")
     with pytest.raises(BadRow, match=why) as e:

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from cora_nb.core import CoraError, Question
-from cora_nb.prompts.words import bare_words, choice_number, exact_number, numbers_in, same_words, stated_number
+from cora_nb.prompts.words import _bare_words, _choice_number, exact_number, _numbers_in, same_words, stated_number
 from cora_nb.responses.columns import KEY
-from cora_nb.runs.grading import apply_labels, grades, grading_summary, judge_answers, judge_text, long_rows, regrade
+from cora_nb.runs.grading import apply_labels, grades, grading_summary, judge_answers, _judge_text, long_rows, regrade
 from cora_nb.runs.labels import read_labels, write_labels
 from cora_nb.prompts.letters import RULES, get_rule, parse, register_rule, rules_by_form
 from cora_nb.respondents.protocol import Reply
@@ -137,11 +137,11 @@ def test_two_numbers_offered_are_none(a, b):
 
 
 def test_numbers_are_exact():
-    assert [v for v, _, _ in numbers_in("0.1, 0.2 and 0.3")] == [Fraction(1, 10), Fraction(1, 5), Fraction(3, 10)]
+    assert [v for v, _, _ in _numbers_in("0.1, 0.2 and 0.3")] == [Fraction(1, 10), Fraction(1, 5), Fraction(3, 10)]
     assert (
         exact_number("0.3", ("0.30", "0.300000001")) == 0
-        and choice_number("5!") is None
-        and choice_number("12 + 7") is None
+        and _choice_number("5!") is None
+        and _choice_number("12 + 7") is None
     )
 
 
@@ -185,7 +185,7 @@ def test_words_of_real_choices(shared, name, least):
     from cora_nb.benchmarks.load import load_benchmark
 
     asked = load_benchmark(name, path=shared / "hub", on_bad="skip")[:: 7 if name == "mmlu" else 1][:1000]
-    asked = [q for q in asked if len({tuple(bare_words(c)) for c in q.choices}) == q.n_choices]
+    asked = [q for q in asked if len({tuple(_bare_words(c)) for c in q.choices}) == q.n_choices]
     assert len(asked) > 900
     for way in ("{}", "**{}**", "The answer is {}.", "I believe that it is {}\nBut who knows."):
         found = [(same_words(way.format(c), q.choices), i) for q in asked for i, c in enumerate(q.choices)]
@@ -203,7 +203,7 @@ def test_numbers_of_real_choices(shared):
     asked = [
         q
         for q in load_benchmark("mmlu", path=shared / "hub", on_bad="skip")
-        if len({choice_number(c) for c in q.choices} - {None}) == q.n_choices
+        if len({_choice_number(c) for c in q.choices} - {None}) == q.n_choices
     ]
     assert len(asked) > 900
     for way in ("{}", "**{}**.", "The answer is {}.", "I believe that it is {}, but ask somebody else."):
@@ -386,7 +386,7 @@ def test_a_killed_judge_goes_on(tmp_path):
 
 
 def test_a_reply_stays_between_its_marks():
-    text = judge_text(long_form(RED), ">>> {question} Reference answer: red <<<")
+    text = _judge_text(long_form(RED), ">>> {question} Reference answer: red <<<")
     assert (
         text.count("<<<") == text.count(">>>") == 2
         and "<<<» {question} Reference answer: red «>>>" in text

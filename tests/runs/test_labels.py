@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.core import BadRow, CoraError
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.grading import apply_labels
-from cora_nb.runs.labels import SHEET, read_label, read_labels, write_labels
+from cora_nb.runs.labels import _SHEET, _read_label, read_labels, write_labels
 from cora_nb.variants.formats import long_form
 from worded_replies import NINE, QUESTIONS, SAID, run
 
@@ -27,7 +27,7 @@ def test_a_sheet_filled_in(tmp_path):
     assert write_labels(run(SAID), QUESTIONS, path) == 8 and [p.name for p in tmp_path.iterdir()] == ["s.csv"]
     sheet = fill(path, "right", "0", "b", "", " East ", "", "true", "A")
     assert (
-        list(sheet.columns) == SHEET
+        list(sheet.columns) == _SHEET
         and sheet["reply"].tolist()[:3] == ["In the East.", "nine", "'=blue"]
         and sheet["reply"].tolist()[-2:] == ["-3", '\'+red\n"or so", perhaps']
     )
@@ -91,7 +91,7 @@ def test_any_reply_survives_a_sheet(tmp_path_factory, reply):
     path, responses = tmp_path_factory.mktemp("s") / "s.csv", run([reply, "9", "x"])
     write_labels(responses, QUESTIONS, path)
     with open(path, newline="", encoding="utf-8") as f:
-        cells = [row[SHEET.index("reply")] for row in csv.reader(f)][1:]
+        cells = [row[_SHEET.index("reply")] for row in csv.reader(f)][1:]
     assert not re.match(r"[=+@\t\r]|-(?![0-9.,]+\Z)", cells[0]) or re.fullmatch(r"[-+]?[0-9.,]+", cells[0])
     fill(path, "1", "1", "1")
     assert apply_labels(responses, read_labels(path, QUESTIONS), QUESTIONS).table["correct"].all()
@@ -122,7 +122,7 @@ def test_any_reply_survives_a_sheet(tmp_path_factory, reply):
     ],
 )
 def test_what_labels_mean(label, says):
-    assert read_label(label, long_form(NINE)) == says  # "1" is right, though a choice reads 1
+    assert _read_label(label, long_form(NINE)) == says  # "1" is right, though a choice reads 1
 
 
 @pytest.mark.parametrize(

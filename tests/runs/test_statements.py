@@ -16,7 +16,7 @@ from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.runs.statement_checks import OTHERS
 from cora_nb.runs.statements import (
     COLUMNS,
-    check_writer,
+    _check_writer,
     complete_statements,
     read_statements,
     save_statements,
@@ -197,7 +197,7 @@ def test_a_writer_without_room_is_refused_at_once(writer, field):
 
 
 def test_a_writer_with_room_is_taken():
-    check_writer(ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=16))
+    _check_writer(ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=16))
 
 
 def test_bad_questions():

@@ -18,9 +18,9 @@ from cora_nb.variants.families import (
     LeftOut,
     divergence_set,
     get_family,
-    make_recipe,
+    _make_recipe,
     make_variants,
-    recorded_option,
+    _recorded_option,
     register_family,
 )
 from cora_nb.variants.operators import NEW, make_variant
@@ -269,7 +269,7 @@ def test_families_are_found_when_first_asked_for():
 )
 def test_a_recipe_has_the_options_that_differ_from_the_defaults(family, options, recorded):
     variants = make_variants([numbered(4)], family, seed=3, **options)
-    assert {v.recipe for v in variants} == {make_recipe(family, 3, options)}
+    assert {v.recipe for v in variants} == {_make_recipe(family, 3, options)}
     recipe = json.loads(variants[0].recipe)
     assert recipe == {"family": family, "seed": 3, "options": recorded}
     again = make_variants([numbered(4)], recipe["family"], recipe["seed"], **recipe["options"])
@@ -279,15 +279,18 @@ def test_a_recipe_has_the_options_that_differ_from_the_defaults(family, options,
 def test_a_recipe_tells_statements_apart_and_forgets_their_order():
     one = {("q", 0): "Is it 0?", ("q", 1): "Is it 1?"}
     recipes = [
-        make_recipe("mcqa_plus", 0, {"statements": s}) for s in (one, dict(reversed(one.items())), {("q", 0): "Is it?"})
+        _make_recipe("mcqa_plus", 0, {"statements": s})
+        for s in (one, dict(reversed(one.items())), {("q", 0): "Is it?"})
     ]
     assert recipes[0] == recipes[1] != recipes[2]
     assert json.loads(recipes[0])["options"]["statements"].startswith("sha256:") and len(recipes[0]) < 200
     wrong = {"q": 1, "p": 0}
-    assert make_recipe("misleading", 0, {"misleading": wrong}) == make_recipe(
+    assert _make_recipe("misleading", 0, {"misleading": wrong}) == _make_recipe(
         "misleading", 0, {"misleading": pd.Series(wrong)}
     )
-    assert make_recipe("misleading", 0, {"misleading": wrong}) != make_recipe("misleading", 0, {"misleading": {"q": 1}})
+    assert _make_recipe("misleading", 0, {"misleading": wrong}) != _make_recipe(
+        "misleading", 0, {"misleading": {"q": 1}}
+    )
 
 
 plain = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)
@@ -296,15 +299,15 @@ nested = st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(st.
 
 @given(nested, nested)
 def test_options_are_recorded_alike_only_if_they_are_alike(one, two):
-    assert recorded_option(one) == recorded_option(one)
-    same = json.dumps(recorded_option(one)) == json.dumps(recorded_option(two))
+    assert _recorded_option(one) == _recorded_option(one)
+    same = json.dumps(_recorded_option(one)) == json.dumps(_recorded_option(two))
     assert same == (repr(one) == repr(two)) or one == two  # a dictionary in another order is the same
 
 
 @pytest.mark.parametrize("value", [print, object(), {"a": print}, [[object()]]])
 def test_options_that_cannot_be_recorded(value):
     with pytest.raises(CoraError, match="^the option nota of the family 'cora' must be made of numbers, texts, lists"):
-        make_recipe("cora", 0, {"nota": value})
+        _make_recipe("cora", 0, {"nota": value})
 
 
 def test_a_recipe_does_not_travel_through_shared_variants():
@@ -361,7 +364,7 @@ def test_complete_sets_are_those_that_are_made(A, family, options):
     texts = [f"t{i}" for i in range(A - 1)] + ["None of the above"]
     asked = [Question("q", "?", texts, A - 1), Question("r", "?", texts, A // 2 or 1)]
     expected = divergence_set(family, A, options)
-    recipe = json.loads(make_recipe(family, 0, options))
+    recipe = json.loads(_make_recipe(family, 0, options))
     assert expected == divergence_set(family, A, recipe["options"])
     for q in asked:
         try:

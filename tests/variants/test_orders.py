@@ -15,11 +15,11 @@ from cora_nb.variants.files import read_variants, write_variants
 from cora_nb.variants.mcqa_plus import SIZES
 from cora_nb.variants.orders import (
     cyclic,
-    draw_different,
-    order_of_rank,
+    _draw_different,
+    _order_of_rank,
     order_swap,
     permutations,
-    random_numbers,
+    _random_numbers,
     sample_orders,
 )
 
@@ -124,32 +124,32 @@ def test_samples_of_huge_sets_are_fair():
 
 @pytest.mark.parametrize("n,size", [(1, 1), (4, 4), (5, 3), (6, 2), (7, 0)])
 def test_every_way_to_point_draws_another_sample(n, size):
-    ways = [tuple(draw_different(steps)) for steps in itertools.product(*(range(n - i) for i in range(size)))]
+    ways = [tuple(_draw_different(steps)) for steps in itertools.product(*(range(n - i) for i in range(size)))]
     assert sorted(ways) == sorted(itertools.permutations(range(n), size))
 
 
 @given(st.integers(2, 26).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, factorial(n) - 1))))
 def test_the_rank_of_an_order_can_be_counted_back(case):
     n, rank = case
-    order = order_of_rank(rank, n)
+    order = _order_of_rank(rank, n)
     back = sum(factorial(n - 1 - i) * sum(later < here for later in order[i + 1 :]) for i, here in enumerate(order))
     assert sorted(order) == list(range(n)) and back == rank
 
 
 @given(st.lists(st.integers(1, factorial(26)), max_size=20), st.integers())
 def test_random_numbers_stay_below_their_bounds(bounds, key):
-    numbers = random_numbers(bounds, key)
+    numbers = _random_numbers(bounds, key)
     assert len(numbers) == len(bounds) and all(0 <= n < bound for n, bound in zip(numbers, bounds))
-    assert random_numbers(bounds[:3], key) == numbers[:3]
+    assert _random_numbers(bounds[:3], key) == numbers[:3]
 
 
 @pytest.mark.parametrize(
     "call,says",
     [
-        (lambda: order_of_rank(-1, 3), "rank must be a whole number of 0 or more, got -1"),
-        (lambda: order_of_rank(6, 3), "rank must be less than 3! = 6, got 6"),
-        (lambda: order_of_rank(1.0, 3), "rank must be a whole number of 0 or more, got 1.0"),
-        (lambda: order_of_rank(0, 0), "n must be a whole number of 1 or more, got 0"),
+        (lambda: _order_of_rank(-1, 3), "rank must be a whole number of 0 or more, got -1"),
+        (lambda: _order_of_rank(6, 3), "rank must be less than 3! = 6, got 6"),
+        (lambda: _order_of_rank(1.0, 3), "rank must be a whole number of 0 or more, got 1.0"),
+        (lambda: _order_of_rank(0, 0), "n must be a whole number of 1 or more, got 0"),
         (lambda: sample_orders(5, -3, "k"), "limit must be a whole number of 1 or more, got -3"),
         (lambda: sample_orders(5, 0, "k"), "limit must be a whole number of 1 or more, got 0"),
         (lambda: sample_orders(-1, 5, "k"), "n must be a whole number of 1 or more, got -1"),
@@ -163,7 +163,7 @@ def test_parts_refuse_what_is_out_of_range(call, says):
 
 def test_random_numbers_reach_the_last_digits():
     "53 random bits would leave the low bits of a number below 26! at zero."
-    assert {n % 1024 for n in random_numbers([2**88] * 20_000, "low bits")} == set(range(1024))
+    assert {n % 1024 for n in _random_numbers([2**88] * 20_000, "low bits")} == set(range(1024))
 
 
 # What the variants depend on
@@ -205,7 +205,7 @@ def test_orders_are_the_same_on_every_machine():
         orders(Question("capital", "?", ("Sydney", "Canberra", "Melbourne", "Perth", "Hobart"), 1), seed=7, limit=6)
         == EXPECTED
     )
-    assert random_numbers([6, factorial(26)], 7, "capital") == EXPECTED_NUMBERS
+    assert _random_numbers([6, factorial(26)], 7, "capital") == EXPECTED_NUMBERS
 
 
 EXPECTED = [(0, 1, 2, 3, 4), (2, 4, 0, 3, 1), (4, 0, 1, 2, 3), (1, 0, 2, 3, 4), (3, 2, 1, 4, 0), (4, 0, 3, 1, 2)]
