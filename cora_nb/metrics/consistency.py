@@ -16,7 +16,6 @@ import pandas as pd
 from ..checks import check_columns, check_count, check_level, check_named, check_option
 from ..core import CoraError
 from .replies import flat_replies
-from ..checks import check_columns, check_count, check_level, check_named, check_option
 from ..responses.responses import Responses, need, as_responses
 from ..results import lookup, make_result, stack_results
 from ..responses.runs import about_run

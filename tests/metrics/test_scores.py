@@ -20,7 +20,7 @@ from cora_nb.report.tables import score_table
 from cora_nb.results import lookup
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
-from cora_nb.results import lookup, values_of
+from cora_nb.results import values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
