@@ -2509,6 +2509,8 @@ def mcqa_plus_tables(text):
         if head.startswith("method"):  # left out where it is that of the row above
             for above, row in zip(rows, rows[1:]):
                 row[0] = row[0] or above[0]
+            which = {"subset": 0, "setting": -1}[names[0]]  # of "always right, true/false"
+            rows = [[row[0].split(", ")[which], *row[1:]] for row in rows]
         index = pd.MultiIndex.from_tuples([tuple(row[: len(names)]) for row in rows], names=names)
         cells = pd.DataFrame([row[len(names) :] for row in rows], index, head.split()[len(names) :])
         with pd.option_context("display.width", None, "display.max_columns", None, "display.max_rows", None):
