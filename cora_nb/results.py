@@ -24,8 +24,8 @@ def make_result(
 ) -> pd.DataFrame:  # columns of `RESULT`, in that order, as far as they apply
     """A result frame from its rows.
 
-    Raises `CoraError` for a column of another name, for rows without `score` or `value`, and for two rows about the
-    same thing.
+    Raises `CoraError` for a column of another name, for rows without `score` or `value`, for two rows about the same
+    thing, and for text where a number belongs.
     """
     table = pd.DataFrame(rows if isinstance(rows, pd.DataFrame) else list(rows))
     if not len(table.columns):
@@ -36,9 +36,9 @@ def make_result(
     if missing := [c for c in ("score", "value") if c not in table]:
         raise CoraError(f"every row of a result has a score and a value, and there is no column {missing[0]!r}")
     table = table[[c for c in RESULT if c in table and (c in _ALWAYS or _says_something(table[c]))]]
-    table = table.reset_index(drop=True).astype({c: float for c in _NUMBERS if c in table})
-    if "n" in table:
-        table["n"] = table["n"].astype("Int64")
+    table = table.reset_index(drop=True)
+    for column in (c for c in (*_NUMBERS, "n") if c in table):
+        table[column] = _numbers(table[column], "Int64" if column == "n" else float)
     if "note" in table:
         table["note"] = table["note"].fillna("")
     names = [c for c in IDENTITY if c in table]
@@ -49,6 +49,17 @@ def make_result(
 
 _NUMBERS = ("value", "low", "high", "p")
 _ALWAYS = ("score", *_NUMBERS, "n")  # kept, once a measure gives them, where nothing is known
+
+
+def _numbers(column: pd.Series, type: object) -> pd.Series:
+    "A column of numbers. Raises `CoraError` that names the first that is none."
+    try:
+        return column.astype(type)
+    except (TypeError, ValueError):
+        found = pd.to_numeric(column, errors="coerce")
+        bad = (found.isna() & column.notna()) | (found != found.round() if type == "Int64" else False)
+        kind = "a whole number" if type == "Int64" else "a number"
+        raise CoraError(f"{column.name} must be {kind}, got {column[bad].iloc[0]!r} in row {bad.idxmax()}") from None
 
 
 def _says_something(column: pd.Series) -> bool:

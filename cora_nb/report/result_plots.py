@@ -127,7 +127,7 @@ def _write_p(ax: Any, y: np.ndarray, p: pd.Series) -> None:
 
 def _only(drawn: pd.DataFrame, column: str) -> str:
     "What all rows say in a column; empty where they differ."
-    return str(drawn[column].iloc[0]) if drawn[column].nunique() == 1 else ""
+    return _plain(drawn[column].iloc[0]) if drawn[column].nunique() == 1 else ""
 
 # %% ../../nbs/report/result_plots.ipynb #08199394
 MANY_POINTS = 12  # intervals of more points than these are drawn as a band
@@ -207,7 +207,7 @@ def plot_bars(
         mine = (drawn["series"] == one).to_numpy()
         at, grey = (
             x[mine] + (k - (len(series) - 1) / 2) * width,
-            str(round(0.4 + 0.55 * k / max(len(series) - 1, 1), 2)),
+            (str(round(0.4 + 0.55 * k / (len(series) - 1), 2)) if len(series) > 1 else "0.8"),
         )
         look = {"color": grey, "hatch": HATCHES[k % len(HATCHES)], "edgecolor": "0", "linewidth": 0.8, "label": one}
         ax.bar(at, drawn["value"][mine].fillna(0), width * 0.94, **look)
