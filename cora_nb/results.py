@@ -59,7 +59,8 @@ def _numbers(column: pd.Series, type: object) -> pd.Series:
         found = pd.to_numeric(column, errors="coerce")
         bad = (found.isna() & column.notna()) | (found != found.round() if type == "Int64" else False)
         kind = "a whole number" if type == "Int64" else "a number"
-        raise CoraError(f"{column.name} must be {kind}, got {column[bad].iloc[0]!r} in row {bad.idxmax()}") from None
+        value = column[bad].tolist()[0]  # as plain Python shows it
+        raise CoraError(f"{column.name} must be {kind}, got {value!r} in row {bad.idxmax()}") from None
 
 
 def _says_something(column: pd.Series) -> bool:
