@@ -269,9 +269,7 @@ def bootstrap_summary(
     samples: pd.DataFrame,  # as from `variant_bootstrap`
     full: pd.Series,  # the scores on all variants by name, as from `score_counts`, or `values_of` a result
     level: float = 0.95,  # of the interval
-) -> (
-    pd.DataFrame
-):  # a result: "CoRA" (on all), "CoRA, mean of resamples" (with an interval), "..., sd of resamples", ...
+) -> pd.DataFrame:  # a result: "CoRA" (on all), "CoRA, mean of resamples", "CoRA, sd of resamples", ...
     """Mean, spread and middle part of resampled scores, and "CoRA, difference from all" (the mean less the score).
 
     The interval is one of percentiles, uncorrected for the shift that the difference shows.

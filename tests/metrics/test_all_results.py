@@ -1,0 +1,203 @@
+"Every measure returns a result: one list of columns, printed by one `render`, drawn by one picture."
+
+import importlib
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from fastcore.docments import docments
+
+import cora_nb
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, cora, embeddings, guessing
+from cora_nb.metrics import invariability, items, order
+from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
+from cora_nb.report.render import FORMATS, render
+from cora_nb.report.result_plots import plot_points
+from cora_nb.report.score_plots import curve_table
+from cora_nb.report.tables import score_table
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.results import IDENTITY, RESULT, make_result, stack_results
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.stats.correlation import correlations
+from cora_nb.variants.families import make_variants
+
+# Tables that are not results: a row for each question or reply, resamples, bins, counts, texts; formulas over counts.
+MATERIALS = {
+    *("right_matrix", "variant_bootstrap", "paper_layout", "order_consistency", "binned", "joined", "matched_counts"),
+    *("compare_counts", "answer_shares", "label_shares", "unified_confidence", "confidences", "label_sequences"),
+    *("prompt_sequences", "agreement_matrix", "car_curve", "count_hits", "score_counts", "score_intervals"),
+    *("guess_rates", "order_counts", "misleading_choices", "slot_table", "finders", "item_consistency", "item_table"),
+    *("item_breaks", "swap_table", "letter_table", "swap_counts", "published_swaps", "swap_tables"),
+    *("question_column", "printed_table", "load_published", "corrected"),
+}
+ROOMS = ("metrics", "stats", "papers", "report")
+
+
+def tables_of_the_package():
+    "Public functions of the rooms that measure and return a table -> what their source says of it."
+    found = {}
+    for room in ROOMS:
+        for file in sorted((Path(cora_nb.__file__).parent / room).glob("[a-z]*.py")):
+            module = importlib.import_module(f"cora_nb.{room}.{file.stem}")
+            for name in module.__all__:
+                f = getattr(module, name)
+                if inspect.isfunction(f) and (
+                    "DataFrame" in (kind := str(inspect.signature(f).return_annotation)) or "Series" in kind
+                ):
+                    found[name] = docments(f, returns=True).get("return") or ""
+    return found
+
+
+@pytest.fixture(scope="module")
+def made():
+    questions = math_benchmark(12, seed=3)
+    people = [
+        SimulatedRespondent(knows=k, slips=0.1, seed=i, name=n) for i, (n, k) in enumerate((("ann", 0.8), ("bob", 0.5)))
+    ]
+    families = {name: make_variants(questions, name) for name in ("cora", "permutations", "reorderings", "formats")}
+    runs = {
+        family: {who.name: evaluate(who, variants, progress=False) for who in people}
+        for family, variants in families.items()
+    }
+    both = make_variants(questions, "order_swap")
+    runs["swaps"] = {who.name: evaluate(who, both, progress=False) for who in people}
+    runs["repeated"] = {
+        who.name: evaluate(who, make_variants(questions, "reorderings"), trials=3, progress=False) for who in people
+    }
+    battery = run_steps(people[0], mcqa_plus_steps(questions), progress=False)
+    return questions, runs, battery
+
+
+def measures(questions, runs, battery):
+    "Name -> a call of each measure on small runs."
+    ann, bob = runs["cora"].values()
+    rng = np.random.default_rng(0)
+    sure = rng.uniform(0.3, 1, 60)
+    right = (rng.random(60) < sure).astype(int)
+    bins = calibration.binned(sure, right)
+    counts, samples = cora.count_hits(ann), ablations.variant_bootstrap(ann, resamples=20)
+    plus, found = battery["mcqa_plus"], items.finders(items.slot_table(ann))
+    swaps = order.swap_table(runs["swaps"]["ann"])
+    states = embeddings_of(questions)
+    formats = [runs["formats"]["ann"].rows(lambda t, f=f: t["form"] == f) for f in ("mcq", "tfq")]
+    sequences = consistency.prompt_sequences(runs["repeated"]["ann"])
+    several = battery["misleading"].rows(lambda t: t["method"] == "multiple_selection")
+    sizes = {"mcqa_plus": invariability.orders(plus)} | {n: r for n, r in battery.items() if n.startswith("options_")}
+    tables = {number: mcqa_plus_results(battery, number) for number in (2, 3, 4, 7)}
+    return {
+        "correlations": lambda: correlations(sure, right),
+        "subset_scores": lambda: ablations.subset_scores(ann),
+        "ablation_table": lambda: ablations.ablation_table(runs["cora"]),
+        "bootstrap_summary": lambda: ablations.bootstrap_summary(samples, cora.score_counts(counts)),
+        "bootstrap_table": lambda: ablations.bootstrap_table(runs["cora"], resamples=20),
+        "true_false_scores": lambda: beliefs.true_false_scores(plus),
+        "confidence_ratio": lambda: beliefs.confidence_ratio(plus),
+        "multiple_selection": lambda: beliefs.multiple_selection(several, invariability.misleading_choices(plus)),
+        "consistency_table": lambda: bias.consistency_table(runs["permutations"]),
+        "rank_test": lambda: bias.rank_test(*np.eye(3)[rng.integers(0, 3, (2, 40))], rng.integers(0, 2, 40)),
+        "position_ranks": lambda: bias.position_ranks(runs["permutations"]["bob"]),
+        "length_ranks": lambda: bias.length_ranks(runs["permutations"]["bob"], questions),
+        "calibration_errors": lambda: calibration.calibration_errors(bins),
+        "ece_interval": lambda: calibration.ece_interval(sure, right, resamples=50),
+        "brier_parts": lambda: calibration.brier_parts(bins),
+        "reliability": lambda: calibration.reliability(bins),
+        "calibration_table": lambda: calibration.calibration_table(with_confidence(ann)),
+        "compare": lambda: comparison.compare(ann, bob, resamples=50),
+        "compare_all": lambda: comparison.compare_all(runs["cora"], resamples=50),
+        "rank_table": lambda: comparison.rank_table(runs["cora"], resamples=50),
+        "consistency_by": lambda: consistency.consistency_by({"ann": sequences}),
+        "compare_right": lambda: consistency.compare_right(right, right[::-1], resamples=50),
+        "compare_formats": lambda: consistency.compare_formats(*formats),
+        "score": lambda: cora.score(runs["cora"], ci=0.9, resamples=50),
+        "separability": lambda: embeddings.separability(states, permutations=20),
+        "head_separability": lambda: embeddings.head_separability(states, progress=False),
+        "expected_scores": lambda: guessing.expected_scores([([0.5, 0.5], 0.5, 1)]),
+        "guesser_scores": lambda: guessing.guesser_scores(4),
+        "chance_scores": lambda: guessing.chance_scores(ann),
+        "guesser_order_scores": lambda: guessing.guesser_order_scores(4),
+        "order_scores": lambda: invariability.order_scores(runs["reorderings"]["ann"]),
+        "consistency_classes": lambda: invariability.consistency_classes(runs["reorderings"]["ann"]),
+        "nota_table": lambda: invariability.nota_table(invariability.orders(plus), battery["nota_answer"]),
+        "mcqa_plus_scores": lambda: invariability.mcqa_plus_scores(plus),
+        "choices_sweep": lambda: invariability.choices_sweep(sizes),
+        "method_table": lambda: items.method_table(ann),
+        "finding_table": lambda: items.finding_table(found),
+        "finding_curve": lambda: items.finding_curve(found, splits=3),
+        "order_tests": lambda: order.order_tests(swaps),
+        "exact_p": lambda: order.exact_p(swaps, draws=50),
+        "accuracy_gap": lambda: order.accuracy_gap(swaps),
+        "order_table": lambda: order.order_table(runs["swaps"]),
+        "wrong_places": lambda: order.wrong_places(swaps),
+        "pattern_table": lambda: order.pattern_table(runs["swaps"]),
+        "place_odds": lambda: order.place_odds(swaps),
+        "curve_table": lambda: curve_table(ann, points=3, resamples=20),
+        "score_table": lambda: score_table(runs["cora"]),
+        "mcqa_plus_results": lambda: tables[7],
+        "stack_tables": lambda: stack_tables(tables),
+    }
+
+
+@dataclass
+class States:
+    "Hidden states of two layers and two heads, drawn at random."
+
+    layers: np.ndarray
+    heads: np.ndarray
+    question_ids: tuple[str, ...]
+    formats: tuple[str, ...]
+
+    def layer(self, number):
+        return self.layers[:, number]
+
+
+def embeddings_of(questions):
+    rng, ids = np.random.default_rng(1), [q.id for q in questions for _ in range(2)]
+    layers, heads = rng.normal(size=(len(ids), 3, 5)), rng.normal(size=(len(ids), 2, 2, 4))
+    return States(layers, heads, tuple(ids), ("mcq", "lfgq") * len(questions))
+
+
+def with_confidence(responses):
+    table = responses.table
+    return responses.to_frame().assign(confidence=np.linspace(0.1, 1, len(table)))
+
+
+def test_every_table_is_a_result_or_known_not_to_be_one():
+    said = tables_of_the_package()
+    results = {name for name, what in said.items() if what.startswith("a result")}
+    assert set(said) - results == MATERIALS, "say `a result: ...` beside what is returned, or list it in MATERIALS"
+
+
+def test_every_measure_is_called_below(made):
+    results = {name for name, what in tables_of_the_package().items() if what.startswith("a result")}
+    assert results == set(measures(*made))
+
+
+def test_measures_return_results_that_are_printed_and_drawn(made):
+    for name, call in measures(*made).items():
+        result = call()
+        assert isinstance(result, pd.DataFrame) and len(result), name
+        assert list(result) == [c for c in RESULT if c in result] and {"score", "value"} <= set(result), name
+        pd.testing.assert_frame_equal(make_result(result), result, obj=name)
+        for format in FORMATS:
+            printed = render(result, format)
+            assert len(str(printed if isinstance(printed, str) else printed.to_html())) > 10, name
+        finite = result[np.isfinite(result["value"].astype(float))]
+        plot_points(finite[~finite["score"].isin(["chance", "expected"])])
+        plt.close("all")
+
+
+def test_results_of_different_measures_go_below_each_other(made):
+    questions, runs, battery = made
+    calls = measures(*made)
+    some = {name: calls[name]() for name in ("score", "method_table", "position_ranks", "compare")}
+    whole = pd.concat(
+        [t.assign(method=t.get("method", pd.Series(dtype=str)).fillna("") + name) for name, t in some.items()]
+    )
+    assert len(make_result(whole)) == sum(map(len, some.values()))
+    assert set(whole) <= set(RESULT) and set(IDENTITY) & set(whole)
+    assert len(stack_results({"one": some["score"][lambda t: t["respondent"] == "ann"]})) == len(some["score"]) / 2
