@@ -143,6 +143,8 @@ def plot_lines(
     A dotted line shows what is expected by chance. Raises `CoraError` for anything but a result with numbers as places,
     and where there is nothing to draw.
     """
+    from matplotlib.ticker import MaxNLocator
+
     drawn, behind, told = _parts(result, by)
     drawn, behind = _with_numbers(drawn), _with_numbers(behind) if len(behind) else behind
     names = _names(
@@ -156,8 +158,9 @@ def plot_lines(
     if len(behind):
         level = behind.groupby("place")["value"].mean()
         ax.plot(level.index, level, color="0.35", linestyle=":", linewidth=1.4, label=behind["score"].iloc[0], zorder=2)
-    whole = (drawn["place"] == drawn["place"].round()).all()
-    ax.xaxis.get_major_locator().set_params(integer=bool(whole))
+    whole, ticks = (drawn["place"] == drawn["place"].round()).all(), ax.xaxis.get_major_locator()
+    if isinstance(ticks, MaxNLocator):  # not those that somebody has set
+        ticks.set_params(integer=bool(whole))
     ax.set(xlabel="place", ylabel=_only(drawn, "score"))
     _legend(ax, lines)
     return ax

@@ -83,6 +83,13 @@ def test_lines_go_through_their_values_in_the_order_of_the_places():
     assert drawn_points(ax)[""].tolist() == [[2, 0.5], [4, 0.25], [8, 0.125]]
 
 
+def test_ticks_that_somebody_has_set_stay():
+    ax = plt.subplots()[1]
+    ax.set_xticks([2, 4, 10])
+    plot_lines(pd.DataFrame({"place": [2, 4, 10], "score": "a", "value": [0.5, 0.4, 0.3]}), ax=ax)
+    assert ax.get_xticks().tolist() == [2, 4, 10]
+
+
 def test_many_points_have_a_band():
     rows = [{"place": c, "score": "a", "value": c, "low": c - 0.1, "high": c + 0.1} for c in np.linspace(0, 1, 20)]
     assert len(plot_lines(make_result(rows)).collections) == 1
