@@ -114,6 +114,15 @@ KINDS = {  # positions: rotary, learned, only a slope over the mask, other ones 
         },
         **SMALL,
     ),
+    "mistral": lambda n: transformers.MistralConfig(  # sees 60 places back, padding included
+        vocab_size=n,
+        intermediate_size=64,
+        num_key_value_heads=1,
+        max_position_embeddings=400,
+        sliding_window=60,
+        initializer_range=0.5,
+        **SMALL,
+    ),
     "mamba": lambda n: transformers.MambaConfig(
         vocab_size=n, hidden_size=32, num_hidden_layers=2, state_size=4, eos_token_id=1, initializer_range=0.5
     ),
@@ -237,7 +246,7 @@ def test_end_at_once_is_an_empty_reply(folders):
 # whoever else is in the batch
 
 
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mamba", "phi3", "words", "chat"])
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mamba", "mistral", "phi3", "words", "chat"])
 @pytest.mark.parametrize("new", [1, 4])
 def test_batches_do_not_matter(folders, kind, new):
     large = ask(respondent(folders[kind], max_new_tokens=new), PROMPTS)
@@ -283,6 +292,79 @@ def test_the_ends_of_the_unit_interval_draw_possible_tokens(u):
     assert int(causal._choose_tokens(logits, 0.7, torch.tensor([u], dtype=torch.float64))) == (1 if u == 0 else 2)
 
 
+# what all prompts of a batch begin with
+
+SHORT = [p for p in make_prompts(VARIANTS, template="cora") if p.variant.question_id != "long"]
+BRIEF = [p for p in PROMPTS if p.variant.question_id != "long"]
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mistral", "phi3", "chat"])
+@pytest.mark.parametrize("new", [1, 4])
+def test_a_common_start_is_computed_once_and_changes_nothing(folders, kind, new, monkeypatch):
+    "Texts of many lengths, so that padding lies between the start and the rest."
+    prompts = BRIEF if kind in ("mistral", "phi3") else SHORT  # the others are beyond their limits
+    who = respondent(folders[kind], max_new_tokens=new)
+    spared = spy_starts(who, monkeypatch)
+    shared = ask(who, prompts)
+    monkeypatch.setattr(CausalRespondent, "_common", lambda self, rows: 0)
+    whole = ask(respondent(folders[kind], max_new_tokens=new), prompts)
+    assert any(start for _, start in spared) and texts(shared) == texts(whole)
+    assert [r.meta for r in shared] == [r.meta for r in whole]
+    assert max(abs(x - y) for a, b in zip(shared, whole) for x, y in zip(a.scores, b.scores)) < 1e-3
+    assert max(abs(a.confidence - b.confidence) for a, b in zip(shared, whole)) < 1e-4
+
+
+def spy_starts(who, monkeypatch):
+    "The longest text of each batch and how many of its tokens were computed once."
+    seen, begin = [], who._begin
+
+    def watched(texts, start):
+        if len(texts) > 3:  # the test of the model has three
+            seen.append((max(map(len, texts)), start))
+        return begin(texts, start)
+
+    monkeypatch.setattr(who, "_begin", watched, raising=False)
+    return seen
+
+
+@pytest.mark.parametrize("kind, limit", [("mistral", 60), ("phi3", 100)])
+def test_where_the_padding_or_the_length_would_matter_prompts_are_computed_whole(folders, kind, limit, monkeypatch):
+    who = respondent(folders[kind], max_new_tokens=3)
+    seen = spy_starts(who, monkeypatch)
+    ask(who, [*PROMPTS, *SHORT])
+    assert any(n + 2 > limit for n, _ in seen) and any(start for _, start in seen)
+    assert all(start == 0 for n, start in seen if n + 2 > limit)
+
+
+def test_a_model_without_keys_and_values_computes_prompts_whole(folders, monkeypatch):
+    who = respondent(folders["mamba"])
+    seen = spy_starts(who, monkeypatch)
+    ask(who, SHORT)
+    assert seen and not any(start for _, start in seen) and not who._start_agrees()
+
+
+def test_a_model_that_gets_other_numbers_computes_prompts_whole(folders, monkeypatch):
+    "An architecture that counts positions from what it is given, whatever it is told."
+    who = respondent(folders["llama"])
+    forward = who.model.model.forward
+
+    def deaf(**inputs):
+        return forward(**{k: v for k, v in inputs.items() if k != "position_ids"})
+
+    monkeypatch.setattr(who.model.model, "forward", deaf)
+    seen = spy_starts(who, monkeypatch)
+    ask(who, SHORT)
+    assert seen and not any(start for _, start in seen)
+
+
+@given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min_size=1, max_size=5))
+@settings(max_examples=100)
+def test_the_common_start_leaves_something_of_each(some):
+    n = causal.shared_start(some)
+    assert all(t[:n] == some[0][:n] for t in some) and n < min(map(len, some))
+    assert n + 1 == min(map(len, some)) or len({t[n] for t in some}) > 1
+
+
 def test_every_prompt_gets_one_reply_in_portions(llama, monkeypatch):
     whole = texts(ask(llama, PROMPTS))
     monkeypatch.setattr(causal, "_PORTION", 7)
@@ -293,6 +375,7 @@ def test_every_prompt_gets_one_reply_in_portions(llama, monkeypatch):
 
 
 def test_longest_first(llama, monkeypatch):
+    ask(llama, PROMPTS)  # the test of the model is over
     sizes, llama._room = spy(llama, monkeypatch), 200
     ask(llama, PROMPTS)
     widths = [w for _, w in sizes]
@@ -304,11 +387,12 @@ def test_longest_first(llama, monkeypatch):
 
 
 def spy(who, monkeypatch, fail=lambda n, width: None):
-    "Shapes of the batches the model sees; `fail` may return an exception to raise."
+    "Shapes of the batches, their common start included; 1 wide from the second step on. `fail` may give an exception."
     sizes, forward = [], who.model.forward
 
     def watched(**inputs):
         n, width = inputs["input_ids"].shape
+        width += inputs["attention_mask"].shape[1] - width if width > 1 else 0
         if e := fail(n, width):
             raise e
         sizes.append((n, width))
