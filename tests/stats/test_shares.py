@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import binomtest
 
 from cora_nb.core import CoraError
-from cora_nb.stats.shares import count_interval, share_interval, share_of_asked
+from cora_nb.stats.shares import count_interval, share_interval, share_of_asked, share_row
 
 
 @given(st.integers(1, 5000), st.data(), st.floats(0.01, 0.9999))
@@ -44,6 +44,9 @@ def test_questions_without_a_reply_say_nothing(pairs):
     pairs = [(min(t, n), n) for t, n in pairs]
     asked = [(t, n) for t, n in pairs if n]
     found = share_of_asked(*np.array(pairs).reshape(-1, 2).T)
+    row = share_row(*np.array(pairs).reshape(-1, 2).T)
+    assert list(row) == ["value", "low", "high", "n"] and row["n"] == sum(n for _, n in pairs)
+    np.testing.assert_array_equal([row["value"], row["low"], row["high"]], found)
     if not asked:
         assert np.isnan(found).all()
     else:
