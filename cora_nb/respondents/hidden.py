@@ -18,7 +18,8 @@ from ..core import CoraError
 from ..checks import check_count
 from ..prompts.templates import Prompt
 from .protocol import Reply, run_async
-from .causal import CausalRespondent, pad_left
+from .causal import CausalRespondent
+from .padding import pad_left
 from .local import LocalModel, libraries
 
 # %% ../../nbs/respondents/hidden.ipynb #064da0b3
