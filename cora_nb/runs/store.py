@@ -209,10 +209,10 @@ def _to_reply(row: tuple) -> Reply:
         raise ValueError(f"the reply with the key {str(key)[:16]}... is not what was kept")
     scores, meta = (None if x is None else json.loads(x) for x in (scores, meta))
     right = (
-        isinstance(text, str | None)
+        isinstance(text, (str, type(None)))
         and (scores is None or isinstance(scores, list) and all(isinstance(s, (int, float)) for s in scores))
-        and isinstance(confidence, float | None)
-        and isinstance(meta, dict | None)
+        and isinstance(confidence, (float, type(None)))
+        and isinstance(meta, (dict, type(None)))
     )
     if not right:
         raise ValueError(f"the reply with the key {str(key)[:16]}... is not what was kept")
