@@ -93,7 +93,7 @@ class ChatRespondent:
             check_count(what, getattr(self, what), least)
         if not 0 <= self.temperature < math.inf:
             raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
-        self.temperature = float(self.temperature)  # 0 and 0.0 are one temperature, and one key
+        self.temperature = float(self.temperature) + 0.0  # 0 and 0.0 are one temperature, and one key
         _check_extra(self.extra)
         if not 0 < self.timeout < math.inf:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")

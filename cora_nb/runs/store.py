@@ -106,13 +106,13 @@ class Store:
         try:
             self._db = _connect(self.path)
         except sqlite3.Error as e:
-            raise CoraError(f"{path}: not a usable store of replies ({e})") from None
+            raise CoraError(f"{path}: not a usable store of replies ({_words(e)})") from None
         try:
             _make_ready(self._db, self.path)
         except BaseException as e:
             self._db.close()
             if isinstance(e, sqlite3.Error):
-                raise CoraError(f"{path}: not a usable store of replies ({e})") from None
+                raise CoraError(f"{path}: not a usable store of replies ({_words(e)})") from None
             raise
 
     def close(self) -> None:
@@ -130,6 +130,13 @@ class Store:
             return self._db.execute("select count(*) from replies").fetchone()[0]
 
 
+def _words(e: Exception) -> str:
+    "What an exception says, in one line that a terminal can show."
+    text = "".join(x if x.isprintable() else " " for x in str(e))
+    text = " ".join(text.split()) or type(e).__name__
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
 def _connect(path: Path) -> sqlite3.Connection:
     "A connection on which each statement is a transaction of its own."
     return sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
@@ -141,10 +148,10 @@ def _readable(path: Path):
     try:
         yield
     except sqlite3.ProgrammingError as e:
-        raise CoraError(f"{path}: the store cannot be read ({e})") from None
+        raise CoraError(f"{path}: the store cannot be read ({_words(e)})") from None
     except (sqlite3.Error, ValueError, TypeError, RecursionError) as e:
         raise CoraError(
-            f"{path}: the store is damaged ({e}); move it away, and a new one is begun in its place"
+            f"{path}: the store is damaged ({_words(e)}); move it away, and a new one is begun in its place"
         ) from None
 
 # %% ../../nbs/runs/store.ipynb #da347345
@@ -273,7 +280,7 @@ def put(
 
 def _not_kept(path: Path, e: Exception) -> CoraError:
     "What to say where the disk refuses."
-    return CoraError(f"{path}: a reply could not be kept ({e}); the run stops so that nothing is lost")
+    return CoraError(f"{path}: a reply could not be kept ({_words(e)}); the run stops so that nothing is lost")
 
 # %% ../../nbs/runs/store.ipynb #01eaf78c
 _SILENCE = 30.0  # seconds after which a process counts as dead
