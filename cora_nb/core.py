@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['LETTERS', 'MIN_CHOICES', 'MAX_CHOICES', 'THRESHOLDS', 'CoraError', 'BadRow', 'Question', 'Variant', 'same_sources',
-           'uniforms', 'permutation', 'data_path']
+           'uniforms', 'permutation', 'data_path', 'cache_folder']
 
 # %% ../nbs/core.ipynb #d2f3d3f7
 import hashlib
+import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -197,3 +198,8 @@ def data_path(
         if (path := root.joinpath(*parts)).exists():
             return path
     raise FileNotFoundError(f"{'/'.join(('data', *parts))} is not part of this installation of cora_nb")
+
+# %% ../nbs/core.ipynb #7fa33b1b
+def cache_folder() -> Path:  # there or not
+    "Where the package keeps what it may need again: `cora_nb` in the user's cache folder."
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cora_nb"

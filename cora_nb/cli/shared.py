@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Annotated
 
 from ..benchmarks.load import load_shots
-from ..core import CoraError, Question
+from ..core import CoraError, Question, cache_folder
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent, SimulatedRespondent
 from ..responses.responses import Responses
@@ -111,7 +111,7 @@ def open_store(
     if store == "none" or store is None and all(isinstance(who, _FREE) for who in respondents):
         return contextlib.nullcontext()
     if store is None:
-        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cora_nb"
+        folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         store = folder / "replies.sqlite"
     return Store(store)

@@ -47,6 +47,7 @@ class CausalRespondent(LocalModel):
         check_count("batch_tokens", self.batch_tokens, 1)
         if not isinstance(self.temperature, (int, float)) or not 0 <= self.temperature < math.inf:
             raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
+        self.temperature = float(self.temperature) + 0.0  # 0 and 0.0 are one temperature, and one key
         if self.chat not in (None, True, False):
             raise CoraError(f"chat must be True, False or None, got {self.chat!r}")
         self._room = self.batch_tokens

@@ -28,6 +28,36 @@ from ..checks import check_count, check_option
 from ..prompts.templates import Prompt
 from .protocol import Reply
 
+# %% ../../nbs/respondents/chat.ipynb #eeb287ea
+_RESERVED = {  # what `extra` cannot hold, and what says it
+    "model": "model",
+    "messages": "the prompt",
+    "prompt": "the prompt",
+    "temperature": "temperature",
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "seed": "seed",
+    "logprobs": "top_logprobs",
+    "top_logprobs": "top_logprobs",
+    "server": "base_url",
+    "endpoint": "endpoint",
+    "api_version": "api_version",
+    "stream": "nothing: replies are read whole",
+    "n": "trials",
+}
+
+
+def _check_extra(extra: Any) -> None:
+    "Raise `CoraError` for further fields that are not plain JSON, or that would replace one of ours."
+    if not isinstance(extra, dict) or not all(isinstance(name, str) for name in extra):
+        raise CoraError(f"extra must be a dictionary of fields of the request body, got {extra!r}")
+    if taken := sorted(extra.keys() & _RESERVED.keys()):
+        raise CoraError(f"extra must not hold {taken[0]!r}: that is said by {_RESERVED[taken[0]]}")
+    try:
+        json.dumps(extra, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as e:
+        raise CoraError(f"extra must hold plain JSON values ({e})") from None
+
 # %% ../../nbs/respondents/chat.ipynb #1080b6ea
 @dataclass
 class ChatRespondent:
@@ -63,6 +93,8 @@ class ChatRespondent:
             check_count(what, getattr(self, what), least)
         if not 0 <= self.temperature < math.inf:
             raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
+        self.temperature = float(self.temperature) + 0.0  # 0 and 0.0 are one temperature, and one key
+        _check_extra(self.extra)
         if not 0 < self.timeout < math.inf:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
@@ -82,7 +114,12 @@ class ChatRespondent:
             "top_logprobs": self.top_logprobs,
             "seed": self.seed,
             "extra": self.extra,
+            **self._dialect(),
         }
+
+    def _dialect(self) -> dict[str, str]:
+        "What Azure's dialect adds to facts and keys; nothing elsewhere."
+        return {} if self.api_version is None else {"api_version": self.api_version}
 
 # %% ../../nbs/respondents/chat.ipynb #243bb856
 @patch
@@ -117,7 +154,8 @@ def request(
     prompt: Prompt,  # what to ask
 ) -> dict[str, Any]:  # plain JSON values
     "Everything that decides a reply but the trial: the server, the body and the length limit."
-    return {"server": self.base_url, "endpoint": self.endpoint, "max_tokens": self.room(prompt), **self.body(prompt)}
+    where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect()}
+    return {**where, "max_tokens": self.room(prompt), **self.body(prompt)}
 
 # %% ../../nbs/respondents/chat.ipynb #74f94ec7
 def _letter_scores(

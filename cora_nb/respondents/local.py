@@ -9,6 +9,7 @@ __all__ = ['organism', 'LocalModel', 'one_line', 'libraries', 'out_of_memory', '
 import contextlib
 import gc
 import hashlib
+import json
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import Any
 
 from fastcore.basics import patch
 
+from ..benchmarks.files import write_whole
 from ..checks import check_option
-from ..core import CoraError, data_path
+from ..core import CoraError, cache_folder, data_path
 
 # %% ../../nbs/respondents/local.ipynb #b8263a2f
 def organism(
@@ -61,6 +63,7 @@ class LocalModel:
 # %% ../../nbs/respondents/local.ipynb #adc53b71
 _FILES = (
     "config.json",
+    "adapter_config.json",
     "generation_config.json",
     "tokenizer*",
     "special_tokens_map.json",
@@ -72,27 +75,50 @@ _FILES = (
     "*.safetensors",
     "*.safetensors.index.json",
 )
+_LARGE = 16 * 2**20  # the hash of a file of so many bytes is remembered
 
 
 def _folder_fingerprint(
     folder: str | Path,  # a model's folder
-    whole: int = 64 * 2**20,  # larger files are not read whole, bytes
-    edge: int = 2**20,  # what is read of them at each end, bytes
+    large: int = _LARGE,  # hashes of files of at least so many bytes are kept in the cache folder
 ) -> str:  # 64 hexadecimal digits
-    """SHA-256 over the name, the size and the content of every file that decides what the model says.
-
-    Of large files both ends are read.
-    """
+    "SHA-256 over the name, the size and the content of every file that decides what the model says."
     digest = hashlib.sha256()
     for file in sorted({f for pattern in _FILES for f in Path(folder).glob(pattern) if f.is_file()}):
         size = file.stat().st_size
         digest.update(f"{file.name}\0{size}\0".encode())
-        with open(file, "rb") as content:
-            digest.update(hashlib.sha256(content.read(size if size <= whole else edge)).digest())
-            if size > whole:
-                content.seek(-edge, 2)
-                digest.update(hashlib.sha256(content.read()).digest())
+        digest.update(_known_hash(file) if size >= large else _file_hash(file))
     return digest.hexdigest()
+
+# %% ../../nbs/respondents/local.ipynb #5e804295
+def _file_hash(file: Path) -> bytes:
+    "SHA-256 over all bytes of a file."
+    digest, block = hashlib.sha256(), memoryview(bytearray(2**20))
+    with open(file, "rb", buffering=0) as content:
+        while n := content.readinto(block):
+            digest.update(block[:n])
+    return digest.digest()
+
+
+def _known_hash(file: Path) -> bytes:
+    "The same, from the cache where path, size and times are as they were. A cache that cannot be used is not used."
+    file, states = file.resolve(), []
+    known = cache_folder() / "fingerprints" / f"{hashlib.sha256(str(file).encode()).hexdigest()}.json"
+    for look in ("before", "after"):
+        stat = file.stat()
+        states.append([str(file), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns])
+        if look == "before":
+            with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+                found = json.loads(known.read_text(encoding="utf-8"))
+                if found["file"] == states[0] and len(kept := bytes.fromhex(found["sha256"])) == 32:
+                    return kept
+            made = _file_hash(file)
+    if states[0] == states[1]:
+        with contextlib.suppress(OSError, CoraError):
+            known.parent.mkdir(parents=True, exist_ok=True)
+            text = json.dumps({"file": states[0], "sha256": made.hex()}) + "\n"
+            write_whole(known, lambda part: part.write_text(text, encoding="utf-8"))
+    return made
 
 # %% ../../nbs/respondents/local.ipynb #5de749c9
 def one_line(

@@ -19,7 +19,7 @@ from ..forms import get_form
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Reply
 from ..respondents.chat import ChatRespondent
-from .store import Store, reply_key
+from .store import Store, asked_prompts, reply_key
 
 # %% ../../nbs/runs/batch.ipynb #ef690be8
 def _batch_line(
@@ -42,7 +42,8 @@ _MAX_REQUESTS, _MAX_BYTES = 50_000, 200_000_000  # of one file
 # %% ../../nbs/runs/batch.ipynb #28c34395
 def _lines(respondent: ChatRespondent, prompts: Sequence[Prompt], store: Store | None, limit: str) -> Iterator[bytes]:
     "The lines of the requests that are to be made, each once."
-    keys = {reply_key(respondent.request(p), p.trial): p for p in prompts}
+    asked, keys = asked_prompts(respondent, prompts)
+    keys = dict(zip(keys, asked))
     known = store.get(keys) if store is not None else {}
     for key, prompt in keys.items():
         if key not in known:
@@ -160,7 +161,8 @@ def read_batch(
     if on_bad not in ("raise", "skip"):
         raise CoraError(f'on_bad must be "raise" or "skip", got {on_bad!r}')
     rows = list(_results([paths] if isinstance(paths, (str, Path)) else paths, on_bad))
-    asked = {reply_key(respondent.request(p), p.trial): p for p in prompts}
+    asked_as, keys = asked_prompts(respondent, prompts)
+    asked = dict(zip(keys, asked_as))
     good = [row for row in rows if not isinstance(row, BadRow)]
     fates: dict[str, str | None] = {}  # why a prompt failed; None: answered
     for row in good:

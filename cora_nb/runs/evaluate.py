@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import json
 import platform
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -32,7 +33,7 @@ from ..responses.columns import NOT_ASKED
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
 from .stopping import EarlyStop
-from .store import Store, reply_key
+from .store import Claims, Store, asked_prompts
 
 # %% ../../nbs/runs/evaluate.ipynb #b4da5851
 def variants_hash(
@@ -127,6 +128,7 @@ class _Progress:
 
     def __init__(self, total: int, name: str, show: bool):
         self.failed = self.unparsed = 0
+        self.waited = False
         self.bar = tqdm(total=total, desc=name, unit=" replies", disable=not show, mininterval=0.2)
 
     def take(self, reply: Reply, verdict: Verdict) -> None:
@@ -139,6 +141,12 @@ class _Progress:
                 failed=self.failed, unparsed=f"{self.unparsed / max(self.bar.n, 1):.1%}", refresh=False
             )
 
+    def wait(self, n: int) -> None:
+        "Say once why nothing happens."
+        if not self.waited and not self.bar.disable:
+            self.bar.write(f"another run with this store is asking {n} of these prompts: waiting for its replies")
+        self.waited = True
+
 # %% ../../nbs/runs/evaluate.ipynb #138bfa7d
 class _Asking:
     "The prompts of a run, their keys, and the replies so far."
@@ -147,7 +155,8 @@ class _Asking:
         self, respondent: Respondent, prompts: Sequence[Prompt], rules: dict[str, Callable], store: Store | None
     ):
         self.respondent, self.prompts, self.rules, self.store, self.progress = respondent, prompts, rules, store, None
-        self.keys = [reply_key(respondent.request(p), p.trial) for p in prompts]
+        self.asked_as, self.keys = asked_prompts(respondent, prompts)
+        self.claims = None if store is None else Claims(store)
         self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
         self.verdicts = [Verdict(-1, None, False)] * len(prompts)
         self.known = {} if store is None else store.get(self.keys)
@@ -162,27 +171,51 @@ class _Asking:
         self.progress.take(reply, self.verdicts[position])
 
     def get(self, positions: Sequence[int]) -> None:
-        "Replies for these prompts: known ones at once, the others from the respondent, equal ones together."
+        """Replies for these prompts: known ones at once, the others from the respondent, equal ones together.
+
+        What another run with the same store is asking at the moment is waited for.
+        """
         waiting: dict[str, list[int]] = {}
         for i in positions:
             if self.keys[i] in self.known:
                 self.take(i, self.known[self.keys[i]])
             else:
                 waiting.setdefault(self.keys[i], []).append(i)
-        groups = list(waiting.values())
+        while waiting:
+            start = time.monotonic()
+            mine = list(waiting) if self.claims is None else self.claims.take(waiting)
+            self.ask([(key, waiting.pop(key)) for key in mine])
+            if waiting and not self.find(waiting) and not mine:
+                self.progress.wait(len(waiting))
+                time.sleep(max(0.1, 10 * (time.monotonic() - start)))
+
+    def ask(self, groups: Sequence[tuple[str, list[int]]]) -> None:
+        "Ask for these keys, each with its positions."
 
         def arrived(number: int, reply: Reply) -> None:
-            key = self.keys[groups[number][0]]
+            key, places = groups[number]
             if reply.error is None:
                 reply = self.known[key] = reply if self.store is None else self.store.put(key, reply)
+            elif self.claims is not None:
+                self.claims.give_back(key)
             for what in self.tokens:
                 self.tokens[what] += (reply.meta or {}).get(what) or 0
-            for i in groups[number]:
+            for i in places:
                 self.take(i, reply)
 
         self.asked += len(groups)
         if groups:
-            stream(self.respondent, [self.prompts[g[0]] for g in groups], arrived)
+            stream(self.respondent, [self.asked_as[places[0]] for _, places in groups], arrived)
+
+    def find(self, waiting: dict[str, list[int]]) -> int:  # how many replies were there
+        "Take what others have answered in the meantime."
+        found = self.store.get(waiting)
+        self.known |= found
+        self.found += len(found)
+        for key, reply in found.items():
+            for i in waiting.pop(key):
+                self.take(i, reply)
+        return len(found)
 
     def calls(self) -> dict[str, int]:
         "What it took."
@@ -227,7 +260,7 @@ class PreparedRun:
         asking = _Asking(respondent, self.prompts, self.rules, store)
         name = progress if isinstance(progress, str) else respondent.name
         asking.progress = _Progress(len(self.prompts), name, bool(progress))
-        with asking.progress.bar:
+        with asking.progress.bar, asking.claims or contextlib.nullcontext():
             while len(todo):
                 asking.get(todo)
                 if not early:
@@ -331,7 +364,8 @@ def plan(
 ) -> pd.Series:  # counts by name; `cost` where there are prices
     "What a full run would take. Early stopping takes less; how much less depends on the replies."
     prompts = make_prompts(variants, **asked)
-    keys = {reply_key(respondent.request(p), p.trial): p for p in prompts}
+    asked_as, keys = asked_prompts(respondent, prompts)
+    keys = dict(zip(keys, asked_as))
     known = {} if store is None else store.get(keys)
     todo = [p for key, p in keys.items() if key not in known]
     count = getattr(respondent, "count_tokens", lambda prompt: -(-len(prompt.text) // 4))

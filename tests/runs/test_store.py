@@ -1,5 +1,8 @@
 """The store of replies: nothing is lost, nothing is asked twice, whatever is killed and however many share it."""
 
+import contextlib
+import json
+import math
 import multiprocessing
 import os
 import random
@@ -7,6 +10,7 @@ import signal
 import sqlite3
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -14,11 +18,15 @@ from tqdm.auto import tqdm
 
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
+from cora_nb.prompts.templates import make_prompts
+from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.runs.batch import write_batch
 from cora_nb.runs.evaluate import evaluate, plan
-from cora_nb.runs.store import Store, reply_key
+from cora_nb.runs.store import Claims, Store, asked_prompts, reply_key
 from cora_nb.variants.families import make_variants
+from faulty_server import Answer, FaultyServer, completion, refusal
 from helpers import kill_at_reply
 
 VARIANTS = make_variants(load_benchmark("math")[:100])
@@ -221,3 +229,421 @@ def test_failures_are_not_kept_and_asked_again(tmp_path):
         parrot = Parrot()
         second = evaluate(parrot, VARIANTS[:20], store=store, progress=False)
         assert len(parrot.calls) == 2 and second.table["error"].isna().all()
+
+
+# ---------------------------------------------------------------- equal prompts
+
+
+class Sampler(Parrot):
+    "Says which repetition it was asked for, at a temperature."
+
+    def __init__(self, temperature):
+        super().__init__()
+        self.temperature = temperature
+
+    def request(self, prompt):
+        return {"text": prompt.text, "temperature": self.temperature}
+
+    async def answer(self, prompts):
+        for i, p in enumerate(prompts):
+            self.calls.append((p.text, p.trial))
+            yield i, Reply(f"{'AB'[p.trial % 2]}, draw {p.trial}")
+
+
+@pytest.mark.parametrize("temperature", [0, 0.0, 0.001, 0.7, 1, 2.0])
+@pytest.mark.parametrize("trials", [1, 3])
+def test_above_temperature_0_each_variant_is_a_draw_of_its_own(tmp_path, temperature, trials):
+    "At 0, equal prompts share one reply and are asked once; above it none shares, and nothing is asked again."
+    some = VARIANTS[:60]
+    texts_of = [p.text for p in make_prompts(some)]
+    assert len(set(texts_of)) < len(texts_of)
+    with Store(tmp_path / "r.sqlite") as store:
+        who = Sampler(temperature)
+        run = evaluate(who, some, trials=trials, store=store, progress=False)
+        n = len(texts_of) if temperature else len(set(texts_of))
+        assert len(who.calls) == len(set(who.calls)) == len(store) == n * trials
+        assert plan(Sampler(temperature), some, trials=trials)["calls"] == n * trials
+        table = run.table.assign(text=[t for t in texts_of for _ in range(trials)])
+        drawn = table.groupby(["text", "trial"])["reply"].agg(["nunique", "size"])
+        assert (drawn["nunique"] == (drawn["size"] if temperature else 1)).all()
+        again = evaluate(Sampler(temperature), some, trials=trials, store=store, progress=False)
+        assert again.facts["calls"]["asked"] == 0 and again.table.equals(run.table)
+        if trials == 3:  # the trials of a shorter run are those of the longer one
+            short = Sampler(temperature)
+            evaluate(short, some, store=store, progress=False)
+            assert not short.calls
+
+
+def test_a_batch_asks_for_draws_of_their_own(tmp_path):
+    prompts = make_prompts(VARIANTS[:60])
+    different = len({p.text for p in prompts})
+    for temperature, n in ((0, different), (0.7, 60)):
+        who = ChatRespondent("m", "http://127.0.0.1:9/v1", temperature=temperature, seed=5)
+        (file,) = write_batch(who, prompts, tmp_path / f"{temperature}.jsonl")
+        lines = [json.loads(line) for line in file.read_text().splitlines()]
+        assert len(lines) == len({line["custom_id"] for line in lines}) == n
+        assert len({json.dumps(line["body"]) for line in lines}) == n  # the seeds differ, too
+        asked, keys = asked_prompts(who, prompts)
+        assert {line["custom_id"] for line in lines} == set(keys)
+
+
+# ---------------------------------------------------------------- keys
+
+CHAT = dict(model="m", base_url="http://127.0.0.1:9/v1")
+
+
+def test_everything_that_is_sent_is_in_the_key():
+    prompt = make_prompts(VARIANTS[:1])[0]
+
+    def key(**fields):
+        return reply_key(ChatRespondent(**{**CHAT, **fields}).request(prompt))
+
+    different = [
+        {},
+        {"temperature": 0.5},
+        {"temperature": 1},
+        {"api_version": "2024-06-01"},
+        {"api_version": "2024-10-21"},
+        {"extra": {"top_p": 0.5}},
+        {"extra": {"top_p": 0.5, "nested": {"a": [1, {"b": None}]}}},
+        {"extra": {"nested": {"a": [1, {"b": 2}]}}},
+        {"max_tokens": 2},
+        {"endpoint": "completions"},
+        {"seed": 0},
+        {"top_logprobs": 5},
+        {"base_url": "http://127.0.0.1:9/v2"},
+        {"model": "n"},
+    ]
+    assert len({key(**fields) for fields in different}) == len(different)
+    same = [{"temperature": 0}, {"temperature": 0.0}, {"temperature": -0.0}, {"extra": {}}, {"name": "x"}]
+    same += [{"concurrency": 1}, {"retries": 0}, {"timeout": 5}, {"base_url": "http://127.0.0.1:9/v1/"}]
+    assert {key(**fields) for fields in same} == {key()}
+    assert key(temperature=1) == key(temperature=1.0)
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "prompt", "temperature", "max_tokens", "max_completion_tokens"])
+@pytest.mark.parametrize("value", ["x", None, 1])
+def test_extra_cannot_replace_what_is_ours(name, value):
+    with pytest.raises(CoraError, match=f"extra must not hold '{name}'"):
+        ChatRespondent(**CHAT, extra={name: value})
+
+
+@pytest.mark.parametrize("extra", [{"a": float("nan")}, {"a": {1, 2}}, {"a": b"x"}, {1: 2}, "top_p", None, [("a", 1)]])
+def test_extra_is_plain_json(extra):
+    with pytest.raises(CoraError, match="extra must"):
+        ChatRespondent(**CHAT, extra=extra)
+
+
+OLD = """
+create table replies (
+    key text primary key,
+    text text,         -- null for respondents that only score
+    scores text,       -- JSON list of log-probabilities, or null
+    confidence real,
+    meta text          -- JSON object: tokens, as the server counted them; or null
+) without rowid
+"""
+OLD_KEYS = {  # of the first variant of the arithmetic, as version 0.1 wrote them
+    "chat": ({}, "cce0795d9f9446bfc1cf95c2d4105f6ff19716cabe947b58051458fd75d705cf"),
+    "extra": (
+        dict(temperature=0.7, extra={"top_p": 0.5, "logit_bias": {"5": 1}}, seed=4, top_logprobs=3),
+        "358b1655bd1453715f93b248696b8c0c814da1d682c8d9d48c4f3118ba34a6b4",
+    ),
+    "completions": (
+        dict(endpoint="completions", temperature=1.0),
+        "7b32bf8f577861fe809a3d6ebebcb41cb5b752b524ce5244c6f4469a19b0b91a",
+    ),
+}
+
+
+@pytest.mark.parametrize("which", OLD_KEYS)
+def test_a_store_of_the_version_before_stays_usable(tmp_path, which):
+    "Its replies are found under the same keys; what comes later has checksums."
+    fields, key = OLD_KEYS[which]
+    path = tmp_path / "old.sqlite"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("pragma journal_mode = wal")
+        db.execute(OLD)
+        row = (key, "B", "[-0.5, -Infinity]", 0.5, '{"prompt_tokens": 9}')
+        db.execute("insert into replies values (?, ?, ?, ?, ?)", row)
+    kept = Reply("B", (-0.5, -math.inf), 0.5, None, {"prompt_tokens": 9})
+    for _ in range(2):
+        with Store(path) as store:
+            _, keys = asked_prompts(ChatRespondent(**CHAT, **fields), make_prompts(VARIANTS[:20]))
+            assert keys[0] == key and store.get(keys) == {key: kept} and store.put(key, Reply("C")) == kept
+            store.put("new", Reply("D"))
+            assert len(store) == 2
+    with Store(path) as store:
+        rows = dict(store._db.execute("select key, checksum from replies"))
+        assert rows[key] is None and rows["new"] is not None and store.get(["new"]) == {"new": Reply("D")}
+
+
+# ---------------------------------------------------------------- two processes, one store
+
+
+def _ask_server(url, path, fields, n, result):
+    tqdm.set_lock(threading.RLock())
+    with Store(path) as store:
+        run = evaluate(ChatRespondent("m", url, retries=0, **fields), ONCE[:n], store=store, progress=False)
+    result.put((run.table["reply"].tolist(), run.table["error"].notna().sum(), run.facts["calls"]))
+    result.close()
+    result.join_thread()
+    os._exit(0)
+
+
+ONCE = [v for v in make_variants(load_benchmark("math")) if v.method == "original"][:200]
+
+
+@pytest.mark.parametrize("fields", [{}, {"concurrency": 4}, {"temperature": 0.7}])
+def test_two_processes_do_not_pay_twice(tmp_path, fields):
+    "200 equal prompts: at most 210 requests, and the same replies for both."
+    fork = multiprocessing.get_context("fork")
+    with FaultyServer(lambda asked: Answer(body=completion("AB"[asked.number % 2]), wait=0.01)) as server:
+        result = fork.Queue()
+        args = (server.url, tmp_path / "r.sqlite", fields, 200, result)
+        children = [fork.Process(target=_ask_server, args=args) for _ in range(2)]
+        for c in children:
+            c.start()
+        (one, failed, calls), (two, failed_two, calls_two) = result.get(timeout=100), result.get(timeout=100)
+        for c in children:
+            c.join()
+        assert len(ONCE) == 200 and len(server.asked) <= 210 and not failed and not failed_two
+        assert one == two and len(one) == 200
+        assert calls["asked"] + calls_two["asked"] == len(server.asked)
+        assert calls["asked"] + calls["in_store"] == calls_two["asked"] + calls_two["in_store"] == 200
+
+
+def test_what_one_run_fails_to_get_another_asks_for(tmp_path):
+    "Failures of one process are not waited for by the other."
+    fork, result = multiprocessing.get_context("fork"), multiprocessing.get_context("fork").Queue()
+    bad = Answer(400, refusal("no"))
+    with FaultyServer(lambda asked: bad if asked.number % 10 == 5 else Answer(wait=0.01)) as server:
+        args = (server.url, tmp_path / "r.sqlite", {}, 60, result)
+        children = [fork.Process(target=_ask_server, args=args) for _ in range(2)]
+        for c in children:
+            c.start()
+        found = [result.get(timeout=100) for _ in children]
+        for c in children:
+            c.join()
+        failed = sum(f[1] for f in found)
+        assert len(server.asked) == 60 + failed - (len({*range(60)}) - len(Store(tmp_path / "r.sqlite")))
+
+
+@pytest.mark.parametrize("n", range(20))
+def test_a_run_that_waits_takes_over_from_a_killed_one(tmp_path, n):
+    "SIGKILL to one of two processes after the n-th reply: the other asks the rest, and nothing stored twice."
+    fork = multiprocessing.get_context("fork")
+    some = VARIANTS[:40]
+
+    def work(log, pause):
+        tqdm.set_lock(threading.RLock())
+        log = os.open(tmp_path / log, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+        with Store(tmp_path / "r.sqlite") as store:
+            evaluate(Logged(log, pause), some, store=store, progress=False)
+        os._exit(0)
+
+    first = fork.Process(target=work, args=("first", 0.01))
+    first.start()
+    while not (tmp_path / "first").exists() or not (tmp_path / "first").read_text():
+        time.sleep(0.001)
+    other = fork.Process(target=work, args=("other", 0))
+    other.start()
+    kill_at_reply(first.pid, tmp_path / "r.sqlite", n, first.is_alive)
+    first.join()
+    with Store(tmp_path / "r.sqlite") as store:
+        before = len(store)
+    other.join(60)
+    assert other.exitcode == 0 and n <= before
+    calls, more = ((tmp_path / name).read_text().split() for name in ("first", "other"))
+    with Store(tmp_path / "r.sqlite") as store:
+        assert len(store) == len({*calls, *more}) == len(some)
+        assert len(set(calls) & set(more)) <= 1  # the one that was under way
+        assert not store._db.execute("select * from asking").fetchall()
+        assert not store._db.execute("select * from askers").fetchall()
+
+
+def test_a_silent_process_is_given_up(tmp_path):
+    "One on another machine, or one whose number is another process's by now."
+    with Store(tmp_path / "r.sqlite") as store, Claims(store) as gone:
+        assert gone.take(["a", "b"]) == ["a", "b"]
+        gone._end.set()
+        gone._heart.join()
+        with Claims(store) as other:
+            assert other.take(["a", "c"]) == ["c"]
+            store._db.execute("update askers set seen = seen - 31, machine = 'elsewhere' where who = ?", [gone._who])
+            assert other.take(["a", "b", "c"]) == ["a", "b", "c"]
+
+
+# ---------------------------------------------------------------- damage
+
+ROWS = {f"{i:064x}": Reply("ABCD"[i % 4] * (1 + i % 50), (-0.5, -1.25), 0.5, None, {"n": i}) for i in range(500)}
+
+
+def _sql(*statements):
+    def damage(path):
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("pragma writable_schema = on")
+            for statement in statements:
+                db.execute(statement)
+
+    return damage
+
+
+def _bytes(change):
+    def damage(path):
+        path.write_bytes(change(bytearray(path.read_bytes())))
+
+    return damage
+
+
+def _put_in(place, new):
+    "Other bytes at a place, which may be a share of the file."
+
+    def change(data):
+        start = int(place * len(data)) if isinstance(place, float) else place
+        data[start : start + len(new)] = new
+        return data
+
+    return _bytes(change)
+
+
+def _swap(data):
+    "Two pages in each other's place."
+    data[4096 * 3 : 4096 * 4], data[4096 * 4 : 4096 * 5] = data[4096 * 4 : 4096 * 5], data[4096 * 3 : 4096 * 4]
+    return data
+
+
+def _a_text(data):
+    "One letter of one reply."
+    at = bytes(data).index(b"BBBBBBBBBB")
+    data[at] = ord("C")
+    return data
+
+
+def _folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def _unreadable(path):
+    path.unlink()
+    path.symlink_to("/nowhere/at/all")
+
+
+def _other_program(path):
+    path.unlink()
+    _sql("create table places (url text)", "insert into places values ('x')")(path)
+
+
+ASKED = f"key = '{7:064x}'"
+REFUSED, SAME, EMPTY = "one line", "all replies are there", "begun anew"
+DAMAGES = {
+    "empty file": (_bytes(lambda d: b""), EMPTY),
+    "missing": (lambda p: p.unlink(), EMPTY),
+    "a text": (_bytes(lambda d: b"hello " * 1000), REFUSED),
+    "zeros": (_bytes(lambda d: bytes(len(d))), REFUSED),
+    "noise": (_bytes(lambda d: random.Random(0).randbytes(len(d))), REFUSED),
+    "cut in the header": (_bytes(lambda d: d[:50]), REFUSED),
+    "cut after the first page": (_bytes(lambda d: d[:4096]), REFUSED),
+    "cut in half": (_bytes(lambda d: d[: len(d) // 2]), REFUSED),
+    "last page lost": (_bytes(lambda d: d[:-4096]), REFUSED),
+    "last byte lost": (_bytes(lambda d: d[:-1]), REFUSED),
+    "something behind it": (_bytes(lambda d: d + b"tail" * 2000), SAME),
+    "other first letter": (_put_in(0, b"X"), REFUSED),
+    "other page size": (_put_in(16, b"\x02\x00"), REFUSED),
+    "other program's number": (_put_in(68, b"\x01\x02\x03\x04"), REFUSED),
+    "later layout": (_sql("pragma user_version = 99"), REFUSED),
+    "negative layout": (_sql("pragma user_version = -1"), REFUSED),
+    "first page overwritten": (_put_in(100, bytes(1000)), REFUSED),
+    "a page of zeros": (_put_in(4096 * 5, bytes(4096)), REFUSED),
+    "a page of noise": (_put_in(4096 * 4, random.Random(1).randbytes(4096)), REFUSED),
+    "two pages swapped": (_bytes(_swap), REFUSED),
+    "a page head": (_put_in(4096 * 3, b"\x0d\xff\xff\xff\xff"), REFUSED),
+    "a letter of a reply": (_bytes(_a_text), REFUSED),
+    "another reply": (_sql(f"update replies set text = 'D' where {ASKED}"), REFUSED),
+    "another confidence": (_sql(f"update replies set confidence = 0.6 where {ASKED}"), REFUSED),
+    "another score": (_sql(f"update replies set scores = '[-0.5, -1.2]' where {ASKED}"), REFUSED),
+    "scores that are no JSON": (_sql(f"update replies set scores = '[-0.5, ', checksum = null where {ASKED}"), REFUSED),
+    "scores that are texts": (_sql(f"update replies set scores = '[\"a\"]', checksum = null where {ASKED}"), REFUSED),
+    "a number for scores": (_sql(f"update replies set scores = 5, checksum = null where {ASKED}"), REFUSED),
+    "JSON without end": (_sql(f"update replies set meta = '{'[' * 100_000}', checksum = null where {ASKED}"), REFUSED),
+    "a list for meta": (_sql(f"update replies set meta = '[1]', checksum = null where {ASKED}"), REFUSED),
+    "bytes for a text": (_sql(f"update replies set text = x'ff00', checksum = null where {ASKED}"), REFUSED),
+    "a text that is not UTF-8": (_sql(f"update replies set text = cast(x'ff' as text) where {ASKED}"), REFUSED),
+    "words for a confidence": (_sql(f"update replies set confidence = 'x', checksum = null where {ASKED}"), REFUSED),
+    "a checksum lost": (_sql(f"update replies set checksum = 7 where {ASKED}"), REFUSED),
+    "table lost": (_sql("drop table replies"), REFUSED),
+    "table renamed": (_sql("alter table replies rename to answers"), REFUSED),
+    "column lost": (_sql("alter table replies drop column meta"), REFUSED),
+    "claims lost": (_sql("drop table asking"), REFUSED),
+    "schema damaged": (_sql("update sqlite_master set sql = 'create tabel' where name = 'replies'"), REFUSED),
+    "root page damaged": (_sql("update sqlite_master set rootpage = 9999 where name = 'replies'"), REFUSED),
+    "another program's database": (_other_program, REFUSED),
+    "a folder": (_folder, REFUSED),
+    "a link to nowhere": (_unreadable, REFUSED),
+    "a broken journal beside it": (lambda p: Path(f"{p}-wal").write_bytes(b"x" * 5000), SAME),
+    "an old journal beside it": (lambda p: Path(f"{p}-journal").write_bytes(b"x" * 5000), SAME),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_a_damaged_store(tmp_path, kind):
+    "Refused in one line, or every reply as it was: no traceback, no other reply, none that is lost unsaid."
+    assert len(DAMAGES) >= 30
+    damage, expected = DAMAGES[kind]
+    path = tmp_path / "r.sqlite"
+    with Store(path) as store:
+        for key, reply in ROWS.items():
+            store.put(key, reply)
+    damage(path)
+    is_file = path.is_file()
+    before = path.read_bytes() if is_file else None
+    try:
+        with Store(path) as store:
+            found = store.get(ROWS)
+            assert found == (ROWS if expected == SAME else {}), "replies were lost or changed"
+        assert expected in (SAME, EMPTY)
+    except CoraError as e:
+        assert expected == REFUSED, e
+        assert len(str(e).splitlines()) == 1 and str(path) in str(e) and len(str(e)) < 400
+        if is_file and "damaged (" not in str(e):
+            assert path.read_bytes() == before, "a file that was refused was written to"
+
+
+def test_every_byte_of_a_store_counts(tmp_path):
+    "One byte changed, anywhere: refused in one line, or every reply is right or asked again."
+    source, rng, refused = tmp_path / "r.sqlite", random.Random(0), 0
+    with Store(source) as store:
+        for key, reply in ROWS.items():
+            store.put(key, reply)
+    good = source.read_bytes()
+    for n in range(300):
+        path = tmp_path / f"{n}.sqlite"
+        data = bytearray(good)
+        data[rng.randrange(len(data)) if n % 3 else rng.randrange(200)] ^= 1 << rng.randrange(8)
+        path.write_bytes(data)
+        try:
+            with Store(path) as store:
+                assert store.get(ROWS).items() <= ROWS.items()
+        except CoraError as e:
+            refused += 1
+            assert len(str(e).splitlines()) == 1
+        path.unlink()
+    assert refused > 100
+
+
+def test_a_closed_store_says_so(tmp_path):
+    store = Store(tmp_path / "r.sqlite")
+    store.close()
+    for what in (lambda: store.get(["a"]), lambda: store.put("a", Reply("B")), lambda: len(store)):
+        with pytest.raises(CoraError, match="r.sqlite: .*closed"):
+            what()
+
+
+def test_replies_of_every_kind_are_kept_or_refused(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        half = store.put("half", Reply("half \ud800 a character"))
+        assert half == store.get(["half"])["half"] and half.text == "half \\ud800 a character"
+        assert store.put("nan", Reply("A", confidence=math.nan)).text == "A" and store.get(["nan"])["nan"].text == "A"
+        with pytest.raises(CoraError, match="could not be kept"):
+            store.put("set", Reply("A", meta={"a": {1, 2}}))
