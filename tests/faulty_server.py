@@ -119,8 +119,9 @@ class FaultyServer:
         self,
         plan: Sequence[Answer] | Callable[[Asked], Answer] = (),  # what to do with each request
         gate: int = 0,  # no request is answered before so many are under way at once
+        port: int = 0,  # 0: any that is free
     ):
-        self.plan, self.gate = plan, gate
+        self.plan, self.gate, self.port = plan, gate, port
         self.asked: list[Asked] = []
         self.under_way = self.most_at_once = 0
 
@@ -138,7 +139,8 @@ class FaultyServer:
     async def _serve(self, ready: threading.Event) -> None:
         self._loop, self._end, self._open = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
         self._connections: set[asyncio.Transport] = set()
-        server = await self._loop.create_server(lambda: _Connection(self), "127.0.0.1", 0, backlog=1024)
+        server = await self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024)
+        self._listening = server
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         ready.set()
         await self._end.wait()
