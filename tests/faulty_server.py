@@ -40,6 +40,9 @@ class Answer:
     wait: float = 0.0  # seconds before anything is sent
     cut: str | None = None  # "before": the connection ends without a byte; "mid": in the middle of the body
     drip: float = 0.0  # seconds between the bytes of the body
+    raw: bytes | None = None  # sent in place of a response, byte for byte
+    twice: bool = False  # the same response once more, in the same segment
+    close: bool = False  # the connection ends after this
 
 
 @dataclass(frozen=True)
@@ -58,18 +61,20 @@ class Asked:
 
 
 GOOD = Answer()
-AGAIN = {  # a bad moment: the respondent should try again
+LIMITS = {  # too many requests: waited for, as often as it takes
     "429": Answer(429, refusal("slow down")),
     "429 with Retry-After": Answer(429, refusal("slow down"), {"Retry-After": "0.01"}),
     "429 with retry-after-ms": Answer(429, refusal("slow down"), {"retry-after-ms": "10"}),
     "429 with a date": Answer(429, refusal("slow down"), {"Retry-After": "Fri, 20 Nov 2020 20:00:00 GMT"}),
     "429 with nonsense": Answer(429, refusal("slow down"), {"Retry-After": "Fri, 31 Dec 99999 23:59:59 GMT"}),
+    "503 with Retry-After": Answer(503, refusal("overloaded"), {"Retry-After": "0.01"}),
+}
+AGAIN = {  # a bad moment: the respondent should try again
     "408": Answer(408, refusal("too late")),
     "409": Answer(409, refusal("locked")),
     "500": Answer(500, refusal("something broke")),
     "502, in HTML": Answer(502, b"<html>\n<body>Bad Gateway</body>\n</html>", {"Content-Type": "text/html"}),
     "503": Answer(503, refusal("overloaded")),
-    "503 with Retry-After": Answer(503, refusal("overloaded"), {"Retry-After": "0.01"}),
     "cut before any byte": Answer(cut="before"),
     "cut in the body": Answer(cut="mid"),
     "malformed JSON": Answer(body=b'{"choices": [{"mess'),
@@ -114,8 +119,9 @@ class FaultyServer:
         self,
         plan: Sequence[Answer] | Callable[[Asked], Answer] = (),  # what to do with each request
         gate: int = 0,  # no request is answered before so many are under way at once
+        port: int = 0,  # 0: any that is free
     ):
-        self.plan, self.gate = plan, gate
+        self.plan, self.gate, self.port = plan, gate, port
         self.asked: list[Asked] = []
         self.under_way = self.most_at_once = 0
 
@@ -133,7 +139,8 @@ class FaultyServer:
     async def _serve(self, ready: threading.Event) -> None:
         self._loop, self._end, self._open = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
         self._connections: set[asyncio.Transport] = set()
-        server = await self._loop.create_server(lambda: _Connection(self), "127.0.0.1", 0, backlog=1024)
+        server = await self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024)
+        self._listening = server
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
         ready.set()
         await self._end.wait()
@@ -196,6 +203,9 @@ class _Connection(asyncio.Protocol):
     async def send(self, answer: Answer) -> None:
         if answer.cut == "before":
             return self.transport.abort()
+        if answer.raw is not None:
+            self.transport.write(answer.raw)
+            return self.transport.close() if answer.close else None
         body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         headers = {"Content-Type": "application/json", "Content-Length": str(len(body))} | answer.headers
         head = (
@@ -207,7 +217,8 @@ class _Connection(asyncio.Protocol):
             self.transport.write(head.encode() + body[: len(body) // 2])
             return self.transport.close()
         if not answer.drip:
-            return self.transport.write(head.encode() + body)
+            self.transport.write((head.encode("latin-1") + body) * (2 if answer.twice else 1))
+            return self.transport.close() if answer.close else None
         self.transport.write(head.encode())
         for i in range(len(body)):
             await asyncio.sleep(answer.drip)

@@ -7,18 +7,15 @@ __all__ = ['ChatRespondent']
 
 # %% ../../nbs/respondents/chat.ipynb #dbf815ed
 import asyncio
-import email.utils
 import json
 import math
 import os
-import random
-import sys
-import time
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from fastcore.basics import patch
 
@@ -26,7 +23,40 @@ from ..core import CoraError
 from ..forms import get_form
 from ..checks import check_count, check_option
 from ..prompts.templates import Prompt
+from cora_nb.respondents.chat_replies import (
+    UnusableBody,
+    clean_text,
+    guard_response,
+    http_library,
+    letter_scores,
+    visible_line,
+    read_logprobs,
+    short_text,
+    token_count,
+)
+from .patience import Patience, retry_after
 from .protocol import Reply
+
+# %% ../../nbs/respondents/chat.ipynb #a3d5c0e1
+def _check_address(
+    base_url: str,  # as given
+    key_variable: str,  # where a key belongs
+) -> None:
+    "Raises `CoraError` for an address that cannot be asked, or that holds what must not be written down."
+    secret = f"put the key into the environment variable {key_variable}"
+    if "?" in base_url or "#" in base_url:
+        raise CoraError(f"base_url must end before any ? or #; {secret}")
+    if "@" in base_url.split("//", 1)[-1].split("/")[0]:
+        raise CoraError(f"base_url must not hold a name or a password; {secret}")
+    if not base_url.startswith(("http://", "https://")):
+        raise CoraError(f"base_url must start with http:// or https://, got {base_url!r}")
+    try:
+        parts = urlsplit(base_url)
+        usable = parts.hostname and parts.port != 0 and base_url.isprintable() and " " not in base_url
+    except ValueError:  # a port above 65535, half of an IPv6 address
+        usable = False
+    if not usable:
+        raise CoraError(f"base_url is no address that can be asked, got {base_url!r}")
 
 # %% ../../nbs/respondents/chat.ipynb #eeb287ea
 _RESERVED = {  # what `extra` cannot hold, and what says it
@@ -81,13 +111,7 @@ class ChatRespondent:
     def __post_init__(self):
         self.name = self.name or self.model
         self.base_url = (self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1").rstrip("/")
-        if not self.base_url.startswith(("http://", "https://")):
-            raise CoraError(f"base_url must start with http:// or https://, got {self.base_url!r}")
-        if "@" in self.base_url.split("/")[2]:
-            raise CoraError(
-                "base_url must not hold a name or a password;"
-                f" put the key into the environment variable {self.key_variable}"
-            )
+        _check_address(self.base_url, self.key_variable)
         check_option("endpoint", self.endpoint, ("chat", "completions"))
         for what, least in (("max_tokens", 1), ("top_logprobs", 0), ("concurrency", 1), ("retries", 0)):
             check_count(what, getattr(self, what), least)
@@ -98,9 +122,9 @@ class ChatRespondent:
         if not 0 < self.timeout < math.inf:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
-        self._quiet_until = 0.0  # no request starts before this moment: a server has asked for a pause
+        self._patience = Patience(f"{self.model} at {self.base_url}")
         # so far; a server that never answered is not there, one that only refused expects other requests
-        self._answered = self._refused = 0
+        self._answered = self._refused = self._forbidden = 0
 
     def describe(self) -> dict[str, Any]:
         "Everything that decides what it replies."
@@ -157,31 +181,6 @@ def request(
     where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect()}
     return {**where, "max_tokens": self.room(prompt), **self.body(prompt)}
 
-# %% ../../nbs/respondents/chat.ipynb #74f94ec7
-def _letter_scores(
-    top: dict[str, float],  # log-probabilities of the likeliest first tokens
-    labels: Sequence[str],  # what one says to choose: letters, or the words Yes and No, which count in any case
-) -> tuple[float, ...] | None:  # a log-probability for each choice; None where no label is among them
-    "The log-probability of each letter."
-    shares = dict.fromkeys((label if len(label) == 1 else label.casefold() for label in labels), 0.0)
-    for token, logprob in top.items():
-        said = token.strip()
-        if (label := said if said in shares else said.casefold() if len(said) > 1 else "") in shares:
-            shares[label] += math.exp(logprob)
-    return tuple(math.log(p) if p else -math.inf for p in shares.values()) if any(shares.values()) else None
-
-# %% ../../nbs/respondents/chat.ipynb #3f90b7f2
-def _logprobs(choice: dict[str, Any]) -> tuple[list[float], dict[str, float]]:
-    "The log-probability of each token of a reply, and the likeliest first tokens, from either endpoint; maybe empty."
-    given = choice.get("logprobs") or {}
-    if given.get("content"):  # chat
-        tokens = given["content"]
-        return [t["logprob"] for t in tokens], {t["token"]: t["logprob"] for t in tokens[0].get("top_logprobs") or []}
-    if given.get("token_logprobs"):  # completions
-        tops = given.get("top_logprobs") or [{}]
-        return [x for x in given["token_logprobs"] if x is not None], dict(tops[0] or {})
-    return [], {}
-
 # %% ../../nbs/respondents/chat.ipynb #4ad783da
 @patch
 def read_reply(
@@ -196,6 +195,8 @@ def read_reply(
     if not isinstance(choices, list) or not choices:
         raise ValueError(f"the server sent no choices{': ' + str(answer['error']) if answer.get('error') else ''}")
     choice = choices[0]
+    if not isinstance(choice, dict):
+        raise ValueError("the server sent a choice that is no JSON object")
     if choice.get("finish_reason") == "content_filter":
         return Reply(error="the server refused: content filter")
     said = choice.get("message") if self.endpoint == "chat" else choice
@@ -204,23 +205,24 @@ def read_reply(
     text = said.get("content") or "" if self.endpoint == "chat" else said.get("text")
     if not isinstance(text, str):
         raise ValueError("the server sent no text")
-    tokens, top = _logprobs(choice)
+    tokens, top = read_logprobs(choice)
     if self.top_logprobs and text and not tokens:
         self._warn_once(
             "the server was asked for log-probabilities and sent none; there will be no scores and no confidence"
         )
-    usage = answer.get("usage") or {}
+    usage, key = answer.get("usage"), self._key()
+    mean = sum(tokens) / len(tokens) if tokens else math.inf
     meta = {
-        "prompt_tokens": usage.get("prompt_tokens"),
-        "completion_tokens": usage.get("completion_tokens"),
-        "finish_reason": choice.get("finish_reason"),
-        "model": answer.get("model"),
-        "fingerprint": answer.get("system_fingerprint"),
-        "mean_logprob": sum(tokens) / len(tokens) if tokens else None,
+        "prompt_tokens": token_count(usage, "prompt_tokens"),
+        "completion_tokens": token_count(usage, "completion_tokens"),
+        "finish_reason": short_text(choice.get("finish_reason"), key),
+        "model": short_text(answer.get("model"), key),
+        "fingerprint": short_text(answer.get("system_fingerprint"), key),
+        "mean_logprob": mean if math.isfinite(mean) else None,
     }
     return Reply(
-        text,
-        _letter_scores(top, labels),
+        clean_text(text, key),
+        letter_scores(top, labels),
         min(1.0, math.exp(sum(tokens))) if tokens else None,
         None,
         {k: v for k, v in meta.items() if v is not None},
@@ -233,24 +235,6 @@ def _warn_once(self: ChatRespondent, message: str) -> None:
     if message not in (said := self.__dict__.setdefault("_said", set())):
         said.add(message)
         warnings.warn(f"{self.name}: {message}")
-
-# %% ../../nbs/respondents/chat.ipynb #b2bf1e87
-def _retry_after(
-    headers: dict[str, str],  # of the response, names in lower case
-) -> float:  # seconds to wait; 0 where the server does not say
-    "What the server asks us to wait, in either of the forms of `Retry-After`."
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name, "")
-        try:
-            seconds = float(value) * scale
-        except ValueError:
-            try:
-                seconds = email.utils.mktime_tz(email.utils.parsedate_tz(value)) - time.time()
-            except (TypeError, ValueError, OverflowError):
-                continue  # neither a number nor a date
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
-    return 0.0
 
 # %% ../../nbs/respondents/chat.ipynb #6bc41608
 @patch
@@ -268,22 +252,29 @@ def _line(
     words: Any,  # of a server or a library
 ) -> str:  # one line, at most 300 characters
     "What somebody said, fit for an error message."
-    words, key = str(words), self._key()
-    if len(key) >= 8:
-        words = words.replace(key, "***")
-    line = " ".join(words.split())
-    return line if len(line) <= 300 else line[:297] + "..."
+    return visible_line(words, self._key())
 
 # %% ../../nbs/respondents/chat.ipynb #cc952227
 class _Again(Exception):
-    "A failure that may pass; carries how long the server asks to wait."
+    "A failure that may pass: what kind it is, and how long the server asks to wait."
 
-    def __init__(self, why: str, wait: float = 0.0, no_connection: bool = False):
+    def __init__(self, why: str, kind: str = "bad", wait: float = 0.0):
         super().__init__(why)
-        self.wait, self.no_connection = wait, no_connection
+        self.kind, self.wait = kind, wait  # "bad", "limited", "lost", or "absent": not even a connection
 
 # %% ../../nbs/respondents/chat.ipynb #20f2a0cc
-_PATIENCE = 20  # refusals without a single reply before the run stops
+_PATIENCE = 20  # refusals without a single reply before the run stops; and the same of forbidden prompts later
+
+
+@patch
+def _refuse(self: ChatRespondent, why: str, what: str = "refused") -> Reply:
+    "A prompt that will not be answered. Raises `CoraError` where none was answered so far."
+    self._refused += 1
+    if self._refused >= _PATIENCE and not self._answered:
+        raise CoraError(
+            f"{self.model} at {self.base_url}: the first {self._refused} prompts were all {what}: {why}"
+        ) from None
+    return Reply(error=why)
 
 
 @patch
@@ -293,25 +284,35 @@ def _judge(self: ChatRespondent, e: Exception) -> Reply:
 
     if isinstance(e, UnicodeEncodeError):
         return Reply(error=f"this prompt cannot be sent ({self._line(e)})")
-    absent = type(e.__cause__).__name__ in ("ConnectError", "ConnectTimeout")  # httpx's names
+    lost = "absent" if type(e.__cause__).__name__ in ("ConnectError", "ConnectTimeout") else "lost"  # httpx's names
     if isinstance(e, (openai.APITimeoutError, TimeoutError)):
-        raise _Again(f"no reply within {self.timeout:g} s", no_connection=absent) from None
-    if isinstance(e, openai.APIConnectionError):
-        raise _Again(f"connection failed ({self._line(e.__cause__ or e)})", no_connection=absent) from None
+        raise _Again(f"no reply within {self.timeout:g} s", lost) from None
+    if isinstance(e, openai.APIConnectionError) and not isinstance(e.__cause__, UnusableBody):
+        raise _Again(f"connection failed ({self._line(e.__cause__ or e)})", lost) from None
     if not isinstance(e, openai.APIStatusError):
-        raise _Again(f"unusable reply ({self._line(e)})") from None
-    detail = e.body if isinstance(e.body, dict) else {}
-    why = f"{e.status_code} {self._line(detail.get('message') or e.response.text or e.message)}"
-    if e.status_code in (401, 402, 403, 404, 405) or "insufficient_quota" in (detail.get("code"), detail.get("type")):
-        raise CoraError(f"{self.model} at {self.base_url}: {why}") from None
-    if e.status_code in (408, 409, 429) or e.status_code >= 500:
-        raise _Again(why, _retry_after(dict(e.response.headers))) from None
-    self._refused += 1
-    if self._refused >= _PATIENCE and not self._answered:
-        raise CoraError(
-            f"{self.model} at {self.base_url}: the first {self._refused} prompts were all refused: {why}"
-        ) from None
-    return Reply(error=why)
+        raise _Again(f"unusable reply ({self._line(e.__cause__ or e)})") from None
+    return self._judge_status(e)
+
+# %% ../../nbs/respondents/chat.ipynb #b7e91f24
+@patch
+def _judge_status(self: ChatRespondent, e) -> Reply:
+    "What an HTTP status other than 200 means: the same three."
+    detail, status = e.body if isinstance(e.body, dict) else {}, e.status_code
+    why = f"{status} {self._line(detail.get('message') or e.response.content.decode(errors='replace') or e.message)}"
+    stop = CoraError(f"{self.model} at {self.base_url}: {why}")
+    if status in (401, 402, 405) or "insufficient_quota" in (detail.get("code"), detail.get("type")):
+        raise stop from None
+    if status in (403, 404):
+        self._forbidden += 1
+        if not self._answered or self._forbidden > max(_PATIENCE, 0.05 * self._answered):
+            raise stop from None
+        return Reply(error=why)
+    wait = retry_after(dict(e.response.headers))
+    if status == 429 or (status == 503 and wait):
+        raise _Again(why, "limited", wait) from None
+    if status in (408, 409) or status >= 500:
+        raise _Again(why) from None
+    return self._refuse(why)
 
 # %% ../../nbs/respondents/chat.ipynb #9ca80b3f
 async def _within(
@@ -343,16 +344,9 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
         reply = self.read_reply(answer, get_form(v).scored(v.choices))
         self._answered += 1
         return reply
-    except (
-        openai.OpenAIError,
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RuntimeError,
-    ) as e:
+    except (CoraError, Warning):
+        raise
+    except Exception as e:  # whatever the libraries below make of what a stranger sent
         if limit == "max_tokens" and isinstance(e, openai.BadRequestError) and "max_completion_tokens" in str(e):
             self._tokens_field = "max_completion_tokens"
         else:
@@ -362,33 +356,40 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
 # %% ../../nbs/respondents/chat.ipynb #0c1b101f
 @patch
 async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
-    "Ask until there is a reply, or until patience ends."
-    for attempt in range(self.retries + 1):
-        while (pause := self._quiet_until - time.monotonic()) > 0:
-            await asyncio.sleep(pause)
+    "Ask until there is a reply, or until the tries are used up; rate limits use none."
+    patience, tries, limits, replies = self._patience, 0, 0, self._patience.replies
+    while True:
+        started = await patience.turn()
         try:
             reply = await self._try(client, prompt)
-        except _Again as failure:
-            if attempt == self.retries:
-                if failure.no_connection and not (self._answered or self._refused):
-                    raise CoraError(f"{self.model} at {self.base_url}: {failure}") from None
-                return Reply(error=f"{failure}, tried {attempt + 1} times")
-            if failure.wait > 60:
-                self._warn_once("the server asks for pauses of more than a minute, and gets them")
-            if failure.wait:
-                self._quiet_until = max(self._quiet_until, time.monotonic() + failure.wait)
-            else:
-                await asyncio.sleep(min(60.0, 0.5 * 2 ** min(attempt, 7)) * random.uniform(0.5, 1.0))
-        else:
+            patience.replied() if reply.error is None else patience.heard()
             return reply
+        except _Again as again:
+            failure = again
+            if failure.kind == "limited":
+                patience.limited(started, failure.wait)
+            elif failure.kind == "bad":
+                patience.heard()
+            elif self._answered or self._refused or tries < self.retries:
+                patience.lost(started, str(failure))
+        finally:
+            patience.left()
+        if failure.kind == "limited":
+            limits += 1
+            if limits >= _PATIENCE and patience.replies - replies >= _PATIENCE:
+                return Reply(error=f"{failure}, {limits} times while other prompts were answered")
+            continue
+        if (tries := tries + 1) > self.retries:
+            if failure.kind == "absent" and not (self._answered or self._refused):
+                raise CoraError(f"{self.model} at {self.base_url}: {failure}")
+            return self._refuse(f"{failure}, tried {tries} times", "without a usable reply")
+        await patience.pause(tries - 1)
 
 # %% ../../nbs/respondents/chat.ipynb #691a2698
 @lru_cache(maxsize=1)
 def _ssl_context():
     "The SSL context of the HTTP library that `openai` uses, with that library's defaults."
-    import openai
-
-    return sys.modules[type(openai.DEFAULT_CONNECTION_LIMITS).__module__.split(".")[0]].create_ssl_context()
+    return http_library().create_ssl_context()
 
 # %% ../../nbs/respondents/chat.ipynb #29771bef
 @patch
@@ -410,7 +411,12 @@ def _clients(
             "api_key": key or "none",
             "timeout": timeout,
             "max_retries": 0,
-            "http_client": openai.DefaultAsyncHttpxClient(limits=limits, verify=_ssl_context()),
+            "http_client": openai.DefaultAsyncHttpxClient(
+                limits=limits,
+                verify=_ssl_context(),
+                headers={"Accept-Encoding": "identity"},
+                event_hooks={"response": [guard_response]},
+            ),
         }
         if self.api_version:
             return openai.AsyncAzureOpenAI(
@@ -418,7 +424,10 @@ def _clients(
             )
         return openai.AsyncOpenAI(base_url=self.base_url, **common)
 
-    return [client() for _ in range(math.ceil(at_once / 4))]
+    try:
+        return [client() for _ in range(math.ceil(at_once / 4))]
+    except Exception as e:
+        raise CoraError(f"base_url is no address that can be asked, got {self.base_url!r} ({self._line(e)})") from None
 
 # %% ../../nbs/respondents/chat.ipynb #36b6a160
 @patch
@@ -432,6 +441,7 @@ async def answer(
     """
     at_once = min(self.concurrency, len(prompts))
     clients, todo, arrived = self._clients(at_once), iter(enumerate(prompts)), asyncio.Queue()
+    self._patience.open(at_once)
 
     async def worker(client):
         for position, prompt in todo:
