@@ -7,9 +7,10 @@ __all__ = ['lenient', 'last_answer', 'last_line', 'last_line_several', 'last_lin
 
 # %% ../../nbs/prompts/reasoned.ipynb #812f1edc
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from cora_nb.prompts.letters import (
+    begins,
     choice_text,
     first_line,
     first_token,
@@ -53,6 +54,9 @@ def last_answer(
     return (line, False) if len(line) <= _SHORT else ("", False)
 
 # %% ../../nbs/prompts/reasoned.ipynb #b1c05e54
+_LABELLED = re.compile(r"[(\[]?[A-Z][)\].:]")
+
+
 def last_line(
     reply: str | None,  # what the model wrote
     choices: Sequence[str],  # the texts shown
@@ -61,8 +65,8 @@ def last_line(
     words, called = last_answer(reply)
     if called:
         return tolerant(words, choices)
-    found = choice_text(words, choices) if words else None
-    found = first_line(words, choices) if words and found is None else found
+    patterns = (choice_text, first_line, *([begins] if _LABELLED.match(words) else []))
+    found = next((i for p in patterns if words and (i := p(words, choices)) is not None), None)
     return -1 if found is None else found
 
 # %% ../../nbs/prompts/reasoned.ipynb #a7f09b0e

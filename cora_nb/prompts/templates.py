@@ -180,7 +180,7 @@ def _chat_prefix(
     "The examples as turns of a conversation; the instruction is not in them yet."
     turns = []
     for body, letter in (_shot_body(template, s) for s in shots):
-        turns += [("user", body), ("assistant", letter)]
+        turns += [("user", body), ("assistant", template.before_letter.lstrip() + letter)]
     return tuple(turns)
 
 # %% ../../nbs/prompts/templates.ipynb #1269d0da

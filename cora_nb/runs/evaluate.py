@@ -24,7 +24,7 @@ from .. import __version__
 from ..benchmarks.load import benchmark_hash
 from ..checks import check_option
 from ..core import CoraError, Question, THRESHOLDS, Variant
-from ..forms import Verdict, get_form
+from ..forms import Verdict
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import Prompt, Template, get_template, make_prompts
 from ..respondents.protocol import Reply, Respondent, finished, stream
@@ -221,7 +221,8 @@ class PreparedRun:
         "As in `Responses.facts`, without `calls`. Raises `CoraError` for what is no respondent."
         _check_respondent(respondent)
         known = copy.deepcopy(dict(self.known))
-        known["asked"]["room"] = _rooms(respondent, self.prompts)
+        if rooms := _rooms(respondent, self.prompts):
+            known["asked"]["room"] = rooms
         return {"respondent": respondent.describe(), **known}
 
     def ask(self, respondent: Respondent, store: Store | None = None, progress: bool | str = True) -> Responses:

@@ -34,7 +34,7 @@ from cora_nb.metrics.cora import Counts, car_curve, core_index, count_hits, resp
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
 from cora_nb.metrics import invariability, items, order, planning, replies
 from cora_nb.metrics.cora import weighted_scores
-from cora_nb.prompts.templates import TEMPLATES, make_prompts
+from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
@@ -508,7 +508,7 @@ def prompts():
             "worded": make_variants(WORDED),
         },
     )
-    for template in TEMPLATES:
+    for template in ("bare", "cat", "cora", "li2024"):
         for name, vs in asked.items():
             for k in (0, 3):
                 made = make_prompts(vs, template, pool, k)
@@ -533,7 +533,7 @@ def continuations():
 
     t, pool = Tidy(), load_shots("math")
     for adaptation in ADAPTATIONS:
-        for template in TEMPLATES:
+        for template in ("bare", "cat", "cora", "li2024"):
             for k in (0, 2):
                 vs = [*make_variants(WORDED[:3]), *make_variants(four(3), "mcqa_plus")]
                 made = [context_and_continuations(p, adaptation) for p in make_prompts(vs, template, pool, k)]
