@@ -42,13 +42,13 @@ class Form:
     several: bool = False  # a reply may name more than one choice
     guessable: bool = True  # somebody who knows nothing can name a choice
     compares_sums: bool = False  # scores are compared as they are, never divided by a length
-    tokens_a_choice: int = 0  # tokens a reply needs for each choice shown; 0: the respondent's own limit is enough
+    tokens_a_choice: int = 0  # tokens a reply needs for each choice shown; 0: the limit is enough
 
 # %% ../nbs/forms.ipynb #0384e4f2
 FORMS = {
     form.name: form
     for form in (
-        Form("mcq", "first_token", "instruction", "pre_mcq", "post_mcq"),
+        Form("mcq", "lenient", "instruction", "pre_mcq", "post_mcq"),
         Form("several", "selected", "several", several=True, tokens_a_choice=3),
         Form("tfq", "yes_no", "true_false", after="post_tfq", shows_choices=False, compares_sums=True),
         Form("lfgq", "in_words", "long_form", after="post_lfgq", shows_choices=False, guessable=False),
@@ -87,9 +87,9 @@ def labels(self: Variant) -> tuple[str, ...]:  # one for each choice shown
 def room(
     self: Form,
     n_choices: int,  # how many choices there are
-    limit: int,  # the respondent's own limit, in tokens
+    limit: int,  # the respondent's own limit, or what the rule that reads the reply needs, in tokens
 ) -> int:  # tokens
-    "How long a reply may be: the respondent's limit, or more where several choices may have to be named."
+    "How long a reply may be: the limit, or more where several choices may have to be named."
     return max(limit, self.tokens_a_choice * n_choices)
 
 # %% ../nbs/forms.ipynb #7a1f9dea

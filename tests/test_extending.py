@@ -74,7 +74,9 @@ def test_all_of_them_in_one_run(desk):
     assert "3 questions, 6 variants of the family" in out and "Beyond the paper" in out and "never" in out
     (folder,) = (p.parent for p in desk.rglob("responses.parquet"))
     found = cn.read_responses(folder)
-    assert found.summary().loc["all"].to_dict() == dict(rows=6, right=2, wrong=4, unparsed=0, failed=0, not_asked=0)
+    assert found.summary().loc["all"].to_dict() == dict(
+        rows=6, right=2, wrong=4, unparsed=0, cut_off=0, failed=0, not_asked=0
+    )
     assert (found.coverage, found.family, found.trials) == ("", "backwards", (0,))
     code, out, err = run("cora_table", str(folder), "--score", "my_score.py:never", "--ci", 0.9, cwd=desk)
     assert code == 0 and "never" in out, err

@@ -126,7 +126,8 @@ def cora_mcqa_plus(
     who = make_respondents(respondents)
     folders = run_folders(out, benchmark, who)
     questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)
-    asked = {"template": template, "shots": shot_pool(benchmark, path, pool) if shots else None, "k": shots}
+    pool_of_shots = shot_pool(benchmark, path, pool) if shots else None
+    asked = {"template": template, "shots": pool_of_shots, "k": shots, "parse": parse}
     told = {"benchmark": benchmark, "path": path, "split": split, "limit": limit, "malformed": malformed}
     told |= {"seed": seed, "pool": pool, "statements": statements}
     author = make_respondent(writer) if writer and not dry else None
@@ -136,7 +137,7 @@ def cora_mcqa_plus(
         steps = mcqa_plus_steps(questions, seed, texts)
         if dry:
             return print(_plan_steps(steps, who, replies, read_prices(price), asked))
-        asked |= {"parse": parse, "facts": told}
+        asked |= {"facts": told}
         prepared = prepare_steps(steps, **asked)
         for w, folder in zip(who, folders):
             _check_step_folders(steps, prepared, w, folder)

@@ -44,7 +44,7 @@ def cora_run(
     shots: int = 0,  # how many solved questions to show first
     pool: str = None,  # a file or hub folder to take them from; without it, the benchmark's own pool
     trials: int = 1,  # how often each prompt is asked
-    parse: str = "first_token",  # the rule from reply to choice, or FILE.py:NAME
+    parse: str = "lenient",  # the rule from reply to choice, or FILE.py:NAME
     stop: str = None,  # ask only what is needed: cora or bmca
     seed: int = 0,  # for the variants
     store: str = None,  # the file that keeps replies; "none" to keep nothing
@@ -62,14 +62,14 @@ def cora_run(
     questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)
     variants = make_variants(questions, family=family, seed=seed)
     solved = shot_pool(benchmark, path, pool) if shots else None
-    asked = {"template": template, "shots": solved, "k": shots, "trials": trials}
+    asked = {"template": template, "shots": solved, "k": shots, "trials": trials, "parse": parse}
     with open_store(store, who) as replies:
         if dry:
             plans = [plan(w, variants, store_for(w, replies), read_prices(price), **asked) for w in who]
             return print(pd.DataFrame(plans).to_string())
         told = {"benchmark": benchmark, "path": path, "split": split, "limit": limit, "malformed": malformed}
         told |= {"family": family, "seed": seed, "pool": pool}
-        asked |= {"parse": parse, "stop": stop, "facts": told}
+        asked |= {"stop": stop, "facts": told}
         prepared, runs = prepare(variants, **asked), {}
         for w, folder in zip(who, folders):
             check_folder(folder, prepared.facts(w))

@@ -159,6 +159,8 @@ def replies_line(
 ) -> str:  # such as "600 replies: 488 right, 112 wrong, 0 unparsed, 0 failed"
     "How many replies there are, and how many of them are no answers."
     total = responses.summary().loc["all"]
-    counts = [f"{total[what]} {what}" for what in ("wrong", "unparsed", "failed")]
+    counts = [f"{total[what]} {what}" for what in ("wrong", "unparsed")]
+    counts += [f"{total['cut_off']} cut off"] if total["cut_off"] else []
+    counts += [f"{total['failed']} failed"]
     counts += [f"{total['not_asked']} not asked"] if total["not_asked"] else []
     return ", ".join([f"{total['rows'] - total['not_asked']} replies: {total['right']} right", *counts])

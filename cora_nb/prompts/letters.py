@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..core import CoraError, LETTERS
 from ..forms import FORMS, get_form, named_choices
+from .replies import EXPLANATION, LETTER, answer_part, with_room
 from ..registry import Registry
 
 # %% ../../nbs/prompts/letters.ipynb #a3ac77ee
@@ -32,7 +33,7 @@ def first_token(
     choices: Sequence[str],  # the texts shown
 ) -> int:  # index of a choice, or -1
     "The paper's rule: the first word without its punctuation is a letter. Source: CoRA, Section 5."
-    words = reply.split(maxsplit=1) if isinstance(reply, str) else []
+    words = answer_part(reply).split(maxsplit=1) if isinstance(reply, str) else []
     return letter_index("".join(filter(str.isalnum, words[0])), len(choices)) if words else -1
 
 # %% ../../nbs/prompts/letters.ipynb #40cab2d4
@@ -44,7 +45,7 @@ def first_alphanumeric(
     choices: Sequence[str],  # the texts shown
 ) -> int:  # index of a choice, or -1
     "The published code's rule: the first letter or digit of the reply, even inside a word."
-    found = _ALPHANUMERIC.search(reply) if isinstance(reply, str) else None
+    found = _ALPHANUMERIC.search(answer_part(reply)) if isinstance(reply, str) else None
     return letter_index(found.group(), len(choices)) if found else -1
 
 # %% ../../nbs/prompts/letters.ipynb #6a230651
@@ -53,7 +54,7 @@ def first_character(
     choices: Sequence[str],  # the texts shown
 ) -> int:  # index of a choice, or -1
     "The recorded CAT file's rule: the reply's very first character."
-    return letter_index(reply[:1], len(choices)) if isinstance(reply, str) else -1
+    return letter_index(answer_part(reply)[:1], len(choices)) if isinstance(reply, str) else -1
 
 # %% ../../nbs/prompts/letters.ipynb #e9607ae4
 _BLOCKS = (range(0xFF01, 0xFF5F), range(0x249C, 0x24EA), range(0x1D400, 0x1D800))  # full-width, circled, mathematical
@@ -66,9 +67,7 @@ def own_words(
     reply: str,  # what the model wrote
 ) -> str:  # at most some 20,000 characters, stripped
     "The part of a reply that can hold its answer, in narrow letters."
-    text = reply.rpartition("</think>")[2]
-    if "<think>" in text:
-        return ""
+    text = answer_part(reply)
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]}\n...\n{text[-_LONGEST // 2 :]}"
     if not text.isascii():
@@ -324,7 +323,7 @@ def yes_no(
     choices: Sequence[str] = ("Yes", "No"),  # what could be chosen; not looked at
 ) -> int:  # 0 for yes, 1 for no, -1 for neither or both
     "What a reply to a true-or-false question says."
-    lines = reply.strip().splitlines() if isinstance(reply, str) else []
+    lines = answer_part(reply).strip().splitlines() if isinstance(reply, str) else []
     said = lines[0].casefold().replace("’", "'") if lines else ""
     if first := re.match(
         r"[\W_]*(yes|no|true|false)\b(?! (?:or|idea|opinion|way|and no)\b)", said
@@ -379,17 +378,22 @@ def in_words(
 # %% ../../nbs/prompts/letters.ipynb #f64a326c
 LETTER_RULES = (first_token, first_alphanumeric, first_character, tolerant)  # for questions with one letter to choose
 RULES = Registry(
-    "parsing rule", lazy={name: f"cora_nb.prompts.words:{name}" for name in ("exact_number", "same_words")}
+    "parsing rule",
+    lazy={name: f"cora_nb.prompts.words:{name}" for name in ("exact_number", "same_words")}
+    | {name: f"cora_nb.prompts.reasoned:{name}" for name in ("lenient", "last_line")},
 )
 for _rule in (*LETTER_RULES, yes_no, selected, in_words):
-    RULES.register(_rule)
+    RULES.register(with_room(_rule, LETTER if _rule in LETTER_RULES[:3] else EXPLANATION))
 
 
 def register_rule(
-    rule: Callable,  # a function of reply and choices, named like the rule
-) -> Callable:  # the same function: use it as a decorator
-    "Let a rule be chosen by its name."
-    return RULES.register(rule)
+    rule: Callable | None = None,  # a function of reply and choices, named like the rule; None: gives a decorator
+    room: int | None = None,  # tokens that a reply needs to be read by it; None: enough for a sentence
+) -> Callable:  # the same function, or the decorator
+    "Let a rule be chosen by its name. Raises `CoraError` for a room of less than a token."
+    if rule is None:
+        return lambda decorated: register_rule(decorated, room)
+    return RULES.register(rule if room is None else with_room(rule, room))
 
 
 def get_rule(
@@ -409,7 +413,7 @@ def rules_by_form(
     rule: str | Callable | Mapping[str, str | Callable],  # of questions with one letter to choose, or of each form
 ) -> dict[str, Callable]:  # form -> rule, for all of `FORMS`
     "The rule for each form. Raises `CoraError` for a form or a rule that does not exist."
-    given = rule if isinstance(rule, Mapping) else {"mcq": rule}
+    given = rule if isinstance(rule, Mapping) else {"mcq": rule, **getattr(get_rule(rule), "forms", {})}
     own = {get_form(form).name: rule for form, rule in given.items()}
     return {name: get_rule(own.get(name, form.rule)) for name, form in FORMS.items()}
 

@@ -6,13 +6,15 @@
 __all__ = ['TEMPLATES', 'Template', 'get_template', 'choose_shots', 'Prompt', 'make_prompts']
 
 # %% ../../nbs/prompts/templates.ipynb #7b576f47
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, islice
 
 from ..core import CoraError, LETTERS, Question, Variant
 from ..forms import FORMS, get_form
+from .letters import get_rule, rules_by_form
+from .replies import rule_room
 from ..registry import Registry
 from ..variants.mcqa_plus import true_false_shots
 from ..checks import check_count
@@ -90,6 +92,20 @@ TEMPLATES.register(
         post_tfq=" Just answer 'yes' or 'no'.",
         post_lfgq=" Just answer in one sentence.",
     )
+)
+_LAST = "Think step by step. Then write your answer on the last line, as 'Answer: {}' (without quotes){}.\n\n"
+TEMPLATES.register(
+    Template(
+        "reasoned",
+        "Answer the following multiple choice question. "
+        + _LAST.format("LETTER", ", where LETTER is one of $LETTERS$"),
+        before_answer="",
+        before_letter="\n\nAnswer: ",
+        several="More than one choice may be correct. "
+        + _LAST.format("LETTERS", ", where LETTERS are the letters of all correct choices, separated by commas"),
+        true_false="Answer the following question with Yes or No. " + _LAST.format("WORD", ", where WORD is Yes or No"),
+        long_form="Answer the following question. " + _LAST.format("...", ", with nothing but the answer in it"),
+    )
 );
 
 # %% ../../nbs/prompts/templates.ipynb #26533f75
@@ -164,7 +180,7 @@ def _chat_prefix(
     "The examples as turns of a conversation; the instruction is not in them yet."
     turns = []
     for body, letter in (_shot_body(template, s) for s in shots):
-        turns += [("user", body), ("assistant", letter)]
+        turns += [("user", body), ("assistant", template.before_letter.lstrip() + letter)]
     return tuple(turns)
 
 # %% ../../nbs/prompts/templates.ipynb #1269d0da
@@ -179,9 +195,12 @@ class Prompt:
     trial: int = 0  # repetition of the same prompt, from 0
     template: str | Template = "cora"  # a name in `TEMPLATES`, or a template of your own
     shots: tuple[Question | Variant, ...] = ()  # examples shown before it, in order
+    room: int | None = None  # tokens that the rule needs which reads the reply; None: the rule of the variant's form
 
     def __post_init__(self):
         get_template(self.template)
+        if self.room is None:
+            object.__setattr__(self, "room", rule_room(get_rule(get_form(self.variant).rule)))
         if not isinstance(self.shots, tuple):
             object.__setattr__(self, "shots", tuple(self.shots))
 
@@ -226,19 +245,21 @@ def make_prompts(
     shots: Sequence[Question] | None = None,  # the pool examples are chosen from
     k: int = 0,  # how many examples; with 0 the pool is not used
     trials: int = 1,  # how often each variant is asked, at least 1
+    parse: str | Callable | Mapping = "lenient",  # the rule that reads the replies: it says how much room they need
 ) -> list[Prompt]:  # len(variants) * trials prompts, trials of a variant together
     """One prompt for each variant and trial.
 
-    Raises `CoraError` for an unknown template, a negative `k`, `trials` below 1, or a pool that is missing or small.
+    Raises `CoraError` for an unknown template or rule, a negative `k`, `trials` below 1, or a pool that is missing or
+    small.
     """
     get_template(template)
     check_count("the number of shots k", k, 0)
     check_count("the number of trials", trials, 1)
     if k and not shots:
         raise CoraError(f"k={k} needs a pool of shots to choose from, and none was given")
-    prompts = []
+    rooms, prompts = {form: rule_room(rule) for form, rule in rules_by_form(parse).items()}, []
     for question, group in groupby(variants, key=lambda v: v.question):
         examples = choose_shots(shots or (), question, k)
         put = {form: _shots_of_form(examples, form) for form in FORMS}
-        prompts += [Prompt(v, trial, template, put[v.form]) for v in group for trial in range(trials)]
+        prompts += [Prompt(v, trial, template, put[v.form], rooms[v.form]) for v in group for trial in range(trials)]
     return prompts

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from .letters import choice_text, own_words, undecorated
+from .replies import EXPLANATION, with_room
 
 # %% ../../nbs/prompts/words.ipynb #b5006719
 _DIGITS = (
@@ -138,6 +139,9 @@ def exact_number(
     found = [i for i, choice in enumerate(choices) if _choice_number(choice) == value] if value is not None else []
     return found[0] if len(found) == 1 else -1
 
+
+with_room(exact_number, EXPLANATION);
+
 # %% ../../nbs/prompts/words.ipynb #9a45bfa9
 _TOKEN = re.compile(r"(?<![\w)])-?[0-9]+(?:[.,][0-9]+)*|[0-9]+(?:[.,][0-9]+)*|[^\W\d_]+|[-+/=^%<>°≤≥≠√±×÷]|[.;:,!?\n]")
 _RAISED = re.compile("[⁰¹²³⁴-⁹⁻]+")
@@ -222,3 +226,6 @@ def same_words(
     ]
     named = {i for s, e, i in whole_ones if not _denied(words, begins, s, e)}
     return named.pop() if len(named) == 1 else -1
+
+
+with_room(same_words, EXPLANATION);

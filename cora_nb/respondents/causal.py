@@ -34,7 +34,7 @@ class CausalRespondent(LocalModel):
     Raises `CoraError` for a field out of its range.
     """
 
-    max_new_tokens: int = 1  # the longest reply, in tokens
+    max_new_tokens: int | None = None  # the longest reply, in tokens; None: what the rule that reads it needs
     temperature: float = 0.0  # 0 for the likeliest token; above it, replies vary from trial to trial
     chat: bool | None = None  # put the prompt as a conversation; None: where the tokenizer has a chat template
     batch_tokens: int = 8192  # the most tokens in a batch, padding and replies included; a longer prompt goes alone
@@ -43,7 +43,8 @@ class CausalRespondent(LocalModel):
 
     def __post_init__(self):
         super().__post_init__()
-        check_count("max_new_tokens", self.max_new_tokens, 1)
+        if self.max_new_tokens is not None:
+            check_count("max_new_tokens", self.max_new_tokens, 1)
         check_count("batch_tokens", self.batch_tokens, 1)
         if not isinstance(self.temperature, (int, float)) or not 0 <= self.temperature < math.inf:
             raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
@@ -90,6 +91,24 @@ def encode(
     closed = not self.uses_chat and len(ids) > 1 and ids[-1] == self.tokenizer.eos_token_id
     return ids[:-1] if closed else ids
 
+# %% ../../nbs/respondents/causal.ipynb #1c51ae23
+@patch
+def room(
+    self: CausalRespondent,
+    prompt: Prompt,  # what to ask
+) -> int:  # tokens
+    "The longest reply that is asked for: the limit, or what the rule needs and the model's own settings allow."
+    limit = self.max_new_tokens
+    if limit is None:
+        limit = min(prompt.room, self.declared_room or prompt.room)
+    return get_form(prompt.variant).room(prompt.variant.n_choices, limit)
+
+
+@patch
+def _whole_reply(self: CausalRespondent, length: int) -> bool:
+    "Whether a reply of this many tokens is all that the model ever says."
+    return self.max_new_tokens is None and self.declared_room == length
+
 # %% ../../nbs/respondents/causal.ipynb #5a854eb0
 @patch
 def _decisive(self: CausalRespondent) -> dict[str, Any]:
@@ -122,7 +141,7 @@ def request(
     "Everything that decides a reply but the trial: the weights, the exact text and the parameters."
     return {
         **self._decisive(),
-        "max_new_tokens": get_form(prompt.variant).room(prompt.variant.n_choices, self.max_new_tokens),
+        "max_new_tokens": self.room(prompt),
         "text": self.sent(prompt),
         "special_tokens": not self.uses_chat,
     }
@@ -280,11 +299,13 @@ def _ends(self: CausalRespondent) -> set[int]:  # ids
 def _reply(self: CausalRespondent, row: _Row) -> Reply:
     "What was written, as a reply."
     text = self.tokenizer.decode(row.said, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    ended = row.said[-1] in self._ends or self._whole_reply(row.limit)
+    counts = {"prompt_tokens": len(row.ids), "completion_tokens": len(row.said)}
     return Reply(
         text=text,
         scores=row.scores,
         confidence=math.exp(row.logprob),
-        meta={"prompt_tokens": len(row.ids), "completion_tokens": len(row.said)},
+        meta=counts if ended else counts | {"finish_reason": "length"},
     )
 
 
@@ -359,7 +380,7 @@ def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
     except UnicodeEncodeError as e:
         return Reply(error=f"the prompt is no valid text ({one_line(e)})")  # half a character: tokenizers refuse it
     ids = array("i", self.encode(text))
-    limit = get_form(prompt.variant).room(prompt.variant.n_choices, self.max_new_tokens)
+    limit = self.room(prompt)
     why = self._refusal(ids, limit)
     return Reply(error=why) if why else _Row(position, prompt, ids, text_hash, limit)
 

@@ -96,7 +96,7 @@ class ChatRespondent:
     model: str  # the server's name for it
     base_url: str | None = None  # such as "http://127.0.0.1:8000/v1"; None: OpenAI, or OPENAI_BASE_URL
     temperature: float = 0.0  # 0 for the likeliest reply; above it, replies vary from trial to trial
-    max_tokens: int = 1  # the longest reply, in tokens
+    max_tokens: int | None = None  # the longest reply, in tokens; None: what the rule that reads it needs
     endpoint: str = "chat"  # "chat", or "completions" for models without a chat format
     top_logprobs: int = 0  # ask for the log-probabilities of so many likeliest tokens; 0: do not ask
     seed: int | None = None  # sent along, with the trial added, to servers that know it
@@ -113,7 +113,9 @@ class ChatRespondent:
         self.base_url = (self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1").rstrip("/")
         _check_address(self.base_url, self.key_variable)
         check_option("endpoint", self.endpoint, ("chat", "completions"))
-        for what, least in (("max_tokens", 1), ("top_logprobs", 0), ("concurrency", 1), ("retries", 0)):
+        if self.max_tokens is not None:
+            check_count("max_tokens", self.max_tokens, 1)
+        for what, least in (("top_logprobs", 0), ("concurrency", 1), ("retries", 0)):
             check_count(what, getattr(self, what), least)
         if not 0 <= self.temperature < math.inf:
             raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
@@ -168,8 +170,9 @@ def room(
     self: ChatRespondent,
     prompt: Prompt,  # what to ask
 ) -> int:  # tokens
-    "The longest reply that is asked for: the model's own limit, or more where several choices may be named."
-    return get_form(prompt.variant).room(prompt.variant.n_choices, self.max_tokens)
+    "The longest reply that is asked for: the limit, or what the rule needs; more where several choices may be named."
+    limit = prompt.room if self.max_tokens is None else self.max_tokens
+    return get_form(prompt.variant).room(prompt.variant.n_choices, limit)
 
 
 @patch
@@ -180,6 +183,16 @@ def request(
     "Everything that decides a reply but the trial: the server, the body and the length limit."
     where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect()}
     return {**where, "max_tokens": self.room(prompt), **self.body(prompt)}
+
+# %% ../../nbs/respondents/chat.ipynb #34f671c9
+def _finish(
+    choice: dict[str, Any],  # the server's only choice
+    said: dict[str, Any],  # its message; its deliberation stands apart from what was said
+    text: str,  # what was said
+) -> str | None:  # as the server says; "length" where it says nothing and the model did not come to an answer
+    "Why a reply ended."
+    deliberated = any(isinstance(said.get(f), str) and said[f] for f in ("reasoning_content", "reasoning"))
+    return choice.get("finish_reason") or ("length" if deliberated and not text else None)
 
 # %% ../../nbs/respondents/chat.ipynb #4ad783da
 @patch
@@ -215,7 +228,7 @@ def read_reply(
     meta = {
         "prompt_tokens": token_count(usage, "prompt_tokens"),
         "completion_tokens": token_count(usage, "completion_tokens"),
-        "finish_reason": short_text(choice.get("finish_reason"), key),
+        "finish_reason": short_text(_finish(choice, said, text), key),
         "model": short_text(answer.get("model"), key),
         "fingerprint": short_text(answer.get("system_fingerprint"), key),
         "mean_logprob": mean if math.isfinite(mean) else None,

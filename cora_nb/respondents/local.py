@@ -179,6 +179,37 @@ def fingerprint(self: LocalModel) -> str:  # 64 hexadecimal digits of a folder's
     "What tells these weights from all others."
     return self._once("fingerprint", self._find)
 
+# %% ../../nbs/respondents/local.ipynb #22315181
+def _read_declared(
+    file: str | Path,  # generation_config.json
+) -> int | None:  # tokens; None where it does not say
+    "The longest reply that a model's makers meant."
+    try:
+        limit = json.loads(Path(file).read_text("utf-8")).get("max_new_tokens")
+    except (OSError, ValueError, AttributeError):
+        return None  # no such file, or nothing of use in it
+    return limit if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 else None
+
+
+@patch
+def _find_declared(self: LocalModel) -> tuple[int | None]:
+    "What `generation_config.json` says, from the folder or from the very commit that was found on the hub."
+    if self.folder:
+        return (_read_declared(self.folder / "generation_config.json"),)
+    from huggingface_hub import hf_hub_download
+
+    try:
+        file = hf_hub_download(self.path, "generation_config.json", revision=self.fingerprint)
+    except Exception:
+        return (None,)  # many models have none
+    return (_read_declared(file),)
+
+
+@patch(as_prop=True)
+def declared_room(self: LocalModel) -> int | None:  # tokens; None where the model does not say
+    "The longest reply that the model's own settings allow."
+    return self._once("generation settings", self._find_declared)[0]
+
 # %% ../../nbs/respondents/local.ipynb #1436ad12
 @patch
 def _pretrained(self: LocalModel, kind: str, **options):

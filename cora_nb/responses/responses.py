@@ -300,8 +300,8 @@ def _range(counts: pd.Series) -> str:
 
 # %% ../../nbs/responses/responses.ipynb #3e9b208e
 @patch
-def outcomes(self: Responses) -> pd.DataFrame:  # columns right, wrong, unparsed, failed, not_asked; one is true a row
-    "What became of each prompt."
+def outcomes(self: Responses) -> pd.DataFrame:  # columns right, wrong, unparsed, cut_off, failed, not_asked
+    "What became of each prompt; one is true a row. Cut off: nothing could be read, and the reply ended at its limit."
     t = self.table
     error = t["error"] if "error" in t else pd.Series([None] * len(t), dtype=TEXT)
     not_asked = (error == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
@@ -310,10 +310,12 @@ def outcomes(self: Responses) -> pd.DataFrame:  # columns right, wrong, unparsed
     if "selected" in t:
         named = named | np.fromiter((bool(s) for s in t["selected"]), dtype=bool, count=len(t))
     right = t["correct"].to_numpy(dtype=bool)
-    unparsed = ~(named | failed | not_asked)
-    wrong = ~(right | unparsed | failed | not_asked)
-    found = {"right": right, "wrong": wrong, "unparsed": unparsed, "failed": failed, "not_asked": not_asked}
-    return pd.DataFrame(found)
+    unread = ~(named | failed | not_asked)
+    wrong = ~(right | unread | failed | not_asked)
+    finish = t["finish"] if "finish" in t else pd.Series([None] * len(t), dtype=TEXT)
+    cut_off = unread & (finish == "length").to_numpy(dtype=bool, na_value=False)
+    found = {"right": right, "wrong": wrong, "unparsed": unread & ~cut_off, "cut_off": cut_off}
+    return pd.DataFrame(found | {"failed": failed, "not_asked": not_asked})
 
 
 @patch

@@ -25,7 +25,7 @@ from .. import __version__
 from ..benchmarks.load import benchmark_hash
 from ..checks import check_option
 from ..core import CoraError, Question, THRESHOLDS, Variant
-from ..forms import Verdict, get_form
+from ..forms import Verdict
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import Prompt, Template, get_template, make_prompts
 from ..respondents.protocol import Reply, Respondent, finished, stream
@@ -127,19 +127,22 @@ class _Progress:
     "A bar with the numbers that tell whether a run is worth finishing."
 
     def __init__(self, total: int, name: str, show: bool):
-        self.failed = self.unparsed = 0
+        self.failed = self.cut_off = self.unparsed = 0
         self.waited = False
         self.bar = tqdm(total=total, desc=name, unit=" replies", disable=not show, mininterval=0.2)
 
     def take(self, reply: Reply, verdict: Verdict) -> None:
         "One more reply."
         self.failed += reply.error is not None
-        self.unparsed += reply.error is None and not verdict.parsed
+        unread = reply.error is None and not verdict.parsed
+        cut_off = unread and (reply.meta or {}).get("finish_reason") == "length"
+        self.cut_off += cut_off
+        self.unparsed += unread and not cut_off
         self.bar.update()
-        if self.failed or self.unparsed:
-            self.bar.set_postfix(
-                failed=self.failed, unparsed=f"{self.unparsed / max(self.bar.n, 1):.1%}", refresh=False
-            )
+        if self.failed or self.unparsed or self.cut_off:
+            shares = {"unparsed": self.unparsed, **({"cut_off": self.cut_off} if self.cut_off else {})}
+            shown = {what: f"{n / max(self.bar.n, 1):.1%}" for what, n in shares.items()}
+            self.bar.set_postfix(failed=self.failed, **shown, refresh=False)
 
     def wait(self, n: int) -> None:
         "Say once why nothing happens."
@@ -250,7 +253,10 @@ class PreparedRun:
     def facts(self, respondent: Respondent) -> dict[str, Any]:
         "As in `Responses.facts`, without `calls`. Raises `CoraError` for what is no respondent."
         _check_respondent(respondent)
-        return {"respondent": respondent.describe(), **copy.deepcopy(dict(self.known))}
+        known = copy.deepcopy(dict(self.known))
+        if rooms := _rooms(respondent, self.prompts):
+            known["asked"]["room"] = rooms
+        return {"respondent": respondent.describe(), **known}
 
     def ask(self, respondent: Respondent, store: Store | None = None, progress: bool | str = True) -> Responses:
         "Ask a respondent, and grade what it says: `evaluate` with `respondent`, `store` and `progress` as there."
@@ -308,7 +314,7 @@ def prepare(
     shots: Sequence[Question] | None = None,  # pool of solved questions to show first
     k: int = 0,  # how many of them
     trials: int = 1,  # how often each prompt is asked
-    parse: str | Callable | Mapping = "first_token",  # from reply to choice; a mapping names a rule for each form
+    parse: str | Callable | Mapping = "lenient",  # from reply to choice; a mapping names a rule for each form
     stop: str | None = None,  # "cora": ask only what CoRA needs; "bmca": what BMCA(c) needs; None: everything
     thresholds: Sequence[float] | None = None,  # the values of c that matter with stop="bmca"; None: those of the paper
     batch: int = 256,  # prompts at a time when stopping early
@@ -319,7 +325,7 @@ def prepare(
     check_option("stop", stop, STOPS)
     if thresholds is not None and stop != "bmca":
         raise CoraError("thresholds go with stop='bmca'")
-    rules, prompts = rules_by_form(parse), make_prompts(variants, template, shots, k, trials)
+    rules, prompts = rules_by_form(parse), make_prompts(variants, template, shots, k, trials, parse)
     limits = (thresholds or STOPS[stop]) if stop else None
     if stop:
         EarlyStop(prompts, limits)  # refuses what it cannot stop
@@ -335,7 +341,7 @@ def evaluate(
     shots: Sequence[Question] | None = None,  # pool of solved questions to show first
     k: int = 0,  # how many of them
     trials: int = 1,  # how often each prompt is asked
-    parse: str | Callable | Mapping = "first_token",  # from reply to choice; a mapping names a rule for each form
+    parse: str | Callable | Mapping = "lenient",  # from reply to choice; a mapping names a rule for each form
     store: Store | None = None,  # where replies are kept and found again
     stop: str | None = None,  # "cora": ask only what CoRA needs; "bmca": what BMCA(c) needs; None: everything
     thresholds: Sequence[float] | None = None,  # the values of c that matter with stop="bmca"; None: those of the paper
@@ -360,7 +366,7 @@ def plan(
     variants: Sequence[Variant],  # what would be asked
     store: Store | None = None,  # where replies may be found already
     prices: tuple[float, float] | None = None,  # money for a million tokens read and written
-    **asked: Any,  # template, shots, k and trials, as for `evaluate`
+    **asked: Any,  # template, shots, k, trials and parse, as for `evaluate`
 ) -> pd.Series:  # counts by name; `cost` where there are prices
     "What a full run would take. Early stopping takes less; how much less depends on the replies."
     prompts = make_prompts(variants, **asked)
@@ -385,5 +391,14 @@ def plan(
 
 def _room(respondent: Respondent, prompt: Prompt) -> int:  # tokens
     "The longest reply that is asked for; a respondent that only scores counts as writing one token."
-    limit = getattr(respondent, "max_tokens", getattr(respondent, "max_new_tokens", None))
-    return 1 if limit is None else get_form(prompt.variant).room(prompt.variant.n_choices, limit)
+    return respondent.room(prompt) if callable(getattr(respondent, "room", None)) else 1
+
+
+def _rooms(respondent: Respondent, prompts: Sequence[Prompt]) -> dict[str, int]:
+    "The longest reply that is asked for, by form; empty for a respondent that has no limit, or that only scores."
+    if not callable(getattr(respondent, "room", None)):
+        return {}
+    found: dict[str, int] = {}
+    for p in prompts:
+        found[p.variant.form] = max(found.get(p.variant.form, 0), respondent.room(p))
+    return found

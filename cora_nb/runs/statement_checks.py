@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from ..core import Question
 from ..prompts.letters import own_words
+from ..prompts.replies import with_room
 from ..variants.operators import says_none
 
 # %% ../../nbs/runs/statement_checks.ipynb #66b4501c
@@ -179,9 +180,15 @@ def check_statement(
     return next((reason for reason, bad in CHECKS.items() if bad(said, question, choice)), "")
 
 # %% ../../nbs/runs/statement_checks.ipynb #caa6f7db
+_ROOM = 100  # tokens: a long question in one sentence
+
+
 def keeps_words(
     reply: str | None,  # what the writer said
     choices: Sequence[str],  # the one proposed answer
 ) -> int:  # 0 where the reply holds it, else -1
     "A parsing rule for `evaluate`, so that its progress bar counts what cannot be used. The checks know more."
     return 0 if _holds(_plain(clean(reply)).casefold(), _words(choices[0]).casefold()) else -1
+
+
+with_room(keeps_words, _ROOM);

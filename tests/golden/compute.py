@@ -34,7 +34,7 @@ from cora_nb.metrics.cora import Counts, car_curve, core_index, count_hits, resp
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
 from cora_nb.metrics import invariability, items, order, planning, replies
 from cora_nb.metrics.cora import weighted_scores
-from cora_nb.prompts.templates import TEMPLATES, make_prompts
+from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
@@ -245,7 +245,9 @@ def simulated(name):
     "The responses of one of `SIMULATIONS`."
     s = SIMULATIONS[name]
     variants = make_variants(questions_called(s.questions), s.family, s.seed, **dict(s.options))
-    return evaluate(SimulatedRespondent(**dict(s.respondent)), variants, trials=s.trials, progress=False)
+    return evaluate(
+        SimulatedRespondent(**dict(s.respondent)), variants, trials=s.trials, parse="first_token", progress=False
+    )
 
 
 @lru_cache
@@ -253,7 +255,7 @@ def asked_again():
     "Questions that ann got wrong, in the family `misleading`: the variants, and her replies to them."
     wrong = invariability.misleading_choices(simulated("mcqa_plus four"))
     variants = make_variants([q for q in four() if q.id in wrong.index], "misleading", misleading=wrong)
-    return variants, evaluate(SimulatedRespondent(**ANN), variants, progress=False)
+    return variants, evaluate(SimulatedRespondent(**ANN), variants, parse="first_token", progress=False)
 
 
 @lru_cache
@@ -282,7 +284,7 @@ def organism(name):
 
 def ask_organism(name):
     "All questions of the bundled benchmark, family cora."
-    return evaluate(organism(name), make_variants(load_benchmark("math")), progress=False)
+    return evaluate(organism(name), make_variants(load_benchmark("math")), parse="first_token", progress=False)
 
 
 @lru_cache
@@ -310,7 +312,9 @@ SMALL = {
 @lru_cache
 def organism_small(name, family):
     "A few questions in another family."
-    return evaluate(organism(name), make_variants(four(8), family, **SMALL[family]), progress=False)
+    return evaluate(
+        organism(name), make_variants(four(8), family, **SMALL[family]), parse="first_token", progress=False
+    )
 
 
 def organism_family(family):
@@ -504,7 +508,7 @@ def prompts():
             "worded": make_variants(WORDED),
         },
     )
-    for template in TEMPLATES:
+    for template in ("bare", "cat", "cora", "li2024"):
         for name, vs in asked.items():
             for k in (0, 3):
                 made = make_prompts(vs, template, pool, k)
@@ -529,7 +533,7 @@ def continuations():
 
     t, pool = Tidy(), load_shots("math")
     for adaptation in ADAPTATIONS:
-        for template in TEMPLATES:
+        for template in ("bare", "cat", "cora", "li2024"):
             for k in (0, 2):
                 vs = [*make_variants(WORDED[:3]), *make_variants(four(3), "mcqa_plus")]
                 made = [context_and_continuations(p, adaptation) for p in make_prompts(vs, template, pool, k)]
@@ -558,12 +562,27 @@ def keys():
         )
     for spec in ("chat:gpt-4o-mini", "chat:m,temperature=0.5,max_tokens=20,top_logprobs=5,seed=3", "simulated:seed=1"):
         who = make_respondent(spec)
-        made = make_prompts(vs[:3], trials=2)
+        who = strict(who)
+        made = make_prompts(vs[:3], trials=2, parse="first_token")
         t.add(f"reply_key {spec}", [reply_key(who.request(p), p.trial) for p in made])
         t.add(f"describe {spec}", json.dumps(who.describe(), sort_keys=True))
     line = _batch_line(make_respondent("chat:gpt-4o-mini,max_tokens=5"), make_prompts(vs[:1])[0])
     t.add("batch_line", json.dumps(line, sort_keys=True))
     return t.table()
+
+
+def strict(who):
+    "A respondent that asks for one token unless it was told otherwise, as all of them once did."
+    if getattr(who, "max_tokens", 1) is None:
+        who.max_tokens = 1
+    return who
+
+
+def outcomes(responses):
+    "What became of the prompts; none of these runs has a reply that was cut off."
+    found = responses.summary()
+    assert not found.pop("cut_off").any()
+    return found
 
 
 @quietly
@@ -580,7 +599,7 @@ def plans():
         for name, vs in asked.items():
             for extra in ({}, {"trials": 2, "template": "bare"}, {"shots": load_shots("math"), "k": 2}):
                 case = f"{spec}, {name}, {', '.join(f'{k}={v}' for k, v in extra.items() if k != 'shots')}"
-                t.add(case, plan(make_respondent(spec), vs, prices=(2.5, 10.0), **extra))
+                t.add(case, plan(strict(make_respondent(spec)), vs, prices=(2.5, 10.0), parse="first_token", **extra))
     return t.table()
 
 
@@ -894,7 +913,7 @@ def grading():
                 f"{grader}{name}, each",
                 {i: f"{g} {p}" for i, (g, p) in enumerate(zip(found["graded"], found["prediction"]))},
             )
-            t.add(f"{grader}{name}, summary", regrade(run, asked, grader, given).summary().loc["all"])
+            t.add(f"{grader}{name}, summary", outcomes(regrade(run, asked, grader, given)).loc["all"])
     t.add(
         "labels",
         {
@@ -921,7 +940,7 @@ def answers(responses):
                 "answers": short_hash(",".join(map(str, ordered["answer"]))),
             },
         )
-    for method, row in responses.summary().iterrows():
+    for method, row in outcomes(responses).iterrows():
         t.add("counts", {method: " ".join(f"{what}={n}" for what, n in row.items())})
     return [(f"{case}/{measure}" if measure else case, value) for case, measure, value in t.rows]
 
@@ -981,7 +1000,7 @@ def organism_words():
     for name in ORGANISMS:
         drawn = CausalRespondent(f"organism/{name}", max_new_tokens=4, temperature=1.0, seed=3)
         drawn._loaded, drawn._lock = organism(name)._loaded, organism(name)._lock
-        found = evaluate(drawn, asked, trials=3, progress=False)
+        found = evaluate(drawn, asked, trials=3, parse="first_token", progress=False)
         t.add(name, {f"{r.question_id} {r.method} {r.trial}": json.dumps(r.reply) for r in found.table.itertuples()})
     return t.table()
 
@@ -1006,7 +1025,7 @@ def likelihoods():
             made._loaded, made._lock = first._loaded, first._lock
             found[" ".join(extra.values())] = made
         for way, respondent in found.items():
-            runs = [evaluate(respondent, vs, template="bare", progress=False).table for vs in asked]
+            runs = [evaluate(respondent, vs, "bare", parse="first_token", progress=False).table for vs in asked]
             for row in pd.concat(runs).itertuples():
                 t.add(
                     f"{name} {way} {row.question_id} {row.method} {row.index}",
@@ -2123,7 +2142,7 @@ def stopping(runs):
             {"stop": "cora", "batch": 20},
         ]
         for options in ways[: 2 if name in ORGANISMS else 4]:
-            part = evaluate(RecordedRespondent(responses), asked, progress=False, **options)
+            part = evaluate(RecordedRespondent(responses), asked, parse="first_token", progress=False, **options)
             case = f"{name}, {options}"
             calls = part.facts["calls"]
             t.add(f"{case}, calls", {what: calls[what] for what in ("prompts", "asked", "not_asked")})

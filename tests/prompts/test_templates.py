@@ -49,6 +49,8 @@ def slow_text(name, q, shots):
         "cat": INSTRUCTION.replace("XXX", "ABCD"),
         "bare": "",
         "li2024": "",
+        "reasoned": "Answer the following multiple choice question. Think step by step. Then write your answer on the "
+        f"last line, as 'Answer: LETTER' (without quotes), where LETTER is one of {letters}.\n\n",
     }[name]
     for s in [*shots, q]:
         out += ("Please select a correct option.\n" if name == "li2024" else "Question: ") + s.text + "\n"
@@ -56,6 +58,9 @@ def slow_text(name, q, shots):
             out += "Choices: "
         for i, choice in enumerate(s.choices):
             out += LETTERS[i] + ". " + choice + "\n"
+        if name == "reasoned":  # it thinks before it answers
+            out = out[:-1] + ("" if s is q else "\n\nAnswer: " + LETTERS[s.answer] + "\n\n")
+            continue
         out += "Only one option can be selected. No explanation is allowed." if name == "li2024" else "Answer:"
         if s is not q:
             out += {"cat": "", "li2024": "\n"}.get(name, " ") + LETTERS[s.answer] + "\n\n"
@@ -72,8 +77,9 @@ def test_messages_hold_the_same_words_in_turns(q, shots, name):
     prompt = Prompt(as_variant(q), template=name, shots=shots)
     messages = prompt.messages
     assert [m["role"] for m in messages] == ["user", "assistant"] * len(shots) + ["user"]
-    assert [m["content"] for m in messages[1::2]] == [LETTERS[s.answer] for s in shots]
-    gap = TEMPLATES[name].before_letter
+    said = "Answer: " if name == "reasoned" else ""  # as it asks the model to say it
+    assert [m["content"] for m in messages[1::2]] == [said + LETTERS[s.answer] for s in shots]
+    gap = TEMPLATES[name].before_letter.removesuffix(said)
     joined = "".join(m["content"] if m["role"] == "user" else f"{gap}{m['content']}\n\n" for m in messages)
     assert joined == prompt.text
     if not shots:
@@ -141,7 +147,10 @@ def test_two_pools_are_not_confused():
 @pytest.mark.parametrize(
     "options, says",
     [
-        (dict(template="corra"), "template must be one of bare, cat, cora, li2024, or module:name, got 'corra'"),
+        (
+            dict(template="corra"),
+            "template must be one of bare, cat, cora, li2024, reasoned, or module:name, got 'corra'",
+        ),
         (dict(template=None), "or module:name, got None"),
         (dict(template=["cora"]), "template must be one of"),
         (dict(k=-1), "k must be a whole number of 0 or more, got -1"),

@@ -148,7 +148,7 @@ def folders(tmp_path_factory):
 
 
 def respondent(folder, **options):
-    return CausalRespondent(folder, **{"device": "cpu", **options})
+    return CausalRespondent(folder, **{"device": "cpu", "max_new_tokens": 1, **options})
 
 
 @pytest.fixture

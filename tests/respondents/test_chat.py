@@ -583,7 +583,9 @@ def test_logprobs_of_completions():
         ]
     }
     with FaultyServer(lambda asked: Answer(body=body)) as server:
-        (reply,) = ask(ChatRespondent("m", base_url=server.url, endpoint="completions", top_logprobs=2), PROMPTS[:1])
+        (reply,) = ask(
+            ChatRespondent("m", base_url=server.url, endpoint="completions", top_logprobs=2, max_tokens=1), PROMPTS[:1]
+        )
     asked = server.asked[0]
     assert asked.path == "/v1/completions" and asked.body == {
         "model": "m",

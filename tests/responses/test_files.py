@@ -260,7 +260,7 @@ def test_files_of_version_0_1_still_read(tmp_path):
     assert table["sources"].tolist()[-1] == (0, 1, 2, -1, -1) and table["scores"].tolist()[2] == (-3.0, -0.5)
     assert table["correct"].tolist() == [r["correct"] for r in rows] and table["confidence"][0] == 0.75
     assert table[["mean_logprob", "n_tokens", "finish"]].isna().all(axis=None)
-    assert found.summary().loc["all"].tolist() == [7, 3, 3, 0, 1, 0]
+    assert found.summary().loc["all"].tolist() == [7, 3, 3, 0, 0, 1, 0]
     write_responses(found, tmp_path / "run")
     assert read_responses(tmp_path / "run").table.equals(table)
 

@@ -205,7 +205,7 @@ def test_a_batch_asks_for_what_the_key_and_the_server_say():
     variants = [several(), *variants_of("formats")]
     prompts = make_prompts(variants, template="bare")
     with FaultyServer(lambda asked: Answer(body=completion("A"))) as server:
-        model = ChatRespondent("m", base_url=server.url)
+        model = ChatRespondent("m", base_url=server.url, max_tokens=1)
         evaluate(model, variants, template="bare", progress=False)
         sent = {json.dumps(a.body, sort_keys=True) for a in server.asked}
         written = {json.dumps(_batch_line(model, p)["body"], sort_keys=True) for p in prompts}

@@ -186,9 +186,9 @@ def test_nothing_to_ask():
 @pytest.mark.parametrize(
     "writer,field",
     [
-        (ChatRespondent("m", base_url="http://127.0.0.1:9"), "max_tokens=1 of m"),
+        (ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=1), "max_tokens=1 of m"),
         (ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=15), "max_tokens=15"),
-        (CausalRespondent("no-such-model"), "max_new_tokens=1 of no-such-model"),
+        (CausalRespondent("no-such-model", max_new_tokens=1), "max_new_tokens=1 of no-such-model"),
     ],
 )
 def test_a_writer_without_room_is_refused_at_once(writer, field):

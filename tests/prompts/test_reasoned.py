@@ -1,0 +1,95 @@
+"""The default rule, and the rules for models that answer on the last line."""
+
+import pytest
+from hypothesis import given, strategies as st
+
+from cora_nb.prompts.letters import first_token, parse, rules_by_form, tolerant
+from cora_nb.prompts.reasoned import last_answer, last_line, last_line_several, last_line_yes_no, lenient
+from cora_nb.prompts.replies import answer_part
+
+CITIES = ("Sydney", "Canberra", "Melbourne", "Perth")
+SAID = [
+    "A",
+    "B ",
+    "'C'",
+    "The answer is",
+    " **B**.",
+    "\n",
+    "Canberra",
+    "<think>",
+    "</think>",
+    "Answer: ",
+    "D.",
+    "I think",
+]
+replies = st.lists(st.sampled_from(SAID), max_size=6).map("".join)
+
+
+@given(replies)
+def test_lenient_is_the_strict_rule_where_that_reads_anything(reply):
+    strict = first_token(reply, CITIES)
+    assert lenient(reply, CITIES) == (tolerant(reply, CITIES) if strict == -1 else strict)
+
+
+@given(replies, replies)
+def test_no_rule_reads_what_was_thought(thought, said):
+    thought = thought.replace("<think>", "").replace("</think>", "")
+    said = said.replace("<think>", "").replace("</think>", "")
+    for rule in ("lenient", "first_token", "first_alphanumeric", "tolerant", "last_line", "yes_no", "in_words"):
+        assert parse(f"<think>{thought}</think>{said}", CITIES, rule) == parse(said, CITIES, rule), rule
+        assert parse(f"<think>{thought}", CITIES, rule) == -1, rule
+
+
+@pytest.mark.parametrize(
+    "opens,closes", [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]")]
+)
+def test_thoughts_in_several_brackets(opens, closes):
+    assert answer_part(f"{opens}A{closes}B") == "B" == answer_part(f"A{closes}B") and answer_part(f"{opens}A") == ""
+
+
+@pytest.mark.parametrize(
+    "reply,index",
+    [
+        ("Sydney is larger.\n\nAnswer: B", 1),
+        ("Sydney is larger.\n\n**Answer: B**", 1),
+        ("Sydney is larger.\n\n**Answer:** B", 1),
+        ("Sydney is larger.\n\nAnswer:\nB", 1),
+        ("Sydney is larger.\n\nFinal answer: (B) Canberra", 1),
+        ("Sydney is larger.\n\nSo the answer is B.", 1),
+        ("Sydney is larger.\n\nAnswer: Canberra", 1),
+        ("Sydney is larger.\n\nB", 1),
+        ("Sydney is larger.\n\nB. Canberra", 1),
+        ("Answer: A\nWait, no.\nAnswer: B", 1),
+        ("<think>Answer: A</think>\nAnswer: B", 1),
+        ("B", 1),
+        ("Sydney is larger, so A is wrong. B", -1),
+        ("Sydney is the largest city, but that does not make it the capital, so the answer is A or", -1),
+        ("Answer: none of these", -1),
+        ("Answer: F", -1),
+        ("A", 0),
+        ("", -1),
+        (None, -1),
+    ],
+)
+def test_the_last_line(reply, index):
+    assert last_line(reply, CITIES) == index
+
+
+def test_the_last_line_of_the_other_forms():
+    assert last_line_several("A is wrong.\nAnswer: B, D", CITIES) == (1, 3)
+    assert last_line_several("A is wrong.\nB and D", CITIES) == (1, 3)
+    assert last_line_several("A is wrong, and C", CITIES) == ()
+    assert last_line_yes_no("No doubt about it.\nAnswer: Yes") == 0 and last_line_yes_no("Hm.\nNo.") == 1
+    assert last_line_yes_no("No doubt about it, said") == -1
+    own = rules_by_form("last_line")
+    assert [own[f].__name__ for f in ("several", "tfq", "lfgq")] == [
+        "last_line_several",
+        "last_line_yes_no",
+        "last_line_in_words",
+    ]
+    assert rules_by_form({"mcq": "last_line"})["tfq"].__name__ == "yes_no"  # a mapping is taken at its word
+
+
+@given(replies)
+def test_an_answer_is_one_line(reply):
+    assert "\n" not in last_answer(reply)[0]
