@@ -371,6 +371,7 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
 async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     "Ask until there is a reply, or until the tries are used up; rate limits use none."
     patience, tries, limits, replies = self._patience, 0, 0, self._patience.replies
+    last = replies  # when this prompt was limited the last time
     while True:
         started = await patience.turn()
         try:
@@ -380,7 +381,7 @@ async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
         except _Again as again:
             failure = again
             if failure.kind == "limited":
-                patience.limited(started, failure.wait)
+                patience.limited(started, failure.wait, limits > 3 and patience.replies > last)
             elif failure.kind == "bad":
                 patience.heard()
             elif self._answered or self._refused or tries < self.retries:
@@ -388,7 +389,7 @@ async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
         finally:
             patience.left()
         if failure.kind == "limited":
-            limits += 1
+            limits, last = limits + 1, patience.replies
             if limits >= _PATIENCE and patience.replies - replies >= _PATIENCE:
                 return Reply(error=f"{failure}, {limits} times while other prompts were answered")
             continue

@@ -130,6 +130,7 @@ class Patience:
         self,
         started: float,  # when the request started
         wait: float,  # seconds that the server asks for; 0 where it does not say
+        stubborn: bool = False,  # a prompt that is limited again and again while others are answered: no news
     ) -> None:
         "A rate limit: nobody asks for a while, and then more slowly. Raises `CoraError` where it takes too long."
         self.heard()
@@ -149,6 +150,8 @@ class Patience:
         self.quiet_until = max(self.quiet_until, now + wait + random.uniform(0, wait / 50))
         if started >= self._since:
             self._passed -= 1
+        if stubborn:
+            return
         if self.rate == math.inf:
             self._cut(now, max(1.0, self._most / 4))
         elif started >= self._cut_at and now - self._cut_at >= 1:

@@ -1,0 +1,265 @@
+"The policy of waiting: rate limits, servers that are gone, waits that are too long. In simulated time, and over HTTP."
+
+import asyncio
+import math
+import random
+import time
+
+import pytest
+
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.core import CoraError
+from cora_nb.prompts.templates import make_prompts
+from cora_nb.respondents import patience
+from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.respondents.patience import Patience
+from cora_nb.respondents.protocol import ask
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.runs.store import Store
+from cora_nb.variants.families import make_variants
+from faulty_server import GOOD, Answer, FaultyServer, completion, refusal
+
+VARIANTS = make_variants(math_benchmark(n=10))
+PROMPTS = list({p.text: p for p in make_prompts(VARIANTS, template="bare")}.values())
+pytestmark = pytest.mark.filterwarnings("error")
+
+
+class SimulatedLoop(asyncio.SelectorEventLoop):
+    "An event loop in which waiting takes no time."
+
+    def __init__(self):
+        super().__init__()
+        self.now, select = 0.0, self._selector.select
+
+        def at_once(timeout):
+            self.now += timeout or 0.0
+            return select(0)
+
+        self._selector.select = at_once
+
+    def time(self):
+        return self.now
+
+    monotonic = time
+
+
+class Bucket:
+    "At most so many requests a second; so many may come together."
+
+    def __init__(self, rate, size):
+        self.rate, self.size, self.held, self.at = rate, size, size, 0.0
+
+    def wait(self, now):
+        "0 for a request that is let pass, else the seconds until one would be."
+        self.held, self.at = min(self.size, self.held + (now - self.at) * self.rate), now
+        if self.held >= 1:
+            self.held -= 1
+            return 0.0
+        return (1 - self.held) / self.rate
+
+
+class Window(Bucket):
+    "At most so many requests within a second."
+
+    def __init__(self, rate, size):
+        self.rate, self.times = rate, []
+
+    def wait(self, now):
+        self.times = [t for t in self.times if t > now - 1]
+        if len(self.times) < self.rate:
+            self.times.append(now)
+            return 0.0
+        return self.times[0] + 1 - now
+
+
+def simulated(monkeypatch, server, tell, latency, at_once, n=200):
+    "(seconds that n requests take, how many were refused)"
+    loop, todo, refused, policy = SimulatedLoop(), iter(range(n)), [], Patience("m")
+    monkeypatch.setattr(patience, "time", loop)
+
+    async def worker():
+        for _ in todo:
+            while True:
+                started = await policy.turn()
+                await asyncio.sleep(0.003)
+                wait = server.wait(loop.now)
+                await asyncio.sleep(0.003 if wait else latency)
+                policy.left()
+                if not wait:
+                    policy.replied()
+                    break
+                refused.append(wait)
+                policy.limited(started, {"no": 0.0, "seconds": math.ceil(wait), "exactly": wait}[tell])
+
+    async def main():
+        policy.open(at_once)
+        await asyncio.gather(*(worker() for _ in range(at_once)))
+
+    try:
+        loop.run_until_complete(main())
+    finally:
+        loop.close()
+    return loop.now, len(refused)
+
+
+@pytest.mark.parametrize("tell", ["no", "seconds", "exactly"])
+@pytest.mark.parametrize("rate", [5, 10])
+@pytest.mark.parametrize("kind", [Bucket, Window])
+def test_a_limited_server_is_asked_nearly_as_fast_as_it_allows(monkeypatch, kind, rate, tell):
+    for latency in (0.01, 0.3, 1.0):
+        for at_once in (32, 64):
+            for seed in range(3):
+                random.seed(seed)
+                seconds, refused = simulated(monkeypatch, kind(rate, rate), tell, latency, at_once)
+                assert seconds <= 1.35 * 200 / rate and refused < 200, (latency, at_once, seed, seconds, refused)
+
+
+@pytest.mark.parametrize("tell", ["no", "seconds", "exactly"])
+def test_a_server_without_any_burst(monkeypatch, tell):
+    for rate in (5, 10):
+        for at_once in (32, 64):
+            random.seed(1)
+            seconds, refused = simulated(monkeypatch, Bucket(rate, 1), tell, 0.3, at_once)
+            assert seconds <= 1.6 * 200 / rate and refused < 200, (rate, at_once, seconds, refused)
+
+
+def test_a_limit_that_was_lifted_is_forgotten(monkeypatch):
+    "One refusal, and a server without limits after it: 20,000 requests of 10 ms take no two minutes."
+
+    class Once(Bucket):
+        def wait(self, now):
+            self.rate, once = 0, self.rate
+            return float(once)
+
+    seconds, refused = simulated(monkeypatch, Once(1.0, 1), "no", 0.01, 64, n=20_000)
+    assert refused == 1 and seconds < 120
+
+
+def test_rate_limits_over_http_use_no_try_and_lose_no_prompt():
+    "The small version of tests/benchmarks/bench_patience.py: 20 requests a second, no retries allowed."
+    times = []
+
+    def plan(asked):
+        now = time.monotonic()
+        if sum(t > now - 1 for t in times) < 20:
+            times.append(now)
+            return GOOD
+        return Answer(429, refusal("slow down"), {"retry-after-ms": "200"} if asked.number % 2 else {})
+
+    with FaultyServer(plan) as server:
+        replies = ask(ChatRespondent("m", base_url=server.url, concurrency=32, retries=0), PROMPTS[:60])
+        assert [r.text for r in replies] == ["B"] * 60 and len(server.asked) < 160
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_pause_of_more_than_ten_minutes_stops_the_run_and_says_when_to_come_back(status, tmp_path):
+    "One Retry-After of 999999999 froze a run."
+    slow = Answer(status, refusal("quota of today"), {"Retry-After": "999999999"})
+    with FaultyServer(lambda asked: slow if asked.number >= 10 else GOOD) as server, Store(tmp_path / "s.db") as store:
+        model = ChatRespondent("m", base_url=server.url, concurrency=1)
+        with pytest.raises(CoraError, match="asks for a pause of 11,574 days; run again in more than ten years: ") as e:
+            evaluate(model, VARIANTS, template="bare", store=store, progress=False)
+        assert len(store) == 10 == len(server.asked) - 1 and "\n" not in str(e.value)
+    slow = Answer(status, refusal("quota of today"), {"Retry-After": "7200"})
+    with FaultyServer([slow]) as server:
+        with pytest.raises(CoraError, match=r"a pause of 2 h; run again after \d{4}-\d\d-\d\d \d\d:\d\d: what is in"):
+            ask(ChatRespondent("m", base_url=server.url), PROMPTS[:1])
+
+
+class Clock:
+    "In place of `time` and `asyncio` in the module: pauses pass at once."
+
+    now = 1000.0
+
+    def __getattr__(self, name):
+        return getattr(asyncio, name)
+
+    def monotonic(self):
+        return self.now
+
+    def time(self):
+        return time.time()
+
+    async def sleep(self, seconds):
+        self.now += seconds
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    monkeypatch.setattr(patience, "time", clock := Clock())
+    monkeypatch.setattr(patience, "asyncio", clock)
+    return clock
+
+
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "20"}])
+def test_nothing_but_rate_limits_for_ten_minutes_stops_the_run(clock, headers):
+    with FaultyServer(lambda asked: Answer(429, refusal("no"), headers)) as server:
+        with pytest.raises(CoraError, match="nothing but rate limits for 1[01] min; run again after"):
+            ask(ChatRespondent("m", base_url=server.url, concurrency=1), PROMPTS[:5])
+        assert 500 < clock.now - 1000 <= 620 and len(server.asked) < 60
+
+
+def test_a_prompt_that_is_limited_for_ever_is_recorded_while_others_are_answered(clock):
+    never = Answer(429, refusal("request too large: tokens per minute"))
+    with FaultyServer(lambda asked: never if asked.prompt == PROMPTS[0].text else Answer(wait=0.02)) as server:
+        replies = ask(ChatRespondent("m", base_url=server.url, concurrency=8), PROMPTS[:200])
+    assert [i for i, r in enumerate(replies) if r.error] == [0]
+    assert replies[0].error.startswith("429 request too large: tokens per minute, ")
+    assert replies[0].error.endswith("times while other prompts were answered")
+
+
+@pytest.mark.parametrize("concurrency", [1, 32])
+@pytest.mark.parametrize("death", ["gone", "cut"])
+def test_a_server_that_dies_and_comes_back_after_the_stop(death, concurrency, tmp_path, clock):
+    "All prompts are answered on the second run, and none twice."
+    answered = []
+
+    def plan(asked):
+        if len(answered) >= 40 and death == "cut":
+            return Answer(cut="before")
+        answered.append(asked.prompt)
+        if len(answered) == 40 and death == "gone":
+            server._loop.call_later(0.05, server._listening.close)
+            server._loop.call_later(0.05, lambda: [t.abort() for t in list(server._connections)])
+        return Answer(body=completion(asked.prompt[-9:])) if len(answered) < 40 or death == "cut" else Answer(wait=60)
+
+    with Store(tmp_path / "replies.db") as store:
+        with FaultyServer(plan) as server:
+            model = ChatRespondent("m", base_url=server.url, concurrency=concurrency)
+            with pytest.raises(CoraError, match=", 8 times in a row with no reply between; run again when ") as e:
+                evaluate(model, VARIANTS, template="bare", store=store, progress=False)
+            assert "\n" not in str(e.value) and clock.now - 1000 < 60 * 9
+            kept = len(store)
+            assert kept == (40 if death == "cut" else 39)
+        port = server.url.split(":")[2].removesuffix("/v1")
+        with FaultyServer(lambda asked: Answer(body=completion(asked.prompt[-9:])), port=int(port)) as again:
+            responses = evaluate(model, VARIANTS, template="bare", store=store, progress=False)
+        assert responses.table["reply"].notna().all() and len(store) == len(PROMPTS)
+        first, second = answered[:kept], [a.prompt for a in again.asked]
+        assert len(second) == len(set(second)) == len(PROMPTS) - kept and not set(first) & set(second)
+
+
+def test_one_lost_connection_holds_nobody_up():
+    lost = Answer(cut="before")
+    with FaultyServer(lambda asked: lost if asked.number == 5 else GOOD, gate=0) as server:
+        model = ChatRespondent("m", base_url=server.url, concurrency=8)
+        assert [r.text for r in ask(model, PROMPTS[:60])] == ["B"] * 60
+        assert model._patience.at_once == 8 and model._patience.quiet_until == 0
+
+
+def test_connections_lost_together_are_one_loss(clock):
+    "A server that starts anew while 32 requests are under way is given its time, and no try is wasted on it."
+    with FaultyServer(lambda asked: Answer(cut="before") if asked.number < 36 else GOOD, gate=0) as server:
+        model = ChatRespondent("m", base_url=server.url, concurrency=32)
+        assert [r.text for r in ask(model, PROMPTS[:100])] == ["B"] * 100
+
+
+def test_what_was_learnt_is_kept_for_the_next_prompts(clock):
+    with FaultyServer(lambda asked: Answer(429, refusal("slow")) if asked.number == 0 else GOOD) as server:
+        model = ChatRespondent("m", base_url=server.url, concurrency=4)
+        ask(model, PROMPTS[:2])
+        assert model._patience.rate < 10
+        start = clock.now
+        ask(model, PROMPTS[2:4])
+        assert clock.now - start > 0.5
