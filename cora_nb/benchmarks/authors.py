@@ -27,7 +27,8 @@ def _letter_texts(
             except (ValueError, SyntaxError, RecursionError, MemoryError):
                 continue
     if not isinstance(value, dict) or list(value) != list(LETTERS[: len(value)]):
-        raise BadRow("must map the letters A, B, ... to texts, such as {'A': 'yes', 'B': 'no'}", "options", value=cell)
+        why = "must map the letters A, B, ... to texts, such as {'A': 'yes', 'B': 'no'}"
+        raise BadRow(why, field="options", value=cell)
     return choice_list(list(value.values()), "options")
 
 

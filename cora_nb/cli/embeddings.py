@@ -54,8 +54,8 @@ def cora_embeddings(
     benchmark: str = "math",  # a benchmark's name; math is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,  # the benchmark's split; without it, the one it is usually scored on
-    limit: int = None,  # take only the first so many questions, 100 without --sample; see there
-    sample: int = None,  # draw so many questions at random, repeatable with --seed; of MMLU, --limit 400 is 4 subjects
+    limit: int = None,  # only the first so many questions (100); of MMLU, 400 are 4 of 57 subjects: see --sample
+    sample: int = None,  # draw so many questions at random from all, the same for the same --seed
     subjects: str = None,  # take only these subjects, with commas between
     malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
     template: str = "bare",  # how prompts are laid out

@@ -111,8 +111,8 @@ def cora_mcqa_plus(
     benchmark: str = "math",  # a benchmark's name; `math` is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,  # the benchmark's split; without it, the one it is usually scored on
-    limit: int = None,  # take only the first so many questions; files are often sorted by subject: see --sample
-    sample: int = None,  # draw so many questions at random, repeatable with --seed; of MMLU, --limit 400 is 4 subjects
+    limit: int = None,  # only the first so many questions; of MMLU, 400 are 4 of 57 subjects, from a on: see --sample
+    sample: int = None,  # draw so many questions at random from all, the same for the same --seed
     subjects: str = None,  # ask only these subjects, with commas between
     malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
     existing_nota: str = "warn",  # questions with a None of the above of their own: keep, skip or warn
