@@ -16,9 +16,13 @@ from pathlib import Path
 
 from ..checks import check_count, check_option
 from .arithmetic import math_benchmark
+from .authors import authors_layout
 from ..core import BadRow, CoraError, Question, data_path
 from .files import Table, read_table
 from .layouts import KINDS, LAYOUTS, Layout, plain_layout
+from .pitfalls import NOTA_TEXT, BenchmarkWarning, has_nota
+from .pitfalls import warn_of_fewer, warn_of_nota, warn_of_place
+from .samples import of_subjects, sample_questions, shuffle_choices
 
 # %% ../../nbs/benchmarks/load.ipynb #8dc3f339
 def _usable_row(
@@ -132,15 +136,27 @@ def listing(
     return f"there {'is' if len(names) == 1 else 'are'} {', '.join(names) or 'nothing'}"
 
 # %% ../../nbs/benchmarks/load.ipynb #b748b65f
+def _home(
+    root: Path,  # holds the folder, or is it, or is the one of another benchmark beside it
+    name: str,  # such as "cais__mmlu"
+) -> Path:  # the folder of this name
+    "A benchmark's folder. Raises `CoraError` saying what there is."
+    here = root.absolute()
+    candidates = [root / name, *([root] if here.name == name else [])]
+    if "__" in here.name:  # examples may come from another benchmark than the questions
+        candidates.append(here.parent / name)
+    if found := [c for c in candidates if c.is_dir()]:
+        return found[0]
+    raise CoraError(f"{root}: no folder {name}; {listing(root)}")
+
+
 def _folder_tables(
     layout: Layout,  # of the benchmark
     split: str,  # such as "test"
-    root: Path,  # holds `<owner>__<name>/<config>/<split>.parquet`
+    root: Path,  # holds `<owner>__<name>/<config>/<split>.parquet`, or is `<owner>__<name>`
 ) -> list[tuple[str, Table]]:  # (configuration, table)
     "A benchmark's tables from a folder laid out like the hub. Raises `CoraError` saying what there is."
-    home = root / layout.hub.replace("/", "__")
-    if not home.is_dir():
-        raise CoraError(f"{root}: no folder {home.name}; {listing(root)}")
+    home = _home(root, layout.hub.replace("/", "__"))
     configs = [layout.config] if layout.config else sorted(p.name for p in home.iterdir() if p.is_dir())
     tables = []
     for config in configs:
@@ -210,6 +226,20 @@ def _known(name: str) -> tuple[str, Layout | None]:
     return name, LAYOUTS[name] if name in LAYOUTS else None
 
 
+def _file_layout(table: Table, layout: Layout | None, answer_as: str | None) -> Layout:
+    "How a file is read: in the columns of its benchmark, in those of a paper's authors, or in plain ones."
+    if layout and set(layout.columns) <= set(table.columns):
+        return layout
+    if (authors := authors_layout(table)) is None:
+        return layout or plain_layout(table, answer_as)
+    if answer_as:
+        raise CoraError(
+            f"answer_as={answer_as!r}: the columns of {table.file} are those of a paper's authors and decide what "
+            "its answers are; answer_as is for files with plain columns"
+        )
+    return authors
+
+
 def _find_tables(
     name: str,  # as for `load_benchmark`, and so are the others
     split: str | None,  # None: the one usually asked
@@ -233,7 +263,7 @@ def _find_tables(
     if path is not None and not path.is_dir():
         table = read_table(path)
         split = split or (layout.split if layout else None)
-        return layout or plain_layout(table, answer_as), [(f"{name}-{split}" if split else name, table)]
+        return _file_layout(table, layout, answer_as), [(f"{name}-{split}" if split else name, table)]
     if layout is None:
         raise CoraError(f"{path}: a folder can only hold benchmarks with a layout, and {name!r} has none; {known}")
     split = split or layout.split
@@ -244,36 +274,89 @@ def _find_tables(
         table.rows[:] = [(n, row | {"subject": config}) for n, row in table.rows]
     return layout, [(f"{name}-{split}-{config}", table) for config, table in tables]
 
+# %% ../../nbs/benchmarks/load.ipynb #203c27c0
+def _check_part(limit: int | None, sample: int | None, seed: int, existing_nota: str, shuffle_original: bool) -> None:
+    "Refuse what `load_benchmark` cannot take a part of a benchmark by."
+    for name, count in (("limit", limit), ("sample", sample)):
+        if count is not None:
+            check_count(name, count, 1)
+    if limit is not None and sample is not None:
+        raise CoraError(
+            f"limit={limit} and sample={sample} exclude each other: one takes the first questions, the other draws them"
+        )
+    check_count("seed", seed, 0)
+    check_option("existing_nota", existing_nota, ("keep", "skip", "warn"))
+    check_option("shuffle_original", shuffle_original, (True, False))
+
+
+def _check_refused(name: str, file: str, found: Sequence[Question], refused: Sequence[BadRow]) -> None:
+    "Warn of the rows that were dropped. Raises `CoraError` where these are nearly all."
+    if refused:
+        dropped = f"{name}: dropped {len(refused)} malformed row{'s' * (len(refused) > 1)}"
+        which = "; ".join(map(str, refused[:3])) + "; ..." * (len(refused) > 3)
+        warnings.warn(f"{dropped}: {which}", BenchmarkWarning, stacklevel=3)
+    if not found:
+        raise CoraError(f"{file}: not one row could be used as a question")
+    if len(refused) > 9 * len(found):
+        raise CoraError(
+            f"{file}: {len(refused)} of {len(refused) + len(found)} rows were refused, so the columns probably mean "
+            f"something else than they were read as; the first: {refused[0]}"
+        )
+
+
+def _without_nota(name: str, found: Sequence[Question]) -> list[Question]:
+    "The questions without a None of the above of their own. Says how many were left out."
+    left = [q for q in found if not has_nota(q)]
+    if not left:
+        raise CoraError(f"{name}: every question has a choice like {NOTA_TEXT!r} of its own, so none is left")
+    if n := len(found) - len(left):
+        text = f"{name}: left out {n} of {len(found)} questions with a choice like {NOTA_TEXT!r} of their own"
+        warnings.warn(text, BenchmarkWarning, stacklevel=3)
+    return left
+
 # %% ../../nbs/benchmarks/load.ipynb #788f6604
 def load_benchmark(
     name: str,  # a known benchmark, any name for a file of your own, or `module:layout` for one in columns of its own
     split: str | None = None,  # None: the one usually asked; with a file, only a label in the ids
     path: str | Path | None = None,  # a file, or a folder laid out like the hub; None: the hub, or what is bundled
-    limit: int | None = None,  # the first so many questions
+    limit: int | None = None,  # the first so many questions; of MMLU, 400 are 4 of 57 subjects: see `sample`
     on_bad: str = "raise",  # a malformed row: "raise" an error, or "skip" it with a warning
     answer_as: str | None = None,  # how to read a column named just `answer`: "letter", "index" (from 0) or "text"
+    sample: int | None = None,  # so many questions drawn at random, repeatable: see `benchmarks/samples`
+    seed: int = 0,  # of the sample and of `shuffle_original`
+    subjects: str | Sequence[str] | None = None,  # only these, as a list or with commas between
+    existing_nota: str = "warn",  # questions with a None of the above of their own: "keep", "skip" or "warn"
+    shuffle_original: bool = False,  # give each question's choices a random order
 ) -> list[Question]:  # ids all different, in the order of the file
     """The questions of a benchmark.
 
     A known name with a file reads it in that benchmark's columns; any other name reads plain columns: `question`,
     `choices` (or `A`, `B`, ...), `answer` (or `answer_letter`, `answer_index`, `answer_text`), perhaps `id` and
     `subject`. Raises `BadRow` at the first malformed row, and `CoraError` for anything wrong with a file as a whole or
-    with a parameter.
+    with a parameter. Subjects are chosen first, then questions are skipped, and `limit` or `sample` counts what is
+    left. Warns with `BenchmarkWarning` of what decides scores unseen (`benchmarks/pitfalls`), as far as the questions
+    that are returned have it.
     """
-    if limit is not None:
-        check_count("limit", limit, 1)
+    _check_part(limit, sample, seed, existing_nota, shuffle_original)
     check_option("on_bad", on_bad, ("raise", "skip"))
     if answer_as is not None:
         check_option("answer_as", answer_as, KINDS)
     layout, tables = _find_tables(name, split, None if path is None else Path(path).expanduser(), answer_as)
-    refused = [] if on_bad == "skip" else None
-    found = list(islice(_questions_in(tables, layout, refused), limit))
-    if refused:
-        dropped = f"{name}: dropped {len(refused)} malformed row{'s' * (len(refused) > 1)}"
-        which = "; ".join(map(str, refused[:3])) + "; ..." * (len(refused) > 3)
-        warnings.warn(f"{dropped}: {which}", stacklevel=2)
-    if not found:
-        raise CoraError(f"{tables[0][1].file}: not one row could be used as a question")
+    refused, everything = ([] if on_bad == "skip" else None), subjects is not None or existing_nota == "skip"
+    found = list(islice(_questions_in(tables, layout, refused), None if everything else limit))
+    _check_refused(name, tables[0][1].file, found, refused or [])
+    if not layout.hub:
+        warn_of_fewer(name, found)
+    if subjects is not None:
+        found = of_subjects(found, subjects)
+    if existing_nota == "skip":
+        found = _without_nota(name, found)
+    found = found[:limit] if sample is None else sample_questions(found, sample, seed)
+    if existing_nota == "warn":
+        warn_of_nota(name, found)
+    if shuffle_original:
+        return shuffle_choices(found, seed)
+    warn_of_place(name, found)
     return found
 
 # %% ../../nbs/benchmarks/load.ipynb #70f7b7d8
@@ -294,7 +377,7 @@ def load_shots(
     pool, split = layout.shots if layout else (name, "shots")
     if layout is None and (path is None or Path(path).is_dir()):
         raise CoraError(f"{name!r} is no known benchmark; its examples need path= with a file")
-    return load_benchmark(pool, split, path)
+    return load_benchmark(pool, split, path, existing_nota="keep")
 
 # %% ../../nbs/benchmarks/load.ipynb #33f5da79
 def benchmark_hash(

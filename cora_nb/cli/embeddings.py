@@ -13,8 +13,7 @@ from typing import Any
 import pandas as pd
 from fastcore.script import call_parse
 
-from ..benchmarks.load import load_benchmark
-from .shared import file_name, one_line_errors, several
+from .shared import asked_questions, file_name, one_line_errors, several
 from ..checks import check_count
 from ..core import CoraError
 from ..metrics.embeddings import format_prompts, head_separability, project, separability
@@ -55,7 +54,9 @@ def cora_embeddings(
     benchmark: str = "math",  # a benchmark's name; math is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,  # the benchmark's split; without it, the one it is usually scored on
-    limit: int = 100,  # take only the first so many questions
+    limit: int = None,  # only the first so many questions (100); of MMLU, 400 are 4 of 57 subjects: see --sample
+    sample: int = None,  # draw so many questions at random from all, the same for the same --seed
+    subjects: str = None,  # take only these subjects, with commas between
     malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
     template: str = "bare",  # how prompts are laid out
     ends: str = "same",  # same: both formats end with the same words; own: as in the paper, each in its own way
@@ -70,14 +71,20 @@ def cora_embeddings(
     if find_spec("sklearn") is None:  # better to know before a large model is read
         raise CoraError("hidden states are compared with scikit-learn: pip install 'cora_nb[embeddings]'")
     check_count("permutations", permutations, 1)
-    check_count("limit", limit, 5)  # folds of the probe
+    if limit is None and sample is None:
+        limit = 100
+    for name, count in (("limit", limit), ("sample", sample)):
+        if count is not None:
+            check_count(name, count, 5)  # folds of the probe
     if not perplexity > 0:
         raise CoraError(f"perplexity must be positive, got {perplexity!r}")
     readers = [CausalRespondent(m, chat=chat) for m in models or ["organism/steady"]]
     names = [file_name(r.name) for r in readers]
     if twice := [name for name in names if names.count(name) > 1]:
         raise CoraError(f"two models are called {twice[0]!r}; read them one at a time, into different folders")
-    questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)
+    told = {"path": path, "split": split, "limit": limit, "malformed": malformed}
+    part = {"sample": sample, "subjects": subjects, "existing_nota": "keep"}  # no variant adds one
+    questions, _, chosen = asked_questions(benchmark, seed, told, **part)
     prompts, folder = format_prompts(questions, template, ends), Path(out)
     if folder.exists() and not folder.is_dir():
         raise CoraError(f"{out}: this is a file, and a folder is to be written")
@@ -93,7 +100,7 @@ def cora_embeddings(
             printed["heads"] = _by_layer(results["heads"], "method")
         for what, result in results.items():
             result.to_csv(folder / f"{name}-{what}.csv", index=False)
-            print(f"{name}, {len(questions)} questions: {what}\n{printed[what].round(3).to_string()}\n")
+            print(f"{name}, {len(questions)} questions{chosen}: {what}\n{printed[what].round(3).to_string()}\n")
         figures = {
             "tsne": plot_layers(project(states, seed=seed, perplexity=perplexity), states.formats, scores).flat[0],
             "separability": plot_separability(scores),

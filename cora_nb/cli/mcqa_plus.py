@@ -13,9 +13,16 @@ from typing import Any
 import pandas as pd
 from fastcore.script import call_parse
 
-from ..benchmarks.load import load_benchmark
 from .respondents import Respondents, make_respondent, make_respondents
-from .shared import one_line_errors, open_store, read_prices, run_folders, shot_pool, store_for
+from cora_nb.cli.shared import (
+    asked_questions,
+    one_line_errors,
+    open_store,
+    read_prices,
+    run_folders,
+    shot_pool,
+    store_for,
+)
 from ..checks import check_count
 from ..core import CoraError, Question
 from cora_nb.papers.mcqa_plus import (
@@ -104,15 +111,19 @@ def cora_mcqa_plus(
     benchmark: str = "math",  # a benchmark's name; `math` is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,  # the benchmark's split; without it, the one it is usually scored on
-    limit: int = None,  # take only the first so many questions
+    limit: int = None,  # only the first so many questions; of MMLU, 400 are 4 of 57 subjects, from a on: see --sample
+    sample: int = None,  # draw so many questions at random from all, the same for the same --seed
+    subjects: str = None,  # ask only these subjects, with commas between
     malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
+    existing_nota: str = "warn",  # questions with a None of the above of their own: keep, skip or warn
+    shuffle_original: bool = False,  # give each question's choices a random order, also in its original form
     template: str = "cora",  # how prompts are laid out, or FILE.py:NAME
     shots: int = 0,  # how many solved questions to show first
     pool: str = None,  # a file or hub folder to take them from; without it, the benchmark's own pool
     parse: str = "first_token",  # the rule from reply to choice, or FILE.py:NAME
     writer: str = None,  # who writes true-or-false questions, as chat:MODEL,max_tokens=100; without it, a rule does
     statements: str = None,  # a file of true-or-false questions, as an earlier run with a writer left it
-    seed: int = 0,  # for the variants
+    seed: int = 0,  # for the variants, the sample and the order of choices
     store: str = None,  # the file that keeps replies; "none" to keep nothing
     dry: bool = False,  # only say what the runs would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
@@ -125,10 +136,16 @@ def cora_mcqa_plus(
         raise CoraError("--writer and --statements exclude each other: both say who writes the true-or-false questions")
     who = make_respondents(respondents)
     folders = run_folders(out, benchmark, who)
-    questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)
+    part = {
+        "sample": sample,
+        "subjects": subjects,
+        "existing_nota": existing_nota,
+        "shuffle_original": shuffle_original,
+    }
+    told = {"path": path, "split": split, "limit": limit, "malformed": malformed}
+    questions, told, chosen = asked_questions(benchmark, seed, told, **part)
     pool_of_shots = shot_pool(benchmark, path, pool) if shots else None
     asked = {"template": template, "shots": pool_of_shots, "k": shots, "parse": parse}
-    told = {"benchmark": benchmark, "path": path, "split": split, "limit": limit, "malformed": malformed}
     told |= {"seed": seed, "pool": pool, "statements": statements}
     author = make_respondent(writer) if writer and not dry else None
     with open_store(store, [*who, *([author] if author else [])]) as replies:
@@ -136,6 +153,8 @@ def cora_mcqa_plus(
         texts = _statement_texts(author, statements, questions, kept, folders[0].parent / "statements.csv")
         steps = mcqa_plus_steps(questions, seed, texts)
         if dry:
+            if chosen:
+                print(f"{benchmark}: {len(questions)} questions{chosen}")
             return print(_plan_steps(steps, who, replies, read_prices(price), asked))
         asked |= {"facts": told}
         prepared = prepare_steps(steps, **asked)
@@ -152,7 +171,7 @@ def cora_mcqa_plus(
 
             runs = run_steps(w, steps, store_for(w, replies), keep, check, prepared=prepared, **asked)
             results[w.name] = {number: mcqa_plus_results(runs, number) for number in TABLES}
-    print(f"{benchmark}: {len(questions)} questions\n")
+    print(f"{benchmark}: {len(questions)} questions{chosen}\n")
     for number in TABLES:
         print(_table_text(number, stack_results({name: tables[number] for name, tables in results.items()}), digits))
     for (name, tables), folder in zip(results.items(), folders):

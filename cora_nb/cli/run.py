@@ -9,9 +9,9 @@ __all__ = ['cora_run']
 import pandas as pd
 from fastcore.script import call_parse
 
-from ..benchmarks.load import load_benchmark
 from .respondents import Respondents, make_respondents
 from cora_nb.cli.shared import (
+    asked_questions,
     one_line_errors,
     open_store,
     read_prices,
@@ -37,8 +37,12 @@ def cora_run(
     benchmark: str = "math",  # a benchmark's name; `math` is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,  # the benchmark's split; without it, the one it is usually scored on
-    limit: int = None,  # take only the first so many questions
+    limit: int = None,  # only the first so many questions; of MMLU, 400 are 4 of 57 subjects, from a on: see --sample
+    sample: int = None,  # draw so many questions at random from all, the same for the same --seed
+    subjects: str = None,  # ask only these subjects, with commas between
     malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
+    existing_nota: str = "warn",  # questions with a None of the above of their own: keep, skip or warn
+    shuffle_original: bool = False,  # give each question's choices a random order, also in its original form
     family: str = "cora",  # the family of variants, or FILE.py:NAME for one of your own
     template: str = "cora",  # how prompts are laid out, or FILE.py:NAME
     shots: int = 0,  # how many solved questions to show first
@@ -46,7 +50,7 @@ def cora_run(
     trials: int = 1,  # how often each prompt is asked
     parse: str = "lenient",  # the rule from reply to choice, or FILE.py:NAME
     stop: str = None,  # ask only what is needed: cora or bmca
-    seed: int = 0,  # for the variants
+    seed: int = 0,  # for the variants, the sample and the order of choices
     store: str = None,  # the file that keeps replies; "none" to keep nothing
     dry: bool = False,  # only say what the run would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
@@ -59,15 +63,23 @@ def cora_run(
     beyond = own_scores(score)
     who = make_respondents(respondents)
     folders = run_folders(out, benchmark, who)
-    questions = load_benchmark(benchmark, split=split, path=path, limit=limit, on_bad=malformed)
+    part = {
+        "sample": sample,
+        "subjects": subjects,
+        "existing_nota": existing_nota,
+        "shuffle_original": shuffle_original,
+    }
+    told = {"path": path, "split": split, "limit": limit, "malformed": malformed}
+    questions, told, chosen = asked_questions(benchmark, seed, told, **part)
     variants = make_variants(questions, family=family, seed=seed)
     solved = shot_pool(benchmark, path, pool) if shots else None
     asked = {"template": template, "shots": solved, "k": shots, "trials": trials, "parse": parse}
     with open_store(store, who) as replies:
         if dry:
             plans = [plan(w, variants, store_for(w, replies), read_prices(price), **asked) for w in who]
+            if chosen:
+                print(f"{benchmark}: {len(questions)} questions{chosen}")
             return print(pd.DataFrame(plans).to_string())
-        told = {"benchmark": benchmark, "path": path, "split": split, "limit": limit, "malformed": malformed}
         told |= {"family": family, "seed": seed, "pool": pool}
         asked |= {"stop": stop, "facts": told}
         prepared, runs = prepare(variants, **asked), {}
@@ -78,7 +90,7 @@ def cora_run(
             write_responses(runs[w.name], folder)
     if lost := [r.table["error"] for r in runs.values() if r.table["error"].notna().all()]:
         raise CoraError(f"all {len(lost[0])} replies failed, the first of them: {lost[0].iloc[0]} (responses: {out})")
-    print(f"{benchmark}: {len(questions)} questions, {len(variants)} variants of the family {family}\n")
+    print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}\n")
     print(render(score_table(runs, beyond=beyond), digits=digits))
     for (name, responses), folder in zip(runs.items(), folders):
         print(f"\n{name}: {replies_line(responses)}\n  {folder}")

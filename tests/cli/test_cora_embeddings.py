@@ -63,3 +63,10 @@ def test_mistakes_end_in_one_line(tmp_path, monkeypatch, words, what, capsys):
         and "\n" not in str(e.value)
         and not list(tmp_path.iterdir())
     )
+
+
+def test_a_sample(tmp_path):
+    words = ("--sample", 10, "--seed", 1, "--permutations", 9, "--perplexity", 3)
+    code, out, err = run("cora_embeddings", "organism/steady", *words, cwd=tmp_path, HF_HUB_OFFLINE="1", COLUMNS="150")
+    assert code == 0, err
+    assert "steady, 10 questions (a random sample, seed 1): scores" in out

@@ -1,5 +1,6 @@
 """The command `cora_mcqa_plus`, as a user runs it."""
 
+import json
 import os
 import signal
 import subprocess
@@ -81,6 +82,18 @@ def test_other_runs_are_not_written_over(tmp_path):
 def test_a_plan_costs_nothing(tmp_path):
     code, out, err = run("cora_mcqa_plus", "chat:gpt-4o-mini", "--dry", "--limit", 10, "--price", "1/2", cwd=tmp_path)
     assert code == 0 and "cost" in out and "answered wrongly" in out and not (tmp_path / "responses").exists()
+
+
+def test_a_sample_is_printed_and_kept_in_the_facts(tmp_path):
+    words = ("cora_mcqa_plus", "simulated", "--sample", 12, "--seed", 2)
+    code, out, err = run(*words, "--dry", cwd=tmp_path)
+    assert (
+        code == 0 and out.startswith("math: 12 questions (a random sample, seed 2)\n") and "cora_mcqa_plus:" not in err
+    )
+    code, out, err = run(*words, cwd=tmp_path)
+    assert code == 0 and out.startswith("math: 12 questions (a random sample, seed 2)\n"), err
+    facts = [json.loads(f.read_text())["run"] for f in (tmp_path / "responses").rglob("facts.json")]
+    assert facts and all(f["sample"] == 12 and f["seed"] == 2 for f in facts)
 
 
 def test_statements(tmp_path):

@@ -231,6 +231,10 @@ MISTAKES = [
         "holds something else (b.txt)",
     ),
     (["cora_run", "recorded:taken"], "taken: there is no run here"),
+    (["cora_run", "simulated", "--sample", "301"], "sample must be at most the number of questions, 300, got 301"),
+    (["cora_run", "simulated", "--sample", "5", "--limit", "5"], "limit=5 and sample=5 exclude each other"),
+    (["cora_run", "simulated", "--subjects", "sums"], "no subject 'sums'"),
+    (["cora_run", "simulated", "--existing_nota", "drop"], "existing_nota must be one of keep, skip, warn"),
 ]
 
 
@@ -330,3 +334,57 @@ def test_imports_stay_light(module):
     code = f"import sys, {module}; print(*[m for m in {HEAVY!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0 and done.stdout.split() == []
+
+
+# ---------------------------------------------------------------- which questions
+
+
+def nota_file(folder):
+    "Forty questions of two subjects; the right choice of all is B, and three have a None of the above of their own."
+    lines = ["question,A,B,C,answer,subject"]
+    lines += [
+        f"Which is {i}?,x,y,{'None of these' if i < 3 else 'z'},B,{'odd' if i % 2 else 'even'}" for i in range(40)
+    ]
+    (folder / "mine.csv").write_text("\n".join(lines) + "\n")
+    return "--benchmark", "mine", "--path", "mine.csv"
+
+
+def test_a_sample_is_repeatable_printed_and_kept_in_the_facts(tmp_path):
+    words = ("cora_run", "simulated", *nota_file(tmp_path), "--shuffle_original")
+    some = (*words, "--sample", 10, "--seed", 4, "--subjects", "odd", "--existing_nota", "skip")
+    code, out, err = run(*some, cwd=tmp_path)
+    chosen = "subjects odd; a random sample, seed 4; without those that have a None of the above of their own; choices"
+    assert (
+        code == 0 and f"mine: 10 questions ({chosen} in random order, seed 4), 140 variants of the family cora" in out
+    )
+    run_facts = json.loads((tmp_path / "responses" / "mine" / "simulated" / "facts.json").read_text())["run"]
+    assert (
+        run_facts.items()
+        >= dict(sample=10, seed=4, subjects="odd", existing_nota="skip", shuffle_original=True).items()
+    )
+    assert err.splitlines()[0] == (
+        "cora_run: mine: left out 1 of 20 questions with a choice like 'None of the above' of their own"
+    )
+    assert run(*some, cwd=tmp_path)[:2] == (0, out)  # the same questions: the same run
+    code, _, err = run(*words, "--sample", 10, cwd=tmp_path)
+    assert code == 1 and "there is another run here already" in err
+    code, out, _ = run(*some, "--dry", cwd=tmp_path)
+    assert code == 0 and out.startswith(f"mine: 10 questions ({chosen}")
+
+
+def test_what_decides_scores_unseen_is_said_on_the_error_stream(tmp_path):
+    words = ("cora_run", "simulated", *nota_file(tmp_path))
+    code, out, err = run(*words, cwd=tmp_path)
+    assert code == 0 and "None of the above" not in out and "RIGHT CHOICE" not in out
+    said = [line for line in err.splitlines() if line.startswith("cora_run: mine: ")]
+    assert len(said) == 2 and "3 of 40 questions have a choice like 'None of the above'" in said[0]
+    assert "THE RIGHT CHOICE IS B IN 40 OF 40 QUESTIONS" in said[1] and "BenchmarkWarning" not in err
+    facts = json.loads((tmp_path / "responses" / "mine" / "simulated" / "facts.json").read_text())
+    assert not {"sample", "subjects", "existing_nota", "shuffle_original"} & facts["run"].keys()
+    code, again, err = run(*words, "--existing_nota", "keep", cwd=tmp_path)  # the same questions: the same run
+    assert (code, again) == (0, out) and "None of the above" not in err
+
+
+def test_the_bundled_benchmark_comes_without_a_warning(tmp_path):
+    code, _, err = run("cora_run", "simulated", cwd=tmp_path)
+    assert code == 0 and "cora_run:" not in err and "Warning" not in err
