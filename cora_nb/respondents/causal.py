@@ -17,13 +17,13 @@ from typing import Any
 
 from fastcore.basics import patch
 
-from ..core import CoraError, LETTERS, uniforms
-from ..forms import get_form
 from ..checks import check_count
+from ..core import LETTERS, CoraError, uniforms
+from ..forms import get_form
 from ..prompts.templates import Prompt
-from .protocol import Reply
 from .local import LocalModel, free_memory, one_line, out_of_memory
 from .padding import begin_batch, shared_start
+from .protocol import Reply
 from .token_trees import longest_texts
 
 # %% ../../nbs/respondents/causal.ipynb #d971b494

@@ -15,13 +15,12 @@ from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastcore.basics import patch
 
+from ..checks import check_count, check_option
 from ..core import CoraError
 from ..forms import get_form
-from ..checks import check_count, check_option
 from ..prompts.templates import Prompt
 from cora_nb.respondents.chat_replies import (
     UnusableBody,
@@ -29,64 +28,14 @@ from cora_nb.respondents.chat_replies import (
     guard_response,
     http_library,
     letter_scores,
-    visible_line,
     read_logprobs,
     short_text,
     token_count,
+    visible_line,
 )
+from .chat_settings import check_address, check_extra
 from .patience import Patience, retry_after
 from .protocol import Reply
-
-# %% ../../nbs/respondents/chat.ipynb #a3d5c0e1
-def _check_address(
-    base_url: str,  # as given
-    key_variable: str,  # where a key belongs
-) -> None:
-    "Raises `CoraError` for an address that cannot be asked, or that holds what must not be written down."
-    secret = f"put the key into the environment variable {key_variable}"
-    if "?" in base_url or "#" in base_url:
-        raise CoraError(f"base_url must end before any ? or #; {secret}")
-    if "@" in base_url.split("//", 1)[-1].split("/")[0]:
-        raise CoraError(f"base_url must not hold a name or a password; {secret}")
-    if not base_url.startswith(("http://", "https://")):
-        raise CoraError(f"base_url must start with http:// or https://, got {base_url!r}")
-    try:
-        parts = urlsplit(base_url)
-        usable = parts.hostname and parts.port != 0 and base_url.isprintable() and " " not in base_url
-    except ValueError:  # a port above 65535, half of an IPv6 address
-        usable = False
-    if not usable:
-        raise CoraError(f"base_url is no address that can be asked, got {base_url!r}")
-
-# %% ../../nbs/respondents/chat.ipynb #eeb287ea
-_RESERVED = {  # what `extra` cannot hold, and what says it
-    "model": "model",
-    "messages": "the prompt",
-    "prompt": "the prompt",
-    "temperature": "temperature",
-    "max_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "seed": "seed",
-    "logprobs": "top_logprobs",
-    "top_logprobs": "top_logprobs",
-    "server": "base_url",
-    "endpoint": "endpoint",
-    "api_version": "api_version",
-    "stream": "nothing: replies are read whole",
-    "n": "trials",
-}
-
-
-def _check_extra(extra: Any) -> None:
-    "Raise `CoraError` for further fields that are not plain JSON, or that would replace one of ours."
-    if not isinstance(extra, dict) or not all(isinstance(name, str) for name in extra):
-        raise CoraError(f"extra must be a dictionary of fields of the request body, got {extra!r}")
-    if taken := sorted(extra.keys() & _RESERVED.keys()):
-        raise CoraError(f"extra must not hold {taken[0]!r}: that is said by {_RESERVED[taken[0]]}")
-    try:
-        json.dumps(extra, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as e:
-        raise CoraError(f"extra must hold plain JSON values ({e})") from None
 
 # %% ../../nbs/respondents/chat.ipynb #1080b6ea
 @dataclass
@@ -111,7 +60,7 @@ class ChatRespondent:
     def __post_init__(self):
         self.name = self.name or self.model
         self.base_url = (self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1").rstrip("/")
-        _check_address(self.base_url, self.key_variable)
+        check_address(self.base_url, self.key_variable)
         check_option("endpoint", self.endpoint, ("chat", "completions"))
         if self.max_tokens is not None:
             check_count("max_tokens", self.max_tokens, 1)
@@ -120,7 +69,7 @@ class ChatRespondent:
         if not 0 <= self.temperature < math.inf:
             raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
         self.temperature = float(self.temperature) + 0.0  # 0 and 0.0 are one temperature, and one key
-        _check_extra(self.extra)
+        check_extra(self.extra)
         if not 0 < self.timeout < math.inf:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so

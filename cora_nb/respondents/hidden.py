@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core import CoraError
 from ..checks import check_count
+from ..core import CoraError
 from ..prompts.templates import Prompt
-from .protocol import Reply, run_async
 from .causal import CausalRespondent
-from .padding import pad_left
 from .local import LocalModel, libraries
+from .padding import pad_left
+from .protocol import Reply, run_async
 
 # %% ../../nbs/respondents/hidden.ipynb #064da0b3
 @dataclass(frozen=True, eq=False)

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from fastcore.basics import patch
 
-from ..core import CoraError, LETTERS, Question, Variant
-from ..forms import get_form
 from ..checks import check_count, check_option
+from ..core import LETTERS, CoraError, Question, Variant
+from ..forms import get_form
 from ..prompts.templates import Prompt, Template, get_template
-from .protocol import Reply
 from .local import LocalModel, one_line
+from .protocol import Reply
 from .token_trees import TreeScorer
 
 # %% ../../nbs/respondents/likelihood.ipynb #c2f88cfb

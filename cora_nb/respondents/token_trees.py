@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from fastcore.basics import patch
 
-from ..core import CoraError
 from ..checks import check_count, check_option
+from ..core import CoraError
 from .local import LocalModel, free_memory, libraries, out_of_memory
 
 # %% ../../nbs/respondents/token_trees.ipynb #84ad61f6
