@@ -123,7 +123,7 @@ class Patience:
         self.replies += 1
         if self._paced and self.rate < math.inf:
             elapsed, step = max(0.0, now - self._since), max(0.0, now - self._grown_at)
-            self.rate *= 1.15 if self._searching else math.exp(min(1.0, (0.005 + 0.001 * elapsed) * step))
+            self.rate *= 1.1 if self._searching else math.exp(min(1.0, (0.003 + 0.001 * elapsed) * step))
         self._grown_at, self._paced = now, False
 
     def limited(

@@ -111,7 +111,7 @@ def test_a_limited_server_is_asked_nearly_as_fast_as_it_allows(monkeypatch, kind
             for seed in range(3):
                 random.seed(seed)
                 seconds, refused = simulated(monkeypatch, kind(rate, rate), tell, latency, at_once)
-                assert seconds <= 1.35 * 200 / rate and refused < 200, (latency, at_once, seed, seconds, refused)
+                assert seconds <= 1.3 * 200 / rate and refused < 200, (latency, at_once, seed, seconds, refused)
 
 
 @pytest.mark.parametrize("tell", ["no", "seconds", "exactly"])
@@ -203,7 +203,7 @@ def test_nothing_but_rate_limits_for_ten_minutes_stops_the_run(clock, headers):
 def test_a_prompt_that_is_limited_for_ever_is_recorded_while_others_are_answered(clock):
     never = Answer(429, refusal("request too large: tokens per minute"))
     with FaultyServer(lambda asked: never if asked.prompt == PROMPTS[0].text else Answer(wait=0.02)) as server:
-        replies = ask(ChatRespondent("m", base_url=server.url, concurrency=8), PROMPTS[:200])
+        replies = ask(ChatRespondent("m", base_url=server.url, concurrency=3), PROMPTS[:150])
     assert [i for i, r in enumerate(replies) if r.error] == [0]
     assert replies[0].error.startswith("429 request too large: tokens per minute, ")
     assert replies[0].error.endswith("times while other prompts were answered")
