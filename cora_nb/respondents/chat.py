@@ -29,30 +29,17 @@ from ..prompts.templates import Prompt
 from .protocol import Reply
 
 # %% ../../nbs/respondents/chat.ipynb #eeb287ea
-_RESERVED = {  # what `extra` cannot hold, and what says it
-    "model": "model",
-    "messages": "the prompt",
-    "prompt": "the prompt",
-    "temperature": "temperature",
-    "max_tokens": "max_tokens",
-    "max_completion_tokens": "max_tokens",
-    "seed": "seed",
-    "logprobs": "top_logprobs",
-    "top_logprobs": "top_logprobs",
-    "server": "base_url",
-    "endpoint": "endpoint",
-    "api_version": "api_version",
-    "stream": "nothing: replies are read whole",
-    "n": "trials",
-}
+# what a respondent says itself, and what a key is made of
+_OURS = "model messages prompt temperature max_tokens max_completion_tokens seed logprobs top_logprobs n stream".split()
+_OURS += "server endpoint api_version".split()
 
 
 def _check_extra(extra: Any) -> None:
     "Raise `CoraError` for further fields that are not plain JSON, or that would replace one of ours."
     if not isinstance(extra, dict) or not all(isinstance(name, str) for name in extra):
         raise CoraError(f"extra must be a dictionary of fields of the request body, got {extra!r}")
-    if taken := sorted(extra.keys() & _RESERVED.keys()):
-        raise CoraError(f"extra must not hold {taken[0]!r}: that is said by {_RESERVED[taken[0]]}")
+    if taken := sorted(extra.keys() & set(_OURS)):
+        raise CoraError(f"extra must not hold {taken[0]!r}: the respondent has a field of its own for it, or none")
     try:
         json.dumps(extra, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as e:
@@ -95,6 +82,7 @@ class ChatRespondent:
             raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
         self.temperature = float(self.temperature) + 0.0  # 0 and 0.0 are one temperature, and one key
         _check_extra(self.extra)
+        self._dialect = {} if self.api_version is None else {"api_version": self.api_version}  # in facts and keys
         if not 0 < self.timeout < math.inf:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
@@ -114,12 +102,8 @@ class ChatRespondent:
             "top_logprobs": self.top_logprobs,
             "seed": self.seed,
             "extra": self.extra,
-            **self._dialect(),
+            **self._dialect,
         }
-
-    def _dialect(self) -> dict[str, str]:
-        "What Azure's dialect adds to facts and keys; nothing elsewhere."
-        return {} if self.api_version is None else {"api_version": self.api_version}
 
 # %% ../../nbs/respondents/chat.ipynb #243bb856
 @patch
@@ -154,7 +138,7 @@ def request(
     prompt: Prompt,  # what to ask
 ) -> dict[str, Any]:  # plain JSON values
     "Everything that decides a reply but the trial: the server, the body and the length limit."
-    where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect()}
+    where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect}
     return {**where, "max_tokens": self.room(prompt), **self.body(prompt)}
 
 # %% ../../nbs/respondents/chat.ipynb #74f94ec7
