@@ -20,6 +20,7 @@ from ..metrics.embeddings import format_prompts, head_separability, project, sep
 from ..report.embedding_plots import plot_layers, plot_separability
 from ..respondents.causal import CausalRespondent
 from ..respondents.hidden import hidden_states
+from ..responses.files import write_csv
 
 # %% ../../nbs/cli/embeddings.ipynb #841cc827
 def _save_figure(figure: Any, file: Path) -> None:
@@ -99,7 +100,7 @@ def cora_embeddings(
             results["heads"] = head_separability(states, seed=seed)
             printed["heads"] = _by_layer(results["heads"], "method")
         for what, result in results.items():
-            result.to_csv(folder / f"{name}-{what}.csv", index=False)
+            write_csv(result, folder / f"{name}-{what}.csv")
             print(f"{name}, {len(questions)} questions{chosen}: {what}\n{printed[what].round(3).to_string()}\n")
         figures = {
             "tsne": plot_layers(project(states, seed=seed, perplexity=perplexity), states.formats, scores).flat[0],

@@ -6,6 +6,7 @@
 __all__ = ['cora_mcqa_plus']
 
 # %% ../../nbs/cli/mcqa_plus.ipynb #084e6105
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from cora_nb.cli.shared import (
     run_folders,
     shot_pool,
     store_for,
+    store_line,
 )
 from ..checks import check_count
 from ..core import CoraError, Question
@@ -35,7 +37,7 @@ from cora_nb.papers.mcqa_plus import (
     prepare_steps,
 )
 from ..respondents.protocol import Respondent
-from ..responses.files import check_folder, write_responses
+from ..responses.files import check_folder, write_csv, write_responses
 from ..results import stack_results
 from ..report.render import render
 from ..runs.evaluate import plan, PreparedRun
@@ -160,7 +162,7 @@ def cora_mcqa_plus(
         prepared = prepare_steps(steps, **asked)
         for w, folder in zip(who, folders):
             _check_step_folders(steps, prepared, w, folder)
-        results = {}
+        results, from_store = {}, {}
         for w, folder in zip(who, folders):
 
             def keep(name, responses):
@@ -170,13 +172,15 @@ def cora_mcqa_plus(
                 check_folder(folder / name, facts)
 
             runs = run_steps(w, steps, store_for(w, replies), keep, check, prepared=prepared, **asked)
+            from_store[w.name] = store_line(store_for(w, replies), *runs.values())
             results[w.name] = {number: mcqa_plus_results(runs, number) for number in TABLES}
     print(f"{benchmark}: {len(questions)} questions{chosen}\n")
     for number in TABLES:
         print(_table_text(number, stack_results({name: tables[number] for name, tables in results.items()}), digits))
     for (name, tables), folder in zip(results.items(), folders):
-        stack_tables(tables).to_csv(folder / "mcqa_plus_tables.csv", index=False)
-        print(f"{name}: {folder / 'mcqa_plus_tables.csv'}")
+        write_csv(stack_tables(tables), folder / "mcqa_plus_tables.csv")
+        said = f"{from_store[name]}\n  " if from_store[name] else ""
+        print(f"{name}: {said}{folder / 'mcqa_plus_tables.csv'}")
 
 
 def _table_text(number: int, result: pd.DataFrame, digits: int) -> str:

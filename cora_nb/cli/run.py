@@ -19,6 +19,7 @@ from cora_nb.cli.shared import (
     run_folders,
     shot_pool,
     store_for,
+    store_line,
     own_scores,
 )
 from ..checks import check_count
@@ -74,6 +75,7 @@ def cora_run(
     variants = make_variants(questions, family=family, seed=seed)
     solved = shot_pool(benchmark, path, pool) if shots else None
     asked = {"template": template, "shots": solved, "k": shots, "trials": trials, "parse": parse}
+    from_store = {}
     with open_store(store, who) as replies:
         if dry:
             plans = [plan(w, variants, store_for(w, replies), read_prices(price), **asked) for w in who]
@@ -87,10 +89,12 @@ def cora_run(
             check_folder(folder, prepared.facts(w))
         for w, folder in zip(who, folders):  # each is on disk before the next begins
             runs[w.name] = prepared.ask(w, store_for(w, replies))
+            from_store[w.name] = store_line(store_for(w, replies), runs[w.name])
             write_responses(runs[w.name], folder)
     if lost := [r.table["error"] for r in runs.values() if r.table["error"].notna().all()]:
         raise CoraError(f"all {len(lost[0])} replies failed, the first of them: {lost[0].iloc[0]} (responses: {out})")
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}\n")
     print(render(score_table(runs, beyond=beyond), digits=digits))
     for (name, responses), folder in zip(runs.items(), folders):
-        print(f"\n{name}: {replies_line(responses)}\n  {folder}")
+        lines = [f"{name}: {replies_line(responses)}", from_store[name], str(folder)]
+        print("\n" + "\n  ".join(line for line in lines if line))

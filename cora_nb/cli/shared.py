@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['one_line_errors', 'asked_questions', 'file_name', 'run_folders', 'own_scores', 'name_on_disk', 'open_store',
-           'store_for', 'read_prices', 'shot_pool', 'replies_line']
+           'store_for', 'read_prices', 'shot_pool', 'replies_line', 'store_line']
 
 # %% ../../nbs/cli/shared.ipynb #aa686b15
 import contextlib
@@ -14,6 +14,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ from ..core import CoraError, Question, cache_folder
 from ..benchmarks.pitfalls import BenchmarkWarning
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent, SimulatedRespondent
+from ..responses.files import run_name
 from ..responses.responses import Responses
 from ..runs.store import Store
 from ..metrics.scores import load_score
@@ -59,8 +61,8 @@ def one_line_errors(
                 return command(*args, **kwargs)
         except CoraError as e:
             sys.exit(f"{command.__name__}: {e}")
-        except KeyboardInterrupt:
-            sys.exit(f"{command.__name__}: interrupted")
+        except KeyboardInterrupt as e:
+            sys.exit(f"{command.__name__}: interrupted{''.join(f'; {kept}' for kept in e.args)}")
         except BrokenPipeError:  # the reader of our output went away, as `| head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             sys.exit(1)
@@ -118,13 +120,26 @@ def run_folders(
     benchmark: str,  # the benchmark's name
     respondents: Sequence[Respondent],  # who will be asked
 ) -> list[Path]:  # one for each, there or not
-    "Where the runs of a command go. Raises `CoraError` where no folder can be made, or two runs would share one."
+    """Where the runs of a command go: to a folder with the respondent's name.
+
+    Where two names are one as a file's name, or a run of another respondent is there already, six digits tell them
+    apart. Raises `CoraError` where no folder can be made.
+    """
     place = Path(out)
     if place.exists() and not place.is_dir():
         raise CoraError(f"{out}: this is a file, and a folder is to be written")
     if not place.absolute().parent.is_dir():
         raise CoraError(f"{out}: there is no folder {place.parent}")
-    folders = [place / file_name(benchmark) / file_name(who.name) for who in respondents]
+    here = place / file_name(benchmark)
+    exact, taken, folders = {w.name.casefold() for w in respondents if file_name(w.name) == w.name}, set(), []
+    for who in respondents:
+        name = file_name(who.name)
+        there, low = run_name(here / name), name.casefold()
+        met = there is not None or low in taken or name != who.name and low in exact
+        if met and there != who.name:
+            name = f"{name}-{sha256(who.name.encode()).hexdigest()[:6]}"
+        taken.add(name.casefold())
+        folders.append(here / name)
     if twice := [folder for folder in folders if folders.count(folder) > 1]:
         raise CoraError(f"two respondents would write to {twice[0]}; give one another name with ,name=...")
     return folders
@@ -159,7 +174,18 @@ def open_store(
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)
         store = folder / "replies.sqlite"
-    return Store(store)
+    return _say_what_is_kept(store)
+
+
+@contextlib.contextmanager
+def _say_what_is_kept(path: str | Path):
+    "A store; where somebody presses Ctrl-C, the exception says what it keeps."
+    with Store(path) as replies:
+        try:
+            yield replies
+        except KeyboardInterrupt:
+            kept = f"{replies.kept} new replies are kept in {path}: the same command goes on from there"
+            raise KeyboardInterrupt(kept) from None
 
 
 def store_for(
@@ -209,3 +235,14 @@ def replies_line(
     counts += [f"{total['failed']} failed"]
     counts += [f"{total['not_asked']} not asked"] if total["not_asked"] else []
     return ", ".join([f"{total['rows'] - total['not_asked']} replies: {total['right']} right", *counts])
+
+
+def store_line(
+    store: Store | None,  # where replies were kept
+    *runs: Responses,  # of one respondent
+) -> str:  # such as "0 asked, 6000 from replies.sqlite (--store none asks again)"; empty without a store
+    "How many different prompts were asked, and how many replies were there before."
+    if store is None:
+        return ""
+    asked, found = (sum(run.facts["calls"][what] for run in runs) for what in ("asked", "in_store"))
+    return f"{asked} asked, {found} from {store.path}{' (--store none asks again)' if found else ''}"

@@ -19,6 +19,7 @@ import pandas as pd
 from ..checks import check_count, check_option
 from ..core import CoraError
 from .tables import BEYOND, RANKED, arrange, plain_line, threshold
+from ..responses.files import csv_text
 from ..results import IDENTITY, make_result
 
 # %% ../../nbs/report/render.ipynb #b9441ac7
@@ -327,20 +328,17 @@ def _to_latex(page: _Page) -> str:
 
 # %% ../../nbs/report/render.ipynb #8162f545
 def _to_csv(result: pd.DataFrame, grid: _Grid, interval: bool) -> str:
-    "Unrounded numbers. A NUL in a name becomes a space: older Pythons cannot write it."
+    "Unrounded numbers."
     if grid.paper:
         return _csv(_paper_columns(grid, interval))
     table = make_result(result)
     table = table if interval else table.drop(columns=["low", "high"], errors="ignore")
-    texts = table.select_dtypes(exclude="number").map(
-        lambda text: text.replace("\0", " ") if isinstance(text, str) else text
-    )
-    return table.assign(**texts).to_csv(index=False, lineterminator="\n")
+    return csv_text(table)
 
 
 def _csv(frame: pd.DataFrame) -> str:
     "The frame with its index."
-    return frame.rename(columns=lambda name: name.replace("\0", " ")).to_csv(lineterminator="\n")
+    return csv_text(frame, index=True)
 
 
 def _paper_columns(grid: _Grid, interval: bool) -> pd.DataFrame:

@@ -70,6 +70,7 @@ class ChatRespondent:
             raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
         self.temperature = float(self.temperature) + 0.0  # 0 and 0.0 are one temperature, and one key
         check_extra(self.extra)
+        self._dialect = {} if self.api_version is None else {"api_version": self.api_version}  # in facts and keys
         if not 0 < self.timeout < math.inf:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
@@ -89,12 +90,8 @@ class ChatRespondent:
             "top_logprobs": self.top_logprobs,
             "seed": self.seed,
             "extra": self.extra,
-            **self._dialect(),
+            **self._dialect,
         }
-
-    def _dialect(self) -> dict[str, str]:
-        "What Azure's dialect adds to facts and keys; nothing elsewhere."
-        return {} if self.api_version is None else {"api_version": self.api_version}
 
 # %% ../../nbs/respondents/chat.ipynb #243bb856
 @patch
@@ -130,7 +127,7 @@ def request(
     prompt: Prompt,  # what to ask
 ) -> dict[str, Any]:  # plain JSON values
     "Everything that decides a reply but the trial: the server, the body and the length limit."
-    where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect()}
+    where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect}
     return {**where, "max_tokens": self.room(prompt), **self.body(prompt)}
 
 # %% ../../nbs/respondents/chat.ipynb #34f671c9

@@ -17,16 +17,12 @@ from ..benchmarks.files import read_table, write_whole
 from ..core import BadRow, CoraError, LETTERS, Question, Variant
 from ..prompts.letters import choice_text
 from ..responses.columns import KEY
+from ..responses.files import csv_cells, from_csv_cell
 from ..responses.responses import Responses, as_responses
 from .grading import asked_by_key, long_rows, replies_of
 
 # %% ../../nbs/runs/labels.ipynb #b46e54b6
 _SHEET = [*KEY, "question", "choices", "right_answer", "reply", "graded", "label"]
-
-
-def _as_text(text: str) -> str:
-    "A text that no spreadsheet takes for a formula."
-    return f"'{text}" if text[:1] in tuple("=+-@\t\r'") and not re.fullmatch(r"[-+]?[0-9.,]+", text) else text
 
 
 def _holds_labels(path: Path) -> str:
@@ -61,18 +57,17 @@ def write_labels(
         raise CoraError(f"{path}: the file {why}; it is left alone")
     part = run.table.iloc[[p for p, _ in rows]].reset_index(drop=True)
     sheet = part[KEY].astype(object)
-    sheet["question"] = [_as_text(v.asked) for _, v in rows]
+    sheet["question"] = [v.asked for _, v in rows]
     sheet["choices"] = [" | ".join(map("{}. {}".format, LETTERS, v.choices)) for _, v in rows]
-    sheet["right_answer"] = [_as_text(v.choices[v.answer]) for _, v in rows]
-    sheet["reply"] = [_as_text(reply) for reply in replies_of(run, rows)]
+    sheet["right_answer"] = [v.choices[v.answer] for _, v in rows]
+    sheet["reply"] = [*replies_of(run, rows)]
     sheet["graded"] = [
         f"{'right' if correct else 'wrong'}: {v.choices[p] if p >= 0 else '-'}"
         for (_, v), p, correct in zip(rows, part["prediction"].tolist(), part["correct"].tolist())
     ]
     sheet["label"] = ""
-    write_whole(
-        path, lambda part: sheet[_SHEET].to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    )
+    cells = csv_cells(sheet[_SHEET])
+    write_whole(path, lambda part: cells.to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC))
     return len(sheet)
 
 # %% ../../nbs/runs/labels.ipynb #329ce141
@@ -118,7 +113,7 @@ def read_labels(
         if (says := _read_label(label, known[key[:3]])) is None:
             why = f"a label is right or wrong, 1 or 0, or a letter or text of {', '.join(known[key[:3]].choices)}"
             raise BadRow(why, file.file, n, key[0], "label", label)
-        found[key] = (re.sub(r"^'(?=[=+\-@\t\r'])", "", "" if row.get("reply") is None else str(row["reply"])), *says)
+        found[key] = (from_csv_cell("" if row.get("reply") is None else str(row["reply"])), *says)
     columns = {
         "question_id": "string",
         "method": "string",
@@ -133,7 +128,7 @@ def read_labels(
 # %% ../../nbs/runs/labels.ipynb #a0065e81
 def _label_key(row, known, file, n):
     "The reply that a row is about."
-    id, method = str(row.get("question_id")), str(row.get("method"))
+    id, method = (from_csv_cell(str(row.get(c))) for c in ("question_id", "method"))
     numbers = [str(row.get(c)).strip().removesuffix(".0") for c in ("index", "trial")]
     for field, text in zip(("index", "trial"), numbers):
         if not re.fullmatch("[0-9]{1,9}", text):

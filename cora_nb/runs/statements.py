@@ -20,6 +20,7 @@ from ..core import BadRow, CoraError, Question, Variant
 from ..benchmarks.files import read_table, write_whole
 from ..prompts.templates import Template
 from ..respondents.protocol import Respondent
+from ..responses.files import csv_cells, from_csv_cell
 from .evaluate import evaluate
 from .statement_checks import CHECKS, OTHERS, check_statement, clean, keeps_words
 from .store import Store
@@ -249,7 +250,8 @@ def save_statements(
     def write(part):
         if kind == ".csv":
             # every text in quotes: a lone carriage return would else end a row
-            table[list(COLUMNS)].to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+            cells = csv_cells(table[list(COLUMNS)])
+            cells.to_csv(part, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
         else:
             table[list(COLUMNS)].to_parquet(part, index=False)  # pandas keeps .attrs in the file's metadata
 
@@ -273,6 +275,8 @@ def read_statements(
     for n, row in file.rows:
         if isinstance(row, BadRow):
             raise row
+        if not file.typed:  # as `csv_cells` writes it
+            row = {column: from_csv_cell(text) for column, text in row.items()}
         question, choice = _place(row, known, file.file, n)
         if (key := (question.id, choice)) in rows:
             raise BadRow(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from configparser import ConfigParser
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,8 @@ from cora_nb.cli.run import cora_run
 from cora_nb.metrics.cora import score
 from cora_nb.results import lookup
 from cora_nb.responses.files import read_responses
-from helpers import command, run
+from faulty_server import Answer, FaultyServer
+from helpers import stored_replies, command, run
 
 
 def test_run_without_arguments(organism_run):
@@ -182,8 +184,22 @@ def test_names_that_no_folder_can_have(tmp_path):
     here = tmp_path / "responses" / "math"
     assert sorted(p.name for p in here.iterdir()) == ["lab-a-b", "run"]
     assert read_responses(here / "lab-a-b").name == "lab/a b"
-    code, _, err = run("cora_run", "simulated:name=a b", "simulated:name=a-b", "--limit", 1, cwd=tmp_path)
-    assert code == 1 and "two respondents would write to responses/math/a-b" in err
+
+
+def test_names_that_meet_in_one_file_name_are_told_apart(tmp_path):
+    "In one command, and in two after one another; each finds its own run again."
+    here = tmp_path / "responses" / "math"
+    code, out, _ = run("cora_run", "simulated:name=a b", "simulated:name=a-b,seed=1", "--limit", 1, cwd=tmp_path)
+    assert code == 0 and sorted(p.name for p in here.iterdir()) == ["a-b", "a-b-c8687a"]
+    assert read_responses(here / "a-b").name == "a-b" and read_responses(here / "a-b-c8687a").name == "a b"
+    before = files(here)
+    for spec in ("simulated:name=a b", "simulated:name=a-b,seed=1", "simulated:name=a:b"):
+        assert run("cora_run", spec, "--limit", 1, cwd=tmp_path)[0] == 0
+    assert files(here).keys() > before.keys() and len(list(here.iterdir())) == 3
+    assert {read_responses(p).name for p in here.iterdir()} == {"a b", "a-b", "a:b"}
+    assert {k: v for k, v in files(here).items() if k in before} == before
+    code, _, _ = run("cora_run", "simulated:name=x/y", "simulated:name=x y", "--limit", 1, cwd=tmp_path)
+    assert code == 0 and len(list(here.iterdir())) == 5
 
 
 def test_the_installed_scripts_are_those_of_the_settings():
@@ -306,6 +322,53 @@ def test_ctrl_c_is_one_line(desk):
     _, err = done.communicate(timeout=120)
     assert done.returncode == 1 and b"Traceback" not in err and b"cora_run: interrupted" in err
     assert not (desk / "slow").exists()
+
+
+def asking(folder, *words, **options):
+    "The words of a command that asks a server, with a store in this folder."
+    return ("cora_run", *words, "--limit", "4", "--store", folder / "r.sqlite")
+
+
+def test_the_command_says_what_came_from_the_store(tmp_path):
+    with FaultyServer() as server:
+        words = asking(tmp_path, f"chat:m,base_url={server.url}")
+        first = run(*words, cwd=tmp_path)
+        asked = len(server.asked)
+        second = run(*words, cwd=tmp_path)
+        assert first[0] == second[0] == 0 and len(server.asked) == asked, (first, second)
+        third = run(*words[:-2], "--store", "none", cwd=tmp_path)
+        assert len(server.asked) == 2 * asked
+    path = tmp_path / "r.sqlite"
+    assert f"\n  {asked} asked, 0 from {path}\n" in first[1]
+    assert f"\n  0 asked, {asked} from {path} (--store none asks again)\n" in second[1]
+    assert " asked, " not in third[1] and third[0] == 0
+    score = [out.split("\n\nm: ")[0] for _, out, _ in (first, second, third)]
+    assert len(set(score)) == 1
+
+
+def test_ctrl_c_says_what_is_kept(tmp_path):
+    "After the n-th reply; the same command then asks only for the rest."
+    with FaultyServer(lambda asked: Answer(wait=0.05 if asked.number < 20 else 0.3)) as server:
+        words = asking(tmp_path, f"chat:m,base_url={server.url},concurrency=2")
+        done = subprocess.Popen(
+            command(*words),
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        while stored_replies(tmp_path / "r.sqlite") < 10:
+            time.sleep(0.001)
+        done.send_signal(signal.SIGINT)
+        _, err = done.communicate(timeout=120)
+        kept = stored_replies(tmp_path / "r.sqlite")
+        last = err.decode().strip().splitlines()[-1]
+        path = tmp_path / "r.sqlite"
+        assert last.endswith(f"interrupted; {kept} new replies are kept in {path}: the same command goes on from there")
+        assert done.returncode == 1 and "Traceback" not in err.decode() and kept >= 10
+        server.plan, before = (), len(server.asked)
+        code, out, _ = run(*words, cwd=tmp_path)
+        assert code == 0 and f"{len(server.asked) - before} asked, {kept} from" in out
 
 
 HEAVY = ("torch", "transformers", "datasets", "openai", "matplotlib", "seaborn", "scipy.stats", "sklearn")

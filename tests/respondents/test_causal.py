@@ -1,5 +1,6 @@
 """The causal respondent against plain transformers: same tokens, whatever the batch; and what can go wrong."""
 
+import hashlib
 import json
 import math
 import os
@@ -471,6 +472,45 @@ def test_other_weights_have_another_fingerprint(folders, tmp_path):
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps(config | {"rms_norm_eps": 0.1}))
     assert _folder_fingerprint(copy) != after
+
+
+def test_every_byte_of_large_weights_counts(tmp_path, monkeypatch):
+    "Two models of 70 MiB that differ in the middle; the hash is read again only where path, size or time changed."
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+        with open(tmp_path / name / "model.safetensors", "wb") as file:
+            file.truncate(70 * 2**20)
+            file.seek(35 * 2**20)
+            file.write(name.encode())
+    one, two = _folder_fingerprint(tmp_path / "one"), _folder_fingerprint(tmp_path / "two")
+    assert one != two
+    assert _folder_fingerprint(tmp_path / "two", large=2**40) == two  # as without a cache
+    kept = [*(tmp_path / "cache" / "cora_nb" / "fingerprints").iterdir()]
+    assert len(kept) == 2
+
+    def never(file):
+        assert file.stat().st_size < 2**20, "read again"
+        return hashlib.sha256(file.read_bytes()).digest()
+
+    with monkeypatch.context() as patched:
+        patched.setattr("cora_nb.respondents.local._file_hash", never)
+        assert _folder_fingerprint(tmp_path / "one") == one
+    weights = tmp_path / "two" / "model.safetensors"
+    before = weights.stat()
+    with open(weights, "r+b") as file:
+        file.seek(35 * 2**20)
+        file.write(b"one")
+    assert _folder_fingerprint(tmp_path / "two") == one  # the time has changed
+    os.utime(weights, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert _folder_fingerprint(tmp_path / "two") == one
+    for broken in ("", "{", "[]", '{"file": 1}', '{"file": null, "sha256": "zz"}'):
+        for file in kept:
+            file.write_text(broken)
+        assert _folder_fingerprint(tmp_path / "one") == one
+    monkeypatch.setenv("XDG_CACHE_HOME", str(weights))  # a cache that cannot be written
+    assert _folder_fingerprint(tmp_path / "one") == one
 
 
 def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,11 +12,23 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import cora_nb
 from cora_nb.core import BadRow, CoraError, Question, Variant
 from cora_nb.forms import FORMS
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import column_types
-from cora_nb.responses.files import _PARTS, check_folder, read_facts, read_responses, write_responses
+from cora_nb.responses.files import (
+    _PARTS,
+    check_folder,
+    csv_cell,
+    csv_cells,
+    from_csv_cell,
+    read_facts,
+    read_responses,
+    run_name,
+    write_csv,
+    write_responses,
+)
 from cora_nb.responses.runs import different_facts
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.variants.families import make_variants
@@ -271,3 +285,88 @@ def test_a_file_of_version_0_1_without_a_name_is_called_like_the_file(tmp_path):
     old_file(tmp_path / "bad.parquet", [old_row("original", "B", 1), old_row("shuffled", "C", 7)], {})
     with pytest.raises(BadRow, match="bad.parquet, row 2, id 'q', prediction"):
         read_responses(tmp_path / "bad.parquet")
+
+
+# ---------------------------------------------------------------- what is not ours stays
+
+
+def test_files_that_are_not_ours_are_left_alone(tmp_path):
+    "Inside the folder of a run, too: facts changed by hand, a Parquet file of somebody else, a run of another name."
+    folder, again = tmp_path / "run", run("B", name="ann", facts={"a": 1})
+    write_responses(again, folder)
+    good = {p.name: p.read_bytes() for p in folder.iterdir()}
+    pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "other.parquet")
+    other = (tmp_path / "other.parquet").read_bytes()
+    for name, content, says in [
+        ("facts.json", b'{"a": 2}', "these are not the facts of the run"),
+        ("facts.json", b"{}", "these are not the facts of the run"),
+        ("facts.json", b"[1, 2]", "these are not the facts of the run"),
+        ("facts.json", b"my notes", "these are not the facts of the run"),
+        ("facts.json", b"", "these are not the facts of the run"),
+        ("facts.json", b"[" * 100_000, "these are not the facts of the run"),
+        ("questions.parquet", other, "not part of a run"),
+        ("responses.parquet", other, "not part of a run"),
+    ]:
+        (folder / name).write_bytes(content)
+        before = {p.name: p.read_bytes() for p in folder.iterdir()}
+        for what in (lambda: write_responses(again, folder), lambda: check_folder(folder, again.facts)):
+            with pytest.raises(CoraError, match=says) as e:
+                what()
+            assert len(str(e.value).splitlines()) == 1 and {p.name: p.read_bytes() for p in folder.iterdir()} == before
+        (folder / name).write_bytes(good[name])
+    assert run_name(folder) == "ann" and run_name(tmp_path) == "ann" and run_name(tmp_path / "none") is None
+    with pytest.raises(CoraError, match="there is a run of 'ann' here, and this is one of 'bob'"):
+        write_responses(run("B", name="bob", facts={"a": 1}), folder)
+    write_responses(again, folder)
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == good
+
+
+# ---------------------------------------------------------------- spreadsheets
+
+
+@given(texts | st.sampled_from("=+-@\t\r'").flatmap(lambda c: texts.map(lambda t: c + t)))
+@settings(max_examples=300)
+def test_no_cell_is_a_formula(text):
+    "And reading gives it back, but for a NUL."
+    cell = csv_cell(text)
+    assert (
+        cell[:1] not in tuple("=+-@\t\r") or cell == "" or re.fullmatch(r"[-+]?[0-9.,]+(e[-+]?[0-9]+)?%?", cell, re.I)
+    )
+    assert from_csv_cell(cell) == text.replace("\0", " ")
+
+
+def test_a_table_with_formulas_everywhere(tmp_path):
+    "In cells, in the header, in the index; numbers stay numbers."
+    frame = pd.DataFrame(
+        {
+            "=a": ["=1+1", "+2", "-cmd", "@x", "\tx", "\rx", "fine", None],
+            "text": pd.array(["-1", "+2.5", "-1e-05", "-3%", "- 1", "=", "-", pd.NA], dtype="string"),
+            "kind": pd.Categorical(["=x", "y"] * 4),
+            "number": [-1.5, 2, -3, math.nan, -math.inf, 0, 1, 2],
+            "whole": range(-4, 4),
+            "is": [True, False] * 4,
+        }
+    )
+    frame.index = [f"={i}" for i in range(8)]
+    cells = csv_cells(frame)
+    assert list(cells.columns)[0] == "'=a" and all(i.startswith("'=") for i in cells.index)
+    assert cells["'=a"].tolist()[:-1] == ["'=1+1", "+2", "'-cmd", "'@x", "'\tx", "'\rx", "fine"]
+    assert cells["text"].tolist()[:-1] == ["-1", "+2.5", "-1e-05", "-3%", "'- 1", "'=", "'-"]
+    assert cells["kind"].tolist() == ["'=x", "y"] * 4
+    assert [cells[c].equals(frame[c].set_axis(cells.index)) for c in ("number", "whole", "is")] == [True] * 3
+    back = pd.read_csv(write_csv(frame, tmp_path / "t.csv"))
+    assert back["number"].equals(frame["number"].reset_index(drop=True)) and back["whole"].tolist() == [*range(-4, 4)]
+    write_csv(frame, tmp_path / "t.csv")  # our own is replaced
+    for content in (b"my,notes\n1,2\n", b"", b"\xff\xfe", b'{"a": 1}', b'"' * 9):
+        (tmp_path / "mine.csv").write_bytes(content)
+        with pytest.raises(CoraError, match="mine.csv: there is another file of this name already"):
+            write_csv(frame, tmp_path / "mine.csv")
+        assert (tmp_path / "mine.csv").read_bytes() == content
+
+
+def test_every_csv_of_the_package_goes_through_one_function():
+    "`to_csv` is called only on what `csv_cells` has made."
+    for file in Path(cora_nb.__file__).parent.rglob("*.py"):
+        for line in file.read_text("utf-8").splitlines():
+            if ".to_csv(" in line:
+                assert re.search(r"\b(csv_cells\(\w+\)|cells)\.to_csv\(", line), f"{file}: {line.strip()}"
