@@ -636,3 +636,13 @@ def test_room_for_several_letters(llama):
         llama.request(several[0])["max_new_tokens"] == 3 * several[0].variant.n_choices
         and llama.request(PROMPTS[4])["max_new_tokens"] == 1
     )
+
+
+def test_room_that_the_window_does_not_have_is_not_asked_for(folders):
+    "A rule that wants more room than there is made every prompt too long."
+    roomy = respondent(folders["llama"], max_new_tokens=None)
+    tight = replace(PROMPTS[0], room=10 * roomy.window)
+    (reply,) = ask(roomy, [tight])
+    assert reply.error is None and reply.meta["completion_tokens"] <= roomy.window
+    (refused,) = ask(respondent(folders["llama"], max_new_tokens=10 * roomy.window), [tight])
+    assert "too long" in refused.error
