@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ..core import CoraError, LETTERS
 from ..forms import FORMS, get_form, named_choices
-from .replies import EXPLANATION, LETTER, answer_part, with_room
+from .replies import EXPLANATION, LETTER, answer_part, with_room, without_thought
 from ..registry import Registry
 
 # %% ../../nbs/prompts/letters.ipynb #a3ac77ee
@@ -33,7 +33,7 @@ def first_token(
     choices: Sequence[str],  # the texts shown
 ) -> int:  # index of a choice, or -1
     "The paper's rule: the first word without its punctuation is a letter. Source: CoRA, Section 5."
-    words = answer_part(reply).split(maxsplit=1) if isinstance(reply, str) else []
+    words = without_thought(reply).split(maxsplit=1) if isinstance(reply, str) else []
     return letter_index("".join(filter(str.isalnum, words[0])), len(choices)) if words else -1
 
 # %% ../../nbs/prompts/letters.ipynb #40cab2d4
@@ -45,7 +45,7 @@ def first_alphanumeric(
     choices: Sequence[str],  # the texts shown
 ) -> int:  # index of a choice, or -1
     "The published code's rule: the first letter or digit of the reply, even inside a word."
-    found = _ALPHANUMERIC.search(answer_part(reply)) if isinstance(reply, str) else None
+    found = _ALPHANUMERIC.search(without_thought(reply)) if isinstance(reply, str) else None
     return letter_index(found.group(), len(choices)) if found else -1
 
 # %% ../../nbs/prompts/letters.ipynb #6a230651
@@ -54,7 +54,7 @@ def first_character(
     choices: Sequence[str],  # the texts shown
 ) -> int:  # index of a choice, or -1
     "The recorded CAT file's rule: the reply's very first character."
-    return letter_index(answer_part(reply)[:1], len(choices)) if isinstance(reply, str) else -1
+    return letter_index(without_thought(reply)[:1], len(choices)) if isinstance(reply, str) else -1
 
 # %% ../../nbs/prompts/letters.ipynb #e9607ae4
 _BLOCKS = (range(0xFF01, 0xFF5F), range(0x249C, 0x24EA), range(0x1D400, 0x1D800))  # full-width, circled, mathematical

@@ -21,7 +21,7 @@ from cora_nb.prompts.letters import (
     undecorated,
     yes_no,
 )
-from .replies import EXPLANATION, REASONING, with_room
+from .replies import EXPLANATION, REASONING, answer_part, with_room
 
 # %% ../../nbs/prompts/reasoned.ipynb #ee654304
 def lenient(
@@ -29,7 +29,7 @@ def lenient(
     choices: Sequence[str],  # the texts shown
 ) -> int:  # index of a choice, or -1
     "What `first_token` reads, and where that finds nothing, what `tolerant` finds: the default for one letter."
-    found = first_token(reply, choices)
+    found = first_token(answer_part(reply), choices) if isinstance(reply, str) else -1
     return tolerant(reply, choices) if found < 0 else found
 
 

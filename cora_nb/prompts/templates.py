@@ -14,7 +14,7 @@ from itertools import groupby, islice
 from ..core import CoraError, LETTERS, Question, Variant
 from ..forms import FORMS, get_form
 from .letters import get_rule, rules_by_form
-from .replies import rule_room
+from .replies import LETTER, rule_room
 from ..registry import Registry
 from ..variants.mcqa_plus import true_false_shots
 from ..checks import check_count
@@ -239,6 +239,15 @@ def _long_form_shot(
     return Variant(shot, "shots", "long_form", 0, shot.choices, shot.answer, tuple(range(shot.n_choices)), "lfgq")
 
 # %% ../../nbs/prompts/templates.ipynb #6a0c0052
+def _rooms(
+    parse: str | Callable | Mapping,  # the rule that reads the replies, or one for each form
+) -> dict[str, int]:  # form -> tokens
+    "How much room replies need. Where one token is all that is read of letters, as in the papers, so it is elsewhere."
+    rooms = {form: rule_room(rule) for form, rule in rules_by_form(parse).items()}
+    only = not isinstance(parse, Mapping) and rooms["mcq"] == LETTER
+    return dict.fromkeys(rooms, LETTER) if only else rooms
+
+
 def make_prompts(
     variants: Sequence[Variant],  # what to ask, in order
     template: str | Template = "cora",  # a name in `TEMPLATES`, or a template of your own
@@ -257,7 +266,7 @@ def make_prompts(
     check_count("the number of trials", trials, 1)
     if k and not shots:
         raise CoraError(f"k={k} needs a pool of shots to choose from, and none was given")
-    rooms, prompts = {form: rule_room(rule) for form, rule in rules_by_form(parse).items()}, []
+    rooms, prompts = _rooms(parse), []
     for question, group in groupby(variants, key=lambda v: v.question):
         examples = choose_shots(shots or (), question, k)
         put = {form: _shots_of_form(examples, form) for form in FORMS}

@@ -381,6 +381,8 @@ def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
         return Reply(error=f"the prompt is no valid text ({one_line(e)})")  # half a character: tokenizers refuse it
     ids = array("i", self.encode(text))
     limit = self.room(prompt)
+    if self.max_new_tokens is None and self.window is not None:  # nobody insists on all of it
+        limit = max(1, min(limit, self.window - len(ids) + 1))
     why = self._refusal(ids, limit)
     return Reply(error=why) if why else _Row(position, prompt, ids, text_hash, limit)
 

@@ -2371,6 +2371,8 @@ COMMANDS = {
         "2.5/10",
         "--store",
         "none",
+        "--parse",
+        "first_token",
     ],
     "run_dry_shots": [
         "cora_run",
@@ -2384,6 +2386,8 @@ COMMANDS = {
         "mcqa_plus",
         "--store",
         "none",
+        "--parse",
+        "first_token",
     ],
     "table_text": ["cora_table", "responses/ann.parquet", "responses/bob.parquet"],
     "table_one": ["cora_table", "responses/ann.parquet", "--digits", "4"],

@@ -186,7 +186,10 @@ def test_first_token_is_that_of_a_plain_forward_pass(folders, kind):
         best = int(logprobs.argmax())
         assert reply.text == who.tokenizer.decode([best], skip_special_tokens=True)
         assert reply.confidence == pytest.approx(float(logprobs[best].exp()), rel=1e-3)
-        assert reply.meta == {"prompt_tokens": ids.shape[1], "completion_tokens": 1}
+        assert reply.meta in (
+            meta := {"prompt_tokens": ids.shape[1], "completion_tokens": 1},
+            meta | {"finish_reason": "length"},
+        )
         for letter, score in zip(LETTERS, reply.scores, strict=False):
             spelled = [i for t, i in who.tokenizer.get_vocab().items() if t in (letter, f"Ġ{letter}")]
             assert len(spelled) == (1 if kind == "words" else 2)
@@ -528,7 +531,7 @@ def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatc
     for ref, commit in (("main", "a" * 40), ("dev", "b" * 40)):
         (root / "refs").mkdir(exist_ok=True)
         (root / "refs" / ref).write_text(commit)
-    who = CausalRespondent("some/llama", device="cpu")
+    who = CausalRespondent("some/llama", max_new_tokens=1, device="cpu")
     assert (who.name, who.fingerprint) == ("llama", "a" * 40)
     dev = replace(who, revision="dev")
     assert dev.fingerprint == "b" * 40 and dev.request(PROMPTS[0]) != who.request(PROMPTS[0])
@@ -757,3 +760,13 @@ def test_room_for_several_letters(llama):
         llama.request(several[0])["max_new_tokens"] == 3 * several[0].variant.n_choices
         and llama.request(PROMPTS[4])["max_new_tokens"] == 1
     )
+
+
+def test_room_that_the_window_does_not_have_is_not_asked_for(folders):
+    "A rule that wants more room than there is made every prompt too long."
+    roomy = respondent(folders["llama"], max_new_tokens=None)
+    tight = replace(PROMPTS[0], room=10 * roomy.window)
+    (reply,) = ask(roomy, [tight])
+    assert reply.error is None and reply.meta["completion_tokens"] <= roomy.window
+    (refused,) = ask(respondent(folders["llama"], max_new_tokens=10 * roomy.window), [tight])
+    assert "too long" in refused.error

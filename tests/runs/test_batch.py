@@ -77,7 +77,7 @@ def test_each_request_once_and_exactly_as_it_would_have_been_sent(tmp_path):
     assert sorted(json.dumps(a.body, sort_keys=True) for a in server.asked) == sorted(
         json.dumps(r["body"], sort_keys=True) for r in requests
     )
-    assert _batch_line(MODEL, PROMPTS[0], "max_completion_tokens")["body"]["max_completion_tokens"] == 1
+    assert _batch_line(MODEL, PROMPTS[0], "max_completion_tokens")["body"]["max_completion_tokens"] == PROMPTS[0].room
     assert _batch_line(ChatRespondent("m", endpoint="completions"), PROMPTS[0])["url"] == "/v1/completions"
 
 

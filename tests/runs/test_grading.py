@@ -335,6 +335,7 @@ def test_no_verdict_is_not_right_whatever_stood_there_before():
             "right": 1,
             "wrong": 0,
             "unparsed": 2,
+            "cut_off": 0,
             "failed": 0,
             "not_asked": 0,
         }
