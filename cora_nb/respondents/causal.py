@@ -18,12 +18,13 @@ from typing import Any
 from fastcore.basics import patch
 
 from ..checks import check_count
-from ..core import LETTERS, CoraError, uniforms
+from ..core import CoraError, uniforms
 from ..forms import get_form
 from ..prompts.templates import Prompt
 from .local import LocalModel, free_memory, one_line, out_of_memory
+from .next_token import choose_tokens, letter_logprobs, letter_tokens, word_tokens
 from .padding import begin_batch, shared_start
-from .protocol import Reply
+from .protocol import ENDLESS, Reply
 from .token_trees import longest_texts
 
 # %% ../../nbs/respondents/causal.ipynb #d971b494
@@ -100,7 +101,7 @@ def room(
     "The longest reply that is asked for: the limit, or what the rule needs and the model's own settings allow."
     limit = self.max_new_tokens
     if limit is None:
-        limit = min(prompt.room, self.declared_room or prompt.room)
+        limit = min(prompt.room, self.declared_room or prompt.room, prompt.room if self.uses_chat else ENDLESS)
     return get_form(prompt.variant).room(prompt.variant.n_choices, limit)
 
 
@@ -145,69 +146,6 @@ def request(
         "text": self.sent(prompt),
         "special_tokens": not self.uses_chat,
     }
-
-# %% ../../nbs/respondents/causal.ipynb #99cea254
-def _letter_tokens(
-    tokenizer,  # of transformers
-) -> list[list[int]]:  # for each of the 26 letters the ids that spell it; none where it takes several tokens
-    "The tokens that say one letter and nothing else."
-    found = {letter: [] for letter in LETTERS}
-    for token, i in tokenizer.get_vocab().items():
-        if (len(token) <= 3 and not found.keys().isdisjoint(token)) or token.startswith(
-            "<0x"
-        ):  # the latter is a byte in some vocabularies
-            if (letter := tokenizer.decode([i]).strip()) in found:
-                found[letter].append(i)
-    return [sorted(ids) for ids in found.values()]
-
-# %% ../../nbs/respondents/causal.ipynb #f4888112
-def _word_tokens(
-    tokenizer,  # of transformers
-    words: Sequence[str],  # such as Yes and No
-) -> list[
-    list[int]
-]:  # for each word the ids that spell it, in small or capital letters; none where it takes several tokens
-    "The tokens that say one of these words and nothing else."
-    found = {word.casefold(): [] for word in words}
-    for i in tokenizer.get_vocab().values():
-        if (said := tokenizer.decode([i]).strip().casefold()) in found:
-            found[said].append(i)
-    return [sorted(ids) for ids in found.values()]
-
-# %% ../../nbs/respondents/causal.ipynb #ca7f8449
-def _letter_logprobs(
-    logprobs,  # log-probabilities of the next token, tensor of shape `(n_prompts, n_vocabulary)`
-    spelled: list[list[int]],  # ids for each letter, from `_letter_tokens`
-    shown: Sequence[int],  # how many choices each prompt shows
-) -> list[tuple[float, ...] | None]:  # for each prompt, a log-probability for each choice
-    "The log-probability of each letter as the next token, all its spellings together."
-    import torch
-
-    known = next(
-        (i for i, ids in enumerate(spelled) if not ids), len(spelled)
-    )  # letters up to the first that has no token
-    columns = [torch.logsumexp(logprobs[:, ids], -1) for ids in spelled[: min(known, max(shown))]]
-    rows = torch.stack(columns, -1).tolist() if columns else [[]] * len(shown)
-    return [tuple(row[:n]) if n <= known else None for row, n in zip(rows, shown)]
-
-# %% ../../nbs/respondents/causal.ipynb #2b7fb8ec
-def _choose_tokens(
-    logits,  # of the next token, tensor of shape `(n_prompts, n_vocabulary)`
-    temperature: float,  # at least 0
-    draws,  # numbers in [0, 1), tensor of shape `(n_prompts,)`; not looked at where the temperature is 0
-):  # ids, tensor of shape `(n_prompts,)`
-    "The likeliest token, or a drawn one."
-    import torch
-
-    if temperature == 0:
-        return logits.argmax(-1)
-    heights = (logits - logits.amax(-1, keepdim=True)).cpu().double() / temperature
-    sums = heights.exp().cumsum(-1)
-    return (
-        torch.searchsorted(sums, draws[:, None] * sums[:, -1:], right=True)[:, 0]
-        .clamp(max=logits.shape[-1] - 1)
-        .to(logits.device)
-    )
 
 # %% ../../nbs/respondents/causal.ipynb #68eb8fbe
 @dataclass(slots=True)
@@ -313,8 +251,8 @@ def _reply(self: CausalRespondent, row: _Row) -> Reply:
 def _score(self: CausalRespondent, rows: Sequence[_Row], logprobs) -> None:
     "Give each row the scores of its letters, or of yes and no. A free reply has neither."
     letters, words = (
-        ("letters", lambda: _letter_tokens(self.tokenizer)),
-        ("words yes and no", lambda: _word_tokens(self.tokenizer, ("Yes", "No"))),
+        ("letters", lambda: letter_tokens(self.tokenizer)),
+        ("words yes and no", lambda: word_tokens(self.tokenizer, ("Yes", "No"))),
     )
     forms = [get_form(row.prompt.variant) for row in rows]
     for shown, way in ((True, letters), (False, words)):
@@ -322,7 +260,7 @@ def _score(self: CausalRespondent, rows: Sequence[_Row], logprobs) -> None:
         if not some:
             continue
         for i, scores in zip(
-            some, _letter_logprobs(logprobs[some], self._once(*way), [rows[i].prompt.variant.n_choices for i in some])
+            some, letter_logprobs(logprobs[some], self._once(*way), [rows[i].prompt.variant.n_choices for i in some])
         ):
             rows[i].scores = scores
 
@@ -347,7 +285,7 @@ def generate(
             logprobs = self._logprobs(logits, going)
             if step == 0:
                 self._score(rows, logprobs)
-            chosen = _choose_tokens(logits, self.temperature, draws[:, step])
+            chosen = choose_tokens(logits, self.temperature, draws[:, step])
             taken = list(zip(chosen.tolist(), logprobs.gather(1, chosen[:, None])[:, 0].tolist()))
             for i, row in going.items():
                 row.take(*taken[i])

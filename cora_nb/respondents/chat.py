@@ -35,7 +35,7 @@ from cora_nb.respondents.chat_replies import (
 )
 from .chat_settings import check_address, check_extra
 from .patience import Patience, retry_after
-from .protocol import Reply
+from .protocol import ENDLESS, Reply
 
 # %% ../../nbs/respondents/chat.ipynb #1080b6ea
 @dataclass
@@ -117,7 +117,9 @@ def room(
     prompt: Prompt,  # what to ask
 ) -> int:  # tokens
     "The longest reply that is asked for: the limit, or what the rule needs; more where several choices may be named."
-    limit = prompt.room if self.max_tokens is None else self.max_tokens
+    limit = self.max_tokens
+    if limit is None:
+        limit = prompt.room if self.endpoint == "chat" else min(prompt.room, ENDLESS)
     return get_form(prompt.variant).room(prompt.variant.n_choices, limit)
 
 
