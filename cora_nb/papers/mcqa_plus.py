@@ -76,14 +76,21 @@ def mcqa_plus_steps(
     }
 
 # %% ../../nbs/papers/mcqa_plus.ipynb #22271e3d
+_OF_THE_PAPER = {"parse": "first_token"}  # how its replies are read, unless another rule is named
+
+
 def prepare_steps(
     steps: Steps,  # as from `mcqa_plus_steps`
     facts: dict[str, Any] | None = None,  # further facts to keep with each run, as plain JSON values
-    **asked: Any,  # template, shots, k, parse and so on, as for `runs.evaluate`
+    **asked: Any,  # template, shots, k, parse (the paper's "first_token") and so on, as for `runs.evaluate`
 ) -> dict[str, PreparedRun]:  # by name; a step that has to wait for an earlier run is not in it
     "The runs that are known before anybody is asked. Raises `CoraError` as `prepare` does."
     known = {name: variants_after({}) for name, variants_after in steps.items()}
-    return {name: prepare(v, facts={**(facts or {}), "step": name}, **asked) for name, v in known.items() if v}
+    return {
+        name: prepare(v, facts={**(facts or {}), "step": name}, **_OF_THE_PAPER | asked)
+        for name, v in known.items()
+        if v
+    }
 
 
 def run_steps(
@@ -95,7 +102,7 @@ def run_steps(
     facts: dict[str, Any] | None = None,  # further facts to keep with each run, as plain JSON values
     progress: bool = True,  # show a progress bar for each run
     prepared: Mapping[str, PreparedRun] | None = None,  # by `prepare_steps`, with the same steps, facts and settings
-    **asked: Any,  # template, shots, k, parse and so on, as for `runs.evaluate`
+    **asked: Any,  # template, shots, k, parse (the paper's "first_token") and so on, as for `runs.evaluate`
 ) -> dict[str, Responses]:  # name -> responses; a step with nothing to ask is not in it
     """Take the steps in order, each with what the earlier ones found.
 
@@ -107,7 +114,7 @@ def run_steps(
         if run is None:
             if not (variants := variants_after(runs)):
                 continue
-            run = prepare(variants, facts={**(facts or {}), "step": name}, **asked)
+            run = prepare(variants, facts={**(facts or {}), "step": name}, **_OF_THE_PAPER | asked)
         if before:
             before(name, run.facts(respondent))
         runs[name] = run.ask(respondent, store, progress and f"{respondent.name}, {name}")

@@ -307,6 +307,16 @@ def _check_variants(variants: Sequence[Variant]) -> None:
             raise CoraError(f"two different questions have the id {v.question_id!r}")
         keys.add(v.key)
 
+
+def _rooms(respondent: Respondent, prompts: Sequence[Prompt]) -> dict[str, int]:
+    "The longest reply that is asked for, by form; empty for a respondent that has no limit, or that only scores."
+    if not callable(getattr(respondent, "room", None)):
+        return {}
+    found: dict[str, int] = {}
+    for p in prompts:
+        found[p.variant.form] = max(found.get(p.variant.form, 0), respondent.room(p))
+    return found
+
 # %% ../../nbs/runs/evaluate.ipynb #6d0b3c58
 def prepare(
     variants: Sequence[Variant],  # what is asked
@@ -392,13 +402,3 @@ def plan(
 def _room(respondent: Respondent, prompt: Prompt) -> int:  # tokens
     "The longest reply that is asked for; a respondent that only scores counts as writing one token."
     return respondent.room(prompt) if callable(getattr(respondent, "room", None)) else 1
-
-
-def _rooms(respondent: Respondent, prompts: Sequence[Prompt]) -> dict[str, int]:
-    "The longest reply that is asked for, by form; empty for a respondent that has no limit, or that only scores."
-    if not callable(getattr(respondent, "room", None)):
-        return {}
-    found: dict[str, int] = {}
-    for p in prompts:
-        found[p.variant.form] = max(found.get(p.variant.form, 0), respondent.room(p))
-    return found

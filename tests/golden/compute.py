@@ -607,7 +607,7 @@ def plans():
 def kept():
     "Whatever is written to a file and read back, and files in plain columns."
     from cora_nb.benchmarks.load import write_benchmark
-    from cora_nb.respondents.chat import _letter_scores
+    from cora_nb.respondents.chat_replies import letter_scores
     from cora_nb.responses.files import read_responses, write_responses
     from cora_nb.variants.files import read_variants, write_variants
 
@@ -629,7 +629,7 @@ def kept():
             t.add(f"plain {column}", [[q.id, q.text, *q.choices, q.answer] for q in load_benchmark("mine", path=plain)])
     for labels in (("A", "B", "C"), ("Yes", "No")):
         top = {"A": -0.5, " A": -2.0, "B": -1.5, "yes": -0.3, " Yes": -3.0, "no": -1.9, "x": -4.0}
-        t.add(f"letters of a server {labels}", _letter_scores(top, labels))
+        t.add(f"letters of a server {labels}", letter_scores(top, labels))
     return t.table()
 
 

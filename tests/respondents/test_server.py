@@ -133,9 +133,9 @@ def test_server_and_local_model_say_the_same(served, tmp_path):
     address, folder = served
     model = ChatRespondent(str(folder), base_url=address, concurrency=4)
     with Store(tmp_path / "replies.sqlite") as store:
-        theirs = evaluate(model, VARIANTS, store=store, progress=False)
-        again = evaluate(model, VARIANTS, store=store, progress=False)
-    ours = evaluate(CausalRespondent(folder, device="cpu", name="local"), VARIANTS, progress=False)
+        theirs = evaluate(model, VARIANTS, parse="first_token", store=store, progress=False)
+        again = evaluate(model, VARIANTS, parse="first_token", store=store, progress=False)
+    ours = evaluate(CausalRespondent(folder, device="cpu", name="local"), VARIANTS, parse="first_token", progress=False)
     said, own = theirs.table, ours.table
     assert said["error"].isna().all() and again.table.equals(said)
     assert said["reply"].tolist() == own["reply"].tolist() and said["reply"].nunique() > 1

@@ -369,7 +369,7 @@ def test_a_store_of_the_version_before_stays_usable(tmp_path, which):
     kept = Reply("B", (-0.5, -math.inf), 0.5, None, {"prompt_tokens": 9})
     for _ in range(2):
         with Store(path) as store:
-            _, keys = asked_prompts(ChatRespondent(**CHAT, **fields), make_prompts(VARIANTS[:20]))
+            _, keys = asked_prompts(ChatRespondent(**CHAT, max_tokens=1, **fields), make_prompts(VARIANTS[:20]))
             assert keys[0] == key and store.get(keys) == {key: kept} and store.put(key, Reply("C")) == kept
             store.put("new", Reply("D"))
             assert len(store) == 2
