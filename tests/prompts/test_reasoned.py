@@ -27,8 +27,13 @@ replies = st.lists(st.sampled_from(SAID), max_size=6).map("".join)
 
 @given(replies)
 def test_lenient_is_the_strict_rule_where_that_reads_anything(reply):
-    strict = first_token(reply, CITIES)
+    strict = first_token(answer_part(reply), CITIES)  # the rule itself looks at no reply that deliberates first
     assert lenient(reply, CITIES) == (tolerant(reply, CITIES) if strict == -1 else strict)
+    assert first_token(reply, CITIES) in (-1, lenient(reply, CITIES))
+
+
+def test_the_first_word_after_a_thought_decides():
+    assert first_token("<think>A?</think>B A", CITIES) == -1 and lenient("<think>A?</think>B A", CITIES) == 1
 
 
 @given(replies, replies)
