@@ -27,6 +27,7 @@ from cora_nb.respondents.protocol import ask, stream
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from faulty_server import AGAIN, GOOD, LIMITS, RECORDED, STOPS, Answer, FaultyServer, completion, refusal
+from simulated_time import Clock
 
 VARIANTS = make_variants(math_benchmark(n=100, seed=1))
 ALL = make_prompts(
@@ -43,27 +44,6 @@ def impatient(monkeypatch):
     monkeypatch.setattr(random, "uniform", lambda low, high: 0.0)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-
-class Clock:
-    "Stands in for `time` and `asyncio` in the module under test: a pause passes at once, and is remembered."
-
-    def __init__(self):
-        self.now, self.pauses = 1000.0, []
-
-    def __getattr__(self, name):
-        return getattr(asyncio, name)
-
-    def monotonic(self):
-        return self.now
-
-    def time(self):
-        return time.time()
-
-    async def sleep(self, seconds):
-        self.pauses.append(seconds)
-        self.now += seconds
-        await asyncio.sleep(0)
 
 
 @pytest.fixture

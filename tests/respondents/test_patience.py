@@ -18,6 +18,7 @@ from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from faulty_server import GOOD, Answer, FaultyServer, completion, refusal
+from simulated_time import Clock
 
 VARIANTS = make_variants(math_benchmark(n=10))
 PROMPTS = list({p.text: p for p in make_prompts(VARIANTS, template="bare")}.values())
@@ -166,25 +167,6 @@ def test_a_pause_of_more_than_ten_minutes_stops_the_run_and_says_when_to_come_ba
             ask(ChatRespondent("m", base_url=server.url), PROMPTS[:1])
 
 
-class Clock:
-    "In place of `time` and `asyncio` in the module: pauses pass at once."
-
-    now = 1000.0
-
-    def __getattr__(self, name):
-        return getattr(asyncio, name)
-
-    def monotonic(self):
-        return self.now
-
-    def time(self):
-        return time.time()
-
-    async def sleep(self, seconds):
-        self.now += seconds
-        await asyncio.sleep(0)
-
-
 @pytest.fixture
 def clock(monkeypatch):
     monkeypatch.setattr(patience, "time", clock := Clock())
@@ -202,7 +184,7 @@ def test_nothing_but_rate_limits_for_ten_minutes_stops_the_run(clock, headers):
 
 def test_a_prompt_that_is_limited_for_ever_is_recorded_while_others_are_answered(clock):
     never = Answer(429, refusal("request too large: tokens per minute"))
-    with FaultyServer(lambda asked: never if asked.prompt == PROMPTS[0].text else Answer(wait=0.02)) as server:
+    with FaultyServer(lambda asked: never if asked.prompt == PROMPTS[0].text else Answer()) as server:
         replies = ask(ChatRespondent("m", base_url=server.url, concurrency=3), PROMPTS[:150])
     assert [i for i, r in enumerate(replies) if r.error] == [0]
     assert replies[0].error.startswith("429 request too large: tokens per minute, ")
