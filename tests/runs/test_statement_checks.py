@@ -8,30 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import Question
 from cora_nb.runs.statement_checks import CHECKS, OTHERS, check_statement, clean
-
-SUN = Question("sun", "Where does the sun rise?", ("East", "West", "North", "South"), 0)
-
-
-def one_line(text):
-    return " ".join(text.split())
-
-
-def built(q, i):
-    return f'Is it true that the right answer to "{one_line(q.text)}" is "{one_line(q.choices[i])}"?'
-
-
-def places(questions):
-    return [(q, i) for q in questions for i in range(q.n_choices)]
-
-
-@pytest.fixture(scope="module")
-def mmlu(shared):
-    "Every fourteenth question of MMLU, from all subjects."
-    from cora_nb.benchmarks.load import load_benchmark
-
-    if not (shared / "hub" / "cais__mmlu").is_dir():
-        pytest.skip(f"MMLU not found under {shared / 'hub'}")
-    return load_benchmark("mmlu", path=shared / "hub")[::14][:1000]
+from statement_texts import SUN, built, one_line, places
 
 
 # ---- the checks, on MMLU

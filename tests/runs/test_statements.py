@@ -27,25 +27,13 @@ from cora_nb.runs.statements import (
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, completion, refusal
+from statement_texts import SUN, built, places
 
-SUN = Question("sun", "Where does the sun rise?", ("East", "West", "North", "South"), 0)
 SEA = Question("sea", "Which of these is NOT a sea?", ("Baltic", "Sahara", "Black", "All of the above"), 1)
 RED = Question(
     "red", 'A car is not blue. Which colour, with "quotes", commas\nand a second line?', ('red, "bright"', "Grün."), 0
 )
 QUESTIONS = [SUN, SEA, RED]
-
-
-def one_line(text):
-    return " ".join(text.split())
-
-
-def built(q, i):
-    return f'Is it true that the right answer to "{one_line(q.text)}" is "{one_line(q.choices[i])}"?'
-
-
-def places(questions):
-    return [(q, i) for q in questions for i in range(q.n_choices)]
 
 
 class Writer:
