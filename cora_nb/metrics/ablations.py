@@ -15,7 +15,15 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_names, check_option
 from ..core import CoraError, THRESHOLDS
-from .cora import COUNTS, Counts, count_hits, score_counts, unknown_scores, weighted_scores
+from cora_nb.metrics.cora import (
+    COUNTS,
+    Counts,
+    count_hits,
+    coverage_notes,
+    score_counts,
+    unknown_scores,
+    weighted_scores,
+)
 from .scores import score_members
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
@@ -77,12 +85,14 @@ def subset_scores(
 ) -> pd.DataFrame:  # a result: a row for each registered score; `method` names the part, `n` counts the questions
     """All scores on some of the variants. MCQA is that of the originals, of which the subset may have none.
 
-    CI and CoRA are NaN where the run that the part is taken from has no complete divergence sets.
+    CI and CoRA are NaN where the run that the part is taken from has no complete divergence sets; the `note` beside the
+    other scores then says how much there is.
     """
     whole = need(responses, "question_id", "method", "correct")
     part, of_whole = subset(whole, methods), count_hits(whole)[["original", "missing"]]
     values = score_counts(count_hits(part).assign(**of_whole), thresholds)
     rows = values.rename_axis("score").reset_index(name="value")
+    rows["note"] = coverage_notes(rows["score"], whole.coverage)
     return make_result(rows, **about_run(whole), method=part.facts["chosen"][-1], n=len(of_whole))
 
 # %% ../../nbs/metrics/ablations.ipynb #caba1228
@@ -111,7 +121,8 @@ def _ablated(run: Responses, methods: str | Sequence[str] | Callable, scores: Se
     rows = [{"method": chosen, "score": name, "value": of_part[name]} for name in scores]
     rows += [{"method": "all", "score": name, "value": of_all[name]} for name in scores]
     rows += [{"method": chosen, "score": name + _FROM_ALL, "value": of_part[name] - of_all[name]} for name in scores]
-    return make_result(rows, **about_run(run), n=found["n"].iloc[0])
+    notes = coverage_notes([*scores] * 3, run.coverage)
+    return make_result(pd.DataFrame(rows).assign(note=notes), **about_run(run), n=found["n"].iloc[0])
 
 # %% ../../nbs/metrics/ablations.ipynb #c879aace
 def right_matrix(
@@ -305,7 +316,10 @@ def _bootstrapped(run: Responses, scores: Sequence[str], options: Mapping[str, o
     samples, counts = variant_bootstrap(run, **options), count_hits(run)
     check_names("scores", scores, samples.columns)
     full = score_counts(counts, options.get("thresholds", THRESHOLDS))
-    return make_result(bootstrap_summary(samples[list(scores)], full), **about_run(run), n=len(counts))
+    found = bootstrap_summary(samples[list(scores)], full)
+    parts = zip(coverage_notes(np.repeat(list(scores), len(found) // len(scores)), run.coverage), found["note"])
+    notes = ["; ".join(filter(None, part)) for part in parts]
+    return make_result(found.assign(note=notes), **about_run(run), n=len(counts))
 
 # %% ../../nbs/metrics/ablations.ipynb #df26d184
 def paper_layout(

@@ -428,3 +428,18 @@ def test_any_kind_of_text_column(kind):
     assert variant_bootstrap(as_kind, resamples=20).equals(variant_bootstrap(GOOD, resamples=20)) and subset_scores(
         as_kind
     ).equals(subset_scores(GOOD))
+
+
+def test_scores_from_part_of_the_divergence_sets_say_how_much_there_is():
+    someone = SimulatedRespondent(knows=0.6, slips=0.05, seed=1, name="ann")
+    mixed = evaluate(someone, make_variants(math_benchmark(10)), progress=False)
+    few = mixed.rows(mixed.table["method"].isin(["original", "nota"]).to_numpy())
+    assert few.coverage and not mixed.coverage
+    tables = [subset_scores(few, ["original", "nota"]), ablation_table({"few": few}, ["original", "nota"])]
+    for table in [*tables, bootstrap_table({"few": few}, resamples=5, by_size=True)]:
+        said = table.loc[~table["score"].str.startswith("MCQA") | table["score"].str.startswith("MCQA+"), "note"]
+        assert said.str.startswith(few.coverage).all()
+    assert lookup(tables[0], "MCQA").note == ""  # of the originals, which are all there
+    assert "note" not in subset_scores(mixed) and "note" not in ablation_table({"all": mixed})
+    whole = bootstrap_table({"all": mixed}, resamples=5, by_size=True)
+    assert set(whole["note"]) == {"", "5 resamples"}
