@@ -104,9 +104,10 @@ def _by_name(runs: Runs | Mapping | Sequence | Responses | pd.DataFrame) -> dict
     names = [str(name) for name, _ in named]
     if len(set(names)) < len(names):
         raise CoraError(f"two runs have the same name, got {names}")
-    found = [run for _, run in named]
-    tables = [isinstance(run, pd.DataFrame) and "question_id" in run for run in found]
-    return {name: as_responses(run) if table else run for name, run, table in zip(names, found, tables)}
+    found = {}
+    for name, (_, run) in zip(names, named):
+        found[name] = as_responses(run) if isinstance(run, pd.DataFrame) and "question_id" in run else run
+    return found
 
 
 def _many(runs: object) -> bool:

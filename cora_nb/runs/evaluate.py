@@ -310,12 +310,16 @@ def _check_variants(variants: Sequence[Variant]) -> None:
 
 def _rooms(respondent: Respondent, prompts: Sequence[Prompt]) -> dict[str, int]:
     "The longest reply that is asked for, by form; empty for a respondent that has no limit, or that only scores."
-    if not callable(getattr(respondent, "room", None)):
-        return {}
     found: dict[str, int] = {}
     for p in prompts:
-        found[p.variant.form] = max(found.get(p.variant.form, 0), respondent.room(p))
+        if (room := _room(respondent, p)) is not None:
+            found[p.variant.form] = max(found.get(p.variant.form, 0), room)
     return found
+
+
+def _room(respondent: Respondent, prompt: Prompt) -> int | None:  # tokens
+    "The longest reply that is asked for; None for a respondent that has no limit, or that only scores."
+    return respondent.room(prompt) if callable(getattr(respondent, "room", None)) else None
 
 # %% ../../nbs/runs/evaluate.ipynb #6d0b3c58
 def prepare(
@@ -385,7 +389,7 @@ def plan(
     known = {} if store is None else store.get(keys)
     todo = [p for key, p in keys.items() if key not in known]
     count = getattr(respondent, "count_tokens", lambda prompt: -(-len(prompt.text) // 4))
-    reads, writes = sum(map(count, todo)), sum(_room(respondent, p) for p in todo)
+    reads, writes = sum(map(count, todo)), sum(_room(respondent, p) or 1 for p in todo)  # at least a score
     numbers = {
         "prompts": len(prompts),
         "different": len(keys),
@@ -397,8 +401,3 @@ def plan(
     if prices:
         numbers["cost"] = (reads * prices[0] + writes * prices[1]) / 1e6
     return pd.Series(numbers, name=respondent.name, dtype=object)
-
-
-def _room(respondent: Respondent, prompt: Prompt) -> int:  # tokens
-    "The longest reply that is asked for; a respondent that only scores counts as writing one token."
-    return respondent.room(prompt) if callable(getattr(respondent, "room", None)) else 1

@@ -2298,7 +2298,7 @@ def table_parts():
         for name, who in (("ann", SURE), ("bob", BOB))
     }
     parts = []
-    for name, table in found.items():  # merge: mcqaplus (this names each number by its old columns)
+    for name, table in found.items():  # each number by its old columns
         named = table[["table", "subset", "setting", "n_choices", "n_same"]].astype(object)
         names = [":".join("" if pd.isna(v) else str(v) for v in row) for row in named.to_numpy()]
         parts.append(table[["score", "value", "low", "high"]].assign(method=names, respondent=name))
