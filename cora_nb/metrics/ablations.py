@@ -328,31 +328,34 @@ def paper_layout(
 ) -> pd.DataFrame:  # rows (part, score), a column for each respondent; texts such as "0.86 (1)"
     """The table as texts: ranks, or standard deviations times 1,000, in parentheses.
 
-    Raises `CoraError` for any other result.
+    Beside a score from part of the divergence sets stands how much of them there is, and such runs have no ranks. Raises
+    `CoraError` for any other result.
     """
     check_count("digits", digits, 0)
     values = _by_respondent(result)
     names = [s.removesuffix(_FROM_ALL) for s in values.index if s.endswith(_FROM_ALL)]
     first, body = "subset", values.reindex(names)
+    coverage = _by_respondent(result.assign(note=result.get("note", "")), "note").loc[names]
     if names and names[0] + _MEAN in values.index:
         first, body = "mean", values.loc[[n + _MEAN for n in names]].set_axis(names)
         aside = 1000 * values.loc[[n + _SD for n in names]].set_axis(names)
-    elif body.shape[1] > 1:
+    elif body.shape[1] > 1 and not coverage.any(axis=None):
         aside = body.round(digits).rank(axis=1, method="min", ascending=False)
     else:
-        aside = np.nan * body  # one run has no rank
+        aside = np.nan * body  # one run has no rank, nor have unlike sets
     texts = _decimals(body, digits) + aside.map(lambda x: "" if np.isnan(x) else f" ({x:.0f})")
+    texts += coverage.map(lambda part: f" ({part})" if part else "").where(body.notna(), "")
     difference = _decimals(values.loc[[n + _FROM_ALL for n in names]].set_axis(names), digits)
     return pd.concat({first: texts, "difference": difference}, names=["part", "score"])
 
 
-def _by_respondent(result: pd.DataFrame) -> pd.DataFrame:
+def _by_respondent(result: pd.DataFrame, what: str = "value") -> pd.DataFrame:
     "A row for each score, a column for each respondent, in their order, without the scores on all variants of Table 5."
     known = isinstance(result, pd.DataFrame) and {"respondent", "score", "value"} <= set(result)
     if not known or not result["score"].str.endswith(_FROM_ALL).any():
         raise CoraError("paper_layout prints a result of ablation_table or bootstrap_table, got something else")
     part = result[result["method"] != "all"] if "method" in result else result
-    wide = part.set_index(["score", "respondent"])["value"].unstack("respondent", sort=False)
+    wide = part.set_index(["score", "respondent"])[what].unstack("respondent", sort=False)
     return wide.rename_axis(columns=None)
 
 

@@ -443,3 +443,10 @@ def test_scores_from_part_of_the_divergence_sets_say_how_much_there_is():
     assert "note" not in subset_scores(mixed) and "note" not in ablation_table({"all": mixed})
     whole = bootstrap_table({"all": mixed}, resamples=5, by_size=True)
     assert set(whole["note"]) == {"", "5 resamples"}
+    half = SimulatedRespondent(knows=0.3, seed=2, name="bob")
+    bob = evaluate(half, make_variants(math_benchmark(10)), progress=False)
+    printed = paper_layout(ablation_table({"few": few, "bob": bob}, ["original", "nota"])).loc["subset"]
+    assert printed.loc["MV", "few"].endswith(f" ({few.coverage})") and printed.loc["CoRA", "few"] == "–"
+    assert "(" not in "".join(printed["bob"])  # unlike sets have no ranks
+    spread = paper_layout(bootstrap_table({"few": few}, resamples=5, by_size=True)).loc["mean", "few"]
+    assert spread["MV"].endswith(f" ({few.coverage})")
