@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from fastcore.script import call_parse
 
-from .shared import asked_questions, file_name, one_line_errors, several
+from .commands import command
+from .shared import asked_questions, file_name
 from ..checks import check_count
 from ..core import CoraError
 from ..metrics.embeddings import format_prompts, head_separability, project, separability
@@ -46,12 +46,11 @@ def _side_by_side(scores: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns | {"between": value["variance between"]})
 
 
-@call_parse
-@one_line_errors
+@command(
+    "cora_embeddings organism/steady organism/skewed", "cora_embeddings gpt2 --benchmark medqa --sample 200 --heads"
+)
 def cora_embeddings(
-    models: several(
-        "models on this machine: folders, names on the Hugging Face hub, or organism/NAME; none: organism/steady", "*"
-    ),
+    models: list[str] = (),  # folders, names on the Hugging Face hub, or organism/NAME; without any, organism/steady
     benchmark: str = "math",  # a benchmark's name; math is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,  # the benchmark's split; without it, the one it is usually scored on

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from fastcore.script import call_parse
 
-from .respondents import Respondents, make_respondent, make_respondents
+from .commands import command, options_in_force
+from .respondents import ORGANISMS, make_respondent, make_respondents
 from cora_nb.cli.shared import (
     asked_questions,
-    one_line_errors,
     open_store,
+    plan_table,
     read_prices,
     run_folders,
     shot_pool,
@@ -91,8 +91,8 @@ def _plan_steps(
 ) -> str:
     "What the runs would take, as far as it is known beforehand."
     variants = [v for variants_after in steps.values() for v in variants_after({})]
-    table = pd.DataFrame([plan(w, variants, store_for(w, store), prices, **asked) for w in respondents])
-    return f"{table.to_string()}\nand up to two more prompts for each question that is answered wrongly"
+    plans = [plan(w, variants, store_for(w, store), prices, **asked) for w in respondents]
+    return f"{plan_table(plans)}\nand up to two more prompts for each question that is answered wrongly"
 
 
 def _check_step_folders(
@@ -106,10 +106,9 @@ def _check_step_folders(
         check_folder(folder / name, prepared[name].facts(respondent) if name in prepared else None)
 
 # %% ../../nbs/cli/mcqa_plus.ipynb #bf44be99
-@call_parse
-@one_line_errors
+@command("cora_mcqa_plus", "cora_mcqa_plus chat:gpt-4o-mini --benchmark mmlu --sample 100 --dry --price 0.15/0.60")
 def cora_mcqa_plus(
-    respondents: Respondents,
+    respondents: list[str] = (),  # who answers, such as chat:MODEL; without any, the two models of the package
     benchmark: str = "math",  # a benchmark's name; `math` is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,  # the benchmark's split; without it, the one it is usually scored on
@@ -133,10 +132,11 @@ def cora_mcqa_plus(
     out: str = "responses",  # the folder for all runs; they go to BENCHMARK/NAME inside
 ):
     "Run everything behind Tables 2 to 8 of the MCQA+ paper, and print them."
+    options = options_in_force("cora_mcqa_plus", locals())
     check_count("digits", digits, 0, 15)
     if writer and statements:
         raise CoraError("--writer and --statements exclude each other: both say who writes the true-or-false questions")
-    who = make_respondents(respondents)
+    who = make_respondents(respondents, benchmark, path)
     folders = run_folders(out, benchmark, who)
     part = {
         "sample": sample,
@@ -163,9 +163,10 @@ def cora_mcqa_plus(
         for w, folder in zip(who, folders):
             _check_step_folders(steps, prepared, w, folder)
         results, from_store = {}, {}
-        for w, folder in zip(who, folders):
+        for spec, w, folder in zip(respondents or ORGANISMS, who, folders):
 
             def keep(name, responses):
+                responses.facts["run"]["command"] = options | {"respondents": [spec]}
                 write_responses(responses, folder / name)
 
             def check(name, facts):

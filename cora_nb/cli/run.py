@@ -6,14 +6,12 @@
 __all__ = ['cora_run']
 
 # %% ../../nbs/cli/run.ipynb #ed80be70
-import pandas as pd
-from fastcore.script import call_parse
-
-from .respondents import Respondents, make_respondents
+from .commands import command, options_in_force
+from .respondents import ORGANISMS, make_respondents
 from cora_nb.cli.shared import (
     asked_questions,
-    one_line_errors,
     open_store,
+    plan_table,
     read_prices,
     replies_line,
     run_folders,
@@ -31,10 +29,13 @@ from ..runs.evaluate import plan, prepare
 from ..variants.families import make_variants
 
 # %% ../../nbs/cli/run.ipynb #7a43a51d
-@call_parse
-@one_line_errors
+@command(
+    "cora_run",
+    "cora_run chat:gpt-4o-mini --benchmark medqa --sample 200 --dry",
+    "cora_run causal:organism/steady --benchmark mine --path mine.csv",
+)
 def cora_run(
-    respondents: Respondents,
+    respondents: list[str] = (),  # who answers, such as chat:MODEL; without any, the two models of the package
     benchmark: str = "math",  # a benchmark's name; `math` is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,  # the benchmark's split; without it, the one it is usually scored on
@@ -60,9 +61,10 @@ def cora_run(
     out: str = "responses",  # the folder for all runs; each goes to BENCHMARK/NAME inside
 ):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
+    options = options_in_force("cora_run", locals())
     check_count("digits", digits, 0, 15)
     beyond = own_scores(score)
-    who = make_respondents(respondents)
+    who = make_respondents(respondents, benchmark, path)
     folders = run_folders(out, benchmark, who)
     part = {
         "sample": sample,
@@ -81,14 +83,15 @@ def cora_run(
             plans = [plan(w, variants, store_for(w, replies), read_prices(price), **asked) for w in who]
             if chosen:
                 print(f"{benchmark}: {len(questions)} questions{chosen}")
-            return print(pd.DataFrame(plans).to_string())
+            return print(plan_table(plans, stop))
         told |= {"family": family, "seed": seed, "pool": pool}
         asked |= {"stop": stop, "facts": told}
         prepared, runs = prepare(variants, **asked), {}
         for w, folder in zip(who, folders):
             check_folder(folder, prepared.facts(w))
-        for w, folder in zip(who, folders):  # each is on disk before the next begins
+        for spec, w, folder in zip(respondents or ORGANISMS, who, folders):  # each is on disk before the next begins
             runs[w.name] = prepared.ask(w, store_for(w, replies))
+            runs[w.name].facts["run"]["command"] = options | {"respondents": [spec]}
             from_store[w.name] = store_line(store_for(w, replies), runs[w.name])
             write_responses(runs[w.name], folder)
     if lost := [r.table["error"] for r in runs.values() if r.table["error"].notna().all()]:

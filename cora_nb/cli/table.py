@@ -10,9 +10,8 @@ import hashlib
 import sys
 from pathlib import Path
 
-from fastcore.script import call_parse
-
-from .shared import name_on_disk, one_line_errors, replies_line, several, own_scores
+from .commands import command
+from .shared import name_on_disk, replies_line, own_scores
 from ..core import CoraError
 from ..interop.cat import import_cat
 from ..report.render import FORMATS, render
@@ -59,32 +58,36 @@ def _uneven_trials(
 _TEXT_FORMATS = [name for name in FORMATS if name != "styler"]  # a Styler is for notebooks
 
 
-@call_parse
-@one_line_errors
+@command(
+    "cora_table responses/math/steady responses/math/skewed",
+    "cora_table responses/math/* --interval 0.95 --format markdown",
+)
 def cora_table(
-    runs: several("folders of runs, or responses files; one for each column", "+"),
+    runs: list[str],  # folders of runs, or responses files; one for each column
     format: str = "text",  # text, markdown, latex or csv
     digits: int = 2,  # decimals
     trial: int = None,  # the number of the one repetition to score; without it, the first
     trials: str = "first",  # all: score every repetition of a prompt as a further reply
-    ci: float = None,  # level of an interval behind each score, such as 0.95; without it, none
+    interval: float = None,  # level of an interval behind each score, such as 0.95; without it, none
     score: str = None,  # a score of your own beside the others, as FILE.py:NAME
 ):
     "Print the scores of one or more runs as the paper prints them."
     if format not in _TEXT_FORMATS:
         raise CoraError(f"format must be one of {', '.join(_TEXT_FORMATS)}, got {format!r}")
-    if ci is not None and not 0 < ci < 1:
-        raise CoraError(f"ci must be between 0 and 1, such as 0.95, got {ci!r}")
+    if interval is not None and not 0 < interval < 1:
+        raise CoraError(f"interval must be a level between 0 and 1, such as 0.95, got {interval!r}")
     named = dict(zip(column_names(runs), map(read_responses, runs)))
     chosen = {name: _choose_trials(responses, trial, trials) for name, responses in named.items()}
     for name, responses in chosen.items():
         if responses.pooled and (counts := _uneven_trials(responses)):
             print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
-    print(render(score_table(chosen, beyond=own_scores(score), ci=ci), format=format, digits=digits))
+    table = score_table(chosen, beyond=own_scores(score), ci=interval)
+    if interval is not None and format != "csv":  # whose columns have names of their own
+        print(f"{'% ' if format == 'latex' else ''}in brackets: {100 * interval:g}% intervals\n")
+    print(render(table, format=format, digits=digits))
 
 # %% ../../nbs/cli/table.ipynb #82f61583
-@call_parse
-@one_line_errors
+@command("cora_import medalpaca.xlsx --out responses/medqa/medalpaca", "cora_import medalpaca.csv --parse first_token")
 def cora_import(
     file: str,  # an xlsx or csv file of the CAT tool (github.com/IBM/cat)
     out: str = None,  # the folder to write; without it, beside the input under the same name

@@ -93,7 +93,7 @@ def about_run(
     return {"respondent": responses.name, "benchmark": benchmark}
 
 # %% ../../nbs/responses/runs.ipynb #adc5483e
-_COUNTED = ("calls", "versions")  # facts that say how a run went, and not what was asked
+_COUNTED = ("calls", "versions", "run.command")  # facts that say how a run went or was started, not what was asked
 _PART = ("rows", "chosen")  # facts that say which part of a run this is
 
 
@@ -106,7 +106,7 @@ def different_facts(
     found = []
     for key in dict.fromkeys([*a, *b]):
         name = f"{path}{key}"
-        if not path and key in _COUNTED or a.get(key) == b.get(key):
+        if name in _COUNTED or a.get(key) == b.get(key):
             continue
         both = isinstance(a.get(key), dict) and isinstance(b.get(key), dict)
         found += different_facts(a[key], b[key], f"{name}.") if both else [name]
