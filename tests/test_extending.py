@@ -78,7 +78,7 @@ def test_all_of_them_in_one_run(desk):
         rows=6, right=2, wrong=4, unparsed=0, cut_off=0, failed=0, not_asked=0
     )
     assert (found.coverage, found.family, found.trials) == ("", "backwards", (0,))
-    code, out, err = run("cora_table", str(folder), "--score", "my_score.py:never", "--ci", 0.9, cwd=desk)
+    code, out, err = run("cora_table", str(folder), "--score", "my_score.py:never", "--interval", 0.9, cwd=desk)
     assert code == 0 and "never" in out, err
 
 

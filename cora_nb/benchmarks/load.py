@@ -19,6 +19,7 @@ from .arithmetic import math_benchmark
 from .authors import authors_layout
 from ..core import BadRow, CoraError, Question, data_path
 from .files import Table, read_table
+from .hub import asking_hub, hub_words
 from .layouts import KINDS, LAYOUTS, Layout, plain_layout
 from .pitfalls import NOTA_TEXT, BenchmarkWarning, has_nota
 from .pitfalls import warn_of_fewer, warn_of_nota, warn_of_place
@@ -200,16 +201,16 @@ def _hub_tables(
     from tqdm import tqdm
 
     try:
-        configs = [layout.config] if layout.config else datasets.get_dataset_config_names(layout.hub)
-        return [
-            (c, _hub_table(layout, c, split))
-            for c in tqdm(configs, desc=layout.hub, unit="table", delay=1, leave=False)
-        ]
+        with asking_hub():
+            configs = [layout.config] if layout.config else datasets.get_dataset_config_names(layout.hub)
+            return [
+                (c, _hub_table(layout, c, split))
+                for c in tqdm(configs, desc=layout.hub, unit="table", delay=1, leave=False)
+            ]
     except Exception as e:  # whatever the network or the hub can do wrong
-        words = (str(e).strip() or type(e).__name__).splitlines()[0]
         raise CoraError(
-            f"{layout.hub}: cannot load split {split!r} from the Hugging Face hub ({words}); "
-            "path= reads a file or folder instead"
+            f"{layout.hub}: cannot load split {split!r} from the Hugging Face hub ({hub_words(e)}); "
+            "path= (--path of a command) reads a file or folder instead"
         ) from e
 
 # %% ../../nbs/benchmarks/load.ipynb #0fa8eaec

@@ -28,6 +28,7 @@ from cora_nb.cli.shared import (
 from ..checks import check_count
 from ..core import CoraError, Question
 from cora_nb.papers.mcqa_plus import (
+    TABLE_MEANINGS,
     TABLES,
     Steps,
     mcqa_plus_results,
@@ -185,8 +186,12 @@ def cora_mcqa_plus(
 
 
 def _table_text(number: int, result: pd.DataFrame, digits: int) -> str:
-    "One table of the MCQA+ paper, less the differences, which are seen from the scores."
+    "One table of the MCQA+ paper with its title and the meaning of its rows, less the differences from before."
     shown = result[~result["score"].str.endswith(" difference")]
     if shown.empty:
         return f"Table {number}: no question has a misleading choice, a wrong one that was picked\n"
-    return f"Table {number}\n{render(shown, digits=digits, percent=True)}\n"
+    title, meanings = TABLE_MEANINGS[number]
+    width = max(map(len, meanings))
+    head = [f"Table {number}: {title}", "  in percent; in brackets 95% intervals; – is not known"]
+    head += [f"  {row:{width}}  {meaning}" for row, meaning in meanings.items()]
+    return "\n".join([*head, "", render(shown, digits=digits, percent=True), ""])

@@ -18,6 +18,7 @@ from typing import Any
 from fastcore.basics import patch
 
 from ..benchmarks.files import write_whole
+from ..benchmarks.hub import asking_hub, hub_words
 from ..checks import check_option
 from ..core import CoraError, cache_folder, data_path
 
@@ -168,9 +169,13 @@ def _find(self: LocalModel) -> str:
     from huggingface_hub import hf_hub_download
 
     try:
-        config = hf_hub_download(self.path, "config.json", revision=self.revision)
+        with asking_hub():
+            config = hf_hub_download(self.path, "config.json", revision=self.revision)
     except Exception as e:
-        raise CoraError(f"{self.path}: no folder of this name, and no model from the hub ({one_line(e)})") from e
+        raise CoraError(
+            f"{self.path}: no folder of this name, and no model from the hub (config.json: {hub_words(e)}); "
+            "download it where there is a network, and name its folder"
+        ) from e
     return Path(config).parent.name  # the cache keeps a folder for each commit
 
 

@@ -52,11 +52,15 @@ def test_runs_side_by_side(desk):
     assert code == 0 and read[0][-2:] == ["a", "c"] and any("CoRA" in r for r in read)
     for format in ("markdown", "latex"):
         assert run("cora_table", "a", "--format", format, cwd=desk)[0] == 0
-    code, sure, err = run("cora_table", "a", "c", "--ci", 0.95, cwd=desk)
-    assert (code, err) == (0, "") and re.search(r"MCQA +\d\.\d\d \[\d\.\d\d, \d\.\d\d\] \(\d\)", sure)
-    without = [re.sub(r" \[[^]]*\]", "", line).split() for line in sure.splitlines()]
+    code, sure, err = run("cora_table", "a", "c", "--interval", 0.95, cwd=desk)
+    assert (
+        (code, err) == (0, "")
+        and sure.startswith("in brackets: 95% intervals\n\n")
+        and re.search(r"MCQA +\d\.\d\d \[\d\.\d\d, \d\.\d\d\] \(\d\)", sure)
+    )
+    without = [re.sub(r" \[[^]]*\]", "", line).split() for line in sure.splitlines()[2:]]
     assert without == [line.split() for line in out.splitlines()]
-    head = run("cora_table", "a", "--ci", 0.95, "--format", "csv", cwd=desk)[1].splitlines()[0]
+    head = run("cora_table", "a", "--interval", 0.95, "--format", "csv", cwd=desk)[1].splitlines()[0]
     assert head == "group,score,a,a low,a high"
 
 
@@ -197,7 +201,7 @@ MISTAKES = [
     (["cora_table", "a", "--format", "pdf"], "pdf"),
     (["cora_table", "a", "--format", "styler"], "one of text, markdown, latex, csv"),
     (["cora_table", "a", "--digits", "99"], "99"),
-    (["cora_table", "a", "--ci", "95"], "ci must be between 0 and 1, such as 0.95, got 95.0"),
+    (["cora_table", "a", "--interval", "95"], "interval must be a level between 0 and 1, such as 0.95, got 95.0"),
 ]
 
 

@@ -2508,6 +2508,7 @@ def run_folders(line):
     "A golden command, which names files, as it is said today: a run is a folder, and repetitions are pooled by name."
     line = re.sub(r"\b(responses|three)/(\w+)\.parquet", r"\1/math/\2", line)
     line = re.sub(r"\b(medalpaca|first)\.parquet", r"\1", line).replace("--trial -1", "--trials all")
+    line = line.replace("--ci ", "--interval ")
     return line.replace("FILE", str(RECORDED / "cat_medqa_medalpaca-7b.xlsx"))
 
 
@@ -2542,10 +2543,28 @@ def mcqa_plus_tables(text):
     return re.sub(r"^Table (\d)\n((?:.+\n)+)", old_layout, text, flags=re.M)
 
 
+OLD_PLAN = {"in the store": "in_store", "tokens written, at most": "tokens_written_at_most", "cost, at most": "cost"}
+OLD_PLAN["tokens read"] = "tokens_read"
+
+
+def explained(text):
+    "What is printed today without the words that explain it: of plans, of intervals, and above the MCQA+ tables."
+
+    def old_plan(found):
+        heads, *rows = [re.split(r"\s{2,}", line.strip()) for line in found[1].splitlines()]
+        heads = [OLD_PLAN.get(head, head) for head in heads]
+        cells = [[float(cell) if "." in cell else int(cell) for cell in row[1:]] for row in rows]
+        return pd.DataFrame(cells, [row[0] for row in rows], heads, dtype=object).to_string() + "\n"
+
+    text = re.sub(r"^nothing was asked; the run would take\n( .+\n(?:\S+  .+\n)+)", old_plan, text, flags=re.M)
+    text = re.sub(r"^(?:% )?in brackets: [\d.]+% intervals\n\n", "", text, flags=re.M)
+    return re.sub(r"^(Table \d): .+\n(?:  .+\n)+\n", r"\1\n", text, flags=re.M)
+
+
 def masked(command, out, left, folder):
     "A command and what it printed, without what differs from machine to machine."
     text = f"$ {command}\n{out}" + (f"exit: {left}\n" if left else "")
-    text = mcqa_plus_tables(run_files(text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", "")))
+    text = mcqa_plus_tables(run_files(explained(text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", ""))))
     text = re.sub(r"\d+(\.\d+)? ?(seconds|s)\b", "SECONDS", text)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
