@@ -9,5 +9,5 @@ __all__ = []
 from .cli.commands import cora_main
 
 # %% ../nbs/main.ipynb #e722fe3c
-if __name__ == "__main__":
+if __name__ == "__main__" and __package__ == "cora_nb":  # a notebook is main, too, but in no package
     cora_main()
