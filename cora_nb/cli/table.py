@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 
 from .commands import command
-from .shared import name_on_disk, replies_line, own_scores
+from .shared import name_on_disk, replies_line, own_scores, one_line_errors, several
+from fastcore.script import call_parse
+from .alarms import print_alarms
 from ..core import CoraError
 from ..interop.cat import import_cat
 from ..report.render import FORMATS, render
@@ -81,6 +83,7 @@ def cora_table(
     for name, responses in chosen.items():
         if responses.pooled and (counts := _uneven_trials(responses)):
             print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
+    print_alarms(chosen, aside=format != "text")
     table = score_table(chosen, beyond=own_scores(score), ci=interval)
     if interval is not None and format != "csv":  # whose columns have names of their own
         print(f"{'% ' if format == 'latex' else ''}in brackets: {100 * interval:g}% intervals\n")
