@@ -9,6 +9,7 @@ __all__ = ['cora_run']
 import pandas as pd
 from fastcore.script import call_parse
 
+from .failures import ask_each, end_incomplete, failed_line, failures_said, refuse_lost
 from .respondents import Respondents, make_respondents
 from cora_nb.cli.shared import (
     asked_questions,
@@ -22,8 +23,7 @@ from cora_nb.cli.shared import (
     store_line,
     own_scores,
 )
-from ..checks import check_count
-from ..core import CoraError
+from ..checks import check_count, check_option
 from ..report.render import render
 from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
@@ -57,10 +57,12 @@ def cora_run(
     price: str = None,  # money for a million tokens read and written, as 2.5/10
     score: str = None,  # a score of your own beside the others, as FILE.py:NAME
     digits: int = 2,  # decimals in the table
+    failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
     out: str = "responses",  # the folder for all runs; each goes to BENCHMARK/NAME inside
 ):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
     check_count("digits", digits, 0, 15)
+    check_option("failed", failed, ("unknown", "wrong"))
     beyond = own_scores(score)
     who = make_respondents(respondents)
     folders = run_folders(out, benchmark, who)
@@ -75,7 +77,6 @@ def cora_run(
     variants = make_variants(questions, family=family, seed=seed)
     solved = shot_pool(benchmark, path, pool) if shots else None
     asked = {"template": template, "shots": solved, "k": shots, "trials": trials, "parse": parse}
-    from_store = {}
     with open_store(store, who) as replies:
         if dry:
             plans = [plan(w, variants, store_for(w, replies), read_prices(price), **asked) for w in who]
@@ -84,17 +85,23 @@ def cora_run(
             return print(pd.DataFrame(plans).to_string())
         told |= {"family": family, "seed": seed, "pool": pool}
         asked |= {"stop": stop, "facts": told}
-        prepared, runs = prepare(variants, **asked), {}
+        prepared, from_store = prepare(variants, **asked), {}
         for w, folder in zip(who, folders):
             check_folder(folder, prepared.facts(w))
-        for w, folder in zip(who, folders):  # each is on disk before the next begins
-            runs[w.name] = prepared.ask(w, store_for(w, replies))
-            from_store[w.name] = store_line(store_for(w, replies), runs[w.name])
-            write_responses(runs[w.name], folder)
-    if lost := [r.table["error"] for r in runs.values() if r.table["error"].notna().all()]:
-        raise CoraError(f"all {len(lost[0])} replies failed, the first of them: {lost[0].iloc[0]} (responses: {out})")
+
+        def ask(w, folder):  # each is on disk before the next begins
+            run, kept = prepared.ask(w, store_for(w, replies)), store_for(w, replies)
+            write_responses(run, folder)
+            refuse_lost(run, out)
+            from_store[w.name] = [failed_line([run], w, kept), store_line(kept, run), str(folder)]
+            return run
+
+        runs, stopped = ask_each(who, ask, folders, "cora_run")
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}\n")
-    print(render(score_table(runs, beyond=beyond), digits=digits))
-    for (name, responses), folder in zip(runs.items(), folders):
-        lines = [f"{name}: {replies_line(responses)}", from_store[name], str(folder)]
+    with failures_said():
+        shown = {name: run.count_failed_as_wrong() if failed == "wrong" else run for name, run in runs.items()}
+        print(render(score_table(shown, beyond=beyond), digits=digits))
+    for name, responses in runs.items():
+        lines = [f"{name}: {replies_line(responses)}", *from_store[name]]
         print("\n" + "\n  ".join(line for line in lines if line))
+    end_incomplete(any(run.failure_note for run in runs.values()), stopped, "cora_run")

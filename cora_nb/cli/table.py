@@ -12,11 +12,13 @@ from pathlib import Path
 
 from fastcore.script import call_parse
 
+from .failures import end_incomplete, failed_line, failures_said
 from .shared import name_on_disk, one_line_errors, replies_line, several, own_scores
+from ..checks import check_option
 from ..core import CoraError
 from ..interop.cat import import_cat
 from ..report.render import FORMATS, render
-from ..report.tables import score_table
+from ..report.tables import plain_line, score_table
 from ..responses.files import check_folder, read_responses, write_responses
 from ..responses.responses import Responses
 
@@ -69,18 +71,28 @@ def cora_table(
     trials: str = "first",  # all: score every repetition of a prompt as a further reply
     ci: float = None,  # level of an interval behind each score, such as 0.95; without it, none
     score: str = None,  # a score of your own beside the others, as FILE.py:NAME
+    failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
 ):
     "Print the scores of one or more runs as the paper prints them."
     if format not in _TEXT_FORMATS:
         raise CoraError(f"format must be one of {', '.join(_TEXT_FORMATS)}, got {format!r}")
     if ci is not None and not 0 < ci < 1:
         raise CoraError(f"ci must be between 0 and 1, such as 0.95, got {ci!r}")
+    check_option("failed", failed, ("unknown", "wrong"))
     named = dict(zip(column_names(runs), map(read_responses, runs)))
     chosen = {name: _choose_trials(responses, trial, trials) for name, responses in named.items()}
     for name, responses in chosen.items():
         if responses.pooled and (counts := _uneven_trials(responses)):
             print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
-    print(render(score_table(chosen, beyond=own_scores(score), ci=ci), format=format, digits=digits))
+    if failed == "wrong":
+        chosen = {name: responses.count_failed_as_wrong() for name, responses in chosen.items()}
+    with failures_said():
+        print(render(score_table(chosen, beyond=own_scores(score), ci=ci), format=format, digits=digits))
+    lines = {name: failed_line([responses]) for name, responses in chosen.items() if not responses.failed_wrong}
+    for name, line in lines.items():
+        if line:
+            print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
+    end_incomplete(any(lines.values()), {}, "cora_table")
 
 # %% ../../nbs/cli/table.ipynb #82f61583
 @call_parse

@@ -348,8 +348,8 @@ def paper_layout(
 ) -> pd.DataFrame:  # rows (part, score), a column for each respondent; texts such as "0.86 (1)"
     """The table as texts: ranks, or standard deviations times 1,000, in parentheses.
 
-    Beside a score from part of the divergence sets stands how much of them there is, and such runs have no ranks. Raises
-    `CoraError` for any other result.
+    Beside a score from part of the divergence sets stands how much of them there is, and such runs have no ranks;
+    where prompts failed, the bounds stand there. Raises `CoraError` for any other result.
     """
     check_count("digits", digits, 0)
     values = _by_respondent(result)

@@ -377,7 +377,9 @@ def score(
         raise CoraError(f"{clusters and 'clusters' or min(resampling)} goes with intervals: say which, such as ci=0.95")
     if not isinstance(responses, (Responses, pd.DataFrame)):
         runs = Runs(responses).items()
-        return stack_results({name: score(run, by, thresholds, ci, clusters, failed, **resampling) for name, run in runs})
+        return stack_results(
+            {name: score(run, by, thresholds, ci, clusters, failed, **resampling) for name, run in runs}
+        )
     given = as_responses(responses).count_failed_as_wrong() if failed == "wrong" else responses
     found = need(given, "question_id", "method", "correct", *(c for c in (by, clusters) if c), failed="any")
     parts = []

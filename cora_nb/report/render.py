@@ -67,11 +67,6 @@ def _words(cell: dict, digits: int, rank: int | None = None, note: bool = True) 
     told = [str(rank)] * (rank is not None) + [plain_line(text) for text in (first if note else "", bounds) if text]
     return said + "".join(f" ({text})" for text in told)
 
-
-def _note_lines(cell: dict) -> list[str]:
-    "The lines of a note, the first perhaps empty, without what they say of failed prompts."
-    return [plain_line(line) for line in split_note(cell.get("note"))[0]]
-
 # %% ../../nbs/report/render.ipynb #0c039d9c
 @dataclass(frozen=True)
 class _Grid:
@@ -145,12 +140,14 @@ def _failures(grid: _Grid) -> list[str]:
 
 def _reservations(grid: _Grid) -> list[str]:
     "What keeps the runs from being ranked, or has to be said of one."
-    notes = [(name, _note_lines(grid.cells.get((row, name), {}))) for name in grid.names for row in grid.rows]
-    sentences = [line for _, (_, *further) in notes for line in further if line]
+    notes = [
+        (name, split_note(grid.cells.get((row, name), {}).get("note"))[0]) for name in grid.names for row in grid.rows
+    ]
+    sentences = [plain_line(line) for _, (_, *further) in notes for line in further if line]
     if not grid.paper:
         return list(dict.fromkeys(sentences))
     named = any("respondent" in cell for cell in grid.cells.values())
-    coverage = [f"{plain_line(name)} has {first}" for name, (first, *_) in notes if first and named]
+    coverage = [f"{plain_line(name)} has {plain_line(first)}" for name, (first, *_) in notes if first and named]
     said = list(dict.fromkeys(coverage + sentences)) or _benchmarks_differ(grid)
     return [f"No ranks: {line}" for line in said] if len(grid.names) > 1 else said
 
@@ -164,7 +161,11 @@ def _benchmarks_differ(grid: _Grid) -> list[str]:
 # %% ../../nbs/report/render.ipynb #d675569f
 def _texts(grid: _Grid, digits: int, ranks: bool, interval: bool, percent: bool) -> list[list[tuple[str, str]]]:
     "Every cell as its number and its words."
-    ranks, scale, texts = ranks and grid.paper and len(grid.names) > 1 and not _reservations(grid), 100 if percent else 1, []
+    ranks, scale, texts = (
+        ranks and grid.paper and len(grid.names) > 1 and not _reservations(grid),
+        100 if percent else 1,
+        [],
+    )
     for labels in grid.rows:
         row, places = grid.row(labels), [None] * len(grid.names)
         values = [scale * cell.get("value", math.nan) for cell in row]
@@ -363,12 +364,10 @@ def _paper_columns(grid: _Grid, interval: bool) -> pd.DataFrame:
     said = {
         c: grid.frame([[cell.get(c) for cell in grid.row(row)] for row in grid.rows]) for c in ("value", "low", "high")
     }
-    notes = [[_note_lines(cell) for cell in grid.row(row)] for row in grid.rows]
-    said["coverage"] = grid.frame([[first for first, *_ in row] for row in notes])
-    failed = [[": ".join(filter(None, split_note(cell.get("note"))[1:])) for cell in grid.row(row)] for row in grid.rows]
-    said["note"] = grid.frame(
-        [["; ".join(filter(None, [*lines, f])) for (_, *lines), f in zip(*both)] for both in zip(notes, failed)]
-    )
+    notes = [[split_note(cell.get("note")) for cell in grid.row(row)] for row in grid.rows]
+    said["coverage"] = grid.frame([[plain_line(first) for (first, *_), *_ in row] for row in notes])
+    texts = [[[*further, ": ".join(filter(None, failed))] for (_, *further), *failed in row] for row in notes]
+    said["note"] = grid.frame([[plain_line("; ".join(filter(None, lines))) for lines in row] for row in texts])
     known = {what: (frame.notna() & frame.ne("")).any(axis=None) for what, frame in said.items()}
     bounds = ["low", "high"] if interval and (known["low"] or known["high"]) else []
     levels = ["value", *bounds, *(what for what in ("coverage", "note") if known[what])]

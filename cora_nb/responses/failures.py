@@ -66,7 +66,7 @@ def check_failed(
     said, again = f"{name}: {failed:,} of {asked:,} prompts failed", "run again to ask for them"
     if refuse and too_many(failed, asked):
         unknown = "more than one in a hundred, and what they would have said is not known"
-        raise CoraError(f"{said}, {unknown}; {again}, or take them as wrong with .count_failed_as_wrong()")
+        raise CoraError(f"{said}, {unknown}; {again}, or take them as wrong: .count_failed_as_wrong(), --failed wrong")
     said = f"{said}, and what they would have said is not known; {again}"
     warnings.warn_explicit(said, FailureWarning, "cora_nb", 1, registry=_REGISTRY)
 

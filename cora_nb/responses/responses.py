@@ -6,7 +6,7 @@
 __all__ = ['Responses', 'make_responses', 'as_responses', 'need']
 
 # %% ../../nbs/responses/responses.ipynb #0a09240b
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 

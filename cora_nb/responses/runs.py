@@ -138,7 +138,14 @@ def concat(
     table = pd.concat([p.table for p in parts], ignore_index=True)
     variants = table.drop_duplicates([c for c in KEY[:3] if c in table])
     counts = {"questions": len(questions), "count": len(variants), "rows": len(table)}
-    return Responses(table, questions, _facts_together(parts, counts), first.name, pooled=first.pooled, failed_wrong=first.failed_wrong)
+    return Responses(
+        table,
+        questions,
+        _facts_together(parts, counts),
+        first.name,
+        pooled=first.pooled,
+        failed_wrong=first.failed_wrong,
+    )
 
 
 def _added(told: Sequence[dict[str, Any]], counts: dict[str, int]) -> dict[str, Any]:
