@@ -16,6 +16,7 @@ import pandas as pd
 from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondent, make_respondents, Respondents
 from .alarms import print_alarms, retyper
+from .failures import ask_each, end_incomplete, failed_line, failures_said
 from cora_nb.cli.shared import (
     asked_questions,
     open_store,
@@ -26,7 +27,7 @@ from cora_nb.cli.shared import (
     store_for,
     store_line,
 )
-from ..checks import check_count
+from ..checks import check_count, check_option
 from ..core import CoraError, Question
 from cora_nb.papers.mcqa_plus import (
     TABLE_MEANINGS,
@@ -40,6 +41,7 @@ from cora_nb.papers.mcqa_plus import (
 )
 from ..respondents.protocol import Respondent
 from ..responses.files import check_folder, write_csv, write_responses
+from ..responses.responses import Responses
 from ..results import stack_results
 from ..report.render import render
 from ..runs.evaluate import plan, PreparedRun
@@ -132,12 +134,14 @@ def cora_mcqa_plus(
     dry: bool = False,  # only say what the runs would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
     digits: int = 1,  # decimals of the percentages
+    failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
     out: str = "responses",  # the folder for all runs; they go to BENCHMARK/NAME inside
 ):
     "Run everything behind Tables 2 to 8 of the MCQA+ paper, and print them."
     given = dict(locals())
     options = options_in_force("cora_mcqa_plus", given)
     check_count("digits", digits, 0, 15)
+    check_option("failed", failed, ("unknown", "wrong"))
     if writer and statements:
         raise CoraError("--writer and --statements exclude each other: both say who writes the true-or-false questions")
     who = make_respondents(respondents, benchmark, path)
@@ -166,9 +170,10 @@ def cora_mcqa_plus(
         prepared = prepare_steps(steps, **asked)
         for w, folder in zip(who, folders):
             _check_step_folders(steps, prepared, w, folder)
-        results, from_store, all_runs, retypers = {}, {}, {}, {}
-        for i, (spec, w, folder) in enumerate(zip(respondents or ORGANISMS, who, folders)):
-            retype = retyper(cora_mcqa_plus, given, i, w)
+        all_runs, retypers = {}, {}
+
+        def ask(w, own):
+            spec, number, folder = own
 
             def keep(name, responses):
                 responses.facts["run"]["command"] = options | {"respondents": [spec]}
@@ -177,21 +182,42 @@ def cora_mcqa_plus(
             def check(name, facts):
                 check_folder(folder / name, facts)
 
-            runs = run_steps(
-                w, steps, store_for(w, replies), keep, check, prepared=prepared, strict=strict, retype=retype, **asked
-            )
+            kept, retype = store_for(w, replies), retyper(cora_mcqa_plus, given, number, w)
+            runs = run_steps(w, steps, kept, keep, check, prepared=prepared, strict=strict, retype=retype, **asked)
             named = {f"{w.name}, {step}": run for step, run in runs.items()}
-            all_runs, retypers = all_runs | named, retypers | dict.fromkeys(named, retype)
-            from_store[w.name] = store_line(store_for(w, replies), *runs.values())
-            results[w.name] = {number: mcqa_plus_results(runs, number) for number in TABLES}
+            all_runs.update(named)
+            retypers.update(dict.fromkeys(named, retype))
+            tables, why = _tables_of(runs, failed)
+            write_csv(stack_tables(tables), folder / "mcqa_plus_tables.csv")
+            incomplete = failed_line(runs.values(), w, kept)
+            lines = [store_line(kept, *runs.values()), incomplete, str(folder / "mcqa_plus_tables.csv")]
+            return tables, why, list(filter(None, lines)), bool(incomplete)
+
+        belongs = list(zip(respondents or ORGANISMS, range(len(who)), folders))
+        with failures_said():
+            results, stopped = ask_each(who, ask, belongs, "cora_mcqa_plus")
     print_alarms(all_runs, retypers)
     print(f"{benchmark}: {len(questions)} questions{chosen}\n")
     for number in TABLES:
-        print(_table_text(number, stack_results({name: tables[number] for name, tables in results.items()}), digits))
-    for (name, tables), folder in zip(results.items(), folders):
-        write_csv(stack_tables(tables), folder / "mcqa_plus_tables.csv")
-        said = f"{from_store[name]}\n  " if from_store[name] else ""
-        print(f"{name}: {said}{folder / 'mcqa_plus_tables.csv'}")
+        there = {name: tables[number] for name, (tables, *_) in results.items() if number in tables}
+        print(_table_text(number, stack_results(there), digits) if there else f"Table {number}")
+        for name in results.keys() - there.keys():
+            print(f"{name} is not in it: {results[name][1][number]}\n")
+    for name, (_, _, lines, _) in results.items():
+        print(f"{name}: " + "\n  ".join(lines))
+    end_incomplete(any(incomplete for *_, incomplete in results.values()), stopped, "cora_mcqa_plus")
+
+
+def _tables_of(runs: Mapping[str, Responses], failed: str) -> tuple[dict[int, pd.DataFrame], dict[int, str]]:
+    "The tables of one respondent by their numbers; and why there is no such table, where a prompt too many failed."
+    tables, why = {}, {}
+    runs = {name: run.count_failed_as_wrong() if failed == "wrong" else run for name, run in runs.items()}
+    for number in TABLES:
+        try:
+            tables[number] = mcqa_plus_results(runs, number)
+        except CoraError as e:
+            why[number] = str(e)
+    return tables, why
 
 
 def _table_text(number: int, result: pd.DataFrame, digits: int) -> str:

@@ -11,6 +11,8 @@ from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondents, Respondents
 from fastcore.script import call_parse
 from .alarms import print_alarms, retyper
+from .failures import ask_each, end_incomplete, failed_line, failures_said, refuse_lost
+from .respondents import Respondents, make_respondents
 from cora_nb.cli.shared import (
     asked_questions,
     open_store,
@@ -23,8 +25,7 @@ from cora_nb.cli.shared import (
     store_line,
     own_scores,
 )
-from ..checks import check_count
-from ..core import CoraError
+from ..checks import check_count, check_option
 from ..report.render import render
 from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
@@ -62,12 +63,14 @@ def cora_run(
     price: str = None,  # money for a million tokens read and written, as 2.5/10
     score: str = None,  # a score of your own beside the others, as FILE.py:NAME
     digits: int = 2,  # decimals in the table
+    failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
     out: str = "responses",  # the folder for all runs; each goes to BENCHMARK/NAME inside
 ):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
     given = dict(locals())
     options = options_in_force("cora_run", given)
     check_count("digits", digits, 0, 15)
+    check_option("failed", failed, ("unknown", "wrong"))
     beyond = own_scores(score)
     who = make_respondents(respondents, benchmark, path)
     folders = run_folders(out, benchmark, who)
@@ -83,7 +86,6 @@ def cora_run(
     variants = make_variants(questions, family=family, seed=seed)
     solved = shot_pool(benchmark, path, pool) if shots else None
     asked = {"template": template, "shots": solved, "k": shots, "trials": trials, "parse": parse}
-    from_store = {}
     with open_store(store, who) as replies:
         if dry:
             plans = [plan(w, variants, store_for(w, replies), read_prices(price), **asked) for w in who]
@@ -92,19 +94,27 @@ def cora_run(
             return print(plan_table(plans, stop))
         told |= {"family": family, "seed": seed, "pool": pool}
         asked |= {"stop": stop, "facts": told}
-        prepared, runs = prepare(variants, **asked), {}
+        prepared, from_store = prepare(variants, **asked), {}
         for w, folder in zip(who, folders):
             check_folder(folder, prepared.facts(w))
-        for spec, w, folder in zip(respondents or ORGANISMS, who, folders):  # each is on disk before the next begins
-            runs[w.name] = prepared.ask(w, store_for(w, replies), strict=strict, retype=retypers[w.name])
-            runs[w.name].facts["run"]["command"] = options | {"respondents": [spec]}
-            from_store[w.name] = store_line(store_for(w, replies), runs[w.name])
-            write_responses(runs[w.name], folder)
-    if lost := [r.table["error"] for r in runs.values() if r.table["error"].notna().all()]:
-        raise CoraError(f"all {len(lost[0])} replies failed, the first of them: {lost[0].iloc[0]} (responses: {out})")
+
+        def ask(w, own):  # each is on disk before the next begins
+            (spec, folder), kept = own, store_for(w, replies)
+            run = prepared.ask(w, kept, strict=strict, retype=retypers[w.name])
+            run.facts["run"]["command"] = options | {"respondents": [spec]}
+            write_responses(run, folder)
+            refuse_lost(run, out)
+            from_store[w.name] = [failed_line([run], w, kept), store_line(kept, run), str(folder)]
+            return run
+
+        belongs = list(zip(respondents or ORGANISMS, folders))
+        runs, stopped = ask_each(who, ask, belongs, "cora_run")
     print_alarms(runs, retypers)
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}\n")
-    print(render(score_table(runs, beyond=beyond), digits=digits))
-    for (name, responses), folder in zip(runs.items(), folders):
-        lines = [f"{name}: {replies_line(responses)}", from_store[name], str(folder)]
+    with failures_said():
+        shown = {name: run.count_failed_as_wrong() if failed == "wrong" else run for name, run in runs.items()}
+        print(render(score_table(shown, beyond=beyond), digits=digits))
+    for name, responses in runs.items():
+        lines = [f"{name}: {replies_line(responses)}", *from_store[name]]
         print("\n" + "\n  ".join(line for line in lines if line))
+    end_incomplete(any(run.failure_note for run in runs.values()), stopped, "cora_run")

@@ -236,7 +236,7 @@ def plan_table(
 def replies_line(
     responses: Responses,  # a run
 ) -> str:  # such as "600 replies: 488 right, 112 wrong, 0 unparsed, 0 failed"
-    "How many replies there are, and how many of them are no answers."
+    "How many prompts were asked, and what became of them."
     total = responses.summary().loc["all"]
     counts = [f"{total[what]} {what}" for what in ("wrong", "unparsed")]
     counts += [f"{total['cut_off']} cut off"] if total["cut_off"] else []

@@ -14,10 +14,13 @@ from .commands import command
 from .shared import name_on_disk, replies_line, own_scores, one_line_errors, several
 from fastcore.script import call_parse
 from .alarms import print_alarms
+from .failures import end_incomplete, failed_line, failures_said
+from .shared import name_on_disk, one_line_errors, replies_line, several, own_scores
+from ..checks import check_option
 from ..core import CoraError
 from ..interop.cat import import_cat
 from ..report.render import FORMATS, render
-from ..report.tables import score_table
+from ..report.tables import plain_line, score_table
 from ..responses.files import check_folder, read_responses, write_responses
 from ..responses.responses import Responses
 
@@ -72,22 +75,31 @@ def cora_table(
     trials: str = "first",  # all: score every repetition of a prompt as a further reply
     interval: float = None,  # level of an interval behind each score, such as 0.95; without it, none
     score: str = None,  # a score of your own beside the others, as FILE.py:NAME
+    failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
 ):
     "Print the scores of one or more runs as the paper prints them."
     if format not in _TEXT_FORMATS:
         raise CoraError(f"format must be one of {', '.join(_TEXT_FORMATS)}, got {format!r}")
     if interval is not None and not 0 < interval < 1:
         raise CoraError(f"interval must be a level between 0 and 1, such as 0.95, got {interval!r}")
+    check_option("failed", failed, ("unknown", "wrong"))
     named = dict(zip(column_names(runs), map(read_responses, runs)))
     chosen = {name: _choose_trials(responses, trial, trials) for name, responses in named.items()}
     for name, responses in chosen.items():
         if responses.pooled and (counts := _uneven_trials(responses)):
             print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
     print_alarms(chosen, aside=format != "text")
-    table = score_table(chosen, beyond=own_scores(score), ci=interval)
+    if failed == "wrong":
+        chosen = {name: responses.count_failed_as_wrong() for name, responses in chosen.items()}
     if interval is not None and format != "csv":  # whose columns have names of their own
         print(f"{'% ' if format == 'latex' else ''}in brackets: {100 * interval:g}% intervals\n")
-    print(render(table, format=format, digits=digits))
+    with failures_said():
+        print(render(score_table(chosen, beyond=own_scores(score), ci=interval), format=format, digits=digits))
+    lines = {name: failed_line([responses]) for name, responses in chosen.items() if not responses.failed_wrong}
+    for name, line in lines.items():
+        if line:
+            print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
+    end_incomplete(any(lines.values()), {}, "cora_table")
 
 # %% ../../nbs/cli/table.ipynb #82f61583
 @command("cora_import medalpaca.xlsx --out responses/medqa/medalpaca", "cora_import medalpaca.csv --parse first_token")

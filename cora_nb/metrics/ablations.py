@@ -20,14 +20,16 @@ from cora_nb.metrics.cora import (
     Counts,
     count_hits,
     coverage_notes,
+    judged_scores,
     score_counts,
     unknown_scores,
     weighted_scores,
 )
 from .scores import score_members
+from ..responses.failures import split_note
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
-from ..results import make_result, stack_results
+from ..results import join_notes, make_result, stack_results
 from ..stats.resampling import draw_questions, kinds
 
 # %% ../../nbs/metrics/ablations.ipynb #9153ac42
@@ -39,7 +41,7 @@ def subset(
 
     Raises `CoraError` for a method that does not occur, and where a question would have none left.
     """
-    whole = need(responses, "question_id", "method", trials="all")
+    whole = need(responses, "question_id", "method", trials="all", failed="unread")
     if callable(methods):
         keep, chosen = methods, getattr(methods, "__name__", "by a function").replace("<lambda>", "by a function")
     elif isinstance(methods, str) and methods == "same_size":
@@ -69,7 +71,7 @@ def _known_methods(responses: Responses, methods: object) -> list[str]:
 
 def _same_size(responses: Responses) -> np.ndarray:
     "Rows that show as many choices as the question's original."
-    t, (codes, ids) = need(responses, "n_choices", trials="all").table, responses.question_codes
+    t, (codes, ids) = need(responses, "n_choices", trials="all", failed="unread").table, responses.question_codes
     n_choices, original = t["n_choices"].to_numpy(), (t["method"] == "original").to_numpy(dtype=bool)
     size = np.zeros(len(ids), dtype=int)
     size[codes[original]] = n_choices[original]
@@ -88,12 +90,22 @@ def subset_scores(
     CI and CoRA are NaN where the run that the part is taken from has no complete divergence sets; the `note` beside the
     other scores then says how much there is.
     """
-    whole = need(responses, "question_id", "method", "correct")
-    part, of_whole = subset(whole, methods), count_hits(whole)[["original", "missing"]]
-    values = score_counts(count_hits(part).assign(**of_whole), thresholds)
-    rows = values.rename_axis("score").reset_index(name="value")
-    rows["note"] = coverage_notes(rows["score"], whole.coverage)
-    return make_result(rows, **about_run(whole), method=part.facts["chosen"][-1], n=len(of_whole))
+    whole = need(responses, "question_id", "method", "correct", failed="any")
+    part, of_whole = subset(whole, methods), count_hits(whole)[["original", "original_lost", "missing"]]
+    rows = _noted_scores(count_hits(part).assign(**of_whole), whole, thresholds)
+    return make_result(rows.reset_index(), **_about(whole), method=part.facts["chosen"][-1], n=len(of_whole))
+
+
+def _noted_scores(counts: pd.DataFrame, whole: Responses, thresholds: Sequence[float] = THRESHOLDS) -> pd.DataFrame:
+    "Columns `value` and `note` by score, the note with how much of the divergence sets there is, and what failed."
+    found = judged_scores(counts, thresholds)[["value", "note"]]
+    return found.assign(note=list(map(join_notes, coverage_notes(found.index, whole.coverage), found["note"])))
+
+
+def _about(run: Responses) -> dict[str, str | None]:
+    "As `about_run`; the failed prompts stand in the notes of the scores, unless they count as wrong."
+    about = about_run(run)
+    return about if run.failed_wrong else about | {"note": None}
 
 # %% ../../nbs/metrics/ablations.ipynb #caba1228
 PRINTED_SCORES = ("MCQA+", "MV", "CoRA")  # of Tables 5 and 6
@@ -116,13 +128,21 @@ def _ablated(run: Responses, methods: str | Sequence[str] | Callable, scores: Se
     "The rows of one run."
     found = subset_scores(run, methods)
     check_names("scores", scores, found["score"])
-    chosen, of_part = found["method"].iloc[0], found.set_index("score")["value"]
-    of_all = score_counts(count_hits(run))
-    rows = [{"method": chosen, "score": name, "value": of_part[name]} for name in scores]
-    rows += [{"method": "all", "score": name, "value": of_all[name]} for name in scores]
-    rows += [{"method": chosen, "score": name + _FROM_ALL, "value": of_part[name] - of_all[name]} for name in scores]
-    notes = coverage_notes([*scores] * 3, run.coverage)
-    return make_result(pd.DataFrame(rows).assign(note=notes), **about_run(run), n=found["n"].iloc[0])
+    chosen, part, whole = found["method"].iloc[0], found.set_index("score"), _noted_scores(count_hits(run), run)
+    notes, coverage = part.get("note", pd.Series("", part.index)), coverage_notes(scores, run.coverage)
+    difference = part["value"] - whole["value"]
+    rows = [{"method": chosen, "score": name, "value": part["value"][name], "note": notes[name]} for name in scores]
+    rows += [{"method": "all", "score": name, **whole.loc[name]} for name in scores]
+    rows += [
+        {"method": chosen, "score": name + _FROM_ALL, "value": difference[name], "note": join_notes(said, _failed(run))}
+        for name, said in zip(scores, coverage)
+    ]
+    return make_result(rows, **about_run(run) | {"note": None}, n=found["n"].iloc[0])
+
+
+def _failed(run: Responses) -> str:
+    "What is said of the failed prompts of a run."
+    return run.first_trial().failure_note
 
 # %% ../../nbs/metrics/ablations.ipynb #c879aace
 def right_matrix(
@@ -230,7 +250,7 @@ def variant_bootstrap(
     for name, value, least in (("draws", draws, 1), ("resamples", resamples, 1), ("seed", seed, 0), ("room", room, 1)):
         check_count(name, value, least)
     names = [n for n in score_members(thresholds) if n not in NOT_DRAWN] if scores is None else list(scores)
-    whole = need(responses, "question_id", "method", "index", "correct")
+    whole = need(responses, "question_id", "method", "index", "correct", failed="unread")
     right = right_matrix(whole if methods is None else subset(whole, methods), by_size)
     counts = count_hits(whole).reindex(right.index).assign(hits=right.sum(axis=1), trials=right.notna().sum(axis=1))
     slot_rng, question_rng = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
@@ -318,8 +338,8 @@ def _bootstrapped(run: Responses, scores: Sequence[str], options: Mapping[str, o
     full = score_counts(counts, options.get("thresholds", THRESHOLDS))
     found = bootstrap_summary(samples[list(scores)], full)
     parts = zip(coverage_notes(np.repeat(list(scores), len(found) // len(scores)), run.coverage), found["note"])
-    notes = ["; ".join(filter(None, part)) for part in parts]
-    return make_result(found.assign(note=notes), **about_run(run), n=len(counts))
+    notes = [join_notes("; ".join(filter(None, part)), _failed(run)) for part in parts]
+    return make_result(found.assign(note=notes), **about_run(run) | {"note": None}, n=len(counts))
 
 # %% ../../nbs/metrics/ablations.ipynb #df26d184
 def paper_layout(
@@ -328,14 +348,15 @@ def paper_layout(
 ) -> pd.DataFrame:  # rows (part, score), a column for each respondent; texts such as "0.86 (1)"
     """The table as texts: ranks, or standard deviations times 1,000, in parentheses.
 
-    Beside a score from part of the divergence sets stands how much of them there is, and such runs have no ranks. Raises
-    `CoraError` for any other result.
+    Beside a score from part of the divergence sets stands how much of them there is, and such runs have no ranks;
+    where prompts failed, the bounds stand there. Raises `CoraError` for any other result.
     """
     check_count("digits", digits, 0)
     values = _by_respondent(result)
     names = [s.removesuffix(_FROM_ALL) for s in values.index if s.endswith(_FROM_ALL)]
     first, body = "subset", values.reindex(names)
-    coverage = _by_respondent(result.assign(note=result.get("note", "")), "note").loc[names]
+    notes = _by_respondent(result.assign(note=result.get("note", "")), "note").loc[names]
+    coverage, bounds = notes.map(lambda note: split_note(note)[0][0]), notes.map(lambda note: split_note(note)[2])
     if names and names[0] + _MEAN in values.index:
         first, body = "mean", values.loc[[n + _MEAN for n in names]].set_axis(names)
         aside = 1000 * values.loc[[n + _SD for n in names]].set_axis(names)
@@ -345,6 +366,7 @@ def paper_layout(
         aside = np.nan * body  # one run has no rank, nor have unlike sets
     texts = _decimals(body, digits) + aside.map(lambda x: "" if np.isnan(x) else f" ({x:.0f})")
     texts += coverage.map(lambda part: f" ({part})" if part else "").where(body.notna(), "")
+    texts += bounds.map(lambda part: f" ({part})" if part else "")
     difference = _decimals(values.loc[[n + _FROM_ALL for n in names]].set_axis(names), digits)
     return pd.concat({first: texts, "difference": difference}, names=["part", "score"])
 

@@ -125,10 +125,10 @@ def multiple_selection(
     shown it. Source: MCQA+, Table 6.
     """
     check_option("among", among, ("several", "all"))
-    found = need(responses, "selected")
+    found = need(responses, "selected", failed="any")
     if "form" in found.table:
         found = found.rows(found.table["form"] == "several", chosen="questions that allow several choices")
-    r = flat_replies(need(found))
+    r = flat_replies(need(found, failed="unread"))
     known, named = _named(found.table["selected"], r.n_choices)
     wrong, at = _misled(r, misleading), np.arange(len(r))
     several = named.sum(axis=1) > 1

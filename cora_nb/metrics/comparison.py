@@ -19,12 +19,14 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_names, check_option
 from ..core import CoraError, THRESHOLDS
-from .cora import count_hits, score_counts, weighted_scores
+from .cora import count_hits, judged_scores, score_counts, weighted_scores
+from .failures import failed_prompts
 from .replies import question_column
 from .scores import SCORES, get_score
+from ..responses.failures import failure_line
 from ..responses.responses import as_responses, need, Responses
 from ..responses.runs import about_run, Runs
-from ..results import make_result
+from ..results import join_notes, make_result
 from ..stats.corrections import adjust_p
 from ..stats.paired import exchange_p, paired_interval, stretch_exchanged
 from ..stats.resampling import cluster_table, draw_questions, interval, kinds, left_out
@@ -38,7 +40,7 @@ def matched_runs(
 
     Raises `CoraError` that names the first family, question, variant or answer that differs.
     """
-    matched = Runs({name: need(run, "method", "correct") for name, run in Runs(runs).items()})
+    matched = Runs({name: need(run, "method", "correct", failed="any") for name, run in Runs(runs).items()})
     if common:
         matched = _common_questions(matched)
     (first, reference), *others = matched.items()
@@ -282,7 +284,8 @@ def compare(
     """Two respondents on the same questions: what they differ by, how sure that is, and p if there were no difference.
 
     The respondent of the result is "steady - skewed", or "first - second" where both have one name. p is two-sided and
-    speaks of one score; for several scores or respondents see `compare_all`. NaN where a score is not known; an
+    speaks of one score; for several scores or respondents see `compare_all`. NaN where a score is not known, as where
+    more than one prompt in a hundred failed; the note has the bounds of the difference. An
     incomplete divergence set has neither CI nor CoRA, which a warning and the note say. Raises `CoraError` for runs
     that cannot be compared, naming the first question, family or variant that differs.
     """
@@ -298,6 +301,7 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
     groups = _clusters(runs, clusters, next(iter(counts.values())).index)
     tables = {pair: compare_counts(*(counts[name] for name in pair), clusters=groups, **options) for pair in pairs}
     unknown, rows = _unknown_scores(tables[pairs[0]].index, runs, stacklevel=4), []
+    judged = {name: judged_scores(c) for name, c in counts.items()}
     for name in tables[pairs[0]].index:
         found = pd.DataFrame({pair: table.loc[name] for pair, table in tables.items()}).T
         if correction is not None:
@@ -307,9 +311,19 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
             found[:] = np.nan
         for pair, difference, low, high, p in found[["difference", "low", "high", "p"]].itertuples(name=None):
             about = {"respondent": " - ".join(map(str, pair)), "score": name}
-            note = unknown.get(name) or (adjusted if p == p else "")
+            failed = _failed_pair(name, [counts[who] for who in pair], [judged[who] for who in pair])
+            note = join_notes(unknown.get(name) or (adjusted if p == p else ""), failed)
             rows.append(about | {"value": difference, "low": low, "high": high, "p": p, "note": note})
     return make_result(rows, benchmark=_benchmark(runs), n=len(next(iter(counts.values()))))
+
+
+def _failed_pair(name: str, counts: Sequence[pd.DataFrame], judged: Sequence[pd.DataFrame]) -> str:
+    "What failed prompts leave open in the difference of two respondents; empty where nothing."
+    if not any(table.loc[name, "note"] for table in judged):
+        return ""
+    failed, asked, _ = zip(*(failed_prompts(c, name) for c in counts))
+    (_, _, least, most), (_, _, other_least, other_most) = (table.loc[name] for table in judged)
+    return failure_line(sum(failed), sum(asked), low=least - other_most, high=most - other_least)
 
 
 def _benchmark(runs: Runs) -> str | None:
@@ -362,12 +376,13 @@ def rank_table(
     ids = next(iter(counts.values())).index
     groups = _clusters(matched, clusters, ids)
     drawn = resampled_scores(put_together(list(counts.values())), resamples, seed, groups)
-    values = pd.DataFrame({name: score_counts(c) for name, c in counts.items()})
+    judged = {name: judged_scores(c) for name, c in counts.items()}
+    values = pd.DataFrame({name: table["value"] for name, table in judged.items()})
     unknown, rows = _unknown_scores(names, matched), []
     values.loc[list(unknown)] = np.nan
     for name in names:
         for who, value, rank, expected, *shares in _ranks(values.loc[name], drawn[name]).itertuples(name=None):
-            about = {"respondent": str(who), "note": unknown.get(name)}
+            about = {"respondent": str(who), "note": join_notes(unknown.get(name), judged[who].loc[name, "note"])}
             three = {name: value, f"{name}, rank": rank, f"{name}, expected rank": expected}
             rows += [about | {"score": what, "value": number} for what, number in three.items()]
             named = about | {"score": RANK_PROBABILITY.format(name)}

@@ -16,6 +16,7 @@ import pandas as pd
 from ..checks import check_count, check_number, check_option
 from ..core import CoraError
 from .replies import flat_replies
+from ..responses.failures import check_failed, failed_rows
 from ..responses.responses import Responses, need
 
 # %% ../../nbs/metrics/confidence.ipynb #fc6789a0
@@ -66,7 +67,7 @@ def reply_logprobs(
 
     Raises `CoraError` where the columns are missing, and for a confidence outside [0, 1].
     """
-    t = need(responses, trials="all").table
+    t = need(responses, trials="all", failed="unread").table
     if "mean_logprob" not in t and not {"confidence", "n_tokens"} <= set(t):
         raise CoraError("the responses have neither the column mean_logprob nor confidence and n_tokens")
     known, sure, tokens = (
@@ -134,8 +135,11 @@ def unified_confidence(
     confidence NaN, and the answer wrong. Raises `CoraError` for a run that stopped early, and for lists of different
     lengths. Source: Li et al., section 4.2.1.
     """
-    found, rows = need(responses, "method", "index", "reply", trials="all", asked=True), {}
-    r, keys = flat_replies(found), ["question_id", "method", "index"]
+    found = need(responses, "method", "index", "reply", trials="all", asked=True, failed="any")
+    r, keys, rows = flat_replies(found), ["question_id", "method", "index"], {}
+    if not found.failed_wrong:  # a prompt is lost where all its repetitions are
+        order = np.argsort(failed_rows(found.table), kind="stable")
+        check_failed(found.name, found.table.iloc[order].drop_duplicates(keys))
     values = reply_logprobs(found) if logprobs is None else np.asarray(logprobs, float)
     if values.shape != (len(r),):
         raise CoraError(f"logprobs must be one for each of the {len(r)} rows, got the shape {values.shape}")

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'variant_accuracy', 'mean_consistency', 'majority_vote',
            'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness', 'count_hits',
-           'missing_variants', 'weighted_scores', 'score_counts', 'unknown_scores', 'score_intervals', 'coverage_notes',
-           'score']
+           'missing_variants', 'weighted_scores', 'score_counts', 'judged_scores', 'unknown_scores', 'score_intervals',
+           'coverage_notes', 'score']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,10 +20,11 @@ import pandas as pd
 from ..checks import check_count, check_level, check_number, check_option
 from ..core import CoraError, THRESHOLDS
 from .scores import get_score, register_score, score_members
-from ..responses.columns import NOT_ASKED
-from ..responses.responses import Responses, need
+from .failures import judge_failures, possible_counts
+from ..responses.failures import failed_rows, unasked_rows
+from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run
-from ..results import make_result, stack_results
+from ..results import join_notes, make_result, stack_results
 from ..stats.resampling import draw_questions, interval, kinds, left_out
 
 # %% ../../nbs/metrics/cora.ipynb #b385e5a2
@@ -101,7 +102,7 @@ class Counts:
         return self.mean(passes(self.rc))
 
 # %% ../../nbs/metrics/cora.ipynb #48f09c0c
-@register_score("MCQA", source="CoRA, Eq. 1", originals=True, monotone=True, linear=True)
+@register_score("MCQA", source="CoRA, Eq. 1", originals=True, originals_only=True, monotone=True, linear=True)
 def mcqa(
     counts: Counts,  # of some questions
 ) -> float | np.ndarray:  # in [0, 1]; NaN where an original was not asked
@@ -203,24 +204,27 @@ def robustness(
 # %% ../../nbs/metrics/cora.ipynb #5ed615ff
 def count_hits(
     responses: Responses | pd.DataFrame,  # columns `question_id`, `method`, `correct`, and `error` if there is one
-) -> pd.DataFrame:  # a row for each question; columns `hits`, `trials`, `original`, `unasked`, `missing`
+) -> pd.DataFrame:  # a row for each question; columns `hits`, `trials`, `original`, `unasked`, `missing`, and below
     """Hits, variants, the share of right replies to the original, and the variants that are not there.
 
     The share is NaN where the original was not asked. The first repetition of each prompt counts, or all of them after
-    `pool_trials`. Raises `CoraError` where there is nothing to count.
+    `pool_trials`. `trials` counts prompts that failed, too. Their number is `failed`, that of the originals among them
+    `failed_originals`, and their share of the replies to the original `original_lost`; all 0 after
+    `count_failed_as_wrong`. Raises `CoraError` where there is nothing to count.
     """
-    found = need(responses, "question_id", "method", "correct")
+    found = need(responses, "question_id", "method", "correct", failed="unread")
     t, (codes, ids) = found.table, found.question_codes
     n, correct = len(ids), t["correct"].to_numpy()
-    unasked = np.zeros(0, dtype=int)
-    if "error" in t:
-        unasked = np.flatnonzero((t["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False))
+    unasked, failed = (np.flatnonzero(rows(t)) for rows in (unasked_rows, failed_rows))
+    if found.failed_wrong:
+        failed = failed[:0]
     original = np.flatnonzero((t["method"] == "original").to_numpy(dtype=bool, na_value=False))
     asked = np.bincount(codes[np.setdiff1d(original, unasked, assume_unique=True)], minlength=n)
     right = np.bincount(codes[original[correct[original]]], minlength=n)
     doubled = codes * 2  # one pass counts right and wrong replies at once
     doubled += correct
     wrong, hits = np.bincount(doubled, minlength=2 * n).reshape(n, 2).T
+    failed_originals = np.bincount(codes[np.intersect1d(original, failed, assume_unique=True)], minlength=n)
     return pd.DataFrame(
         {
             "hits": hits,
@@ -228,6 +232,9 @@ def count_hits(
             "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0),
             "unasked": np.bincount(codes[unasked], minlength=n),
             "missing": missing_variants(found),
+            "failed": np.bincount(codes[failed], minlength=n),
+            "failed_originals": failed_originals,
+            "original_lost": failed_originals / np.maximum(asked, 1),
         },
         index=pd.Index(ids, name="question_id"),
     )
@@ -274,17 +281,29 @@ def _one_each(name: str, value: Any, shape: tuple[int, ...]) -> float | np.ndarr
 
 # %% ../../nbs/metrics/cora.ipynb #c660f69f
 def score_counts(
-    counts: pd.DataFrame,  # as from `count_hits`; the columns `unasked` and `missing` may be left out
+    counts: pd.DataFrame,  # as from `count_hits`; all columns behind `original` may be left out
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
 ) -> pd.Series:  # the scores by name; NaN where they are not known
     "All scores from hits, trials and originals. Source: CoRA, Eq. 1 to 7; CAT for CORE."
+    return judged_scores(counts, thresholds)["value"].rename("score").rename_axis(None)
+
+
+def judged_scores(
+    counts: pd.DataFrame,  # as for `score_counts`
+    thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
+) -> pd.DataFrame:  # index the scores; columns `value`, NaN where not known; `note`, `least`, `most`
+    "All scores from hits, trials and originals, what has to be said of failed prompts, and what the scores could be."
     values = pd.Series(weighted_scores(counts, thresholds), name="score")
     if "unasked" in counts and counts["unasked"].any():
         best = weighted_scores(counts.assign(hits=counts["hits"] + counts["unasked"]), thresholds)
         known = [get_score(name).monotone and worst == best[name] for name, worst in values.items()]
         values = values.where(known)
     values[unknown_scores(counts, values.index)] = np.nan
-    return values
+    if "failed" not in counts or not counts[["failed", "original_lost"]].any(axis=None):
+        return pd.DataFrame({"value": values, "note": "", "least": values, "most": values}).rename_axis("score")
+    hits, original = possible_counts(counts)
+    possible = weighted_scores(Counts(hits, counts["trials"].to_numpy(float), original), thresholds)
+    return judge_failures(counts, values, possible)
 
 
 def unknown_scores(
@@ -328,7 +347,7 @@ def coverage_notes(
     coverage: str,  # how much of the divergence sets there is, as from `Responses.coverage`
 ) -> list[str]:  # a note for each score: the coverage, or nothing for a score of the originals alone
     "What has to be said beside each score of an incomplete run."
-    return ["" if name == "MCQA" else coverage for name in names]
+    return ["" if get_score(name).originals_only else coverage for name in names]
 
 # %% ../../nbs/metrics/cora.ipynb #93e54632
 def score(
@@ -337,35 +356,44 @@ def score(
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     ci: float | None = None,  # level of intervals over questions, such as 0.95; None: no intervals
     clusters: str | None = None,  # a column whose values belong together, such as "subject", for the intervals
+    failed: str = "unknown",  # "wrong": failed prompts are wrong replies, however many there are
     **resampling: object,  # `resamples`, `seed` and `method` of the intervals
 ) -> pd.DataFrame:  # a result: all registered scores, for each `subject` or `method` where asked; `n` counts questions
     """All registered scores of a run: MCQA, MCQA+, RC, MV, BMCA(c), CI, CoRA, CORE, and your own.
 
     NaN means not known: MCQA, CI and CoRA need the original of every question, CI and CoRA the complete divergence
-    set (see `Responses.complete`). What rests on an incomplete one says so in `note`, such as "2 of 26 variants". `RC`
+    set (see `Responses.complete`). What rests on an incomplete one says so in `note`, such as "2 of 26 variants". Where
+    more than one in a hundred of its prompts failed, a score is NaN; up to that, they count as wrong. The note has what
+    the score could be, such as "3 of 33,098 failed: at most 0.358", on a line of its own, and there is a warning. `RC`
     is the mean of RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of the
     divergence set made of the original and that method alone. Raises `CoraError` for a missing column, an unknown `by`,
     or nothing to score. Source: CoRA, Eq. 1 to 7; CAT for CORE.
     """
     check_option("by", by, ("subject", "method", None))
+    check_option("failed", failed, ("unknown", "wrong"))
     if unknown := set(resampling) - {"resamples", "seed", "method"}:
         raise CoraError(f"score has no option {min(unknown)!r}; for intervals there are resamples, seed and method")
     if ci is None and (clusters or resampling):
         raise CoraError(f"{clusters and 'clusters' or min(resampling)} goes with intervals: say which, such as ci=0.95")
     if not isinstance(responses, (Responses, pd.DataFrame)):
         runs = Runs(responses).items()
-        return stack_results({name: score(run, by, thresholds, ci, clusters, **resampling) for name, run in runs})
-    found = need(responses, "question_id", "method", "correct", *(c for c in (by, clusters) if c))
+        return stack_results(
+            {name: score(run, by, thresholds, ci, clusters, failed, **resampling) for name, run in runs}
+        )
+    given = as_responses(responses).count_failed_as_wrong() if failed == "wrong" else responses
+    found = need(given, "question_id", "method", "correct", *(c for c in (by, clusters) if c), failed="any")
     parts = []
     for name, counts, coverage in _parts(found, by):
-        if ci is None:
-            table = score_counts(counts, thresholds).to_frame("value")
-        else:
+        table = judged_scores(counts, thresholds)[["value", "note"]]
+        if ci is not None:
             groups = _of_question(found, clusters, counts.index).to_numpy() if clusters else None
-            table = score_intervals(counts, thresholds, ci, clusters=groups, **resampling)
-        said = {"n": len(counts), "note": coverage_notes(table.index, coverage)} | ({by: name} if by else {})
+            note, table = table["note"], score_intervals(counts, thresholds, ci, clusters=groups, **resampling)
+            table["note"] = note
+        notes = map(join_notes, coverage_notes(table.index, coverage), table["note"])
+        said = {"n": len(counts), "note": list(notes)} | ({by: name} if by else {})
         parts.append(table.rename_axis("score").reset_index().assign(**said))
-    return make_result(pd.concat(parts), **about_run(found))
+    about = about_run(found)
+    return make_result(pd.concat(parts), **about | {"note": about["note"] if found.failed_wrong else None})
 
 
 def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str | None, pd.DataFrame, str]]:

@@ -114,7 +114,7 @@ def form_chances(
     responses: Responses,  # a run; without the column `form`, all its rows are taken to be `mcq`
 ) -> np.ndarray:  # shape `(n_rows,)`, in [0, 1]
     "The probability that a pure guesser is right on each row, by the row's form and number of choices."
-    t = need(responses, "n_choices", trials="all").table
+    t = need(responses, "n_choices", trials="all", failed="unread").table
     n_choices = t["n_choices"].to_numpy()
     rate = np.empty(len(t))
     for form, rows in _forms(t).items():
@@ -153,7 +153,7 @@ def guess_rates(
 def _asked(asked: object) -> Responses:
     "Variants as responses without replies."
     if isinstance(asked, (Responses, pd.DataFrame)):
-        return need(asked, "question_id", "method", "n_choices", "answer")
+        return need(asked, "question_id", "method", "n_choices", "answer", failed="unread")
     variants = list(asked)
     if wrong := [v for v in variants if not isinstance(v, Variant)]:
         raise CoraError(f"asked must be variants or responses, got a {type(wrong[0]).__name__}")
@@ -188,7 +188,7 @@ def chance_scores(
     unknown = unknown_scores(pd.DataFrame({"missing": missing_variants(found)}), scores["score"])
     scores["value"] = scores["value"].mask(scores["score"].isin(unknown))
     scores["note"] = coverage_notes(scores["score"], found.coverage)
-    return make_result(scores, n=len(ids), **about_run(found) | {"respondent": "chance"})
+    return make_result(scores, n=len(ids), **about_run(found) | {"respondent": "chance", "note": None})
 
 # %% ../../nbs/metrics/guessing.ipynb #5e9fa642
 def guesser_order_scores(

@@ -17,9 +17,10 @@ from ..checks import check_option
 from ..core import CoraError
 from .cora import count_hits
 from .replies import Replies, first_of_each, flat_replies
+from ..responses.failures import failure_line, too_many
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run
-from ..results import make_result
+from ..results import join_notes, make_result
 from ..stats.shares import share_row
 
 # %% ../../nbs/metrics/invariability.ipynb #ff293c3d
@@ -27,7 +28,7 @@ def orders(
     responses: Responses | pd.DataFrame,  # a run of the family `mcqa_plus`
 ) -> Responses:  # the original and the re-orderings, all repetitions
     "The replies to the original choices in several orders."
-    found = need(responses, "method", trials="all")
+    found = need(responses, "method", trials="all", failed="unread")
     return found.rows(found.table["method"].isin(["original", "reordered"]), chosen="orders of the same choices")
 
 # %% ../../nbs/metrics/invariability.ipynb #33c35655
@@ -267,7 +268,7 @@ def mcqa_plus_scores(
     `note` says where the set of variants is incomplete, such as "2 of 14 variants". Raises `CoraError` where the runs
     are of different questions, and where one stopped early. Source: MCQA+, Table 7.
     """
-    found = need(responses, "method", "index", "correct")
+    found = need(responses, "method", "index", "correct", failed="any")
     if found.family not in (None, "mcqa_plus"):
         raise CoraError(
             f"the responses must be to the family mcqa_plus, got {found.family!r}; "
@@ -280,19 +281,32 @@ def mcqa_plus_scores(
     rows, asked = [], set(found.table["question_id"])
     parts = {"MCQA": original, "MCQA+": found, "MCQA+ (x1)": _one_each(found, seed) if sampled is None else sampled}
     for name, part in parts.items():
-        counts = count_hits(need(part, "method", "correct", asked=True))
+        counts = count_hits(need(part, "method", "correct", asked=True, failed="any"))
         if other := asked ^ set(counts.index):
             raise CoraError(f"{name}: {len(other)} questions are in one of the runs only, such as {min(other)!r}")
         if name != "MCQA+" and (counts["trials"] > 1).any():
             which = counts.index[counts["trials"].argmax()]
             raise CoraError(f"{name} takes one reply to each question, and {which!r} has {int(counts['trials'].max())}")
         row = {"score": name, **share_row(counts["hits"], counts["trials"], level)}
-        row["note"] = found.coverage if part is found or name == "MCQA+ (x1)" and sampled is None else ""
+        coverage = found.coverage if part is found or name == "MCQA+ (x1)" and sampled is None else ""
+        row["note"] = join_notes(coverage, _allow_for_failures(row, counts))
         rows.append(row)
         if name != "MCQA":
             change = {"value": row["value"] - rows[0]["value"], "n": row["n"], "note": row["note"]}
             rows.append({"score": f"{name} difference", **change})
-    return make_result(rows, **about_run(found))
+    about = about_run(found)
+    return make_result(rows, **about | {"note": about["note"] if found.failed_wrong else None})
+
+
+def _allow_for_failures(row: dict[str, Any], counts: pd.DataFrame) -> str:
+    "The note on failed prompts. Where too many failed, the share in `row` is taken back."
+    failed, asked = int(counts["failed"].sum()), int(counts["trials"].sum())
+    if not failed:
+        return ""
+    value, most = row["value"], (counts["hits"].sum() + failed) / asked
+    if too_many(failed, asked):
+        row.update(value=np.nan, low=np.nan, high=np.nan)
+    return failure_line(failed, asked, row["value"], value, most)
 
 # %% ../../nbs/metrics/invariability.ipynb #a47e4882
 def _one_each(found: Responses, seed: int) -> Responses:

@@ -19,6 +19,7 @@ import pandas as pd
 from ..checks import check_count, check_level, check_named
 from ..core import CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, data_path
 from .replies import Replies, flat_replies, select_size
+from ..responses.failures import failed_rows
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
 from ..results import make_result
@@ -74,11 +75,13 @@ def swap_table(
 ) -> pd.DataFrame:  # questions by content chosen in `case_1` (rows) and `case_2` (columns); the last letter is right
     """What was chosen in both orders, question by question, counted. Source: Li et al., section 3.1.
 
-    Questions with another number of choices are left out, with a warning that counts them. Raises `CoraError` for a run
+    Questions with another number of choices are left out, with a warning that counts them. A prompt that failed stands
+    under `not_asked`. Raises `CoraError` for a run
     of another family, one that stopped early, and for a question answered twice in one order.
     """
     found = need(responses, "method")
     r, case = flat_replies(found), _cases(found.table["method"])
+    lost = failed_rows(found.table) & (not found.failed_wrong)
     size = select_size(r, n_choices)
     if not (keep := r.n_choices == size).all():
         left = f"left out {len(set(r.codes[~keep]))} of {len(r.ids)} questions"
@@ -89,7 +92,7 @@ def swap_table(
         id = r.ids[twice.argmax() // 2]
         raise CoraError(f"question {id!r} was answered several times in one order; choose one trial")
     chosen = np.full((2, len(r.ids)), -2)
-    chosen[case, r.codes] = _exchanged(r.prediction, case)
+    chosen[case, r.codes] = np.where(lost[keep], -2, _exchanged(r.prediction, case))
     return _table(*chosen, size)
 
 # %% ../../nbs/metrics/order.ipynb #47c8fe87

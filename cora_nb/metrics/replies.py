@@ -31,7 +31,7 @@ def question_column(
     ids: pd.Index,  # the questions asked about, as from `question_codes`
 ) -> pd.Series:  # a value for each question, index `ids`
     "What a column says about each question. Raises `CoraError` where it is missing, or says nothing."
-    table = need(responses, column, trials="all").table
+    table = need(responses, column, trials="all", failed="unread").table
     found = table.drop_duplicates("question_id").set_index("question_id")[column].reindex(ids)
     if (lost := found.isna()).any():
         first = found.index[lost][0]
@@ -79,7 +79,8 @@ def flat_replies(
     responses: Responses,  # the rows that count, as from `need`
 ) -> Replies:
     "Responses as arrays. Raises `CoraError` for a missing column, and for a run that stopped early."
-    t = need(responses, "n_choices", "sources", "answer", "prediction", trials="all", asked=True).table
+    columns = ("n_choices", "sources", "answer", "prediction")
+    t = need(responses, *columns, trials="all", asked=True, failed="unread").table
     codes, ids = responses.question_codes
     n_choices, answer, prediction = (t[c].to_numpy(np.int64) for c in ("n_choices", "answer", "prediction"))
     return Replies(ids, codes, n_choices, answer, prediction, *_flat_sources(t["sources"], n_choices))

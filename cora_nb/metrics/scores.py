@@ -24,8 +24,9 @@ class Score:
     formula: Callable  # from `Counts` (and `c`) to one number, or to one for each resample
     source: str = ""  # where the formula is from
     originals: bool = False  # not known unless the original of every question was asked
+    originals_only: bool = False  # rests on the originals alone
     complete: bool = False  # not known where the divergence set is incomplete
-    monotone: bool = False  # never falls when a wrong reply becomes right
+    monotone: bool = False  # never falls when a wrong reply to a variant becomes right
     linear: bool = False  # a mean over questions, or a sum or difference of such means
     by_threshold: bool = False  # one member for each threshold
 
@@ -44,15 +45,14 @@ SCORES = Registry("score")
 
 def register_score(
     name: str | None = None,  # what it is called in tables; None: the function's name
-    **declared: object,  # `source`, and what it needs: `originals`, `complete`, `monotone`, `linear`, `by_threshold`
+    **declared: object,  # `source`, and what it needs, as in the fields of `Score`
 ) -> Callable:  # a decorator, which gives the function back as it is
     "Let a function of `Counts` be a score. The last one registered under a name counts."
     if callable(name):
         raise CoraError("register_score goes with parentheses, such as @register_score() or @register_score('mine')")
     if unknown := [k for k in declared if k not in Score.__dataclass_fields__ or k in ("name", "formula")]:
-        raise CoraError(
-            f"a score declares source, originals, complete, monotone, linear and by_threshold, got {unknown[0]}"
-        )
+        known = ", ".join(k for k in Score.__dataclass_fields__ if k not in ("name", "formula"))
+        raise CoraError(f"a score declares {known}; got {unknown[0]}")
 
     def register(formula: Callable) -> Callable:
         SCORES.register(Score(name or formula.__name__, formula, **declared))

@@ -28,6 +28,7 @@ from cora_nb.metrics.invariability import (
     orders,
 )
 from ..respondents.protocol import Respondent
+from ..responses.failures import failed_rows
 from ..responses.responses import Responses, as_responses
 from ..results import make_result
 from ..runs.evaluate import prepare, PreparedRun
@@ -64,8 +65,8 @@ def mcqa_plus_steps(
         return make_variants([q for q in questions if q.n_choices != n], "reorderings", seed, n_choices=n)
 
     def misled(runs: Asked) -> list[Variant]:
-        if "mcqa_plus" not in runs:
-            return []
+        if "mcqa_plus" not in runs or _lost_originals(runs["mcqa_plus"]):
+            return []  # who was misled is not known yet: another run would have other variants
         wrong = misleading_choices(runs["mcqa_plus"])
         return make_variants([q for q in questions if q.id in wrong.index], "misleading", seed, misleading=wrong)
 
@@ -77,6 +78,11 @@ def mcqa_plus_steps(
     }
 
 # %% ../../nbs/papers/mcqa_plus.ipynb #22271e3d
+def _lost_originals(responses: Responses) -> bool:
+    "Whether the prompt of an original failed."
+    return bool((failed_rows(responses.table) & (responses.table["method"] == "original")).any())
+
+
 _OF_THE_PAPER = {"parse": "first_token"}  # how its replies are read, unless another rule is named
 
 

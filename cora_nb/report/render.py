@@ -19,6 +19,7 @@ import pandas as pd
 from ..checks import check_count, check_option
 from ..core import CoraError
 from .tables import BEYOND, RANKED, arrange, plain_line, threshold
+from ..responses.failures import split_note
 from ..responses.files import csv_text
 from ..results import IDENTITY, make_result
 
@@ -62,13 +63,9 @@ def _words(cell: dict, digits: int, rank: int | None = None, note: bool = True) 
     p, places = cell.get("p", math.nan), max(digits, 2)
     small = p < 0.5 * 10**-places
     said = "" if p != p else f", p < {10**-places:.{places}f}" if small else f", p = {number_text(p, places)}"
-    told = [str(rank)] * (rank is not None) + ([at] if note and (at := _note_lines(cell)[0]) else [])
+    (first, *_), _, bounds = split_note(cell.get("note"))
+    told = [str(rank)] * (rank is not None) + [plain_line(text) for text in (first if note else "", bounds) if text]
     return said + "".join(f" ({text})" for text in told)
-
-
-def _note_lines(cell: dict) -> list[str]:
-    "The lines of a note, the first perhaps empty."
-    return [plain_line(line) for line in cell.get("note", "").split("\n")]
 
 # %% ../../nbs/report/render.ipynb #0c039d9c
 @dataclass(frozen=True)
@@ -127,13 +124,30 @@ def _of_paper(table: pd.DataFrame, groups: dict[str, str], percent: bool) -> boo
 
 # %% ../../nbs/report/render.ipynb #e06f4b9d
 def _below(grid: _Grid) -> list[str]:
-    "The lines below the table, each once."
-    notes = [(name, _note_lines(grid.cells.get((row, name), {}))) for name in grid.names for row in grid.rows]
-    sentences = [line for _, (_, *further) in notes for line in further if line]
+    "The lines below the table, each once: what keeps the runs from being ranked, and how many prompts failed."
+    return _reservations(grid) + _failures(grid)
+
+
+def _failures(grid: _Grid) -> list[str]:
+    "How many prompts of each respondent failed, the line about the most: MCQA looks at the originals alone."
+    said = {}
+    for (_, who), cell in grid.cells.items():
+        name = f"{plain_line(who)}: " if "respondent" in cell else ""
+        if line := split_note(cell.get("note"))[1]:
+            said[name] = max(said.get(name, line), line, key=lambda x: int(x.split()[2].replace(",", "")))
+    return [name + line for name, line in said.items()]
+
+
+def _reservations(grid: _Grid) -> list[str]:
+    "What keeps the runs from being ranked, or has to be said of one."
+    notes = [
+        (name, split_note(grid.cells.get((row, name), {}).get("note"))[0]) for name in grid.names for row in grid.rows
+    ]
+    sentences = [plain_line(line) for _, (_, *further) in notes for line in further if line]
     if not grid.paper:
         return list(dict.fromkeys(sentences))
     named = any("respondent" in cell for cell in grid.cells.values())
-    coverage = [f"{plain_line(name)} has {first}" for name, (first, *_) in notes if first and named]
+    coverage = [f"{plain_line(name)} has {plain_line(first)}" for name, (first, *_) in notes if first and named]
     said = list(dict.fromkeys(coverage + sentences)) or _benchmarks_differ(grid)
     return [f"No ranks: {line}" for line in said] if len(grid.names) > 1 else said
 
@@ -147,7 +161,11 @@ def _benchmarks_differ(grid: _Grid) -> list[str]:
 # %% ../../nbs/report/render.ipynb #d675569f
 def _texts(grid: _Grid, digits: int, ranks: bool, interval: bool, percent: bool) -> list[list[tuple[str, str]]]:
     "Every cell as its number and its words."
-    ranks, scale, texts = ranks and grid.paper and len(grid.names) > 1 and not _below(grid), 100 if percent else 1, []
+    ranks, scale, texts = (
+        ranks and grid.paper and len(grid.names) > 1 and not _reservations(grid),
+        100 if percent else 1,
+        [],
+    )
     for labels in grid.rows:
         row, places = grid.row(labels), [None] * len(grid.names)
         values = [scale * cell.get("value", math.nan) for cell in row]
@@ -346,9 +364,10 @@ def _paper_columns(grid: _Grid, interval: bool) -> pd.DataFrame:
     said = {
         c: grid.frame([[cell.get(c) for cell in grid.row(row)] for row in grid.rows]) for c in ("value", "low", "high")
     }
-    notes = [[_note_lines(cell) for cell in grid.row(row)] for row in grid.rows]
-    said["coverage"] = grid.frame([[first for first, *_ in row] for row in notes])
-    said["note"] = grid.frame([["; ".join(lines) for _, *lines in row] for row in notes])
+    notes = [[split_note(cell.get("note")) for cell in grid.row(row)] for row in grid.rows]
+    said["coverage"] = grid.frame([[plain_line(first) for (first, *_), *_ in row] for row in notes])
+    texts = [[[*further, ": ".join(filter(None, failed))] for (_, *further), *failed in row] for row in notes]
+    said["note"] = grid.frame([[plain_line("; ".join(filter(None, lines))) for lines in row] for row in texts])
     known = {what: (frame.notna() & frame.ne("")).any(axis=None) for what, frame in said.items()}
     bounds = ["low", "high"] if interval and (known["low"] or known["high"]) else []
     levels = ["value", *bounds, *(what for what in ("coverage", "note") if known[what])]

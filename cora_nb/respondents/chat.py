@@ -29,6 +29,7 @@ from cora_nb.respondents.chat_replies import (
     http_library,
     letter_scores,
     read_logprobs,
+    refused_for_good,
     short_text,
     token_count,
     visible_line,
@@ -152,7 +153,7 @@ def read_reply(
     self: ChatRespondent,
     answer: dict[str, Any],  # the server's JSON
     labels: Sequence[str],  # what one says to choose
-) -> Reply:  # text and what else there is; an error where the server refused to answer
+) -> Reply:  # text and what else there is; an empty text where the server refused to answer
     "A reply from the server's JSON. Raises `ValueError` where it is none."
     if not isinstance(answer, dict):
         raise ValueError("the server sent no JSON object")
@@ -163,7 +164,7 @@ def read_reply(
     if not isinstance(choice, dict):
         raise ValueError("the server sent a choice that is no JSON object")
     if choice.get("finish_reason") == "content_filter":
-        return Reply(error="the server refused: content filter")
+        return Reply("", meta={"finish_reason": "content_filter"})
     said = choice.get("message") if self.endpoint == "chat" else choice
     if not isinstance(said, dict):
         raise ValueError("the server sent no message")
@@ -277,7 +278,10 @@ def _judge_status(self: ChatRespondent, e) -> Reply:
         raise _Again(why, "limited", wait) from None
     if status in (408, 409) or status >= 500:
         raise _Again(why) from None
-    return self._refuse(why)
+    refused = self._refuse(why)
+    if refused_for_good(status, detail.get("code"), why):
+        return Reply("", meta={"finish_reason": "refusal"})  # a reply, and never asked again
+    return refused
 
 # %% ../../nbs/respondents/chat.ipynb #9ca80b3f
 async def _within(

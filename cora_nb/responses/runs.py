@@ -86,11 +86,11 @@ def _variant_keys(run: Responses) -> set | None:
 # %% ../../nbs/responses/runs.ipynb #364686f3
 def about_run(
     responses: Responses,  # a run
-) -> dict[str, str | None]:  # `respondent` and `benchmark`, None where nobody said
+) -> dict[str, str | None]:  # `respondent`, `benchmark`, and the `note` of its failed prompts; None where nobody said
     "What the rows of a result say of the run that they were computed from."
     told = responses.facts.get("run")
     benchmark = told.get("benchmark") if isinstance(told, Mapping) else None
-    return {"respondent": responses.name, "benchmark": benchmark}
+    return {"respondent": responses.name, "benchmark": benchmark, "note": responses.failure_note or None}
 
 # %% ../../nbs/responses/runs.ipynb #adc5483e
 _COUNTED = ("calls", "versions", "run.command")  # facts that say how a run went or was started, not what was asked
@@ -138,7 +138,14 @@ def concat(
     table = pd.concat([p.table for p in parts], ignore_index=True)
     variants = table.drop_duplicates([c for c in KEY[:3] if c in table])
     counts = {"questions": len(questions), "count": len(variants), "rows": len(table)}
-    return Responses(table, questions, _facts_together(parts, counts), first.name, pooled=first.pooled)
+    return Responses(
+        table,
+        questions,
+        _facts_together(parts, counts),
+        first.name,
+        pooled=first.pooled,
+        failed_wrong=first.failed_wrong,
+    )
 
 
 def _added(told: Sequence[dict[str, Any]], counts: dict[str, int]) -> dict[str, Any]:

@@ -289,7 +289,7 @@ class PreparedRun:
                 if not early:
                     break
                 for i in todo:
-                    early.learn(i, asking.verdicts[i].correct)
+                    early.learn(i, None if asking.replies[i].error else asking.verdicts[i].correct)
                 todo = early.next(self.batch)
             if asking.alarm is not None:
                 asking.alarm.end()

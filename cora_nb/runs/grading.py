@@ -267,7 +267,9 @@ def regrade(
     prediction[[position for position, _ in rows]] = found["prediction"]
     table["prediction"], table["correct"] = prediction, prediction == table["answer"].to_numpy()
     grading = {"grader": _grader_fact(grader), "replies": len(rows), "labels": int(found["label"].notna().sum())}
-    return Responses(table, run.questions, run.facts | {"grading": grading}, run.name, run.file, run.pooled)
+    return Responses(
+        table, run.questions, run.facts | {"grading": grading}, run.name, run.file, run.pooled, run.failed_wrong
+    )
 
 
 def apply_labels(

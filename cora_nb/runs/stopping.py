@@ -83,7 +83,7 @@ class EarlyStop:
         for i, p in enumerate(prompts):
             self.members[p.variant.question_id].append(i)
         self.unasked = {q: set(m) for q, m in self.members.items()}
-        self.hits = dict.fromkeys(self.members, 0)
+        self.hits, self.lost = dict.fromkeys(self.members, 0), dict.fromkeys(self.members, 0)  # replies; failed prompts
         self.queue: list[str] = []
         self.learned = 0  # replies beside the originals
 
@@ -97,23 +97,29 @@ class EarlyStop:
     def learn(
         self,
         position: int,  # which prompt was answered
-        correct: bool,  # whether the reply was right; a failed or unparsed one is wrong
+        correct: bool | None,  # whether the reply was right; an unparsed one is wrong; None: the prompt failed
     ) -> None:
-        "Take note of a reply."
+        "Take note of a reply, or that there is none: then a question is settled only by the others."
         v = self.prompts[position].variant
         self.unasked[v.question_id].discard(position)
+        if correct is None:
+            self.lost[v.question_id] += 1
+            return self._queue(v.question_id)
         self.hits[v.question_id] += correct
         if v.method != "original":
             self.rates.learn(v.method, v.answer, correct)
             self.learned += 1
-        if not self.is_settled(v.question_id):
-            self.queue.append(v.question_id)
+        self._queue(v.question_id)
+
+    def _queue(self, question_id: str) -> None:
+        "Go on asking about a question, where that can still settle it."
+        if self.unasked[question_id] and not self.is_settled(question_id):
+            self.queue.append(question_id)
 
     def is_settled(self, question_id: str) -> bool:
         "Whether nothing about this question can change."
-        return is_settled(
-            self.hits[question_id], len(self.unasked[question_id]), len(self.members[question_id]), self.thresholds
-        )
+        open_ = len(self.unasked[question_id]) + self.lost[question_id]
+        return is_settled(self.hits[question_id], open_, len(self.members[question_id]), self.thresholds)
 
     def next(
         self,

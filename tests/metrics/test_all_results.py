@@ -2,7 +2,9 @@
 
 import importlib
 import inspect
+import warnings
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -13,6 +15,7 @@ from fastcore.docments import docments
 
 import cora_nb
 from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.core import CoraError
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, cora, embeddings, guessing
 from cora_nb.metrics import invariability, items, order
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
@@ -21,6 +24,8 @@ from cora_nb.report.result_plots import plot_points
 from cora_nb.report.score_plots import curve_table
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.failures import FailureWarning
+from cora_nb.responses.responses import Responses
 from cora_nb.results import IDENTITY, RESULT, make_result, stack_results
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.correlation import correlations
@@ -33,7 +38,7 @@ MATERIALS = {
     *("prompt_sequences", "agreement_matrix", "car_curve", "count_hits", "score_counts", "score_intervals"),
     *("guess_rates", "order_counts", "misleading_choices", "slot_table", "finders", "item_consistency", "item_table"),
     *("item_breaks", "swap_table", "letter_table", "swap_counts", "published_swaps", "swap_tables"),
-    *("question_column", "printed_table", "load_published", "corrected"),
+    *("question_column", "printed_table", "load_published", "corrected", "judged_scores", "judge_failures"),
 }
 ROOMS = ("metrics", "stats", "papers", "report")
 
@@ -80,24 +85,26 @@ def measures(questions, runs, battery):
     sure = rng.uniform(0.3, 1, 60)
     right = (rng.random(60) < sure).astype(int)
     bins = calibration.binned(sure, right)
-    counts, samples = cora.count_hits(ann), ablations.variant_bootstrap(ann, resamples=20)
-    plus, found = battery["mcqa_plus"], items.finders(items.slot_table(ann))
-    swaps = order.swap_table(runs["swaps"]["ann"])
+    counts = cache(lambda: cora.count_hits(ann))
+    samples = cache(lambda: ablations.variant_bootstrap(ann, resamples=20))
+    plus, found = battery["mcqa_plus"], cache(lambda: items.finders(items.slot_table(ann)))
+    swaps = cache(lambda: order.swap_table(runs["swaps"]["ann"]))
     states = embeddings_of(questions)
     formats = [runs["formats"]["ann"].rows(lambda t, f=f: t["form"] == f) for f in ("mcq", "tfq")]
-    sequences = consistency.prompt_sequences(runs["repeated"]["ann"])
+    sequences = cache(lambda: consistency.prompt_sequences(runs["repeated"]["ann"]))
     several = battery["misleading"].rows(lambda t: t["method"] == "multiple_selection")
-    sizes = {"mcqa_plus": invariability.orders(plus)} | {n: r for n, r in battery.items() if n.startswith("options_")}
-    tables = {number: mcqa_plus_results(battery, number) for number in (2, 3, 4, 7)}
+    sizes = {n: r for n, r in battery.items() if n.startswith("options_")}
+    tables = cache(lambda: {number: mcqa_plus_results(battery, number) for number in (2, 3, 4, 7)})
+    misleading = cache(lambda: invariability.misleading_choices(plus))
     return {
         "correlations": lambda: correlations(sure, right),
         "subset_scores": lambda: ablations.subset_scores(ann),
         "ablation_table": lambda: ablations.ablation_table(runs["cora"]),
-        "bootstrap_summary": lambda: ablations.bootstrap_summary(samples, cora.score_counts(counts)),
+        "bootstrap_summary": lambda: ablations.bootstrap_summary(samples(), cora.score_counts(counts())),
         "bootstrap_table": lambda: ablations.bootstrap_table(runs["cora"], resamples=20),
         "true_false_scores": lambda: beliefs.true_false_scores(plus),
         "confidence_ratio": lambda: beliefs.confidence_ratio(plus),
-        "multiple_selection": lambda: beliefs.multiple_selection(several, invariability.misleading_choices(plus)),
+        "multiple_selection": lambda: beliefs.multiple_selection(several, misleading()),
         "consistency_table": lambda: bias.consistency_table(runs["permutations"]),
         "rank_test": lambda: bias.rank_test(*np.eye(3)[rng.integers(0, 3, (2, 40))], rng.integers(0, 2, 40)),
         "position_ranks": lambda: bias.position_ranks(runs["permutations"]["bob"]),
@@ -110,7 +117,7 @@ def measures(questions, runs, battery):
         "compare": lambda: comparison.compare(ann, bob, resamples=50),
         "compare_all": lambda: comparison.compare_all(runs["cora"], resamples=50),
         "rank_table": lambda: comparison.rank_table(runs["cora"], resamples=50),
-        "consistency_by": lambda: consistency.consistency_by({"ann": sequences}),
+        "consistency_by": lambda: consistency.consistency_by({"ann": sequences()}),
         "compare_right": lambda: consistency.compare_right(right, right[::-1], resamples=50),
         "compare_formats": lambda: consistency.compare_formats(*formats),
         "score": lambda: cora.score(runs["cora"], ci=0.9, resamples=50),
@@ -124,21 +131,21 @@ def measures(questions, runs, battery):
         "consistency_classes": lambda: invariability.consistency_classes(runs["reorderings"]["ann"]),
         "nota_table": lambda: invariability.nota_table(invariability.orders(plus), battery["nota_answer"]),
         "mcqa_plus_scores": lambda: invariability.mcqa_plus_scores(plus),
-        "choices_sweep": lambda: invariability.choices_sweep(sizes),
+        "choices_sweep": lambda: invariability.choices_sweep({"mcqa_plus": invariability.orders(plus)} | sizes),
         "method_table": lambda: items.method_table(ann),
-        "finding_table": lambda: items.finding_table(found),
-        "finding_curve": lambda: items.finding_curve(found, splits=3),
-        "order_tests": lambda: order.order_tests(swaps),
-        "exact_p": lambda: order.exact_p(swaps, draws=50),
-        "accuracy_gap": lambda: order.accuracy_gap(swaps),
+        "finding_table": lambda: items.finding_table(found()),
+        "finding_curve": lambda: items.finding_curve(found(), splits=3),
+        "order_tests": lambda: order.order_tests(swaps()),
+        "exact_p": lambda: order.exact_p(swaps(), draws=50),
+        "accuracy_gap": lambda: order.accuracy_gap(swaps()),
         "order_table": lambda: order.order_table(runs["swaps"]),
-        "wrong_places": lambda: order.wrong_places(swaps),
+        "wrong_places": lambda: order.wrong_places(swaps()),
         "pattern_table": lambda: order.pattern_table(runs["swaps"]),
-        "place_odds": lambda: order.place_odds(swaps),
+        "place_odds": lambda: order.place_odds(swaps()),
         "curve_table": lambda: curve_table(ann, points=3, resamples=20),
         "score_table": lambda: score_table(runs["cora"]),
-        "mcqa_plus_results": lambda: tables[7],
-        "stack_tables": lambda: stack_tables(tables),
+        "mcqa_plus_results": lambda: tables()[7],
+        "stack_tables": lambda: stack_tables(tables()),
     }
 
 
@@ -163,7 +170,8 @@ def embeddings_of(questions):
 
 def with_confidence(responses):
     table = responses.table
-    return responses.to_frame().assign(confidence=np.linspace(0.1, 1, len(table)))
+    table = responses.to_frame().assign(confidence=np.linspace(0.1, 1, len(table)))
+    return Responses(table, failed_wrong=responses.failed_wrong)
 
 
 def test_every_table_is_a_result_or_known_not_to_be_one():
@@ -201,3 +209,75 @@ def test_results_of_different_measures_go_below_each_other(made):
     assert len(make_result(whole)) == sum(map(len, some.values()))
     assert set(whole) <= set(RESULT) and set(IDENTITY) & set(whole)
     assert len(stack_results({"one": some["score"][lambda t: t["respondent"] == "ann"]})) == len(some["score"]) / 2
+
+
+# ---- prompts that failed
+
+APART = {"multiple_selection", "calibration_table"}  # say themselves how many replies they rest on
+
+
+def failed(run, every):
+    "The run, with one prompt in so many failed."
+    table, drawn = run.to_frame(), np.random.default_rng(every).permutation(len(run))
+    lost = np.isin(np.arange(len(run)), drawn[: -(-len(run) // every)])
+    lost[0] |= every == 20  # an original
+    nothing = {
+        c: table[c].where(~lost) for c in ("reply", "confidence", "mean_logprob", "n_tokens", "selected", "scores")
+    }
+    table = table.assign(prediction=table["prediction"].where(~lost, -1), correct=table["correct"] & ~lost, **nothing)
+    table["error"] = table["error"].mask(lost, "timed out after 60 s")
+    return Responses(table, run.questions, run.facts, run.name)
+
+
+def numbers(call):
+    "The numbers of a result by what they are of, its notes, and whether there was a warning; or why there is none."
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            result = call()
+        except CoraError as e:
+            return None, str(e), any(issubclass(w.category, FailureWarning) for w in told)
+    names = [c for c in IDENTITY if c in result]
+    notes = " ".join(result["note"]) if "note" in result else ""
+    warned = any(issubclass(w.category, FailureWarning) for w in told)
+    return result.astype(dict.fromkeys(names, str)).set_index(names)["value"].astype(float), notes, warned
+
+
+@pytest.mark.parametrize("every", [200, 20])
+def test_no_measure_takes_failed_prompts_for_answers(made, every):
+    """Half a failed prompt in a hundred, and five: what changes a number is warned of, or refused.
+
+    More than one in a hundred is refused in words that say what to do, or the number is NaN. Where failed prompts are
+    asked to be wrong answers, nothing is refused.
+    """
+    questions, runs, battery = made
+    less = {family: {name: failed(run, every) for name, run in some.items()} for family, some in runs.items()}
+    few = {name: failed(run, every) for name, run in battery.items()}
+    wrong = {f: {name: run.count_failed_as_wrong() for name, run in some.items()} for f, some in less.items()}
+    taken = {name: run.count_failed_as_wrong() for name, run in few.items()}
+    before, asked_for, touched, refused = measures(*made), measures(questions, wrong, taken), set(), set()
+    for name, call in before.items():
+        truth, *_ = numbers(call)
+        found, said, warned = numbers(lambda: measures(questions, less, few)[name]())
+        if found is None:
+            assert "failed, more than one in a hundred" in said and "--failed wrong" in said, name
+            refused.add(name)
+        elif not (found.index.equals(truth.index) and np.allclose(found, truth, equal_nan=True)):
+            assert warned, name
+            touched.add(name)
+            if every == 20 and name not in APART:
+                changed = found.reindex(truth.index)[~np.isclose(found.reindex(truth.index), truth, equal_nan=True)]
+                resampled = changed.index.get_level_values("score").str.contains(" rank")  # of a score that is known
+                assert changed[~resampled].isna().all(), name
+        old, said, warned = numbers(asked_for[name])
+        assert old is not None and not warned, (name, said)
+    if every == 20:
+        assert len(refused) > 20 and {"score", "compare", "rank_table", "mcqa_plus_scores"} <= touched, (
+            refused,
+            touched,
+        )
+    else:
+        assert len(touched) > 15, (refused, touched)
+    untouched = set(before) - touched - refused
+    assert {"chance_scores", "guesser_scores", "rank_test"} <= untouched
+    assert not {"score", "position_ranks", "method_table", "order_tests", "consistency_by"} & untouched

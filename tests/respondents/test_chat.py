@@ -13,6 +13,7 @@ import warnings
 from collections import Counter
 from contextlib import aclosing
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
@@ -25,7 +26,7 @@ from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.patience import retry_after
 from cora_nb.respondents.protocol import ask, stream
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.store import asked_prompts
+from cora_nb.runs.store import Store, asked_prompts
 from cora_nb.variants.families import make_variants
 from faulty_server import AGAIN, GOOD, LIMITS, RECORDED, STOPS, Answer, FaultyServer, completion, refusal
 from simulated_time import Clock
@@ -118,13 +119,26 @@ def test_what_concerns_all_prompts_stops_the_run_with_the_servers_words(fault):
 def test_what_concerns_one_prompt_is_recorded_and_the_run_goes_on(fault):
     with FaultyServer(lambda asked: RECORDED[fault] if asked.prompt == PROMPTS[3].text else GOOD) as server:
         replies = ask(ChatRespondent("m", base_url=server.url, concurrency=3), PROMPTS[:9])
-        assert [i for i, r in enumerate(replies) if r.error] == [3] and texts(replies).count("B") == 8
-        assert len(server.asked) == 9  # not tried again
-        assert (
-            ("content filter" in replies[3].error)
-            if "filter" == fault[-6:]
-            else replies[3].error.startswith(str(RECORDED[fault].status))
-        )
+        assert texts(replies).count("B") == 8 and len(server.asked) == 9  # not tried again
+        if fault == "422":
+            assert [i for i, r in enumerate(replies) if r.error] == [3] and replies[3].error.startswith("422 ")
+        else:  # refused for good: a reply that says nothing, and no failure
+            assert [r.error for r in replies] == [None] * 9 and replies[3].text == ""
+            assert replies[3].meta["finish_reason"] in ("refusal", "content_filter")
+
+
+@pytest.mark.parametrize("fault", ["400", "content filter", "refused with 400"])
+def test_what_a_server_refuses_for_good_is_unparsed_and_kept(fault, tmp_path):
+    "A content filter and a prompt that is too long are no failures, and are not asked again."
+    with FaultyServer(lambda asked: RECORDED[fault] if asked.prompt == PROMPTS[3].text else GOOD) as server:
+        with Store(tmp_path / "s.sqlite") as store:
+            who, asked = ChatRespondent("m", base_url=server.url, concurrency=3), VARIANTS[:9]
+            first, again = (evaluate(who, asked, template="bare", store=store, progress=False) for _ in range(2))
+        total = first.summary().loc["all"]
+        assert (total["failed"], total["unparsed"]) == (0, 1) and first.failure_note == ""
+        assert again.facts["calls"]["asked"] == 0 and again.table.equals(first.table)
+        (refused,) = np.flatnonzero(first.table["reply"] == "")
+        assert first.table["finish"][refused] in ("refusal", "content_filter")
 
 
 @pytest.mark.parametrize("status", [403, 404])
@@ -158,7 +172,8 @@ def test_a_server_that_refuses_every_prompt_stops_the_run():
         assert len(server.asked) < 30
     with FaultyServer(lambda asked: GOOD if asked.number == 7 else refused) as server:
         replies = ask(ChatRespondent("m", base_url=server.url, concurrency=4), PROMPTS[:60])
-        assert sum(r.error is None for r in replies) == 1 and len(server.asked) == 60
+        assert texts(replies).count("B") == 1 and len(server.asked) == 60
+        assert texts(replies).count("") == 59 and not any(r.error for r in replies)  # refused, each of them
 
 
 def test_timeouts_and_slow_replies():
@@ -263,18 +278,25 @@ def test_two_thousand_prompts_and_every_fault():
     answered = responses.table["reply"].notna()
     assert (answered ^ responses.table["error"].notna()).all()  # one or the other, never both or neither
     fates = [fate(p.text) for p in ALL]
-    for f, error, ok in zip(fates, responses.table["error"], answered):
-        if f == "refused":
-            assert not ok and ("content filter" in error or error.startswith(("400", "422")))
+    for f, error, ok, finish in zip(fates, responses.table["error"], answered, responses.table["finish"]):
+        if f == "refused":  # for good, which is a reply, or for another reason
+            assert finish in ("content_filter", "refusal") if ok else error.startswith("422")
         elif f == "broken":
             assert error.endswith("tried 6 times")
         else:
             assert ok or error.endswith("tried 6 times")
     lost = sum(f == "well" and not ok for f, ok in zip(fates, answered))  # six bad moments in a row, 0.3**6
-    assert fates.count("refused") > 20 and fates.count("broken") > 20 and lost < 20
+    refused = sum(f == "refused" and not ok for f, ok in zip(fates, answered))
+    assert (
+        fates.count("refused") > 20
+        and 0 < refused < fates.count("refused")
+        and fates.count("broken") > 20
+        and lost < 20
+    )
     total = responses.summary().loc["all"]
     assert total["rows"] == 2000 == total["right"] + total["wrong"] + total["unparsed"] + total["failed"]
-    assert total["failed"] == fates.count("refused") + fates.count("broken") + lost == 2000 - answered.sum()
+    assert total["failed"] == refused + fates.count("broken") + lost == 2000 - answered.sum()
+    assert total["unparsed"] == fates.count("refused") - refused
 
 
 # ---- pauses
