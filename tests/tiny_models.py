@@ -3,6 +3,7 @@
 For the tests and benchmarks of `likelihood`.
 """
 
+import copy
 import os
 
 import pytest
@@ -15,6 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.core import Question  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
+from cora_nb.respondents.weights import Weights  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
 
 transformers.utils.logging.disable_progress_bar()
@@ -197,6 +199,12 @@ def save(folder, kind="llama", tokenizer=None, seed=0):
     make_model(kind, len(tokenizer), seed).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def own_model(who):
+    "The respondent's model as a copy that no other respondent shares: to be damaged."
+    who._loaded["weights"] = Weights(copy.deepcopy(who.model))
+    return who.model
 
 
 # the plain way

@@ -23,6 +23,7 @@ import pandas as pd
 from ..benchmarks.load import load_shots, load_benchmark
 from ..core import CoraError, Question, cache_folder
 from ..benchmarks.pitfalls import BenchmarkWarning
+from ..respondents.hub_code import ModelWarning
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent, SimulatedRespondent
 from ..responses.files import run_name
@@ -33,11 +34,11 @@ from ..metrics.scores import load_score
 # %% ../../nbs/cli/shared.ipynb #13a82b56
 @contextlib.contextmanager
 def _plain_warnings(name: str):
-    "Show what is odd about a benchmark as one line of this command, without a place in our code."
+    "Show what is odd about a benchmark or a model as one line of this command, without a place in our code."
     usual = warnings.formatwarning
 
     def one_line(message, category, *place, **more):
-        if issubclass(category, BenchmarkWarning):
+        if issubclass(category, (BenchmarkWarning, ModelWarning)):
             return f"{name}: {message}\n"
         return usual(message, category, *place, **more)
 

@@ -21,11 +21,13 @@ from ..checks import check_count
 from ..core import CoraError, uniforms
 from ..forms import get_form
 from ..prompts.templates import Prompt
-from .local import LocalModel, free_memory, one_line, out_of_memory
+from .local import LocalModel, one_line
 from .next_token import choose_tokens, letter_logprobs, letter_tokens, word_tokens
 from .padding import begin_batch, shared_start
 from .protocol import ENDLESS, Reply
+from .rendering import render_chat
 from .token_trees import longest_texts
+from .weights import free_memory, out_of_memory
 
 # %% ../../nbs/respondents/causal.ipynb #d971b494
 @dataclass
@@ -75,9 +77,7 @@ def sent(
     if not self.uses_chat:
         return prompt.text
     try:
-        return self.tokenizer.apply_chat_template(
-            prompt.messages, tokenize=False, add_generation_prompt=True, **self.chat_options
-        )
+        return render_chat(self.tokenizer, prompt.messages, self.chat_options)
     except Exception as e:
         raise CoraError(f"{self.path}: its chat template refuses the prompt ({one_line(e)})") from e
 
@@ -368,24 +368,26 @@ async def answer(
     prompts: Sequence[Prompt],  # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
     "Ask the model in batches, the longest prompts first. Raises `CoraError` if it does not load or gives no numbers."
-    for start in range(0, len(prompts), _PORTION):
-        ready = await asyncio.to_thread(
-            lambda: [self._row(i, p) for i, p in enumerate(prompts[start : start + _PORTION], start)]
-        )
-        for position, refused in enumerate(ready, start):
-            if isinstance(refused, Reply):
-                yield position, refused
-        rows = sorted((row for row in ready if isinstance(row, _Row)), key=lambda row: (-row.limit, -len(row.ids)))
-        while rows:
-            longest = len(rows[0].ids) + rows[0].limit - 1
-            batch = [row for row in rows[: self.in_one_batch(longest)] if self._alike(row, rows[0])]
-            replies = await asyncio.to_thread(self._attempt, batch)
-            if replies is None and len(batch) > 1:
-                self._room = longest * (len(batch) // 2)
-                continue
-            del rows[: len(batch)]
-            for row, reply in zip(
-                batch, replies or [Reply(error=f"memory ran out with this prompt of {len(batch[0].ids)} tokens alone")]
-            ):
-                yield row.position, reply
-            await asyncio.sleep(0)
+    with self.weights.in_use():
+        for start in range(0, len(prompts), _PORTION):
+            ready = await asyncio.to_thread(
+                lambda: [self._row(i, p) for i, p in enumerate(prompts[start : start + _PORTION], start)]
+            )
+            for position, refused in enumerate(ready, start):
+                if isinstance(refused, Reply):
+                    yield position, refused
+            rows = sorted((row for row in ready if isinstance(row, _Row)), key=lambda row: (-row.limit, -len(row.ids)))
+            while rows:
+                longest = len(rows[0].ids) + rows[0].limit - 1
+                batch = [row for row in rows[: self.in_one_batch(longest)] if self._alike(row, rows[0])]
+                replies = await asyncio.to_thread(self._attempt, batch)
+                if replies is None and len(batch) > 1:
+                    self._room = longest * (len(batch) // 2)
+                    continue
+                del rows[: len(batch)]
+                for row, reply in zip(
+                    batch,
+                    replies or [Reply(error=f"memory ran out with this prompt of {len(batch[0].ids)} tokens alone")],
+                ):
+                    yield row.position, reply
+                await asyncio.sleep(0)

@@ -303,27 +303,28 @@ async def answer(
     prompts: Sequence[Prompt],  # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
     "Raw replies, as they become ready. Raises `CoraError` where the model cannot be loaded or gives no numbers."
-    scorer = TreeScorer(self, room=self.room or (512 if self.place[0].startswith("cpu") else 4096))
-    for begin in range(0, len(prompts), _PORTION):
-        known: dict = {}  # orders of the same choices have the same texts in `separate`
-        texts = await asyncio.to_thread(lambda: [self._texts(p, known) for p in prompts[begin : begin + _PORTION]])
-        whose = [(i, k) for i, split in enumerate(texts) if not isinstance(split, Reply) for k in range(len(split))]
-        for i, refused in enumerate(texts):
-            if isinstance(refused, Reply):
-                yield begin + i, refused
-        fitting = [texts[i][k][:2] for i, k in whose]
-        found = {i: [()] * len(split) for i, split in enumerate(texts) if not isinstance(split, Reply)}
-        missing = {i: len(split) for i, split in found.items()}
-        self.spent["tokens_asked"] += sum(len(ids) - 1 for ids, _ in fitting)
-        scoring = scorer.score(*zip(*fitting)) if fitting else iter(())
-        while (pack := await asyncio.to_thread(next, scoring, None)) is not None:
-            self.spent["tokens_computed"], scorer.computed = self.spent["tokens_computed"] + scorer.computed, 0
-            for number, logprobs in pack:
-                i, k = whose[number]
-                found[i][k] = logprobs
-                missing[i] -= 1
-                if not missing[i]:
-                    yield begin + i, self._raw(prompts[begin + i], texts[i], found.pop(i))
+    with self.weights.in_use():
+        scorer = TreeScorer(self, room=self.room or (512 if self.place[0].startswith("cpu") else 4096))
+        for begin in range(0, len(prompts), _PORTION):
+            known: dict = {}  # orders of the same choices have the same texts in `separate`
+            texts = await asyncio.to_thread(lambda: [self._texts(p, known) for p in prompts[begin : begin + _PORTION]])
+            whose = [(i, k) for i, split in enumerate(texts) if not isinstance(split, Reply) for k in range(len(split))]
+            for i, refused in enumerate(texts):
+                if isinstance(refused, Reply):
+                    yield begin + i, refused
+            fitting = [texts[i][k][:2] for i, k in whose]
+            found = {i: [()] * len(split) for i, split in enumerate(texts) if not isinstance(split, Reply)}
+            missing = {i: len(split) for i, split in found.items()}
+            self.spent["tokens_asked"] += sum(len(ids) - 1 for ids, _ in fitting)
+            scoring = scorer.score(*zip(*fitting)) if fitting else iter(())
+            while (pack := await asyncio.to_thread(next, scoring, None)) is not None:
+                self.spent["tokens_computed"], scorer.computed = self.spent["tokens_computed"] + scorer.computed, 0
+                for number, logprobs in pack:
+                    i, k = whose[number]
+                    found[i][k] = logprobs
+                    missing[i] -= 1
+                    if not missing[i]:
+                        yield begin + i, self._raw(prompts[begin + i], texts[i], found.pop(i))
 
 # %% ../../nbs/respondents/likelihood.ipynb #b989afbe
 IMPLEMENTATIONS = {  # name in the paper's figures -> adaptation and normalisation

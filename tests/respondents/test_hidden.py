@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiny_models import KINDS, byte_level, save, torch
+from tiny_models import KINDS, byte_level, own_model, save, torch
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
@@ -123,7 +123,7 @@ def test_memory_that_runs_out_halves_the_batch(folder):
         if sizes[-1] > room[0]:
             raise torch.OutOfMemoryError("CUDA out of memory")
 
-    local.model.register_forward_pre_hook(small, with_kwargs=True)
+    own_model(local).register_forward_pre_hook(small, with_kwargs=True)
     np.testing.assert_allclose(hidden_states(local, PROMPTS, progress=False).layers, expected, atol=1e-4)
     assert sizes[0] == 10 and max(sizes[2:]) <= 3
     room[0] = 0
@@ -134,7 +134,7 @@ def test_memory_that_runs_out_halves_the_batch(folder):
 def test_no_numbers_are_refused_by_name(folder):
     local = CausalRespondent(folder / "llama")
     with torch.no_grad():
-        local.model.model.layers[1].mlp.down_proj.weight.fill_(float("nan"))
+        own_model(local).model.layers[1].mlp.down_proj.weight.fill_(float("nan"))
     with pytest.raises(CoraError, match=r"output for question '.+' is not a number"):
         hidden_states(local, PROMPTS, progress=False)
 

@@ -16,6 +16,7 @@ from tiny_models import (
     VARIANTS,
     byte_level,
     make_model,
+    own_model,
     plain_logprobs,
     plain_split,
     save,
@@ -38,6 +39,7 @@ from cora_nb.respondents.likelihood import (
     split_tokens,
 )
 from cora_nb.respondents.local import LocalModel
+from cora_nb.respondents.weights import Weights
 from cora_nb.respondents.token_trees import MODES, TreeScorer, _make_tree, _next_pack, _sort_texts
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
@@ -64,7 +66,7 @@ class InMemory(LocalModel):
 
     def __init__(self, model, tokenizer=None):
         super().__init__("memory", device="cpu")
-        self._loaded |= {"model": model, "tokenizer": tokenizer}
+        self._loaded |= {"weights": Weights(model), "tokenizer": tokenizer}
 
 
 @pytest.fixture(scope="module")
@@ -450,7 +452,7 @@ def test_a_template_that_brings_its_own_beginning(folders):
 def test_the_window_cuts_from_the_left(folders):
     who, narrow = (respondent(folders["llama"], adaptation="joint-desc") for _ in range(2))
     whole = ask(who, SOME)
-    narrow.model.config.max_position_embeddings = 60
+    own_model(narrow).config.max_position_embeddings = 60
     replies = ask(narrow, SOME)
     n_cut = 0
     for prompt, reply, full in zip(SOME, replies, whole):
@@ -475,7 +477,7 @@ def test_the_window_is_a_sharp_limit(folders):
     )
     for window, cut in ((longest - 1, 0), (longest - 2, 1)):  # the last token is not read
         fresh = respondent(folders["llama"])
-        fresh.model.config.max_position_embeddings = window
+        own_model(fresh).config.max_position_embeddings = window
         assert max(r.meta.get("truncated", 0) for r in ask(fresh, PROMPTS)) == cut
 
 
@@ -486,7 +488,7 @@ def test_a_choice_that_is_too_long(folders):
     prompts = make_prompts(
         make_variants([Question("q", "Which?", (words_, "12"), 1)])[:1] + VARIANTS[:2], template="bare"
     )
-    who.model.config.max_position_embeddings = n
+    own_model(who).config.max_position_embeddings = n
     assert ask(who, prompts)[0].meta["truncated"] > 0
     who.model.config.max_position_embeddings = n - 1
     replies = ask(who, prompts)
@@ -565,7 +567,7 @@ def test_a_second_normalisation_asks_nothing(folders, tmp_path):
 def test_a_stored_reply_holds_the_sums(folders, tmp_path):
     "Whoever opens the store finds what every normalisation is made of, and that a text was cut."
     who = respondent(folders["llama"], adaptation="joint-desc", normalization="token")
-    who.model.config.max_position_embeddings = 50
+    own_model(who).config.max_position_embeddings = 50
     with Store(tmp_path / "replies.sqlite") as store:
         evaluate(who, VARIANTS[:1], template="bare", store=store, progress=False)
         rows = store._db.execute("select scores, meta from replies").fetchall()
@@ -688,7 +690,7 @@ def test_other_failures_are_not_taken_for_memory(llama, monkeypatch):
 def test_nan_stops_and_names_the_question(folders, kind, normalization):
     who = respondent(folders[kind], normalization=normalization)
     with torch.no_grad():
-        who.model.get_output_embeddings().weight[7, 0] = math.nan
+        own_model(who).get_output_embeddings().weight[7, 0] = math.nan
     with pytest.raises(CoraError, match=r"the model's output for question '.+' is not a number \(NaN\)") as e:
         ask(who, SOME)
     assert "\n" not in str(e.value)
@@ -751,7 +753,7 @@ def test_ties_are_found_and_counted(folders, kind, room):
 def test_a_model_without_opinion_gives_no_answer(folders):
     who = respondent(folders["llama"])
     with torch.no_grad():
-        who.model.get_output_embeddings().weight.zero_()
+        own_model(who).get_output_embeddings().weight.zero_()
     responses = evaluate(who, VARIANTS[:10], template="bare", progress=False)
     assert (responses.table["prediction"] == -1).all() and calls(responses)["tied"] == 10
     np.testing.assert_allclose(responses.table["confidence"], 1 / responses.table["n_choices"])
@@ -896,7 +898,7 @@ def test_the_address(folders, tmp_path):
     ):
         assert replace(who, **other).request(prompt) != asked
     assert who.request(PROMPTS[1]) != asked and replace(who, normalization="char").describe() != who.describe()
-    assert "model" not in who._loaded  # an address costs no weights in memory
+    assert "weights" not in who._loaded  # an address costs no weights in memory
 
 
 @pytest.mark.parametrize(
