@@ -255,7 +255,7 @@ def reply_lines(
         return inert_text("\n".join([*lines, "    " + ", ".join(f"{name} {x:.2f}" for name, x in scores)]))
     return inert_text("\n".join([*lines, _indented(_cropped(t.reply.text, whole)), *_read_lines(t, rule)]))
 
-# %% ../../nbs/runs/trying.ipynb #fc52324f
+# %% ../../nbs/runs/trying.ipynb #b420c576
 def duration(
     seconds: float,  # at least 0
 ) -> str:  # such as "4 minutes"
@@ -279,7 +279,7 @@ def forecast_lines(
     lines = {
         "prompts": f"{n['prompts']}, {n['different']} different{known}",
         "calls": n["calls"],
-        "tokens": f"about {n['tokens_read']} read, {written}",
+        "tokens": f"about {n['tokens_read']} read" + (f", {written}" if forecast["tokens_written"] != 0 else ""),
         "time": f"about {duration(forecast['seconds'])} at the rate seen here: "
         f"{rate:.{1 if rate < 100 else 0}f} replies a second, {n['at_once']} at once",
     }
