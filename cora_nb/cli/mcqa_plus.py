@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 from fastcore.script import call_parse
 
+from .alarms import print_alarms, retyper
 from .respondents import Respondents, make_respondent, make_respondents
 from cora_nb.cli.shared import (
     asked_questions,
@@ -127,12 +128,14 @@ def cora_mcqa_plus(
     statements: str = None,  # a file of true-or-false questions, as an earlier run with a writer left it
     seed: int = 0,  # for the variants, the sample and the order of choices
     store: str = None,  # the file that keeps replies; "none" to keep nothing
+    strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     dry: bool = False,  # only say what the runs would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
     digits: int = 1,  # decimals of the percentages
     out: str = "responses",  # the folder for all runs; they go to BENCHMARK/NAME inside
 ):
     "Run everything behind Tables 2 to 8 of the MCQA+ paper, and print them."
+    given = dict(locals())
     check_count("digits", digits, 0, 15)
     if writer and statements:
         raise CoraError("--writer and --statements exclude each other: both say who writes the true-or-false questions")
@@ -162,8 +165,9 @@ def cora_mcqa_plus(
         prepared = prepare_steps(steps, **asked)
         for w, folder in zip(who, folders):
             _check_step_folders(steps, prepared, w, folder)
-        results, from_store = {}, {}
-        for w, folder in zip(who, folders):
+        results, from_store, all_runs, retypers = {}, {}, {}, {}
+        for i, (w, folder) in enumerate(zip(who, folders)):
+            retype = retyper(cora_mcqa_plus, given, i, w)
 
             def keep(name, responses):
                 write_responses(responses, folder / name)
@@ -171,9 +175,14 @@ def cora_mcqa_plus(
             def check(name, facts):
                 check_folder(folder / name, facts)
 
-            runs = run_steps(w, steps, store_for(w, replies), keep, check, prepared=prepared, **asked)
+            runs = run_steps(
+                w, steps, store_for(w, replies), keep, check, prepared=prepared, strict=strict, retype=retype, **asked
+            )
+            named = {f"{w.name}, {step}": run for step, run in runs.items()}
+            all_runs, retypers = all_runs | named, retypers | dict.fromkeys(named, retype)
             from_store[w.name] = store_line(store_for(w, replies), *runs.values())
             results[w.name] = {number: mcqa_plus_results(runs, number) for number in TABLES}
+    print_alarms(all_runs, retypers)
     print(f"{benchmark}: {len(questions)} questions{chosen}\n")
     for number in TABLES:
         print(_table_text(number, stack_results({name: tables[number] for name, tables in results.items()}), digits))

@@ -9,6 +9,7 @@ __all__ = ['cora_run']
 import pandas as pd
 from fastcore.script import call_parse
 
+from .alarms import print_alarms, retyper
 from .respondents import Respondents, make_respondents
 from cora_nb.cli.shared import (
     asked_questions,
@@ -53,6 +54,7 @@ def cora_run(
     stop: str = None,  # ask only what is needed: cora or bmca
     seed: int = 0,  # for the variants, the sample and the order of choices
     store: str = None,  # the file that keeps replies; "none" to keep nothing
+    strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     dry: bool = False,  # only say what the run would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
     score: str = None,  # a score of your own beside the others, as FILE.py:NAME
@@ -60,10 +62,12 @@ def cora_run(
     out: str = "responses",  # the folder for all runs; each goes to BENCHMARK/NAME inside
 ):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
+    given = dict(locals())
     check_count("digits", digits, 0, 15)
     beyond = own_scores(score)
     who = make_respondents(respondents)
     folders = run_folders(out, benchmark, who)
+    retypers = {w.name: retyper(cora_run, given, i, w) for i, w in enumerate(who)}
     part = {
         "sample": sample,
         "subjects": subjects,
@@ -88,11 +92,12 @@ def cora_run(
         for w, folder in zip(who, folders):
             check_folder(folder, prepared.facts(w))
         for w, folder in zip(who, folders):  # each is on disk before the next begins
-            runs[w.name] = prepared.ask(w, store_for(w, replies))
+            runs[w.name] = prepared.ask(w, store_for(w, replies), strict=strict, retype=retypers[w.name])
             from_store[w.name] = store_line(store_for(w, replies), runs[w.name])
             write_responses(runs[w.name], folder)
     if lost := [r.table["error"] for r in runs.values() if r.table["error"].notna().all()]:
         raise CoraError(f"all {len(lost[0])} replies failed, the first of them: {lost[0].iloc[0]} (responses: {out})")
+    print_alarms(runs, retypers)
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}\n")
     print(render(score_table(runs, beyond=beyond), digits=digits))
     for (name, responses), folder in zip(runs.items(), folders):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fastcore.script import call_parse
 
+from .alarms import print_alarms
 from .shared import name_on_disk, one_line_errors, replies_line, several, own_scores
 from ..core import CoraError
 from ..interop.cat import import_cat
@@ -80,6 +81,7 @@ def cora_table(
     for name, responses in chosen.items():
         if responses.pooled and (counts := _uneven_trials(responses)):
             print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
+    print_alarms(chosen, aside=format != "text")
     print(render(score_table(chosen, beyond=own_scores(score), ci=ci), format=format, digits=digits))
 
 # %% ../../nbs/cli/table.ipynb #82f61583

@@ -102,6 +102,8 @@ def run_steps(
     facts: dict[str, Any] | None = None,  # further facts to keep with each run, as plain JSON values
     progress: bool = True,  # show a progress bar for each run
     prepared: Mapping[str, PreparedRun] | None = None,  # by `prepare_steps`, with the same steps, facts and settings
+    strict: bool = False,  # stop where many replies cannot be read
+    retype: Callable | None = None,  # for the alarm: from a cure to the command to type
     **asked: Any,  # template, shots, k, parse (the paper's "first_token") and so on, as for `runs.evaluate`
 ) -> dict[str, Responses]:  # name -> responses; a step with nothing to ask is not in it
     """Take the steps in order, each with what the earlier ones found.
@@ -117,7 +119,7 @@ def run_steps(
             run = prepare(variants, facts={**(facts or {}), "step": name}, **_OF_THE_PAPER | asked)
         if before:
             before(name, run.facts(respondent))
-        runs[name] = run.ask(respondent, store, progress and f"{respondent.name}, {name}")
+        runs[name] = run.ask(respondent, store, progress and f"{respondent.name}, {name}", strict, retype)
         if on_run:
             on_run(name, runs[name])
     if not runs:

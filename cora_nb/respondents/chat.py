@@ -33,7 +33,7 @@ from cora_nb.respondents.chat_replies import (
     token_count,
     visible_line,
 )
-from .chat_settings import check_address, check_extra
+from .chat_settings import check_address, check_extra, check_system
 from .patience import Patience, retry_after
 from .protocol import ENDLESS, Reply
 
@@ -48,6 +48,7 @@ class ChatRespondent:
     max_tokens: int | None = None  # the longest reply, in tokens; None: what the rule that reads it needs
     endpoint: str = "chat"  # "chat", or "completions" for models without a chat format
     top_logprobs: int = 0  # ask for the log-probabilities of so many likeliest tokens; 0: do not ask
+    system: str = ""  # a system message ahead of each prompt; empty: none
     seed: int | None = None  # sent along, with the trial added, to servers that know it
     extra: dict[str, Any] = field(default_factory=dict)  # further fields of the request body
     key_variable: str = "OPENAI_API_KEY"  # the environment variable that holds the key
@@ -70,6 +71,7 @@ class ChatRespondent:
             raise CoraError(f"temperature must be at least 0, got {self.temperature!r}")
         self.temperature = float(self.temperature) + 0.0  # 0 and 0.0 are one temperature, and one key
         check_extra(self.extra)
+        check_system(self.system, self.endpoint)
         self._dialect = {} if self.api_version is None else {"api_version": self.api_version}  # in facts and keys
         if not 0 < self.timeout < math.inf:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
@@ -90,6 +92,7 @@ class ChatRespondent:
             "top_logprobs": self.top_logprobs,
             "seed": self.seed,
             "extra": self.extra,
+            **({"system": self.system} if self.system else {}),
             **self._dialect,
         }
 
@@ -100,7 +103,8 @@ def body(
     prompt: Prompt,  # what to ask
 ) -> dict[str, Any]:  # the request body, without the length limit
     "What is sent to the server."
-    asked = {"messages": prompt.messages} if self.endpoint == "chat" else {"prompt": prompt.text}
+    system = [{"role": "system", "content": self.system}] if self.system else []
+    asked = {"messages": system + prompt.messages} if self.endpoint == "chat" else {"prompt": prompt.text}
     fields = {"model": self.model, **asked, "temperature": self.temperature, **self.extra}
     if self.seed is not None:
         fields["seed"] = self.seed + prompt.trial

@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import json
 import platform
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from ..respondents.protocol import Reply, Respondent, finished, stream
 from ..responses.columns import NOT_ASKED
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
+from .alarm import Alarm
+from .diagnosis import Cure
 from .stopping import EarlyStop
 from .store import Claims, Store, asked_prompts
 
@@ -129,6 +132,7 @@ class _Progress:
     def __init__(self, total: int, name: str, show: bool):
         self.failed = self.cut_off = self.unparsed = 0
         self.waited = False
+        self.say = (lambda text: self.bar.write(text, file=sys.stderr)) if show else None  # above the bar
         self.bar = tqdm(total=total, desc=name, unit=" replies", disable=not show, mininterval=0.2)
 
     def take(self, reply: Reply, verdict: Verdict) -> None:
@@ -146,8 +150,8 @@ class _Progress:
 
     def wait(self, n: int) -> None:
         "Say once why nothing happens."
-        if not self.waited and not self.bar.disable:
-            self.bar.write(f"another run with this store is asking {n} of these prompts: waiting for its replies")
+        if not self.waited and self.say is not None:
+            self.say(f"another run with this store is asking {n} of these prompts: waiting for its replies")
         self.waited = True
 
 # %% ../../nbs/runs/evaluate.ipynb #138bfa7d
@@ -157,7 +161,8 @@ class _Asking:
     def __init__(
         self, respondent: Respondent, prompts: Sequence[Prompt], rules: dict[str, Callable], store: Store | None
     ):
-        self.respondent, self.prompts, self.rules, self.store, self.progress = respondent, prompts, rules, store, None
+        self.respondent, self.prompts, self.rules, self.store = respondent, prompts, rules, store
+        self.progress = self.alarm = None
         self.asked_as, self.keys = asked_prompts(respondent, prompts)
         self.claims = None if store is None else Claims(store)
         self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
@@ -172,6 +177,8 @@ class _Asking:
         self.replies[position] = reply = finished(self.respondent, prompt, reply)
         self.verdicts[position] = grade_reply(prompt.variant, reply, self.rules)
         self.progress.take(reply, self.verdicts[position])
+        if self.alarm is not None:
+            self.alarm.take(prompt.variant, reply, self.verdicts[position])
 
     def get(self, positions: Sequence[int]) -> None:
         """Replies for these prompts: known ones at once, the others from the respondent, equal ones together.
@@ -258,14 +265,24 @@ class PreparedRun:
             known["asked"]["room"] = rooms
         return {"respondent": respondent.describe(), **known}
 
-    def ask(self, respondent: Respondent, store: Store | None = None, progress: bool | str = True) -> Responses:
-        "Ask a respondent, and grade what it says: `evaluate` with `respondent`, `store` and `progress` as there."
+    def ask(
+        self,
+        respondent: Respondent,  # who answers
+        store: Store | None = None,  # where replies are kept and found again
+        progress: bool | str = True,  # show a progress bar; a text names it in place of the respondent
+        strict: bool | None = False,  # as for `evaluate`
+        retype: Callable[[Cure], str] | None = None,  # for the alarm: from a cure to the command to type
+    ) -> Responses:
+        "Ask a respondent, and grade what it says."
         facts = self.facts(respondent)
         early = None if self.limits is None else EarlyStop(self.prompts, self.limits)
         todo = early.first() if early else range(len(self.prompts))
         asking = _Asking(respondent, self.prompts, self.rules, store)
         name = progress if isinstance(progress, str) else respondent.name
         asking.progress = _Progress(len(self.prompts), name, bool(progress))
+        if strict is not None:
+            kept = "" if store is None else str(store.path)
+            asking.alarm = Alarm(name, facts, asking.progress.say, strict, retype, kept)
         with asking.progress.bar, asking.claims or contextlib.nullcontext():
             while len(todo):
                 asking.get(todo)
@@ -274,6 +291,8 @@ class PreparedRun:
                 for i in todo:
                     early.learn(i, asking.verdicts[i].correct)
                 todo = early.next(self.batch)
+            if asking.alarm is not None:
+                asking.alarm.end()
         return make_responses(
             [p.variant for p in self.prompts],
             asking.replies,
@@ -362,17 +381,20 @@ def evaluate(
     batch: int = 256,  # prompts at a time when stopping early
     progress: bool | str = True,  # show a progress bar; a text names it in place of the respondent
     facts: dict[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
+    strict: bool | None = False,  # stop the run where many replies cannot be read; None: do not even say so
 ) -> Responses:
     """Ask a respondent all variants and grade what it says.
 
     With `stop`, the scores that are known are exactly those of the full run, and all others are NaN. Raises
     `CoraError` before anything is asked: for no variants, for several families or a variant that is there twice, for an
-    unknown template, rule or stop, or for too few shots. The prompts and facts alone, before anything is asked, come
+    unknown template, rule or stop, or for too few shots. Where more than a tenth of the first 32 replies or more cannot
+    be read, that is said once: above the progress bar, without one as an `UnreadRepliesWarning`, and with `strict` as a
+    `CoraError`; the replies so far are in the store. The prompts and facts alone, before anything is asked, come
     from `prepare`.
     """
     _check_respondent(respondent)
     run = prepare(variants, template, shots, k, trials, parse, stop, thresholds, batch, facts)
-    return run.ask(respondent, store, progress)
+    return run.ask(respondent, store, progress, strict)
 
 # %% ../../nbs/runs/evaluate.ipynb #4430a502
 def plan(

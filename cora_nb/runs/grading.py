@@ -132,7 +132,9 @@ def judge_answers(
     right, said = pd.array([pd.NA] * len(rows), dtype="boolean"), [None] * len(rows)
     facts = {"judge": judge.describe(), "request": JUDGE, "replies": len(rows), "judged": len(put)}
     if put:
-        judged = evaluate(judge, [v for _, v in put], template=_JUDGE_TEMPLATE, store=store, progress=progress)
+        judged = evaluate(
+            judge, [v for _, v in put], template=_JUDGE_TEMPLATE, store=store, progress=progress, strict=None
+        )
         columns = (judged.table[c] for c in ("prediction", "reply", "error"))
         for (i, _), prediction, answer, error in zip(put, *columns):
             right[i] = pd.NA if prediction < 0 else prediction == 0

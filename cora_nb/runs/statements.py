@@ -109,7 +109,9 @@ def written(
     if not variants:
         return [], {"prompts": 0}
     rule = {"lfgq": keeps_words}
-    responses = evaluate(writer, variants, template=_WRITER_TEMPLATE, parse=rule, store=store, progress=progress)
+    responses = evaluate(
+        writer, variants, template=_WRITER_TEMPLATE, parse=rule, store=store, progress=progress, strict=None
+    )
     table = responses.table
     replies = [None if pd.isna(reply) else reply or None for reply in table["reply"]]
     reasons = [

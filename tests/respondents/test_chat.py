@@ -25,6 +25,7 @@ from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.patience import retry_after
 from cora_nb.respondents.protocol import ask, stream
 from cora_nb.runs.evaluate import evaluate
+from cora_nb.runs.store import asked_prompts
 from cora_nb.variants.families import make_variants
 from faulty_server import AGAIN, GOOD, LIMITS, RECORDED, STOPS, Answer, FaultyServer, completion, refusal
 from simulated_time import Clock
@@ -454,6 +455,21 @@ def test_what_is_sent():
         "max_tokens": 7,
     }
     assert model.request(PROMPTS[0]) == {"server": server.url, "endpoint": "chat", **asked.body}
+
+
+def test_a_system_message_is_sent_ahead_and_is_part_of_the_key():
+    with FaultyServer() as server:
+        plain, system = (ChatRespondent("m", base_url=server.url, system=words) for words in ("", "This is an exam."))
+        for model in (plain, system):
+            ask(model, PROMPTS[:1])
+    sent = [a.body["messages"] for a in server.asked]
+    assert sent == [PROMPTS[0].messages, [{"role": "system", "content": "This is an exam."}, *PROMPTS[0].messages]]
+    assert [m.request(PROMPTS[0])["messages"] for m in (plain, system)] == sent
+    assert "system" not in plain.describe() and system.describe()["system"] == "This is an exam."
+    assert asked_prompts(plain, PROMPTS)[1] != asked_prompts(system, PROMPTS)[1]
+    for wrong in ({"system": ["x"]}, {"system": "x", "endpoint": "completions"}):
+        with pytest.raises(CoraError, match="system"):
+            ChatRespondent("m", base_url=server.url, **wrong)
 
 
 def test_room_for_several_letters():

@@ -1,0 +1,138 @@
+"""The alarm in the commands: above every table, as a line to type, and as the end of a strict run."""
+
+import re
+import shlex
+
+import pytest
+from faulty_server import Answer, FaultyServer, completion
+from helpers import stored_replies
+
+from cora_nb.cli.alarms import print_alarms, retyper, typed_options
+from cora_nb.cli.mcqa_plus import cora_mcqa_plus
+from cora_nb.cli.run import cora_run
+from cora_nb.cli.table import cora_table
+from cora_nb.respondents.causal import CausalRespondent
+from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.responses.responses import make_responses
+from cora_nb.runs.diagnosis import Cure
+from cora_nb.variants.families import make_variants
+from cora_nb.core import Question
+
+REFUSAL, SENTENCE = "I'm sorry, but I can't help with that.", "The correct answer is **B**."
+LONGER, REASONED = Cure("cut off", "", {"max_tokens": 4096}), Cure("unparsed", "", {}, {"template": "reasoned"})
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path
+
+
+def server(text):
+    return FaultyServer(lambda asked: Answer(body=completion(text)))
+
+
+def heads(screen):
+    return re.findall(r"^(.*): (\d+) of (\d+) replies cannot be read", screen.replace("\r", "\n"), re.MULTILINE)
+
+
+def test_strict_stops_the_run_with_one_line_and_the_replies_in_the_store(desk, capsys):
+    with server(REFUSAL) as there:
+        with pytest.raises(SystemExit) as e:
+            cora_run([f"chat:m,base_url={there.url}", "simulated"], limit=5, strict=True)
+    out, err = capsys.readouterr()
+    assert out == "" and heads(err) == [("m", "32", "32")]
+    assert re.fullmatch(r"cora_run: m: 32 of 32 replies cannot be read.*: stopped, as strict asks for.*", e.value.code)
+    kept = stored_replies(desk / "cora_nb" / "replies.sqlite")
+    assert 20 <= kept <= len(there.asked) < 89 and not (desk / "responses").exists()
+    with server(REFUSAL) as there:  # another server: nothing of the first
+        cora_run([f"chat:m,base_url={there.url}"], limit=1, store="none")
+    assert heads(capsys.readouterr().out) == [("m", "20", "20")], "judged at its end"
+
+
+def test_strict_lets_a_run_that_can_be_read_go_on(capsys):
+    cora_run(["simulated:knows=0"], limit=5, strict=True)
+    out, err = capsys.readouterr()
+    assert "MCQA" in out and "cannot be read" not in out + err
+
+
+def test_a_table_of_a_run_on_disk_has_it_too(desk, capsys):
+    with server(REFUSAL) as there:
+        cora_run([f"chat:m,base_url={there.url}"], limit=2)
+    cora_run(["simulated:name=fine"], limit=2)
+    capsys.readouterr()
+    cora_table(["responses/math/m", "responses/math/fine"])
+    out, err = capsys.readouterr()
+    assert heads(out) == [("m", "40", "40")] and out.index("cannot be read") < out.index("MCQA") and err == ""
+    assert "in a shell: behind the respondent: ,system=" in out and "in Python: evaluate(ChatRespondent(" in out
+    cora_table(["responses/math/m"], format="csv")
+    out, err = capsys.readouterr()
+    assert heads(err) == [("m", "40", "40")] and not heads(out) and out.startswith("group,score")
+    cora_table(["responses/math/fine"])
+    assert not heads("".join(capsys.readouterr()))
+
+
+def test_the_tables_of_the_mcqa_plus_paper_have_it_above_them(desk, capsys):
+    with server(SENTENCE) as there:
+        cora_mcqa_plus([f"chat:m,base_url={there.url}"], limit=4)
+    out, err = capsys.readouterr()
+    found = heads(out)
+    assert len(found) >= 5 and all(name.startswith("m, ") for name, _, _ in found)
+    assert max(m.start() for m in re.finditer("cannot be read", out)) < out.index("Table 2")
+    lines = re.findall("type: (.*)", out)
+    assert len(lines) == len(set(lines)), "each remedy once"
+    again = next(shlex.split(line) for line in lines if "--parse lenient" in line)
+    assert again[0] == "cora_mcqa_plus" and again[1].endswith(",name=m-lenient")
+    assert heads(err), "and while the runs went on"
+
+
+def test_a_strict_run_of_the_mcqa_plus_paper_stops(desk):
+    with server(SENTENCE) as there, pytest.raises(SystemExit) as e:
+        cora_mcqa_plus([f"chat:m,base_url={there.url}"], limit=4, strict=True)
+    assert "cannot be read" in e.value.code and not (desk / "responses").exists()
+
+
+# ---- words
+
+
+def a_command(respondents=(), benchmark="math", limit=None, parse="lenient", dry=False, out="responses"):
+    return dict(locals())
+
+
+def test_what_was_typed_is_what_differs_from_the_defaults():
+    assert typed_options(a_command, a_command(["x"])) == {}
+    given = a_command(["x"], benchmark="my own", limit=5, dry=True) | {"questions": 3}
+    assert typed_options(a_command, given) == {"benchmark": "my own", "limit": 5, "dry": True}
+
+
+def test_the_line_to_type_names_the_run_anew():
+    two = a_command(["chat:m,max_tokens=16", "chat:n"], limit=5, parse="tolerant")
+    lines = [retyper(a_command, two, i, ChatRespondent(name)) for i, name in enumerate("mn")]
+    assert shlex.split(lines[0](LONGER))[1:] == "chat:m,max_tokens=4096,name=m-4096 --limit 5 --parse tolerant".split()
+    assert shlex.split(lines[1](REASONED))[1] == "chat:n,name=n-reasoned"
+
+
+def test_the_models_that_nobody_typed_are_typed():
+    line = retyper(a_command, a_command(), 0, CausalRespondent("organism/steady"))(REASONED)
+    assert shlex.split(line)[1:] == ["causal:organism/steady,name=steady-reasoned", "--template", "reasoned"]
+
+
+def test_a_respondent_that_takes_no_name_gets_another_folder():
+    class Mine:
+        name = "mine"
+
+    line = retyper(a_command, a_command(["mine.py:Mine"], out="here"), 0, Mine())(REASONED)
+    assert shlex.split(line)[1:] == "mine.py:Mine --out here-reasoned --template reasoned".split()
+
+
+def test_each_remedy_is_shown_once(capsys):
+    sun = make_variants([Question("sun", "Where does the sun rise?", ("East", "West"), 0)])
+    runs = {name: make_responses(sun, [text] * len(sun), "first_token") for name, text in
+            (("a", SENTENCE), ("b", "B"), ("c", SENTENCE), ("d", REFUSAL))}  # fmt: skip
+    print_alarms(runs)
+    out, err = capsys.readouterr()
+    assert [name for name, _, _ in heads(out)] == ["a", "c", "d"] and err == ""
+    assert out.count("in Python") == 1 + ("in Python" in out.rpartition("d: ")[2])
+    print_alarms(runs, aside=True)
+    assert capsys.readouterr() == ("", out)
