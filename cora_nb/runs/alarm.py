@@ -37,7 +37,7 @@ def too_many_unread(
     "Whether more than a tenth cannot be read."
     return unread > TOLERATED * replies
 
-# %% ../../nbs/runs/alarm.ipynb #c35e147d
+# %% ../../nbs/runs/alarm.ipynb #b6a95108
 _SHOWN, _LONGEST = 3, 160  # replies in a block; characters of one
 
 
@@ -55,8 +55,10 @@ def _as_it_came(unread: Unread) -> str:
 
 def _chosen(unread: Sequence[Unread], kind: str) -> list[Unread]:
     "Replies to show: of the commonest kind first, different ones first."
-    those = sorted(unread, key=lambda u: u.kind != kind)
-    different = list({(u.text or "").strip(): u for u in reversed(those)}.values())[::-1]
+    those, first = sorted(unread, key=lambda u: u.kind != kind), {}
+    for u in those:
+        first.setdefault((u.text or "").strip(), u)
+    different = list(first.values())
     return [*different, *(u for u in those if not any(u is d for d in different))][:_SHOWN]
 
 

@@ -1,6 +1,8 @@
 """The chat respondent and a real OpenAI-compatible server, `transformers serve`, with the organism `steady`."""
 
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -19,11 +21,15 @@ for package in ("accelerate", "fastapi", "pydantic", "rich", "starlette", "uvico
     )
 
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
+from cora_nb.cli.run import cora_run  # noqa: E402
+from cora_nb.cli.table import cora_table  # noqa: E402
+from cora_nb.cli.try_out import cora_try  # noqa: E402
 from cora_nb.core import data_path  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.protocol import ask  # noqa: E402
 from cora_nb.respondents.causal import CausalRespondent  # noqa: E402
 from cora_nb.respondents.chat import ChatRespondent  # noqa: E402
+from cora_nb.responses.files import read_responses  # noqa: E402
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.runs.store import Store  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
@@ -140,3 +146,38 @@ def test_server_and_local_model_say_the_same(served, tmp_path):
     assert said["error"].isna().all() and again.table.equals(said)
     assert said["reply"].tolist() == own["reply"].tolist() and said["reply"].nunique() > 1
     assert said["prediction"].tolist() == own["prediction"].tolist() and said["correct"].mean() > 0.5
+
+
+def test_all_of_it_through_the_commands(served, tmp_path, monkeypatch, capsys):
+    "What a newcomer types: a try, a dry run, the run, the same from the store, and the table."
+    address, folder = served
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    spec = f"chat:{folder},base_url={address},name=served,concurrency=4"
+    cora_try(spec, limit=2, questions=1, parse="first_token")
+    tried = capsys.readouterr().out
+    assert f"POST {address}/chat/completions" in tried and '"max_tokens": 1\n' in tried
+    assert tried.count("RIGHT") >= 5 and re.search(r"RIGHT .* \(85 tokens read, 1 token written, \d+\.\d\d s\)", tried)
+    typed = shlex.split(tried.splitlines()[-1])
+    assert typed == ["cora_run", spec, "--limit", "2", "--parse", "first_token"]
+    asked = tried.count("| ") - tried.split("\n\nRIGHT")[0].count("| ")  # replies printed, each asked once
+    cora_run([spec], limit=2, parse="first_token", dry=True)
+    plan = capsys.readouterr().out.splitlines()
+    plan = dict(zip(plan[0].split(), plan[1].split()[1:]))
+    assert plan["prompts"] == "40" and int(plan["in_store"]) == asked
+    assert int(plan["calls"]) == int(plan["different"]) - asked == int(plan["tokens_written_at_most"])
+    cora_run([spec], limit=2, parse="first_token")
+    first = capsys.readouterr().out
+    assert (
+        "40 replies: " in first
+        and ", 0 unparsed, 0 failed" in first
+        and f"{plan['calls']} asked, {asked} from" in first
+    )
+    cora_run([spec], limit=2, parse="first_token")
+    again = capsys.readouterr().out
+    assert f"0 asked, {plan['different']} from" in again and "--store none asks again" in again
+    cora_table(["responses/math/served"])
+    table = capsys.readouterr().out
+    assert re.search(r"MCQA +1\.00\n", table) and table.split("\n", 1)[1].rstrip() in first
+    local = evaluate(CausalRespondent(folder, device="cpu"), make_variants(math_benchmark()[:2]), progress=False)
+    assert read_responses("responses/math/served").table["prediction"].tolist() == local.table["prediction"].tolist()
