@@ -247,6 +247,8 @@ COMMANDS = Registry(
         "import": "cora_nb.cli.table:cora_import",
         "mcqa_plus": "cora_nb.cli.mcqa_plus:cora_mcqa_plus",
         "embeddings": "cora_nb.cli.embeddings:cora_embeddings",
+        "try": "cora_nb.cli.try_out:cora_try",
+        "convert": "cora_nb.cli.convert:cora_convert",
         "list": "cora_nb.cli.lists:cora_list",
     },
 )

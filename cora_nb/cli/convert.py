@@ -6,14 +6,11 @@
 __all__ = ['cora_convert']
 
 # %% ../../nbs/cli/convert.ipynb #9f431ca6
-from fastcore.script import call_parse
-
-from .shared import one_line_errors
+from .commands import command
 from ..respondents.convert import convert_weights
 
 # %% ../../nbs/cli/convert.ipynb #fc8f1511
-@call_parse
-@one_line_errors
+@command("cora_convert path/to/model path/to/model-safetensors", "cora_convert ~/models/old ~/models/new")
 def cora_convert(
     source: str,  # a model's folder, with pytorch_model.bin
     target: str,  # the folder to write; must not exist

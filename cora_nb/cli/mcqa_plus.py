@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from .commands import command, options_in_force
-from .respondents import ORGANISMS, make_respondent, make_respondents, Respondents
+from .respondents import ORGANISMS, make_respondent, make_respondents
 from .alarms import print_alarms, retyper
 from .failures import ask_each, end_incomplete, failed_line, failures_said
 from cora_nb.cli.shared import (

@@ -6,13 +6,11 @@
 __all__ = ['cora_run']
 
 # %% ../../nbs/cli/run.ipynb #ed80be70
-import pandas as pd
 from .commands import command, options_in_force
-from .respondents import ORGANISMS, make_respondents, Respondents
-from fastcore.script import call_parse
+from .respondents import ORGANISMS, make_respondents
 from .alarms import print_alarms, retyper
 from .failures import ask_each, end_incomplete, failed_line, failures_said, refuse_lost
-from .respondents import Respondents, make_respondents
+from .respondents import make_respondents
 from cora_nb.cli.shared import (
     asked_questions,
     open_store,

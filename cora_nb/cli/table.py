@@ -11,11 +11,10 @@ import sys
 from pathlib import Path
 
 from .commands import command
-from .shared import name_on_disk, replies_line, own_scores, one_line_errors, several
-from fastcore.script import call_parse
+from .shared import name_on_disk, replies_line, own_scores
 from .alarms import print_alarms
 from .failures import end_incomplete, failed_line, failures_said
-from .shared import name_on_disk, one_line_errors, replies_line, several, own_scores
+from .shared import name_on_disk, replies_line, own_scores
 from ..checks import check_option
 from ..core import CoraError
 from ..interop.cat import import_cat

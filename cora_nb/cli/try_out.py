@@ -10,12 +10,11 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from fastcore.script import call_parse
-
 from ..checks import check_count
+from .commands import command
 from .respondents import make_respondent
 from .run import cora_run
-from .shared import asked_questions, one_line_errors, open_store, read_prices, several, shot_pool, store_for
+from .shared import asked_questions, open_store, read_prices, shot_pool, store_for
 from ..core import CoraError, Question
 from ..prompts.letters import first_token, letter_index
 from ..respondents.outgoing import inert_text
@@ -110,10 +109,9 @@ def _rounds(
     raise CoraError("no way to read these replies was found: see what is sent, and a template or a rule of your own")
 
 # %% ../../nbs/cli/try_out.ipynb #74b9b15a
-@call_parse
-@one_line_errors
+@command("cora_try chat:gpt-4o-mini", "cora_try causal:path/to/model --benchmark mine --path mine.csv")
 def cora_try(
-    respondent: several("who answers, as for cora_run; none: causal:organism/steady", "?"),
+    respondent: str,  # who answers, such as chat:MODEL
     benchmark: str = "math",  # a benchmark's name; `math` is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,  # the benchmark's split; without it, the one it is usually scored on
@@ -137,7 +135,7 @@ def cora_try(
 ):
     "Ask a few questions, and print what is sent, what comes back, what is read, and what the full run would take."
     options = dict(locals())
-    spec = options.pop("respondent") or "causal:organism/steady"
+    spec = options.pop("respondent")
     check_count("questions", questions, 1)
     read_prices(price)
     who = make_respondent(spec)
