@@ -33,13 +33,18 @@ def first_sentence(
     return re.split(r"\.?\s+(?:Source:|Raises |A parsing rule)", line)[0].rstrip(".")
 
 # %% ../../nbs/cli/names.ipynb #7b4e4c0b
+def _names(registry: Registry) -> list[str]:
+    "All names of a registry, those of installed packages included."
+    return sorted({*registry.names(), *registry.installed()})
+
+
 def _described(
     registry: Registry,  # where the names are
     describe: Callable[[str, object], str],  # name and thing -> one line
 ) -> list[tuple[str, str]]:  # (name, one line), sorted by name
     "All names of a registry, those of installed packages included."
     added, rows = registry.installed(), []
-    for name in sorted({*registry.names(), *added}):
+    for name in _names(registry):
         try:
             line = describe(name, registry[name])
         except Exception as e:  # of somebody else's package
@@ -117,13 +122,15 @@ def list_respondents() -> list[tuple[str, str]]:  # (name, one line); below each
     return rows
 
 # %% ../../nbs/cli/names.ipynb #55d9a987
-LISTS = Registry(
-    "list",
-    lazy={
-        kind: f"cora_nb.cli.names:list_{kind}"
-        for kind in ("benchmarks", "families", "templates", "rules", "respondents", "scores")
-    },
-)
+_REGISTRIES = {
+    "benchmarks": LAYOUTS,
+    "families": FAMILIES,
+    "templates": TEMPLATES,
+    "rules": RULES,
+    "respondents": RESPONDENTS,
+    "scores": SCORES,
+}
+LISTS = Registry("list", lazy={kind: f"cora_nb.cli.names:list_{kind}" for kind in _REGISTRIES})
 
 
 def names_of(
@@ -131,5 +138,7 @@ def names_of(
 ) -> list[str]:  # without the fields of respondents
     "The names of a kind alone."
     if not kind:
-        return sorted({*LISTS, *LISTS.installed()})
+        return _names(LISTS)
+    if kind in _REGISTRIES:  # nothing has to be loaded for its name alone
+        return [*(BUNDLED if kind == "benchmarks" else ()), *_names(_REGISTRIES[kind])]
     return [name for name, _ in LISTS[kind]() if not name.startswith(" ")]

@@ -2554,7 +2554,7 @@ def explained(text):
         heads, *rows = [re.split(r"\s{2,}", line.strip()) for line in found[1].splitlines()]
         heads = [OLD_PLAN.get(head, head) for head in heads]
         cells = [[float(cell) if "." in cell else int(cell) for cell in row[1:]] for row in rows]
-        return pd.DataFrame(cells, [row[0] for row in rows], heads, dtype=object).to_string() + "\n"
+        return pd.DataFrame(cells, [row[0] for row in rows], heads).to_string() + "\n"
 
     text = re.sub(r"^nothing was asked; the run would take\n( .+\n(?:\S+  .+\n)+)", old_plan, text, flags=re.M)
     text = re.sub(r"^(?:% )?in brackets: [\d.]+% intervals\n\n", "", text, flags=re.M)
