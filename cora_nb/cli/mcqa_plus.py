@@ -42,7 +42,7 @@ from cora_nb.papers.mcqa_plus import (
 from ..respondents.protocol import Respondent
 from ..responses.files import check_folder, write_csv, write_responses
 from ..responses.responses import Responses
-from ..results import stack_results
+from ..results import RESULT, stack_results
 from ..report.render import render
 from ..runs.evaluate import plan, PreparedRun
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements
@@ -188,7 +188,7 @@ def cora_mcqa_plus(
             all_runs.update(named)
             retypers.update(dict.fromkeys(named, retype))
             tables, why = _tables_of(runs, failed)
-            write_csv(stack_tables(tables), folder / "mcqa_plus_tables.csv")
+            write_csv(stack_tables(tables), folder / "mcqa_plus_tables.csv", known=RESULT)
             incomplete = failed_line(runs.values(), w, kept)
             lines = [store_line(kept, *runs.values()), incomplete, str(folder / "mcqa_plus_tables.csv")]
             return tables, why, list(filter(None, lines)), bool(incomplete)
@@ -201,8 +201,9 @@ def cora_mcqa_plus(
     for number in TABLES:
         there = {name: tables[number] for name, (tables, *_) in results.items() if number in tables}
         print(_table_text(number, stack_results(there), digits) if there else f"Table {number}")
-        for name in results.keys() - there.keys():
-            print(f"{name} is not in it: {results[name][1][number]}\n")
+        for name, (_, why, _, _) in results.items():
+            if number in why:
+                print(f"{name} is not in it: {why[number]}\n")
     for name, (_, _, lines, _) in results.items():
         print(f"{name}: " + "\n  ".join(lines))
     end_incomplete(any(incomplete for *_, incomplete in results.values()), stopped, "cora_mcqa_plus")

@@ -36,11 +36,11 @@ def first_order(
     responses: Responses | pd.DataFrame,  # a run with several orders of each question
 ) -> Responses:  # one row a question
     "The reply to the first order of each question: the original, or else the smallest index."
-    found = need(responses, "method", "index")
+    found = need(responses, "method", "index", failed="unread")
     later = (found.table["method"] != "original").to_numpy(dtype=bool)
     first = np.zeros(len(found), dtype=bool)
     first[first_of_each(found, later, found.table["index"].to_numpy())] = True
-    return found.rows(first, chosen="the first order of each question")
+    return need(found.rows(first, chosen="the first order of each question"))
 
 # %% ../../nbs/metrics/invariability.ipynb #e5c00b86
 def _same_choices(r: Replies) -> np.ndarray:  # shape `(n_questions,)`, bool

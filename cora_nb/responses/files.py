@@ -12,6 +12,7 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -290,10 +291,12 @@ def csv_text(
 def write_csv(
     frame: pd.DataFrame,  # any table; its index is not written
     path: str | Path,  # the file; its folder must be there
+    known: Sequence[str] = (),  # a file with some of these columns and no others is replaced, too
 ) -> Path:  # the same path
     "Write a table. Raises `CoraError` where the disk refuses, and for a file that is there with other columns."
     path, columns = Path(path), [str(csv_cell(c)) for c in frame]
-    if (path.exists() or path.is_symlink()) and _header(path) != columns:
+    there = path.exists() or path.is_symlink()
+    if there and (header := _header(path)) != columns and not (header and set(header) <= set(known)):
         raise CoraError(f"{path}: there is another file of this name already; it is left alone")
     write_whole(path, lambda part: part.write_bytes(csv_text(frame).encode("utf-8", "backslashreplace")))
     return path

@@ -370,3 +370,17 @@ def test_every_csv_of_the_package_goes_through_one_function():
         for line in file.read_text("utf-8").splitlines():
             if ".to_csv(" in line:
                 assert re.search(r"\b(csv_cells\(\w+\)|cells)\.to_csv\(", line), f"{file}: {line.strip()}"
+
+
+def test_a_table_of_ours_may_lack_a_column(tmp_path):
+    "A run with failed prompts has notes, and the same run without them has none."
+    file = tmp_path / "tables.csv"
+    write_csv(pd.DataFrame({"score": ["a"], "value": [1.0], "note": ["1 of 9 failed"]}), file)
+    less = pd.DataFrame({"score": ["a"], "value": [2.0]})
+    with pytest.raises(CoraError, match="there is another file of this name already"):
+        write_csv(less, file)
+    write_csv(less, file, known=("score", "value", "note"))
+    assert file.read_text().splitlines() == ["score,value", "a,2.0"]
+    file.write_text("mine\n1\n")
+    with pytest.raises(CoraError, match="there is another file of this name already"):
+        write_csv(less, file, known=("score", "value", "note"))

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.interop.cat import read_cat
 from cora_nb.metrics.cora import score
 from cora_nb.results import lookup, values_of
+from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, checked_table
+from cora_nb.responses.failures import split_note
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.stopping import EarlyStop, is_settled
@@ -116,3 +119,51 @@ def test_recorded_replies(shared, medalpaca, batch, capsys):
     with capsys.disabled():
         print(f"\nbatches of {batch}: {asked} calls of {len(variants)}; the least possible is {least}")
     assert least == 1917 and least <= asked <= 2300
+
+
+# ---- prompts that fail
+
+
+class Failing(SimulatedRespondent):
+    "A respondent whose server does not answer some prompts."
+
+    async def answer(self, prompts):
+        async for position, reply in super().answer(prompts):
+            v = prompts[position].variant
+            yield position, Reply(error="timed out") if (v.question_id, v.method, v.index) in FAILS else reply
+
+
+FAILS: set = set()
+
+
+@pytest.mark.filterwarnings("ignore::cora_nb.responses.failures.FailureWarning")
+@pytest.mark.parametrize("share", [0.003, 0.05])
+def test_a_failed_prompt_settles_nothing(share):
+    "The other variants of its question are asked until one is wrong; where none is, the score is open, not lower."
+    variants = make_variants(math_benchmark(40, n_choices=3))
+    who = Failing(knows=0.7, slips=0.02, seed=3)
+    full = evaluate(who, variants, progress=False)
+    truth = values_of(score(full))
+    rng = np.random.default_rng(0)
+    lost = rng.permutation(len(variants))[: int(share * len(variants))]
+    keys = {(variants[i].question_id, variants[i].method, variants[i].index) for i in lost}
+    FAILS.update(keys)
+    try:
+        part = evaluate(who, variants, stop="cora", progress=False)
+    finally:
+        FAILS.clear()
+    t = part.table
+    for id, rows in t.groupby("question_id"):
+        fine = rows["error"].isna()
+        if not (rows["correct"] | ~fine).all():
+            continue  # one was wrong: settled
+        assert (rows["error"] != NOT_ASKED).all() or fine.all(), id  # otherwise everything was asked
+    found = score(part)
+    row = lookup(found, "BMCA(1.0)")
+    _, failed, bounds = split_note(row.get("note"))
+    if share > 0.01:
+        assert np.isnan(row.value) and bounds.startswith("from ")
+        low, high = map(float, bounds.removeprefix("from ").split(" to "))
+        assert low <= truth["BMCA(1.0)"] <= high
+    else:
+        assert row.value <= truth["BMCA(1.0)"] and (not bounds or truth["BMCA(1.0)"] <= float(bounds.split()[-1]))
