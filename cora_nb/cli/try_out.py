@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['run_options', 'saves_tokens', 'cora_try']
 
-# %% ../../nbs/cli/try_out.ipynb #8cef5bc0
-import inspect
+# %% ../../nbs/cli/try_out.ipynb #1fd89afa
 from collections.abc import Mapping
 from typing import Any
 
 from ..checks import check_count
+from .alarms import typed_options
 from .commands import command
 from .respondents import make_respondent
 from .run import cora_run
@@ -23,14 +23,12 @@ from ..runs.diagnosis import Cure, cured_command, cured_spec
 from ..runs.store import Store
 from ..runs.trying import Tryout, forecast_lines, outcome_line, reply_lines, try_respondent, tryout_text
 
-# %% ../../nbs/cli/try_out.ipynb #44992e11
+# %% ../../nbs/cli/try_out.ipynb #21b1f7f5
 def run_options(
     options: Mapping[str, Any],  # name -> value, as `cora_try` was given them
 ) -> dict[str, Any]:  # those that `cora_run` has to be told
-    "The options of a run that differ from what it does anyway."
-    known = inspect.signature(cora_run).parameters
-    asked = {name: value for name, value in options.items() if name in known and name != "price"}
-    return {name: value for name, value in asked.items() if value != known[name].default}
+    "The options of a run that differ from what it does anyway. A price is for forecasts."
+    return typed_options(cora_run, {name: value for name, value in options.items() if name != "price"})
 
 # %% ../../nbs/cli/try_out.ipynb #14f80844
 def saves_tokens(

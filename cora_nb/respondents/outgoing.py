@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['inert_text', 'outgoing_text']
 
-# %% ../../nbs/respondents/outgoing.ipynb #17ce8757
+# %% ../../nbs/respondents/outgoing.ipynb #c47ed300
 import json
 from itertools import takewhile
 from typing import Any
@@ -16,15 +16,16 @@ from fastcore.basics import patch
 from ..prompts.templates import Prompt
 from .causal import CausalRespondent
 from .chat import ChatRespondent
+from .chat_replies import escaped
 from .likelihood import LikelihoodRespondent, context_and_continuations
 from .protocol import Respondent
 
-# %% ../../nbs/respondents/outgoing.ipynb #8a1d631d
+# %% ../../nbs/respondents/outgoing.ipynb #6ea2a23d
 def inert_text(
     text: str,  # of anybody
 ) -> str:  # the same, with every character that a terminal could obey written out
     "A text of several lines that can be printed. A tabulator is written out as well: it hides spaces."
-    return "".join(c if c == "\n" or c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "\n".join(map(escaped, text.split("\n")))
 
 # %% ../../nbs/respondents/outgoing.ipynb #20c41295
 def _as_json(value: Any) -> str:

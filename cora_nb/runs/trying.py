@@ -6,7 +6,7 @@
 __all__ = ['spread', 'choose_variants', 'Tried', 'Tryout', 'reply_lines', 'duration', 'forecast_lines', 'outcome_line',
            'tryout_text', 'try_respondent']
 
-# %% ../../nbs/runs/trying.ipynb #66868948
+# %% ../../nbs/runs/trying.ipynb #71737447
 import copy
 import html
 import time
@@ -25,6 +25,7 @@ from ..prompts.templates import Prompt
 from ..respondents.outgoing import inert_text, outgoing_text
 from ..respondents.protocol import Reply, Respondent, finished, stream
 from ..responses.rows import grade_reply
+from .alarm import too_many_unread
 from .diagnosis import Cure, Unread, cure, readings, unread_kind
 from .evaluate import PreparedRun, plan, prepare
 from .store import Store, asked_prompts
@@ -326,11 +327,12 @@ def _html(self: Tryout) -> str:
 
 Tryout._repr_html_, Tryout.__str__ = _html, tryout_text
 
-# %% ../../nbs/runs/trying.ipynb #3e1d0ed4
+# %% ../../nbs/runs/trying.ipynb #651d603d
 def _find_cure(tried: Sequence[Tried], facts: dict[str, Any]) -> Cure | None:
     "What to change; None where at most one reply in ten could not be read."
     kinds = [unread_kind(t.reply, t.verdict.parsed) for t in tried]
-    if sum(map(bool, kinds)) <= len(tried) / 10:
+    answered = sum(t.reply.error is None or bool(kind) for t, kind in zip(tried, kinds))
+    if not too_many_unread(sum(map(bool, kinds)), answered):
         return None
     told = [(t, kind) for t, kind in zip(tried, kinds) if kind]
     return cure([Unread(t.prompt.variant, t.reply.text, k, t.counted("completion_tokens")) for t, k in told], facts)

@@ -114,6 +114,18 @@ def test_a_remedy_is_tried_before_it_is_recommended(try_it, words, spec, typed):
     assert server.asked[-1].body["max_tokens"] == int(typed.rpartition("=")[2])
 
 
+def test_a_model_that_refuses_is_asked_with_a_system_message(try_it):
+    def plan(asked):
+        system = asked.body["messages"][0]["role"] == "system"
+        return Answer(body=completion(letter(asked) if system else "I'm sorry, but I can't help with that."))
+
+    with FaultyServer(plan) as server:
+        code, out, _ = try_it(f"chat:m,base_url={server.url}", questions=2)
+        typed = recommended(out)
+        assert code == 0 and "system=" in typed[1] and out.index("REFUSED") < out.index('"role": "system"')
+        assert cora_try(typed[1], limit=2, questions=1, store="none") is None  # as typed
+
+
 def test_a_rule_that_reads_the_replies_at_hand_is_recommended(try_it):
     with FaultyServer(says("The answer is {}.")) as server:
         code, out, _ = try_it(f"chat:m,base_url={server.url},max_tokens=9", parse="first_token")
