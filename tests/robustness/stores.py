@@ -10,7 +10,6 @@ import resource
 import signal
 import sqlite3
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,7 +54,8 @@ def _run(path: Path) -> object:
 
 def kept(path: Path) -> dict[str, str]:
     with contextlib.closing(sqlite3.connect(path)) as db:
-        return dict(db.execute("select key, text from replies"))
+        begun = db.execute("select 1 from sqlite_master where name = 'replies'").fetchone()
+        return dict(db.execute("select key, text from replies")) if begun else {}
 
 
 def in_a_child(work: Callable[[], None]) -> str:
@@ -159,23 +159,19 @@ def locked(seconds: float, how: str) -> Callable[[Path], object]:
     def read(folder):
         path = folder / "r.sqlite"
         half_a_run(path)
-        held, free = threading.Event(), threading.Event()
-
-        def hold():
+        held, writer = os.pipe()
+        if (holder := os.fork()) == 0:
             with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
                 db.execute(f"begin {how}")
-                held.set()
-                free.wait(seconds)
+                os.write(writer, b"held")
+                time.sleep(seconds)
                 db.execute("rollback")
-
-        holder = threading.Thread(target=hold)
-        holder.start()
-        held.wait()
+            os._exit(0)
+        os.read(held, 4)
         try:
             return stopped_and_resumed(path, in_a_child(lambda: _run(path)))
         finally:
-            free.set()
-            holder.join()
+            os.waitpid(holder, 0)
 
     return read
 
