@@ -26,6 +26,7 @@ from ..prompts.templates import Prompt
 from cora_nb.respondents.chat_replies import (
     UnusableBody,
     clean_text,
+    finish_reason,
     guard_response,
     http_library,
     letter_scores,
@@ -134,16 +135,6 @@ def request(
     where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect}
     return {**where, "max_tokens": self.room(prompt), **self.body(prompt)}
 
-# %% ../../nbs/respondents/chat.ipynb #34f671c9
-def _finish(
-    choice: dict[str, Any],  # the server's only choice
-    said: dict[str, Any],  # its message; its deliberation stands apart from what was said
-    text: str,  # what was said
-) -> str | None:  # as the server says; "length" where it says nothing and the model did not come to an answer
-    "Why a reply ended."
-    deliberated = any(isinstance(said.get(f), str) and said[f] for f in ("reasoning_content", "reasoning"))
-    return choice.get("finish_reason") or ("length" if deliberated and not text else None)
-
 # %% ../../nbs/respondents/chat.ipynb #4ad783da
 @patch
 def read_reply(
@@ -178,7 +169,7 @@ def read_reply(
     meta = {
         "prompt_tokens": token_count(usage, "prompt_tokens"),
         "completion_tokens": token_count(usage, "completion_tokens"),
-        "finish_reason": short_text(_finish(choice, said, text), key),
+        "finish_reason": short_text(finish_reason(choice, said, text), key),
         "model": short_text(answer.get("model"), key),
         "fingerprint": short_text(answer.get("system_fingerprint"), key),
         "mean_logprob": mean if math.isfinite(mean) else None,

@@ -22,7 +22,7 @@ class Case:
     name: str  # which part of it, and how it is damaged
     read: Callable[[Path], object]  # makes it in an empty folder and reads it
     words: tuple[str, ...] = ()  # what the message must name: file, row, field, value; a|b for either
-    accept: Callable[[object], bool] | None = None  # what may be read instead of a refusal; None: nothing
+    accept: Callable[[object], bool | str] | None = None  # what may come instead of a refusal, perhaps in words
 
     @property
     def title(self) -> str:
@@ -62,8 +62,8 @@ def run_case(case: Case) -> Outcome:
             last = traceback.extract_tb(e.__traceback__)[-1]
             place = f"{Path(last.filename).name}:{last.lineno}"
             return Outcome(case, False, f"TRACEBACK {type(e).__name__}: {str(e)[:200]!r} ({place})")
-        if case.accept and case.accept(found):
-            return Outcome(case, True, "read as it stands")
+        if case.accept and (what := case.accept(found)):
+            return Outcome(case, True, what if isinstance(what, str) else "as it must be")
         return Outcome(case, False, f"READ IN SILENCE: {str(found)[:200]!r}")
 
 

@@ -209,10 +209,17 @@ def killed(disturb: Callable[[Desk], None], names: tuple[str, ...] = ("m",)) -> 
     return read
 
 
+def as_it_was(found: tuple, most: int) -> str:
+    "What a killed run came to, in words; empty where too much was asked twice."
+    kept, again, twice, left = found
+    words = f"{kept} kept, {again} asked afterwards, {twice} of them a second time; the same end"
+    return "" if twice > most else words + f"; left behind: {', '.join(left)}" * bool(left)
+
+
 def kill_cases() -> Iterator[Case]:
     for name, (disturb, *names) in MOMENTS.items():
         most = AT_ONCE * (6 if disturb is again_and_again else 2 if disturb is both else 1)
-        yield Case("kill", name, killed(disturb, *names), (), lambda found, most=most: found[2] <= most)
+        yield Case("kill", name, killed(disturb, *names), (), lambda found, most=most: as_it_was(found, most))
 
 
 def cases() -> list[Case]:

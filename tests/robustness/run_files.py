@@ -881,7 +881,7 @@ def cat_cases() -> Iterator[Case]:
             path.write_bytes(change(path.read_bytes()))
             return import_cat(path)
 
-        yield Case("CAT file", name, read, ("cat.csv",))
+        yield Case("CAT file", f"the file: {name}", read, ("cat.csv",))
     for suffix in ("xlsx", "parquet", "json", "txt"):
         yield Case(
             "CAT file",

@@ -9,7 +9,6 @@ import os
 import resource
 import signal
 import sqlite3
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
