@@ -1,4 +1,4 @@
-"""Everything that may be damaged, and what happened: `python -m tests.robustness [servers inputs stores kills]`.
+"""Everything that may be damaged, and what happened: `python -m tests.robustness [servers inputs models stores kills]`.
 
 Prints a line for each case (kind, damage, what happened) and the totals. Some ten minutes on two cores; the kills and
 the locks take most of it. Exit status 1 where something did not end as it must.
@@ -15,6 +15,7 @@ from robustness.cases import check_all, listed  # noqa: E402
 PARTS = {
     "servers": ("servers",),
     "inputs": ("benchmark_files", "run_files", "words"),
+    "models": ("model_folders",),
     "stores": ("stores",),
     "kills": ("kills",),
 }

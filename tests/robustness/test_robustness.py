@@ -1,7 +1,7 @@
 """A part of what `python -m tests.robustness` runs, the same each time; and whatever went wrong once, always."""
 
 import pytest
-from robustness import benchmark_files, kills, run_files, stores, words
+from robustness import benchmark_files, kills, model_folders, run_files, stores, words
 from robustness.cases import run_case
 from runs.test_store import DAMAGES
 
@@ -72,6 +72,11 @@ def test_one_changed_byte():
 @pytest.mark.parametrize("case", [c for c in stores.around_cases() if "2 s" not in c.name], ids=lambda c: c.title)
 def test_a_store_whose_surroundings_fail(case):
     check([case])
+
+
+def test_a_damaged_model():
+    pytest.importorskip("torch", reason="torch is not installed")
+    check(list(model_folders.cases())[::11])
 
 
 @pytest.mark.parametrize("moment", ["at reply 33", "two runs with one store, both"])
