@@ -136,9 +136,7 @@ def read_parquet(
 # %% ../../nbs/benchmarks/files.ipynb #5c1e7a03
 def check_types(
     schema: object,  # of a table that was read, a `pyarrow.Schema`
-    wanted: dict[
-        str, object
-    ],  # column -> the `pyarrow.DataType` it should have; what is not named here may be anything
+    wanted: dict[str, object],  # column -> the `pyarrow.DataType` it should have; others may be anything
     file: str,  # for the message
 ) -> None:
     "Raise `CoraError` for the first column whose values are of another kind. A column of nulls may be anything."
