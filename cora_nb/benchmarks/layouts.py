@@ -141,7 +141,7 @@ def _read_mmlu_redux(
     row: dict,  # as MMLU-Redux has them
 ) -> dict | None:  # the fields of a question, or None where its checkers objected to it
     "As MMLU, without the questions that are in error."
-    if not isinstance(row["error_type"], str):
+    if not isinstance(row["error_type"], str) or not row["error_type"].strip():
         raise BadRow("must be a text such as 'ok'", field="error_type", value=row["error_type"])
     return _read_mmlu(row) if row["error_type"] == "ok" else None
 
@@ -243,7 +243,8 @@ def _read_truthfulqa(
     if (
         not isinstance(labels, (list, tuple))
         or len(labels) != len(choices)
-        or sorted(map(str, labels)) != ["0"] * (len(choices) - 1) + ["1"]
+        or any(type(label) is not int for label in labels)
+        or sorted(labels) != [0] * (len(choices) - 1) + [1]
     ):
         raise BadRow(
             f"must be {len(choices)} numbers, a single 1 and otherwise 0", field="mc1_targets.labels", value=labels

@@ -18,7 +18,7 @@ from ..checks import check_count, check_option
 from .arithmetic import math_benchmark
 from .authors import authors_layout
 from ..core import BadRow, CoraError, Question, data_path
-from .files import Table, read_table
+from .files import Table, read_table, write_whole
 from .hub import asking_hub, hub_words
 from .layouts import KINDS, LAYOUTS, Layout, plain_layout
 from .pitfalls import NOTA_TEXT, BenchmarkWarning, has_nota
@@ -395,10 +395,25 @@ def write_benchmark(
     questions: Sequence[Question],  # any questions
     path: str | Path,  # ends in .jsonl
 ) -> Path:  # the same path
-    "Write questions in the plain layout, one JSON object a line."
+    """Write questions in the plain layout, one JSON object a line. The file appears whole or not at all.
+
+    Raises `CoraError` where it cannot be written, and for a file that is there and holds something else.
+    """
     path = Path(path)
     if path.suffix.lower() != ".jsonl":
         raise CoraError(f"{path}: a benchmark is written as JSON Lines, to a name that ends in .jsonl")
+    if (path.exists() or path.is_symlink()) and not _is_ours(path):
+        raise CoraError(f"{path}: there is another file of this name already; it is left alone")
     rows = [dict(id=q.id, question=q.text, choices=q.choices, answer=q.answer, subject=q.subject) for q in questions]
-    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8", newline="\n")
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    write_whole(path, lambda part: part.write_bytes(text.encode()))
     return path
+
+
+def _is_ours(path: Path) -> bool:
+    "Whether a file holds questions as `write_benchmark` writes them, and nothing else."
+    try:
+        rows = [row for _, row in read_table(path).rows]
+    except CoraError:
+        return False
+    return all(isinstance(row, dict) and set(row) == {"id", "question", "choices", "answer", "subject"} for row in rows)

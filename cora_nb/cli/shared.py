@@ -191,11 +191,13 @@ def store_for(
 def read_prices(
     price: str | None,  # such as "2.5/10"
 ) -> tuple[float, float] | None:  # money for a million tokens read and written
-    "Two prices. Raises `CoraError` where they are not two numbers."
+    "Two prices. Raises `CoraError` where they are not two numbers of 0 or more."
     if price is None:
         return None
     try:
         read, write = (float(p) for p in price.split("/"))
+        if not (0 <= read < float("inf") and 0 <= write < float("inf")):
+            raise ValueError
     except ValueError:
         raise CoraError(f"price must be two numbers as in 2.5/10, got {price!r}") from None
     return read, write

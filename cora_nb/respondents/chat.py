@@ -10,8 +10,9 @@ import asyncio
 import json
 import math
 import os
+import time
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -25,6 +26,7 @@ from ..prompts.templates import Prompt
 from cora_nb.respondents.chat_replies import (
     UnusableBody,
     clean_text,
+    finish_reason,
     guard_response,
     http_library,
     letter_scores,
@@ -35,7 +37,7 @@ from cora_nb.respondents.chat_replies import (
     visible_line,
 )
 from .chat_settings import check_address, check_extra, check_system
-from .patience import Patience, retry_after
+from .patience import Patience, retry_after, within
 from .protocol import ENDLESS, Reply
 
 # %% ../../nbs/respondents/chat.ipynb #1080b6ea
@@ -78,6 +80,7 @@ class ChatRespondent:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
         self._patience = Patience(f"{self.model} at {self.base_url}")
+        self._asking, self._stopping = set(), False  # workers with a request under way; whether the run is to end
         # so far; a server that never answered is not there, one that only refused expects other requests
         self._answered = self._refused = self._forbidden = 0
 
@@ -137,16 +140,6 @@ def request(
     where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect}
     return {**where, "max_tokens": self.room(prompt), **self.body(prompt)}
 
-# %% ../../nbs/respondents/chat.ipynb #34f671c9
-def _finish(
-    choice: dict[str, Any],  # the server's only choice
-    said: dict[str, Any],  # its message; its deliberation stands apart from what was said
-    text: str,  # what was said
-) -> str | None:  # as the server says; "length" where it says nothing and the model did not come to an answer
-    "Why a reply ended."
-    deliberated = any(isinstance(said.get(f), str) and said[f] for f in ("reasoning_content", "reasoning"))
-    return choice.get("finish_reason") or ("length" if deliberated and not text else None)
-
 # %% ../../nbs/respondents/chat.ipynb #4ad783da
 @patch
 def read_reply(
@@ -181,7 +174,7 @@ def read_reply(
     meta = {
         "prompt_tokens": token_count(usage, "prompt_tokens"),
         "completion_tokens": token_count(usage, "completion_tokens"),
-        "finish_reason": short_text(_finish(choice, said, text), key),
+        "finish_reason": short_text(finish_reason(choice, said, text), key),
         "model": short_text(answer.get("model"), key),
         "fingerprint": short_text(answer.get("system_fingerprint"), key),
         "mean_logprob": mean if math.isfinite(mean) else None,
@@ -283,20 +276,6 @@ def _judge_status(self: ChatRespondent, e) -> Reply:
         return Reply("", meta={"finish_reason": "refusal"})  # a reply, and never asked again
     return refused
 
-# %% ../../nbs/respondents/chat.ipynb #9ca80b3f
-async def _within(
-    seconds: float,  # how long it may take
-    work: Awaitable,  # what is waited for
-) -> Any:  # its result
-    "Wait, but not longer than that. Raises `TimeoutError`."
-    if hasattr(asyncio, "timeout"):
-        async with asyncio.timeout(seconds):
-            return await work
-    import anyio  # Python 3.10; anyio comes with openai, and costs a tenth of a millisecond here
-
-    with anyio.fail_after(seconds):
-        return await work
-
 # %% ../../nbs/respondents/chat.ipynb #e4b35fc8
 @patch
 async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
@@ -306,7 +285,7 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     limit, path = self._tokens_field, "/chat/completions" if self.endpoint == "chat" else "/completions"
     fields = self.body(prompt) | {limit: self.room(prompt)}
     try:  # plain JSON values: building openai's typed objects would cost half as much again as the request
-        answer = await _within(self.timeout, client.post(path, body=fields, cast_to=object))
+        answer = await within(self.timeout, client.post(path, body=fields, cast_to=object))
         if isinstance(answer, str):
             answer = json.loads(answer)  # a server that does not call its JSON so
         v = prompt.variant
@@ -330,6 +309,7 @@ async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     last = replies  # when this prompt was limited the last time
     while True:
         started = await patience.turn()
+        self._asking.add(worker := asyncio.current_task())
         try:
             reply = await self._try(client, prompt)
             patience.replied() if reply.error is None else patience.heard()
@@ -344,6 +324,9 @@ async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
                 patience.lost(started, str(failure))
         finally:
             patience.left()
+            self._asking.discard(worker)
+        if self._stopping:
+            return Reply(error=str(failure))
         if failure.kind == "limited":
             limits, last = limits + 1, patience.replies
             if limits >= _PATIENCE and patience.replies - replies >= _PATIENCE:
@@ -400,6 +383,9 @@ def _clients(
         raise CoraError(f"base_url is no address that can be asked, got {self.base_url!r} ({self._line(e)})") from None
 
 # %% ../../nbs/respondents/chat.ipynb #36b6a160
+_LAST = 5.0  # seconds for the requests under way when a run ends
+
+
 @patch
 async def answer(
     self: ChatRespondent,
@@ -407,11 +393,13 @@ async def answer(
 ) -> AsyncIterator[tuple[int, Reply]]:
     """Keep `concurrency` requests under way and hand over each reply as it arrives.
 
-    Raises `CoraError` where going on is pointless.
+    Raises `CoraError` where going on is pointless. Before it ends, for that reason or another, requests under way get a
+    few seconds to be answered, and those replies are handed over, too.
     """
     at_once = min(self.concurrency, len(prompts))
     clients, todo, arrived = self._clients(at_once), iter(enumerate(prompts)), asyncio.Queue()
     self._patience.open(at_once)
+    self._asking, self._stopping = set(), False
 
     async def worker(client):
         for position, prompt in todo:
@@ -429,6 +417,22 @@ async def answer(
             position, reply, taken = found
             yield position, reply
             taken.set()
+    except GeneratorExit:
+        raise
+    except BaseException:  # the run is to end, by us or by whoever asked
+        self._stopping = True
+        for w in workers:
+            if w not in self._asking:
+                w.cancel()
+        end = time.monotonic() + _LAST
+        while self._asking or not arrived.empty():
+            try:
+                found = await within(end - time.monotonic(), arrived.get())
+            except TimeoutError:
+                break
+            if not isinstance(found, Exception) and found[1].error is None:
+                yield found[:2]
+        raise
     finally:
         for w in workers:
             w.cancel()

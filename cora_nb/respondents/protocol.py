@@ -89,14 +89,26 @@ def stream(
     prompts: Sequence[Prompt],  # what to ask
     on_reply: Callable[[int, Reply], None],  # called with each reply as it arrives, before it is finished
 ) -> None:
-    "Ask a respondent and hand on its replies as they come. A prompt it passes over gets an error for a reply."
+    """Ask a respondent and hand on its replies as they come. A prompt it passes over gets an error for a reply.
+
+    Where `on_reply` raises, that ends the asking; replies that the respondent still hands over are passed on before.
+    """
 
     async def collect():
-        waiting = set(range(len(prompts)))
-        async with contextlib.aclosing(respondent.answer(prompts)) as arriving:  # closed also when `on_reply` raises
-            async for position, reply in arriving:
-                waiting.discard(position)
-                on_reply(position, reply)
+        waiting, stop, thrown = set(range(len(prompts))), None, None
+        async with contextlib.aclosing(respondent.answer(prompts)) as arriving:
+            with contextlib.suppress(StopAsyncIteration):
+                while True:
+                    position, reply = await (anext(arriving) if thrown is None else arriving.athrow(thrown))
+                    waiting.discard(position)
+                    thrown = None
+                    try:
+                        on_reply(position, reply)
+                    except Exception as e:  # the respondent hears of it, and may hand on what is under way
+                        if stop is None:
+                            stop = thrown = e
+        if stop is not None:
+            raise stop
         for position in sorted(waiting):
             on_reply(position, Reply(error="no reply"))
 

@@ -123,7 +123,7 @@ def _converted(column: pd.Series, kind: Any, place: str) -> pd.Series:
         found = np.empty(len(column), dtype=object)
         found[:] = [_as_tuple(v) for v in column]
         return pd.Series(found)
-    except (ValueError, TypeError, NotImplementedError) as e:
+    except (ValueError, TypeError, OverflowError, NotImplementedError) as e:
         raise CoraError(f"{place}: a column has the wrong type ({column.name}: {e})") from None
 
 # %% ../../nbs/responses/columns.ipynb #1585f33f

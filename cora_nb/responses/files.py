@@ -18,8 +18,8 @@ from typing import Any
 
 import pandas as pd
 
-from ..benchmarks.files import write_whole
-from ..core import CoraError
+from ..benchmarks.files import check_types, write_whole
+from ..core import BadRow, CoraError
 from ..prompts.letters import selected
 from .columns import TEXT, column_types
 from .responses import Responses
@@ -128,7 +128,7 @@ def _write_part(responses: Responses, facts: dict[str, Any], name: str, path: Pa
     for column in further:
         table = table.append_column(column, pa.array(frame[column], from_pandas=True))
     metadata = {b"cora_nb": json.dumps(facts).encode(), b"cora_nb_name": responses.name.encode()}
-    pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd")
+    pq.write_table(table.replace_schema_metadata(metadata), path, compression="zstd", write_page_checksum=True)
 
 # %% ../../nbs/responses/files.ipynb #3e4ac626
 def _arrow_types() -> dict[str, Any]:
@@ -157,11 +157,20 @@ def read_facts(
     kept = _metadata(file).get(b"cora_nb", b"{}")
     try:
         facts = json.loads(kept)
-    except ValueError:
+    except (ValueError, RecursionError):
         facts = None
-    if not isinstance(facts, dict):
+    if not isinstance(facts, dict) or not _are_facts(facts):
         raise CoraError(f"{file}: the facts in the file's metadata are broken")
     return facts
+
+
+def _are_facts(facts: dict[str, Any]) -> bool:
+    "Whether what we look for in facts is of the kind that we wrote."
+    parts = [facts.get(what, {}) for what in ("respondent", "variants", "calls")]
+    if not all(isinstance(part, dict) for part in parts):
+        return False
+    recipe = parts[1].get("recipe")
+    return recipe is None or isinstance(recipe, dict) and isinstance(recipe.get("family"), str)
 
 
 def _metadata(file: Path) -> dict[bytes, bytes]:
@@ -191,15 +200,19 @@ def _read_parquet(file: Path) -> tuple[pd.DataFrame, str]:
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(file) as opened:
+        with pq.ParquetFile(file, page_checksum_verification=True) as opened:
             table = opened.read()
     except pa.ArrowException as e:
         raise CoraError(f"{file}: not a Parquet file ({str(e).splitlines()[0]})") from None
     except OSError as e:
         raise CoraError(f"{file}: {f'cannot be read ({e.strerror})' if e.errno else 'not a Parquet file'}") from None
+    check_types(table.schema, _arrow_types(), str(file))
+    for i, column in enumerate(table.schema):
+        if pa.types.is_integer(column.type) and _arrow_types().get(column.name) == pa.string():
+            table = table.set_column(i, column.name, table.column(i).cast(pa.string()))
     kinds = {pa.string(): TEXT, pa.large_string(): TEXT, pa.int32(): pd.Int32Dtype()}
     frame = table.to_pandas(types_mapper=kinds.get, ignore_metadata=True)
-    return frame, (table.schema.metadata or {}).get(b"cora_nb_name", b"").decode()
+    return frame, (table.schema.metadata or {}).get(b"cora_nb_name", b"").decode("utf-8", "replace")
 
 # %% ../../nbs/responses/files.ipynb #6dc3b616
 _OLD_FORMS = {
@@ -226,6 +239,23 @@ def _filled_in(table: pd.DataFrame, name: str) -> pd.DataFrame:
     return table.assign(**{c: v for c, v in empty.items() if c not in table})
 
 # %% ../../nbs/responses/files.ipynb #4367c374
+def _read_questions(file: Path) -> pd.DataFrame:
+    "The questions of a run. Raises `CoraError` for a missing column, and `BadRow` for what is no question."
+    questions = _read_parquet(file)[0]
+    if missing := [c for c in ("question_id", "subject", "text", "choices", "answer") if c not in questions]:
+        raise CoraError(f"{file}: the column {', '.join(missing)} is missing")
+    questions["choices"] = [None if c is None else tuple(c) for c in questions["choices"]]
+    rows = zip(questions["question_id"], questions["choices"], questions["answer"])
+    for n, (id, choices, answer) in enumerate(rows, 1):
+        if pd.isna(id):
+            raise BadRow("question_id must not be missing", str(file), n, None, "question_id", None)
+        if choices is not None and (not choices or None in choices):
+            raise BadRow("choices must be texts, at least one", str(file), n, id, "choices", choices)
+        if pd.notna(answer) and not (answer % 1 == 0 and 0 <= answer < (len(choices) if choices else 26)):
+            raise BadRow("answer must be an index of a choice", str(file), n, id, "answer", answer)
+    return questions
+
+
 def read_responses(
     path: str | Path,  # a run's folder, or a Parquet file of responses
 ) -> Responses:
@@ -242,8 +272,7 @@ def read_responses(
     name = name or facts.get("respondent", {}).get("name") or path.stem
     questions = None
     if folder and (path / _PARTS[1]).is_file():
-        questions = _read_parquet(path / _PARTS[1])[0]
-        questions["choices"] = [None if c is None else tuple(c) for c in questions["choices"]]
+        questions = _read_questions(path / _PARTS[1])
     return Responses(_filled_in(frame, name), questions, facts, name, str(path))
 
 # %% ../../nbs/responses/files.ipynb #c8b50cef

@@ -9,6 +9,7 @@ __all__ = ['variants_table', 'variants_dataset', 'write_variants', 'read_variant
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..benchmarks.files import check_types, write_whole
 from ..forms import FORMS
 from ..core import BadRow, CoraError, Question, Variant
 
@@ -52,10 +53,11 @@ def write_variants(
     variants: Sequence[Variant],  # any variants
     path: str | Path,  # a Parquet file
 ) -> None:
-    "Store variants in a Parquet file."
+    "Store variants in a Parquet file, each page with its checksum. Raises `CoraError` where it cannot be written."
     import pyarrow.parquet as pq
 
-    pq.write_table(variants_table(variants), path, compression="zstd")
+    table = variants_table(variants)
+    write_whole(Path(path), lambda part: pq.write_table(table, part, compression="zstd", write_page_checksum=True))
 
 # %% ../../nbs/variants/files.ipynb #480a091a
 def _number_new(
@@ -84,7 +86,13 @@ def _check_row(r: dict, number: int, file: str) -> None:
     for field in set(r) - {"subject", "recipe"}:
         if r[field] is None or isinstance(r[field], list) and None in r[field]:
             refuse(field, f"{field} must not be missing")
-    if not 0 <= r["answer"] < len(r["choices"]):
+    for field in ("family", "method"):
+        if not r[field]:
+            refuse(field, f"{field} must not be empty")
+    for field in ("index", "answer", "original_answer"):
+        if r[field] % 1 != 0 or r[field] < 0:
+            refuse(field, f"{field} must be a whole number of 0 or more")
+    if not r["answer"] < len(r["choices"]):
         refuse("answer", "answer must be an index of a choice shown")
     if len(r["sources"]) != len(r["choices"]):
         refuse("sources", "sources must name one source for each choice shown")
@@ -104,17 +112,19 @@ def read_variants(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    names = variants_table([]).column_names
+    schema, path = variants_table([]).schema, Path(path)
+    names = schema.names
+    if not path.is_file():
+        raise CoraError(f"{path}: {'this is a folder' if path.is_dir() else 'there is no such file'}")
     try:
-        table = pq.read_table(path)
-    except FileNotFoundError:
-        raise CoraError(f"{path}: there is no such file") from None
+        table = pq.read_table(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as e:
-        raise CoraError(f"{path}: not a Parquet file of variants ({e})") from None
+        raise CoraError(f"{path}: not a Parquet file of variants ({str(e).splitlines()[0]})") from None
     if missing := [n for n in names if n not in table.column_names and n != "recipe"]:
         raise CoraError(
             f"{path}: the column {', '.join(missing)} is missing; a file of variants has {', '.join(names)}"
         )
+    check_types(table.schema, dict(zip(names, schema.types)), str(path))
     variants, question, numbers = [], None, {}
     for number, r in enumerate(table.select([n for n in names if n in table.column_names]).to_pylist(), start=1):
         _check_row(r, number, str(path))

@@ -1340,6 +1340,28 @@ def test_writing_wants_jsonl(tmp_path):
         write_benchmark(math_benchmark(1), tmp_path / "f.csv")
 
 
+@pytest.mark.parametrize(
+    "theirs",
+    ['{"custom_id": "1", "body": {}}\n', "", "notes\n", jsonl(GOOD), '{"id": "a"}\n' + jsonl(row(subject=None))],
+    ids=["a batch", "empty", "a text", "further columns", "half ours"],
+)
+def test_writing_leaves_what_is_not_ours_alone(tmp_path, theirs):
+    path = put(tmp_path, "f.jsonl", theirs)
+    with pytest.raises(CoraError, match="f.jsonl: there is another file of this name already; it is left alone"):
+        write_benchmark(math_benchmark(2), path)
+    assert path.read_text() == theirs and [p.name for p in tmp_path.iterdir()] == ["f.jsonl"]
+
+
+def test_writing_replaces_a_benchmark_of_ours(tmp_path):
+    path = write_benchmark(math_benchmark(5), tmp_path / "f.jsonl")
+    assert load_benchmark("mine", path=write_benchmark(math_benchmark(2), path)) == math_benchmark(2)
+    (tmp_path / "folder.jsonl").mkdir()
+    with pytest.raises(CoraError, match="folder.jsonl: there is another file"):
+        write_benchmark(math_benchmark(2), tmp_path / "folder.jsonl")
+    with pytest.raises(CoraError, match="cannot be written"):
+        write_benchmark(math_benchmark(2), tmp_path / "nowhere" / "f.jsonl")
+
+
 def test_import_is_light():
     heavy = ("datasets", "pyarrow", "pandas", "torch", "matplotlib", "transformers", "openai")
     code = f"import sys, cora_nb.benchmarks.load; print([m for m in {heavy} if m in sys.modules])"
