@@ -25,7 +25,7 @@ try:
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
-# %% ../../nbs/papers/plans.ipynb #585fafd9
+# %% ../../nbs/papers/plans.ipynb #d746f2df
 @dataclass(frozen=True)
 class RunPlan:
     "Which questions are asked, and how."
@@ -43,7 +43,7 @@ class RunPlan:
     template: str = "cora"  # how prompts are laid out
     parse: str = "first_token"  # the rule from reply to choice
     trials: int = 1  # how often each prompt is asked
-    each: str | None = None  # "implementations": every model is asked in seven ways
+    each: str | None = None  # "implementations": every model is asked in seven ways; "hidden_states": it is read
     questions: int | None = None  # at full size
     prompts: int | None = None  # at full size, for one respondent
 
@@ -124,8 +124,8 @@ def parse_plan(
             raise CoraError(f"{file}, item {item.name}: there is no run {lost[0]!r}; there are {', '.join(runs)}")
     return Plan(runs=runs, items=items, **told)
 
-# %% ../../nbs/papers/plans.ipynb #c997edf8
-PAPERS = ("cora", "mcqa_plus", "quadruple_slit")
+# %% ../../nbs/papers/plans.ipynb #677d1f15
+PAPERS = ("cora", "mcqa_plus", "quadruple_slit", "li2024")
 
 
 def load_plan(

@@ -96,6 +96,30 @@ def test_every_item_of_two_papers_is_made_from_runs_that_are_asked_once():
                 assert {"ann", "bob"} & set(made.result["respondent"]), item.name
 
 
+def test_every_item_of_li_et_al_is_made_by_a_language_model():
+    plan = load_plan("li2024")
+    few = {"order_arc", "formats_arc", "repeated_arc", "sizes_math", "states_arc"}
+    runs = {name: run for name, run in plan.runs.items() if name in few}
+    items = {n: dataclasses.replace(i, runs=tuple(r for r in i.runs if r in few)) for n, i in plan.items.items()}
+    asked = ask_plan(
+        dataclasses.replace(plan, runs=runs),
+        [cn.CausalRespondent("organism/skewed", device="cpu")],
+        Size(6, "math"),
+        progress=False,
+    )
+    for item in items.values():
+        made = make_item(dataclasses.replace(item, runs=item.runs or ("sizes_math",)), asked)
+        assert made.text and "skewed" in set(made.result["respondent"]), item.name
+        assert bool(made.figures) == item.name.startswith("figure"), item.name
+    printed = make_item(items["table_3"], asked).text
+    assert "GPT-4 (paper)" in printed and "2.681, p = 0.443" in printed
+
+
+def test_hidden_states_are_read_of_language_models_alone():
+    with pytest.raises(CoraError, match="name them as causal:PATH"):
+        ask_plan(load_plan("li2024/table_6"), people(), TINY, progress=False)
+
+
 def test_an_item_asks_only_the_steps_it_needs():
     assert load_plan("mcqa_plus/table_2").runs["mmlu_0"].steps == ("mcqa_plus",)
     assert set(load_plan("mcqa_plus/table_2").runs) == {"mmlu_0", "medmcqa_0"}
