@@ -2251,7 +2251,7 @@ def published():
     from cora_nb.papers.published import PAPERS, load_published
 
     t = Tidy()
-    for paper, numbers in PAPERS.items():
+    for paper, numbers in [(p, PAPERS[p]) for p in ("cora", "mcqa_plus")]:
         for number in numbers:
             table = load_published(number, paper)
             table.index = [f"{i:04}" for i in range(len(table))]
