@@ -25,7 +25,7 @@ try:
 except ModuleNotFoundError:  # Python 3.10
     import tomli as tomllib
 
-# %% ../../nbs/papers/plans.ipynb #d746f2df
+# %% ../../nbs/papers/plans.ipynb #12f2e35f
 @dataclass(frozen=True)
 class RunPlan:
     "Which questions are asked, and how."
@@ -37,6 +37,7 @@ class RunPlan:
     sample: int | None = None  # so many questions, drawn with `seed`; None: all
     seed: int = 0  # of the sample and the variants
     shots: int = 0  # solved questions shown first
+    shots_as: str = "plain"  # how they look: "plain", or "like_variant", their choices altered like the variant's
     family: str = "cora"  # the family of variants
     options: Mapping[str, Any] = field(default_factory=dict)  # of the family
     steps: tuple[str, ...] = ()  # of a run whose later prompts depend on earlier replies; none: a plain run

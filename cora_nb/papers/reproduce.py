@@ -74,7 +74,7 @@ def run_questions(
     chosen = {"subjects": list(run.subjects) or None, "split": run.split} if own else {}
     return load_benchmark(name, path=path, sample=sample, seed=run.seed, existing_nota="keep", **chosen)
 
-# %% ../../nbs/papers/reproduce.ipynb #73a566c1
+# %% ../../nbs/papers/reproduce.ipynb #600bdd07
 EACH = ("implementations", "hidden_states")  # what a run makes of a respondent
 Asked = Mapping[str, Mapping[str, Mapping[str, Responses]]]  # run -> respondent -> step -> its responses
 
@@ -156,7 +156,13 @@ def prepare_run(
     "A run with its questions. Raises `CoraError` for anything in it that does not exist."
     check_option("each", run.each, (None, *EACH))
     questions = run_questions(run, size)
-    how = {"template": run.template, "parse": run.parse, "k": size.shots(run), "shots": _shots(run, size)}
+    how = {
+        "template": run.template,
+        "parse": run.parse,
+        "k": size.shots(run),
+        "shots": _shots(run, size),
+        "shots_as": run.shots_as,
+    }
     facts = {"benchmark": size.benchmark or run.benchmark, "plan": dataclasses.asdict(run)}
     if run.steps or run.each == "hidden_states":
         return AskedRun(run, questions, None, how, facts)
