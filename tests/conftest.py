@@ -60,11 +60,36 @@ def organism_run(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def medalpaca(shared):
-    "The recorded replies of medalpaca-7b on MedQA, imported once."
-    from cora_nb.interop.cat import import_cat
+def recorded_at():
+    """Where a published file of raw data is, by its name in `papers.recorded`; asked for once in a session.
 
-    return import_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx")
+    From a folder, the cache, or the authors' repository. A test that cannot have its file is skipped, with the reason.
+    """
+    from cora_nb.core import CoraError
+    from cora_nb.papers.recorded import recorded_file
+
+    found = {}
+
+    def find(name: str) -> Path:
+        if name not in found:
+            try:
+                found[name] = recorded_file(name)
+            except CoraError as e:
+                found[name] = e
+        if isinstance(found[name], CoraError):
+            pytest.skip(str(found[name]))
+        return found[name]
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def medalpaca(recorded_at):
+    "The recorded replies of medalpaca-7b on MedQA, imported once."
+    from cora_nb.papers.recorded import load_recorded
+
+    recorded_at("cat/medqa/medalpaca-7b")
+    return load_recorded("cat/medqa/medalpaca-7b")
 
 
 @pytest.fixture(scope="session")

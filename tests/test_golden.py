@@ -9,10 +9,14 @@ import importlib.util
 import math
 import re
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
 import pytest
+
+from cora_nb.core import CoraError
+from cora_nb.papers.recorded import RECORDED, recorded_file
 
 HERE = Path(__file__).resolve().parent / "golden"
 sys.path.insert(0, str(HERE))
@@ -22,11 +26,22 @@ WHOLE = re.compile(r"[-+]?\d+")
 MODULES = {"torch": ("torch", "transformers"), "sklearn": ("sklearn", "matplotlib")}
 
 
+@lru_cache
+def no_replies():
+    "Why the published replies cannot be had; empty where they can."
+    try:
+        return "" if all(map(recorded_file, RECORDED)) else "not found"
+    except CoraError as e:
+        return str(e)
+
+
 def need(golden):
     "Skip where something is missing that the numbers are made of."
     for what in golden.needs:
         if what == "shared" and not (SHARED / "data").is_dir():
             pytest.skip(f"real data not found under {SHARED}; set CORA_SHARED to run this test")
+        if what == "recorded" and (why := no_replies()):
+            pytest.skip(why)
         for module in MODULES.get(what, ()):
             if importlib.util.find_spec(module) is None:
                 pytest.skip(f"{module} is not installed")

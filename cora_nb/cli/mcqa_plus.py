@@ -91,7 +91,7 @@ def _plan_steps(
     respondents: Sequence[Respondent],  # who would answer
     store: Store | None,  # where replies may be found already
     prices: tuple[float, float] | None,  # money for a million tokens read and written
-    asked: Mapping[str, Any],  # template, shots and k
+    asked: Mapping[str, Any],  # template, shots, k and so on, as for `plan`
 ) -> str:
     "What the runs would take, as far as it is known beforehand."
     variants = [v for variants_after in steps.values() for v in variants_after({})]
@@ -125,6 +125,7 @@ def cora_mcqa_plus(
     template: str = "cora",  # how prompts are laid out, or FILE.py:NAME
     shots: int = 0,  # how many solved questions to show first
     pool: str = None,  # a file or hub folder to take them from; without it, the benchmark's own pool
+    shots_as: str = "plain",  # how they look: plain, or like_variant, their choices altered like the question's
     parse: str = "first_token",  # the rule from reply to choice, or FILE.py:NAME
     writer: str = None,  # who writes true-or-false questions, as chat:MODEL,max_tokens=100; without it, a rule does
     statements: str = None,  # a file of true-or-false questions, as an earlier run with a writer left it
@@ -155,7 +156,7 @@ def cora_mcqa_plus(
     told = {"path": path, "split": split, "limit": limit, "malformed": malformed}
     questions, told, chosen = asked_questions(benchmark, seed, told, **part)
     pool_of_shots = shot_pool(benchmark, path, pool) if shots else None
-    asked = {"template": template, "shots": pool_of_shots, "k": shots, "parse": parse}
+    asked = {"template": template, "shots": pool_of_shots, "k": shots, "shots_as": shots_as, "parse": parse}
     told |= {"seed": seed, "pool": pool, "statements": statements}
     author = make_respondent(writer) if writer and not dry else None
     with open_store(store, [*who, *([author] if author else [])]) as replies:

@@ -51,6 +51,7 @@ def cora_run(
     template: str = "cora",  # how prompts are laid out, or FILE.py:NAME
     shots: int = 0,  # how many solved questions to show first
     pool: str = None,  # a file or hub folder to take them from; without it, the benchmark's own pool
+    shots_as: str = "plain",  # how they look: plain, or like_variant, their choices altered like the question's
     trials: int = 1,  # how often each prompt is asked
     parse: str = "lenient",  # the rule from reply to choice, or FILE.py:NAME
     stop: str = None,  # ask only what is needed: cora or bmca
@@ -83,7 +84,7 @@ def cora_run(
     questions, told, chosen = asked_questions(benchmark, seed, told, **part)
     variants = make_variants(questions, family=family, seed=seed)
     solved = shot_pool(benchmark, path, pool) if shots else None
-    asked = {"template": template, "shots": solved, "k": shots, "trials": trials, "parse": parse}
+    asked = {"template": template, "shots": solved, "k": shots, "shots_as": shots_as, "trials": trials, "parse": parse}
     with open_store(store, who) as replies:
         if dry:
             plans = [plan(w, variants, store_for(w, replies), read_prices(price), **asked) for w in who]

@@ -7,7 +7,7 @@ __all__ = ['BINNINGS', 'check_pairs', 'bin_edges', 'binned', 'joined', 'calibrat
            'ece_interval', 'brier_parts', 'brier', 'reliability', 'calibration_table']
 
 # %% ../../nbs/metrics/calibration.ipynb #90d4459e
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -279,8 +279,9 @@ def calibration_table(
     method: str = "width",  # one of `BINNINGS`
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     seed: int = 0,  # of bootstrap and simulation
+    by_method: bool = False,  # apart by method, too: a question in long form is not one with four choices
 ) -> pd.DataFrame:  # a result: scores by `place`, the number of choices; `n` counts replies
-    """Calibration by the number of choices shown.
+    """Calibration by the number of choices shown, or by it and the `method` of the variants.
 
     `accuracy of all replies` is just that; `accuracy`, `confidence`, `ECE`, `ECE by chance`, `unweighted ECE` and
     `Brier score` are of the replies that have a confidence, and not known where none has. `replies without a
@@ -290,10 +291,18 @@ def calibration_table(
     rows = []
     for name, run in Runs(runs).items():
         about = about_run(run) | {"respondent": str(name)}
-        for n_choices, replies in confidences(run, source).groupby("n_choices"):
+        for told, replies in _parts(run, source, by_method):
             scores = _of_all(replies) + _of_known(replies.dropna(subset=["confidence"]), bins, method, level, seed)
-            rows += [about | {"place": n_choices} | row for row in scores]
+            rows += [about | told | row for row in scores]
     return make_result(rows)
+
+
+def _parts(run: Responses, source: str, by_method: bool) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    "What is told apart, with its confidences: numbers of choices, of one method after the other."
+    method = run.table["method"].to_numpy(dtype=object) if by_method else np.full(len(run), "")
+    for name in dict.fromkeys(method):
+        for n_choices, replies in confidences(run.rows(method == name), source).groupby("n_choices"):
+            yield {"place": n_choices} | ({"method": name} if by_method else {}), replies
 
 
 def _of_all(replies: pd.DataFrame) -> list[dict[str, Any]]:

@@ -89,7 +89,7 @@ _OF_THE_PAPER = {"parse": "first_token"}  # how its replies are read, unless ano
 def prepare_steps(
     steps: Steps,  # as from `mcqa_plus_steps`
     facts: dict[str, Any] | None = None,  # further facts to keep with each run, as plain JSON values
-    **asked: Any,  # template, shots, k, parse (the paper's "first_token") and so on, as for `runs.evaluate`
+    **asked: Any,  # template, shots, k, shots_as, parse (the paper's "first_token") and so on, as for `evaluate`
 ) -> dict[str, PreparedRun]:  # by name; a step that has to wait for an earlier run is not in it
     "The runs that are known before anybody is asked. Raises `CoraError` as `prepare` does."
     known = {name: variants_after({}) for name, variants_after in steps.items()}
@@ -111,7 +111,7 @@ def run_steps(
     prepared: Mapping[str, PreparedRun] | None = None,  # by `prepare_steps`, with the same steps, facts and settings
     strict: bool = False,  # stop where many replies cannot be read
     retype: Callable | None = None,  # for the alarm: from a cure to the command to type
-    **asked: Any,  # template, shots, k, parse (the paper's "first_token") and so on, as for `runs.evaluate`
+    **asked: Any,  # template, shots, k, shots_as, parse (the paper's "first_token") and so on, as for `evaluate`
 ) -> dict[str, Responses]:  # name -> responses; a step with nothing to ask is not in it
     """Take the steps in order, each with what the earlier ones found.
 

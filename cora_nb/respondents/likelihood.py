@@ -20,6 +20,7 @@ from fastcore.basics import patch
 from ..checks import check_count, check_option
 from ..core import LETTERS, CoraError, Question, Variant
 from ..forms import get_form
+from ..prompts.shots import right_places
 from ..prompts.templates import Prompt, Template, get_template
 from .local import LocalModel, one_line
 from .protocol import Reply
@@ -37,15 +38,16 @@ def _shown(template: Template, question: Question | Variant, adaptation: str) ->
     return f"{template.before_question}{text}{template.before_answer}"
 
 
-def _said(template: Template, question: Question | Variant, i: int, adaptation: str) -> str:
-    "A choice as it follows the answer line. Yes and No have no labels."
-    choice = question.choices[i]
-    if isinstance(question, Variant) and not get_form(question).shows_choices:
-        return template.before_letter + choice
-    return (
-        template.before_letter
-        + {"joint-label": LETTERS[i], "joint-desc": f"{LETTERS[i]}. {choice}", "separate": choice}[adaptation]
-    )
+def _said(template: Template, question: Question | Variant, places: Sequence[int], adaptation: str) -> str:
+    "A choice, or several, as they follow the answer line. Yes and No have no labels."
+    choices = [question.choices[i] for i in places]
+    if adaptation == "separate" or isinstance(question, Variant) and not get_form(question).shows_choices:
+        said = dict.fromkeys(choices)  # a text that is right in two places is said once
+    elif adaptation == "joint-label":
+        said = [LETTERS[i] for i in places]
+    else:
+        said = [f"{LETTERS[i]}. {choice}" for i, choice in zip(places, choices)]
+    return template.before_letter + ", ".join(said)
 
 
 def context_and_continuations(
@@ -59,9 +61,11 @@ def context_and_continuations(
     check_option("adaptation", adaptation, ADAPTATIONS)
     template, v = get_template(prompt.template), prompt.variant
     opening = "" if adaptation == "separate" else template.opening(v.n_choices, v.form)
-    solved = (f"{_shown(template, s, adaptation)}{_said(template, s, s.answer, adaptation)}\n\n" for s in prompt.shots)
+    solved = (
+        f"{_shown(template, s, adaptation)}{_said(template, s, right_places(s), adaptation)}\n\n" for s in prompt.shots
+    )
     return opening + "".join(solved) + _shown(template, v, adaptation), [
-        _said(template, v, i, adaptation) for i in range(v.n_choices)
+        _said(template, v, (i,), adaptation) for i in range(v.n_choices)
     ]
 
 # %% ../../nbs/respondents/likelihood.ipynb #d22e78ec

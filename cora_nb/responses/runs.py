@@ -95,6 +95,7 @@ def about_run(
 # %% ../../nbs/responses/runs.ipynb #adc5483e
 _COUNTED = ("calls", "versions", "run.command")  # facts that say how a run went or was started, not what was asked
 _PART = ("rows", "chosen")  # facts that say which part of a run this is
+_OF_A_PART = ("prompts", "shots", "shots_hash")  # what a part was asked, and above which examples
 
 
 def different_facts(
@@ -165,7 +166,7 @@ def _added(told: Sequence[dict[str, Any]], counts: dict[str, int]) -> dict[str, 
 def _whole_facts(part: Responses) -> dict[str, Any]:
     "The facts less what describes this part alone."
     variants = {k: v for k, v in part.facts.get("variants", {}).items() if k not in ("count", "hash")}
-    asked = {k: v for k, v in part.facts.get("asked", {}).items() if k not in ("prompts", "shots")}
+    asked = {k: v for k, v in part.facts.get("asked", {}).items() if k not in _OF_A_PART}
     rest = {k: v for k, v in part.facts.items() if k not in ("benchmark", "variants", "asked", *_PART)}
     return rest | {"variants": variants, "asked": asked}
 

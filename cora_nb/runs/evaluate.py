@@ -28,6 +28,7 @@ from ..checks import check_option
 from ..core import CoraError, Question, THRESHOLDS, Variant
 from ..forms import Verdict
 from ..prompts.letters import RULES, rules_by_form
+from ..prompts.shots import right_places
 from ..prompts.templates import Prompt, Template, get_template, make_prompts
 from ..respondents.protocol import Reply, Respondent, finished, stream
 from ..responses.columns import NOT_ASKED
@@ -68,7 +69,11 @@ def _versions() -> dict[str, str]:
 
 # %% ../../nbs/runs/evaluate.ipynb #69917d41
 def _asked_facts(
-    prompts: Sequence[Prompt], rules: Mapping[str, Callable], stopping: dict[str, Any], run: dict[str, Any] | None
+    prompts: Sequence[Prompt],
+    rules: Mapping[str, Callable],
+    shots_as: str,
+    stopping: dict[str, Any],
+    run: dict[str, Any] | None,
 ) -> dict[str, Any]:
     "What has to be known to repeat a run, apart from who answers: plain JSON values, grouped."
     variants = list({id(p.variant): p.variant for p in prompts}.values())
@@ -77,7 +82,7 @@ def _asked_facts(
         "benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)},
         "variants": _variant_facts(variants),
         "asked": {
-            **_prompt_facts(prompts),
+            **_prompt_facts(prompts, shots_as),
             "parse": {form: rule_name(rule) for form, rule in rules.items()},
             **stopping,
         },
@@ -97,18 +102,32 @@ def _variant_facts(variants: Sequence[Variant]) -> dict[str, Any]:
     }
 
 
-def _prompt_facts(prompts: Sequence[Prompt]) -> dict[str, Any]:
+def _prompt_facts(prompts: Sequence[Prompt], shots_as: str) -> dict[str, Any]:
     "How they were put."
     template = get_template(prompts[0].template)
-    shots = dict.fromkeys(s.id if isinstance(s, Question) else s.question_id for p in prompts for s in p.shots)
     return {
         "template": template.name,
         "template_hash": _sha256(dataclasses.astuple(template)),
-        "k": max(len(p.shots) for p in prompts),
-        "shots": list(shots),
+        **_shot_facts(prompts, shots_as),
         "prompts": _sha256([[m["content"] for m in p.messages] for p in prompts]),
         "trials": max(p.trial for p in prompts) + 1,
     }
+
+
+def _shot_facts(prompts: Sequence[Prompt], shots_as: str) -> dict[str, Any]:
+    "Which examples stood above them, and how they looked."
+    shots = list(dict.fromkeys(s for seen in dict.fromkeys(p.shots for p in prompts) for s in seen))
+    k = max(len(p.shots) for p in prompts)
+    known = {"k": k, "shots": list(dict.fromkeys(s.id if isinstance(s, Question) else s.question_id for s in shots))}
+    if not k:
+        return known
+    shown = [
+        (s.id, s.text, s.choices, s.answer)
+        if isinstance(s, Question)
+        else (s.question_id, s.asked, s.choices, s.labels, right_places(s))
+        for s in shots
+    ]
+    return known | {"shots_hash": _sha256(shown), "shots_as": shots_as}
 
 
 def rule_name(
@@ -344,8 +363,9 @@ def _room(respondent: Respondent, prompt: Prompt) -> int | None:  # tokens
 def prepare(
     variants: Sequence[Variant],  # what is asked
     template: str | Template = "cora",  # how a prompt is laid out
-    shots: Sequence[Question] | None = None,  # pool of solved questions to show first
+    shots: Sequence[Question | Variant] | None = None,  # pool of solved questions to show first
     k: int = 0,  # how many of them
+    shots_as: str = "plain",  # how they look, one of `SHOTS_AS`: "like_variant" alters their choices like the variant's
     trials: int = 1,  # how often each prompt is asked
     parse: str | Callable | Mapping = "lenient",  # from reply to choice; a mapping names a rule for each form
     stop: str | None = None,  # "cora": ask only what CoRA needs; "bmca": what BMCA(c) needs; None: everything
@@ -358,21 +378,22 @@ def prepare(
     check_option("stop", stop, STOPS)
     if thresholds is not None and stop != "bmca":
         raise CoraError("thresholds go with stop='bmca'")
-    rules, prompts = rules_by_form(parse), make_prompts(variants, template, shots, k, trials, parse)
+    rules, prompts = rules_by_form(parse), make_prompts(variants, template, shots, k, shots_as, trials, parse)
     limits = (thresholds or STOPS[stop]) if stop else None
     if stop:
         EarlyStop(prompts, limits)  # refuses what it cannot stop
     told = None if thresholds is None else list(map(float, thresholds))
     stopping = {"stop": stop, "thresholds": told, "batch": batch if stop else None}
-    return PreparedRun(prompts, rules, limits, batch, _asked_facts(prompts, rules, stopping, facts))
+    return PreparedRun(prompts, rules, limits, batch, _asked_facts(prompts, rules, shots_as, stopping, facts))
 
 # %% ../../nbs/runs/evaluate.ipynb #53f95985
 def evaluate(
     respondent: Respondent,  # who answers
     variants: Sequence[Variant],  # what is asked
     template: str | Template = "cora",  # how a prompt is laid out
-    shots: Sequence[Question] | None = None,  # pool of solved questions to show first
+    shots: Sequence[Question | Variant] | None = None,  # pool of solved questions to show first
     k: int = 0,  # how many of them
+    shots_as: str = "plain",  # how they look, one of `SHOTS_AS`: "like_variant" alters their choices like the variant's
     trials: int = 1,  # how often each prompt is asked
     parse: str | Callable | Mapping = "lenient",  # from reply to choice; a mapping names a rule for each form
     store: Store | None = None,  # where replies are kept and found again
@@ -387,13 +408,13 @@ def evaluate(
 
     With `stop`, the scores that are known are exactly those of the full run, and all others are NaN. Raises
     `CoraError` before anything is asked: for no variants, for several families or a variant that is there twice, for an
-    unknown template, rule or stop, or for too few shots. Where more than a tenth of the first 32 replies or more cannot
-    be read, that is said once: above the progress bar, without one as an `UnreadRepliesWarning`, and with `strict` as a
-    `CoraError`; the replies so far are in the store. The prompts and facts alone, before anything is asked, come
-    from `prepare`.
+    unknown template, rule, `shots_as` or stop, for too few shots, or for one that cannot be altered. Where more than a
+    tenth of the first 32 replies or more cannot be read, that is said once: above the progress bar, without one as an
+    `UnreadRepliesWarning`, and with `strict` as a `CoraError`; the replies so far are in the store. The prompts and
+    facts alone, before anything is asked, come from `prepare`.
     """
     _check_respondent(respondent)
-    run = prepare(variants, template, shots, k, trials, parse, stop, thresholds, batch, facts)
+    run = prepare(variants, template, shots, k, shots_as, trials, parse, stop, thresholds, batch, facts)
     return run.ask(respondent, store, progress, strict)
 
 # %% ../../nbs/runs/evaluate.ipynb #4430a502
@@ -402,7 +423,7 @@ def plan(
     variants: Sequence[Variant],  # what would be asked
     store: Store | None = None,  # where replies may be found already
     prices: tuple[float, float] | None = None,  # money for a million tokens read and written
-    **asked: Any,  # template, shots, k, trials and parse, as for `evaluate`
+    **asked: Any,  # template, shots, k, shots_as, trials and parse, as for `evaluate`
 ) -> pd.Series:  # counts by name; `cost` where there are prices
     "What a full run would take. Early stopping takes less; how much less depends on the replies."
     prompts = make_prompts(variants, **asked)

@@ -104,5 +104,11 @@ def _formats_members(n_choices: int, options: Mapping[str, object]) -> dict[str,
     return count_members(formats, n_choices, {name: v for name, v in options.items() if name != "statements"})
 
 
+def _options_elsewhere(question: Question, options: Mapping[str, object]) -> dict[str, object]:
+    "What `alter_like` asks for: nobody has written statements about another question."
+    return {name: value for name, value in options.items() if name != "statements"}
+
+
 formats.members = _formats_members
+formats.options_for = _options_elsewhere
 register_family(formats);

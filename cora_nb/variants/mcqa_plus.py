@@ -107,7 +107,13 @@ def _mcqa_plus_members(n_choices: int, options: Mapping[str, object]) -> dict[st
     return count_members(mcqa_plus, n_choices, options)
 
 
+def _options_elsewhere(question: Question, options: Mapping[str, object]) -> dict[str, object]:
+    "What `alter_like` asks for: another question has no statements, and all of its variants are at hand."
+    return {name: value for name, value in options.items() if name not in ("statements", "sample")}
+
+
 mcqa_plus.members = _mcqa_plus_members
+mcqa_plus.options_for = _options_elsewhere
 register_family(mcqa_plus);
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #73af0c39
@@ -171,5 +177,11 @@ def _misleading_members(n_choices: int, options: Mapping[str, object]) -> dict[s
     return {"multiple_selection": 1, "replaced": 1}
 
 
+def _misleading_elsewhere(question: Question, options: Mapping[str, object]) -> dict[str, object]:
+    "What `alter_like` asks for: nobody was misled by another question, and its first wrong choice stands for that."
+    return {"misleading": {question.id: question.distractors[0]}}
+
+
 misleading.members = _misleading_members
+misleading.options_for = _misleading_elsewhere
 register_family(misleading);

@@ -10,8 +10,8 @@ from openpyxl import Workbook
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import BadRow, CoraError, Question
 
-RECORDED, HUB = SHARED / "data" / "recorded", SHARED / "data" / "hub"
-needs_data = pytest.mark.skipif(not RECORDED.is_dir(), reason=f"the published files are not at {RECORDED}")
+HUB = SHARED / "data" / "hub"
+needs_hub = pytest.mark.skipif(not HUB.is_dir(), reason=f"the benchmarks of the hub are not at {HUB}")
 
 
 def workbook(path, *lines):
@@ -25,25 +25,23 @@ def workbook(path, *lines):
 # ---------------------------------------------------------------- published files
 
 
-@needs_data
-def test_the_cora_authors_medqa_is_the_hubs_word_for_word():
-    file = RECORDED / "cat_medqa_medalpaca-7b.xlsx"
+@needs_hub
+def test_the_cora_authors_medqa_is_the_hubs_word_for_word(recorded_at):
+    file = recorded_at("cat/medqa/medalpaca-7b")
     assert load_benchmark("medqa", path=file) == load_benchmark("medqa", path=HUB)
     assert [q.id for q in load_benchmark("mine", path=file, limit=2)] == ["mine-1", "mine-2"]
 
 
-@needs_data
-def test_math_300_of_li_et_al():
-    questions = load_benchmark("math_300", path=RECORDED / "li2024" / "math_300.csv")
+def test_math_300_of_li_et_al(recorded_at):
+    questions = load_benchmark("math_300", path=recorded_at("li2024/math_300"))
     assert len(questions) == 300
     assert questions[0] == Question("math_300-1", "10 / 2 等于多少?", ("5", "11", "6", "2"), 0)
 
 
-@needs_data
-@pytest.mark.parametrize("name", ["order_predictions", "consistency_lfg_gpt35", "confidence_gpt35", "table_3_printed"])
-def test_published_replies_are_no_benchmark(name):
+@pytest.mark.parametrize("name", ["order_predictions", "consistency_lfg_gpt35"])
+def test_published_replies_are_no_benchmark(name, recorded_at):
     with pytest.raises(CoraError, match=f"{name}.csv: the choices must stand in"):
-        load_benchmark(name, path=RECORDED / "li2024" / f"{name}.csv")
+        load_benchmark(name, path=recorded_at(f"li2024/{name}"))
 
 
 CAT = ["question", "answer", "options", "expanded_evaluation"]
@@ -180,7 +178,7 @@ def test_a_folder_of_one_benchmark_or_of_all(hub, monkeypatch):
         load_benchmark("medqa", path=hub / "cais__mmlu")
 
 
-@needs_data
+@needs_hub
 def test_the_real_folders():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

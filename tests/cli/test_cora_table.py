@@ -138,8 +138,8 @@ def test_which_repetition(desk):
     assert len({lookup(score(part), "MCQA+").value for part in parts}) == 4
 
 
-def test_import_and_table_print_the_published_layout(tmp_path, shared):
-    file = shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx"
+def test_import_and_table_print_the_published_layout(tmp_path, recorded_at):
+    file = recorded_at("cat/medqa/medalpaca-7b")
     code, out, _ = run("cora_import", file, "--out", "medalpaca", cwd=tmp_path)
     assert code == 0 and "1273 questions, 58558 replies" in out
     code, out, _ = run("cora_table", "medalpaca", "--digits", 4, cwd=tmp_path)

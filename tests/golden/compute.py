@@ -37,6 +37,7 @@ from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
+from cora_nb.papers.recorded import load_recorded, recorded_file
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import as_responses, make_responses
 from cora_nb.results import lookup, make_result, values_of
@@ -46,7 +47,8 @@ from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form
 
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared"))
-RECORDED, HUB = SHARED / "data" / "recorded", SHARED / "data" / "hub"
+HUB = SHARED / "data" / "hub"
+MEDALPACA = "cat/medqa/medalpaca-7b"  # the recorded replies, by their name in `papers.recorded`
 ORGANISMS = ("steady", "skewed")
 RESAMPLES = 500
 PRINTED = ["MCQA", "MCQA+", "MV", "BMCA(1.0)", "CI", "CoRA"]
@@ -326,7 +328,7 @@ def medalpaca():
     "The recorded replies of medalpaca-7b."
     from cora_nb.interop.cat import import_cat
 
-    return import_cat(RECORDED / "cat_medqa_medalpaca-7b.xlsx")
+    return import_cat(recorded_file(MEDALPACA))
 
 
 @lru_cache
@@ -345,7 +347,7 @@ def recorded_part_runs():
 
 
 def li2024(name):
-    return pd.read_csv(RECORDED / "li2024" / f"{name}.csv")
+    return load_recorded(f"li2024/{name}")
 
 
 # ---- benchmarks, variants, prompts
@@ -2249,7 +2251,7 @@ def published():
     from cora_nb.papers.published import PAPERS, load_published
 
     t = Tidy()
-    for paper, numbers in PAPERS.items():
+    for paper, numbers in [(p, PAPERS[p]) for p in ("cora", "mcqa_plus")]:
         for number in numbers:
             table = load_published(number, paper)
             table.index = [f"{i:04}" for i in range(len(table))]
@@ -2509,7 +2511,7 @@ def run_folders(line):
     line = re.sub(r"\b(responses|three)/(\w+)\.parquet", r"\1/math/\2", line)
     line = re.sub(r"\b(medalpaca|first)\.parquet", r"\1", line).replace("--trial -1", "--trials all")
     line = line.replace("--ci ", "--interval ")
-    return line.replace("FILE", str(RECORDED / "cat_medqa_medalpaca-7b.xlsx"))
+    return line.replace("FILE", str(recorded_file(MEDALPACA))) if "FILE" in line else line
 
 
 def run_files(text):
@@ -2564,7 +2566,7 @@ def explained(text):
 def masked(command, out, left, folder):
     "A command and what it printed, without what differs from machine to machine."
     text = f"$ {command}\n{out}" + (f"exit: {left}\n" if left else "")
-    text = mcqa_plus_tables(run_files(explained(text.replace(str(RECORDED), "RECORDED").replace(f"{folder}/", ""))))
+    text = mcqa_plus_tables(run_files(explained(text.replace(f"{folder}/", ""))))
     text = re.sub(r"\d+(\.\d+)? ?(seconds|s)\b", "SECONDS", text)
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
@@ -2577,12 +2579,12 @@ class Golden:
     "A driver, what it needs, and how near its numbers must be."
 
     make: object
-    needs: tuple = ()  # "shared": the real data; "torch": a model on this machine; "sklearn"
+    needs: tuple = ()  # "shared": the benchmarks; "recorded": published replies; "torch": a model here; "sklearn"
     relative: float = 1e-9
     absolute: float = 1e-13
 
 
-REAL, MODEL = ("shared",), ("torch",)
+REAL, RECORDED, MODEL = ("shared",), ("recorded",), ("torch",)
 cora_runs = partial(of_family, "cora")
 GOLDEN = {
     "benchmarks": Golden(benchmarks),
@@ -2599,24 +2601,24 @@ GOLDEN = {
     "statements": Golden(statements),
     "grading": Golden(grading),
     "answers": Golden(partial(runs_answers, simulated_runs)),
-    "recorded_answers": Golden(imported, REAL),
+    "recorded_answers": Golden(imported, RECORDED),
     "organism_letters": Golden(organism_letters, MODEL),
     "organism_answers": Golden(partial(runs_answers, organism_small_runs), MODEL),
     "organism_confidence": Golden(organism_confidence, MODEL, absolute=1e-4),
     "organism_words": Golden(organism_words, MODEL),
     "likelihoods": Golden(likelihoods, MODEL, absolute=1e-4),
     "scores": Golden(partial(scores, cora_runs)),
-    "recorded_scores": Golden(partial(scores, recorded_runs), REAL),
+    "recorded_scores": Golden(partial(scores, recorded_runs), RECORDED),
     "organism_scores": Golden(partial(scores, organism_runs), MODEL),
     "score_arrays": Golden(score_arrays),
     "intervals": Golden(partial(intervals, varied)),
-    "recorded_intervals": Golden(partial(intervals, recorded_runs), REAL),
+    "recorded_intervals": Golden(partial(intervals, recorded_runs), RECORDED),
     "organism_intervals": Golden(partial(intervals, organism_runs), MODEL),
     "ablations": Golden(partial(ablation, varied)),
-    "recorded_ablations": Golden(partial(ablation, recorded_runs), REAL),
+    "recorded_ablations": Golden(partial(ablation, recorded_runs), RECORDED),
     "organism_ablations": Golden(partial(ablation, organism_runs), MODEL),
     "chance": Golden(partial(chance, cora_runs), absolute=0.0),
-    "recorded_chance": Golden(partial(chance, recorded_runs), REAL, absolute=0.0),
+    "recorded_chance": Golden(partial(chance, recorded_runs), RECORDED, absolute=0.0),
     "organism_chance": Golden(partial(chance, organism_runs), MODEL, absolute=0.0),
     "guessing": Golden(guessing_numbers, absolute=0.0),
     "bias": Golden(partial(place_bias, partial(of_families, "permutations", "cyclic"), lambda: [*four(), *mixed()])),
@@ -2625,7 +2627,7 @@ GOLDEN = {
     "order": Golden(partial(order_of_runs, partial(of_family, "order_swap"))),
     "order_published": Golden(order_published, absolute=0.0),
     "organism_order": Golden(partial(order_of_runs, partial(organism_family, "order_swap")), MODEL),
-    "recorded_order": Golden(recorded_order, REAL),
+    "recorded_order": Golden(recorded_order, RECORDED),
     "order_arrays": Golden(order_numbers),
     "invariability": Golden(
         partial(invariance, complete_plus, partial(of_families, "reorderings", "permutations", "cyclic"))
@@ -2640,12 +2642,12 @@ GOLDEN = {
     "battery": Golden(battery),
     "consistency": Golden(partial(repeated, lambda: {n: simulated(n) for n in SIMULATIONS if "trials" in n})),
     "consistency_arrays": Golden(consistency_numbers),
-    "recorded_consistency": Golden(recorded_consistency, REAL),
+    "recorded_consistency": Golden(recorded_consistency, RECORDED),
     "formats": Golden(partial(two_formats, partial(of_family, "formats"))),
     "organism_formats": Golden(partial(two_formats, partial(organism_family, "formats")), MODEL),
     "calibration": Golden(partial(calibration_of_runs, known_scores)),
     "calibration_arrays": Golden(calibration_numbers),
-    "recorded_calibration": Golden(recorded_calibration, REAL),
+    "recorded_calibration": Golden(recorded_calibration, RECORDED),
     "organism_calibration": Golden(
         partial(calibration_of_runs, partial(organism_family, "permutations")), MODEL, absolute=1e-4
     ),
@@ -2657,7 +2659,7 @@ GOLDEN = {
             item_numbers, cora_runs, [("cora ann", "cora bob", "cora guesser"), ("cora mixed ann", "cora mixed bob")]
         )
     ),
-    "recorded_items": Golden(partial(item_numbers, recorded_part_runs, []), REAL),
+    "recorded_items": Golden(partial(item_numbers, recorded_part_runs, []), RECORDED),
     "organism_items": Golden(partial(item_numbers, organism_runs, [ORGANISMS]), MODEL),
     "comparison": Golden(partial(compared, comparable)),
     "organism_comparison": Golden(partial(compared, organism_runs), MODEL),
@@ -2672,5 +2674,5 @@ GOLDEN = {
 TEXTS = {
     "tables": Golden(printed_tables),
     "commands": Golden(partial(printed_by, "commands"), ("torch", "sklearn")),
-    "recorded_commands": Golden(partial(printed_by, "recorded_commands"), REAL),
+    "recorded_commands": Golden(partial(printed_by, "recorded_commands"), RECORDED),
 }

@@ -153,19 +153,19 @@ def test_outputs_can_be_parsed_again(tmp_path):
     assert import_cat(path, parse="tolerant").table["prediction"].tolist() == [1]
 
 
-def test_a_record_answers_its_own_variants(shared, medalpaca):
+def test_a_record_answers_its_own_variants(recorded_at, medalpaca):
     "All 33,098 recorded replies, asked again, give the same responses."
     from cora_nb.respondents.simulated import RecordedRespondent
     from cora_nb.runs.evaluate import evaluate
 
-    variants = [r.variant for r in read_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx") if r.trial == 0]
+    variants = [r.variant for r in read_cat(recorded_at("cat/medqa/medalpaca-7b")) if r.trial == 0]
     record = RecordedRespondent(medalpaca, name=medalpaca.name)
     again = evaluate(record, variants, parse="first_character", progress=False)
     assert len(again) == 33_098 and again.table.equals(medalpaca.first_trial().table)
     assert again.questions.equals(medalpaca.questions) and medalpaca.first_trial().complete
 
 
-def test_the_recorded_file(shared, medalpaca):
+def test_the_recorded_file(recorded_at, medalpaca):
     table = medalpaca.table
     assert len(medalpaca) == 1273 * (11 + 11 + 24) and len(medalpaca.questions) == 1273
     assert set(table["method"]) == set(_CAT_METHODS.values())
@@ -177,5 +177,5 @@ def test_the_recorded_file(shared, medalpaca):
         assert row.sources[row.answer] >= 0 and sum(s == -1 for s in row.sources) == (
             0 if row.method == "original" else 1
         )
-    record = read_cat(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx")[0]
+    record = read_cat(recorded_at("cat/medqa/medalpaca-7b"))[0]
     assert record.variant.question.text.startswith("A junior orthopaedic surgery resident")

@@ -29,6 +29,7 @@ from cora_nb.metrics.calibration import (
     reliability,
 )
 from cora_nb.metrics.confidence import confidences
+from cora_nb.papers.recorded import load_recorded
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup, values_of
@@ -296,8 +297,9 @@ def test_a_table_of_several_runs_names_each():
 COLUMNS = {"4 choices": "4_MC", "3 choices": "3_MC", "2 choices": "2_MC", "long form": "4_LFG"}
 
 
-def test_the_authors_raw_data(shared):
-    raw = pd.read_csv(shared / "recorded" / "li2024" / "confidence_gpt35.csv")
+def test_the_authors_raw_data(recorded_at):
+    recorded_at("li2024/confidence_gpt35")
+    raw = load_recorded("li2024/confidence_gpt35")
     x, y = raw["4_MC_C"], raw["4_MC_L"]
     assert [f"{v:.3f}" for v in (ece(x, y, 5, weighted=False), ece(x, y, 5), ece(x, y, 100))] == [
         "0.427",

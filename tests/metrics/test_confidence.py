@@ -1,7 +1,9 @@
 """Confidences from each of their sources: scores, whole replies, and repeated answers against their description."""
 
 import math
+import os
 from collections import Counter, defaultdict
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cora_nb.core import CoraError, Question
-from cora_nb.metrics.calibration import calibration_table
+from cora_nb.metrics.calibration import calibration_table, ece
 from cora_nb.metrics.confidence import (
     SOURCES,
     answer_shares,
@@ -25,6 +27,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
+from cora_nb.runs.grading import apply_labels
 from cora_nb.variants.families import make_variants
 
 QUESTIONS = [Question(f"q{i}", "Which?", ("a", "b", "c", "d")[: 2 + i % 3], 0) for i in range(60)]
@@ -186,3 +189,180 @@ def test_sources_look_at_one_repetition_and_unified_at_all():
     run = make_responses(asked, replies, trials=[0, 1, 0, 1])
     assert [len(confidences(run, source)) for source in SOURCES] == [2, 2, 2]
     assert len(confidences(run.pool_trials())) == 4 and len(confidences(run.trial(1))) == 2
+
+
+# --- unified confidence of long form: a wrong sentence is an answer ---
+
+FOUR = [Question(f"f{i}", f"Which {i}?", ("red", "green", "blue", "grey"), i % 4) for i in range(40)]
+
+
+def pandas_unified(table, width=4):
+    "The paper's steps in a few lines of pandas: the label is the group, and whether it was graded right."
+    said = table.assign(words=table["reply"].str.strip(), row=range(len(table)))
+    long = (said["form"] == "lfgq") & (said["prediction"] < 0)
+    said["group"] = said["prediction"].astype(object).mask(long, said["words"]).mask(~long & (said["prediction"] < 0))
+    by, keys = ["question_id", "method", "index"], ["question_id", "method", "index", "group"]
+    how = dict(count=("row", "size"), p=("mean_logprob", "max"), group=("group", "first"), row=("row", "min"))
+    answers = said.groupby([*by, "words"], sort=False).agg(**how, right=("correct", "first")).reset_index()
+    answers = answers.sort_values(["count", "p", "row"], ascending=[False, False, True]).groupby(by).head(width)
+    weight = np.exp(answers["p"])
+    answers["c"] = weight / weight.groupby([answers[k] for k in by]).transform("sum")
+    sums = answers.groupby(keys, sort=False).agg(c=("c", "sum"), right=("right", "first")).reset_index()
+    best = sums.sort_values("c", ascending=False, kind="stable").groupby(by).head(1).set_index(by)
+    return best.reindex(pd.MultiIndex.from_frame(table[by].drop_duplicates()))
+
+
+def drawn_run(variants, rng, trials=5):
+    "Sentences right and wrong, letters, words for yes and no, and now and then nothing that can be read."
+    asked, replies = [v for v in variants for _ in range(trials)], []
+    for i, v in enumerate(asked):
+        if v.form == "lfgq":
+            words = [f"It is {v.choices[v.answer]}.", v.choices[v.answer], "It is something else.", "Who knows?"]
+            words += [f"{v.choices[i]}, I think." for i in v.question.distractors] + ["Nothing of that.", "Pink."]
+        else:
+            words = [*v.labels, *(f"{label}." for label in v.labels), "hm"]
+        if i % trials == 0:  # some prompts get the same answer every time
+            favourite, loyal = rng.integers(len(words)), rng.choice([0, 0.6, 1])
+        text = words[favourite if rng.random() < loyal else rng.integers(len(words))]
+        replies.append(Reply(text, meta={"mean_logprob": -float(rng.exponential())}))
+    rules = {"mcq": "lenient", "tfq": "yes_no", "lfgq": "in_words"}
+    return make_responses(asked, replies, rules, trials=[*range(trials)] * len(variants))
+
+
+def check_against_pandas(run):
+    found, expected = unified_confidence(run), pandas_unified(run.to_frame())
+    np.testing.assert_allclose(found["confidence"], expected["c"].to_numpy(float), rtol=1e-12)
+    np.testing.assert_array_equal(found["right"], expected["right"].fillna(False).astype(bool))
+    long = found.xs("lfgq", level="method")
+    assert long["confidence"].notna().all() and (~long["right"]).sum() > 3
+    assert ((long["prediction"] == -1) & (long["confidence"] > 0.99)).any()  # the same wrong sentence every time
+    table = calibration_table(run, "unified", bins=100, by_method=True)
+    table = table[table["score"] == "ECE"].set_index(["method", "place"])
+    for (form, n), part in found.groupby([found.index.get_level_values("method"), "n_choices"]):
+        c, y = part["confidence"].dropna(), part.loc[part["confidence"].notna(), "right"]
+        bins = pd.cut(c, np.arange(101) / 100, include_lowest=True)
+        gaps = (y.astype(float) - c).groupby(bins, observed=True).sum().abs().sum() / len(c)
+        assert ece(c, y, 100) == pytest.approx(gaps, abs=1e-12)
+        assert table.loc[(form, n), "value"] == pytest.approx(gaps, abs=1e-12) and table.loc[(form, n), "n"] == len(c)
+
+
+def test_unified_confidence_of_all_forms_is_a_few_lines_of_pandas():
+    variants = make_variants(FOUR, "formats", only=("tfq", "lfgq"), sizes=(2, 3, 4))
+    check_against_pandas(drawn_run(variants, np.random.default_rng(0)))
+
+
+def test_five_times_the_same_wrong_sentence_is_sure_and_wrong():
+    "It was no answer at all: NaN, and left out of the ECE."
+    variants = make_variants(FOUR[:2], "formats", only="lfgq")
+    replies = [Reply("No idea what this is.", meta={"mean_logprob": -0.5})] * 5 + [
+        Reply(text, meta={"mean_logprob": -0.5}) for text in ("green", "Pink.", "Pink.", "Brown.", "White.")
+    ]
+    run = make_responses([v for v in variants for _ in range(5)], replies, {"lfgq": "in_words"}, [*range(5)] * 2)
+    found = unified_confidence(run)
+    assert found["confidence"].tolist() == [1.0, 0.25] and found["right"].tolist() == [False, False]
+    assert found["prediction"].tolist() == [-1, -1]  # a tie of four: the answer given most often, "Pink."
+    by_hand = unified_confidence(run, groups=["a"] * 5 + ["g", "other", "other", "other", "other"])
+    assert by_hand["confidence"].tolist() == pytest.approx([1.0, 0.75])
+    missing = unified_confidence(run, groups=[None] * 5 + ["g", None, np.nan, None, None])
+    assert missing["confidence"].tolist() == pytest.approx([math.nan, 0.25], nan_ok=True)
+    assert missing["right"].tolist() == [False, True]
+    with pytest.raises(CoraError, match="groups must be one for each of the 10 rows, got 1"):
+        unified_confidence(run, groups=["a"])
+    with pytest.raises(CoraError, match="question 'f1': one group holds 'green', which was graded right, and 'Pink.'"):
+        unified_confidence(run, groups=["x"] * 10)
+
+
+def test_a_persons_verdict_decides_what_is_right():
+    variants = make_variants(FOUR[:1], "formats", only="lfgq")
+    replies = [Reply(text, meta={"mean_logprob": -0.5}) for text in ("Crimson.", "Crimson.", "blue", "Pink.", "Navy.")]
+    run = make_responses(variants * 5, replies, {"lfgq": "in_words"}, range(5))
+    assert unified_confidence(run)["right"].tolist() == [False]
+    labels = run.to_frame()[["question_id", "method", "index", "trial", "reply"]].assign(right=pd.NA, choice=-1)
+    labels.loc[[0, 1], "right"], labels.loc[[0, 1], "choice"] = True, 0
+    graded = unified_confidence(apply_labels(run, labels, variants))
+    assert graded[["prediction", "right"]].values.tolist() == [[0, True]]
+    labels.loc[[3, 4], "right"], labels.loc[[3, 4], "choice"] = False, 2  # a person says: both mean blue
+    graded = unified_confidence(apply_labels(run, labels, variants))
+    assert graded["confidence"].tolist() == pytest.approx([0.75]) and graded["prediction"].tolist() == [2]
+
+
+LI2024 = Path(os.environ.get("CORA_SHARED", Path(__file__).parents[2].parent / "shared")) / "data/recorded/li2024"
+beside_the_data = pytest.mark.skipif(
+    not LI2024.exists(), reason="the authors' files are not in ../shared/data/recorded"
+)
+
+
+@beside_the_data
+def test_the_300_questions_in_all_forms_are_a_few_lines_of_pandas():
+    file = pd.read_csv(LI2024 / "math_300.csv")
+    questions = [
+        Question(
+            f"math300-{i}", row.Question, tuple(map(str, (row.A, row.B, row.C, row.D))), "ABCD".index(row.True_Option)
+        )
+        for i, row in enumerate(file.itertuples())
+        if len({row.A, row.B, row.C, row.D}) == 4
+    ]
+    assert len(questions) > 250
+    variants = make_variants(questions, "formats", only=("tfq", "lfgq"), sizes=(2, 3, 4))
+    check_against_pandas(drawn_run(variants, np.random.default_rng(1)))
+
+
+FORMS = {"mcq_4": "4_MC", "mcq_3": "3_MC", "mcq_2": "2_MC", "lfgq": "4_LFG"}
+
+
+def replies_of_row(v, right, sure):
+    "Replies whose final answer has this confidence and this verdict: one answer with this share, others with the rest."
+    if v.form == "lfgq":
+        words = [v.choices[v.answer] if right else "A wrong sentence.", "Another.", "A third one.", "A fourth one."]
+    else:
+        final = v.answer if right else next(i for i in range(v.n_choices) if i != v.answer)
+        words = [v.labels[final], *(label for i, label in enumerate(v.labels) if i != final)]
+    n = 1 if sure == 1 else math.ceil(round((1 - sure) / sure, 9)) + 1
+    shares = [sure, *[(1 - sure) / (n - 1)] * (n - 1)] if n > 1 else [1.0]
+    said = [Reply(w, meta={"mean_logprob": math.log(s) - 1}) for w, s in zip(words, shares, strict=False)]
+    return [said[0]] * (5 - len(said) + 1) + said[1:]
+
+
+@beside_the_data
+def test_the_authors_confidences_are_a_few_lines_of_pandas_wrong_sentences_included():
+    "Each row of their file as five replies. All but ten sentences have a confidence that four shares allow."
+    file = pd.read_csv(LI2024 / "confidence_gpt35.csv")
+    wrong = file.loc[file["4_LFG_L"] == 0, "4_LFG_C"]
+    assert (len(wrong), round(wrong.mean(), 3)) == (264, 0.428)
+    assert (file["4_LFG_C"] < 0.25).sum() == 10
+    questions = [Question(f"r{i}", f"{i}?", ("red", "green", "blue", "grey"), i % 4) for i in range(len(file))]
+    variants = make_variants(questions, "formats", only="lfgq", sizes=(2, 3, 4))
+    told = [
+        (
+            file.loc[int(v.question_id[1:]), f"{FORMS[v.method]}_L"],
+            file.loc[int(v.question_id[1:]), f"{FORMS[v.method]}_C"],
+        )
+        for v in variants
+    ]
+    kept = [(v, right, sure) for v, (right, sure) in zip(variants, told) if sure >= 1 / v.n_choices]
+    asked = [v for v, _, _ in kept for _ in range(5)]
+    replies = [reply for row in kept for reply in replies_of_row(*row)]
+    run = make_responses(asked, replies, {"lfgq": "in_words"}, trials=[*range(5)] * len(kept))
+    found = unified_confidence(run)
+    np.testing.assert_allclose(found["confidence"], [sure for _, _, sure in kept], rtol=1e-9)
+    assert found["right"].tolist() == [bool(right) for _, right, _ in kept]
+    table = calibration_table(run, "unified", bins=100, by_method=True).set_index(["method", "score"])["value"]
+    for method, column in FORMS.items():
+        part = found.xs(method, level="method")
+        c, y = part["confidence"], part["right"].astype(float)  # to the last bit: many lie on the edge of a bin
+        gaps = (y - c).groupby(pd.cut(c, np.arange(101) / 100), observed=True).sum().abs().sum() / len(c)
+        assert table[method, "ECE"] == pytest.approx(gaps, abs=1e-9)
+        assert table[method, "confidence"] == pytest.approx(c.mean()) and table[method, "accuracy"] == y.mean()
+        assert table[method, "replies without a confidence"] == 0
+
+
+@beside_the_data
+def test_the_ece_of_the_authors_rows_is_a_few_lines_of_pandas():
+    "All 344 rows of each form, with one hundred bins, weighted and plain."
+    file = pd.read_csv(LI2024 / "confidence_gpt35.csv")
+    for column in FORMS.values():
+        c, y = file[f"{column}_C"], file[f"{column}_L"]
+        bins = pd.cut(c, np.arange(101) / 100, include_lowest=True)
+        gaps = (y - c).groupby(bins, observed=True).agg(["sum", "mean"]).abs()
+        assert ece(c, y, 100) == pytest.approx(gaps["sum"].sum() / len(c), abs=1e-12)
+        assert ece(c, y, 100, weighted=False) == pytest.approx(gaps["mean"].mean(), abs=1e-12)

@@ -27,6 +27,7 @@ from cora_nb.metrics.consistency import (
     sequence_accuracy,
     sequence_consistency,
 )
+from cora_nb.papers.recorded import load_recorded
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup, values_of
@@ -284,8 +285,9 @@ def test_a_comparison_says_whose_it_is():
     assert "respondent" not in compare_formats(one, two, names=("ada", "bob"))
 
 
-def test_the_authors_raw_data(shared):
-    recorded = pd.read_csv(shared / "recorded" / "li2024" / "consistency_lfg_gpt35.csv")
+def test_the_authors_raw_data(recorded_at):
+    recorded_at("li2024/consistency_lfg_gpt35")
+    recorded = load_recorded("li2024/consistency_lfg_gpt35")
     table = label_sequences(recorded["Answer"], "D")
     np.testing.assert_allclose(table["K"], recorded["Consistency"], atol=1e-8)
     np.testing.assert_allclose(table["accuracy"], recorded["Accuracy"], atol=1e-8)

@@ -73,7 +73,7 @@ def test_unknown_table_of_the_mcqa_plus_paper(table):
 
 @pytest.mark.parametrize("paper", ("mcqa", "", None, ["cora"], 1))
 def test_unknown_paper(paper):
-    with pytest.raises(CoraError, match=r"\Apaper must be one of cora, mcqa_plus, got [^\n]*\Z"):
+    with pytest.raises(CoraError, match=r"\Apaper must be one of cora, mcqa_plus, li2024, got [^\n]*\Z"):
         load_published(2, paper)
 
 
@@ -96,7 +96,7 @@ def exceptions(rows: pd.DataFrame, holds: pd.Series, keys: list[str]) -> set[tup
 
 
 def test_every_known_paper_has_all_its_tables():
-    assert {p: list(t) for p, t in PAPERS.items()} == {"cora": list(ROWS), "mcqa_plus": list(PLUS_ROWS)}
+    assert {p: list(t) for p, t in PAPERS.items()} == {"cora": list(ROWS), "mcqa_plus": list(PLUS_ROWS), "li2024": [3]}
 
 
 @pytest.mark.parametrize("table", PLUS_ROWS)
@@ -407,3 +407,32 @@ def test_equal_to_the_text_of_the_mcqa_plus_paper(table):
         else:
             assert number == theirs
     assert lost == plus(table)["note"].str.contains("OCR: ").sum()
+
+
+# --- Li et al. ---
+
+
+def test_table_3_of_li_et_al_is_complete():
+    d = load_published(3, "li2024")
+    models, benchmarks = ["GPT-3.5-turbo", "GPT-4", "ChatGLM-6B"], ["CARE-MI", "M3KE", "ARC", "MATH"]
+    assert list(d["model"].unique()) == models and list(d["benchmark"].unique()) == benchmarks
+    assert len(d) == 48 and not d.duplicated(["model", "benchmark", "score"]).any()
+    assert d["source"].nunique() == 1 and "at 18d4664b" in d["source"][0]
+    forms = {"X²": r"\d+\.\d{3}", "p": r"0\.\d{3}", "accuracy": r"0\.\d{3}", "accuracy gap": r"[+-]0\.\d{2,3}"}
+    for score, form in forms.items():
+        assert d[d["score"] == score]["value_printed"].str.fullmatch(form).all()
+    stars = d[d["score"] == "p"].set_index(["model", "benchmark"])
+    assert (stars["mark"] != "").eq(stars["value"] < 0.05).all() and (d[d["score"] != "p"]["mark"] == "").all()
+    odd = stars[(stars["mark"] == "**") & (stars["value"] >= 0.001)]
+    assert list(odd.index) == [("ChatGLM-6B", "M3KE")] and odd["note"].str.contains("the caption keeps").all()
+
+
+def test_table_3_is_the_one_of_the_authors_readme(shared):
+    file = shared / "recorded" / "li2024" / "table_3_printed.csv"
+    if not file.exists():
+        pytest.skip(f"needs {file}")
+    names = {"chi_squared": "X²", "p": "p", "accuracy": "accuracy", "gap": "accuracy gap"}
+    theirs = pd.read_csv(file, dtype=str).set_index(["source", "metric"])
+    for row in load_published(3, "li2024").itertuples():
+        metric = next(k for k, v in names.items() if v == row.score)
+        assert theirs.loc[(row.benchmark, metric), row.model] == row.value_printed + row.mark

@@ -530,9 +530,9 @@ def test_a_rule_is_a_name_or_a_function():
 
 
 @pytest.fixture(scope="module")
-def recorded(shared):
+def recorded(recorded_at):
     "Every recorded reply: method, reply, choices, the letter the authors' tool took."
-    cells = pd.read_excel(shared / "recorded" / "cat_medqa_medalpaca-7b.xlsx")["expanded_evaluation"]
+    cells = pd.read_excel(recorded_at("cat/medqa/medalpaca-7b"))["expanded_evaluation"]
     return [
         (e["output"], tuple(e["choices"].values()), e["model_choice"])
         for cell in cells

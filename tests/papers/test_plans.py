@@ -1,0 +1,209 @@
+"Plans: every table and figure named, counted, read and written; and carried out at a small size."
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import cora_nb as cn
+from cora_nb.benchmarks.load import load_benchmark
+from cora_nb.core import CoraError
+from cora_nb.interop.cat import import_cat
+from cora_nb.papers.plans import PAPERS, load_plan, only, parse_plan, plan_list, plan_text
+from cora_nb.papers.published import PAPERS as PUBLISHED
+from cora_nb.papers.reproduce import MEASURES, Size, ask_plan, make_item, plan_calls, prepare_run
+from cora_nb.respondents.likelihood import LikelihoodRespondent
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.results import lookup
+from cora_nb.runs.store import Store
+
+HUB = Path(__file__).parents[3] / "shared" / "data" / "hub"
+RECORDED = HUB.parent / "recorded" / "cat_medqa_medalpaca-7b.xlsx"
+TINY = Size(sample=3, benchmark="math")
+
+
+def people():
+    return [
+        SimulatedRespondent(knows=k, seed=s, name=n, with_scores=True) for n, k, s in (("ann", 0.9, 1), ("bob", 0.3, 2))
+    ]
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_plan_is_read_as_it_is_written_and_names_every_measure(paper):
+    plan = load_plan(paper)
+    assert parse_plan(plan_text(plan)) == plan
+    for item in plan.items.values():
+        assert callable(MEASURES.get(item.measure)), item
+        assert item.about and not item.about.endswith(".")
+    assert {run for item in plan.items.values() for run in item.runs} == set(plan.runs)
+
+
+@pytest.mark.parametrize("paper", PUBLISHED)
+def test_every_published_table_is_an_item_or_named_with_its_reason(paper):
+    plan = load_plan(paper)
+    assert {f"table_{n}" for n in PUBLISHED[paper]} <= {*plan.items, *plan.missing}
+    assert not set(plan.items) & set(plan.missing)
+
+
+def test_the_list_names_every_item_with_its_prompts():
+    table = plan_list().set_index("item")
+    assert table.loc["cora/table_1", "prompts"] == 33098
+    assert table.loc["mcqa_plus/table_8", "prompts"] == 2 * 36 * (452 + 967)
+    assert len(table) == sum(len(load_plan(p).items) for p in PAPERS)
+
+
+@pytest.mark.skipif(not HUB.exists(), reason="no folder shared/data/hub beside the project")
+@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_sizes_are_those_of_the_benchmarks(paper):
+    counted = Counter()
+    for run in load_plan(paper).runs.values():
+        if run.shots or run.each and run.name != "usmle" or run.prompts and run.prompts > 100_000:
+            continue  # the same questions without examples; four choices have 24 orders; minutes
+        try:
+            ready = prepare_run(run, Size(path=str(HUB)))
+        except CoraError as e:
+            assert "there is no folder" in str(e) or "no such" in str(e) or "there are" in str(e), e
+            continue
+        assert len(ready.questions) == run.questions, run
+        if ready.prepared:
+            assert len(ready.prepared.prompts) == run.prompts, run
+        counted["runs"] += 1
+    assert counted["runs"]
+
+
+def test_all_of_mmlu_counts_as_the_plan_says():
+    if not HUB.exists():
+        pytest.skip("no folder shared/data/hub beside the project")
+    questions = load_benchmark("mmlu", path=HUB, existing_nota="keep")
+    run = load_plan("cora").runs["mmlu"]
+    assert run.questions == len(questions)
+    assert run.prompts == sum(2 + 6 * (q.n_choices - 1) for q in questions)
+
+
+def test_every_item_of_two_papers_is_made_from_runs_that_are_asked_once():
+    for paper in ("cora", "mcqa_plus"):
+        plan, taken = load_plan(paper), []
+        asked = ask_plan(
+            plan, people(), TINY, progress=False, on_run=lambda run, name, step, r: taken.append((run.name, name, step))
+        )
+        assert len(taken) == len(set(taken)) > len(plan.runs)
+        for item in plan.items.values():
+            made = make_item(item, asked)
+            assert made.text and len(made.result), item.name
+            if item.runs:
+                assert {"ann", "bob"} & set(made.result["respondent"]), item.name
+
+
+def test_every_item_of_li_et_al_is_made_by_a_language_model():
+    plan = load_plan("li2024")
+    few = {"order_arc", "formats_arc", "repeated_arc", "sizes_math", "states_arc"}
+    runs = {name: run for name, run in plan.runs.items() if name in few}
+    items = {n: dataclasses.replace(i, runs=tuple(r for r in i.runs if r in few)) for n, i in plan.items.items()}
+    asked = ask_plan(
+        dataclasses.replace(plan, runs=runs),
+        [cn.CausalRespondent("organism/skewed", device="cpu")],
+        Size(6, "math"),
+        progress=False,
+    )
+    for item in items.values():
+        made = make_item(dataclasses.replace(item, runs=item.runs or ("sizes_math",)), asked)
+        assert made.text and "skewed" in set(made.result["respondent"]), item.name
+        assert bool(made.figures) == item.name.startswith("figure"), item.name
+    printed = make_item(items["table_3"], asked).text
+    assert "GPT-4 (paper)" in printed and "2.681, p = 0.443" in printed
+
+
+def test_hidden_states_are_read_of_language_models_alone():
+    with pytest.raises(CoraError, match="name them as causal:PATH"):
+        ask_plan(load_plan("li2024/table_6"), people(), TINY, progress=False)
+
+
+def test_an_item_asks_only_the_steps_it_needs():
+    assert load_plan("mcqa_plus/table_2").runs["mmlu_0"].steps == ("mcqa_plus",)
+    assert set(load_plan("mcqa_plus/table_2").runs) == {"mmlu_0", "medmcqa_0"}
+    table = plan_calls(load_plan("mcqa_plus/table_2"), people()[:1], TINY)
+    assert table.loc[("mmlu_0", "ann"), "prompts"] == 3 * 14
+
+
+def test_the_published_numbers_stand_beside_ones_own():
+    plan = load_plan("cora/table_2")
+    made = make_item(plan.items["table_2"], ask_plan(plan, people(), TINY, progress=False))
+    assert lookup(made.result, "CoRA", respondent="Gran (paper)").value == 0.47
+    assert lookup(made.result, "MCQA", respondent="ann").high >= lookup(made.result, "MCQA", respondent="ann").value
+    line = next(line for line in made.text.splitlines() if "CoRA" in line)
+    assert line.split()[-4:] == ["0.47", "(1)", "0.33", "(3)"] and "ann" in made.text.splitlines()[0]
+
+
+def test_seven_ways_share_the_weights_and_ask_a_language_model_alone():
+    plan = load_plan("quadruple_slit/figure_3")
+    plan = dataclasses.replace(plan, runs={"sociology": plan.runs["sociology"]})
+    item = dataclasses.replace(plan.items["figure_3"], runs=("sociology",))
+    with pytest.raises(CoraError, match="likelihood:PATH"):
+        ask_plan(plan, people(), TINY, progress=False)
+    asked = ask_plan(plan, [LikelihoodRespondent("organism/steady", device="cpu")], Size(2, "math"), progress=False)
+    assert len(asked["sociology"]["steady"]) == 7
+    made = make_item(item, asked)
+    shares = made.result[(made.result["score"] == "share") & (made.result["method"] == "se:All")]
+    assert shares["value"].tolist() == [0.25] * 4 and set(made.figures) == {"figure_3"}
+
+
+def test_a_second_time_nothing_is_asked(tmp_path):
+    plan = load_plan("cora/table_5")
+    with Store(tmp_path / "replies.sqlite") as store:
+        first = ask_plan(plan, people(), TINY, store, progress=False)
+        again = ask_plan(plan, people(), TINY, store, progress=False)
+    assert [r[""].facts["calls"]["asked"] for r in again["medqa"].values()] == [0, 0]
+    item = plan.items["table_5"]
+    assert make_item(item, first).result.equals(make_item(item, again).result)
+
+
+@pytest.mark.skipif(not RECORDED.exists(), reason="no folder shared/data/recorded beside the project")
+def test_recorded_replies_give_the_reference_numbers():
+    recorded = import_cat(RECORDED)
+    plan = only(load_plan("cora"), ["table_1", "table_5", "table_6"])
+    asked = ask_plan(plan, [recorded])
+    one, five, six = (make_item(item, asked).result for item in plan.items.values())
+    name = recorded.name
+    found = {s: lookup(one, s, respondent=name).value for s in ("MCQA", "MCQA+", "MV", "CoRA")}
+    assert {s: round(v, 4) for s, v in found.items()} == {"MCQA": 0.2608, "MCQA+": 0.3571, "MV": 0.2435, "CoRA": 0.1954}
+    part = five[~five["score"].str.contains("difference") & (five["method"] != "all")].set_index("score")["value"]
+    assert part.round(4).to_dict() == {"MCQA+": 0.2668, "MV": 0.1595, "CoRA": 0.1985}
+    means = {s: lookup(six, f"{s}, mean of resamples").value for s in ("MCQA+", "MV", "CoRA")}
+    spreads = {s: 1000 * lookup(six, f"{s}, sd of resamples").value for s in ("MCQA+", "MV", "CoRA")}
+    assert means == pytest.approx({"MCQA+": 0.357, "MV": 0.265, "CoRA": 0.1955}, abs=6e-4)
+    assert spreads == pytest.approx({"MCQA+": 8.5, "MV": 13.6, "CoRA": 0.13}, rel=0.03)
+    few = ask_plan(plan, [recorded], Size(sample=50))["medqa"][name][""]
+    assert len(few.questions) == 50 and few.complete
+
+
+def test_replies_to_other_variants_are_refused():
+    taken = cn.evaluate(people()[0], cn.make_variants(cn.load_benchmark("math", sample=3), "cyclic"), progress=False)
+    with pytest.raises(CoraError, match="run medqa asks the family cora, and these are replies to cyclic"):
+        ask_plan(load_plan("cora/table_1"), [taken])
+
+
+@pytest.mark.parametrize(
+    "address, said",
+    [
+        ("cora/table_9", "cora has no item 'table_9'; there are table_1"),
+        ("mcqa_plus/table_1", "is not made: which benchmarks others have reported"),
+        ("nature", "a plan is one of cora, mcqa_plus"),
+        ("mine.toml", "mine.toml: there is no such file"),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_one_clear_line(address, said):
+    with pytest.raises(CoraError, match=said.replace("(", r"\(")):
+        load_plan(address)
+
+
+def test_a_changed_plan_is_run_by_its_path(tmp_path):
+    text = plan_text(load_plan("cora/table_2")).replace("shots = 5", 'shots = 1\nparse = "lenient"')
+    file = tmp_path / "mine.toml"
+    file.write_text(text, encoding="utf-8")
+    plan = load_plan(str(file))
+    assert plan.runs["mmlu"].shots == 1 and plan.runs["mmlu"].parse == "lenient"
+    asked = ask_plan(plan, people()[:1], TINY, progress=False)
+    assert asked["mmlu"]["ann"][""].facts["asked"]["k"] == 1
+    assert asked["mmlu"]["ann"][""].facts["run"]["plan"]["parse"] == "lenient"

@@ -1,0 +1,239 @@
+"""Published raw data: from a folder or from a server, never anything but the published file, and one line otherwise."""
+
+import csv
+import io
+import subprocess
+import sys
+import threading
+from hashlib import sha256
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
+
+import pandas as pd
+import pytest
+
+from cora_nb.core import CoraError
+from cora_nb.papers import recorded
+from cora_nb.papers.recorded import RECORDED, RecordedFile, load_recorded, recorded_file, recorded_swaps
+from cora_nb.metrics.order import published_swaps
+
+CONTENT = b"\xef\xbb\xbfAnswer,Consistency,Accuracy,words\r\nAAAB,0.75,0,yes\r\nDDDD,1,1,no"
+EXCERPT = b"Answer,Consistency,Accuracy\nAAAB,0.75,0.0\nDDDD,1.0,1.0\n"
+NAME = "li2024/consistency_lfg_gpt35"
+CAT = "cat/medqa/medalpaca-7b"
+KNOWN = RECORDED[NAME]
+URL = f"/{KNOWN.repository}/raw/{KNOWN.commit}/{KNOWN.path}"
+
+
+@pytest.fixture(autouse=True)
+def nothing_here(tmp_path, monkeypatch):
+    "No folder, an empty cache, and a small file in the place of a published one."
+    monkeypatch.delenv("CORA_RECORDED", raising=False)
+    monkeypatch.setenv("CORA_SHARED", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    small = KNOWN._replace(sha256=sha256(CONTENT).hexdigest()[:16], excerpt=sha256(EXCERPT).hexdigest())
+    monkeypatch.setitem(RECORDED, NAME, small)
+
+
+class Site:
+    "A server on this machine in the place of GitHub: what it serves by path, and what was asked for."
+
+    def __init__(self):
+        self.files, self.asked, self.status, self.cut = {URL: CONTENT}, [], 200, 0
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                path = unquote(self.path)
+                site.asked.append(path)
+                if path.startswith("/Meetyou") or path.startswith("/IBM"):  # as GitHub does
+                    self.send_response(302)
+                    self.send_header("Location", f"/raw{self.path}")
+                    return self.end_headers()
+                body = site.files.get(path.removeprefix("/raw"))
+                self.send_response(404 if body is None else site.status)
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                self.wfile.write((body or b"")[: len(body or b"") - site.cut])
+
+            def log_message(self, *args):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def site(monkeypatch):
+    site = Site()
+    monkeypatch.setattr(recorded, "SITE", site.address)
+    yield site
+    site.close()
+
+
+def cached(tmp_path):
+    return [p for p in (tmp_path / "cache").rglob("*") if p.is_file()]
+
+
+def refused(words, *args):
+    "The one line of the error."
+    with pytest.raises(CoraError) as e:
+        load_recorded(NAME, *args)
+    assert "\n" not in str(e.value) and words in str(e.value)
+    return str(e.value)
+
+
+def test_downloaded_once_from_the_commit(site, tmp_path):
+    first = recorded_file(NAME)
+    assert first.read_bytes() == CONTENT and site.asked == [URL, f"/raw{URL}"]
+    assert cached(tmp_path) == [first] and KNOWN.commit in str(first)
+    assert recorded_file(NAME) == first and len(site.asked) == 2
+    table = load_recorded(NAME)
+    assert table.to_dict("list") == {"Answer": ["AAAB", "DDDD"], "Consistency": [0.75, 1.0], "Accuracy": [0, 1]}
+
+
+def test_another_content_is_refused_and_not_kept(site, tmp_path):
+    site.files[URL] = b"<html>Sign in</html>"
+    said = refused("not the published file: its SHA-256 begins with")
+    assert site.address in said and sha256(site.files[URL]).hexdigest()[:16] in said
+    assert cached(tmp_path) == []
+    site.files[URL] = CONTENT
+    assert len(load_recorded(NAME)) == 2
+
+
+def test_a_download_that_breaks_off_leaves_nothing(site, tmp_path):
+    site.cut = 10
+    refused("li2024/consistency_lfg_gpt35.csv")
+    assert cached(tmp_path) == []
+
+
+def test_a_cached_file_that_was_altered_is_taken_again(site):
+    path = recorded_file(NAME)
+    path.write_bytes(CONTENT[:-1])
+    assert recorded_file(NAME).read_bytes() == CONTENT and len(site.asked) == 4
+
+
+@pytest.mark.parametrize("status, words", [(404, "(HTTP status 404)"), (503, "(HTTP status 503)")])
+def test_a_server_that_refuses(site, status, words):
+    site.status = status
+    said = refused(words)
+    assert "CORA_RECORDED" in said and KNOWN.path.replace(" ", "%20") in said
+
+
+def test_no_network_and_no_folder(monkeypatch):
+    monkeypatch.setattr(recorded, "SITE", "http://127.0.0.1:9")
+    said = refused("(ConnectionError)")
+    assert said.startswith("li2024/consistency_lfg_gpt35.csv is in no folder here") and "CORA_RECORDED" in said
+
+
+@pytest.mark.parametrize("at", (KNOWN.name, KNOWN.path))
+@pytest.mark.parametrize("content", (CONTENT, EXCERPT))
+def test_a_folder_of_ours_or_a_clone_needs_no_network(tmp_path, monkeypatch, site, at, content):
+    path = tmp_path / "mine" / at
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    assert recorded_file(NAME, tmp_path / "mine") == path
+    assert load_recorded(NAME, tmp_path / "mine")["Accuracy"].tolist() == [0, 1]
+    monkeypatch.setenv("CORA_RECORDED", str(tmp_path / "mine"))
+    assert recorded_file(NAME) == path and site.asked == []
+
+
+def test_beside_a_checkout(tmp_path, monkeypatch, site):
+    path = tmp_path / "shared" / "data" / "recorded" / KNOWN.name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(EXCERPT)
+    monkeypatch.setenv("CORA_SHARED", str(tmp_path / "shared"))
+    monkeypatch.setenv("CORA_RECORDED", str(tmp_path))  # has it not, and is not the end
+    assert recorded_file(NAME) == path and site.asked == []
+
+
+def test_a_named_folder_is_the_only_place(tmp_path, site):
+    refused(f"there is neither {KNOWN.name} nor {KNOWN.path} in this folder", tmp_path)
+    path = tmp_path / KNOWN.name
+    path.parent.mkdir()
+    path.write_bytes(EXCERPT + b"A,1,0\n")
+    refused(f"{path}: not the published file", tmp_path)
+    assert site.asked == []
+
+
+@pytest.mark.parametrize("name", ("cat", "li2024", "", None, 1, "cat/medqa/medalpaca-7b "))
+def test_unknown_name(name):
+    with pytest.raises(CoraError, match=r"\Aname must be one of cat/medqa/medalpaca-7b, [^\n]*\Z"):
+        load_recorded(name)
+
+
+def test_every_file_is_pinned():
+    for name, file in RECORDED.items():
+        assert isinstance(file, RecordedFile) and len(file.commit) == 40 and len(file.sha256) in (16, 64)
+        assert file.name.split(".")[0] in (name, "cat_medqa_medalpaca-7b")
+
+
+# --- the published files themselves, where they can be had ---
+
+
+@pytest.fixture(scope="module")
+def copies(recorded_at):
+    "Where they are: found before the fixture above hides them."
+    return {name: recorded_at(name) for name in ("li2024/order_predictions", "li2024/math_300", CAT)}
+
+
+def with_mark_and_crlf(text):
+    "As the authors' spreadsheet wrote it: a byte order mark, CR LF, and no end of the last line."
+    return b"\xef\xbb\xbf" + text.rstrip("\n").replace("\n", "\r\n").encode()
+
+
+def as_published(name, excerpt):
+    "The authors' file, byte by byte, from our copy of it."
+    if sha256(excerpt.read_bytes()).hexdigest() == RECORDED[name].sha256:  # it was downloaded
+        return excerpt.read_bytes()
+    text = excerpt.read_text(encoding="utf-8-sig")
+    if name == "li2024/math_300":
+        out, rows = io.StringIO(), list(csv.DictReader(io.StringIO(text)))
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow([*rows[0], "MC", "MC_R"])
+        for row in rows:
+            shown = [f"{letter} {float(row[letter])}" for letter in "ABCD"]
+            orders = [shown, [shown[1], shown[0], *shown[2:]]]
+            asked = [f"请选择一个选项{row['Question']}: {' , '.join(o)}。只能选择一个选项，禁止解释。" for o in orders]
+            writer.writerow([*row.values(), *asked])
+        text = out.getvalue()
+    return with_mark_and_crlf(text)
+
+
+@pytest.mark.parametrize("name", ("li2024/order_predictions", "li2024/math_300"))
+def test_the_whole_published_file_gives_what_our_copy_gives(name, copies, site):
+    "Two of the authors' files can be written again from our copies, and have the published hash."
+    copy, known = copies[name], RECORDED[name]
+    content = as_published(name, copy)
+    assert sha256(content).hexdigest() == known.sha256
+    site.files[f"/{known.repository}/raw/{known.commit}/{known.path}"] = content
+    ours, theirs = load_recorded(name, copy.parents[1]), load_recorded(name)
+    assert len(site.asked) == 2 and len(ours) in (300, 344)
+    assert ours.equals(theirs) if isinstance(ours, pd.DataFrame) else ours == theirs
+
+
+def test_the_recorded_replies_by_either_way(copies, site):
+    copy, known = copies[CAT], RECORDED[CAT]
+    site.files[f"/{known.repository}/raw/{known.commit}/{known.path}"] = copy.read_bytes()
+    downloaded = load_recorded(CAT)
+    assert len(site.asked) == 2 and len(downloaded) == 58_558 and downloaded.name == "medalpaca-7b"
+    assert downloaded.facts["published"]["commit"] == known.commit
+    assert downloaded.equals(load_recorded(CAT, copy.parent))
+
+
+def test_the_letters_are_counted_as_the_counts_that_ship(copies):
+    found = recorded_swaps(copies["li2024/order_predictions"].parents[1])
+    assert list(found) == list(published_swaps())
+    for name, table in published_swaps().items():
+        pd.testing.assert_frame_equal(found[name], table, check_dtype=False)
+
+
+def test_import_does_not_load_the_downloader():
+    code = "import sys, cora_nb.papers.recorded; assert not {'pooch', 'requests', 'torch', 'scipy'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
