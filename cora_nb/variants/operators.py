@@ -36,11 +36,13 @@ def replace_by_nota(
 # %% ../../nbs/variants/operators.ipynb #3f004546
 def decouple(
     question: Question,  # A choices
-    answer_first: bool = True,  # the answer before the distractor; if false, in the question's own order
-) -> list[tuple[int, ...]]:  # A - 1 pairs of sources
-    "Deletion: the answer with each distractor in turn."
-    pairs = [(question.answer, distractor) for distractor in question.distractors]
-    return pairs if answer_first else [tuple(sorted(pair)) for pair in pairs]
+    answer_first: bool = True,  # the answer before the distractors; if false, in the question's own order
+    size: int = 2,  # how many choices are left, the answer among them
+) -> list[tuple[int, ...]]:  # A - 1 pairs of sources, or all sets of another size
+    "Deletion: the answer with each distractor in turn, or with several."
+    kept = itertools.combinations(question.distractors, size - 1)
+    sets = [(question.answer, *distractors) for distractors in kept]
+    return sets if answer_first else [tuple(sorted(few)) for few in sets]
 
 # %% ../../nbs/variants/operators.ipynb #519cd94d
 def make_variant(
