@@ -128,6 +128,8 @@ def cora_mcqa_plus(
     shots_as: str = "plain",  # how they look: plain, or like_variant, their choices altered like the question's
     parse: str = "first_token",  # the rule from reply to choice, or FILE.py:NAME
     writer: str = None,  # who writes true-or-false questions, as chat:MODEL,max_tokens=100; without it, a rule does
+    orders: int = 4,  # how many orders of the same choices
+    nota_place: str = "answer",  # None of the above in the answer's place, or last as in the paper's figures
     statements: str = None,  # a file of true-or-false questions, as an earlier run with a writer left it
     seed: int = 0,  # for the variants, the sample and the order of choices
     store: str = None,  # the file that keeps replies; "none" to keep nothing
@@ -162,7 +164,7 @@ def cora_mcqa_plus(
     with open_store(store, [*who, *([author] if author else [])]) as replies:
         kept = store_for(author, replies) if author else None
         texts = _statement_texts(author, statements, questions, kept, folders[0].parent / "statements.csv")
-        steps = mcqa_plus_steps(questions, seed, texts)
+        steps = mcqa_plus_steps(questions, seed, texts, orders, nota_place)
         if dry:
             if chosen:
                 print(f"{benchmark}: {len(questions)} questions{chosen}")

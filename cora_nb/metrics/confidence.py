@@ -157,17 +157,16 @@ def unified_confidence(
     responses: Responses | pd.DataFrame,  # a run with several trials of each prompt
     logprobs: Sequence[float] | None = None,  # average log-probability of each row's tokens; None: `reply_logprobs`
     width: int = 4,  # W, how many different answers to keep, at least 1
-    groups: Sequence[Hashable | None]
-    | None = None,  # what each row's reply means, None for nothing; None: `reply_groups`
+    groups: Sequence[Hashable | None] | None = None,  # what each row's reply means; None: `reply_groups`
 ) -> pd.DataFrame:  # a row a prompt: `n_choices`, `trials`, `unused`, `answers`, `prediction`, `confidence`, `right`
     """The final answer of each prompt over its trials, and its unified confidence.
 
     The index is `question_id`, `method`, `index`; `answers` counts different texts, and equal ones mean what the first
-    of them does. `prediction` is the choice that the final answer stands for, -1 for none, and `right` the verdict on
-    its group. A reply without a text or with a log-probability of NaN is left out and counted in `unused`; where no
-    reply means anything the confidence is NaN, and the answer wrong. Raises `CoraError` for a run that stopped early,
-    lists of different lengths, and a final answer whose group holds right and wrong replies. Source: Li et al., section
-    4.2.1.
+    of them does. A group that is None means nothing. `prediction` is the choice that the final answer stands for, -1
+    for none, and `right` the verdict on its group. A reply without a text or with a log-probability of NaN is left out
+    and counted in `unused`; where no reply means anything the confidence is NaN, and the answer wrong. Raises
+    `CoraError` for a run that stopped early, lists of different lengths, and a final answer whose group holds right and
+    wrong replies. Source: Li et al., section 4.2.1.
     """
     found = need(responses, "method", "index", "reply", "correct", trials="all", asked=True, failed="any")
     t, keys = found.table, ["question_id", "method", "index"]

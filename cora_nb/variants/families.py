@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import lru_cache
 from numbers import Integral, Real
 
+from ..checks import check_count
 from ..core import CoraError, Question, Variant
 from ..registry import Registry
 from .operators import NEW, NOTA_TEXT, decouple, make_variant, replace_by_nota, resize, shuffle
@@ -25,33 +26,48 @@ from .operators import NEW, NOTA_TEXT, decouple, make_variant, replace_by_nota, 
 def _cora_sources(
     question: Question,  # A choices
     answer_first: bool = True,  # as for `decouple`
+    subsets: Sequence[int] = (2,),  # sizes of the decoupled sets
 ) -> dict[str, list[tuple[int, ...]]]:  # method -> what each of its variants shows, before any shuffling
     "What the methods of the family `cora` show, in the paper's order. Source: CoRA, section 5."
-    whole = [tuple(range(question.n_choices))]
-    nota, pairs = replace_by_nota(question), decouple(question, answer_first)
-    triples = [(*pair, NEW) for pair in pairs]
-    return {
-        "original": whole,
-        "shuffled": whole,
-        "nota": nota,
-        "nota_shuffled": nota,
-        "decoupled": pairs,
-        "decoupled_shuffled": pairs,
-        "decoupled_nota": triples,
-        "decoupled_nota_shuffled": triples,
-    }
+    whole, nota = [tuple(range(question.n_choices))], replace_by_nota(question)
+    shown = {"original": whole, "shuffled": whole, "nota": nota, "nota_shuffled": nota}
+    for size in subsets:
+        if 2 < size >= question.n_choices:
+            continue  # nothing would be left out
+        method, few = "decoupled" if size == 2 else f"decoupled_{size}", decouple(question, answer_first, size)
+        with_nota = [(*sources, NEW) for sources in few]
+        shown |= {method: few, f"{method}_shuffled": few}
+        shown |= {f"{method}_nota": with_nota, f"{method}_nota_shuffled": with_nota}
+    return shown
+
+
+def _check_cora_options(shuffles: object, subsets: object) -> None:
+    "Raise `CoraError` for an option that makes no sense."
+    check_count("shuffles", shuffles, 1)
+    if isinstance(subsets, str) or not isinstance(subsets, Sequence) or not subsets:
+        raise CoraError(f"subsets must be sizes of decoupled sets such as (2, 3), got {subsets!r}")
+    for size in subsets:
+        check_count("a size in subsets", size, 2)
+    if len(set(subsets)) < len(subsets):
+        raise CoraError(f"subsets must be different sizes, got {subsets!r}")
 
 # %% ../../nbs/variants/families.ipynb #eb5823f8
 def cora(
     question: Question,  # A choices
     seed: int = 0,  # for the shuffled methods
-    answer_first: bool = True,  # decoupled pairs show the answer first, as the published code does
+    answer_first: bool = True,  # decoupled sets show the answer first, as the published code does
     nota: str = NOTA_TEXT,  # how "none of the above" is worded
+    shuffles: int = 1,  # how often each shuffled method shuffles what it shows
+    subsets: Sequence[int] = (2,),  # sizes of the decoupled sets, the answer among them; pairs in the paper
 ) -> Iterator[Variant]:  # 2 + 6(A - 1) variants, the original first
-    "The divergence set of one question. Source: CoRA, section 5 and Figure 1."
-    for method, shown in _cora_sources(question, answer_first).items():
+    """The divergence set of one question. Source: CoRA, section 5 and Figure 1.
+
+    Raises `CoraError` for an option that makes no sense.
+    """
+    _check_cora_options(shuffles, subsets)
+    for method, shown in _cora_sources(question, answer_first, subsets).items():
         shuffled = method.endswith("shuffled")
-        for index, sources in enumerate(shown):
+        for index, sources in enumerate(shown * (shuffles if shuffled else 1)):
             if shuffled:
                 sources = shuffle(sources, seed, question.id, method, index)
             yield make_variant(question, "cora", method, index, sources, nota)

@@ -58,7 +58,7 @@ def true_false_shots(
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #5643c161
 SIZES = (2, 3, 6, 8, 10)  # numbers of choices shown, Figure 8
-_N_REORDERED = 3
+_ORDERS = 4  # of the choices as they are, the initial one among them
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #a6b77c31
 def _all_mcqa_plus(
@@ -66,14 +66,16 @@ def _all_mcqa_plus(
     seed: int,  # for everything random
     statements: Mapping[tuple[str, int], str] | None,  # written true-or-false questions
     nota: str,  # how "None of the above" is worded
+    nota_place: str,  # where it stands
+    orders: int,  # of the choices as they are, the initial one among them
 ) -> Iterator[Variant]:  # 14 variants for A = 4
     "Every variant of one question, the original first."
     A = question.n_choices
     original = resize(question, A, seed)
     yield original
-    yield from reorder(original, _N_REORDERED, seed)
+    yield from reorder(original, orders - 1, seed)
     yield from (resize(question, n, seed) for n in SIZES if n != A)
-    yield nota_for_answer(original, seed, nota)
+    yield nota_for_answer(original, seed, nota, nota_place)
     yield from (true_false(question, choice, statements) for choice in range(A))
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #808a9e1a
@@ -83,6 +85,8 @@ def mcqa_plus(
     sample: int | None = None,  # so many of the variants, drawn evenly; None: all. 1 is MCQA+ (x1)
     statements: Mapping | None = None,  # (question id, choice) -> its true-or-false statement, written by someone
     nota: str = NOTA_TEXT,  # how "None of the above" is worded
+    nota_place: str = "answer",  # where it stands: in the answer's place, or "last" as in the paper's figures
+    orders: int = _ORDERS,  # at most so many orders of the choices as they are, the initial one included
 ) -> Iterator[Variant]:  # 14 variants for A = 4, the original first
     """The MCQA+ variants of one question. Source: MCQA+, section 4, Figure 8 and appendix B.
 
@@ -95,7 +99,8 @@ def mcqa_plus(
             f"statements must map (question id, index of the choice) to a text, got {type(statements).__name__}"
         )
     check_nota(nota)
-    variants = list(_all_mcqa_plus(question, seed, statements, nota))
+    check_count("orders", orders, 1)
+    variants = list(_all_mcqa_plus(question, seed, statements, nota, nota_place, orders))
     chosen = permutation(len(variants), seed, question.id, "sample")[:sample]
     yield from (variants[i] for i in sorted(chosen))
 

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import factorial
 
-from ..checks import check_count
+from ..checks import check_count, check_option
 from ..core import CoraError, MAX_CHOICES, MIN_CHOICES, Question, Variant, uniforms
 from .families import LeftOut, register_family
-from .operators import NOTA_TEXT, check_nota, make_variant, nota_for_answer, resize
+from .operators import NOTA_PLACES, NOTA_TEXT, check_nota, make_variant, nota_for_answer, resize
 
 # %% ../../nbs/variants/orders.ipynb #19323020
 def _order_of_rank(
@@ -117,10 +117,13 @@ def reorder(
     v: Variant,  # any variant of form "mcq"
     n: int,  # how many other orders
     seed: int = 0,  # with the question's id, what the orders depend on
-) -> Iterator[Variant]:  # `min(n, A! - 1)` variants of the method `reordered`, A being the choices `v` shows
+    last_stays: bool = False,  # the last choice stays there, and the others change places
+) -> Iterator[Variant]:  # `min(n, A! - 1)` variants of the method `reordered`, of A choices that change places
     "The same choices in other orders, none of them the one given and none twice. Source: MCQA+, appendix A."
-    orders = itertools.islice(sample_orders(v.n_choices, n + 1, seed, v.question.id, "reordered"), 1, None)
+    moving = v.n_choices - last_stays
+    orders = itertools.islice(sample_orders(moving, n + 1, seed, v.question.id, "reordered"), 1, None)
     for index, order in enumerate(orders):
+        order = (*order, *range(moving, v.n_choices))
         choices, sources = tuple(v.choices[i] for i in order), tuple(v.sources[i] for i in order)
         yield replace(
             v, method="reordered", index=index, choices=choices, sources=sources, answer=order.index(v.answer)
@@ -133,6 +136,7 @@ def reorderings(
     n_choices: int | None = None,  # how many to show, 2 to 26; None: all of them
     nota: bool | str = False,  # the right choice replaced by None of the above; a text words it in another way
     orders: int = 4,  # at most so many orders, the initial one included
+    nota_place: str = "answer",  # None of the above in the answer's place, or "last" in all orders
 ) -> Iterator[Variant]:  # `min(orders, n_choices!)` variants, the initial order first
     """The choices of one question in a few orders. Source: MCQA+, sections 2.2 and 3.1, appendix A.
 
@@ -145,11 +149,13 @@ def reorderings(
         raise CoraError(f"n_choices must be at most {MAX_CHOICES}, got {n_choices}")
     if not isinstance(nota, bool):
         check_nota(nota)
+    check_option("nota_place", nota_place, NOTA_PLACES)
     initial = resize(question, n_choices or question.n_choices, seed, "reorderings")
     if nota:
-        initial = nota_for_answer(initial, seed, NOTA_TEXT if nota is True else nota)
+        initial = nota_for_answer(initial, seed, NOTA_TEXT if nota is True else nota, nota_place)
+    last_stays = bool(nota) and nota_place == "last"
     yield initial
-    yield from (replace(v, index=v.index + 1) for v in reorder(initial, orders - 1, seed))
+    yield from (replace(v, index=v.index + 1) for v in reorder(initial, orders - 1, seed, last_stays))
 
 
 register_family(reorderings);

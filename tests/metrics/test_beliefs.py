@@ -14,10 +14,12 @@ from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.metrics.beliefs import confidence_ratio, multiple_selection, true_false_scores
 from cora_nb.prompts.letters import selected
 from cora_nb.papers.published import load_published
+from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup, values_of
 from cora_nb.variants.families import make_variants
+from cora_nb.variants.mcqa_plus import YES_NO
 from choice_tables import table, typed
 
 RATIO = "Conf_wrong*/Conf_right"
@@ -246,3 +248,37 @@ def test_import_is_light():
     heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")
     code = f"import sys, cora_nb.metrics.beliefs; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "top, p_yes, p_no",
+    [
+        ({"Yes": 0.2, " yes": 0.1, "YES": 0.05, "No": 0.3, " Not": 0.2}, 0.35, 0.3),
+        ({"yes": 0.4}, 0.4, 0.0),  # No is not among the likeliest tokens
+        ({"Yes": 0.6, "no": 0.4}, 0.6, 0.4),
+    ],
+)
+def test_p_yes_is_the_sum_over_all_spellings(top, p_yes, p_no):
+    "Of a server's likeliest tokens; and it is a share of Yes and No only where that is asked for."
+    q = Question("q", "Is it so?", ("East", "West"), 0)
+    variants = [v for v in make_variants([q], "mcqa_plus") if v.form == "tfq"]
+    scores = letter_scores({token: math.log(p) for token, p in top.items()}, YES_NO)
+    assert [math.exp(s) for s in scores] == pytest.approx([p_yes, p_no])
+    run = make_responses(variants, [Reply("Yes", scores)] * 2, {"tfq": "yes_no"})
+    found, shares = (values_of(confidence_ratio(run, normalise)) for normalise in (False, True))
+    assert found["Conf_right"] == found["Conf_wrong*"] == pytest.approx(p_yes)
+    assert shares["Conf_right"] == pytest.approx(p_yes / (p_yes + p_no))
+
+
+def test_p_yes_of_several_questions_and_all_rows_of_a_family():
+    "Questions of other forms, with scores of letters above, do not count."
+    q = Question("q", "Is it so?", ("East", "West", "North"), 0)
+    variants = make_variants([q], "mcqa_plus")
+    p = {0: 0.5, 1: 0.2, 2: 0.4}
+    replies = [
+        Reply("Yes", (math.log(p[v.index]), math.log(0.1))) if v.form == "tfq" else Reply("A", (-0.01,) * v.n_choices)
+        for v in variants
+    ]
+    found = values_of(confidence_ratio(make_responses(variants, replies, {"tfq": "yes_no"})))
+    assert (found["Conf_right"], found["Conf_wrong*"]) == pytest.approx((0.5, 0.4))
+    assert found["Conf_wrong*/Conf_right"] == pytest.approx(0.8)

@@ -1,12 +1,22 @@
 """The runs behind Tables 2 to 8: what is asked of whom, every number against plain loops, taking up what stopped."""
 
+import json
 import math
 from collections import Counter, defaultdict
 
 import pandas as pd
 import pytest
 
-from cora_nb.papers.mcqa_plus import TABLES, mcqa_plus_results, mcqa_plus_steps, prepare_steps, run_steps, stack_tables
+from cora_nb.metrics.beliefs import confidence_ratio
+from cora_nb.papers.mcqa_plus import (
+    SUBSETS,
+    TABLES,
+    mcqa_plus_results,
+    mcqa_plus_steps,
+    prepare_steps,
+    run_steps,
+    stack_tables,
+)
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question, uniforms
@@ -327,3 +337,54 @@ def test_errors(runs):
         mcqa_plus_results({"mcqa_plus": runs["mcqa_plus"]})
     with pytest.raises(CoraError, match="there are no questions|nothing to ask"):
         run_steps(Moody(), mcqa_plus_steps([]), progress=False)
+
+
+def test_more_orders_and_none_of_the_above_last(questions):
+    "Appendix A has more orders than four, and the paper's figures show None of the above last."
+    some = questions[:6]
+    steps = mcqa_plus_steps(some, orders=6, nota_place="last")
+    plain = mcqa_plus_steps(some)
+    made = {name: step({}) for name, step in steps.items()}
+    for q in some:
+        own = {name: [v for v in vs if v.question_id == q.id] for name, vs in made.items()}
+        same = [v for v in own["mcqa_plus"] if v.method in ("original", "reordered")]
+        assert len({v.sources for v in same}) == len(same) == min(6, math.factorial(q.n_choices))
+        denied = [v for v in [*own["mcqa_plus"], *own["nota_answer"]] if v.method.endswith("nota_answer")]
+        assert denied and all(v.answer == v.n_choices - 1 for v in denied)
+        assert len(own["options_6"]) == 6 and len(own["nota_answer"]) == min(6, math.factorial(q.n_choices - 1))
+    recipe = json.loads(made["nota_answer"][0].recipe)
+    assert recipe["options"] == {"nota": True, "orders": 6, "nota_place": "last"}
+    again = mcqa_plus_steps(some, orders=4, nota_place="answer")
+    assert all([v.recipe for v in again[name]({})] == [v.recipe for v in plain[name]({})] for name in plain)
+    runs = run_steps(SimulatedRespondent(knows=1.0), steps, progress=False)
+    shares = mcqa_plus_results(runs, 2)
+    assert shares.loc[shares["score"] == "share", "place"].max() == 6
+    three = mcqa_plus_results(runs, 3)
+    assert (three.loc[three["score"].isin(["Acc", "Acc-H"]), "value"] == 1).all() and runs["nota_answer"].complete
+    for options, says in [
+        (dict(orders=1), "orders must be a whole number of 2 or more, got 1"),
+        (dict(nota_place="first"), "nota_place must be one of answer, last, got 'first'"),
+    ]:
+        with pytest.raises(CoraError, match=says):
+            mcqa_plus_steps(some, **options)
+
+
+def test_subsets_and_normalisation_of_table_5(questions, runs):
+    plus = runs["mcqa_plus"].table
+    right = set(plus[(plus["method"] == "original") & plus["correct"]]["question_id"])
+    always = set(
+        plus[plus["method"].isin(["original", "reordered"])].groupby("question_id")["correct"].min()[lambda x: x].index
+    )
+    assert always < right < {q.id for q in questions}
+    for normalise in (False, True):
+        found = mcqa_plus_results(runs, 5, subsets=SUBSETS, normalise=normalise)
+        for subset, ids in zip(SUBSETS, (always, right, {q.id for q in questions})):
+            some = runs["mcqa_plus"].rows((plus["method"] == "true_false") & plus["question_id"].isin(ids))
+            expected = values_of(confidence_ratio(some, normalise))
+            mine = values_of(found[found["method"] == f"{subset}, true/false"])
+            for name, value in mine.items():
+                assert value == pytest.approx(expected[name if isinstance(name, str) else name[-1]], nan_ok=True)
+    four = mcqa_plus_results(runs, 4, subsets=["right on the original"])
+    assert set(four["method"]) == {"right on the original, true/false"}
+    with pytest.raises(CoraError, match="subsets must be among always right, right on the original, all"):
+        mcqa_plus_results(runs, 5, subsets=["right"])

@@ -1,6 +1,7 @@
 """The model organisms: the same score, one of them does not know; and everything that runs models, run on them."""
 
 import json
+import math
 
 import pytest
 
@@ -8,8 +9,9 @@ pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
-from cora_nb.core import data_path  # noqa: E402
+from cora_nb.core import Question, data_path  # noqa: E402
 from cora_nb.metrics.cora import score  # noqa: E402
+from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.causal import CausalRespondent  # noqa: E402
 from cora_nb.responses.columns import NOT_ASKED  # noqa: E402
 from cora_nb.responses.files import read_responses  # noqa: E402
@@ -78,3 +80,23 @@ def test_stopping_early_gives_the_scores_of_the_full_run(name, full, replies, ca
     with capsys.disabled():
         print(f"\n{name}: {calls} calls of {len(part)}, least possible {least}")
     assert least <= calls <= 1.5 * least
+
+
+@pytest.mark.parametrize("name", ["steady", "skewed"])
+def test_p_yes_is_the_sum_over_all_tokens_that_say_yes(name):
+    "Against one plain forward pass over the prompt's text, in every template."
+    import torch
+
+    who = CausalRespondent(f"organism/{name}", device="cpu")
+    questions = [Question("q", "What is 8 * 7?", ("54", "56", "15"), 1)]
+    variants = make_variants(questions, "formats", only="tfq", claims="all")
+    for template in ("bare", "li2024"):
+        run = evaluate(who, variants, template=template, progress=False)
+        for prompt, scores in zip(make_prompts(variants, template), run.table["scores"]):
+            said = who.tokenizer.apply_chat_template(prompt.messages, add_generation_prompt=True, tokenize=False)
+            coded = who.tokenizer(said, add_special_tokens=False, return_tensors="pt")["input_ids"]
+            with torch.no_grad():
+                p = who.model(coded).logits[0, -1].double().softmax(-1)
+            for word, logprob in zip(("yes", "no"), scores):
+                spelled = [i for i in range(len(p)) if who.tokenizer.decode([i]).strip().casefold() == word]
+                assert spelled and math.exp(logprob) == pytest.approx(float(p[spelled].sum()), rel=1e-3)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from math import comb
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from helpers import numbered
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import CoraError, Question, uniforms
+from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import (
     FAMILIES,
     LeftOut,
@@ -399,3 +401,51 @@ def test_a_set_that_depends_on_the_question_is_unknown_unless_declared():
         assert divergence_set("by_id", 4, {"picks": {"q": 1}}) == {"one": 4}
     finally:
         del FAMILIES.registered["by_id"]
+
+
+@pytest.mark.parametrize("A", range(2, 8))
+@pytest.mark.parametrize("shuffles, subsets", [(1, (2,)), (3, (2,)), (1, (2, 3)), (2, (3, 4)), (2, (4, 2))])
+def test_more_shuffles_and_larger_subsets(A, shuffles, subsets):
+    "The paper's side note: any number of shuffles, and subsets of any size."
+    q = Question("q", "?", tuple(f"choice {i}" for i in range(A)), A // 2)
+    options = {"shuffles": shuffles, "subsets": subsets}
+    found = make_variants([q], seed=5, **options)
+    sizes = [k for k in subsets if k == 2 or k < A]
+    sets = {k: comb(A - 1, k - 1) for k in sizes}
+    s = shuffles
+    assert len(found) == 1 + s + (1 + s) * (A - 1) + 2 * (1 + s) * sum(sets.values())
+    counts = divergence_set("cora", A, options)
+    assert counts == dict(Counter(v.method for v in found)) and sum(counts.values()) == len(found)
+    assert len({v.key for v in found}) == len(found)
+    for k in sizes:
+        name = "decoupled" if k == 2 else f"decoupled_{k}"
+        shown = [set(v.sources) for v in found if v.method == name]
+        assert len(shown) == sets[k] and all(len(x) == k and q.answer in x for x in shown)
+        shuffled = [v for v in found if v.method == f"{name}_nota_shuffled"]
+        assert [v.index for v in shuffled] == list(range(s * sets[k]))
+        assert [set(v.sources) for v in shuffled] == [x | {-1} for x in shown] * s
+    if 2 in subsets:  # whatever is in the paper's set is in this one, unchanged
+        assert set(make_variants([q], seed=5)) <= set(found)
+    assert json.loads(found[0].recipe)["options"] == {
+        name: list(value) if name == "subsets" else value
+        for name, value in options.items()
+        if value != {"shuffles": 1, "subsets": (2,)}[name]
+    }
+    run = make_responses(found, ["A"] * len(found), facts={"variants": {"recipe": json.loads(found[0].recipe)}})
+    assert run.complete
+    assert not run.rows(run.table["index"] == 0).complete or len(found) == len(counts)
+
+
+@pytest.mark.parametrize(
+    "options, says",
+    [
+        ({"shuffles": 0}, "shuffles must be a whole number of 1 or more, got 0"),
+        ({"subsets": 3}, "subsets must be sizes of decoupled sets such as"),
+        ({"subsets": ()}, "subsets must be sizes of decoupled sets such as"),
+        ({"subsets": (1,)}, "a size in subsets must be a whole number of 2 or more, got 1"),
+        ({"subsets": (2, 2)}, "subsets must be different sizes"),
+    ],
+)
+def test_options_of_cora_that_make_no_sense(options, says):
+    with pytest.raises(CoraError, match=says):
+        make_variants([Question("q", "?", ("a", "b", "c"), 0)], **options)

@@ -208,7 +208,12 @@ def test_round_trip(tmp_path, mmlu):
         ),
         ("mcqa_plus", dict(statements={("q", 1): "\n"}), "must be a non-empty text, got '\\n'"),
         ("mcqa_plus", dict(nota=None), "nota must be a non-empty text, got None"),
-        ("mcqa_plus", dict(orders=3), "family 'mcqa_plus' takes the options sample, statements, nota, got 'orders'"),
+        ("mcqa_plus", dict(orders=0), "orders must be a whole number of 1 or more, got 0"),
+        (
+            "mcqa_plus",
+            dict(limit=3),
+            "family 'mcqa_plus' takes the options sample, statements, nota, nota_place, orders, got 'limit'",
+        ),
     ],
 )
 def test_bad_options_get_one_clear_line(family, options, says):

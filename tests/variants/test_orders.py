@@ -10,7 +10,7 @@ from helpers import check_lettered, numbered, questions
 from hypothesis import example, given, settings, strategies as st
 
 from cora_nb.core import CoraError, Question
-from cora_nb.variants.families import LeftOut, get_family, make_variants
+from cora_nb.variants.families import LeftOut, divergence_set, get_family, make_variants
 from cora_nb.variants.files import read_variants, write_variants
 from cora_nb.variants.mcqa_plus import SIZES
 from cora_nb.variants.orders import (
@@ -381,7 +381,11 @@ def test_written_and_read_back(tmp_path):
         ("reorderings", {"n_choices": "6"}, "n_choices must be a whole number of 2 or more, got '6'"),
         ("reorderings", {"nota": " "}, "nota must be a non-empty text, got ' '"),
         ("reorderings", {"nota": 1}, "nota must be a non-empty text, got 1"),
-        ("reorderings", {"sample": 1}, "family 'reorderings' takes the options n_choices, nota, orders, got 'sample'"),
+        (
+            "reorderings",
+            {"sample": 1},
+            "family 'reorderings' takes the options n_choices, nota, orders, nota_place, got 'sample'",
+        ),
         ("cyclic", {"limit": 5}, "family 'cyclic' takes no options, got 'limit'"),
     ],
 )
@@ -394,3 +398,33 @@ def test_bad_options_get_one_clear_line(family, options, says):
 def test_the_families_are_found_by_name():
     assert get_family("permutations") is permutations and get_family("cyclic") is cyclic
     assert get_family("order_swap") is order_swap
+
+
+# --- None of the above last ---
+
+
+@given(questions(), st.integers(0, 5), st.sampled_from([None, 2, 3, 6]), st.integers(2, 9))
+@settings(max_examples=60, deadline=None)
+def test_none_of_the_above_stays_last_while_the_others_change_places(q, seed, n, orders):
+    options = {"n_choices": n, "nota": True, "orders": orders}
+    last = make_variants([q], "reorderings", seed, nota_place="last", **options)
+    place = make_variants([q], "reorderings", seed, **options)
+    size = n or q.n_choices
+    assert len(last) == min(orders, factorial(size - 1)) and len(place) == min(orders, factorial(size))
+    assert all(v.answer == size - 1 and set(v.sources) == set(place[0].sources) for v in last)
+    assert len({v.sources for v in last}) == len(last)
+    kept = [s for s in place[0].sources if s != place[0].sources[place[0].answer]]
+    assert list(last[0].sources[:-1]) == kept  # the others in their own order, moved up
+    assert divergence_set("reorderings", q.n_choices, options | {"nota_place": "last"}) in (
+        None,
+        dict(Counter(v.method for v in last)),
+    )
+    unchanged = make_variants([q], "reorderings", seed, orders=orders)
+    assert unchanged == make_variants([q], "reorderings", seed, orders=orders, nota_place="last")
+
+
+def test_places_of_none_of_the_above_are_named():
+    q = Question("q", "?", ("a", "b", "c"), 0)
+    for family in ("reorderings", "mcqa_plus"):
+        with pytest.raises(CoraError, match="nota_place must be one of answer, last, got 'first'"):
+            make_variants([q], family, nota_place="first")
