@@ -249,6 +249,7 @@ COMMANDS = Registry(
         "embeddings": "cora_nb.cli.embeddings:cora_embeddings",
         "try": "cora_nb.cli.try_out:cora_try",
         "convert": "cora_nb.cli.convert:cora_convert",
+        "paper": "cora_nb.cli.paper:cora_paper",
         "list": "cora_nb.cli.lists:cora_list",
     },
 )

@@ -10,10 +10,9 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from fastcore.script import call_parse
-
+from .commands import command
 from .respondents import make_respondents
-from .shared import file_name, one_line_errors, open_store, read_prices, several
+from .shared import file_name, open_store, read_prices
 from ..core import CoraError
 from ..interop.cat import import_cat
 from ..papers.plans import Plan, RunPlan, load_plan, plan_list, plan_text
@@ -57,12 +56,9 @@ def _item_text(plan: Plan, name: str, made: Made, size: Size) -> str:
     return f"{plan.paper}/{name}: {item.about} ({plan.source})\n\n{made.text}{below}"
 
 # %% ../../nbs/cli/paper.ipynb #8568b1ae
-@call_parse
-@one_line_errors
+@command("cora_paper cora/table_2 chat:gpt-4o-mini --sample 20", "cora_paper mcqa_plus causal:path/to/model --dry")
 def cora_paper(
-    wanted: several(
-        "PAPER, PAPER/ITEM or a plan of your own, FILE.toml; then who answers, as for cora_run: chat:MODEL, ...", "*"
-    ),
+    wanted: list[str] = (),  # PAPER, PAPER/ITEM or a plan of your own, FILE.toml; then who answers, such as chat:MODEL
     list: bool = False,  # print every table and figure there is
     plan: bool = False,  # print the plan, to be changed and run as FILE.toml
     dry: bool = False,  # only say what it would take
