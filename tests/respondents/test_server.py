@@ -170,11 +170,11 @@ def test_all_of_it_through_the_commands(served, tmp_path, monkeypatch, capsys):
     assert (
         "40 replies: " in first
         and ", 0 unparsed, 0 failed" in first
-        and f"{plan['calls']} asked, {asked} from" in first
+        and f"{calls} asked, {asked} from" in first
     )
     cora_run([spec], limit=2, parse="first_token")
     again = capsys.readouterr().out
-    assert f"0 asked, {plan['different']} from" in again and "--store none asks again" in again
+    assert f"0 asked, {different} from" in again and "--store none asks again" in again
     cora_table(["responses/math/served"])
     table = capsys.readouterr().out
     assert re.search(r"MCQA +1\.00\n", table) and table.split("\n", 1)[1].rstrip() in first
