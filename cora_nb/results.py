@@ -66,7 +66,9 @@ def _numbers(column: pd.Series, type: object) -> pd.Series:
         raise CoraError(f"{column.name} must be {kind}, got {value!r} in row {bad.idxmax()}") from None
 
 
-def join_notes(*notes: str | None) -> str:
+def join_notes(
+    *notes: str | None,  # texts, some of them perhaps missing or empty
+) -> str:
     "Notes as lines of one. Missing ones are left out."
     return "\n".join(note for note in notes if isinstance(note, str) and note)
 

@@ -26,10 +26,11 @@ def ask_each(
     ask: Callable[[Respondent, Any], Any],  # asks one; gets the respondent and what belongs to it
     belongs: Sequence[Any],  # something for each respondent, such as its folder
     command: str,  # its name, for what is said on the error stream
+    strict: bool = False,  # stop where one gives up
 ) -> tuple[dict[str, Any], dict[str, str]]:  # what `ask` gave, by name; and why others gave up, by name
     """Ask each respondent, whatever becomes of the others.
 
-    Why one gives up is said at once. Raises `CoraError` where all of them do.
+    Why one gives up is said at once. Raises `CoraError` where all of them do, and with `strict` for the first.
     """
     done, stopped = {}, {}
     for respondent, own in zip(respondents, belongs):
@@ -37,7 +38,7 @@ def ask_each(
             done[respondent.name] = ask(respondent, own)
         except CoraError as e:
             stopped[respondent.name] = str(e)
-            if len(respondents) == 1:
+            if strict or len(respondents) == 1:
                 raise
             print(f"{command}: {plain_line(respondent.name)}: {e}", file=sys.stderr)
     if not done:

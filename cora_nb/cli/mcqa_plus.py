@@ -198,7 +198,7 @@ def cora_mcqa_plus(
 
         belongs = list(zip(respondents or ORGANISMS, range(len(who)), folders))
         with failures_said():
-            results, stopped = ask_each(who, ask, belongs, "cora_mcqa_plus")
+            results, stopped = ask_each(who, ask, belongs, "cora_mcqa_plus", strict)
     print_alarms(all_runs, retypers)
     print(f"{benchmark}: {len(questions)} questions{chosen}\n")
     for number in TABLES:

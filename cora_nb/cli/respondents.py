@@ -50,7 +50,9 @@ def _converted(field: inspect.Parameter, text: str) -> object:
     return float(text) if "float" in kind else int(text) if "int" in kind else text
 
 # %% ../../nbs/cli/respondents.ipynb #9fcacecf
-def named_fields(make: Callable) -> dict[str, inspect.Parameter]:
+def named_fields(
+    make: Callable,  # a respondent's class, or a function that makes one
+) -> dict[str, inspect.Parameter]:  # by name
     "What can be said on the command line: parameters that have a name and are no dictionaries."
     try:
         parameters = inspect.signature(make).parameters.values()

@@ -107,7 +107,7 @@ def cora_run(
             return run
 
         belongs = list(zip(respondents or ORGANISMS, folders))
-        runs, stopped = ask_each(who, ask, belongs, "cora_run")
+        runs, stopped = ask_each(who, ask, belongs, "cora_run", strict)
     print_alarms(runs, retypers)
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}\n")
     with failures_said():

@@ -55,6 +55,10 @@ _REFUSED = re.compile(
     r"|(?:maximum|max) (?:context|input|prompt|sequence|model)|context.?(?:length|window|size)|exceeds? .{0,40}tokens",
     re.IGNORECASE,
 )
+_ROOM = re.compile(  # what is asked for, and not what is asked
+    r"max_(?:completion_|output_|new_)?tokens\b.{0,40}?(?:too (?:large|long|high)|greater|exceed|must|at most|less than)",
+    re.IGNORECASE,
+)
 
 
 def refused_for_good(
@@ -64,7 +68,8 @@ def refused_for_good(
 ) -> bool:
     "Whether a server will never answer this prompt: a content filter, or too long a prompt."
     said = f"{code if isinstance(code, str) else ''} {words}"
-    return status in (413, 451) or status in (400, 422) and bool(_REFUSED.search(said))
+    told = bool(_REFUSED.search(said)) and not _ROOM.search(said)
+    return status in (413, 451) or status in (400, 422) and told
 
 # %% ../../nbs/respondents/chat_replies.ipynb #6b81fe1a
 def token_count(

@@ -33,7 +33,9 @@ def questions_table(
     )
 
 
-def questions_of_rows(table: pd.DataFrame) -> pd.DataFrame:
+def questions_of_rows(
+    table: pd.DataFrame,  # rows of a run
+) -> pd.DataFrame:  # as from `questions_table`
     "What the rows tell of their questions: the id and the subject."
     known = table.drop_duplicates("question_id")
     subject = known["subject"].array if "subject" in table else pd.array([None] * len(known), dtype=TEXT)
@@ -41,7 +43,11 @@ def questions_of_rows(table: pd.DataFrame) -> pd.DataFrame:
     return empty.assign(question_id=known["question_id"].array, subject=subject)
 
 
-def ordered_questions(questions: pd.DataFrame, table: pd.DataFrame, file: str) -> pd.DataFrame:
+def ordered_questions(
+    questions: pd.DataFrame,  # as from `questions_table`
+    table: pd.DataFrame,  # rows of a run
+    file: str,  # where they are from, for messages
+) -> pd.DataFrame:  # the questions of the rows
     "The questions of the rows, in the order of their first row."
     place = file or "responses"
     if (twice := questions["question_id"].duplicated()).any():

@@ -73,7 +73,7 @@ def unread_kind(
     "What kind of unreadable reply this is."
     meta = reply.meta or {}
     if reply.error is not None:
-        return "refused" if reply.error.startswith("the server refused") else ""
+        return ""
     if parsed:
         return ""
     if reply.text is None:

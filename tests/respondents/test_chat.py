@@ -133,7 +133,9 @@ def test_what_a_server_refuses_for_good_is_unparsed_and_kept(fault, tmp_path):
     with FaultyServer(lambda asked: RECORDED[fault] if asked.prompt == PROMPTS[3].text else GOOD) as server:
         with Store(tmp_path / "s.sqlite") as store:
             who, asked = ChatRespondent("m", base_url=server.url, concurrency=3), VARIANTS[:9]
-            first, again = (evaluate(who, asked, template="bare", store=store, progress=False) for _ in range(2))
+            first, again = (
+                evaluate(who, asked, template="bare", store=store, progress=False, strict=None) for _ in range(2)
+            )
         total = first.summary().loc["all"]
         assert (total["failed"], total["unparsed"]) == (0, 1) and first.failure_note == ""
         assert again.facts["calls"]["asked"] == 0 and again.table.equals(first.table)

@@ -210,7 +210,7 @@ def option_cases() -> Iterator[Case]:
         )
     for option, values in {
         "format": ("", "html", "Text", "styler", 7),
-        "ci": (0, 1, -0.5, 2, float("nan")),
+        "interval": (0, 1, -0.5, 2, float("nan")),
         "trials": ("", "last", "All", 7),
         "trial": (-1, 99),
     }.items():

@@ -77,7 +77,7 @@ def head(texts):
         (REFUSAL, 1, [("1", "1")]),
         (lambda i: Reply(error="no reply within 60 s") if i % 2 else "B", 100, []),  # failures are no replies
         (lambda i: Reply(error="no reply within 60 s") if i % 2 else REFUSAL, 100, [("32", "32")]),
-        (Reply(error="the server refused: content filter"), 40, [("32", "32")]),
+        (Reply("", meta={"finish_reason": "content_filter"}), 40, [("32", "32")]),
         (Reply(scores=(-1.0, -1.0, -2.0, -3.0)), 1, [("1", "1")]),  # tied
         ("", 40, [("32", "32")]),
     ],
@@ -239,7 +239,7 @@ def test_every_form_has_its_rules():
 def test_failures_and_prompts_not_asked_are_no_unreadable_replies():
     run = make_responses(VARIANTS[:4], ["B", Reply(error="500"), Reply(error="500"), Reply(error="500")])
     assert unread_replies(run)[1:] == (Counter(), 1) and responses_alarm(run) == ""
-    refused = make_responses(VARIANTS[:2], ["B", Reply(error="the server refused: content filter")])
+    refused = make_responses(VARIANTS[:2], ["B", Reply("", meta={"finish_reason": "content_filter"})])
     assert unread_replies(refused)[1:] == (Counter({"refused": 1}), 2)
 
 

@@ -177,10 +177,6 @@ def test_answered_in_one_file_and_failed_in_another(tmp_path, store, order):
         ({"response": {"status_code": 200}}, "unusable reply"),
         ({"response": {"status_code": 200, "body": None}}, "no JSON object"),
         ({"response": {"status_code": 200, "body": {"choices": []}}}, "no choices"),
-        (
-            {"response": {"status_code": 200, "body": completion(None, finish_reason="content_filter")}},
-            "content filter",
-        ),
         ({"response": {"status_code": 200, "body": completion(message=None)}}, "no message"),
         ({"response": {"status_code": 500, "body": {"error": {"message": "broken"}}}}, "500 broken"),
         ({"response": {"status_code": 503, "body": "busy"}}, "503 busy"),

@@ -99,7 +99,7 @@ def test_kinds(text, finish, expected):
 
 def test_what_is_read_or_failed_is_not_unread():
     assert unread_kind(Reply("B"), True) == unread_kind(Reply(error="no reply within 60 s"), False) == ""
-    assert unread_kind(Reply(error="the server refused: content filter"), False) == "refused"
+    assert unread_kind(Reply("", meta={"finish_reason": "content_filter"}), False) == "refused"
     assert unread_kind(Reply(scores=(1.0, 1.0)), False) == "tied"
 
 

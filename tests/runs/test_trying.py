@@ -149,7 +149,7 @@ def test_one_refused_prompt_does_not_end_a_try():
     with FaultyServer([bad]) as server:
         tried = try_respondent(ChatRespondent("m", server.url), QUESTIONS)
     assert tried.tried[0].outcome == "refused" and tried.readable and len(server.asked) == len(tried.tried)
-    assert "the server refused: content filter" in str(tried)
+    assert "REFUSED" in str(tried)
 
 
 def test_what_a_server_says_reaches_neither_terminal_nor_page():
