@@ -105,9 +105,11 @@ class Layout:
     data: tuple[str, ...]  # columns needed that hold numbers, lists and the like
     hub: str = ""  # "owner/name" on the hub
     config: str | None = None  # the hub's configuration; None: all of them, each a subject
-    split: str | None = None  # what to ask unless told otherwise
+    split: str | None = None  # what to ask unless told otherwise; "train+test" is both
     shots: tuple[str, str] | None = None  # (benchmark, split) to take examples from
     names: dict[str, str] = field(default_factory=dict)  # the column behind a question's field, where its name differs
+    files: tuple[str, ...] = ()  # of a data set that is files and not tables on the hub, each a subject; none: tables
+    readers: dict[str, Callable] = field(default_factory=dict)  # how a kind of file is read: ".json" -> a function
 
     @property
     def columns(self) -> tuple[str, ...]:  # names
@@ -115,7 +117,10 @@ class Layout:
         return self.text + self.data
 
 # %% ../../nbs/benchmarks/layouts.ipynb #1c811569
-LAYOUTS = Registry("layout")  # by the name of the benchmark
+_EXAMS = "cora_nb.benchmarks.exams"
+LAYOUTS = Registry(  # by the name of the benchmark
+    "layout", lazy={"usmle": f"{_EXAMS}:USMLE", "m3ke": f"{_EXAMS}:M3KE", "arc_all": f"{_EXAMS}:ARC_ALL"}
+)
 
 # %% ../../nbs/benchmarks/layouts.ipynb #c358b247
 def _read_mmlu(

@@ -11,15 +11,15 @@ import json
 import re
 import warnings
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 
 from ..checks import check_count, check_option
 from .arithmetic import math_benchmark
 from .authors import authors_layout
 from ..core import BadRow, CoraError, Question, data_path
-from .files import Table, read_table, write_whole
-from .hub import asking_hub, hub_words
+from .files import READERS, Table, read_table, write_whole
+from .hub import asking_hub, hub_folder, hub_words
 from .layouts import KINDS, LAYOUTS, Layout, plain_layout
 from .pitfalls import NOTA_TEXT, BenchmarkWarning, has_nota
 from .pitfalls import warn_of_fewer, warn_of_nota, warn_of_place
@@ -153,23 +153,36 @@ def _home(
 
 def _folder_tables(
     layout: Layout,  # of the benchmark
-    split: str,  # such as "test"
+    split: str,  # such as "test", or "train+test" for both
     root: Path,  # holds `<owner>__<name>/<config>/<split>.parquet`, or is `<owner>__<name>`
-) -> list[tuple[str, Table]]:  # (configuration, table)
+) -> list[tuple[str, str, Table]]:  # (configuration, split, table)
     "A benchmark's tables from a folder laid out like the hub. Raises `CoraError` saying what there is."
     home = _home(root, layout.hub.replace("/", "__"))
+    if layout.files:
+        return _own_tables(layout, split, home)
     configs = [layout.config] if layout.config else sorted(p.name for p in home.iterdir() if p.is_dir())
     tables = []
-    for config in configs:
-        file = home / config / f"{split}.parquet"
+    for config, part in product(configs, split.split("+")):
+        file = home / config / f"{part}.parquet"
         if not file.parent.is_dir():
             raise CoraError(f"{home}: no configuration {config!r}; {listing(home)}")
         if not file.is_file():
-            raise CoraError(f"{file.parent}: no split {split!r}; {listing(file.parent)}")
-        tables.append((config, read_table(file)))
+            raise CoraError(f"{file.parent}: no split {part!r}; {listing(file.parent)}")
+        tables.append((config, part, read_table(file)))
     if not tables:
         raise CoraError(f"{home}: the folder is empty")
     return tables
+
+
+def _own_tables(layout: Layout, split: str, home: Path) -> list[tuple[str, str, Table]]:
+    "The same of a data set that is files: each is read as the layout says, and is a subject."
+    if split != layout.split:
+        raise CoraError(
+            f"{home}: no split {split!r}; the files are not split, and their questions are {layout.split!r}"
+        )
+    if absent := [file for file in layout.files if not (home / file).is_file()]:
+        raise CoraError(f"{home}: no file {absent[0]!r}; {listing(home)}")
+    return [(Path(file).stem, split, read_table(home / file, READERS | layout.readers)) for file in layout.files]
 
 # %% ../../nbs/benchmarks/load.ipynb #b8482d23
 def _hub_table(
@@ -194,19 +207,22 @@ def _hub_table(
 # %% ../../nbs/benchmarks/load.ipynb #667b2dac
 def _hub_tables(
     layout: Layout,  # of the benchmark
-    split: str,  # such as "test"
-) -> list[tuple[str, Table]]:  # (configuration, table)
+    split: str,  # such as "test", or "train+test" for both
+) -> list[tuple[str, str, Table]]:  # (configuration, split, table)
     "A benchmark's tables from the hub. Raises `CoraError` with the library's own words where that fails."
     import datasets
     from tqdm import tqdm
 
     try:
         with asking_hub():
+            if layout.files:
+                return _own_tables(layout, split, hub_folder(layout.hub))
             configs = [layout.config] if layout.config else datasets.get_dataset_config_names(layout.hub)
-            return [
-                (c, _hub_table(layout, c, split))
-                for c in tqdm(configs, desc=layout.hub, unit="table", delay=1, leave=False)
-            ]
+            wanted = [*product(configs, split.split("+"))]
+            shown = tqdm(wanted, desc=layout.hub, unit="table", delay=1, leave=False)
+            return [(config, part, _hub_table(layout, config, part)) for config, part in shown]
+    except CoraError:
+        raise
     except Exception as e:  # whatever the network or the hub can do wrong
         raise CoraError(
             f"{layout.hub}: cannot load split {split!r} from the Hugging Face hub ({hub_words(e)}); "
@@ -262,7 +278,7 @@ def _find_tables(
             "answer_as is for files with plain columns"
         )
     if path is not None and not path.is_dir():
-        table = read_table(path)
+        table = read_table(path, READERS | (layout.readers if layout else {}))
         split = split or (layout.split if layout else None)
         return _file_layout(table, layout, answer_as), [(f"{name}-{split}" if split else name, table)]
     if layout is None:
@@ -270,10 +286,10 @@ def _find_tables(
     split = split or layout.split
     tables = _hub_tables(layout, split) if path is None else _folder_tables(layout, split, path)
     if layout.config:
-        return layout, [(f"{name}-{split}", table) for _, table in tables]
-    for config, table in tables:
-        table.rows[:] = [(n, row | {"subject": config}) for n, row in table.rows]
-    return layout, [(f"{name}-{split}-{config}", table) for config, table in tables]
+        return layout, [(f"{name}-{part}", table) for _, part, table in tables]
+    for config, _, table in tables:
+        table.rows[:] = [(n, row | {"subject": config} if isinstance(row, dict) else row) for n, row in table.rows]
+    return layout, [(f"{name}-{part}-{config}", table) for config, part, table in tables]
 
 # %% ../../nbs/benchmarks/load.ipynb #203c27c0
 def _check_part(limit: int | None, sample: int | None, seed: int, existing_nota: str, shuffle_original: bool) -> None:
@@ -318,7 +334,7 @@ def _without_nota(name: str, found: Sequence[Question]) -> list[Question]:
 # %% ../../nbs/benchmarks/load.ipynb #788f6604
 def load_benchmark(
     name: str,  # a known benchmark, any name for a file of your own, or `module:layout` for one in columns of its own
-    split: str | None = None,  # None: the one usually asked; with a file, only a label in the ids
+    split: str | None = None,  # None: the usual one; "train+test" is both; with a file, only a label in the ids
     path: str | Path | None = None,  # a file, or a folder laid out like the hub; None: the hub, or what is bundled
     limit: int | None = None,  # the first so many questions; of MMLU, 400 are 4 of 57 subjects: see `sample`
     on_bad: str = "raise",  # a malformed row: "raise" an error, or "skip" it with a warning

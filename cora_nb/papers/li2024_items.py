@@ -24,7 +24,7 @@ from ..responses.responses import Responses
 from ..results import make_result, stack_results
 
 # %% ../../nbs/papers/li2024_items.ipynb #80812edc
-_NAMES = {"arc": "ARC", "math": "MATH"}
+_NAMES = {"m3ke": "M3KE", "arc": "ARC", "arc_all": "ARC", "math": "MATH"}
 
 
 def _runs(asked: Asked) -> dict[tuple[str, str], Responses]:

@@ -34,6 +34,7 @@ class RunPlan:
     benchmark: str  # a benchmark's name
     split: str | None = None  # None: the one it is usually scored on
     subjects: tuple[str, ...] = ()  # only these; none: all
+    most_choices: int | None = None  # questions with more are left out before any is drawn; None: none is
     sample: int | None = None  # so many questions, drawn with `seed`; None: all
     seed: int = 0  # of the sample and the variants
     shots: int = 0  # solved questions shown first

@@ -17,6 +17,7 @@ from typing import Any
 import pandas as pd
 
 from ..benchmarks.load import BUNDLED, load_benchmark, load_shots
+from ..benchmarks.samples import sample_questions
 from ..checks import check_count, check_option
 from ..core import CoraError, Question
 from .mcqa_plus import mcqa_plus_steps, run_steps
@@ -68,11 +69,14 @@ def run_questions(
 ) -> list[Question]:
     "The questions of a run. Raises `CoraError` as `load_benchmark` does."
     (name, path), own = size.source(run), size.benchmark is None
-    sample = min(filter(None, (run.sample, size.sample)), default=None)
-    if not own and sample:  # another benchmark may be smaller
-        sample = min(sample, len(load_benchmark(name, path=path, existing_nota="keep")))
     chosen = {"subjects": list(run.subjects) or None, "split": run.split} if own else {}
-    return load_benchmark(name, path=path, sample=sample, seed=run.seed, existing_nota="keep", **chosen)
+    found = load_benchmark(name, path=path, existing_nota="keep", **chosen)
+    if run.most_choices is not None:
+        found = [q for q in found if q.n_choices <= run.most_choices]
+    sample = min(filter(None, (run.sample, size.sample)), default=None)
+    if sample is None:
+        return found
+    return sample_questions(found, sample if own else min(sample, len(found)), run.seed)  # another may be smaller
 
 # %% ../../nbs/papers/reproduce.ipynb #600bdd07
 EACH = ("implementations", "hidden_states")  # what a run makes of a respondent

@@ -35,7 +35,7 @@ def _shown(template: Template, question: Question | Variant, adaptation: str) ->
     text, form = (question.asked, question.form) if isinstance(question, Variant) else (question.text, "mcq")
     if adaptation != "separate":
         return template.body(text, question.choices, form)
-    return f"{template.before_question}{text}{template.before_answer}"
+    return template.alone(text)
 
 
 def _said(template: Template, question: Question | Variant, places: Sequence[int], adaptation: str) -> str:

@@ -521,8 +521,8 @@ def test_what_does_not_exist_says_what_does(tmp_path):
         (dict(name="mmlu", path=tmp_path), ["cais__mmlu", "no split 'test'; there is dev"]),
         (dict(name="mmlu", path=tmp_path, split="tset"), ["no split 'tset'; there is dev"]),
         (dict(name="medqa", path=tmp_path), ["no folder bigbio__med_qa; there is cais__mmlu"]),
-        (dict(name="nmlu", path=tmp_path), ["'nmlu' has none", "known are arc, csqa"]),
-        (dict(name="nmlu"), ["no benchmark 'nmlu'", "known are arc, csqa", "path="]),
+        (dict(name="nmlu", path=tmp_path), ["'nmlu' has none", "known are arc, arc_all, csqa"]),
+        (dict(name="nmlu"), ["no benchmark 'nmlu'", "known are arc, arc_all, csqa", "path="]),
         (dict(name="math", split="dev"), ["math: no split 'dev'"]),
         (dict(name="math", path=tmp_path), ["'math' has none"]),
     ]:
@@ -794,6 +794,17 @@ ROWS = {  # name: (config, split, a row as the hub has it, the question it is)
         ),
         Question("mmlu_redux-test-anatomy-1", "a?", CHOICES, 2, "anatomy"),
     ),
+    "m3ke": (
+        "Music-Other",
+        "dev",
+        dict(id=0, question="a?", A="None", B="x", C="x", D="y", answer="D"),
+        Question("Music-Other-0", "a?", CHOICES, 3, "Music-Other"),
+    ),
+}
+OTHERS = {"usmle", "arc_all"}  # of several files or splits: see test_exams
+ALONE = {  # a single file does not say which subject it is
+    "mmlu_redux": Question("mmlu_redux-test-1", "a?", CHOICES, 2),
+    "m3ke": Question("0", "a?", CHOICES, 3),
 }
 
 
@@ -806,7 +817,7 @@ def hub_file(root, name, rows, split=None, config=None):
 
 
 def test_every_layout_is_tested():
-    assert set(ROWS) == set(LAYOUTS)
+    assert set(ROWS) | OTHERS == set(LAYOUTS)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -818,9 +829,7 @@ def test_layout_from_a_folder(name, tmp_path):
 @pytest.mark.parametrize("name", ROWS)
 @pytest.mark.parametrize("suffix", ["parquet", "jsonl", "csv"])
 def test_layout_from_a_file(name, suffix, tmp_path):
-    r, want = ROWS[name][2], ROWS[name][3]
-    if name == "mmlu_redux":  # a single file does not say which subject it is
-        want = Question("mmlu_redux-test-1", want.text, want.choices, want.answer)
+    r, want = ROWS[name][2], ALONE.get(name, ROWS[name][3])
     if suffix == "parquet":
         path = parquet(tmp_path / "f.parquet", [r])
     elif suffix == "jsonl":
@@ -1062,6 +1071,8 @@ BAD_LAYOUTS = {
     "MedMCQA, hidden answer": ("medmcqa", changed("medmcqa", cop=-1), "cop", -1, "index from 0 to 3"),
     "MedMCQA, counted from 1": ("medmcqa", changed("medmcqa", cop=4), "cop", 4, "index from 0 to 3"),
     "MedMCQA, empty choice": ("medmcqa", changed("medmcqa", opc=""), "opa to opd", "", "choice C must be"),
+    "M3KE, hidden answer": ("m3ke", changed("m3ke", answer=""), "answer", "", "letters A to D"),
+    "M3KE, empty choice": ("m3ke", changed("m3ke", B=""), "A to D", "", "choice B must be"),
     "MMLU-Redux, error_type null": (
         "mmlu_redux",
         changed("mmlu_redux", error_type=None),

@@ -4,6 +4,7 @@ import dataclasses
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import cora_nb as cn
@@ -12,7 +13,7 @@ from cora_nb.core import CoraError
 from cora_nb.interop.cat import import_cat
 from cora_nb.papers.plans import PAPERS, load_plan, only, parse_plan, plan_list, plan_text
 from cora_nb.papers.published import PAPERS as PUBLISHED
-from cora_nb.papers.reproduce import MEASURES, Size, ask_plan, make_item, plan_calls, prepare_run
+from cora_nb.papers.reproduce import MEASURES, Size, ask_plan, make_item, plan_calls, prepare_run, run_questions
 from cora_nb.respondents.likelihood import LikelihoodRespondent
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.results import lookup
@@ -59,7 +60,7 @@ def test_the_list_names_every_item_with_its_prompts():
 def test_sizes_are_those_of_the_benchmarks(paper):
     counted = Counter()
     for run in load_plan(paper).runs.values():
-        if run.shots or run.each and run.name != "usmle" or run.prompts and run.prompts > 100_000:
+        if run.shots or run.each and run.name != "sociology" or run.prompts and run.prompts > 100_000:
             continue  # the same questions without examples; four choices have 24 orders; minutes
         try:
             ready = prepare_run(run, Size(path=str(HUB)))
@@ -207,3 +208,46 @@ def test_a_changed_plan_is_run_by_its_path(tmp_path):
     asked = ask_plan(plan, people()[:1], TINY, progress=False)
     assert asked["mmlu"]["ann"][""].facts["asked"]["k"] == 1
     assert asked["mmlu"]["ann"][""].facts["run"]["plan"]["parse"] == "lenient"
+
+
+def test_questions_with_too_many_choices_are_left_out_before_any_is_drawn():
+    math = load_benchmark("math")
+    assert {q.n_choices for q in math} == {4}
+    run = dataclasses.replace(load_plan("quadruple_slit/figure_2").runs["usmle"], benchmark="math", sample=7)
+    assert run.most_choices == 6 and run_questions(run) == load_benchmark("math", sample=7, seed=run.seed)
+    assert not run_questions(dataclasses.replace(run, most_choices=3, sample=None))
+    with pytest.raises(CoraError, match="sample must be at most the number of questions, 0, got 7"):
+        run_questions(dataclasses.replace(run, most_choices=3))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_sizes_of_benchmarks_that_are_not_at_hand(tmp_path):
+    "M3KE has five questions in each of 71 subjects, as its repository does."
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for subject in range(71):
+        folder = tmp_path / "TJUNLP__M3KE" / f"subject {subject:02}"
+        folder.mkdir(parents=True)
+        rows = [dict(id=n, question=f"{subject}, {n}?", **dict(zip("ABCD", "wxyz")), answer="B") for n in range(5)]
+        pq.write_table(pa.Table.from_pylist(rows), folder / "dev.parquet")
+    runs = load_plan("li2024").runs
+    for name in ("order_m3ke", "sizes_m3ke"):
+        ready = prepare_run(runs[name], Size(path=str(tmp_path)))
+        assert len(ready.questions) == runs[name].questions == 299
+        assert len(ready.prepared.prompts) == runs[name].prompts
+
+
+@pytest.mark.skipif(not RECORDED.exists(), reason="no folder shared/data/recorded beside the project")
+def test_as_many_questions_of_m3ke_as_there_are_published_letters():
+    letters = pd.read_csv(RECORDED.parent / "li2024" / "order_predictions.csv")
+    assert set(letters.filter(like="M3KE").notna().sum()) == {299}
+    assert set(letters.filter(like="ARC").notna().sum()) == {load_plan("li2024").runs["order_arc"].questions}
+
+
+def test_table_3_has_m3ke_beside_the_published_letters():
+    plan = load_plan("li2024/table_3")
+    run = dataclasses.replace(plan.runs["order_m3ke"], sample=20)
+    asked = ask_plan(dataclasses.replace(plan, runs={"order_m3ke": run}), people(), Size(20, "math"), progress=False)
+    made = make_item(dataclasses.replace(plan.items["table_3"], runs=("order_m3ke",)), asked)
+    assert set(made.result["benchmark"]) == {"M3KE"} and {"ann", "GPT-4 (paper)"} <= set(made.result["respondent"])

@@ -49,12 +49,15 @@ def slow_text(name, q, shots):
         "cora": INSTRUCTION.replace("XXX", letters) + "\n\n",
         "cat": INSTRUCTION.replace("XXX", "ABCD"),
         "bare": "",
+        "continuation": "",
         "li2024": "",
         "reasoned": "Answer the following multiple choice question. Think step by step. Then write your answer on the "
         f"last line, as 'Answer: LETTER' (without quotes), where LETTER is one of {letters}.\n\n",
     }[name]
     for s in [*shots, q]:
-        out += ("Please select a correct option.\n" if name == "li2024" else "Question: ") + s.text + "\n"
+        out += (
+            {"li2024": "Please select a correct option.\n", "continuation": ""}.get(name, "Question: ") + s.text + "\n"
+        )
         if name == "cora":
             out += "Choices: "
         for i, choice in enumerate(s.choices):
@@ -150,7 +153,7 @@ def test_two_pools_are_not_confused():
     [
         (
             dict(template="corra"),
-            "template must be one of bare, cat, cora, li2024, reasoned, or module:name, got 'corra'",
+            "template must be one of bare, cat, continuation, cora, li2024, reasoned, or module:name, got 'corra'",
         ),
         (dict(template=None), "or module:name, got None"),
         (dict(template=["cora"]), "template must be one of"),

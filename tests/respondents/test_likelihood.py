@@ -937,3 +937,17 @@ def test_a_tokenizer_of_another_model(folders, tmp_path):
         shutil.copy(file, folder)
     with pytest.raises(CoraError, match="they do not belong together"):
         ask(respondent(folder), SOME)
+
+
+def test_an_ending_follows_its_story_without_an_answer_line():
+    story = Question("q", "A man sits on a roof. He", ("sings.", "flies."), 1)
+    shot = Question("s", "It rains. She", ("leaves.", "stays."), 0)
+    prompt = make_prompts(make_variants([story])[:1], "continuation", [shot], k=1)[0]
+    assert context_and_continuations(prompt, "separate") == (
+        "It rains. She leaves.\n\nA man sits on a roof. He",
+        [" sings.", " flies."],
+    )
+    context, said = context_and_continuations(prompt, "joint-label")
+    assert context.endswith("He\nA. sings.\nB. flies.\nAnswer:") and said == [" A", " B"]
+    bare = make_prompts(make_variants([story])[:1], "bare")[0]
+    assert context_and_continuations(bare, "separate")[0] == "Question: A man sits on a roof. He\nAnswer:"
