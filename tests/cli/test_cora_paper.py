@@ -144,8 +144,7 @@ def test_failed_prompts_are_said_and_counted_as_wrong_if_wished(capsys, faulty):
     _, out, _ = ends(capsys, *words, sample=12)
     assert "prompts failed (server is down)" in out
     _, wrong, _ = ends(capsys, *words, sample=12, failed="wrong")
-    assert wrong.count("NaN") < out.count("NaN") or wrong != out
-    assert "cora/table_1: MedQA" in wrong
+    assert "– (from " in out and "– (from " not in wrong and "0.17 (2)" in wrong
 
 
 def test_nobody_answers(capsys, faulty):
@@ -155,8 +154,7 @@ def test_nobody_answers(capsys, faulty):
 
 def test_replies_that_cannot_be_read_stand_above_the_table(capsys, faulty):
     talker = f"{faulty},says=The answer is B,name=talker"
-    with pytest.warns(UserWarning, match="cannot be read"):
-        out = run(capsys, "cora/table_1", talker, ANN, sample=4, benchmark="math", store="none")
+    out = run(capsys, "cora/table_1", talker, ANN, sample=4, benchmark="math", store="none")
     head = out[: out.index("cora/table_1: MedQA")]
     assert "talker, medqa: " in head and "replies cannot be read, and count as wrong" in head
     typed = next(line for line in head.splitlines() if line.startswith("  type: "))
