@@ -18,7 +18,7 @@ from .alarms import print_alarms, retyper
 from .commands import command, options_in_force
 from .failures import end_incomplete, failed_line, failures_said, refuse_lost
 from .respondents import ORGANISMS, make_respondents
-from .shared import file_name, open_store, read_prices, store_for, store_line
+from .shared import file_name, open_store, plan_table, read_prices, store_for, store_line
 from ..core import CoraError
 from ..interop.cat import import_cat
 from ..papers.models import card_spec
@@ -205,7 +205,7 @@ def cora_paper(
 
     with open_store(store, people) as replies:
         if dry:
-            return print(plan_calls(chosen, people, size, replies, read_prices(price)).to_string())
+            return print(plan_table(plan_calls(chosen, people, size, replies, read_prices(price))))
         alone = len(who) == len(chosen.runs) == 1
         told = {"on_run": keep, "on_error": None if alone else lost, "strict": strict, "retypers": retypers}
         asked = ask_plan(chosen, who, size, replies, **told)
