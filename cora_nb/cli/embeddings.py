@@ -6,6 +6,7 @@
 __all__ = ['cora_embeddings']
 
 # %% ../../nbs/cli/embeddings.ipynb #0ea0c951
+import dataclasses
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from .commands import command
+from .respondents import make_respondent
 from .shared import asked_questions, file_name
 from ..checks import check_count
 from ..core import CoraError
@@ -21,6 +23,16 @@ from ..report.embedding_plots import plot_layers, plot_separability
 from ..respondents.causal import CausalRespondent
 from ..respondents.hidden import hidden_states
 from ..responses.files import write_csv
+
+# %% ../../nbs/cli/embeddings.ipynb #229ca629
+def _reader(model: str, chat: bool) -> CausalRespondent:
+    "A model to be read. Raises `CoraError` for a model of the papers that is only served."
+    if not model.startswith("paper:"):
+        return CausalRespondent(model, chat=chat)
+    made = make_respondent(model)
+    if not isinstance(made, CausalRespondent):
+        raise CoraError(f"{model}: hidden states are read on this machine, and this model is only served")
+    return dataclasses.replace(made, chat=chat)
 
 # %% ../../nbs/cli/embeddings.ipynb #841cc827
 def _save_figure(figure: Any, file: Path) -> None:
@@ -50,7 +62,7 @@ def _side_by_side(scores: pd.DataFrame) -> pd.DataFrame:
     "cora_embeddings organism/steady organism/skewed", "cora_embeddings gpt2 --benchmark medqa --sample 200 --heads"
 )
 def cora_embeddings(
-    models: list[str] = (),  # folders, names on the Hugging Face hub, or organism/NAME; without any, organism/steady
+    models: list[str] = (),  # folders, names on the hub, organism/NAME or paper:KEY; without any, organism/steady
     benchmark: str = "math",  # a benchmark's name; math is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
     split: str = None,  # the benchmark's split; without it, the one it is usually scored on
@@ -78,7 +90,7 @@ def cora_embeddings(
             check_count(name, count, 5)  # folds of the probe
     if not perplexity > 0:
         raise CoraError(f"perplexity must be positive, got {perplexity!r}")
-    readers = [CausalRespondent(m, chat=chat) for m in models or ["organism/steady"]]
+    readers = [_reader(m, chat) for m in models or ["organism/steady"]]
     names = [file_name(r.name) for r in readers]
     if twice := [name for name in names if names.count(name) > 1]:
         raise CoraError(f"two models are called {twice[0]!r}; read them one at a time, into different folders")

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LISTS', 'first_sentence', 'list_benchmarks', 'list_families', 'list_templates', 'list_rules', 'list_scores',
-           'list_respondents', 'names_of']
+           'list_respondents', 'list_models', 'list_papers', 'names_of']
 
 # %% ../../nbs/cli/names.ipynb #57157e97
 import re
@@ -13,12 +13,16 @@ from contextlib import suppress
 from inspect import Parameter
 from textwrap import shorten
 
+import pandas as pd
+
 from .. import words_beside
 from ..benchmarks.layouts import LAYOUTS
 from ..benchmarks.load import BUNDLED
 from .respondents import RESPONDENTS, named_fields
 from ..metrics import cora  # noqa: F401  (its scores are registered)
 from ..metrics.scores import SCORES
+from ..papers.models import model_cards
+from ..papers.plans import plan_list
 from ..prompts.letters import RULES
 from ..prompts.templates import TEMPLATES
 from ..registry import Registry
@@ -121,6 +125,29 @@ def list_respondents() -> list[tuple[str, str]]:  # (name, one line); below each
         rows += [_field_line(field, p, words.get(field, "")) for field, p in fields.items()]
     return rows
 
+# %% ../../nbs/cli/names.ipynb #4210f008
+def list_models() -> list[tuple[str, str]]:  # (name, one line)
+    "Models of the papers, to be named as paper:KEY wherever somebody answers: hub id, kind, licence, what is not known"
+    rows = []
+    for card in model_cards().itertuples():
+        maybe = card.candidates.replace("; ", " or ")
+        model = card.api or card.hub_id or (f"perhaps {maybe}" if maybe else "no name on the hub")
+        where = " ".join(filter(None, [model, "" if card.api else card.revision or card.branch]))
+        kind, licence = card.kind or "base or instruct?", card.licence or "licence not known"
+        weights = card.weights or "format of the weights not known"
+        known = f"{card.name}: {where}; {kind}; {licence}; {weights}"
+        rows.append((f"{card.paper}/{card.key}", known + (f". Not known: {card.not_known}" if card.not_known else "")))
+    return rows
+
+
+def list_papers() -> list[tuple[str, str]]:  # (name, one line)
+    "Tables and figures of the papers, for cora_paper: what each shows, and the prompts for one respondent"
+
+    def prompts(count: int) -> str:  # NA: not counted
+        return "prompts not counted" if pd.isna(count) else f"{count:,} prompts" if count else "nobody is asked"
+
+    return [(row.item, f"{row.about} ({prompts(row.prompts)})") for row in plan_list().itertuples()]
+
 # %% ../../nbs/cli/names.ipynb #55d9a987
 _REGISTRIES = {
     "benchmarks": LAYOUTS,
@@ -130,7 +157,7 @@ _REGISTRIES = {
     "respondents": RESPONDENTS,
     "scores": SCORES,
 }
-LISTS = Registry("list", lazy={kind: f"cora_nb.cli.names:list_{kind}" for kind in _REGISTRIES})
+LISTS = Registry("list", lazy={kind: f"cora_nb.cli.names:list_{kind}" for kind in (*_REGISTRIES, "models", "papers")})
 
 
 def names_of(

@@ -7,44 +7,66 @@ __all__ = ['cora_paper']
 
 # %% ../../nbs/cli/paper.ipynb #483aa7f8
 import dataclasses
-from collections.abc import Sequence
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from .commands import command
-from .respondents import make_respondents
-from .shared import file_name, open_store, read_prices
+from ..checks import check_option
+from .alarms import print_alarms, retyper
+from .commands import command, options_in_force
+from .failures import end_incomplete, failed_line, failures_said, refuse_lost
+from .respondents import ORGANISMS, make_respondents
+from .shared import file_name, open_store, plan_table, read_prices, store_for, store_line
 from ..core import CoraError
 from ..interop.cat import import_cat
+from ..papers.models import card_spec
 from ..papers.plans import Plan, RunPlan, load_plan, plan_list, plan_text
-from ..papers.reproduce import Made, Size, ask_plan, make_item, plan_calls
+from ..papers.reproduce import Asked, Made, Size, ask_plan, make_item, plan_calls
+from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..responses.files import read_responses, write_responses
 from ..responses.responses import Responses
+from ..runs.diagnosis import Cure
 
 # %% ../../nbs/cli/paper.ipynb #16b452a6
+def _of_plan(
+    spec: str,  # a respondent as typed
+    plan: Plan,  # what it will be asked
+) -> str:  # the same without `paper:`
+    "A model of the papers as this plan wants it. Raises `CoraError` as `card_spec` does."
+    kind, _, rest = spec.partition(":")
+    if kind != "paper":
+        return spec
+    name, comma, fields = rest.partition(",")
+    compared = any(run.each == "implementations" for run in plan.runs.values())
+    return card_spec(name, plan.paper, "likelihood" if compared else "causal") + comma + fields
+
+
 def _recorded_or_asked(
     specs: Sequence[str],  # as for `make_respondents`
-) -> list[Respondent | Responses]:
+) -> list[Respondent | Responses]:  # in the same order
     "Whom to ask, and what was asked already. Raises `CoraError` where two are called the same."
-    taken, asked = [], []
-    for spec in specs:
+    who = []
+    for spec in specs or ORGANISMS:
         kind, _, rest = spec.partition(":")
         path, _, name = rest.partition(",name=")
         if kind != "recorded":
-            asked.append(spec)
+            who += make_respondents([spec])
             continue
         found = import_cat(path) if path.endswith((".xlsx", ".csv")) else read_responses(path)
-        taken.append(Responses(found.table, found.questions, found.facts, name) if name else found)
-    people = make_respondents(asked) if asked or not taken else []
-    names = [who.name for who in (*people, *taken)]
+        who.append(Responses(found.table, found.questions, found.facts, name) if name else found)
+    names = [w.name for w in who]
     if twice := [name for name in names if names.count(name) > 1]:
         raise CoraError(f"two respondents are called {twice[0]!r}; give one another name with ,name=...")
-    return [*people, *taken]
+    return who
 
 # %% ../../nbs/cli/paper.ipynb #ef7a6910
 def _folder(out: str, plan: Plan, size: Size) -> Path:
     "Where the runs and items of a plan go."
-    parts = [plan.paper, *([f"sample {size.sample}"] if size.sample else []), *filter(None, [size.benchmark])]
+    sample = f"sample {size.sample}" if size.sample else None
+    parts = [plan.paper, *filter(None, [sample, size.benchmark, size.template, size.parse])]
     return Path(out) / file_name("_".join(parts).replace(" ", "_"))
 
 
@@ -54,6 +76,88 @@ def _item_text(plan: Plan, name: str, made: Made, size: Size) -> str:
     said = [f"- {line}" for line in (*(f"Here: {w}." for w in size.words()), *item.differs)]
     below = "\n\nNot as in the paper, or left open by it:\n" + "\n".join(said) if said else ""
     return f"{plan.paper}/{name}: {item.about} ({plan.source})\n\n{made.text}{below}"
+
+# %% ../../nbs/cli/paper.ipynb #51c8a4a2
+def _retypers(
+    given: Mapping[str, Any],  # all of the command's parameters
+    who: Sequence[Respondent | Responses],  # as they were made
+) -> dict[str, Callable[[Cure], str]]:  # of those who are asked
+    "What to type for one respondent where its replies cannot be read."
+    item, *specs = given["wanted"]
+    options = {**given, "wanted": (), "respondents": specs}
+
+    def of(number: int, respondent: Respondent) -> Callable[[Cure], str]:
+        typed = retyper(cora_paper, options, number, respondent)
+        return lambda cure: typed(cure).replace("cora_paper", f"cora_paper {shlex.quote(item)}", 1)
+
+    return {w.name: of(i, w) for i, w in enumerate(who) if not isinstance(w, Responses)}
+
+
+def _all_runs(asked: Asked) -> dict[tuple[str, str, str], Responses]:
+    "(respondent, run, step) -> its responses. Hidden states are no replies."
+    return {
+        (name, run, step): responses
+        for run, whose in asked.items()
+        for name, steps in whose.items()
+        for step, responses in steps.items()
+        if isinstance(responses, Responses)
+    }
+
+
+def _failed_as_wrong(asked: Asked) -> Asked:
+    "The same, with failed prompts counted as wrong."
+
+    def counted(found: Any) -> Any:
+        return found.count_failed_as_wrong() if isinstance(found, Responses) else found
+
+    return {
+        run: {name: {step: counted(found) for step, found in steps.items()} for name, steps in whose.items()}
+        for run, whose in asked.items()
+    }
+
+# %% ../../nbs/cli/paper.ipynb #fb9d93fa
+def _make(
+    plan: Plan,  # whose item it is
+    name: str,  # of the item
+    asked: Asked,  # as from `ask_plan`
+) -> tuple[Made | None, dict[str, str]]:  # None: of nobody's replies; and why whose are not in it
+    "An item, of all whose replies allow it."
+    item, why = plan.items[name], {}
+    everybody = [n for n in dict.fromkeys(n for run in item.runs for n in asked[run])]
+    complete = [n for n in everybody if all(n in asked[run] for run in item.runs)]
+
+    def made(names: Sequence[str]) -> Made:
+        return make_item(item, {run: {n: asked[run][n] for n in names} for run in item.runs})
+
+    if item.runs and not complete:
+        return None, why
+    try:
+        return made(complete), why
+    except CoraError as e:
+        if len(complete) < 2:
+            return None, dict.fromkeys(complete or [""], str(e))
+    for one in complete:
+        try:
+            made([one])
+        except CoraError as e:
+            why[one] = str(e)
+    rest = [n for n in complete if n not in why]
+    return made(rest) if rest else None, why
+
+# %% ../../nbs/cli/paper.ipynb #a76f5294
+def _print_items(plan: Plan, asked: Asked, size: Size, folder: Path) -> dict[str, str]:
+    "Make, write and print every item; what is not made, or of whose replies, with the reason."
+    lost = {}
+    for name in plan.items:
+        made, why = _make(plan, name, asked)
+        lost |= {", ".join(filter(None, (n, f"{plan.paper}/{name}"))): reason for n, reason in why.items()}
+        if made is None:
+            print(f"{plan.paper}/{name}: not made{''.join(f'; {plain_line(n)}: {w}' for n, w in why.items())}\n")
+            continue
+        text = _item_text(plan, name, made, size)
+        files = dataclasses.replace(made, text=text).save(folder, name)
+        print(text, *(f"  {file}" for file in files), "", sep="\n")
+    return lost
 
 # %% ../../nbs/cli/paper.ipynb #8568b1ae
 @command("cora_paper cora/table_2 chat:gpt-4o-mini --sample 20", "cora_paper mcqa_plus causal:path/to/model --dry")
@@ -65,33 +169,55 @@ def cora_paper(
     sample: int = None,  # only so many questions of each run, at random
     benchmark: str = None,  # ask this benchmark in place of the paper's; `math` is bundled
     path: str = None,  # a folder laid out like the hub; without it, the Hugging Face hub
+    template: str = None,  # how prompts are laid out, in place of the paper's way
+    parse: str = None,  # the rule from reply to choice, in place of the plan's
     store: str = None,  # the file that keeps replies; "none" to keep nothing
+    strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     price: str = None,  # money for a million tokens read and written, as 2.5/10
+    failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
     out: str = "papers",  # the folder for runs, tables and figures
 ):
     "Make tables and figures of a paper for your own models, beside the published numbers."
+    given = dict(locals())
     if list or not wanted:
         return print(plan_list().to_string(index=False, na_rep="?"))
-    (item, *respondents), size = wanted, Size(sample, benchmark, path)
+    check_option("failed", failed, ("unknown", "wrong"))
+    (item, *specs), size = wanted, Size(sample, benchmark, path, template, parse)
     chosen = load_plan(item)
     if plan:
         return print(plan_text(chosen))
-    who = _recorded_or_asked(respondents)
+    who = _recorded_or_asked([_of_plan(spec, chosen) for spec in specs])
     people = [w for w in who if not isinstance(w, Responses)]
+    retypers, typed = _retypers(given, who), dict(zip([w.name for w in who], specs or ORGANISMS))
+    options, folder, stopped = options_in_force("cora_paper", given), _folder(out, chosen, size), {}
+
+    def keep(run: RunPlan, name: str, step: str, responses: Responses) -> None:
+        place = folder / "runs" / run.name / file_name(name)
+        place = place / file_name(step) if step else place
+        place.parent.mkdir(parents=True, exist_ok=True)
+        responses.facts["run"]["command"] = options | {"wanted": [item, typed[name]]}
+        write_responses(responses, place)
+        refuse_lost(responses, str(place))
+
+    def lost(run: RunPlan, name: str, why: CoraError) -> None:
+        stopped[f"{name}, run {run.name}"] = str(why)
+        print(f"cora_paper: {plain_line(name)}, run {run.name}: {why}", file=sys.stderr)
+
     with open_store(store, people) as replies:
         if dry:
-            return print(plan_calls(chosen, people, size, replies, read_prices(price)).to_string())
-        folder = _folder(out, chosen, size)
-
-        def keep(run: RunPlan, name: str, step: str, responses: Responses) -> None:
-            place = folder / "runs" / run.name / file_name(name)
-            place = place / file_name(step) if step else place
-            place.parent.mkdir(parents=True, exist_ok=True)
-            write_responses(responses, place)
-
-        asked = ask_plan(chosen, who, size, replies, on_run=keep)
-    for name in chosen.items:
-        made = make_item(chosen.items[name], asked)
-        text = _item_text(chosen, name, made, size)
-        files = dataclasses.replace(made, text=text).save(folder, name)
-        print(text, *(f"  {file}" for file in files), "", sep="\n")
+            return print(plan_table(plan_calls(chosen, people, size, replies, read_prices(price))))
+        alone = len(who) == len(chosen.runs) == 1
+        told = {"on_run": keep, "on_error": None if alone else lost, "strict": strict, "retypers": retypers}
+        asked = ask_plan(chosen, who, size, replies, **told)
+    if chosen.runs and not any(asked.values()):
+        raise CoraError(next(iter(stopped.values())))
+    runs = _all_runs(asked)
+    called = {place: ", ".join(filter(None, place)) for place in runs}
+    print_alarms({called[place]: run for place, run in runs.items()}, {called[p]: retypers.get(p[0]) for p in runs})
+    with failures_said():
+        stopped |= _print_items(chosen, _failed_as_wrong(asked) if failed == "wrong" else asked, size, folder)
+    for w in people:
+        own, kept = [run for (name, *_), run in runs.items() if name == w.name], store_for(w, replies)
+        lines = [*filter(None, [failed_line(own, w, kept), store_line(kept, *own)])]
+        print(*([f"{w.name}: " + "\n  ".join(lines)] if lines else []), sep="\n", end="\n" if lines else "")
+    end_incomplete(any(run.failure_note for run in runs.values()), stopped, "cora_paper")

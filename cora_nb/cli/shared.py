@@ -220,7 +220,7 @@ def shot_pool(
 
 # %% ../../nbs/cli/shared.ipynb #c1a11e02
 def plan_table(
-    plans: Sequence[pd.Series],  # one for each respondent, as from `plan`
+    plans: Sequence[pd.Series] | pd.DataFrame,  # one for each respondent, as from `plan`, or a table of them
     stop: str | None = None,  # the early stopping that was asked for
 ) -> str:  # a line for each respondent, its columns in words
     "What runs would take."

@@ -11,6 +11,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from ..report.render import printed_table
 from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
 from ..results import make_result
+from ..runs.diagnosis import Cure
 from ..runs.evaluate import PreparedRun, plan as plan_run, prepare
 from ..runs.store import Store
 from ..variants.families import make_variants
@@ -42,6 +44,8 @@ class Size:
     sample: int | None = None  # so many questions of each run, at random; None: as the plan says
     benchmark: str | None = None  # in place of every run's own
     path: str | None = None  # a folder laid out like the hub, or a file; None: the hub, or what is bundled
+    template: str | None = None  # in place of every run's own
+    parse: str | None = None  # the rule from reply to choice, in place of every run's own
 
     def __post_init__(self):
         if self.sample is not None:
@@ -51,7 +55,9 @@ class Size:
         "What has to be said beside a table."
         said = [f"{self.sample} questions of each benchmark, drawn at random"] if self.sample else []
         other = f"the benchmark {self.benchmark} in place of the paper's, with at most {FEW_SHOTS} examples"
-        return said + ([other] if self.benchmark else [])
+        said += [other] if self.benchmark else []
+        changed = {"template": self.template, "rule": self.parse}
+        return said + [f"the {what} {name} in place of the paper's" for what, name in changed.items() if name]
 
     def source(self, run: RunPlan) -> tuple[str, str | None]:  # a benchmark's name, and where it is
         "Where the questions of a run come from. What is bundled is in no folder."
@@ -122,6 +128,8 @@ class AskedRun:
         store: Store | None = None,  # where replies are kept and found again
         progress: bool = True,  # show a bar for each run
         on_run: Callable[[str, Responses], None] | None = None,  # called with each step's responses
+        strict: bool = False,  # stop where many replies cannot be read
+        retype: Callable[[Cure], str] | None = None,  # for the alarm: from a cure to the command to type
     ) -> dict[str, Responses]:  # by step
         "Ask one respondent. Raises `CoraError` as `evaluate` does."
         if self.run.each == "hidden_states":
@@ -130,11 +138,12 @@ class AskedRun:
         if self.prepared is None:
             steps = mcqa_plus_steps(self.questions, self.run.seed)
             steps = {name: steps[name] for name in self.run.steps}
-            return run_steps(respondent, steps, store, keep, facts=dict(self.facts), progress=progress, **self.how)
+            told = {"facts": dict(self.facts), "strict": strict, "retype": retype}
+            return run_steps(respondent, steps, store, keep, progress=progress, **told, **self.how)
         found = {}
         for way, who in _ways(respondent, self.run).items():
             label = ", ".join(filter(None, (respondent.name, way, self.run.name)))
-            found[way] = self.prepared.ask(who, store, progress and label)
+            found[way] = self.prepared.ask(who, store, progress and label, strict, retype)
             keep(way, found[way])
         return found
 
@@ -161,8 +170,8 @@ def prepare_run(
     check_option("each", run.each, (None, *EACH))
     questions = run_questions(run, size)
     how = {
-        "template": run.template,
-        "parse": run.parse,
+        "template": size.template or run.template,
+        "parse": size.parse or run.parse,
         "k": size.shots(run),
         "shots": _shots(run, size),
         "shots_as": run.shots_as,
@@ -188,29 +197,35 @@ def _taken(found: Responses, run: RunPlan, size: Size) -> Responses:
 
 def ask_plan(
     plan: Plan,  # as from `load_plan`
-    respondents: Sequence[
-        Respondent | Responses
-    ],  # who answers, or what somebody answered already; names all different
+    respondents: Sequence[Respondent | Responses],  # who answers, or what somebody answered; names all different
     size: Size = Size(),  # how it is carried out
     store: Store | None = None,  # where replies are kept and found again
     progress: bool = True,  # show a bar for each run
     on_run: Callable[[RunPlan, str, str, Responses], None] | None = None,  # run, respondent, step, responses
-) -> Asked:
+    on_error: Callable[[RunPlan, str, CoraError], None]
+    | None = None,  # one gave up in a run; None: the error is raised
+    strict: bool = False,  # stop where many replies cannot be read
+    retypers: Mapping[str, Callable[[Cure], str]] | None = None,  # respondent -> for the alarm: a cure's command
+) -> Asked:  # a run lacks those who gave up in it
     """Ask every run of a plan once. Raises `CoraError` before anything is asked, as `prepare_run` does."""
     prepared = {name: prepare_run(run, size) for name, run in plan.runs.items() if _has_to_be_asked(respondents)}
-    asked: dict[str, dict[str, dict[str, Responses]]] = {}
-    for name, run in plan.runs.items():
-        asked[name] = {}
-        for who in respondents:
+    asked: dict[str, dict[str, dict[str, Responses]]] = {name: {} for name in plan.runs}
+    for (name, run), who in product(plan.runs.items(), respondents):
+
+        def keep(step: str, responses: Responses, run: RunPlan = run, who: Respondent = who) -> None:
+            if on_run:
+                on_run(run, who.name, step, responses)
+
+        try:
             if isinstance(who, Responses):
                 asked[name][who.name] = {"": _taken(who, run, size)}
-                continue
-
-            def keep(step: str, responses: Responses, run: RunPlan = run, who: Respondent = who) -> None:
-                if on_run:
-                    on_run(run, who.name, step, responses)
-
-            asked[name][who.name] = prepared[name].ask(who, store, progress, keep)
+            else:
+                retype = (retypers or {}).get(who.name)
+                asked[name][who.name] = prepared[name].ask(who, store, progress, keep, strict, retype)
+        except CoraError as e:
+            if on_error is None:
+                raise
+            on_error(run, who.name, e)
     return asked
 
 

@@ -217,16 +217,16 @@ def test_a_package_adds_a_command_and_names(monkeypatch, capsys):
         EntryPoint("command.collect", "cora_nb.cli.lists:cora_list", "cora_nb"),
         EntryPoint("family.doubled", "json:dumps", "cora_nb"),
         EntryPoint("family.gone", "no_such_module:x", "cora_nb"),
-        EntryPoint("list.papers", "cora_nb.cli.names:list_rules", "cora_nb"),
+        EntryPoint("list.recipes", "cora_nb.cli.names:list_rules", "cora_nb"),
     ]
     monkeypatch.setattr("cora_nb.registry.entry_points", lambda group: added)
-    cora_main(["collect", "papers"])
+    cora_main(["collect", "recipes"])
     assert "lenient" in capsys.readouterr().out
     cora_main([])
     assert re.search(r"^  collect +Say which", capsys.readouterr().out, re.MULTILINE)
     rows = dict(list_families())
     assert rows["doubled"].startswith("Serialize") and rows["gone"].startswith("(cannot be loaded: ") and rows["cora"]
-    assert "papers" in names_of("")
+    assert "recipes" in names_of("")
 
 
 # ---------------------------------------------------------------- cora_list

@@ -72,9 +72,109 @@ def test_a_recorded_run_is_measured_as_it_is(capsys, tmp_path):
         (["quadruple_slit/figure_2", ANN], "name them as likelihood:PATH"),
         (["cora/table_1", "recorded:nowhere"], "nowhere"),
         (["no.toml"], "no.toml: there is no such file"),
+        (["cora/table_1", "paper:mistral-7b"], "name one: causal:mistralai/Mistral-7B-v0.1 or causal:"),
+        (["cora/table_1", "paper:llama2-13b"], "llama2-13b need not be the same model in each paper"),
+        (["mcqa_plus/table_2", "paper:llama2-13b"], "the paper leaves open base or chat"),
+        (["quadruple_slit/figure_2", "paper:llama-7b"], "name one: likelihood:huggyllama/llama-7b"),
     ],
 )
 def test_what_is_wrong_is_one_line(words, said, tmp_path):
     with pytest.raises(SystemExit) as e:
         cora_paper(words, sample=2, benchmark="math", out=str(tmp_path))
     assert said in str(e.value) and "\n" not in str(e.value)
+
+
+FAULTY = """
+from cora_nb.core import CoraError
+from cora_nb.respondents.protocol import Reply
+
+
+class Faulty:
+    "Answers B; in `few` of a hundred prompts not at all; has no key where there are examples; or talks."
+
+    def __init__(self, few: int = 0, shots: bool = True, says: str = "B", name: str = "faulty"):
+        self.few, self.shots, self.says, self.name = few, shots, says, name
+
+    def describe(self):
+        return {"respondent": self.name, "few": self.few, "says": self.says}
+
+    def request(self, prompt):
+        return {"text": prompt.text}
+
+    async def answer(self, prompts):
+        if not self.shots and prompts[0].text.count("Answer:") > 1:
+            raise CoraError("no key")
+        for i, _ in enumerate(prompts):
+            yield i, Reply(None, error="server is down") if i % 100 < self.few else Reply(self.says)
+"""
+
+
+@pytest.fixture
+def faulty(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faulty.py").write_text(FAULTY)
+    return "faulty.py:Faulty"
+
+
+def ends(capsys, *words, code=3, **options):
+    "What a command prints that does not end well."
+    with pytest.raises(SystemExit) as e:
+        cora_paper(list(words), benchmark="math", store="none", **options)
+    assert e.value.code == code or code is None
+    return str(e.value.code), *capsys.readouterr()
+
+
+def test_one_respondents_failure_takes_nobody_elses_table_away(capsys, faulty):
+    _, out, err = ends(capsys, "mcqa_plus/table_4", f"{faulty},shots=false", ANN, sample=3)
+    assert "cora_paper: faulty, run mmlu_5: no key" in err and "faulty, run medmcqa_5 is not in the table" in err
+    table = out[out.index("mcqa_plus/table_4:") :].partition("papers/")[0]
+    assert "ann" in table and "faulty" not in table
+
+
+def test_a_run_that_fails_takes_no_other_item_away(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, out, err = ends(capsys, "li2024", ANN, sample=5)
+    assert "run states_arc reads hidden states" in err
+    assert "li2024/table_3: Two orders" in out and "li2024/table_6: not made" in out
+    assert (tmp_path / "papers" / "li2024_sample_5_math" / "table_4.csv").is_file()
+
+
+def test_failed_prompts_are_said_and_counted_as_wrong_if_wished(capsys, faulty):
+    words = ["cora/table_1", f"{faulty},few=10", ANN]
+    _, out, _ = ends(capsys, *words, sample=12)
+    assert "prompts failed (server is down)" in out
+    _, wrong, _ = ends(capsys, *words, sample=12, failed="wrong")
+    assert "– (from " in out and "– (from " not in wrong and "0.17 (2)" in wrong
+
+
+def test_nobody_answers(capsys, faulty):
+    said, out, _ = ends(capsys, "cora/table_1", f"{faulty},few=100", sample=3, code=None)
+    assert "replies failed, the first of them: server is down" in said and not out
+
+
+def test_replies_that_cannot_be_read_stand_above_the_table(capsys, faulty):
+    talker = f"{faulty},says=The answer is B,name=talker"
+    out = run(capsys, "cora/table_1", talker, ANN, sample=4, benchmark="math", store="none")
+    head = out[: out.index("cora/table_1: MedQA")]
+    assert "talker, medqa: " in head and "replies cannot be read, and count as wrong" in head
+    typed = next(line for line in head.splitlines() if line.startswith("  type: "))
+    assert typed.startswith("  type: cora_paper cora/table_1 ") and "--parse" in typed and "--sample 4" in typed
+    rule = typed.split("--parse ")[1].split()[0]
+    again = run(capsys, "cora/table_1", talker, ANN, sample=4, benchmark="math", store="none", parse=rule)
+    assert "cannot be read" not in again and f"- Here: the rule {rule} in place of the paper's." in again
+
+
+def test_strict_stops_there(capsys, faulty):
+    talker = f"{faulty},says=The answer is B,name=talker"
+    said, out, _ = ends(capsys, "cora/table_1", talker, sample=4, strict=True, code=None)
+    assert "cannot be read" in said and "cora/table_1" not in out
+    _, out, err = ends(capsys, "cora/table_1", talker, ANN, sample=4, strict=True)
+    assert "talker, run medqa is not in the table" in err and "ann" in out
+
+
+def test_a_run_repeats_itself_from_its_facts(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    first = run(capsys, "cora/table_4", ANN, sample=3, benchmark="math")
+    facts = tmp_path / "papers" / "cora_sample_3_math" / "runs" / "truthfulqa" / "ann" / "facts.json"
+    cora_paper.typed(["--config", str(facts)])
+    assert capsys.readouterr().out == first

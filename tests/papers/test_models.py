@@ -2,8 +2,9 @@
 
 import pytest
 
+from cora_nb.cli.respondents import make_respondent
 from cora_nb.core import CoraError, data_path
-from cora_nb.papers.models import model_cards
+from cora_nb.papers.models import card_spec, model_cards
 from cora_nb.papers.published import load_published
 
 HUB_ID = r"[\w.-]+/[\w.-]+"
@@ -33,8 +34,11 @@ def test_a_name_on_the_hub_says_where_it_comes_from():
     assert cards.loc[known, "hub_id"].str.fullmatch(HUB_ID).all()
     assert cards.loc[known, "hub_id_from"].isin(["paper", "repository", "name"]).all()
     assert (cards.loc[~known, "hub_id_from"] == "").all()
-    assert cards.loc[cards["candidates"] != "", "candidates"].str.fullmatch(rf"{HUB_ID}(; {HUB_ID})*").all()
-    assert not (known & (cards["candidates"] != "")).any()
+    served = cards["weights"] == "served"
+    maybe = cards["candidates"] != ""
+    assert cards.loc[maybe & ~served, "candidates"].str.fullmatch(rf"{HUB_ID}(; {HUB_ID})*").all()
+    assert not ((known | cards["api"].ne("")) & maybe).any()
+    assert not (cards["api"].ne("") & ~served).any() and cards["chat"].isin(["no", ""]).all()
 
 
 def test_what_is_not_known_is_said():
@@ -52,3 +56,54 @@ def test_unknown_paper(paper):
         CoraError, match=r"\Apaper must be one of cora, mcqa_plus, quadruple_slit, li2024, got [^\n]*\Z"
     ):
         model_cards(paper)
+
+
+def test_every_card_is_a_respondent_or_says_which_it_may_be():
+    for card in model_cards().itertuples():
+        name = f"{card.paper}/{card.key}"
+        if not (card.hub_id or card.api):
+            with pytest.raises(CoraError, match=r"\Apaper:[^\n]*\Z") as e:
+                card_spec(name)
+            assert card.not_known in str(e.value) and all(m in str(e.value) for m in card.candidates.split("; "))
+            continue
+        who = make_respondent(f"paper:{name}")
+        assert who.name == card.key
+        if card.weights == "served":
+            assert who.model == card.api
+        else:
+            assert (who.path, who.revision or "") == (card.hub_id, card.revision or card.branch)
+            assert who.chat is (False if card.chat else None)
+            assert make_respondent(card_spec(name, kind="likelihood")).path == card.hub_id
+
+
+def test_fields_behind_the_name_are_added_and_win():
+    who = make_respondent("paper:mpt-7b,revision=abc,name=mine,dtype=float16")
+    assert (who.path, who.revision, who.name, who.dtype) == ("mosaicml/mpt-7b", "abc", "mine", "float16")
+    with pytest.raises(CoraError, match="a causal respondent has the fields .* got 'wisdom=1'"):
+        make_respondent("paper:mpt-7b,wisdom=1")
+    with pytest.raises(CoraError, match="paper: needs a model"):
+        make_respondent("paper:")
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("llama2-13b", "name it as paper:mcqa_plus/llama2-13b or paper:quadruple_slit/llama2-13b"),
+        ("mistral", "no paper has a model 'mistral'; did you mean mistral-7b?"),
+        ("li2024/mpt-7b", "no paper has a model 'li2024/mpt-7b'"),
+        ("qqqq", "no paper has a model 'qqqq'; cora_list models shows all"),
+        ("alpaca-7b", "name a model yourself, as causal:MODEL"),
+        ("chatgpt-3.5", "name one: chat:gpt-3.5-turbo"),
+    ],
+)
+def test_what_is_not_certain_is_one_line(name, said):
+    with pytest.raises(CoraError, match=r"\A[^\n]*\Z") as e:
+        card_spec(name)
+    assert said in str(e.value)
+
+
+def test_the_plans_own_paper_is_meant():
+    assert card_spec("llama2-13b", "quadruple_slit", "likelihood").startswith("likelihood:meta-llama/Llama-2-13b-hf,")
+    assert card_spec("llama2-chat-7b") == card_spec("llama2-chat-7b", "li2024")
+    with pytest.raises(CoraError, match="the paper leaves open base or chat"):
+        card_spec("llama2-13b", "mcqa_plus")
