@@ -73,7 +73,9 @@ def _folder(out: str, plan: Plan, size: Size) -> Path:
 def _item_text(plan: Plan, name: str, made: Made, size: Size) -> str:
     "An item as it is printed: what it is, the table, and what is not as in the paper."
     item = plan.items[name]
-    said = [f"- {line}" for line in (*(f"Here: {w}." for w in size.words()), *item.differs)]
+    said = [
+        f"- {line}" for line in (*(f"Here: {w}." for w in size.words([plan.runs[r] for r in item.runs])), *item.differs)
+    ]
     below = "\n\nNot as in the paper, or left open by it:\n" + "\n".join(said) if said else ""
     return f"{plan.paper}/{name}: {item.about} ({plan.source})\n\n{made.text}{below}"
 

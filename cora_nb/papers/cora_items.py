@@ -45,8 +45,7 @@ def scores(
     "Tables 1 to 4. Source: CoRA, Section 6."
     own = score_table(_runs(asked), ci=0.95)
     paper = published_scores(item.published[0])
-    plain = own.drop(columns=[c for c in ("low", "high") if c in own])
-    return Made(with_paper(own, paper), beside(plain, score_table(paper)))
+    return Made(with_paper(own, paper), beside(own, score_table(paper)))
 
 # %% ../../nbs/papers/cora_items.ipynb #cefb6f3f
 def published_ablation(
@@ -67,10 +66,26 @@ def published_ablation(
     return pd.concat(parts, names=["part", "score"]).rename_axis(columns=None)
 
 
-def _ablation(own: pd.DataFrame, item: Item) -> Made:
+def _ablation_result(table: int) -> pd.DataFrame:
+    "Table 5 or 6 as a result, its scores called as those of `ablation_table` or `bootstrap_table`."
+    rows = load_published(table)
+    parts = {", difference from all": rows["difference_from_table_1"]}
+    if "rank" in rows:
+        parts[""] = rows["value"]
+    else:
+        parts |= {", mean of resamples": rows["value"], ", sd of resamples": rows["sd_x1000"] / 1000}
+    found = [
+        pd.DataFrame({"respondent": rows["model"] + PAPER, "score": rows["score"] + what, "value": values})
+        for what, values in parts.items()
+    ]
+    return make_result(pd.concat(found, ignore_index=True))
+
+
+def _ablation(own: pd.DataFrame, item: Item, aside: str) -> Made:
     "Numbers and layout of Table 5 or 6."
-    text = pd.concat([paper_layout(own), published_ablation(item.published[0])], axis=1)
-    return Made(own, text.to_string())
+    number = item.published[0]
+    text = pd.concat([paper_layout(own), published_ablation(number)], axis=1).to_string()
+    return Made(with_paper(own, _ablation_result(number)), f"{text}\n\nIn parentheses: {aside}.")
 
 
 def same_size(
@@ -78,7 +93,7 @@ def same_size(
     item: Item,  # with one published table
 ) -> Made:
     "Table 5: the variants with as many choices as the original. Source: CoRA, Section 6.1."
-    return _ablation(ablation_table(_runs(asked)), item)
+    return _ablation(ablation_table(_runs(asked)), item, "ranks")
 
 
 def resampled(
@@ -87,7 +102,7 @@ def resampled(
 ) -> Made:
     "Table 6: resampled variants. Source: CoRA, Section 6.1."
     runs, options = _runs(asked), {"by_size": True, **item.options}
-    return _ablation(bootstrap_table(runs, **options), item)
+    return _ablation(bootstrap_table(runs, **options), item, "standard deviations times 1,000")
 
 # %% ../../nbs/papers/cora_items.ipynb #3ac2d331
 def guessing(
@@ -143,5 +158,6 @@ def methods_figure(
     fig.tight_layout()
     plt.close(fig)
     rows = [{"method": method, "score": "variants", "value": n} for method, n in count.items()]
-    lines = [f"{m}: " + "  ".join(f"{x}. {c}" for x, c in zip(first[m].labels, first[m].choices)) for m in count]
+    lines = [question.text, ""]
+    lines += [f"{m}: " + "  ".join(f"{x}. {c}" for x, c in zip(first[m].labels, first[m].choices)) for m in count]
     return Made(make_result(rows, respondent="family cora"), "\n".join(lines), {item.name: fig})

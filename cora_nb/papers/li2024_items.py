@@ -111,12 +111,13 @@ def wrong_places_figure(
             handles = ax.get_legend_handles_labels()
             if ax.get_legend():
                 ax.get_legend().remove()
-            ax.set(
-                ylim=(0, 1), xlabel="", ylabel=model if ax is row[0] else "", title=benchmark if row is axes[0] else ""
-            )
+            ax.set(ylim=(0, 1), xlabel="", ylabel=model if ax is row[0] else "")
             ax.yaxis.label.set_fontsize(8)
     fig.legend(*handles, loc="outside lower center", ncols=3, frameon=False)
-    fig.supxlabel("place")
+    for ax, benchmark in zip(axes[0], benchmarks):
+        ax.set_title(benchmark)
+    for ax in axes[-1]:
+        ax.set_xlabel("place")
     plt.close(fig)
     return Made(made.result, made.text, {item.name: fig})
 
@@ -136,8 +137,8 @@ def two_formats(
         counts.append(f"{name}, number of questions\n{agreement_matrix(found[name]).to_string()}")
     table = stack_results(found)
     accuracy = table[(table["score"] == "accuracy") & table["method"].isin(["mcq", "lfgq"])]
-    ax = plot_bars(accuracy, "method")
-    ax.set(ylim=(0, 1), ylabel="accuracy")
+    _, ax = plt.subplots(figsize=(1.6 * len(found) + 2, 3.5), layout="constrained")
+    plot_bars(accuracy, "method", ax).set(ylim=(0, 1), ylabel="accuracy")
     plt.close(ax.figure)
     plain = table.drop(columns=["low", "high", "n", "note", "benchmark"], errors="ignore")
     return Made(table, "\n\n".join([render(plain), *counts]), {item.name: ax.figure})
@@ -151,16 +152,18 @@ def repeated(
     import matplotlib.pyplot as plt
     from cora_nb.report.consistency_plots import plot_consistency
 
-    groups = {}
+    groups, methods = {}, ("mcq", "lfgq")
     for (name, _), responses in _runs(asked).items():
-        for method in ("mcq", "lfgq"):
+        for method in methods:
             groups[name, method] = prompt_sequences(_of_methods(responses, method))
     table = consistency_by(groups, column=["respondent", "method"])
-    fig, axes = plt.subplots(1, len(groups), figsize=(4.2 * len(groups), 4), squeeze=False, layout="constrained")
-    for ax, (group, sequences) in zip(axes[0], groups.items()):
-        plot_consistency(sequences, ax).set_title(", ".join(group))
+    rows = len(groups) // len(methods)
+    fig, axes = plt.subplots(rows, len(methods), figsize=(8.4, 4 * rows), squeeze=False, layout="constrained")
+    for ax, (group, sequences) in zip(axes.flat, groups.items()):
+        plot_consistency(sequences, ax).set(title=", ".join(group), xlim=(-0.12, 1.12))
     plt.close(fig)
-    return Made(table, _blocks(table, by="method"), {item.name: fig})
+    shown = [s for s in table["score"].unique() if s != "prompts"]
+    return Made(table, _blocks(table, shown, by="method"), {item.name: fig})
 
 # %% ../../nbs/papers/li2024_items.ipynb #bd1d938a
 def _with_sizes(asked: Asked) -> Iterator[tuple[tuple[str, str], str, Responses]]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from ..core import CoraError
-from .mcqa_plus import mcqa_plus_results
+from .mcqa_plus import TABLE_MEANINGS, mcqa_plus_results
 from .plans import Item
 from .published import load_published
 from .reproduce import PAPER, Asked, Made, with_paper
@@ -28,9 +28,8 @@ def _set_name(benchmark: str, shots: int | None) -> str:
 def published_mcqa_plus(
     table: int,  # 2 to 8
 ) -> pd.DataFrame:  # a result by `respondent` ("NAME (paper)"), `benchmark` ("MMLU, 5 examples"), `method`, `place`
-    "A table of the paper as a result; shares, and a ratio in Table 5."
+    "A table of the paper as a result; shares and, in Table 5, a ratio, which the paper prints in percent too."
     rows = load_published(table, "mcqa_plus")
-    ratio = rows["score"].str.contains("/")
     found = pd.DataFrame(
         {
             "respondent": rows["model"] + PAPER,
@@ -38,7 +37,7 @@ def published_mcqa_plus(
             "method": rows["subset"] + (", " + rows["setting"] if "setting" in rows else ""),
             "place": rows.get("n_same", rows.get("n_choices", pd.Series(pd.NA, rows.index, dtype="Int64"))),
             "score": rows["score"],
-            "value": rows["value"].where(ratio, rows["value"] / 100),
+            "value": rows["value"] / 100,
         }
     )
     parts = [found if (found["method"] != "all").any() else found.drop(columns="method")]
@@ -77,13 +76,29 @@ def mcqa_plus_table(
     "A table of the paper. Source: MCQA+, Tables 2 to 8."
     number = item.published[0]
     own, paper = _table(asked, number), published_mcqa_plus(number)
-    sets = own["benchmark"].unique()
+    shown = list(item.options.get("scores", own["score"].unique()))
     blocks = []
-    for name in sets:
-        one = own[own["benchmark"] == name].drop(columns=["benchmark", "low", "high"], errors="ignore")
-        other = paper[paper["benchmark"].isin([name, name.partition(",")[0]])].drop(columns="benchmark")
-        blocks.append(render(with_paper(one, other), caption=name, percent=True))
-    return Made(with_paper(own, paper), "\n\n".join(blocks))
+    for name in own["benchmark"].unique():
+        one = own[own["benchmark"] == name]
+        other = paper[paper["benchmark"].isin([name, name.partition(",")[0]])]
+        both = with_paper(one, other).drop(columns="benchmark")
+        blocks.append(render(both[both["score"].isin(shown)], caption=f"{name}, in percent", percent=True))
+        blocks += _without_numbers(asked, name, one)
+    return Made(with_paper(own, paper), "\n\n".join([*blocks, _meanings(number, shown)]))
+
+
+def _without_numbers(asked: Asked, benchmark: str, own: pd.DataFrame) -> list[str]:
+    "A line where respondents are not in a table."
+    people = {name for run in asked.values() for name, steps in run.items() if _set_of(steps) == benchmark}
+    lost = sorted(people - set(own["respondent"]))
+    return [f"No question has what this table is about: {', '.join(lost)}."] if lost else []
+
+
+def _meanings(table: int, shown: list[str]) -> str:
+    "What the names in a table mean, a line each."
+    _, meanings = TABLE_MEANINGS[table]
+    known = {score for _, words in TABLE_MEANINGS.values() for score in words if score not in ("place", "always right")}
+    return "\n".join(f"{name}: {words}" for name, words in meanings.items() if name in shown or name not in known)
 
 # %% ../../nbs/papers/mcqa_plus_items.ipynb #0d556fa3
 def choices_figure(

@@ -51,11 +51,14 @@ class Size:
         if self.sample is not None:
             check_count("sample", self.sample, 1)
 
-    def words(self) -> list[str]:  # for each way in which this is not the paper's size
+    def words(
+        self,
+        runs: Sequence[RunPlan],  # that a table is made from
+    ) -> list[str]:  # for each way in which this is not the paper's size; none where nobody is asked
         "What has to be said beside a table."
-        said = [f"{self.sample} questions of each benchmark, drawn at random"] if self.sample else []
-        other = f"the benchmark {self.benchmark} in place of the paper's, with at most {FEW_SHOTS} examples"
-        said += [other] if self.benchmark else []
+        said = [f"{self.sample} questions of each benchmark, drawn at random"] if self.sample and runs else []
+        fewer = f", with {FEW_SHOTS} examples" if any(self.shots(run) < run.shots for run in runs) else ""
+        said += [f"the benchmark {self.benchmark} in place of the paper's{fewer}"] if self.benchmark and runs else []
         changed = {"template": self.template, "rule": self.parse}
         return said + [f"the {what} {name} in place of the paper's" for what, name in changed.items() if name]
 

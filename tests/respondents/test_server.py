@@ -167,11 +167,7 @@ def test_all_of_it_through_the_commands(served, tmp_path, monkeypatch, capsys):
     assert (prompts, in_store) == (40, asked) and calls == different - asked == written
     cora_run([spec], limit=2, parse="first_token")
     first = capsys.readouterr().out
-    assert (
-        "40 replies: " in first
-        and ", 0 unparsed, 0 failed" in first
-        and f"{calls} asked, {asked} from" in first
-    )
+    assert "40 replies: " in first and ", 0 unparsed, 0 failed" in first and f"{calls} asked, {asked} from" in first
     cora_run([spec], limit=2, parse="first_token")
     again = capsys.readouterr().out
     assert f"0 asked, {different} from" in again and "--store none asks again" in again
