@@ -129,7 +129,7 @@ def cora_mcqa_plus(
     parse: str = "first_token",  # the rule from reply to choice, or FILE.py:NAME
     writer: str = None,  # who writes true-or-false questions, as chat:MODEL,max_tokens=100; without it, a rule does
     orders: int = 4,  # how many orders of the same choices
-    nota_place: str = "answer",  # None of the above in the answer's place, or last as in the paper's figures
+    nota_place: str = "last",  # None of the above last, as in the paper's figures, or in the answer's place
     statements: str = None,  # a file of true-or-false questions, as an earlier run with a writer left it
     seed: int = 0,  # for the variants, the sample and the order of choices
     store: str = None,  # the file that keeps replies; "none" to keep nothing

@@ -22,6 +22,7 @@ from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run
 from ..results import join_notes, make_result
 from ..stats.shares import share_row
+from ..variants.mcqa_plus import drawn_places, method_rank
 
 # %% ../../nbs/metrics/invariability.ipynb #ff293c3d
 def orders(
@@ -260,7 +261,7 @@ def mcqa_plus_scores(
     responses: Responses | pd.DataFrame,  # a run of the family `mcqa_plus`
     original: Responses | pd.DataFrame | None = None,  # a run of the originals; None: those in `responses`
     sampled: Responses | pd.DataFrame | None = None,  # a run of one variant a question; None: drawn from `responses`
-    seed: int = 0,  # of the draw
+    seed: int | None = None,  # of the draw; None: that of the run's variants, or 0 where the run does not say
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # a result: scores `MCQA`, `MCQA+`, `MCQA+ (x1)`, and `... difference` from `MCQA`; `n` replies
     """Accuracy on the originals, on all variants, and on one of each question.
@@ -269,6 +270,8 @@ def mcqa_plus_scores(
     are of different questions, and where one stopped early. Source: MCQA+, Table 7.
     """
     found = need(responses, "method", "index", "correct", failed="any")
+    if seed is None:
+        seed = found.facts.get("variants", {}).get("recipe", {}).get("seed", 0)
     if found.family not in (None, "mcqa_plus"):
         raise CoraError(
             f"the responses must be to the family mcqa_plus, got {found.family!r}; "
@@ -310,13 +313,14 @@ def _allow_for_failures(row: dict[str, Any], counts: pd.DataFrame) -> str:
 
 # %% ../../nbs/metrics/invariability.ipynb #a47e4882
 def _one_each(found: Responses, seed: int) -> Responses:
-    "One random reply to each question, whatever the order of the rows."
-    t = found.table
-    place = np.empty(len(t), dtype=np.int64)  # of each row where rows stand in the order of their names
-    place[t.sort_values(["question_id", "method", "index"], kind="stable").index] = np.arange(len(t))
-    draws = np.random.default_rng(seed).random(len(t))[place]
-    one = np.zeros(len(t), dtype=bool)
-    one[first_of_each(found, draws)] = True
+    "Of each question the variant that `mcqa_plus(sample=1)` makes, whatever the order of the rows."
+    rows = found.table[["question_id", "index", "method"]].reset_index(drop=True)
+    rows.insert(1, "rank", rows["method"].map(method_rank))
+    order = rows.sort_values([*rows], kind="stable").index.to_numpy()
+    ids, starts, counts = np.unique(rows["question_id"].to_numpy()[order], return_index=True, return_counts=True)
+    drawn = [start + drawn_places(n, id, seed, 1)[0] for id, start, n in zip(ids, starts, counts)]
+    one = np.zeros(len(rows), dtype=bool)
+    one[order[drawn]] = True
     return found.rows(one, chosen=f"one variant of each question, seed {seed}")
 
 # %% ../../nbs/metrics/invariability.ipynb #c1e7db1a

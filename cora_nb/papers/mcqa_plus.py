@@ -48,7 +48,7 @@ def mcqa_plus_steps(
     seed: int = 0,  # for everything random in the variants
     statements: Mapping[tuple[str, int], str] | None = None,  # (question id, index of a choice) -> what was written
     orders: int = 4,  # how many orders of the same choices, at least 2; Appendix A has more
-    nota_place: str = "answer",  # None of the above in the answer's place, or "last" as in the paper's figures
+    nota_place: str = "last",  # None of the above last, as in the paper's figures, or in the "answer"'s place
 ) -> Steps:  # in the order in which they have to be taken
     """The runs of the MCQA+ paper.
 

@@ -537,3 +537,21 @@ def test_import_is_light():
     heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")
     code = f"import sys, cora_nb.metrics.invariability; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+@pytest.mark.parametrize("options", [{}, {"orders": 6}, {"nota_place": "last"}])
+def test_one_of_each_is_the_one_that_the_family_draws(seed, options):
+    "MCQA+ (x1) counted on all replies is that of a run of `sample=1` with the same seed."
+    questions = load_benchmark("math")[:80]
+    written = {(q.id, 1): f"Is it so? {q.text}" for q in questions[:40]}
+    who = SimulatedRespondent(knows=0.5, seed=3)
+    for more in (options, options | {"statements": written}):
+        whole = evaluate(who, make_variants(questions, "mcqa_plus", seed, **more), progress=False)
+        one = evaluate(who, make_variants(questions, "mcqa_plus", seed, sample=1, **more), progress=False)
+        here, there = mcqa_plus_scores(whole), mcqa_plus_scores(whole, sampled=one)
+        pd.testing.assert_frame_equal(
+            here.drop(columns="note", errors="ignore"), there.drop(columns="note", errors="ignore")
+        )
+        again = mcqa_plus_scores(whole.table.sample(frac=1, random_state=1), seed=seed)  # a table does not say its seed
+        assert values_of(again)["MCQA+ (x1)"] == values_of(here)["MCQA+ (x1)"]

@@ -342,7 +342,7 @@ def test_errors(runs):
 def test_more_orders_and_none_of_the_above_last(questions):
     "Appendix A has more orders than four, and the paper's figures show None of the above last."
     some = questions[:6]
-    steps = mcqa_plus_steps(some, orders=6, nota_place="last")
+    steps = mcqa_plus_steps(some, orders=6)
     plain = mcqa_plus_steps(some)
     made = {name: step({}) for name, step in steps.items()}
     for q in some:
@@ -354,8 +354,11 @@ def test_more_orders_and_none_of_the_above_last(questions):
         assert len(own["options_6"]) == 6 and len(own["nota_answer"]) == min(6, math.factorial(q.n_choices - 1))
     recipe = json.loads(made["nota_answer"][0].recipe)
     assert recipe["options"] == {"nota": True, "orders": 6, "nota_place": "last"}
-    again = mcqa_plus_steps(some, orders=4, nota_place="answer")
+    again = mcqa_plus_steps(some, orders=4, nota_place="last")
     assert all([v.recipe for v in again[name]({})] == [v.recipe for v in plain[name]({})] for name in plain)
+    there = mcqa_plus_steps(some, nota_place="answer")["nota_answer"]({})
+    assert [v.answer for v in there if v.method == "nota_answer"] == [q.answer for q in some]
+    assert "nota_place" not in json.loads(there[0].recipe)["options"]
     runs = run_steps(SimulatedRespondent(knows=1.0), steps, progress=False)
     shares = mcqa_plus_results(runs, 2)
     assert shares.loc[shares["score"] == "share", "place"].max() == 6
