@@ -104,6 +104,7 @@ def wrong_places_figure(
     for row, model in zip(axes, models):
         for ax, benchmark in zip(row, benchmarks):
             some = made.result[(made.result["respondent"] == model) & (made.result["benchmark"] == benchmark)]
+            ax.set_title(benchmark if model == models[0] else "")
             if some["value"].isna().all() or not len(some):
                 ax.set_axis_off()
                 continue
@@ -111,13 +112,9 @@ def wrong_places_figure(
             handles = ax.get_legend_handles_labels()
             if ax.get_legend():
                 ax.get_legend().remove()
-            ax.set(ylim=(0, 1), xlabel="", ylabel=model if ax is row[0] else "")
+            ax.set(ylim=(0, 1), xlabel="place" if model == models[-1] else "", ylabel=model if ax is row[0] else "")
             ax.yaxis.label.set_fontsize(8)
     fig.legend(*handles, loc="outside lower center", ncols=3, frameon=False)
-    for ax, benchmark in zip(axes[0], benchmarks):
-        ax.set_title(benchmark)
-    for ax in axes[-1]:
-        ax.set_xlabel("place")
     plt.close(fig)
     return Made(made.result, made.text, {item.name: fig})
 

@@ -13,6 +13,8 @@ import cora_nb
 from cora_nb.cli.commands import COMMANDS, VALUES, command, cora_main, parse_words, read_config
 from cora_nb.cli.lists import cora_list
 from cora_nb.cli.names import LISTS, list_families, names_of
+from cora_nb.papers.models import model_cards
+from cora_nb.papers.plans import plan_list
 from cora_nb.cli.run import cora_run
 from cora_nb.core import CoraError
 from helpers import run
@@ -307,3 +309,14 @@ def test_a_dry_run_with_early_stopping_says_at_most(tmp_path):
     assert code == 0 and "cost, at most" in out and "calls, at most" not in out and out.startswith("nothing was asked")
     code, out, _ = run(*words, "--stop", "cora", cwd=tmp_path)
     assert code == 0 and "calls, at most" in out and "tokens read, at most" in out and "asks less than that" in out
+
+
+def test_models_and_tables_of_the_papers_are_listed(capsys):
+    cora_list(["models", "papers"])
+    out = " ".join(capsys.readouterr().out.split())
+    cards, items = model_cards(), plan_list()
+    assert all(f"{card.paper}/{card.key} {card.name}: " in out for card in cards.itertuples())
+    assert all(missing in out for missing in cards["not_known"])
+    assert all(f"{item.item} {item.about} (" in out for item in items.itertuples())
+    assert names_of("models") == (cards["paper"] + "/" + cards["key"]).tolist()
+    assert names_of("papers") == items["item"].tolist() and "(33,098 prompts)" in out and "(nobody is asked)" in out
