@@ -9,8 +9,9 @@ __all__ = ['FEW_SHOTS', 'EACH', 'STEP_OPTIONS', 'Asked', 'MEASURES', 'PAPER', 'S
 # %% ../../nbs/papers/reproduce.ipynb #b6be2a8d
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pandas as pd
 
 from ..benchmarks.load import BUNDLED, load_benchmark, load_shots
 from ..checks import check_count, check_names, check_option
-from ..core import CoraError, Question
+from ..core import CoraError, Question, Variant
 from .mcqa_plus import Steps, mcqa_plus_steps, run_steps
 from .plans import Item, Plan, RunPlan
 from ..registry import Registry
@@ -113,9 +114,16 @@ class AskedRun:
 
     run: RunPlan  # as the plan has it
     questions: list[Question]  # of this size
-    prepared: PreparedRun | None  # None: its later prompts depend on earlier replies
+    variants: list[Variant] | None  # None: its later prompts depend on earlier replies
     how: Mapping[str, Any]  # template, examples, rule
     facts: Mapping[str, Any]  # to keep with each run
+
+    @cached_property
+    def prepared(self) -> PreparedRun | None:
+        "Its prompts and facts. Raises `CoraError` as `prepare` does."
+        if self.variants is None:
+            return None
+        return prepare(self.variants, trials=self.run.trials, facts=dict(self.facts), **self.how)
 
     def steps(self) -> Steps:
         "Its steps, in the order in which they have to be taken. Raises `CoraError` for one that does not exist."
@@ -136,7 +144,7 @@ class AskedRun:
         if self.run.each == "hidden_states":
             return {"": _states(respondent, self, progress)}
         keep = on_run or (lambda step, responses: None)
-        if self.prepared is None:
+        if self.variants is None:
             return run_steps(
                 respondent, self.steps(), store, keep, facts=dict(self.facts), progress=progress, **self.how
             )
@@ -167,6 +175,13 @@ def prepare_run(
     size: Size = Size(),  # how it is carried out
 ) -> AskedRun:
     "A run with its questions. Raises `CoraError` for anything in it that does not exist."
+    ready = _with_questions(run, size)
+    ready.prepared  # refuses templates, rules and examples that do not exist
+    return ready
+
+
+def _with_questions(run: RunPlan, size: Size) -> AskedRun:
+    "A run with its questions and variants, its prompts not yet made."
     check_option("each", run.each, (None, *EACH))
     questions = run_questions(run, size)
     how = {
@@ -181,8 +196,7 @@ def prepare_run(
         ready = AskedRun(run, questions, None, how, facts)
         ready.steps()  # refuses what does not exist
         return ready
-    variants = make_variants(questions, run.family, run.seed, **run.options)
-    return AskedRun(run, questions, prepare(variants, trials=run.trials, facts=facts, **how), how, facts)
+    return AskedRun(run, questions, make_variants(questions, run.family, run.seed, **run.options), how, facts)
 
 # %% ../../nbs/papers/reproduce.ipynb #b84e1c59
 def _taken(found: Responses, run: RunPlan, size: Size) -> Responses:
@@ -242,24 +256,22 @@ def plan_calls(
     "Prompts, calls and tokens of a plan. Raises `CoraError` as `prepare_run` does."
     rows = {}
     for name, run in plan.runs.items():
-        ready = prepare_run(run, size)
+        ready = _with_questions(run, size)
         if run.each == "hidden_states":
             continue  # nobody replies
         for who in respondents:
             for way, one in _ways(who, run).items():
                 label = (name, ", ".join(filter(None, (who.name, way))))
                 how = dict(ready.how) | ({} if run.steps else {"trials": run.trials})
-                rows[label] = plan_run(one, list(_variants(ready)), store, prices, **how)
+                rows[label] = plan_run(one, _variants(ready), store, prices, **how)
     return pd.DataFrame(rows).T.rename_axis(["run", "respondent"])
 
 
-def _variants(ready: AskedRun) -> Iterator:
+def _variants(ready: AskedRun) -> list[Variant]:
     "What a run asks, as far as it is known beforehand."
-    if ready.prepared is not None:
-        yield from dict.fromkeys(p.variant for p in ready.prepared.prompts)
-        return
-    for variants in ready.steps().values():
-        yield from variants({})
+    if ready.variants is not None:
+        return ready.variants
+    return [v for variants in ready.steps().values() for v in variants({})]
 
 # %% ../../nbs/papers/reproduce.ipynb #a7aed856
 @dataclass(frozen=True)
