@@ -16,7 +16,7 @@ from ..metrics.ablations import ablation_table, bootstrap_table, paper_layout
 from ..metrics.guessing import msgr
 from .plans import Item
 from .published import load_published
-from .reproduce import PAPER, Asked, Made, beside, with_paper
+from .reproduce import PAPER, Asked, Made, beside, published_number, with_paper
 from ..report.tables import score_table
 from ..responses.responses import Responses
 from ..results import make_result
@@ -44,7 +44,7 @@ def scores(
 ) -> Made:
     "Tables 1 to 4. Source: CoRA, Section 6."
     own = score_table(_runs(asked), ci=0.95)
-    paper = published_scores(item.published[0])
+    paper = published_scores(published_number(item))
     return Made(with_paper(own, paper), beside(own, score_table(paper)))
 
 # %% ../../nbs/papers/cora_items.ipynb #cefb6f3f
@@ -83,7 +83,7 @@ def _ablation_result(table: int) -> pd.DataFrame:
 
 def _ablation(own: pd.DataFrame, item: Item, aside: str) -> Made:
     "Numbers and layout of Table 5 or 6."
-    number = item.published[0]
+    number = published_number(item)
     text = pd.concat([paper_layout(own), published_ablation(number)], axis=1).to_string()
     return Made(with_paper(own, _ablation_result(number)), f"{text}\n\nIn parentheses: {aside}.")
 
@@ -115,7 +115,7 @@ def guessing(
     p = np.arange(trials + 1)
     columns = {"guessing": binomial_tail(p, trials, 1 / n_choices), "MSGR": msgr(p, trials, n_choices)}
     rows = [{"score": s, "place": int(k), "value": v} for s, values in columns.items() for k, v in zip(p, values)]
-    printed = load_published(item.published[0])
+    printed = load_published(published_number(item))
     text = pd.DataFrame(
         {k: [f"{v:.7f}" if k == "guessing" else f"{v:.5f}" for v in values] for k, values in columns.items()}
     )

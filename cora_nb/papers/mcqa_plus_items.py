@@ -14,7 +14,7 @@ from ..core import CoraError
 from .mcqa_plus import TABLE_MEANINGS, mcqa_plus_results
 from .plans import Item
 from .published import load_published
-from .reproduce import PAPER, Asked, Made, with_paper
+from .reproduce import PAPER, Asked, Made, published_number, with_paper
 from ..report.render import render
 from ..responses.responses import Responses
 from ..results import make_result, stack_results
@@ -74,7 +74,7 @@ def mcqa_plus_table(
     item: Item,  # with the number of the published table
 ) -> Made:
     "A table of the paper. Source: MCQA+, Tables 2 to 8."
-    number = item.published[0]
+    number = published_number(item)
     own, paper = _table(asked, number), published_mcqa_plus(number)
     shown = list(item.options.get("scores", own["score"].unique()))
     blocks = []

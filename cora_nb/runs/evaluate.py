@@ -14,7 +14,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -109,7 +109,7 @@ def _prompt_facts(prompts: Sequence[Prompt], shots_as: str) -> dict[str, Any]:
         "template": template.name,
         "template_hash": _sha256(dataclasses.astuple(template)),
         **_shot_facts(prompts, shots_as),
-        "prompts": _sha256([[m["content"] for m in p.messages] for p in prompts]),
+        "prompts": _sha256([m["content"] for m in p.messages] for p in prompts),
         "trials": max(p.trial for p in prompts) + 1,
     }
 
@@ -140,9 +140,14 @@ def rule_name(
     return name if ours else f"{module}:{name}"
 
 
-def _sha256(value: Any) -> str:  # 64 hexadecimal digits
-    "A hash of plain JSON values."
-    return hashlib.sha256(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+def _sha256(values: Iterable) -> str:  # 64 hexadecimal digits
+    "A hash over the JSON of a list, piece by piece: the prompts of a benchmark may be gigabytes."
+    digest, between = hashlib.sha256(b"["), ""
+    for value in values:
+        digest.update((between + json.dumps(value, ensure_ascii=False)).encode("utf-8", "surrogatepass"))
+        between = ", "
+    digest.update(b"]")
+    return digest.hexdigest()
 
 # %% ../../nbs/runs/evaluate.ipynb #6c8960ef
 class _Progress:

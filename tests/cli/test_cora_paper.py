@@ -1,9 +1,17 @@
 "The command that makes tables and figures of the papers."
 
+import os
+import signal
+import subprocess
+from collections import Counter
+
 import pytest
+from faulty_server import Answer, FaultyServer, completion
+from helpers import command, kill_at_reply
+from helpers import run as run_command
 
 from cora_nb.cli.paper import cora_paper
-from cora_nb.papers.plans import load_plan, parse_plan
+from cora_nb.papers.plans import PAPERS, load_plan, parse_plan
 from cora_nb.responses.files import read_responses
 
 ANN = "simulated,knows=0.8,name=ann"
@@ -178,3 +186,56 @@ def test_a_run_repeats_itself_from_its_facts(capsys, tmp_path, monkeypatch):
     facts = tmp_path / "papers" / "cora_sample_3_math" / "runs" / "truthfulqa" / "ann" / "facts.json"
     cora_paper.typed(["--config", str(facts)])
     assert capsys.readouterr().out == first
+
+
+def says(asked) -> Answer:
+    "The same answer to the same prompt, after a moment."
+    return Answer(body=completion("ABCD"[sum(asked.prompt.encode()) % 4]), wait=0.002)
+
+
+def test_killed_in_the_middle_it_ends_with_the_same_table(tmp_path):
+    "SIGKILL in the third of the steps: what was stored is not asked again, and the table is that of a whole run."
+    at_once = 4
+    with FaultyServer(says) as server:
+
+        def words(out, store):
+            who = f"chat:m,base_url={server.url},concurrency={at_once},max_tokens=1"
+            size = ("--sample", "5", "--benchmark", "math", "--store", tmp_path / store, "--out", tmp_path / out)
+            return ("cora_paper", "mcqa_plus/table_3", who, *size)
+
+        env = {**os.environ, "OPENAI_API_KEY": "none", "XDG_CACHE_HOME": str(tmp_path)}
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        first = subprocess.Popen(command(*words("killed", "r.sqlite")), cwd=tmp_path, env=env, **quiet)
+        kept = kill_at_reply(first.pid, tmp_path / "r.sqlite", 110, lambda: first.poll() is None)
+        assert first.wait() == -signal.SIGKILL and not list((tmp_path / "killed").glob("*/table_3.txt"))
+        before = len(server.asked)
+        assert kept <= before <= kept + at_once
+        code, out, err = run_command(*words("killed", "r.sqlite"), cwd=tmp_path, OPENAI_API_KEY="none")
+        assert code == 0 and "ChatGPT 3.5 (paper)" in out, err
+        asked = Counter(str(a.body["messages"]) for a in server.asked)
+        assert len(server.asked) - len(asked) <= at_once and max(asked.values()) <= 2
+        code, whole, _ = run_command(*words("whole", "other.sqlite"), cwd=tmp_path, OPENAI_API_KEY="none")
+        assert code == 0 and len(server.asked) > 2 * len(asked) - 1
+    files = [next((tmp_path / name).glob("*/table_3.csv")) for name in ("killed", "whole")]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert out.replace("killed/", "whole/") == whole
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_item_at_its_smallest_size_through_the_command(paper, capsys, tmp_path):
+    "All of a paper at once, as a user types it: each item is printed, named and written with its figures."
+    people = {
+        "cora": [ANN],
+        "mcqa_plus": [ANN + ",with_scores=true", "simulated,knows=0.2,name=bob,with_scores=true"],
+        "quadruple_slit": ["likelihood:organism/steady,device=cpu"],
+        "li2024": ["causal:organism/steady,device=cpu"],
+    }[paper]
+    n = 2 if paper in ("cora", "mcqa_plus") else 6  # lengths have to differ, and five folds need five questions
+    out = run(capsys, paper, *people, sample=n, benchmark="math", store=str(tmp_path / "r.sqlite"), out=str(tmp_path))
+    folder = tmp_path / f"{paper}_sample_{n}_math"
+    for name, item in load_plan(paper).items.items():
+        text = (folder / f"{name}.txt").read_text(encoding="utf-8")
+        assert text.startswith(f"{paper}/{name}: {item.about}") and text.strip() in out
+        assert (f"Here: {n} questions" in text) == bool(item.runs)
+        assert (folder / f"{name}.csv").stat().st_size > 100
+        assert bool(list(folder.glob(f"{name}*.png"))) == name.startswith("figure"), name

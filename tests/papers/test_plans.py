@@ -12,6 +12,7 @@ from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
 from cora_nb.interop.cat import import_cat
 from cora_nb.papers.plans import PAPERS, load_plan, only, parse_plan, plan_list, plan_text
+from cora_nb.papers.mcqa_plus_items import published_mcqa_plus
 from cora_nb.papers.published import PAPERS as PUBLISHED
 from cora_nb.papers.reproduce import MEASURES, Size, ask_plan, make_item, plan_calls, prepare_run, run_questions
 from cora_nb.respondents.likelihood import LikelihoodRespondent
@@ -128,6 +129,38 @@ def test_an_item_asks_only_the_steps_it_needs():
     assert table.loc[("mmlu_0", "ann"), "prompts"] == 3 * 14
 
 
+def test_none_of_the_above_stands_where_the_plan_says():
+    "Table 3 says that it stands last, as in the paper's figures; the plan of ours says so, and so does what is asked."
+    for run in load_plan("mcqa_plus").runs.values():
+        assert run.options == {"nota_place": "last"}, run.name
+    asked = ask_plan(load_plan("mcqa_plus/table_3"), people()[:1], TINY, progress=False)
+    nota = asked["mmlu_0"]["ann"]["nota_answer"].table
+    assert (nota["answer"] == nota["n_choices"] - 1).all()
+
+
+def test_published_percentages_are_shares():
+    for table in (4, 5):
+        assert published_mcqa_plus(table)["value"].max() < 1, table
+    assert published_mcqa_plus(4)["value"].iloc[0] == pytest.approx(0.7031)
+    ratio = published_mcqa_plus(5).query("score == 'Conf_wrong*/Conf_right'")["value"].iloc[0]
+    assert ratio == pytest.approx(0.9269)
+
+
+def test_who_is_not_in_a_table_is_named_below_it():
+    knows = SimulatedRespondent(knows=1.0, name="knows")
+    plan = load_plan("mcqa_plus/table_6")
+    made = make_item(plan.items["table_6"], ask_plan(plan, [knows, people()[1]], Size(6, "math"), progress=False))
+    assert "No question has what this table is about: knows." in made.text and "bob" in made.text
+    assert "Recall_m: share of these that name the choice that misled it before" in made.text
+
+
+def test_what_is_said_of_the_size_fits_the_runs():
+    size, plan = Size(3, "math"), load_plan("cora")
+    assert size.words([]) == []
+    assert size.words([plan.runs["medqa"]])[1] == "the benchmark math in place of the paper's"
+    assert size.words([plan.runs["arc"]])[1].endswith(", with 5 examples")
+
+
 def test_the_published_numbers_stand_beside_ones_own():
     plan = load_plan("cora/table_2")
     made = make_item(plan.items["table_2"], ask_plan(plan, people(), TINY, progress=False))
@@ -169,6 +202,9 @@ def test_recorded_replies_give_the_reference_numbers():
     name = recorded.name
     found = {s: lookup(one, s, respondent=name).value for s in ("MCQA", "MCQA+", "MV", "CoRA")}
     assert {s: round(v, 4) for s, v in found.items()} == {"MCQA": 0.2608, "MCQA+": 0.3571, "MV": 0.2435, "CoRA": 0.1954}
+    assert lookup(five, "CoRA", respondent="GPT4o (paper)").value == 0.77
+    assert lookup(six, "CoRA, sd of resamples", respondent="BMist (paper)").value == 0.001
+    five, six = (table[table["respondent"] == name] for table in (five, six))
     part = five[~five["score"].str.contains("difference") & (five["method"] != "all")].set_index("score")["value"]
     assert part.round(4).to_dict() == {"MCQA+": 0.2668, "MV": 0.1595, "CoRA": 0.1985}
     means = {s: lookup(six, f"{s}, mean of resamples").value for s in ("MCQA+", "MV", "CoRA")}
@@ -177,6 +213,72 @@ def test_recorded_replies_give_the_reference_numbers():
     assert spreads == pytest.approx({"MCQA+": 8.5, "MV": 13.6, "CoRA": 0.13}, rel=0.03)
     few = ask_plan(plan, [recorded], Size(sample=50))["medqa"][name][""]
     assert len(few.questions) == 50 and few.complete
+
+
+def test_several_recorded_runs_and_somebody_who_is_asked():
+    "Recorded runs of other sizes stand beside a respondent; with a sample, each gives as many questions."
+    plan, family = load_plan("cora/table_4"), cn.make_variants(cn.load_benchmark("math", sample=8), "cora")
+    before = [cn.evaluate(who, family, progress=False) for who in people()]
+    new = SimulatedRespondent(knows=0.5, seed=3, name="new")
+    asked = ask_plan(plan, [*before, new], Size(5, "math"), progress=False)["truthfulqa"]
+    assert {name: len(steps[""].questions) for name, steps in asked.items()} == {"ann": 5, "bob": 5, "new": 5}
+    assert set(asked["ann"][""].questions["question_id"]) == set(asked["bob"][""].questions["question_id"])
+    made = make_item(plan.items["table_4"], {"truthfulqa": asked})
+    assert {"ann", "bob", "new", "Gran (paper)"} <= set(made.result["respondent"])
+    assert len(ask_plan(plan, before, Size(500), progress=False)["truthfulqa"]["ann"][""].questions) == 8
+
+
+def test_recorded_replies_cannot_stand_for_runs_that_need_more():
+    taken = cn.evaluate(people()[0], cn.make_variants(cn.load_benchmark("math", sample=3), "mcqa_plus"), progress=False)
+    for address in ("mcqa_plus/table_3", "li2024/table_3", "li2024/table_6", "quadruple_slit/figure_3"):
+        with pytest.raises(CoraError, match="these are replies to mcqa_plus") as e:
+            ask_plan(load_plan(address), [taken])
+        assert "\n" not in str(e.value)
+    assert ask_plan(load_plan("mcqa_plus/table_7"), [taken])["all_mmlu_0"]["ann"][""].family == "mcqa_plus"
+
+
+WRONG = {  # what is written in place of what, in a plan -> what is said
+    "no TOML": ("cora/table_1", 'benchmark = "medqa"', "benchmark = medqa", "mine.toml: Invalid value"),
+    "no such key": ("cora/table_1", 'benchmark = "medqa"', 'benchmark = "medqa"\nshot = 5', "there is no key 'shot'"),
+    "another type": ("cora/table_2", "shots = 5", 'shots = "5"', "run mmlu: shots cannot be '5'"),
+    "truth for a number": ("cora/table_2", "shots = 5", "shots = true", "run mmlu: shots cannot be True"),
+    "no benchmark": ("cora/table_1", 'benchmark = "medqa"', "", "run medqa: benchmark is missing"),
+    "no such run": ("cora/table_1", 'runs = ["medqa"]', 'runs = ["medq"]', "item table_1: there is no run 'medq'"),
+    "no items": ("cora/table_1", "[items.table_1]", "[other.table_1]", "there is no key 'other'"),
+    "no such family": ("li2024/figure_2", '"formats"', '"format"', "format"),
+    "no such template": ("li2024/figure_2", 'template = "li2024"', 'template = "li"', "li2024"),
+    "no such rule": ("li2024/figure_2", '"tolerant"', '"tolerent"', "tolerant"),
+    "no such option": ("li2024/figure_3", "only = [", "onli = [", "onli"),
+    "no such measure": ("cora/table_1", '"scores"', '"score"', "score"),
+    "no such step": (
+        "mcqa_plus/table_2",
+        '["mcqa_plus"]\nquest',
+        '["mcqa"]\nquest',
+        "steps of run mmlu_0 must be among",
+    ),
+    "no option of steps": ("mcqa_plus/table_2", "nota_place", "nota", "options of run mmlu_0 must be among orders"),
+    "no such place": ("mcqa_plus/table_2", '"last"', '"first"', "nota_place must be one of answer, last, got 'first'"),
+    "nobody's each": ("li2024/table_6", '"hidden_states"', '"states"', "each must be one of"),
+    "no trials": ("li2024/figure_3", "trials = 5", "trials = 0", "trials"),
+    "too many examples": ("cora/table_2", "shots = 5", "shots = -1", "k must be"),
+    "no such shots": ("cora/table_2", "shots = 5", 'shots = 5\nshots_as = "altered"', "shots_as must be one of"),
+    "no published table": ("cora/table_1", "published = [1]", "", "item table_1: the measure scores needs `published`"),
+    "another published table": ("cora/table_1", "published = [1]", "published = [11]", "table must be"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_plan_that_was_changed_wrongly_is_one_clear_line(wrong, tmp_path):
+    address, old, new, said = WRONG[wrong]
+    text = plan_text(load_plan(address))
+    assert old in text
+    (tmp_path / "mine.toml").write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(CoraError) as e:
+        plan = load_plan(str(tmp_path / "mine.toml"))
+        asked = ask_plan(plan, people(), Size(2, "math"), progress=False)
+        for item in plan.items.values():
+            make_item(item, asked)
+    assert said in str(e.value) and "\n" not in str(e.value), str(e.value)
 
 
 def test_replies_to_other_variants_are_refused():
