@@ -23,7 +23,7 @@ from ..core import CoraError
 from ..interop.cat import import_cat
 from ..papers.models import card_spec
 from ..papers.plans import Plan, RunPlan, load_plan, plan_list, plan_text
-from ..papers.reproduce import Asked, Made, Size, ask_plan, make_item, plan_calls
+from ..papers.reproduce import PlanRuns, Made, Size, ask_plan, make_item, plan_calls
 from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..responses.files import read_responses, write_responses
@@ -95,7 +95,7 @@ def _retypers(
     return {w.name: of(i, w) for i, w in enumerate(who) if not isinstance(w, Responses)}
 
 
-def _all_runs(asked: Asked) -> dict[tuple[str, str, str], Responses]:
+def _all_runs(asked: PlanRuns) -> dict[tuple[str, str, str], Responses]:
     "(respondent, run, step) -> its responses. Hidden states are no replies."
     return {
         (name, run, step): responses
@@ -106,7 +106,7 @@ def _all_runs(asked: Asked) -> dict[tuple[str, str, str], Responses]:
     }
 
 
-def _failed_as_wrong(asked: Asked) -> Asked:
+def _failed_as_wrong(asked: PlanRuns) -> PlanRuns:
     "The same, with failed prompts counted as wrong."
 
     def counted(found: Any) -> Any:
@@ -121,7 +121,7 @@ def _failed_as_wrong(asked: Asked) -> Asked:
 def _make(
     plan: Plan,  # whose item it is
     name: str,  # of the item
-    asked: Asked,  # as from `ask_plan`
+    asked: PlanRuns,  # as from `ask_plan`
 ) -> tuple[Made | None, dict[str, str]]:  # None: of nobody's replies; and why whose are not in it
     "An item, of all whose replies allow it."
     item, why = plan.items[name], {}
@@ -147,7 +147,7 @@ def _make(
     return made(rest) if rest else None, why
 
 # %% ../../nbs/cli/paper.ipynb #a76f5294
-def _print_items(plan: Plan, asked: Asked, size: Size, folder: Path) -> dict[str, str]:
+def _print_items(plan: Plan, asked: PlanRuns, size: Size, folder: Path) -> dict[str, str]:
     "Make, write and print every item; what is not made, or of whose replies, with the reason."
     lost = {}
     for name in plan.items:

@@ -16,7 +16,7 @@ from ..metrics.ablations import ablation_table, bootstrap_table, paper_layout
 from ..metrics.guessing import msgr
 from .plans import Item
 from .published import load_published
-from .reproduce import PAPER, Asked, Made, beside, published_number, with_paper
+from .reproduce import PAPER, PlanRuns, Made, beside, published_number, with_paper
 from ..report.tables import score_table
 from ..responses.responses import Responses
 from ..results import make_result
@@ -24,7 +24,7 @@ from ..stats.binomial import binomial_tail
 from ..variants.families import make_variants
 
 # %% ../../nbs/papers/cora_items.ipynb #31bca262
-def _runs(asked: Asked) -> dict[str, Responses]:
+def _runs(asked: PlanRuns) -> dict[str, Responses]:
     "The responses of the one plain run of an item, by respondent."
     (found,) = asked.values()
     return {name: steps[""] for name, steps in found.items()}
@@ -39,7 +39,7 @@ def published_scores(
 
 
 def scores(
-    asked: Asked,  # one plain run
+    asked: PlanRuns,  # one plain run
     item: Item,  # with one published table
 ) -> Made:
     "Tables 1 to 4. Source: CoRA, Section 6."
@@ -89,7 +89,7 @@ def _ablation(own: pd.DataFrame, item: Item, aside: str) -> Made:
 
 
 def same_size(
-    asked: Asked,  # one plain run
+    asked: PlanRuns,  # one plain run
     item: Item,  # with one published table
 ) -> Made:
     "Table 5: the variants with as many choices as the original. Source: CoRA, Section 6.1."
@@ -97,7 +97,7 @@ def same_size(
 
 
 def resampled(
-    asked: Asked,  # one plain run
+    asked: PlanRuns,  # one plain run
     item: Item,  # with one published table; its options are those of `variant_bootstrap`
 ) -> Made:
     "Table 6: resampled variants. Source: CoRA, Section 6.1."
@@ -106,7 +106,7 @@ def resampled(
 
 # %% ../../nbs/papers/cora_items.ipynb #3ac2d331
 def guessing(
-    asked: Asked,  # nothing
+    asked: PlanRuns,  # nothing
     item: Item,  # with the published table
     trials: int = 10,  # as in the paper
     n_choices: int = 5,  # as in the paper
@@ -133,7 +133,7 @@ QUESTION = Question("example", "Where does the sun rise?", ("East", "West", "Nor
 
 
 def methods_figure(
-    asked: Asked,  # nothing
+    asked: PlanRuns,  # nothing
     item: Item,  # its options may be `text`, `choices` and `answer` (the right choice's number from 0), and `seed`
 ) -> Made:
     "Figure 1: the first variant of each method. Source: CoRA, Figure 1."

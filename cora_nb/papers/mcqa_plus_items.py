@@ -14,7 +14,7 @@ from ..core import CoraError
 from .mcqa_plus import TABLE_MEANINGS, mcqa_plus_results
 from .plans import Item
 from .published import load_published
-from .reproduce import PAPER, Asked, Made, published_number, with_paper
+from .reproduce import PAPER, PlanRuns, Made, published_number, with_paper
 from ..report.render import render
 from ..responses.responses import Responses
 from ..results import make_result, stack_results
@@ -56,7 +56,7 @@ def _set_of(steps: Mapping[str, Responses]) -> str:
     return _set_name(_PAPER_NAMES.get(run["benchmark"], run["benchmark"]), run["shots"])
 
 
-def _table(asked: Asked, number: int) -> pd.DataFrame:
+def _table(asked: PlanRuns, number: int) -> pd.DataFrame:
     "One table for all runs and respondents, as a result."
     found = {}
     for run in asked.values():
@@ -70,7 +70,7 @@ def _table(asked: Asked, number: int) -> pd.DataFrame:
 
 
 def mcqa_plus_table(
-    asked: Asked,  # runs with steps, or plain runs of the family `mcqa_plus`
+    asked: PlanRuns,  # runs with steps, or plain runs of the family `mcqa_plus`
     item: Item,  # with the number of the published table
 ) -> Made:
     "A table of the paper. Source: MCQA+, Tables 2 to 8."
@@ -87,7 +87,7 @@ def mcqa_plus_table(
     return Made(with_paper(own, paper), "\n\n".join([*blocks, _meanings(number, shown)]))
 
 
-def _without_numbers(asked: Asked, benchmark: str, own: pd.DataFrame) -> list[str]:
+def _without_numbers(asked: PlanRuns, benchmark: str, own: pd.DataFrame) -> list[str]:
     "A line where respondents are not in a table."
     people = {name for run in asked.values() for name, steps in run.items() if _set_of(steps) == benchmark}
     lost = sorted(people - set(own["respondent"]))
@@ -102,7 +102,7 @@ def _meanings(table: int, shown: list[str]) -> str:
 
 # %% ../../nbs/papers/mcqa_plus_items.ipynb #0d556fa3
 def choices_figure(
-    asked: Asked,  # runs with the steps behind Table 8
+    asked: PlanRuns,  # runs with the steps behind Table 8
     item: Item,  # its option `scores` names the scores to draw
 ) -> Made:
     "Figure 3 or 7. Source: MCQA+."

@@ -14,7 +14,7 @@ import pandas as pd
 from ..core import CoraError, Question
 from ..metrics.bias import consistency_table, length_ranks, position_ranks
 from .plans import Item
-from .reproduce import Asked, Made
+from .reproduce import PlanRuns, Made
 from ..report.render import render
 from ..responses.responses import Responses
 from ..results import IDENTITY, make_result, stack_results
@@ -23,7 +23,7 @@ from ..results import IDENTITY, make_result, stack_results
 ALL = "mean over benchmarks"  # where these are equally large
 
 
-def _each(asked: Asked) -> Iterator[tuple[tuple[str, str, str], Responses]]:
+def _each(asked: PlanRuns) -> Iterator[tuple[tuple[str, str, str], Responses]]:
     "(model, run, way) and the replies."
     for run, found in asked.items():
         for name, ways in found.items():
@@ -31,7 +31,7 @@ def _each(asked: Asked) -> Iterator[tuple[tuple[str, str, str], Responses]]:
                 yield (name, run.replace("_", " "), way), responses
 
 
-def _results(asked: Asked, measure: Callable[[Responses], pd.DataFrame]) -> pd.DataFrame:
+def _results(asked: PlanRuns, measure: Callable[[Responses], pd.DataFrame]) -> pd.DataFrame:
     "A measure of all replies, and the mean over benchmarks where these are equally large."
     found = {names: measure(responses) for names, responses in _each(asked)}
     table = stack_results(found, ["respondent", "benchmark", "method"])
@@ -69,7 +69,7 @@ def _printed(table: pd.DataFrame, scores: list[str]) -> str:
 
 # %% ../../nbs/papers/quadruple_slit_items.ipynb #56c1c19c
 def ways_accuracy(
-    asked: Asked,  # runs of `each = "implementations"`
+    asked: PlanRuns,  # runs of `each = "implementations"`
     item: Item,
 ) -> Made:
     "Accuracy over all orders. Source: Quadruple-Slit Experiment, Figure 2."
@@ -86,7 +86,7 @@ def ways_accuracy(
 
 
 def ways_places(
-    asked: Asked,  # runs of `each = "implementations"`, with as many choices in every question
+    asked: PlanRuns,  # runs of `each = "implementations"`, with as many choices in every question
     item: Item,
 ) -> Made:
     "How often each place is predicted. Source: Quadruple-Slit Experiment, Figure 3."
@@ -105,7 +105,7 @@ def _questions(responses: Responses) -> list[Question]:
 
 
 def ways_lengths(
-    asked: Asked,  # runs of `each = "implementations"`, with as many choices in every question
+    asked: PlanRuns,  # runs of `each = "implementations"`, with as many choices in every question
     item: Item,
 ) -> Made:
     "How often the longest choice is predicted. Source: Quadruple-Slit Experiment, Figure 4."

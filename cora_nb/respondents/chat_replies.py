@@ -56,7 +56,8 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _ROOM = re.compile(  # what is asked for, and not what is asked
-    r"max_(?:completion_|output_|new_)?tokens\b.{0,40}?(?:too (?:large|long|high)|greater|exceed|must|at most|less than)",
+    r"max_(?:completion_|output_|new_)?tokens\b.{0,40}?"
+    r"(?:too (?:large|long|high)|greater|exceed|must|at most|less than)",
     re.IGNORECASE,
 )
 

@@ -24,7 +24,8 @@ from ..responses.columns import KEY
 from ..responses.responses import Responses, as_responses
 from ..responses.rows import grade_reply
 from ..results import make_result
-from .evaluate import evaluate, rule_name
+from .evaluate import evaluate
+from .facts import rule_name
 from .store import Store
 from ..variants.operators import NEW
 from ..variants.formats import long_form

@@ -11,7 +11,7 @@ from helpers import command, kill_at_reply
 from helpers import run as run_command
 
 from cora_nb.cli.paper import cora_paper
-from cora_nb.papers.plans import PAPERS, load_plan, parse_plan
+from cora_nb.papers.plans import PLANS, load_plan, parse_plan
 from cora_nb.responses.files import read_responses
 
 ANN = "simulated,knows=0.8,name=ann"
@@ -221,7 +221,7 @@ def test_killed_in_the_middle_it_ends_with_the_same_table(tmp_path):
     assert out.replace("killed/", "whole/") == whole
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", PLANS)
 def test_every_item_at_its_smallest_size_through_the_command(paper, capsys, tmp_path):
     "All of a paper at once, as a user types it: each item is printed, named and written with its figures."
     people = {

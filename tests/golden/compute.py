@@ -41,7 +41,8 @@ from cora_nb.papers.recorded import load_recorded, recorded_file
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import as_responses, make_responses
 from cora_nb.results import lookup, make_result, values_of
-from cora_nb.runs.evaluate import evaluate, plan, variants_hash
+from cora_nb.runs.evaluate import evaluate, plan
+from cora_nb.runs.facts import variants_hash
 from cora_nb.variants import operators, orders as orders_of
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.formats import long_form

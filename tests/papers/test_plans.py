@@ -11,7 +11,7 @@ import cora_nb as cn
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
 from cora_nb.interop.cat import import_cat
-from cora_nb.papers.plans import PAPERS, load_plan, only, parse_plan, plan_list, plan_text
+from cora_nb.papers.plans import PLANS, load_plan, only, parse_plan, plan_list, plan_text
 from cora_nb.papers.mcqa_plus_items import published_mcqa_plus
 from cora_nb.papers.published import PAPERS as PUBLISHED
 from cora_nb.papers.reproduce import MEASURES, Size, ask_plan, make_item, plan_calls, prepare_run, run_questions
@@ -31,7 +31,7 @@ def people():
     ]
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", PLANS)
 def test_a_plan_is_read_as_it_is_written_and_names_every_measure(paper):
     plan = load_plan(paper)
     assert parse_plan(plan_text(plan)) == plan
@@ -52,11 +52,11 @@ def test_the_list_names_every_item_with_its_prompts():
     table = plan_list().set_index("item")
     assert table.loc["cora/table_1", "prompts"] == 33098
     assert table.loc["mcqa_plus/table_8", "prompts"] == 2 * 36 * (452 + 967)
-    assert len(table) == sum(len(load_plan(p).items) for p in PAPERS)
+    assert len(table) == sum(len(load_plan(p).items) for p in PLANS)
 
 
 @pytest.mark.skipif(not HUB.exists(), reason="no folder shared/data/hub beside the project")
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", PLANS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_sizes_are_those_of_the_benchmarks(paper):
     counted = Counter()

@@ -10,7 +10,8 @@ from cora_nb.respondents.simulated import RecordedRespondent, SimulatedResponden
 from cora_nb.responses.columns import checked_table
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.results import values_of
-from cora_nb.runs.evaluate import evaluate, prepare, variants_hash
+from cora_nb.runs.evaluate import evaluate, prepare
+from cora_nb.runs.facts import variants_hash
 from cora_nb.variants.families import make_variants
 from helpers import Forgetful
 
