@@ -32,7 +32,7 @@ def _runs(asked: PlanRuns) -> dict[str, Responses]:
 
 def published_scores(
     table: int,  # 1 to 4
-) -> pd.DataFrame:  # a result: the scores of each model, called "NAME (paper)"
+) -> pd.DataFrame:  # a table of the paper as a result: the scores of each model, called "NAME (paper)"
     "A table of the paper as a result."
     rows = load_published(table)
     return make_result(rows.assign(respondent=rows["model"] + PAPER)[["respondent", "benchmark", "score", "value"]])

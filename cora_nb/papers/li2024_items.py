@@ -68,7 +68,7 @@ def _published_orders(measure: Callable[[Mapping], pd.DataFrame], benchmarks: An
 
 def order_tests_table(
     asked: PlanRuns,  # plain runs of `order_swap`
-    item: Item,
+    item: Item,  # of a plan
 ) -> Made:
     "The three tests, accuracy and its gap. Source: Li et al., Table 3."
     own = order_table(_runs(asked))
@@ -79,7 +79,7 @@ def order_tests_table(
 
 def wrong_places_table(
     asked: PlanRuns,  # plain runs of `order_swap`
-    item: Item,
+    item: Item,  # of a plan
 ) -> Made:
     "Wrong predictions by place. Source: Li et al., Table 4."
     own = pattern_table(_runs(asked))
@@ -89,7 +89,7 @@ def wrong_places_table(
 
 def wrong_places_figure(
     asked: PlanRuns,  # plain runs of `order_swap`
-    item: Item,
+    item: Item,  # of a plan
 ) -> Made:
     "Wrong predictions by place, drawn. Source: Li et al., Figure 1."
     import matplotlib.pyplot as plt
@@ -121,7 +121,7 @@ def wrong_places_figure(
 # %% ../../nbs/papers/li2024_items.ipynb #20d48e54
 def two_formats(
     asked: PlanRuns,  # one plain run of `formats`
-    item: Item,
+    item: Item,  # of a plan
 ) -> Made:
     "Choices against long form, question by question. Source: Li et al., Figure 2."
     import matplotlib.pyplot as plt
@@ -143,7 +143,7 @@ def two_formats(
 # %% ../../nbs/papers/li2024_items.ipynb #55057848
 def repeated(
     asked: PlanRuns,  # one plain run of `formats` with several trials
-    item: Item,
+    item: Item,  # of a plan
 ) -> Made:
     "Consistency and accuracy of repeated replies. Source: Li et al., Figure 3."
     import matplotlib.pyplot as plt
@@ -215,7 +215,7 @@ def reliability_figure(
 # %% ../../nbs/papers/li2024_items.ipynb #7dcf2967
 def layers_figure(
     asked: PlanRuns,  # a run of `each = "hidden_states"`
-    item: Item,
+    item: Item,  # of a plan
 ) -> Made:
     "Each layer as a picture, and how well a line tells the formats apart. Source: Li et al., Figures 5 to 13."
     import matplotlib.pyplot as plt
@@ -237,7 +237,7 @@ def layers_figure(
 
 def shapes(
     asked: PlanRuns,  # a run of `each = "hidden_states"`
-    item: Item,
+    item: Item,  # of a plan
 ) -> Made:
     "How many prompts, layers and numbers. Source: Li et al., Table 6."
     rows = []

@@ -27,7 +27,7 @@ def _set_name(benchmark: str, shots: int | None) -> str:
 
 def published_mcqa_plus(
     table: int,  # 2 to 8
-) -> pd.DataFrame:  # a result by `respondent` ("NAME (paper)"), `benchmark` ("MMLU, 5 examples"), `method`, `place`
+) -> pd.DataFrame:  # as a result by `respondent` ("NAME (paper)"), `benchmark` ("MMLU, 5 examples"), `method`, `place`
     "A table of the paper as a result; shares and, in Table 5, a ratio, which the paper prints in percent too."
     rows = load_published(table, "mcqa_plus")
     found = pd.DataFrame(

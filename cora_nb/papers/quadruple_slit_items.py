@@ -70,7 +70,7 @@ def _printed(table: pd.DataFrame, scores: list[str]) -> str:
 # %% ../../nbs/papers/quadruple_slit_items.ipynb #56c1c19c
 def ways_accuracy(
     asked: PlanRuns,  # runs of `each = "implementations"`
-    item: Item,
+    item: Item,  # of a plan
 ) -> Made:
     "Accuracy over all orders. Source: Quadruple-Slit Experiment, Figure 2."
     from cora_nb.report.plots import plot_accuracy
@@ -87,7 +87,7 @@ def ways_accuracy(
 
 def ways_places(
     asked: PlanRuns,  # runs of `each = "implementations"`, with as many choices in every question
-    item: Item,
+    item: Item,  # of a plan
 ) -> Made:
     "How often each place is predicted. Source: Quadruple-Slit Experiment, Figure 3."
     from cora_nb.report.plots import plot_positions
@@ -106,7 +106,7 @@ def _questions(responses: Responses) -> list[Question]:
 
 def ways_lengths(
     asked: PlanRuns,  # runs of `each = "implementations"`, with as many choices in every question
-    item: Item,
+    item: Item,  # of a plan
 ) -> Made:
     "How often the longest choice is predicted. Source: Quadruple-Slit Experiment, Figure 4."
     from cora_nb.report.plots import plot_lengths

@@ -228,8 +228,7 @@ def ask_plan(
     store: Store | None = None,  # where replies are kept and found again
     progress: bool = True,  # show a bar for each run
     on_run: Callable[[RunPlan, str, str, Responses], None] | None = None,  # run, respondent, step, responses
-    on_error: Callable[[RunPlan, str, CoraError], None]
-    | None = None,  # one gave up in a run; None: the error is raised
+    on_error: Callable | None = None,  # run, respondent, error of one that gives up; None: the error is raised
     strict: bool = False,  # stop where many replies cannot be read
     retypers: Mapping[str, Callable[[Cure], str]] | None = None,  # respondent -> for the alarm: a cure's command
 ) -> PlanRuns:  # a run lacks those who gave up in it
@@ -374,6 +373,6 @@ def beside(
 def with_paper(
     own: pd.DataFrame | None,  # a result
     paper: pd.DataFrame,  # a result; its respondents called "NAME (paper)"
-) -> pd.DataFrame:  # a result
+) -> pd.DataFrame:  # both, as a result
     "Both below each other."
     return make_result(pd.concat([part for part in (own, paper) if part is not None], ignore_index=True))

@@ -34,7 +34,9 @@ def server(text):
 
 
 def heads(screen):
-    return re.findall(r"^(.*): (\d+) of (\d+) replies cannot be read", screen.replace("\r", "\n"), re.MULTILINE)
+    return re.findall(
+        r"^(.*): (\d+) of (\d+) replies cannot be read", re.sub("\r|\x1b\\[A", "\n", screen), re.MULTILINE
+    )
 
 
 def test_strict_stops_the_run_with_one_line_and_the_replies_in_the_store(desk, capsys):

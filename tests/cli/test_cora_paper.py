@@ -1,5 +1,6 @@
 "The command that makes tables and figures of the papers."
 
+import re
 import os
 import signal
 import subprocess
@@ -152,7 +153,7 @@ def test_failed_prompts_are_said_and_counted_as_wrong_if_wished(capsys, faulty):
     _, out, _ = ends(capsys, *words, sample=12)
     assert "prompts failed (server is down)" in out
     _, wrong, _ = ends(capsys, *words, sample=12, failed="wrong")
-    assert "– (from " in out and "– (from " not in wrong and "0.17 (2)" in wrong
+    assert "– (from " in out and "– (from " not in wrong and re.search(r"0\.17 \[[^]]*\] \(2\)", wrong)
 
 
 def test_nobody_answers(capsys, faulty):
@@ -216,9 +217,9 @@ def test_killed_in_the_middle_it_ends_with_the_same_table(tmp_path):
         assert len(server.asked) - len(asked) <= at_once and max(asked.values()) <= 2
         code, whole, _ = run_command(*words("whole", "other.sqlite"), cwd=tmp_path, OPENAI_API_KEY="none")
         assert code == 0 and len(server.asked) > 2 * len(asked) - 1
-    files = [next((tmp_path / name).glob("*/table_3.csv")) for name in ("killed", "whole")]
-    assert files[0].read_bytes() == files[1].read_bytes()
-    assert out.replace("killed/", "whole/") == whole
+    for kind in ("csv", "txt"):  # what is printed besides are the folders and the stores
+        files = [next((tmp_path / name).glob(f"*/table_3.{kind}")).read_text("utf-8") for name in ("killed", "whole")]
+        assert files[0] == files[1] and (kind == "csv" or all(files[0].strip() in screen for screen in (out, whole)))
 
 
 @pytest.mark.parametrize("paper", PLANS)

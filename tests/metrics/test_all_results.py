@@ -37,6 +37,8 @@ MATERIALS = {
     *("compare_counts", "answer_shares", "label_shares", "unified_confidence", "confidences", "label_sequences"),
     *("prompt_sequences", "agreement_matrix", "car_curve", "count_hits", "score_counts", "score_intervals"),
     *("guess_rates", "order_counts", "misleading_choices", "slot_table", "finders", "item_consistency", "item_table"),
+    *("model_cards", "load_recorded", "recorded_swaps", "plan_list", "plan_calls", "published_ablation"),
+    *("published_scores", "published_mcqa_plus", "with_paper"),
     *("item_breaks", "swap_table", "letter_table", "swap_counts", "published_swaps", "swap_tables"),
     *("question_column", "printed_table", "load_published", "corrected", "judged_scores", "judge_failures"),
 }
