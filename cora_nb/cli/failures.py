@@ -76,7 +76,7 @@ def failed_line(
     if respondent is None or isinstance(respondent, RecordedRespondent):  # asking again would not help
         return said
     kept = f"{asked - len(why):,} replies are kept, {len(why):,} {'is' if len(why) == 1 else 'are'} asked"
-    return f"{said}; run the same command again: {kept if store else 'nothing is kept, so all are asked'}"
+    return f"{said}; run the same command again: {'nothing is kept, so all are asked' if store is None else kept}"
 
 # %% ../../nbs/cli/failures.ipynb #6d144fc9
 @contextlib.contextmanager

@@ -156,6 +156,13 @@ def test_failed_prompts_are_said_and_counted_as_wrong_if_wished(capsys, faulty):
     assert "– (from " in out and "– (from " not in wrong and re.search(r"0\.17 \[[^]]*\] \(2\)", wrong)
 
 
+def test_failed_prompts_and_a_store(capsys, faulty, tmp_path):
+    "What is kept is said after the store is closed."
+    with pytest.raises(SystemExit) as e:
+        cora_paper(["cora/table_1", f"{faulty},few=10"], sample=5, benchmark="math", store=str(tmp_path / "r.sqlite"))
+    assert e.value.code == 3 and re.search(r"run the same command again: \d+ replies are kept", capsys.readouterr().out)
+
+
 def test_nobody_answers(capsys, faulty):
     said, out, _ = ends(capsys, "cora/table_1", f"{faulty},few=100", sample=3, code=None)
     assert "replies failed, the first of them: server is down" in said and not out
