@@ -143,7 +143,7 @@ def _reservations(grid: _Grid) -> list[str]:
     notes = [
         (name, split_note(grid.cells.get((row, name), {}).get("note"))[0]) for name in grid.names for row in grid.rows
     ]
-    sentences = [plain_line(line) for _, (_, *further) in notes for line in further if line]
+    sentences = [plain_line(line) for _, (_, *further) in notes for line in further if plain_line(line)]
     if not grid.paper:
         return list(dict.fromkeys(sentences))
     named = any("respondent" in cell for cell in grid.cells.values())

@@ -9,7 +9,7 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from score_tables import SCORES, published, sure
 
 from cora_nb.core import CoraError
@@ -628,6 +628,7 @@ def test_wide_characters_keep_the_columns():
         unique_by=lambda row: row[:2],
     )
 )
+@example([("", "", NAN, "\n ")])  # a note of space
 def test_any_text_is_printed(rows):
     result = make_result([{"method": m, "score": s, "value": v, "note": n} for m, s, v, n in rows], respondent="run")
     below = dict.fromkeys(filter(None, (one_line(line) for *_, n in rows for line in n.split("\n")[1:])))
