@@ -67,11 +67,6 @@ def _axes(ax: Any, width: float, height: float) -> Any:
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
-
-def _beside(ax: Any) -> None:
-    "A legend to the right of the axes, where nothing is drawn."
-    ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
-
 # %% ../../nbs/report/score_plots.ipynb #6ef0177e
 def plot_scores(
     scores: pd.DataFrame,  # a result, of one respondent or several
