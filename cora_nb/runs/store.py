@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import platform
+import random
 import sqlite3
 import threading
 import time
@@ -157,8 +158,13 @@ def _readable(path: Path):
 # %% ../../nbs/runs/store.ipynb #da347345
 def _make_ready(db: sqlite3.Connection, path: Path) -> None:
     "Tables, and whose file it is. Raises `CoraError` for a file that is not ours or is damaged."
-    _check_header(db, path)
-    db.execute("pragma journal_mode = wal")  # readers and one writer at the same time
+    db.execute("begin")  # one view of header and tables: another process may be making them now
+    try:
+        _check_header(db, path)
+    finally:
+        if db.in_transaction:
+            db.execute("rollback")
+    _execute_when_free(db, "pragma journal_mode = wal")  # readers and one writer at the same time
     db.execute("pragma synchronous = normal")  # survives a kill of the process; a power cut may cost the last replies
     if _header(db) != (_ID, _VERSION):
         db.execute("begin immediate")
@@ -177,6 +183,19 @@ def _make_ready(db: sqlite3.Connection, path: Path) -> None:
             raise
     if (found := db.execute("pragma integrity_check(1)").fetchone()[0]) != "ok":
         raise sqlite3.DatabaseError(f"the file is damaged: {' '.join(found.split())}")
+
+
+def _execute_when_free(db: sqlite3.Connection, statement: str) -> None:
+    "A statement that SQLite refuses at once, without its 60 seconds of patience, while another process opens the file."
+    end = time.monotonic() + 60
+    while True:
+        try:
+            db.execute(statement)
+            return
+        except sqlite3.OperationalError as e:
+            if "locked" not in str(e) or time.monotonic() > end:
+                raise
+            time.sleep(random.uniform(0.001, 0.02))
 
 
 def _header(db: sqlite3.Connection) -> tuple[int, int]:

@@ -167,6 +167,25 @@ def test_a_run_killed_at_any_moment_resumes(tmp_path, stop, kills):
     )
 
 
+def _open(path, together):
+    together.wait()
+    with Store(path) as store:
+        os._exit(len(store))
+
+
+def test_a_new_store_is_opened_by_several_at_once(tmp_path):
+    "Whoever comes while another one makes the tables waits, and does not call the file locked or somebody else's."
+    fork = multiprocessing.get_context("fork")
+    for i in range(40):
+        together = fork.Barrier(6)
+        children = [fork.Process(target=_open, args=(tmp_path / f"{i}.sqlite", together)) for _ in range(6)]
+        for c in children:
+            c.start()
+        for c in children:
+            c.join()
+        assert [c.exitcode for c in children] == [0] * 6
+
+
 def test_two_runs_share_a_store(tmp_path):
     "At the same time, in two processes: both end with the same responses, and nothing is broken."
     fork = multiprocessing.get_context("fork")
