@@ -19,7 +19,7 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_number, check_option
 from ..core import CoraError, THRESHOLDS
-from .scores import get_score, register_score, score_members
+from .scores import get_score, register_score, run_scores, score_members
 from .failures import judge_failures, possible_counts
 from ..responses.failures import failed_rows, unasked_rows
 from ..responses.responses import Responses, as_responses, need
@@ -357,6 +357,7 @@ def score(
     ci: float | None = None,  # level of intervals over questions, such as 0.95; None: no intervals
     clusters: str | None = None,  # a column whose values belong together, such as "subject", for the intervals
     failed: str = "unknown",  # "wrong": failed prompts are wrong replies, however many there are
+    also: Sequence[str] = (),  # measures of the whole run beside the scores, such as "agreement": see `RUN_SCORES`
     **resampling: object,  # `resamples`, `seed` and `method` of the intervals
 ) -> pd.DataFrame:  # a result: all registered scores, for each `subject` or `method` where asked; `n` counts questions
     """All registered scores of a run: MCQA, MCQA+, RC, MV, BMCA(c), CI, CoRA, CORE, and your own.
@@ -373,12 +374,14 @@ def score(
     check_option("failed", failed, ("unknown", "wrong"))
     if unknown := set(resampling) - {"resamples", "seed", "method"}:
         raise CoraError(f"score has no option {min(unknown)!r}; for intervals there are resamples, seed and method")
+    if also and by:
+        raise CoraError(f"also goes with the whole run, not by {by}")
     if ci is None and (clusters or resampling):
         raise CoraError(f"{clusters and 'clusters' or min(resampling)} goes with intervals: say which, such as ci=0.95")
     if not isinstance(responses, (Responses, pd.DataFrame)):
         runs = Runs(responses).items()
         return stack_results(
-            {name: score(run, by, thresholds, ci, clusters, failed, **resampling) for name, run in runs}
+            {name: score(run, by, thresholds, ci, clusters, failed, also, **resampling) for name, run in runs}
         )
     given = as_responses(responses).count_failed_as_wrong() if failed == "wrong" else responses
     found = need(given, "question_id", "method", "correct", *(c for c in (by, clusters) if c), failed="any")
@@ -393,7 +396,12 @@ def score(
         said = {"n": len(counts), "note": list(notes)} | ({by: name} if by else {})
         parts.append(table.rename_axis("score").reset_index().assign(**said))
     about = about_run(found)
-    return make_result(pd.concat(parts), **about | {"note": about["note"] if found.failed_wrong else None})
+    table = make_result(pd.concat(parts), **about | {"note": about["note"] if found.failed_wrong else None})
+    if not also:
+        return table
+    more = run_scores(found, also, ci)
+    whose = {what: about[what] for what in ("respondent", "benchmark") if what not in more}
+    return make_result(pd.concat([table, make_result(more, **whose)]))
 
 
 def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str | None, pd.DataFrame, str]]:
