@@ -108,12 +108,12 @@ def test_a_guesser_agrees_by_chance():
 
 
 def test_the_interval_holds_the_truth_and_counts_questions():
-    "Knows 0.6, slips: two replies agree with p^2 + (1 - p)^2 / 3 on what it knows, 1/4 elsewhere; 200 runs."
+    "Knows 0.6, slips: two replies agree with p^2 + (1 - p)^2 / 3 on what it knows, 1/4 elsewhere; 100 runs."
     p = 1 - 0.3 * 3 / 4
     truth = 0.6 * (p**2 + (1 - p) ** 2 / 3) + 0.4 / 4
     inside = 0
     rng, variants = np.random.default_rng(0), make_variants(quiz([4] * 100), "cyclic")
-    for _ in range(200):
+    for _ in range(100):
         knows = dict(zip({v.question_id for v in variants}, rng.random(100) < 0.6))
         said = []
         for v in variants:
@@ -121,7 +121,7 @@ def test_the_interval_holds_the_truth_and_counts_questions():
             said.append(LETTERS[v.answer if right else rng.integers(4)])
         row = lookup(agreement_rate(make_responses(variants, said)))
         inside += row.low <= truth <= row.high
-    assert 182 <= inside <= 199  # 95% of 200, three standard deviations
+    assert 88 <= inside  # 95% of 100, less three standard deviations
 
 
 # What agrees with what
@@ -136,7 +136,8 @@ def test_none_of_the_above_is_a_content_and_another_one_where_it_is_right():
     assert {v.sources[v.answer] < 0 for v in plus} == {True, False}
     counts = agreement_counts(make_responses(plus, [LETTERS[v.sources.index(-1)] for v in plus]))
     right = sum(v.sources[v.answer] == -1 for v in plus)
-    assert counts["agreeing"].iloc[0] == (n := len(plus) - right) * (n - 1) // 2 + right * (right - 1) // 2
+    wrong = len(plus) - right
+    assert counts["agreeing"].iloc[0] == wrong * (wrong - 1) // 2 + right * (right - 1) // 2
 
 
 def test_repetitions_variants_and_pooled_replies():
