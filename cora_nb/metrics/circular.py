@@ -190,7 +190,7 @@ def _spread_rows(counts: _ByPlace, level: float, resamples: int, rng: np.random.
 
 _LARGEST = {"position range": 1.0, "position sd": 0.5}  # of numbers in [0, 1]
 
-# %% ../../nbs/metrics/circular.ipynb #55a62427
+# %% ../../nbs/metrics/circular.ipynb #7fd69086
 def position_spread(
     responses: Responses | pd.DataFrame,  # a run in which the right answer stands at several places
     n_choices: int | None = None,  # look at prompts with so many choices; None: the most frequent, the larger at a tie
@@ -198,9 +198,7 @@ def position_spread(
     threshold: float | None = 0.05,  # warn of a range above it that is beyond chance; None: of nothing
     resamples: int = 2000,  # of the exchanges, and of the bootstrap
     seed: int = 0,  # of both
-) -> (
-    pd.DataFrame
-):  # a result: `accuracy` by `place` (1: the top), then `position range`, `position sd`, what chance gives
+) -> pd.DataFrame:  # a result: `accuracy` by `place` (1: the top), `position range`, `position sd`
     """Accuracy by the place of the right answer, and how far it spreads over places, with an interval and a test.
 
     `position sd` divides by the number of places. The rows `by chance` are the mean, and in `low` and `high` the middle
