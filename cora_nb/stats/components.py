@@ -78,7 +78,7 @@ def _group_sums(y: np.ndarray, g: np.ndarray, c: np.ndarray, l: np.ndarray, w: n
     pairs = W - np.bincount(group, weight**2) / W
     return _Sums(s, t, W, Y, squares, apart, pairs, np.bincount(group, spread), np.bincount(group, weight * several))
 
-# %% ../../nbs/stats/components.ipynb #a525a720
+# %% ../../nbs/stats/components.ipynb #d6399693
 @dataclass(frozen=True)
 class _Means:
     "The level means, and how sure they are."
@@ -97,25 +97,18 @@ def _level_means(x: _Sums) -> _Means:
     b = x.t - s * (x.Y / x.W)[:, None]
     e, vectors = np.linalg.eigh(A.sum(axis=0))
     told = e > 1e-10 * s.sum()
-    inverse = (vectors[:, told] / e[told]) @ vectors[:, told].T
-    mu = inverse @ b.sum(axis=0)
+    root = vectors[:, told] / np.sqrt(e[told])  # of the inverse, without the direction that shifts all levels
+    mu = root @ (root.T @ b.sum(axis=0))
     mu -= s.sum(axis=0) @ mu / s.sum()
-    errors, parts = _left_out_errors(b - A @ mu, A @ inverse) @ inverse, b @ inverse
+    errors, parts = _left_out_errors((b - A @ mu) @ root, root.T @ A @ root) @ root.T, b @ root @ root.T
     taken = np.einsum("l,glm,m->g", mu, A, mu) - 2 * b @ mu + (errors * b).sum(axis=1)
     return _Means(mu, errors, parts, taken, int(told.sum()) == L - 1)
 
 
 def _left_out_errors(r: np.ndarray, leverage: np.ndarray) -> np.ndarray:
-    "The residuals of each group from a fit without it. Source: Kline, Saggio and Sølvsten, 2020."
-    M = np.eye(r.shape[1]) - leverage
-    try:
-        found = np.linalg.solve(M, r[..., None])[..., 0]
-    except np.linalg.LinAlgError:
-        found = np.full_like(r, np.nan)
-    bad = ~(np.abs(found).max(axis=1) <= 1e6 * (np.abs(r).max(axis=1) + 1e-9))  # a level that no other group has
-    if bad.any():
-        found[bad] = (np.linalg.pinv(M[bad], rcond=1e-8) @ r[bad][..., None])[..., 0]
-    return found
+    "The residuals of each group from a fit without it, 0 for a level that no other group has."
+    least = 1e-10  # such a level has the leverage 1, and a residual of 0 but for rounding
+    return np.linalg.solve((1 + least) * np.eye(r.shape[1]) - leverage, r[..., None])[..., 0]
 
 # %% ../../nbs/stats/components.ipynb #ded2494d
 def _effect_parts(
@@ -143,14 +136,16 @@ def _effect_parts(
         B_before, slope_before = B, slope
     return found
 
-# %% ../../nbs/stats/components.ipynb #a9901b00
+# %% ../../nbs/stats/components.ipynb #6f06b24f
 def _total(x: _Sums) -> tuple[float, np.ndarray, float]:
     "The total from pairs of different groups: value, influence, second."
     W, G = x.W.sum(), len(x.W)
-    mean, square = x.Y.sum() / W, x.squares.sum() / W
-    product = (x.Y.sum() ** 2 - (x.Y**2).sum()) / (W**2 - (x.W**2).sum())
+    pairs = W**2 - (x.W**2).sum()
+    square = (x.squares * (W - x.W)).sum() / pairs
+    product = (x.Y.sum() ** 2 - (x.Y**2).sum()) / pairs
+    mean = x.Y.sum() / W
     error = (x.Y - mean * x.W) / W
-    influence = (x.squares - square * x.W) / W - 2 * mean * error
+    influence = (x.squares - x.squares.sum() / W * x.W) / W - 2 * mean * error
     return square - product, influence, 2 * (G / (G - 1) * (error**2).sum()) ** 2
 
 
@@ -227,7 +222,7 @@ def _components(
     value = {name: float(v) for name, v in value.items()}
     return Components(value, influence, second, noise, levels, rests)
 
-# %% ../../nbs/stats/components.ipynb #7422ccb7
+# %% ../../nbs/stats/components.ipynb #342fc9f0
 def _quadratic_limits(value: float, noise: float, variance: float, level: float) -> tuple[float, float]:
     "All variances of level means that are not rejected: a noncentral chi-squared variable inverted."
     from scipy.special import chdtr, chndtrinc
@@ -235,10 +230,10 @@ def _quadratic_limits(value: float, noise: float, variance: float, level: float)
     scale = variance / (2 * noise + 4 * max(value, 0.0))
     k, seen = noise / scale, max(value + noise, 0.0) / scale
 
-    def limit(below: float) -> float:
+    def limit(seen: float, below: float) -> float:
         return 0.0 if chdtr(k, seen) <= below else float(scale * chndtrinc(seen, k, below))
 
-    return limit((1 + level) / 2), limit((1 - level) / 2)
+    return limit(seen, (1 + level) / 2), limit(max(seen, k), (1 - level) / 2)  # above: as if not below 0
 
 
 def _curved_limits(influence: np.ndarray, error: np.ndarray, second: float, z: float) -> tuple[float, float]:
@@ -259,6 +254,14 @@ def _effect_variance(found: Components, name: str, variance: float) -> float:
     return max(variance - found.second[name], found.second[name])
 
 
+def _half_share_limits(value: float, variance: float, n: int, z: float) -> tuple[float, float]:
+    "Wilson's interval for twice the value, halved. A variance of 0 says no more than n groups do."
+    share = min(2 * value, 1.0)
+    effective = share * (1 - share) / (4 * variance) if variance > 1e-20 and share < 1 else n
+    low, high = wilson(share, effective, z * z)
+    return float(low) / 2, max(float(high) / 2, value)
+
+
 def _unseen(found: Components, name: str, z: float) -> float:
     "The upper limit of something that differed in none of the groups."
     share = z * z / (found.n[name] + z * z)
@@ -272,7 +275,7 @@ def _outer(found: Components, name: str) -> str:
     names = ["", *found.levels]
     return names[names.index(name) - 1] if name in found.levels else ""
 
-# %% ../../nbs/stats/components.ipynb #e29d1118
+# %% ../../nbs/stats/components.ipynb #793622c9
 def component_interval(
     found: Components,  # as from `variance_components`
     name: str,  # one of its `values`
@@ -292,7 +295,7 @@ def component_interval(
         return value, np.nan, np.nan
     z, influence = t.ppf((1 + level) / 2, n - 1), found.influence[name]
     variance = float(n / (n - 1) * (influence**2).sum())
-    if variance <= 1e-20:
+    if variance <= 1e-20 and abs(value) < 1e-12:
         return value, min(value, 0.0), _unseen(found, name, z)
     if name in found.noise:
         return value, *_quadratic_limits(value, found.noise[name], _effect_variance(found, name, variance), level)
@@ -302,11 +305,10 @@ def component_interval(
         low, high = min(value + low, value), max(value + high, value)  # in a sample of three, perhaps not between them
         return value, max(low, 0.0) if name == "total" else low, high
     if name in ("repetition", "cell + repetition"):
-        share = 2 * value
-        low, high = wilson(share, share * (1 - share) / (4 * variance), z * z) if 0 < share < 1 else (np.nan, np.nan)
-        return value, float(low) / 2, float(high) / 2
+        low, high = _half_share_limits(value, variance, n, z)
+        return value, low, high
     half = z * (variance + found.second.get(name, 0.0)) ** 0.5
-    return value, value - half, value + half
+    return value, *((value - half, value + half) if half > 1e-10 else (np.nan, np.nan))
 
 # %% ../../nbs/stats/components.ipynb #e8b3cdb1
 def component_names(
