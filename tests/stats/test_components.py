@@ -180,14 +180,15 @@ def test_parts_add_up_and_names_do_not_matter(seed, weighted):
     np.testing.assert_allclose(whole, found.influence["total"], atol=1e-12)
     assert found.values["within"] == pytest.approx(found.values["total"] - found.values["group"], abs=1e-12)
 
+    # 1e-6: a level that one group alone has leaves a residual of rounding errors
     order = np.random.default_rng(seed).permutation(len(y))
     names = np.array([f"question {9 - g}" for g in q])
     same = variance_components(y[order], names[order], c[order], {"m": -method[order], "p": place[order]}, 3 * w[order])
-    assert list(same.values.values()) == pytest.approx(list(found.values.values()), abs=1e-7)
+    assert list(same.values.values()) == pytest.approx(list(found.values.values()), abs=1e-6)
     wrong = variance_components(1 - y, q, c, {"method": method, "place": place}, w)
-    assert list(wrong.values.values()) == pytest.approx(list(found.values.values()), abs=1e-7)
+    assert list(wrong.values.values()) == pytest.approx(list(found.values.values()), abs=1e-6)
     half = variance_components(y / 2, q, c, {"method": method, "place": place}, w)
-    assert [4 * v for v in half.values.values()] == pytest.approx(list(found.values.values()), abs=1e-7)
+    assert [4 * v for v in half.values.values()] == pytest.approx(list(found.values.values()), abs=1e-6)
 
 
 @settings(max_examples=60, deadline=None)
