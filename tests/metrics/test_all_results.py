@@ -16,8 +16,23 @@ from fastcore.docments import docments
 import cora_nb
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics import ablations, agreement, beliefs, bias, calibration, circular, comparison, consistency, cora
-from cora_nb.metrics import embeddings, guessing, invariability, items, order
+from cora_nb.metrics import (
+    ablations,
+    agreement,
+    beliefs,
+    bias,
+    calibration,
+    circular,
+    comparison,
+    components,
+    consistency,
+    cora,
+    embeddings,
+    guessing,
+    invariability,
+    items,
+    order,
+)
 from cora_nb.metrics.scores import run_scores
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
 from cora_nb.report.render import FORMATS, render
@@ -136,6 +151,7 @@ def measures(questions, runs, battery):
         "compare": lambda: comparison.compare(ann, bob, resamples=50),
         "compare_all": lambda: comparison.compare_all(runs["cora"], resamples=50),
         "rank_table": lambda: comparison.rank_table(runs["cora"], resamples=50),
+        "inconsistency_components": lambda: components.inconsistency_components(runs["repeated"]["ann"]),
         "consistency_by": lambda: consistency.consistency_by({"ann": sequences()}),
         "compare_right": lambda: consistency.compare_right(right, right[::-1], resamples=50),
         "compare_formats": lambda: consistency.compare_formats(*formats),
