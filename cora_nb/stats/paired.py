@@ -141,10 +141,11 @@ def paired_interval(
     c: int,  # questions right the second time only
     n: int,  # all questions, at least 1
     level: float = 0.95,  # probability that the interval holds the true difference, between 0 and 1
-) -> tuple[float, float]:  # low and high of the difference (b - c) / n, in [-1, 1]
-    """Score interval for the difference of two paired shares.
+    exact: bool = False,  # go by McNemar's exact p, too, where it is larger
+) -> tuple[float, float, float]:  # low and high of the difference (b - c) / n, in [-1, 1], and p, as one test
+    """Score interval for the difference of two paired shares, and its p, McNemar's.
 
-    Raises `CoraError` for counts that do not fit. SciPy does not have it. Source: Tango, 1998.
+    Raises `CoraError` for counts that do not fit. SciPy does not have it. Source: Tango, 1998; McNemar, 1947.
     """
     check_level(level)
     check_count("n", n, 1)
@@ -152,7 +153,8 @@ def paired_interval(
     check_count("c", c, 0)
     if b + c > n:
         raise CoraError(f"b and c must be at least 0 and at most n together, got {b}, {c} and {n}")
-    return difference_interval(np.array([1, -1, 0]), np.array([b, c, n - b - c]), level)[:2]
+    other_p = mcnemar_p(b, c) if exact else 0.0
+    return difference_interval(np.array([1, -1, 0]), np.array([b, c, n - b - c]), level, other_p=other_p)
 
 # %% ../../nbs/stats/paired.ipynb #2f050a8b
 def exchange_p(
