@@ -419,7 +419,7 @@ def _score_run(responses, few, by, thresholds, ci, clusters, failed, also, inter
     table = make_result(pd.concat(parts), **about | {"note": about["note"] if found.failed_wrong else None})
     if not also:
         return table
-    more = run_scores(found, also, ci)
+    more = run_scores(as_responses(given), also, ci)
     whose = {what: about[what] for what in ("respondent", "benchmark") if what not in more}
     return make_result(pd.concat([table, make_result(more, **whose)]))
 
