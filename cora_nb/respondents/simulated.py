@@ -36,7 +36,7 @@ class SimulatedRespondent:
     nota: float = 1.0  # factor, when guessing, for choices the question never had; not for Yes and No
     seed: int = 0  # of everything random
     with_scores: bool = False  # also reply with the log-probability of each choice
-    shares: bool = False  # one reply to equal prompts, as a model at temperature 0 gives; otherwise one to each variant
+    shares: bool = False  # give equal prompts one reply, as a model at temperature 0 does
     name: str = "simulated"  # how it is called in tables
 
     def __post_init__(self):
