@@ -20,7 +20,7 @@ from ..benchmarks.layouts import LAYOUTS
 from ..benchmarks.load import BUNDLED
 from .respondents import RESPONDENTS, named_fields
 from ..metrics import cora  # noqa: F401  (its scores are registered)
-from ..metrics.scores import SCORES
+from ..metrics.scores import RUN_SCORES, SCORES, get_run_score
 from ..papers.models import model_cards
 from ..papers.plans import plan_list
 from ..prompts.letters import RULES
@@ -91,12 +91,16 @@ def list_rules() -> list[tuple[str, str]]:  # (name, one line)
 
 
 def list_scores() -> list[tuple[str, str]]:  # (name, one line)
-    "Scores: the formulas, each with its source"
+    "Scores and measures of runs: what each says, with its source; --score NAME adds a measure to a table"
 
-    def line(name: str, score: object) -> str:
-        return first_sentence(score.formula) + (f" ({score.source})" if score.source else "")
+    def line(formula: Callable, source: str) -> str:
+        return first_sentence(formula) + (f" ({source})" if source else "")
 
-    return _described(SCORES, line)
+    def measure(name: str, _: object) -> str:
+        found = get_run_score(name)
+        return line(found.measure, found.source)
+
+    return _described(SCORES, lambda _, score: line(score.formula, score.source)) + _described(RUN_SCORES, measure)
 
 # %% ../../nbs/cli/names.ipynb #229d6854
 _TYPES = {"tuple": "numbers, as 6/1", "bool": "true or false", "float": "number", "int": "whole number"}

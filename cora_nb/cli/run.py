@@ -60,7 +60,7 @@ def cora_run(
     strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     dry: bool = False,  # only say what the run would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
-    score: str = None,  # a score of your own beside the others, as FILE.py:NAME
+    score: str = None,  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
     digits: int = 2,  # decimals in the table
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
     out: str = "responses",  # the folder for all runs; each goes to BENCHMARK/NAME inside

@@ -29,7 +29,7 @@ from ..respondents.simulated import RecordedRespondent, SimulatedRespondent
 from ..responses.files import run_name
 from ..responses.responses import Responses
 from ..runs.store import Store
-from ..metrics.scores import load_score
+from ..metrics.scores import RUN_SCORES, SCORES, load_score
 
 # %% ../../nbs/cli/shared.ipynb #13a82b56
 @contextlib.contextmanager
@@ -138,10 +138,21 @@ def run_folders(
 
 # %% ../../nbs/cli/shared.ipynb #b2c00002
 def own_scores(
-    score: str | None,  # FILE.py:NAME, `module:name`, or the name of a score of an installed package; None: none
-) -> list[str]:  # its name, to be shown beside those of the paper
-    "Take in a score from elsewhere. Raises `CoraError` where there is none."
-    return [load_score(score).name] if score else []
+    score: str | None,  # names of measures, FILE.py:NAME, or `module:name`, with commas between; None: none
+) -> list[str]:  # their names, to be shown beside those of the paper
+    "Take in scores and measures of runs. Raises `CoraError` where there is none."
+    return [_own_score(name.strip()) for name in score.split(",")] if score else []
+
+
+def _own_score(name: str) -> str:
+    "The name of a score or a measure of runs, taken in from elsewhere where it has an address."
+    if name in RUN_SCORES or name in SCORES.registered:
+        return name
+    if ":" not in name and name not in SCORES:
+        raise CoraError(f"score must be one of {', '.join([*SCORES, *RUN_SCORES])}, or FILE.py:NAME, got {name!r}")
+    found = SCORES.get(name)
+    declared = [s.name for s in RUN_SCORES.registered.values() if s.measure is found]
+    return declared[0] if declared else load_score(name).name
 
 # %% ../../nbs/cli/shared.ipynb #cd7a10e2
 def name_on_disk(

@@ -73,7 +73,7 @@ def cora_table(
     trial: int = None,  # the number of the one repetition to score; without it, the first
     trials: str = "first",  # all: score every repetition of a prompt as a further reply
     interval: float = None,  # level of an interval behind each score, such as 0.95; without it, none
-    score: str = None,  # a score of your own beside the others, as FILE.py:NAME
+    score: str = None,  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
 ):
     "Print the scores of one or more runs as the paper prints them."

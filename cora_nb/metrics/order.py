@@ -199,7 +199,8 @@ def _fit(names: np.ndarray, counts: np.ndarray) -> list[dict[str, Any]]:
     v = np.sqrt(statistic / first.sum() / df) if df else statistic * 0
     lost, few = (second == 0) & (first > 0), (second < 5) & (second > 0)
     note = _note(names, never_chosen=counts.sum(axis=0) == 0, not_defined_for=lost, expected_below_5=few)
-    return _tested(TESTS[1], (statistic, df), first.sum(), v, note)
+    said = "p does not keep its level: the second order is taken as known"
+    return _tested(TESTS[1], (statistic, df), first.sum(), v, "; ".join(filter(None, [said, note])))
 
 
 def _paired(names: np.ndarray, pairs: np.ndarray) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from ..core import CoraError
 from ..metrics.cora import score
+from ..metrics.scores import RUN_SCORES, score_members
 from ..responses.responses import Responses, as_responses
 from ..responses.runs import Runs
 from ..results import RESULT, make_result, stack_results
@@ -43,10 +44,10 @@ def arrange(
     return [(group, s) for group, members in order.items() for s in members if s in names]
 
 # %% ../../nbs/report/tables.ipynb #9d75daae
-def _scores_of(name: str, run: object, ci: float | None) -> pd.DataFrame:
+def _scores_of(name: str, run: object, ci: float | None, also: Sequence[str] = ()) -> pd.DataFrame:
     "The result of one run, numbers finite or NaN. Raises `CoraError` naming the run, the score and the value."
     if isinstance(run, Responses):
-        return score(run, ci=ci)
+        return score(run, ci=ci, also=also)
     if isinstance(run, (pd.Series, Mapping)):
         table = pd.DataFrame([{"score": key, "value": value} for key, value in run.items()], columns=["score", "value"])
     elif not isinstance(run, pd.DataFrame):
@@ -117,7 +118,8 @@ def _many(runs: object) -> bool:
 # %% ../../nbs/report/tables.ipynb #2587c56b
 def score_table(
     runs: Runs | Mapping | Sequence | Responses | pd.DataFrame,  # responses, or scores by name, or a result; see above
-    beyond: bool | Sequence[str] = False,  # also scores that the paper's tables do not have: all, or those named
+    beyond: bool
+    | Sequence[str] = False,  # also scores that the paper's tables do not have: all, or those named; or measures
     ci: float | None = None,  # level of intervals for the responses, such as 0.95; None: no intervals
 ) -> pd.DataFrame:  # a result: the scores of each run in the paper's order, unrounded; `note`: see above
     """Scores of several runs, in the order of Tables 1 to 4 of the CoRA paper.
@@ -125,12 +127,18 @@ def score_table(
     Raises `CoraError` where a run or a score cannot be used. Source: CoRA, Tables 1 to 4.
     """
     given = _by_name(runs)
-    found, differ = {name: _scores_of(name, run, ci) for name, run in given.items()}, _differences(given)
+    also = [] if isinstance(beyond, bool) else [name for name in beyond if name in RUN_SCORES]
+    found, differ = {name: _scores_of(name, run, ci, also) for name, run in given.items()}, _differences(given)
     wanted = arrange(s for table in found.values() for s in table["score"])
-    scores = [s for group, s in wanted if group != BEYOND or beyond is True or beyond and s in beyond]
+    scores = [s for group, s in wanted if group != BEYOND or beyond is True or beyond and _wanted(s, beyond, also)]
     if not scores:
         raise CoraError(f"nothing to show: no run among {list(given)} has a score of the table")
     return stack_results({name: _chosen(table, scores, differ.get(name, "")) for name, table in found.items()})
+
+
+def _wanted(name: str, beyond: Sequence[str], also: Sequence[str]) -> bool:
+    "Whether a score beyond the paper's was named, itself or by its measure."
+    return name in beyond or bool(also) and name not in score_members(())
 
 
 def _chosen(table: pd.DataFrame, scores: Sequence[str], difference: str) -> pd.DataFrame:

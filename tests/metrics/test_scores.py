@@ -9,19 +9,31 @@ import pandas as pd
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.benchmarks.load import load_benchmark
+from cora_nb.cli.names import list_scores
 from cora_nb.core import CoraError, THRESHOLDS
 from cora_nb.metrics.ablations import bootstrap_table, subset_scores, variant_bootstrap
 from cora_nb.metrics.cora import count_hits, score, score_counts, weighted_scores
 from cora_nb.metrics.guessing import chance_scores, corrected, expected_scores
-from cora_nb.metrics.scores import SCORES, Score, get_score, load_score, register_score, score_members
+from cora_nb.metrics.scores import (
+    RUN_SCORES,
+    SCORES,
+    Score,
+    get_score,
+    load_score,
+    register_run_score,
+    register_score,
+    score_members,
+)
 from cora_nb.report.score_plots import plot_scores
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
-from cora_nb.results import lookup
+from cora_nb.results import lookup, make_result
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.results import values_of
 from cora_nb.runs.evaluate import evaluate
+from cora_nb.stats.shares import share_row
 from cora_nb.variants.families import make_variants
 
 OURS = ["MCQA", "MCQA+", "RC", "MV", *(f"BMCA({c})" for c in THRESHOLDS), "CI", "CoRA", "CORE"]
@@ -194,3 +206,46 @@ def test_a_formula_that_gives_no_number_is_named(gives):
         score_counts(COUNTS)
     with pytest.raises(CoraError, match="the score mine must give one number for each of 3 resamples"):
         weighted_scores(COUNTS, weights=np.ones((3, 2)), names=["mine"])
+
+
+@pytest.fixture
+def measure():
+    "A measure of runs that says how often the first place was named."
+
+    @register_run_score("first place", source="made up")
+    def first_place(responses, level=0.95):
+        "How often the first choice was named."
+        named = (responses.table["prediction"] == 0).to_numpy()
+        return make_result([{"score": "names A", **share_row(named, np.ones(len(named)), level)}])
+
+    yield first_place
+    del RUN_SCORES.registered["first place"]
+
+
+def test_a_measure_of_runs_stands_beside_the_scores(measure):
+    run = evaluate(SimulatedRespondent(), make_variants(load_benchmark("math")[:20]), progress=False)
+    plain, with_it = score(run, ci=0.9, seed=1), score(run, ci=0.9, seed=1, also=["first place"])
+    assert with_it.iloc[:-1].reset_index(drop=True).equals(plain)
+    own = with_it.iloc[-1]
+    assert (own["score"], own["respondent"]) == ("names A", run.name)
+    assert own["value"] == pytest.approx((run.table["prediction"] == 0).mean())
+    assert own["low"] < own["value"] < own["high"]
+    assert not {"low", "high"} & set(score(run, also=["first place"]))
+    shown = score_table({"a": run, "b": run}, beyond=["first place"])
+    assert shown.groupby("respondent")["score"].agg(list).map(lambda s: "names A" in s and "CORE" not in s).all()
+    assert "names A" not in set(score_table(run, beyond=True)["score"])
+    assert ("first place", "How often the first choice was named (made up)") in list_scores()
+    with pytest.raises(CoraError, match="also goes with the whole run, not by method"):
+        score(run, by="method", also=["first place"])
+    with pytest.raises(CoraError, match="run score must be one of"):
+        score(run, also=["last place"])
+
+
+def test_a_measure_that_a_table_cannot_show(measure):
+    @register_run_score("first place")
+    def twice(responses, level=0.95):
+        return make_result([{"score": "names A", "place": i, "value": 0} for i in range(2)])
+
+    run = evaluate(SimulatedRespondent(), make_variants(load_benchmark("math")[:2]), progress=False)
+    with pytest.raises(CoraError, match="first place has two numbers for the score 'names A'"):
+        score(run, also=["first place"])
