@@ -374,6 +374,9 @@ def test_a_simulated_knower_is_corrected_to_what_it_knows():
     assert (found.drop(["CoRA", "CORE", "CI"]) - truth).abs().max() < 0.05 and np.isnan(found["CI"])
 
 
+_CI_NOTE = "not corrected for chance: somebody who is never right has 1"
+
+
 def test_corrected_keeps_the_shape():
     variants = make_variants([Question(f"q{i}", "?", tuple("abcd"), i % 4, subject="xy"[i % 2]) for i in range(40)])
     responses, zero = evaluate(SimulatedRespondent(), variants, progress=False), chance_scores(variants)
@@ -385,9 +388,12 @@ def test_corrected_keeps_the_shape():
     assert lookup(once, "MCQA").value == pytest.approx((lookup(plain, "MCQA").value - 0.25) / 0.75)
     chance = values_of(zero)
     for found, was in ((corrected(intervals, zero), intervals), (corrected(both, zero), both)):
-        assert make_result(found).equals(found) and found.drop(columns=["value", "low", "high", "note"]).equals(
-            was.drop(columns=["value", "low", "high"])
-        )
+        own = was["note"] if "note" in was else pd.Series([""] * len(was), name="note")
+        said = [note.removesuffix(_CI_NOTE).strip() for note in found["note"]]
+        assert said == own.tolist() and found["note"].str.endswith(_CI_NOTE).equals(found["score"] == "CI")
+        numbers = ["value", "low", "high", "note"]
+        assert make_result(found).equals(found)
+        assert found.drop(columns=numbers).equals(was.drop(columns=numbers, errors="ignore"))
         for what in ("value", "low", "high"):
             slow = [np.nan if s == "CI" else (x - chance[s]) / (1 - chance[s]) for s, x in zip(was["score"], was[what])]
             np.testing.assert_allclose(found[what], slow, rtol=1e-15)
@@ -434,7 +440,7 @@ def test_what_somebody_who_is_never_right_gets_is_not_corrected(name):
     scores, zero = score(run, thresholds=thresholds, ci=0.9, resamples=50), chance_scores(variants, thresholds)
     row = lookup(corrected(scores, zero), name)
     assert np.isnan([row["value"], row["low"], row["high"]]).all()
-    assert row["note"] == "not corrected for chance: somebody who is never right has 1"
+    assert row["note"].splitlines()[-1] == _CI_NOTE
     alone = scores[scores["score"] == name]
     by_subject = pd.concat([alone.assign(subject=x) for x in "ab"])
     for only in (alone, by_subject):
@@ -445,7 +451,7 @@ def test_what_somebody_who_is_never_right_gets_is_not_corrected(name):
                 corrected(only, chance)
     assert corrected(0.9, 0.8) == pytest.approx(0.5)  # numbers have no names
     noted = corrected(scores.assign(note="3 of 80 failed"), zero)
-    assert lookup(noted, name).note.splitlines() == ["3 of 80 failed", row["note"]]
+    assert lookup(noted, name).note.splitlines() == ["3 of 80 failed", _CI_NOTE]
     assert lookup(noted, "MV").note == "3 of 80 failed"
 
 
