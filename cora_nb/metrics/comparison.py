@@ -19,7 +19,8 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_names, check_option
 from ..core import CoraError, THRESHOLDS
-from .cora import count_hits, judged_scores, score_counts, weighted_scores
+from .cora import judged_scores, score_counts, weighted_scores
+from .counts import count_hits
 from .failures import failed_prompts
 from .replies import question_column
 from .scores import SCORES, get_score

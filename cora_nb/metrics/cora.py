@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'variant_accuracy', 'mean_consistency', 'majority_vote',
-           'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness', 'count_hits',
-           'missing_variants', 'weighted_scores', 'score_counts', 'judged_scores', 'unknown_scores', 'score_intervals',
-           'coverage_notes', 'score']
+           'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness',
+           'weighted_scores', 'score_counts', 'judged_scores', 'unknown_scores', 'score_intervals', 'coverage_notes',
+           'score']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_number, check_option, check_seed
 from ..core import CoraError, THRESHOLDS
+from .counts import count_hits
 from .scores import get_score, register_score, run_scores, score_members
 from .failures import judge_failures, possible_counts
 from .replies import question_column
-from ..responses.failures import failed_rows, unasked_rows
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run
 from ..results import join_notes, make_result, stack_results
@@ -203,56 +203,6 @@ def robustness(
 ) -> float | np.ndarray:  # in [0, 1]
     "CORE, from a CAR curve of 11 points. Source: CAT, arXiv 2512.23711."
     return core_index([bmca(counts, c) for c in _grid()])
-
-# %% ../../nbs/metrics/cora.ipynb #5ed615ff
-def count_hits(
-    responses: Responses | pd.DataFrame,  # columns `question_id`, `method`, `correct`, and `error` if there is one
-) -> pd.DataFrame:  # a row for each question; columns `hits`, `trials`, `original`, `unasked`, `missing`, and below
-    """Hits, variants, the share of right replies to the original, and the variants that are not there.
-
-    The share is NaN where the original was not asked. The first repetition of each prompt counts, or all of them after
-    `pool_trials`. `trials` counts prompts that failed, too. Their number is `failed`, that of the originals among them
-    `failed_originals`, and their share of the replies to the original `original_lost`; all 0 after
-    `count_failed_as_wrong`. Raises `CoraError` where there is nothing to count.
-    """
-    found = need(responses, "question_id", "method", "correct", failed="unread")
-    t, (codes, ids) = found.table, found.question_codes
-    n, correct = len(ids), t["correct"].to_numpy()
-    unasked, failed = (np.flatnonzero(rows(t)) for rows in (unasked_rows, failed_rows))
-    if found.failed_wrong:
-        failed = failed[:0]
-    original = np.flatnonzero((t["method"] == "original").to_numpy(dtype=bool, na_value=False))
-    asked = np.bincount(codes[np.setdiff1d(original, unasked, assume_unique=True)], minlength=n)
-    right = np.bincount(codes[original[correct[original]]], minlength=n)
-    doubled = codes * 2  # one pass counts right and wrong replies at once
-    doubled += correct
-    wrong, hits = np.bincount(doubled, minlength=2 * n).reshape(n, 2).T
-    failed_originals = np.bincount(codes[np.intersect1d(original, failed, assume_unique=True)], minlength=n)
-    return pd.DataFrame(
-        {
-            "hits": hits,
-            "trials": wrong + hits,
-            "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0),
-            "unasked": np.bincount(codes[unasked], minlength=n),
-            "missing": missing_variants(found),
-            "failed": np.bincount(codes[failed], minlength=n),
-            "failed_originals": failed_originals,
-            "original_lost": failed_originals / np.maximum(asked, 1),
-        },
-        index=pd.Index(ids, name="question_id"),
-    )
-
-
-def missing_variants(
-    responses: Responses,  # a run
-) -> np.ndarray:  # shape `(n_questions,)`, in the order of `question_codes`
-    "How many variants of its divergence set each question lacks; 0 where the set is not known, or a part was chosen."
-    _, ids = responses.question_codes
-    if responses.family is None or responses.facts.get("chosen"):
-        return np.zeros(len(ids), dtype=int)
-    members = responses.members().reindex(ids)
-    lacking = members["expected"] - members["there"]
-    return lacking.clip(lower=0).fillna(0).to_numpy(dtype=int)
 
 # %% ../../nbs/metrics/cora.ipynb #52db441b
 COUNTS = ["hits", "trials", "original"]  # the columns that scores look at

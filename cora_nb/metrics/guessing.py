@@ -17,7 +17,8 @@ import pandas as pd
 from ..checks import check_count, check_number, check_numbers
 from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant, THRESHOLDS
 from ..forms import get_form
-from .cora import COUNTS, Counts, coverage_notes, missing_variants, unknown_scores, weighted_scores
+from .cora import COUNTS, Counts, coverage_notes, unknown_scores, weighted_scores
+from .counts import missing_variants
 from .scores import get_score
 from ..responses.equal_prompts import prompt_numbers, replies_shared
 from ..responses.responses import Responses, need

@@ -30,7 +30,8 @@ from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import Question, permutation, uniforms
-from cora_nb.metrics.cora import Counts, car_curve, core_index, count_hits, response_consistency, score, score_counts
+from cora_nb.metrics.cora import Counts, car_curve, core_index, response_consistency, score, score_counts
+from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
 from cora_nb.metrics import invariability, items, order, planning, replies
 from cora_nb.metrics.cora import weighted_scores

@@ -33,6 +33,7 @@ from cora_nb.metrics import (
     items,
     order,
 )
+from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.scores import run_scores
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
 from cora_nb.report.render import FORMATS, render
@@ -113,7 +114,7 @@ def measures(questions, runs, battery):
     sure = rng.uniform(0.3, 1, 60)
     right = (rng.random(60) < sure).astype(int)
     bins = calibration.binned(sure, right)
-    counts = cache(lambda: cora.count_hits(ann))
+    counts = cache(lambda: count_hits(ann))
     samples = cache(lambda: ablations.variant_bootstrap(ann, resamples=20))
     plus, found = battery["mcqa_plus"], cache(lambda: items.finders(items.slot_table(ann)))
     swaps = cache(lambda: order.swap_table(runs["swaps"]["ann"]))

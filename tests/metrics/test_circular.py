@@ -21,7 +21,8 @@ from cora_nb.metrics.circular import (
     position_spread,
     position_spread_scores,
 )
-from cora_nb.metrics.cora import Counts, bmca, count_hits, score
+from cora_nb.metrics.cora import Counts, bmca, score
+from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.invariability import acc_h
 from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent

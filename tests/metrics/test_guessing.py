@@ -19,7 +19,8 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.forms import FORMS, get_form
-from cora_nb.metrics.cora import count_hits, score
+from cora_nb.metrics.cora import score
+from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.guessing import (
     chance_rates,
     chance_scores,
