@@ -67,7 +67,7 @@ def letter_recall(
         rows.append({"place": k + 1, "score": "recall", "value": value, "low": low, "high": high, "n": n})
     return make_result(pd.DataFrame(rows).astype({"place": "Int64"}), **about_run(found))
 
-# %% ../../nbs/metrics/recall_spread.ipynb #13571aed
+# %% ../../nbs/metrics/recall_spread.ipynb #92449f72
 def _recall_covariance(right: np.ndarray, asked: np.ndarray) -> np.ndarray:  # shape `(n_letters, n_letters)`
     "Covariance of the recalls where questions are independent and the replies to one question are not."
     G, n, h = len(right), asked.sum(axis=0), right.sum(axis=0)
@@ -80,27 +80,33 @@ def _recall_covariance(right: np.ndarray, asked: np.ndarray) -> np.ndarray:  # s
 
 def _spread_interval(Q: float, V: np.ndarray, level: float) -> tuple[float, float, float]:
     "Low and high for the true standard deviation over letters, and p for none."
-    from scipy.optimize import brentq
-    from scipy.stats import chi2, ncx2
+    from scipy.stats import chi2
 
     A = len(V)
     M = V - V.mean(axis=0) - V.mean(axis=1)[:, None] + V.mean()
     if A < 2 or not np.isfinite(M).all():
         return (np.nan,) * 3
     c, d = np.sum(M * M) / np.trace(M), np.trace(M) ** 2 / np.sum(M * M)
-    x, ends = Q / c, []
-    for tail in ((1 + level) / 2, (1 - level) / 2):
-        missing = lambda spread: ncx2.cdf(x, d, spread) - tail if spread > 0 else chi2.cdf(x, d) - tail
-        if missing(0.0) <= 0:
-            ends.append(0.0)
-            continue
-        top = x + d + 10
-        while missing(top) > 0:
-            top *= 2
-        ends.append(brentq(missing, 0.0, top))
+    ends = np.array([_noncentrality(Q / c, d, (1 + level) / 2), _noncentrality(max(Q / c, d), d, (1 - level) / 2)])
     most = np.sqrt(A // 2 * (A - A // 2)) / A  # half of the letters always found, half never
-    low, high = np.minimum(np.sqrt(np.array(ends) * c / A), most)
-    return float(low), float(high), float(chi2.sf(x, d))
+    low, high = np.minimum(np.sqrt(ends * c / A), most)
+    return float(low), float(high), float(chi2.sf(Q / c, d))
+
+
+def _noncentrality(x: float, d: float, below: float) -> float:
+    "With which a chi-squared variable of d degrees of freedom is below x in this share of cases; 0 where none is."
+    from scipy.optimize import brentq
+    from scipy.stats import chi2, ncx2
+
+    def excess(amount: float) -> float:
+        return (ncx2.cdf(x, d, amount) if amount > 0 else chi2.cdf(x, d)) - below
+
+    if excess(0.0) <= 0:
+        return 0.0
+    top = x + d + 10
+    while excess(top) > 0:
+        top *= 2
+    return brentq(excess, 0.0, top)
 
 # %% ../../nbs/metrics/recall_spread.ipynb #f012d487
 @register_run_score("recall_spread", source="Zheng et al., 2024")

@@ -28,7 +28,7 @@ def letter_probabilities(
     p = np.exp(s - s.max())
     return p / p.sum()
 
-# %% ../../nbs/prompts/letter_priors.ipynb #43912cb5
+# %% ../../nbs/prompts/letter_priors.ipynb #5ef686ab
 @dataclass(frozen=True)
 class LetterPrior:
     "The probability of each letter before the choices are read, by number of choices. Raises `CoraError` for others."
@@ -70,7 +70,7 @@ def _checked_prior(n: int, probabilities: Sequence[float]) -> tuple[float, ...]:
     p = np.asarray(probabilities, float)
     if p.shape != (n,) or not (p >= 0).all() or not abs(p.sum() - 1) < 1e-6:
         raise CoraError(f"a prior of {n} choices must be {n} probabilities that sum to 1, got {p.tolist()}")
-    return tuple((p / p.sum()).tolist())
+    return tuple(p.tolist())
 
 # %% ../../nbs/prompts/letter_priors.ipynb #edd054e5
 LEAST_PROBABILITY = 1e-10  # added ahead of a logarithm, as the published code of PriDe does

@@ -28,7 +28,7 @@ from cora_nb.prompts.letter_priors import (
 from ..prompts.templates import Prompt, Template, make_prompts
 from .protocol import Reply, Respondent, ask, finished
 
-# %% ../../nbs/respondents/debiased.ipynb #e1c1b347
+# %% ../../nbs/respondents/debiased.ipynb #cbcc378d
 def _is_about_letters(prompt: Prompt) -> bool:
     "Whether one letter is to be chosen."
     form = get_form(prompt.variant)
@@ -47,7 +47,12 @@ def _needs_scores(name: str, prompt: Prompt) -> str:
     "What to say where there are none."
     return f"{name} gave no scores for question {prompt.variant.question_id!r}: ask one that gives log-probabilities"
 
-# %% ../../nbs/respondents/debiased.ipynb #1bcb928d
+
+def _room(respondent: Respondent, prompt: Prompt) -> int | None:
+    "The longest reply that a respondent is asked for; None for one that has no limit, or that only scores."
+    return respondent.room(prompt) if callable(getattr(respondent, "room", None)) else None
+
+# %% ../../nbs/respondents/debiased.ipynb #2f4b6f48
 @dataclass
 class DebiasedRespondent:
     "A respondent whose liking for letters is divided out of its scores. Raises `CoraError` for what is no prior."
@@ -69,7 +74,7 @@ class DebiasedRespondent:
 
     def room(self, prompt: Prompt) -> int | None:
         "The longest reply that is asked for, in tokens; None where there is no limit."
-        return self.respondent.room(prompt) if hasattr(self.respondent, "room") else None
+        return _room(self.respondent, prompt)
 
     def describe(self) -> dict[str, Any]:
         "The respondent, and what is done to its scores."
@@ -98,7 +103,7 @@ class DebiasedRespondent:
         self._scored, v = True, prompt.variant
         return _from_scores(reply, divide_by_prior(reply.scores, self.prior.of(v.n_choices)), v.labels)
 
-# %% ../../nbs/respondents/debiased.ipynb #8453ee33
+# %% ../../nbs/respondents/debiased.ipynb #fcf3d998
 @dataclass
 class AveragedRespondent:
     "A respondent that is asked in every order of the choices, and answers what it believes most on average."
@@ -115,7 +120,7 @@ class AveragedRespondent:
 
     def room(self, prompt: Prompt) -> int | None:
         "The longest reply that is asked for, in tokens; None where there is no limit."
-        return self.respondent.room(prompt) if hasattr(self.respondent, "room") else None
+        return _room(self.respondent, prompt)
 
     def describe(self) -> dict[str, Any]:
         "The respondent, and in which orders it is asked."
