@@ -17,7 +17,7 @@ import cora_nb
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, cora, embeddings, guessing
-from cora_nb.metrics import invariability, items, order
+from cora_nb.metrics import invariability, items, order, recall_spread
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
 from cora_nb.report.render import FORMATS, render
 from cora_nb.report.result_plots import plot_points
@@ -122,6 +122,8 @@ def measures(questions, runs, battery):
         "consistency_by": lambda: consistency.consistency_by({"ann": sequences()}),
         "compare_right": lambda: consistency.compare_right(right, right[::-1], resamples=50),
         "compare_formats": lambda: consistency.compare_formats(*formats),
+        "letter_recall": lambda: recall_spread.letter_recall(runs["permutations"]["bob"]),
+        "recall_spread": lambda: recall_spread.recall_spread(runs["permutations"]["bob"], methods=()),
         "score": lambda: cora.score(runs["cora"], ci=0.9, resamples=50),
         "separability": lambda: embeddings.separability(states, permutations=20),
         "head_separability": lambda: embeddings.head_separability(states, progress=False),
