@@ -32,6 +32,7 @@ from cora_nb.metrics import (
     invariability,
     items,
     order,
+    recall_spread,
 )
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.scores import run_scores
@@ -156,6 +157,8 @@ def measures(questions, runs, battery):
         "consistency_by": lambda: consistency.consistency_by({"ann": sequences()}),
         "compare_right": lambda: consistency.compare_right(right, right[::-1], resamples=50),
         "compare_formats": lambda: consistency.compare_formats(*formats),
+        "letter_recall": lambda: recall_spread.letter_recall(runs["permutations"]["bob"]),
+        "recall_spread": lambda: recall_spread.recall_spread(runs["permutations"]["bob"], methods=()),
         "run_scores": lambda: run_scores(ann, ["agreement"]),
         "score": lambda: cora.score(runs["cora"], ci=0.9, resamples=50),
         "separability": lambda: embeddings.separability(states, permutations=20),
