@@ -118,6 +118,7 @@ RUN_SCORES = Registry(
         "circular": "cora_nb.metrics.circular:circular_scores",
         "components": "cora_nb.metrics.components:inconsistency_components",
         "position_spread": "cora_nb.metrics.circular:position_spread_scores",
+        "recall_spread": "cora_nb.metrics.recall_spread:recall_spread",
     },
 )
 
