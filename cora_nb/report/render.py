@@ -19,7 +19,7 @@ import pandas as pd
 from ..checks import check_count, check_option
 from ..core import CoraError
 from .tables import BEYOND, RANKED, arrange, plain_line, threshold
-from ..responses.failures import split_note
+from ..responses.failures import few_sentences, split_note
 from ..responses.files import csv_text
 from ..results import IDENTITY, make_result
 
@@ -124,8 +124,9 @@ def _of_paper(table: pd.DataFrame, groups: dict[str, str], percent: bool) -> boo
 
 # %% ../../nbs/report/render.ipynb #e06f4b9d
 def _below(grid: _Grid) -> list[str]:
-    "The lines below the table, each once: what keeps the runs from being ranked, and how many prompts failed."
-    return _reservations(grid) + _failures(grid)
+    "The lines below the table, each once: what keeps the runs from being ranked, failed prompts, and uncertain scores."
+    cells = {(row, plain_line(who)): cell for (row, who), cell in grid.cells.items()}
+    return _reservations(grid) + _failures(grid) + few_sentences(cells)
 
 
 def _failures(grid: _Grid) -> list[str]:
@@ -364,7 +365,7 @@ def _paper_columns(grid: _Grid, interval: bool) -> pd.DataFrame:
     said = {
         c: grid.frame([[cell.get(c) for cell in grid.row(row)] for row in grid.rows]) for c in ("value", "low", "high")
     }
-    notes = [[split_note(cell.get("note")) for cell in grid.row(row)] for row in grid.rows]
+    notes = [[split_note(cell.get("note"), few=True) for cell in grid.row(row)] for row in grid.rows]
     said["coverage"] = grid.frame([[plain_line(first) for (first, *_), *_ in row] for row in notes])
     texts = [[[*further, ": ".join(filter(None, failed))] for (_, *further), *failed in row] for row in notes]
     said["note"] = grid.frame([[plain_line("; ".join(filter(None, lines))) for lines in row] for row in texts])

@@ -4,11 +4,12 @@
 
 # %% auto #0
 __all__ = ['MOST_FAILED', 'unasked_rows', 'failed_rows', 'FailureWarning', 'too_many', 'check_failed', 'failure_line',
-           'split_note']
+           'split_note', 'few_lines', 'few_sentences']
 
 # %% ../../nbs/responses/failures.ipynb #5ca45f7f
 import math
 import re
+from collections.abc import Mapping
 import warnings
 
 import numpy as np
@@ -91,10 +92,34 @@ def failure_line(
 
 def split_note(
     note: str | None,  # of a result
+    few: bool = False,  # keep what `few_lines` finds, as its last lines
 ) -> tuple[list[str], str, str]:  # its lines, the first perhaps empty; how many failed; and the bounds
     "A note, with what it says of failures taken apart."
-    lines, failed, bounds = str(note or "").split("\n"), "", ""
+    uncertain, failed, bounds = few_lines(note), "", ""
+    lines = ["" if line in uncertain else line for line in str(note or "").split("\n")] + uncertain * few
     for i, line in enumerate(lines):
         if found := _LINE.fullmatch(line):
             lines[i], failed, bounds = "", found[1], found[2] or ""
     return [line for i, line in enumerate(lines) if line or not i], failed, bounds
+
+
+_FEW = re.compile(r".*: (few to rely on|too few to tell)(, p is at least .*)?")
+
+
+def few_lines(
+    note: str | None,  # of a result
+) -> list[str]:  # such as "5 clusters: few to rely on"
+    "The lines of a note that say that a number rests on few questions or clusters."
+    return [line for line in str(note or "").split("\n") if _FEW.fullmatch(line)]
+
+
+def few_sentences(
+    cells: Mapping[tuple, Mapping],  # of a table, by row and column: `score`, `note`, and `respondent` if there is one
+) -> list[str]:  # one for each column
+    "Which scores rest on few questions or clusters."
+    found = {}
+    for (_, who), cell in cells.items():
+        if few_lines(cell.get("note")):
+            name = f"{who}: " if "respondent" in cell else ""
+            found.setdefault(name, {})[str(cell.get("score"))] = True
+    return [f"{name}few questions or clusters to rely on: {', '.join(scores)}" for name, scores in found.items()]

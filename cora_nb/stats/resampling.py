@@ -183,7 +183,7 @@ def few_clusters(
     "What has to be said of few clusters."
     if clusters is None or (G := len(set(map(str, clusters)))) >= FEW_CLUSTERS:
         return ""
-    said = f"{G} clusters: too few to tell"
+    said = f"{G} clusters: few to rely on"
     least = 2.0 ** (1 - G)  # of all ways to exchange, none and all
     return said if level is None or least < 1 - level else f"{said}, p is at least {least:.2g}"
 
@@ -195,7 +195,7 @@ def few_unlike(
     "What has to be said where nearly all questions say the same."
     n = int(np.sum(sizes) - np.bincount(np.unique(np.round(each, 6), return_inverse=True)[1], sizes).max())
     but = f" but {n}" if n else ""
-    return f"all questions{but} count alike: too few to tell" if n < FEW_QUESTIONS else ""
+    return f"all questions{but} count alike: few to rely on" if n < FEW_QUESTIONS else ""
 
 
 def warn_of_few(
@@ -205,4 +205,4 @@ def warn_of_few(
     "One warning that names the scores whose intervals rest on too few questions or clusters."
     if names := [name for name, note in notes.items() if note]:
         said = "all scores" if len(names) == len(notes) > 2 else ", ".join(names)
-        warnings.warn(f"too few questions or clusters to tell: {said}; see the notes", stacklevel=stacklevel)
+        warnings.warn(f"few questions or clusters to rely on: {said}; see the notes", stacklevel=stacklevel)

@@ -1092,7 +1092,7 @@ def intervals(runs):
         curve = curve_table(responses, points=6, resamples=RESAMPLES)
         t.add(f"{name}, curve", curve.set_index("place")[["value", "low", "high"]])
         if responses.table["subject"].notna().all():
-            for method in ("bca", "percentile"):
+            for method in ("wilson", "bca", "percentile"):
                 found = score(responses, ci=0.95, clusters="subject", resamples=RESAMPLES, method=method)
                 found = found.set_index("score").loc[PRINTED, ["low", "high"]]
                 t.add(f"{name}, clusters, {method}", found)

@@ -26,7 +26,7 @@ from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup, RESULT, values_of
 from cora_nb.stats.corrections import adjust_p
-from cora_nb.stats.paired import exchange_p, stretch_exchanged
+from cora_nb.stats.paired import difference_interval, exchange_p, paired_interval, stretch_exchanged
 from cora_nb.stats.resampling import left_out
 from helpers import answered, at_random, rejected, table
 
@@ -91,14 +91,143 @@ def test_the_same_questions_are_drawn_for_both():
     np.testing.assert_allclose(drawn.mean(axis=1), slow.mean(axis=1), atol=0.005)
 
 
-def test_a_difference_of_means_has_scipys_interval():
+def test_a_difference_of_means_has_nearly_scipys_interval():
     one, two = matched_counts({"a": at_random(7), "b": at_random(8)}).values()
     gap = (one["hits"] - two["hits"]).to_numpy() / 4
     theirs = stats.bootstrap(
         (gap,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(0)
     ).confidence_interval
-    ours = compare_counts(one, two, resamples=40_000, scores=["RC"]).loc["RC"]
+    ours = compare_counts(one, two, resamples=2000, scores=["RC"]).loc["RC"]
     np.testing.assert_allclose([ours["difference"], ours["low"], ours["high"]], [gap.mean(), *theirs], atol=0.005)
+
+
+def test_the_interval_of_a_share_is_tangos():
+    one, two = matched_counts({"a": at_random(7, 100), "b": at_random(8, 100)}).values()
+    found = compare_counts(one, two, resamples=500, scores=["MCQA", "MV", "BMCA(1.0)"])
+    for name, right in {
+        "MCQA": "original",
+        "MV": lambda c: c["hits"] > 2,
+        "BMCA(1.0)": lambda c: c["hits"] == 4,
+    }.items():
+        a, b = (c[right] == 1 if isinstance(right, str) else right(c) for c in (one, two))
+        tango = paired_interval(int((a & ~b).sum()), int((b & ~a).sum()), 100)
+        low, high = found.loc[name, "low"], found.loc[name, "high"]
+        drawn_out = min(tango[0], 0) if found.loc[name, "p"] >= 0.05 else tango[0]
+        assert (low, high) == (pytest.approx(drawn_out, abs=1e-9), pytest.approx(tango[1], abs=1e-9)), name
+
+
+@st.composite
+def two_counts(draw):
+    "Counts of two respondents on the same questions, of four variants or of two to four."
+    n, unequal = draw(st.integers(2, 30)), draw(st.booleans())
+    trials = np.array(draw(st.lists(st.integers(2, 4), min_size=n, max_size=n))) if unequal else np.full(n, 4)
+    alike = draw(st.integers(0, 2))  # many questions on which the two agree, or few
+    tables, hits = [], None
+    for _ in range(2):
+        new = np.minimum(draw(st.lists(st.integers(0, 4), min_size=n, max_size=n)), trials)
+        keep = np.array(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n))) < alike
+        hits = new if hits is None else np.where(keep, hits, new)
+        original = ((hits > draw(st.integers(0, 3))) | (hits == trials)).astype(float)
+        tables.append(pd.DataFrame({"hits": hits, "trials": trials, "original": original}))
+    return tables
+
+
+@given(
+    two_counts(),
+    st.one_of(st.none(), st.integers(2, 8)),
+    st.one_of(st.sampled_from([0.5, 0.8, 0.9, 0.95, 0.99]), st.floats(0.01, 0.999)),
+    st.sampled_from([9, 19, 99, 199, 400]),
+    st.integers(0, 5),
+)
+@settings(max_examples=50, deadline=None)
+def test_interval_and_p_are_one_thing(pair, clusters, level, resamples, seed):
+    "The interval leaves out zero exactly where p < 1 - level: any counts, clusters, scores, levels, draws."
+    one, two = pair
+    groups = None if clusters is None or len(one) < 3 else np.arange(len(one)) % min(clusters, len(one))
+    found = compare_counts(one, two, level, resamples, seed, groups)
+    assert found[["low", "high", "p"]].notna().all(axis=None)
+    leaves_out = (found["low"] > 0) | (found["high"] < 0)
+    assert (leaves_out == (found["p"] < 1 - level)).all(), found
+    tolerance = 1e-9
+    assert (found["low"] <= found["difference"] + tolerance).all() and found["low"].ge(-1).all()
+    assert (found["high"] >= found["difference"] - tolerance).all() and found["high"].le(1).all()
+
+
+def test_a_score_outside_0_and_1_is_compared_as_one_thing_too(own_scores):
+    register_score("points", linear=True)(lambda counts: counts.mean(counts.hits - 1.0))
+    register_score("squared")(lambda counts: counts.mean(counts.hits * 3.0) ** 2)
+    for seed in range(6):
+        pair = matched_counts({"a": at_random(seed, 40, 0.6), "b": at_random(seed + 50, 40, 0.5)}).values()
+        found = compare_counts(*pair, resamples=199, scores=["points", "squared", "RC"])
+        assert (((found["low"] > 0) | (found["high"] < 0)) == (found["p"] < 0.05)).all()
+        assert ((found["low"] <= found["difference"]) & (found["difference"] <= found["high"])).all()
+        assert found.loc["points", "difference"] == pytest.approx(4 * found.loc["RC", "difference"])
+
+
+def test_what_is_too_few_is_said_once_and_on_each_row():
+    right = np.ones((60, 4), bool)
+    some = right.copy()
+    some[:3] = False
+    with pytest.warns(UserWarning) as said:
+        found = compare(table(right), table(some), resamples=99, scores=["MCQA", "CI"])
+    assert [str(w.message) for w in said] == ["few questions or clusters to rely on: MCQA, CI; see the notes"]
+    assert said[0].filename == __file__
+    notes = dict(zip(found["score"], found["note"]))
+    assert notes == {"MCQA": "3 questions differ: too few to tell", "CI": "no question differs: too few to tell"}
+    some[:12] = False
+    assert compare(table(right), table(some), resamples=99, scores=["MCQA"]).get("note") is None
+    one, two = (c.reset_index(drop=True) for c in matched_counts({"a": table(right), "b": table(some)}).values())
+    found = compare_counts(one, two, resamples=999, clusters=np.arange(60) % 5, scores=["MCQA"]).loc["MCQA"]
+    assert found["note"] == "5 clusters: few to rely on, p is at least 0.062"
+    assert found["p"] > 0.05 and found["low"] == 0.0 < found["high"]
+    some[0] = True
+    counts = matched_counts({"a": table(right), "b": table(some)}).values()
+    assert compare_counts(*counts, resamples=9, scores=["MCQA"]).loc["MCQA", "note"] == ""
+
+
+def covered(draw, truth, n, times=250, seed=0, clusters=None, **options):
+    "How often the interval of a difference holds the truth, for differences drawn as numbers."
+    rng, inside, rejected = np.random.default_rng(seed), 0, 0
+    for _ in range(times):
+        low, high, p = difference_interval(draw(rng, n), np.ones(n), **options)
+        inside, rejected = inside + (low <= truth <= high), rejected + (p < 0.05)
+    return inside / times, rejected / times
+
+
+def test_rare_large_differences_are_covered():
+    "Two that know 99% and 98%, the rest guessed, and slip now and then: BCa held the truth in 80 to 90 of 100."
+
+    def draw(rng, n):
+        known = [rng.random(n) < k for k in (0.99, 0.98)]
+        one, two = (np.where(k, rng.binomial(20, 0.986, n), rng.binomial(20, 0.35, n)) / 20 for k in known)
+        return one - two
+
+    truth = 0.01 * (0.986 - 0.35)
+    for n in (50, 100, 300):
+        inside, _ = covered(draw, truth, n)
+        assert inside >= 0.92, (n, inside)
+
+
+def test_many_small_losses_and_a_rare_gain_are_no_difference():
+    "Both are as good on average; exchanging alone takes the many small losses for a difference."
+    draw = lambda rng, n: np.where(rng.random(n) < 0.01, 0.495, -0.005)  # its mean is zero
+    for n in (50, 100, 300):
+        inside, rejected_ = covered(draw, 0.0, n)
+        assert inside >= 0.92 and rejected_ <= 0.08, (n, inside, rejected_)
+
+
+def test_five_clusters_are_covered():
+    rng, inside = np.random.default_rng(3), []
+    for seed in range(120):
+        u = rng.random(100)
+        counts = []
+        for a, b in ((3, 2), (2, 2)):
+            known = u < np.repeat(rng.beta(a, b, 5), 20)
+            hits = np.where(known, 4, rng.binomial(4, 0.3, 100))
+            counts.append(pd.DataFrame({"hits": hits, "trials": 4, "original": (rng.random(100) < hits / 4) * 1.0}))
+        found = compare_counts(*counts, resamples=60, seed=seed, clusters=np.repeat(np.arange(5), 20), scores=["MCQA+"])
+        inside.append(found.loc["MCQA+", "low"] <= 0.1 * 0.7 <= found.loc["MCQA+", "high"])
+    assert np.mean(inside) >= 0.92
 
 
 def test_exchanging_the_names_exchanges_the_signs():
@@ -205,7 +334,9 @@ def test_all_pairs_and_their_corrected_p(correction):
     for s in ("MV", "CoRA"):
         rows = plain["score"] == s
         np.testing.assert_allclose(found.loc[rows, "p"], adjust_p(plain.loc[rows, "p"], correction))
-    assert set(found["note"]) == {f"p adjusted for 3 pairs ({correction})"} and "note" not in plain
+    few = "12 clusters: few to rely on"
+    assert set(plain["note"]) == {few}
+    assert set(found["note"]) == {f"p, not the interval, adjusted for 3 pairs ({correction})\n{few}"}
     same = ["value", "low", "high", "n"]
     assert found[same].equals(plain[same])
     for one, other in PAIRS:
@@ -291,7 +422,12 @@ def test_parts_of_the_divergence_set_have_no_cora():
         found = compare(*parts, resamples=50)
     unknown = found["score"].isin(["CI", "CoRA"])
     assert found.loc[unknown, NUMBERS].isna().all(axis=None) and set(found.loc[unknown, "note"]) == {said}
-    assert found.loc[~unknown, NUMBERS].notna().all(axis=None) and set(found.loc[~unknown, "note"]) == {""}
+    assert found.loc[~unknown, NUMBERS].notna().all(axis=None)
+    assert (
+        found.loc[~unknown, "note"]
+        .str.fullmatch(r"((\d questions differ|no question differs): too few to tell)?")
+        .all()
+    )
     assert lookup(found, "MCQA").value == lookup(compare(*runs, resamples=50), "MCQA").value
     with pytest.warns(UserWarning, match="are not known") as ranked:
         ranks = rank_table(Runs(parts), ["MCQA", "CoRA"], 50)
@@ -343,11 +479,11 @@ def test_what_a_score_declares_decides_how_it_is_compared(own_scores):
         known = SCORES.registered[like]
         register_score(name, complete=True, linear=known.linear)(known.formula)
     register_score("straight", linear=True)(SCORES.registered["CoRA"].formula)
-    found = compare(at_random(1, p=0.8), at_random(2), resamples=2000).set_index("score")[NUMBERS]
+    found = compare(at_random(1, p=0.8), at_random(2), resamples=60).set_index("score")[NUMBERS]
     for mine, ours in (("my CoRA", "CoRA"), ("my CI", "CI")):
         assert found.loc[mine].tolist() == found.loc[ours].tolist()
     assert found.loc["straight", "p"] != found.loc["CoRA", "p"]
-    assert found.loc["straight"].drop("p").tolist() == found.loc["CoRA"].drop("p").tolist()
+    assert found.loc["straight", "value"] == found.loc["CoRA", "value"]
     parts = [run.rows(run.table["method"].isin(["original", "shuffled"])) for run in (answered(1), answered(2))]
     with pytest.warns(UserWarning, match="CI and CoRA and my CoRA and my CI are not known: run 1 has 2 of 20"):
         few = compare(*parts, resamples=50).set_index("score")[NUMBERS]

@@ -11,6 +11,7 @@ from scipy.stats import binomtest, chi2, norm
 
 from cora_nb.core import CoraError
 from cora_nb.stats.paired import (
+    difference_interval,
     exchange_p,
     mcnemar_p,
     paired_interval,
@@ -182,6 +183,73 @@ def test_tangos_interval_covers():
         ends = [paired_interval(int(b), int(c), n)[:2] for b, c, _ in draws]
         hits[n] = np.mean([low <= p[0] - p[1] <= high for low, high in ends])
     assert all(0.93 <= share <= 0.98 for share in hits.values()), hits
+
+
+kinds_of_questions = st.lists(
+    st.tuples(st.sampled_from([-1.0, -0.5, -0.05, 0.0, 0.05, 0.3, 1.0]), st.integers(1, 40)), min_size=1, max_size=6
+)
+
+
+def score_of(each, delta):
+    "The score of a difference, from the formulas and with plain Python."
+    n, total, size = len(each), sum(each), sum(map(abs, each))
+    s = sum(d * d for d in each) / size
+    up, down = (sum(max(sign * d, 0) for d in each) / s for sign in (1, -1))
+    x = delta / s
+    variance = 0.0
+    if abs(x) < 1:
+        half = (2 * n - up + down) * x - up - down
+        q = (math.sqrt(max(half**2 + 8 * n * down * x * (1 - x), 0)) - half) / (4 * n)
+        variance = s * s * max(2 * q + x * (1 - x), 0)
+    s3 = (1 + sum(abs(d) ** 3 for d in each)) / (1 + sum(d * d for d in each))
+    variance += abs(total) / size * abs(delta - total / n) * max(s3 - s, 0)
+    return (total / n - delta) / math.sqrt(variance / n) if variance else math.inf
+
+
+@given(kinds_of_questions, st.floats(0.5, 0.999))
+def test_the_ends_of_a_difference_by_the_formula(found, level):
+    each, sizes = map(np.array, zip(*found))
+    low, high, p = difference_interval(each, sizes, level)
+    singly = np.repeat(each, sizes).tolist()
+    if not any(singly):
+        assert (low, high) == pytest.approx(paired_interval(0, 0, len(singly), level)) and p == 1
+        return
+    seen, z = sum(singly) / len(singly), norm.ppf((1 + level) / 2)
+    assert p == pytest.approx(2 * norm.sf(abs(score_of(singly, 0))) if seen else 1.0, abs=1e-9)
+    for end, sign in ((low, 1), (high, -1)):
+        if abs(end) < 1 and abs(end) > 1e-6 and abs(end - seen) > 1e-6:
+            assert sign * score_of(singly, end) == pytest.approx(z, abs=1e-4)
+
+
+@given(
+    kinds_of_questions,
+    st.one_of(st.sampled_from([0.9, 0.95, 0.99]), st.floats(0.01, 0.9999)),
+    st.one_of(st.just(1.0), st.floats(0.2, 40)),
+    st.one_of(st.none(), st.integers(1, 60)),
+    st.one_of(st.just(0.0), st.floats(0, 1)),
+    st.sampled_from([1.0, 20.0]),
+)
+def test_a_difference_is_left_out_where_p_says_so(found, level, effect, df, other_p, most):
+    each, sizes = map(np.array, zip(*found))
+    low, high, p = difference_interval(each * most, sizes, level, effect, df, most, other_p)
+    assert p >= other_p and (low > 0 or high < 0) == (p < 1 - level)
+    assert -most <= low <= np.average(each, weights=sizes) * most + 1e-9
+    assert high <= most and np.average(each, weights=sizes) * most <= high + 1e-9
+    turned = difference_interval(-each * most, sizes, level, effect, df, most, other_p)
+    assert turned == pytest.approx((-high, -low, p), abs=1e-7 * most)
+
+
+@given(st.integers(1, 40), st.integers(0, 200), st.floats(0.5, 0.999), st.sampled_from([0.05, 0.3, 1.0]))
+def test_in_balance_a_jump_is_only_a_scale(b, same, level, size):
+    "As many up as down: Tango's interval, times the size of the jumps."
+    low, high, p = difference_interval(np.array([size, -size, 0]), np.array([b, b, same]), level)
+    tango = paired_interval(b, b, 2 * b + same, level)
+    assert (low, high) == pytest.approx([x * size for x in tango], abs=1e-7) and p == pytest.approx(1.0)
+
+
+def test_what_is_not_known_has_no_interval():
+    for case in (difference_interval([np.nan, 1.0], [1, 1]), difference_interval([1.0], [3], other_p=np.nan)):
+        assert np.isnan(case).all()
 
 
 def test_drawn_p_is_seeded():

@@ -8,7 +8,16 @@ from scipy import stats
 
 from cora_nb.core import CoraError
 from cora_nb.metrics.cora import score_counts, score_intervals, weighted_scores
-from cora_nb.stats.resampling import cluster_table, draw_questions, interval, kinds, left_out
+from cora_nb.metrics.scores import register_score, SCORES
+from cora_nb.stats.resampling import (
+    cluster_table,
+    design_effect,
+    draw_questions,
+    interval,
+    kinds,
+    left_out,
+    pseudo_values,
+)
 
 number = st.sampled_from([0.0, -0.0, 1.0, 2.5, float("nan")])
 
@@ -66,9 +75,12 @@ def test_clusters_of_one_and_clusters_that_are_copies():
         original=lambda c: (c["hits"] > 1).astype(float)
     )
     single, each = score_intervals(counts, seed=3), score_intervals(counts, seed=4, clusters=np.arange(80))
-    np.testing.assert_allclose(single, each, atol=0.02)
+    ends = ["value", "low", "high"]
+    np.testing.assert_allclose(single[ends], each[ends], atol=1e-5)
     copied = score_intervals(pd.concat([counts] * 3), seed=5, clusters=np.tile(np.arange(80), 3))
-    np.testing.assert_allclose(single, copied, atol=0.02)  # three copies of a question tell no more than one
+    np.testing.assert_allclose(single[ends], copied[ends], atol=0.005)  # copies of a question tell no more than one
+    many = [score_intervals(c, method="bca", clusters=g) for c, g in ((counts, None), (counts, np.arange(80)))]
+    np.testing.assert_allclose(many[0][ends], many[1][ends], atol=0.02)
 
 
 @given(st.integers(2, 400), st.floats(0.5, 0.999), st.booleans())
@@ -90,9 +102,10 @@ def test_low_is_never_above_high(hits, level, seed):
 def test_unknown_scores_have_no_interval():
     counts = pd.DataFrame({"hits": [1, 2, 4, 3], "trials": 4, "original": [1, 0, np.nan, 1]})
     found = score_intervals(counts, resamples=100)
-    assert found.loc[["MCQA", "CI", "CoRA"]].isna().all(axis=None) and found.loc[
-        ["MCQA+", "MV", "BMCA(1.0)"]
-    ].notna().all(axis=None)
+    ends = ["value", "low", "high"]
+    assert found.loc[["MCQA", "CI", "CoRA"], ends].isna().all(axis=None)
+    assert found.loc[["MCQA+", "MV", "BMCA(1.0)"], ends].notna().all(axis=None)
+    assert set(found.loc[["MCQA", "CI", "CoRA"], "note"]) == {""}
     assert score_intervals(counts[:1])[["low", "high"]].isna().all(axis=None)
 
 
@@ -135,6 +148,78 @@ def test_coverage_in_the_middle():
         ).loc[names]
         inside += (found["low"] <= truth) & (truth <= found["high"])
     assert ((inside / times > 0.92) & (inside / times < 0.98)).all(), inside / times
+
+
+def test_pseudo_values_of_a_mean_are_its_values():
+    rng = np.random.default_rng(2)
+    values = rng.choice([0.0, 0.25, 1.0], 40)
+    found, kind = kinds(values[:, None])
+    without, sizes = left_out(kind)
+    mean = lambda w: w @ found[:, 0] / w.sum(axis=1)
+    each = pseudo_values(values.mean(), mean(without), sizes)
+    np.testing.assert_allclose(each, found[:, 0], atol=1e-9)
+    for clusters in (np.arange(40) // 4, np.arange(40) % 3, np.repeat([0, 1, 2], [30, 6, 4])):
+        names, code = np.unique(clusters, return_inverse=True)
+        left = np.array([values[code != g].mean() for g in range(len(names))])
+        v = (len(names) - 1) / len(names) * ((left - values.mean()) ** 2).sum()
+        by_hand = max(v / (values.var(ddof=1) / 40), 1)
+        ours = design_effect(values.mean(), each, sizes, mean(left_out(kind, clusters)[0]))
+        assert ours == pytest.approx(by_hand)
+
+
+def drawn_counts(rng, known, right_if_not=0.35):
+    hits = np.where(known, 20, rng.binomial(20, right_if_not, len(known)) if right_if_not else 7)
+    return pd.DataFrame({"hits": hits, "trials": 20, "original": (rng.random(len(known)) < hits / 20) * 1.0})
+
+
+@pytest.mark.parametrize("G", [5, 10, 20])
+def test_few_clusters_are_covered_and_said(G):
+    "BCa held the truth in 81 to 92 of 100."
+    rng, inside = np.random.default_rng(G), []
+    for _ in range(150):
+        clusters = np.arange(100) % G
+        known = rng.random(100) < rng.beta(3, 2, G)[clusters]
+        found = score_intervals(drawn_counts(rng, known), (1.0,), clusters=clusters).loc["MCQA+"]
+        inside.append(found["low"] <= 0.6 + 0.4 * 0.35 <= found["high"])
+        assert found["note"].startswith(f"{G} clusters: few to rely on") == (G < 20)
+    assert np.mean(inside) >= 0.91  # of 150, so give or take 2 points
+
+
+@pytest.mark.parametrize("n", [50, 100, 300])
+@pytest.mark.parametrize("right_if_not", [0.35, None])
+def test_a_rare_group_is_covered(n, right_if_not):
+    "Two questions in a hundred are known, the others guessed, or all 7 of 20: BCa held the truth in 67 to 82 of 100."
+    rng, inside = np.random.default_rng(n), []
+    for _ in range(150):
+        found = score_intervals(drawn_counts(rng, rng.random(n) < 0.02, right_if_not), (1.0,)).loc["MCQA+"]
+        inside.append(found["low"] <= 0.02 + 0.98 * 0.35 <= found["high"])
+    assert np.mean(inside) >= 0.9  # Wilson's for six of 300 covers 0.93, and so few of one kind are said in the note
+
+
+def test_all_alike_is_no_certainty():
+    counts = pd.DataFrame({"hits": 7, "trials": 20, "original": 0.0}, index=range(300))
+    found = score_intervals(counts)
+    assert (found["low"] < found["high"]).all() and set(found["note"]) == {"all questions count alike: few to rely on"}
+    assert found.loc["RC", "low"] < 0.35 < found.loc["RC", "high"] < 0.36
+    clustered = score_intervals(counts, clusters=np.arange(300) % 30)
+    assert clustered.loc["RC", "high"] - 0.35 > 5 * (found.loc["RC", "high"] - 0.35)
+
+
+def test_a_score_outside_0_and_1_has_bca():
+    rng = np.random.default_rng(4)
+    counts = drawn_counts(rng, rng.random(80) < 0.5)
+    before = dict(SCORES.registered)
+    try:
+        register_score("points", linear=True)(lambda c: c.mean(c.hits * 1.0))
+        found, bca = (score_intervals(counts, method=m) for m in ("wilson", "bca"))
+    finally:
+        SCORES.registered.clear()
+        SCORES.registered.update(before)
+    assert found.loc["points"].tolist() == bca.loc["points"].tolist() and found.loc["points", "high"] > 1
+    assert found.loc["RC", "low"] != bca.loc["RC", "low"]
+    np.testing.assert_allclose(
+        found.loc["RC", ["low", "high"]].tolist(), bca.loc["RC", ["low", "high"]].tolist(), atol=0.01
+    )
 
 
 def test_weights_are_copies_of_questions():

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 from cora_nb.core import CoraError
-from cora_nb.stats.shares import count_interval, share_interval, share_of_asked, share_row
+from cora_nb.stats.shares import count_interval, graded_interval, share_interval, share_of_asked, share_row, wilson
 
 
 @given(st.integers(1, 5000), st.data(), st.floats(0.01, 0.9999))
@@ -74,3 +74,37 @@ def test_level(level):
     for interval in (share_interval, share_of_asked):
         with pytest.raises(CoraError, match="level must be between 0 and 1"):
             interval([1.0, 0.0], [1.0, 1.0], level)
+
+
+graded = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.05, 0.35, 0.5, 0.95, 1.0]), st.integers(1, 60)), min_size=1, max_size=6
+).filter(lambda rows: sum(n for _, n in rows) > 1)
+
+
+@given(graded, st.floats(0.5, 0.999), st.floats(0.5, 30), st.one_of(st.none(), st.integers(2, 50)))
+def test_graded_ends_by_the_formula(rows, level, effect, df):
+    "Each end is where n x^2 is z^2 (variance + J x - x^2), with one more question at that end."
+    each, sizes = map(np.array, zip(*rows))
+    low, high = graded_interval(each, sizes, level, effect, df)
+    values = np.repeat(each, sizes)
+    n, m = len(values), values.mean()
+    z = t.ppf((1 + level) / 2, n - 1 if df is None else df)
+    assert 0 <= low <= m + 1e-12 and m - 1e-12 <= high <= 1
+    for end, one_more in ((low, 0.0), (high, 1.0)):
+        if 1e-9 < end < 1 - 1e-9:
+            moments = [sum((v - m) ** k for v in [*values, one_more]) for k in (2, 3)]
+            x, J = end - m, moments[1] / moments[0]
+            assert n / effect * x**2 == pytest.approx(z**2 * (values.var() + J * x - x**2), rel=1e-6, abs=1e-9)
+    turned = graded_interval(1 - each, sizes, level, effect, df)
+    assert turned == pytest.approx((1 - high, 1 - low), abs=1e-9)
+
+
+@given(st.integers(0, 400), st.integers(1, 400), st.sampled_from([0.8, 0.9, 0.95, 0.99]))
+def test_graded_zeros_and_ones_are_nearly_wilsons(right, wrong, level):
+    n = right + wrong
+    if n < 30:
+        return
+    ours = graded_interval(np.array([1, 0]), np.array([right, wrong]), level)
+    theirs = wilson(right / n, n, t.ppf((1 + level) / 2, n - 1) ** 2)
+    np.testing.assert_allclose(ours, theirs, atol=0.6 / n)
+    assert ours[0] <= theirs[0] + 1e-12 and ours[1] >= theirs[1] - 1e-12
