@@ -183,7 +183,7 @@ def _sizes(found: Responses, base: Mapping[str, int]) -> dict[str, int]:
     n = found.table["n_choices"].tolist()
     return {id: n[i] for id, i in base.items()}
 
-# %% ../../nbs/metrics/debiasing.ipynb #f4760e25
+# %% ../../nbs/metrics/debiasing.ipynb #a761568d
 DEBIASING = ("pride", "average", "batch")
 
 
@@ -217,7 +217,7 @@ def debias(
     if method == "average":
         orbits = _orbits(found.table, range(len(found)), orders)
         _check_complete(found.table, orbits, orders)
-        suffix, calls = f"average {orders}", sum(len(orbits[i]) for i in base.values())
+        suffix, calls = f"average-{orders}", sum(len(orbits[i]) for i in base.values())
         return _rewritten(
             found, _averaged(found.table, p, orbits, orders), suffix, calls, len(base), {"orders": orders}
         )

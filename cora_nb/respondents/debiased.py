@@ -103,7 +103,7 @@ class DebiasedRespondent:
         self._scored, v = True, prompt.variant
         return _from_scores(reply, divide_by_prior(reply.scores, self.prior.of(v.n_choices)), v.labels)
 
-# %% ../../nbs/respondents/debiased.ipynb #fcf3d998
+# %% ../../nbs/respondents/debiased.ipynb #4c2b971a
 @dataclass
 class AveragedRespondent:
     "A respondent that is asked in every order of the choices, and answers what it believes most on average."
@@ -115,7 +115,7 @@ class AveragedRespondent:
 
     def __post_init__(self):
         check_option("orders", self.orders, ORDERS)
-        self.name = self.name or f"{self.respondent.name}+average {self.orders}"
+        self.name = self.name or f"{self.respondent.name}+average-{self.orders}"
         self._scored = False
 
     def room(self, prompt: Prompt) -> int | None:
