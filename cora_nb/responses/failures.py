@@ -121,5 +121,8 @@ def few_sentences(
     for (_, who), cell in cells.items():
         if few_lines(cell.get("note")):
             name = f"{who}: " if "respondent" in cell else ""
-            found.setdefault(name, {})[str(cell.get("score"))] = True
-    return [f"{name}few questions or clusters to rely on: {', '.join(scores)}" for name, scores in found.items()]
+            found.setdefault(name, []).append(str(cell.get("score")))
+    named = {name: list(dict.fromkeys(scores)) for name, scores in found.items()}
+    more = {name: f" and {len(scores) - 5} more" if len(scores) > 6 else "" for name, scores in named.items()}
+    said = {name: ", ".join(scores[: 5 if more[name] else 6]) + more[name] for name, scores in named.items()}
+    return [f"{name}few questions or clusters to rely on: {scores}" for name, scores in said.items()]

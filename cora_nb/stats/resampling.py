@@ -204,5 +204,6 @@ def warn_of_few(
 ) -> None:
     "One warning that names the scores whose intervals rest on too few questions or clusters."
     if names := [name for name, note in notes.items() if note]:
-        said = "all scores" if len(names) == len(notes) > 2 else ", ".join(names)
+        more = f" and {len(names) - 5} more" if len(names) > 6 else ""
+        said = "all scores" if len(names) == len(notes) > 2 else ", ".join(names[: 5 if more else 6]) + more
         warnings.warn(f"few questions or clusters to rely on: {said}; see the notes", stacklevel=stacklevel)
