@@ -23,8 +23,10 @@ _RIGHT = re.compile(
 )
 _RIGHT_OF_ONE = re.compile(r"\s*(?:\n|$)|[)\]}>*_`\"”$]|[.:](?![\w])| (?:is|seems|would be|must be)\b")
 _SUM = re.compile(r"(?:\d|\b\w|\))\s*[-+*/×=^<>]\s*\Z|\w\(\Z|(?:^|\s)[-–]\Z|[€£]\Z|[.,'’]\Z")
+_SAID = re.compile(r"\b(?:answer|option|choice|label|numeral|number|is|be):? ?\Z", re.IGNORECASE)
 _APART = re.compile(
-    r"(?:^|\n|[(\[{<*_`\"“:=>#$]|\b(?:answers?|option|choice|alternative|label|numeral|number|is|be|either))[\s*_`\"“(\[]*$",
+    r"(?:^|\n|[(\[{<*_`\"“:=>#$]|\b(?:answers?|option|choice|alternative|label|numeral|number|is|be|either))"
+    r"[\s*_`\"“(\[]*\Z",
     re.IGNORECASE,
 )
 
@@ -43,7 +45,8 @@ def _stands(
         return True
     word = text[start:end]
     if len(word) == 1 and word in "aivxIVX":
-        return bool(_RIGHT_OF_ONE.match(right)) and bool(_APART.search(left if start > 40 else text[:start]))
+        said = right.startswith(", ") and _SAID.search(left)  # "is i, because"; but "I, for one" begins a line
+        return bool(said or _RIGHT_OF_ONE.match(right)) and bool(_APART.search(left if start > 40 else text[:start]))
     return bool(_RIGHT.match(right))
 
 # %% ../../nbs/prompts/labels.ipynb #14547a00
