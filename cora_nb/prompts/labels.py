@@ -16,17 +16,26 @@ from .letters import choice_text, own_words
 from .replies import answer_part
 
 # %% ../../nbs/prompts/labels.ipynb #4b635fdd
-_WORD = re.compile(r"(?<![\w'’])[^\W_]+(?!\w|['’]\w)")
-_RIGHT = re.compile(
-    r"\s*(?:\n|$)|[)\]}>*_`\"'”’$]|[.:;,!?](?!\d)| ?[-–—/&|](?! ?\d)| ?\((?!\d)"
-    r"| (?:is|was|are|because|since|as|and|or|but|would|must|seems|due|based|which)\b"
+_ALONE = r"0-9A-Za-z\u00c0-\u024f\u0370-\u052f"  # what makes a word longer; scripts without spaces do not
+_WORD = re.compile(
+    rf"(?<![{_ALONE}])(?<![{_ALONE}]_)(?<![A-Za-z]['’])[0-9A-Za-z\u2460-\u24ff]+(?!_?[{_ALONE}]|['’][A-Za-z])"
 )
-_RIGHT_OF_ONE = re.compile(r"\s*(?:\n|$)|[)\]}>*_`\"”$]|[.:](?![\w])| (?:is|seems|would be|must be)\b")
-_SUM = re.compile(r"(?:\d|\b\w|\))\s*[-+*/×=^<>]\s*\Z|\w\(\Z|(?:^|\s)[-–]\Z|[€£]\Z|[.,'’]\Z")
+_HAN = r"\u3000-\u9fff\uac00-\ud7a3"
+_RIGHT = re.compile(
+    r"\s*(?:\n|$)|[)\]}<>*_`\"'”’$]|[.:;,!?](?!\d)| ?[-–—/&|](?! ?\d)| ?\((?!\d)"
+    rf"| (?:is|was|are|because|since|as|and|or|but|would|must|seems|due|based|which)\b|[{_HAN}]"
+)
+_RIGHT_OF_ONE = re.compile(
+    r"\s*(?:\n|$)|[)\]}<>*_`\"'”’$]|[.:](?!\w)|,? (?:because|since)\b| (?:is|seems|would be|must be)\b"
+    rf"| [-–—|(\[]|[{_HAN}]"
+)
+_SUM = re.compile(r"(?:\d|\b\w|\))\s*[-+*/×=^<>]\s*\Z|[A-Za-z0-9]\(\Z|(?:^|\s)[-–]\Z|[€£]\Z|[\w][.,]\Z")
 _SAID = re.compile(r"\b(?:answer|option|choice|label|numeral|number|is|be):? ?\Z", re.IGNORECASE)
+_VERB = re.compile(r"\b(?:is|be|it's|that's|es|say|choose|pick|select|with|likely|probably) \Z", re.IGNORECASE)
 _APART = re.compile(
-    r"(?:^|\n|[(\[{<*_`\"“:=>#$]|\b(?:answers?|option|choice|alternative|label|numeral|number|is|be|either))"
-    r"[\s*_`\"“(\[]*\Z",
+    r"(?:^|\n|[(\[{<*_`\"'“:=>#$|\-–—•]|\b(?:answers?|option|choice|alternative|label|numeral|number|either|with"
+    r"|is|be|it's|that's|ist|est|es|say|choose|pick|select|likely|probably|so|therefore|thus|hence)"
+    rf"|[{_HAN}])[\s*_`\"“(\[]*\Z",
     re.IGNORECASE,
 )
 
@@ -44,6 +53,8 @@ def _stands(
     if right.lstrip(" ").casefold().startswith(own.casefold()) and right[:1] == " ":
         return True
     word = text[start:end]
+    if word == "a" and right.strip(" ")[:1] in ("", "\n") and _VERB.search(left):
+        return False  # "it is a", and there the reply was cut off
     if len(word) == 1 and word in "aivxIVX":
         said = right.startswith(", ") and _SAID.search(left)  # "is i, because"; but "I, for one" begins a line
         return bool(said or _RIGHT_OF_ONE.match(right)) and bool(_APART.search(left if start > 40 else text[:start]))
@@ -51,9 +62,15 @@ def _stands(
 
 # %% ../../nbs/prompts/labels.ipynb #14547a00
 _LEADS = re.compile(
-    r"(?:^|\n)[\W_]*(?:(?:the|my|final|correct|right|best)\s+)*(?:answer|choice|option|label|number)?\s*[:#=]?[\W_]*$",
+    r"^[\W_]*(?:(?:the|my|final|correct|right|best)\s+)*(?:answer|choice|option|label|number)?\s*[:#=]?[\W_]*\Z",
     re.IGNORECASE,
 )
+
+
+def _leads(text: str, start: int) -> bool:
+    "Whether nothing but a word such as Answer stands before a place in its line."
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    return len(line) <= 80 and bool(_LEADS.search(line))
 
 
 def _doubtful(
@@ -64,9 +81,9 @@ def _doubtful(
     choices: Sequence[str],  # the texts shown
 ) -> bool:
     "Whether a label may as well be the text of another choice."
-    word, right = text[start:end], text[end:].lstrip(").:] ")
+    word, right = text[start:end], text[end : end + 4 + len(choices[place])].lstrip(").:] ")
     others = [i for i, choice in enumerate(choices) if choice.strip().casefold() == word.casefold() and i != place]
-    if not others or _LEADS.search(text[:start]):
+    if not others or _leads(text, start):
         return False
     return not (text[end : end + 1] in (")", "]") or right.casefold().startswith(choices[place].casefold()))
 
@@ -109,6 +126,10 @@ def _one_letter_text(text: str, choices: Sequence[str], names: dict[str, int]) -
     return choice_text(own_words(text), choices)
 
 
+_LONGEST = 20_000  # characters that the rules look at, too
+_WIDE = {c: c - 0xFEE0 for c in range(0xFF01, 0xFF5F)} | {0x3002: "."}  # letters, digits and marks in full width
+
+
 def in_letters(
     reply: str,  # what the model wrote
     labels: Sequence[str],  # those shown
@@ -119,6 +140,9 @@ def in_letters(
     if not text or labels[0] == LETTERS[0]:
         return reply
     before, names = reply[: len(reply) - len(text)], {label.casefold(): i for i, label in enumerate(labels)}
+    text = text if text.isascii() else text.translate(_WIDE)
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]}\n...\n{text[-_LONGEST // 2 :]}"
     letters_left = labels[0] == ALPHABETS["small"][0]  # B is (b), too
     place = None if letters_left else _one_letter_text(text, choices, names)
     if place is not None and place >= 0:
@@ -127,14 +151,17 @@ def in_letters(
 
     def renamed(m: re.Match) -> str:
         word, (start, end) = m[0], m.span()
-        if any(a <= start < b for a, b in kept) and not _LEADS.search(text[:start]):
+        if any(a <= start < b for a, b in kept) and not _leads(text, start):
             return word
         place = _place(word, names)
         if place >= 0 and letters_left and word.isupper():
             return word
         if place >= 0 and _stands(text, start, end, choices[place]):
             return "?" if start in lines or _doubtful(text, start, end, place, choices) else LETTERS[place]
-        return "?" if len(word) == 1 and word.isalpha() and word.isascii() and not letters_left else word
+        lonely = (
+            len(word) == 1 and word.isalpha() and not letters_left and text[max(0, start - 1) : start] not in ("<", "/")
+        )
+        return "?" if lonely else word
 
     return before + _WORD.sub(renamed, text)
 

@@ -2,6 +2,7 @@
 
 import random
 import re
+import time
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -28,7 +29,10 @@ SAID = [
     "{}", "{}.", "({})", "{})", "{}) {text}", "({}) {text}", "{}. {text}", "{}: {text}", "**{}**", "**{}) {text}**",
     "Answer: {}", "The answer is {}.", "The correct answer is ({}).", "Option {} is correct.", "\\boxed{{{}}}",
     "The best option is {}, because it is the capital.", "Let me think.\n\nIt is not small.\nAnswer: {}",
-    "I would say that the answer is {}", "{}\n\nIt is the seat of parliament.", "<think>a or 1 or i?</think>{}",
+    "I would say that the answer is {}.", "{}\n\nIt is the seat of parliament.", "<think>a or 1 or i?</think>{}",
+    "'{}'", "__{}__", "<answer>{}</answer>", "{}</s>", "答案：{}", "正确答案是（{}）。", "- {}", "So {}.",
+    "{} (it is so)",
+    "#### {}", "{} - it is so", "{}, because it is", "I'd go with option {}.", "{}<|eot_id|>", "I think it's {}.",
 ]  # fmt: skip
 
 
@@ -57,18 +61,18 @@ def test_strict_rules_read_a_label_at_the_beginning(alphabet):
 NOT_SAID = {
     "roman": [
         "I think that none of them is right.", "I am not sure", "i don't know", "I'm sorry, I cannot help with that.",
-        "As far as I can tell, there is no answer.", "I", "It depends on x and v.", "x = 3", "Iv", "Do you mean me or I?",
-        "I, for one, do not know.", "B", "2", "The answer is B.", "i and only i have asked", "Malcolm X was born there.",
+        "As far as I can tell, there is no answer.", "It depends on x and v.", "x = 3", "Iv", "Do you mean me or I?",
+        "I, for one, do not know.", "B", "2", "The answer is B.", "i and only i have asked", "Malcolm X was there.",
     ],
     "digits": [
         "There are 3 of them.", "It has 3.5 million people.", "3% of them", "$3", "-3", "2 + 2", "99", "B", "(B)", "ii",
-        "In 3 years it will be known.", "The answer is B.", "Vitamin B", "3,000 people", "f(3)", "1.5", "I do not know.",
+        "In 3 years it will be known.", "The answer is B.", "Vitamin B", "3,000 people", "f(3)", "1.5", "I don't know.",
     ],
     "small": ["a city on a lake", "I think so", "a big one", "An answer is hard to find", "it's a", "2", "ii", "don't"],
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("alphabet, reply", [(a, r) for a, replies in NOT_SAID.items() for r in replies if r != "I"])
+@pytest.mark.parametrize("alphabet, reply", [(a, r) for a, replies in NOT_SAID.items() for r in replies])
 def test_what_only_looks_like_a_label_is_not_read(alphabet, reply):
     v = shown(alphabet, CITIES[:5])
     assert apply_rule(lenient, reply, v) == -1, in_letters(reply, v.labels, v.choices)
@@ -112,6 +116,14 @@ def test_a_number_that_is_two_things_is_read_where_a_label_was_asked_for_and_els
         "22": 3,
     }
     assert {reply: apply_rule(lenient, reply, v) for reply in said} == said
+
+
+@pytest.mark.parametrize("alphabet", OTHERS)
+def test_long_replies_take_no_longer_than_short_ones(alphabet):
+    for piece in ("1 ", "i ", "1) ", "\n1) x", "answer a ", "(1)", "Type 1 ", "I think that ", "<a", "is i, "):
+        began = time.process_time()
+        in_letters(piece * 100_000, ALPHABETS[alphabet][:4], ("Type 1", "3", "x " * 50, "d"))
+        assert time.process_time() - began < 2, piece
 
 
 @given(

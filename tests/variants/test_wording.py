@@ -466,3 +466,24 @@ def test_cora_run_takes_it(tmp_path, family, members):
     (folder,) = (tmp_path / "responses" / "math").iterdir()
     back = read_responses(folder)
     assert back.family == family and len(back) == 6 * members and back.complete
+
+
+def test_a_model_s_scores_are_those_of_its_labels():
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    from cora_nb.respondents.causal import CausalRespondent
+    from cora_nb.respondents.likelihood import LikelihoodRespondent
+
+    variants = make_variants(math_benchmark(3), "wording", axes="labels")
+    causal = CausalRespondent("organism/steady", device="cpu", chat=False)
+    likely = LikelihoodRespondent("organism/steady", device="cpu", adaptation="joint-label")
+    one, two = (
+        evaluate(who, variants, "bare", progress=False, strict=None).table["scores"] for who in (causal, likely)
+    )
+    for v, generated, compared in zip(variants, one, two):
+        if v.labels[0] == "i":
+            assert generated is None and len(compared) == 4  # no token of this model says ii
+        elif v.labels[0] == "1":
+            assert generated == pytest.approx(compared, abs=1e-3)  # each digit is one token, and the only one
+        else:
+            assert len(generated) == 4 and all(a >= b - 1e-3 for a, b in zip(generated, compared))
