@@ -18,13 +18,13 @@ from ..core import CoraError, THRESHOLDS
 from cora_nb.metrics.cora import (
     COUNTS,
     Counts,
-    count_hits,
     coverage_notes,
     judged_scores,
     score_counts,
     unknown_scores,
     weighted_scores,
 )
+from .counts import count_hits
 from .scores import score_members
 from ..responses.failures import split_note
 from ..responses.responses import Responses, need

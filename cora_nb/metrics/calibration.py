@@ -204,12 +204,31 @@ def ece_interval(
         counts, gaps = (times @ s for s in sums)
         draws.append(_bin_errors(counts, np.abs(gaps), weighted))
     p = (1 + (chance >= value - 1e-12).sum()) / (len(chance) + 1)
-    q = np.quantile(np.concatenate(draws), [(1 - level) / 2, (1 + level) / 2])
-    low, high = np.clip(2 * value - q[::-1], 0, 1) if G > 1 else (np.nan, np.nan)
-    name = "ECE" if weighted else "unweighted ECE"
-    found = {"score": name, "value": value, "low": 0.0 if p > 1 - level and G > 1 else low, "high": high, "p": p}
+    middle, half = 2 * value - np.concatenate(draws).mean(), _half_width(*sums, weighted, level)
+    low, high = np.clip([0.0 if p > 1 - level else middle - half, middle + half], 0, 1) if G > 1 else (np.nan, np.nan)
+    name, smallest = "ECE" if weighted else "unweighted ECE", int(sums[0].sum(axis=0).min())
+    few = G < max(_FEW, B * B) or not weighted and smallest < 10
+    thin = "" if weighted else f", {smallest} answers in the smallest"
+    note = f"{G} questions in {B} bins{thin}: too few for the interval to keep its level" if few else ""
+    found = {"score": name, "value": value, "low": low, "high": high, "p": p, "note": note}
     by_chance = {"score": f"{name} by chance", "value": chance.mean(), "high": np.quantile(chance, level)}
     return make_result([found, by_chance], n=len(x))
+
+
+_FEW = 100  # questions
+
+
+def _half_width(counts: np.ndarray, gaps: np.ndarray, weighted: bool, level: float) -> float:
+    "Half an interval for ECE, from the answers and gaps of each question in each bin, all `(n_questions, n_bins)`."
+    from scipy.stats import t
+
+    G, n, gap = len(counts), counts.sum(axis=0), gaps.sum(axis=0)
+    if weighted:
+        error = np.abs(gap).sum() / n.sum()
+        away = (gaps @ np.sign(gap) - error * counts.sum(axis=1)) / n.sum()
+    else:
+        away = (gaps - counts * gap / n) @ (np.sign(gap) / n) / len(n)
+    return t.ppf((1 + level) / 2, G - 1) * np.sqrt(G / (G - 1) * (away**2).sum()) if G > 1 else np.nan
 
 # %% ../../nbs/metrics/calibration.ipynb #18a38cc1
 def brier_parts(

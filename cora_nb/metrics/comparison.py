@@ -19,7 +19,8 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_names, check_option
 from ..core import CoraError, THRESHOLDS
-from .cora import count_hits, judged_scores, score_counts, weighted_scores
+from .cora import judged_scores, score_counts, weighted_scores
+from .counts import count_hits
 from .failures import failed_prompts
 from .replies import question_column
 from .scores import SCORES, get_score
@@ -28,8 +29,9 @@ from ..responses.responses import as_responses, need, Responses
 from ..responses.runs import about_run, Runs
 from ..results import join_notes, make_result
 from ..stats.corrections import adjust_p
-from ..stats.paired import exchange_p, paired_interval, stretch_exchanged
-from ..stats.resampling import cluster_table, draw_questions, interval, kinds, left_out
+from ..stats.paired import difference_interval, exchange_p, stretch_exchanged
+from ..stats.resampling import cluster_table, draw_questions, kinds, left_out
+from ..stats.resampling import design_effect, few_clusters, FEW_QUESTIONS, pseudo_values, warn_of_few
 
 # %% ../../nbs/metrics/comparison.ipynb #453e85b2
 def matched_runs(
@@ -203,13 +205,14 @@ def compare_counts(
     first: pd.DataFrame,  # counts as from `matched_counts`
     second: pd.DataFrame,  # the other respondent's, the same questions in the same order
     level: float = 0.95,  # of the intervals
-    resamples: int = 10_000,  # of the questions, and exchanges
-    seed: int = 0,  # of both
+    resamples: int = 10_000,  # how often to exchange
+    seed: int = 0,  # of the exchanges
     clusters: Sequence | None = None,  # what each question belongs to, shape `(n_questions,)`
     scores: Sequence[str] | None = None,  # names of scores; None: all
-) -> pd.DataFrame:  # index the scores; columns `first`, `second`, `difference` (first minus second), `low`, `high`, `p`
+) -> pd.DataFrame:  # index the scores; columns `first`, `second`, `difference` (of them), `low`, `high`, `p`, `note`
     """Two respondents compared by their counts: each score of both, what they differ by, its interval and p.
 
+    The interval leaves out 0 exactly where p is below 1 - level. The note says where there is too little to go by.
     Raises `CoraError` for counts of other questions, for an unknown score, and for fewer than two questions.
     """
     check_level(level)
@@ -220,18 +223,16 @@ def compare_counts(
     if len(first) < 2:
         raise CoraError(f"there must be at least two questions to compare, got {len(first)}")
     values, both = [score_counts(c) for c in (first, second)], put_together([first, second])
-    drawn, exchanged = (draw(both, resamples, seed, clusters) for draw in (resampled_scores, exchange_scores))
-    without, sizes = left_out(both.kind, clusters)
-    jackknife, rows = [both.scores(without, i) for i in (0, 1)], {}
+    exchanged, evidence = exchange_scores(both, resamples, seed, clusters), _Evidence(both, clusters)
+    few, rows = few_clusters(clusters, level), {}
     for name in chosen_scores(scores):
         one, other = values[0][name], values[1][name]
-        each, swapped = jackknife[0][name] - jackknife[1][name], exchanged[name]
-        low, high = _difference_interval(drawn[name][0] - drawn[name][1], one - other, each, sizes, level)
-        if not get_score(name).linear:
-            swapped = stretch_exchanged(swapped, one - other, each, sizes)
-        p = exchange_p(one - other, swapped)
-        rows[name] = {"first": one, "second": other, "difference": one - other, "low": low, "high": high, "p": p}
-    return pd.DataFrame(rows).T.rename_axis("score")
+        found, known = [np.nan] * 3 + [""], not np.isnan(one - other)
+        if known:
+            found = evidence.judge(name, one - other, exchanged[name], level)
+        rows[name] = {"first": one, "second": other, "difference": one - other}
+        rows[name] |= dict(zip(["low", "high", "p", "note"], [*found[:3], join_notes(few if known else "", found[3])]))
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("score")
 
 
 def chosen_scores(
@@ -244,15 +245,41 @@ def chosen_scores(
     check_names("scores", scores or (), there)
     return there if scores is None else list(scores)
 
+# %% ../../nbs/metrics/comparison.ipynb #ff8ca738
+class _Evidence:
+    "What the questions, and the clusters, say about the differences of two respondents."
 
-def _difference_interval(
-    samples: np.ndarray, difference: float, jackknife: np.ndarray, sizes: np.ndarray, level: float
-) -> tuple[float, float]:
-    "BCa; where all resamples agree, Tango's for as many questions, all of them alike."
-    if np.isnan(difference) or np.ptp(samples) > 1e-12 or min(abs(difference - d) for d in (-1, 0, 1)) > 1e-12:
-        return interval(samples, difference, jackknife, sizes, level)
-    n, d = int(np.sum(sizes)), round(difference)
-    return paired_interval(n * (d > 0), n * (d < 0), n, level)
+    def __init__(self, both: Together, clusters: Sequence | None):
+        def of_both(weights):
+            return tuple(both.scores(weights, i) for i in (0, 1))
+
+        without, self.sizes = left_out(both.kind)
+        self.without, self.alone = of_both(without), of_both(np.eye(len(self.sizes)))
+        self.by_cluster, self.cluster_sizes, self.clustered = self.without, self.sizes, clusters is not None
+        if self.clustered:
+            rows, self.cluster_sizes = left_out(both.kind, clusters)
+            self.by_cluster = of_both(rows)
+        one, other = (rows.to_numpy()[both.codes[:, i]] for i, rows in enumerate(both.rows))
+        self.alike = ((one == other) | np.isnan(one) & np.isnan(other)).all(axis=1)
+
+    def judge(
+        self, name: str, difference: float, exchanged: np.ndarray, level: float
+    ) -> tuple[float, float, float, str]:
+        "Interval and p of the difference on a score, and what has to be said where few questions differ."
+        left, by_cluster = (w[0][name] - w[1][name] for w in (self.without, self.by_cluster))
+        each, options = pseudo_values(difference, left, self.sizes), {}
+        if not get_score(name).linear:
+            exchanged = stretch_exchanged(exchanged, difference, by_cluster, self.cluster_sizes)
+        if self.clustered:
+            effect = design_effect(difference, each, self.sizes, by_cluster)
+            options = {"effect": effect, "df": len(by_cluster) - 1}
+        if not all(((0 <= a[name]) & (a[name] <= 1)).all() for a in self.alone):  # not a score in [0, 1]
+            options["most"] = np.abs(each).max() or 1.0
+        found = difference_interval(each, self.sizes, level, other_p=exchange_p(difference, exchanged), **options)
+        differ = ~self.alike & (np.abs(each) > 1e-6) & ~np.isin(each.round(6), each[self.alike].round(6))
+        n = int(self.sizes[differ].sum())
+        few = f"{n or 'no'} question{'s differ' if n > 1 else ' differs'}: too few to tell"
+        return *found, few if n < FEW_QUESTIONS else ""
 
 # %% ../../nbs/metrics/comparison.ipynb #d2a0bfdd
 def incomplete_runs(
@@ -276,18 +303,19 @@ def compare(
     first: Responses | pd.DataFrame,  # a run of one respondent
     second: Responses | pd.DataFrame,  # a run of another, with the same variants of the same questions
     level: float = 0.95,  # of the intervals
-    resamples: int = 10_000,  # of the questions, and exchanges
-    seed: int = 0,  # of both
-    clusters: str | None = None,  # a column whose values are drawn and exchanged whole, such as "subject"
+    resamples: int = 10_000,  # how often to exchange
+    seed: int = 0,  # of the exchanges
+    clusters: str | None = None,  # a column whose values are exchanged whole, such as "subject"
     scores: Sequence[str] | None = None,  # names of scores; None: all
 ) -> pd.DataFrame:  # a result: each score's difference, first minus second; `n` counts questions
     """Two respondents on the same questions: what they differ by, how sure that is, and p if there were no difference.
 
     The respondent of the result is "steady - skewed", or "first - second" where both have one name. p is two-sided and
-    speaks of one score; for several scores or respondents see `compare_all`. NaN where a score is not known, as where
-    more than one prompt in a hundred failed; the note has the bounds of the difference. An
-    incomplete divergence set has neither CI nor CoRA, which a warning and the note say. Raises `CoraError` for runs
-    that cannot be compared, naming the first question, family or variant that differs.
+    speaks of one score; for several scores or respondents see `compare_all`. The interval leaves out 0 exactly where p
+    is below 1 - level. A note and a warning say where fewer than 10 questions differ, or there are fewer than 20
+    clusters. NaN where a score is not known, as where more than one prompt in a hundred failed; the note has the bounds
+    of the difference. An incomplete divergence set has neither CI nor CoRA, which a warning and the note say. Raises
+    `CoraError` for runs that cannot be compared, naming the first question, family or variant that differs.
     """
     pair = [as_responses(first), as_responses(second)]
     names = [run.name for run in pair] if pair[0].name != pair[1].name else ["first", "second"]
@@ -301,19 +329,27 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
     groups = _clusters(runs, clusters, next(iter(counts.values())).index)
     tables = {pair: compare_counts(*(counts[name] for name in pair), clusters=groups, **options) for pair in pairs}
     unknown, rows = _unknown_scores(tables[pairs[0]].index, runs, stacklevel=4), []
-    judged = {name: judged_scores(c) for name, c in counts.items()}
+    judged, few = {name: judged_scores(c) for name, c in counts.items()}, {}
     for name in tables[pairs[0]].index:
         found = pd.DataFrame({pair: table.loc[name] for pair, table in tables.items()}).T
+        found = found[["difference", "low", "high", "p"]].astype(float)
         if correction is not None:
             found["p"] = adjust_p(found["p"], correction)
-        adjusted = f"p adjusted for {len(pairs)} pairs ({correction})" if correction and len(pairs) > 1 else ""
+        adjusted = (
+            f"p, not the interval, adjusted for {len(pairs)} pairs ({correction})"
+            if correction and len(pairs) > 1
+            else ""
+        )
         if name in unknown:
             found[:] = np.nan
-        for pair, difference, low, high, p in found[["difference", "low", "high", "p"]].itertuples(name=None):
+        for pair, difference, low, high, p in found.itertuples(name=None):
             about = {"respondent": " - ".join(map(str, pair)), "score": name}
             failed = _failed_pair(name, [counts[who] for who in pair], [judged[who] for who in pair])
-            note = join_notes(unknown.get(name) or (adjusted if p == p else ""), failed)
+            said = "" if name in unknown else tables[pair].loc[name, "note"]
+            few[name] = few.get(name) or said
+            note = join_notes(unknown.get(name) or (adjusted if p == p else ""), said, failed)
             rows.append(about | {"value": difference, "low": low, "high": high, "p": p, "note": note})
+    warn_of_few(few, stacklevel=4)
     return make_result(rows, benchmark=_benchmark(runs), n=len(next(iter(counts.values()))))
 
 
@@ -340,7 +376,7 @@ def _clusters(runs: Runs, column: str | None, ids: pd.Index) -> np.ndarray | Non
 def compare_all(
     runs: Runs | Mapping[Any, Responses],  # runs by name, two or more
     correction: str | None = "holm",  # of p, for the pairs of one score: "holm" or "bh"; None: each p as it is
-    clusters: str | None = None,  # a column whose values are drawn and exchanged whole, such as "subject"
+    clusters: str | None = None,  # a column whose values are exchanged whole, such as "subject"
     **options: Any,  # `level`, `resamples`, `seed` and `scores` of `compare`
 ) -> pd.DataFrame:  # a result as from `compare`, a row for each score and pair
     """Every pair of respondents compared, with p adjusted for the number of pairs, which the note says.

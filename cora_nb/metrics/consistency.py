@@ -20,7 +20,7 @@ from ..responses.responses import Responses, need, as_responses
 from ..results import lookup, make_result, stack_results
 from ..responses.runs import about_run
 from ..stats.correlation import correlations
-from ..stats.paired import mcnemar_p
+from ..stats.paired import paired_interval
 from ..stats.shares import share_interval, share_of_asked
 from ..stats.tables import agreement_statistics
 
@@ -275,12 +275,12 @@ def compare_right(
     a, b, c, d = map(int, cells)
     phi, kappa, gap = agreement_statistics(cells)
     drawn = agreement_statistics(np.random.default_rng(seed).multinomial(n, cells / n, size=resamples))
-    ends = [_middle(v, level) if not np.isnan(s) else (np.nan,) * 2 for v, s in zip(drawn.T, (phi, kappa, gap))]
+    ends = [_middle(v, level) if not np.isnan(s) else (np.nan,) * 2 for v, s in zip(drawn.T, (phi, kappa))]
     both, ones = " and ".join(names), np.ones(n)
     rows = [
         (names[0], "accuracy", *map(float, share_interval(x, ones, level))),
         (names[1], "accuracy", *map(float, share_interval(y, ones, level))),
-        (" - ".join(names), "accuracy", gap, *ends[2], mcnemar_p(b, c)),
+        (" - ".join(names), "accuracy", gap, *paired_interval(b, c, n, level, exact=True)),
         (both, "phi", phi, *ends[0], np.nan if np.isnan(phi) else fisher_exact([[a, b], [c, d]])[1]),
         (both, "largest phi", _largest_phi(x.mean(), y.mean())),
         (both, "kappa", kappa, *ends[1]),

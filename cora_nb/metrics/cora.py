@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'variant_accuracy', 'mean_consistency', 'majority_vote',
-           'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness', 'count_hits',
-           'missing_variants', 'weighted_scores', 'score_counts', 'judged_scores', 'unknown_scores', 'score_intervals',
-           'coverage_notes', 'score']
+           'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness',
+           'weighted_scores', 'score_counts', 'judged_scores', 'unknown_scores', 'score_intervals', 'coverage_notes',
+           'score']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,15 +17,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..checks import check_count, check_level, check_number, check_option
+from ..checks import check_count, check_level, check_number, check_option, check_seed
 from ..core import CoraError, THRESHOLDS
+from .counts import count_hits
 from .scores import get_score, register_score, run_scores, score_members
 from .failures import judge_failures, possible_counts
-from ..responses.failures import failed_rows, unasked_rows
+from .replies import question_column
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run
 from ..results import join_notes, make_result, stack_results
-from ..stats.resampling import draw_questions, interval, kinds, left_out
+from ..stats.resampling import design_effect, draw_questions, few_clusters, few_unlike, interval, kinds
+from ..stats.resampling import left_out, METHODS, pseudo_values, warn_of_few
+from ..stats.shares import graded_interval
 
 # %% ../../nbs/metrics/cora.ipynb #b385e5a2
 def response_consistency(
@@ -201,56 +204,6 @@ def robustness(
     "CORE, from a CAR curve of 11 points. Source: CAT, arXiv 2512.23711."
     return core_index([bmca(counts, c) for c in _grid()])
 
-# %% ../../nbs/metrics/cora.ipynb #5ed615ff
-def count_hits(
-    responses: Responses | pd.DataFrame,  # columns `question_id`, `method`, `correct`, and `error` if there is one
-) -> pd.DataFrame:  # a row for each question; columns `hits`, `trials`, `original`, `unasked`, `missing`, and below
-    """Hits, variants, the share of right replies to the original, and the variants that are not there.
-
-    The share is NaN where the original was not asked. The first repetition of each prompt counts, or all of them after
-    `pool_trials`. `trials` counts prompts that failed, too. Their number is `failed`, that of the originals among them
-    `failed_originals`, and their share of the replies to the original `original_lost`; all 0 after
-    `count_failed_as_wrong`. Raises `CoraError` where there is nothing to count.
-    """
-    found = need(responses, "question_id", "method", "correct", failed="unread")
-    t, (codes, ids) = found.table, found.question_codes
-    n, correct = len(ids), t["correct"].to_numpy()
-    unasked, failed = (np.flatnonzero(rows(t)) for rows in (unasked_rows, failed_rows))
-    if found.failed_wrong:
-        failed = failed[:0]
-    original = np.flatnonzero((t["method"] == "original").to_numpy(dtype=bool, na_value=False))
-    asked = np.bincount(codes[np.setdiff1d(original, unasked, assume_unique=True)], minlength=n)
-    right = np.bincount(codes[original[correct[original]]], minlength=n)
-    doubled = codes * 2  # one pass counts right and wrong replies at once
-    doubled += correct
-    wrong, hits = np.bincount(doubled, minlength=2 * n).reshape(n, 2).T
-    failed_originals = np.bincount(codes[np.intersect1d(original, failed, assume_unique=True)], minlength=n)
-    return pd.DataFrame(
-        {
-            "hits": hits,
-            "trials": wrong + hits,
-            "original": np.divide(right, asked, out=np.full(n, np.nan), where=asked > 0),
-            "unasked": np.bincount(codes[unasked], minlength=n),
-            "missing": missing_variants(found),
-            "failed": np.bincount(codes[failed], minlength=n),
-            "failed_originals": failed_originals,
-            "original_lost": failed_originals / np.maximum(asked, 1),
-        },
-        index=pd.Index(ids, name="question_id"),
-    )
-
-
-def missing_variants(
-    responses: Responses,  # a run
-) -> np.ndarray:  # shape `(n_questions,)`, in the order of `question_codes`
-    "How many variants of its divergence set each question lacks; 0 where the set is not known, or a part was chosen."
-    _, ids = responses.question_codes
-    if responses.family is None or responses.facts.get("chosen"):
-        return np.zeros(len(ids), dtype=int)
-    members = responses.members().reindex(ids)
-    lacking = members["expected"] - members["there"]
-    return lacking.clip(lower=0).fillna(0).to_numpy(dtype=int)
-
 # %% ../../nbs/metrics/cora.ipynb #52db441b
 COUNTS = ["hits", "trials", "original"]  # the columns that scores look at
 
@@ -319,27 +272,37 @@ def score_intervals(
     counts: pd.DataFrame,  # as from `count_hits`
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
     level: float = 0.95,  # of the intervals
-    resamples: int = 10_000,  # of the questions
+    resamples: int = 10_000,  # of the questions, where resamples are needed
     seed: int = 0,  # of the resamples
     clusters: np.ndarray | None = None,  # what each question belongs to, `(n_questions,)`; whole clusters are drawn
-    method: str = "bca",  # or "percentile"
-) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`; NaN where not known
-    """All scores with intervals over questions. A single question has no interval.
+    method: str = "wilson",  # "bca" or "percentile" for an interval from resamples
+) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, and `note`
+    """All scores with intervals over questions, and a note where there are too few. One question has no interval.
 
-    Raises `CoraError` for a level, seed or method that makes no sense, and for clusters that leave nothing to draw.
+    Without resamples only for scores in [0, 1] on each question; others have BCa. Raises `CoraError` for a level, seed
+    or method that makes no sense, and for clusters that leave nothing to draw.
     """
     check_level(level)
-    values = score_counts(counts, thresholds)
+    check_option("method", method, ("wilson", *METHODS))
+    check_count("resamples", resamples, 1)
+    check_seed(seed)
+    table = score_counts(counts, thresholds).to_frame("value").assign(low=np.nan, high=np.nan, note="")
     found, kind = kinds(counts[COUNTS].to_numpy(float))
     if len(kind) < 2:
-        return pd.DataFrame({"value": values, "low": np.nan, "high": np.nan})
-    few, (without, sizes) = pd.DataFrame(found, columns=COUNTS), left_out(kind, clusters)
-    samples = weighted_scores(few, thresholds, draw_questions(kind, resamples, seed, clusters))
-    jackknife = weighted_scores(few, thresholds, without)
-    bounds = {
-        name: interval(samples[name], value, jackknife[name], sizes, level, method) for name, value in values.items()
-    }
-    return pd.DataFrame(bounds, index=["low", "high"]).T.assign(value=values)[["value", "low", "high"]]
+        return table
+    known, drawn, few = pd.DataFrame(found, columns=COUNTS), None, few_clusters(clusters)
+    (without, sizes), (rows, row_sizes) = left_out(kind), left_out(kind, clusters)
+    left, apart, alone = (weighted_scores(known, thresholds, w) for w in (without, rows, np.eye(len(sizes))))
+    for name, value in table["value"].dropna().items():
+        each = pseudo_values(value, left[name], sizes)
+        if method == "wilson" and ((0 <= alone[name]) & (alone[name] <= 1)).all():
+            effect = 1.0 if clusters is None else design_effect(value, each, sizes, apart[name])
+            ends = graded_interval(each, sizes, level, effect, int(row_sizes.sum()) - 1)
+        else:
+            drawn = drawn or weighted_scores(known, thresholds, draw_questions(kind, resamples, seed, clusters))
+            ends = interval(drawn[name], value, apart[name], row_sizes, level, "bca" if method == "wilson" else method)
+        table.loc[name, ["low", "high", "note"]] = *ends, join_notes(few, few_unlike(each, sizes))
+    return table
 
 # %% ../../nbs/metrics/cora.ipynb #7e41d2aa
 def coverage_notes(
@@ -358,7 +321,7 @@ def score(
     clusters: str | None = None,  # a column whose values belong together, such as "subject", for the intervals
     failed: str = "unknown",  # "wrong": failed prompts are wrong replies, however many there are
     also: Sequence[str] = (),  # measures of the whole run beside the scores, such as "agreement": see `RUN_SCORES`
-    **resampling: object,  # `resamples`, `seed` and `method` of the intervals
+    **intervals: object,  # `method`, `resamples` and `seed` of the intervals
 ) -> pd.DataFrame:  # a result: all registered scores, for each `subject` or `method` where asked; `n` counts questions
     """All registered scores of a run: MCQA, MCQA+, RC, MV, BMCA(c), CI, CoRA, CORE, and your own.
 
@@ -368,38 +331,45 @@ def score(
     the score could be, such as "3 of 33,098 failed: at most 0.358", on a line of its own, and there is a warning. `RC`
     is the mean of RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of the
     divergence set made of the original and that method alone. Raises `CoraError` for a missing column, an unknown `by`,
-    or nothing to score. Source: CoRA, Eq. 1 to 7; CAT for CORE.
+    or nothing to score. Source: CoRA, Eq. 1 to 7; CAT for CORE; `score_intervals`.
     """
     check_option("by", by, ("subject", "method", None))
     check_option("failed", failed, ("unknown", "wrong"))
-    if unknown := set(resampling) - {"resamples", "seed", "method"}:
+    if unknown := set(intervals) - {"resamples", "seed", "method"}:
         raise CoraError(f"score has no option {min(unknown)!r}; for intervals there are resamples, seed and method")
     if also and by:
         raise CoraError(f"also goes with the whole run, not by {by}")
-    if ci is None and (clusters or resampling):
-        raise CoraError(f"{clusters and 'clusters' or min(resampling)} goes with intervals: say which, such as ci=0.95")
+    if ci is None and (clusters or intervals):
+        raise CoraError(f"{clusters and 'clusters' or min(intervals)} goes with intervals: say which, such as ci=0.95")
+    few, options = {}, (by, thresholds, ci, clusters, failed, also, intervals)
     if not isinstance(responses, (Responses, pd.DataFrame)):
-        runs = Runs(responses).items()
-        return stack_results(
-            {name: score(run, by, thresholds, ci, clusters, failed, also, **resampling) for name, run in runs}
-        )
+        found = stack_results({name: _score_run(run, few, *options) for name, run in Runs(responses).items()})
+    else:
+        found = _score_run(responses, few, *options)
+    warn_of_few(few)
+    return found
+
+
+def _score_run(responses, few, by, thresholds, ci, clusters, failed, also, intervals) -> pd.DataFrame:
+    "As `score`, of one run. Notes of intervals that rest on too little are left in `few`, by score."
     given = as_responses(responses).count_failed_as_wrong() if failed == "wrong" else responses
     found = need(given, "question_id", "method", "correct", *(c for c in (by, clusters) if c), failed="any")
-    parts = []
+    about, parts = about_run(found), []
     for name, counts, coverage in _parts(found, by):
-        table = judged_scores(counts, thresholds)[["value", "note"]]
+        table, said = judged_scores(counts, thresholds)[["value", "note"]], {}
         if ci is not None:
-            groups = _of_question(found, clusters, counts.index).to_numpy() if clusters else None
-            note, table = table["note"], score_intervals(counts, thresholds, ci, clusters=groups, **resampling)
-            table["note"] = note
-        notes = map(join_notes, coverage_notes(table.index, coverage), table["note"])
-        said = {"n": len(counts), "note": list(notes)} | ({by: name} if by else {})
+            groups = question_column(found, clusters, counts.index).to_numpy() if clusters else None
+            bounds = score_intervals(counts, thresholds, ci, clusters=groups, **intervals)
+            table, said = table.join(bounds[["low", "high"]]), bounds["note"].to_dict()
+            few.update({s: few.get(s) or note for s, note in said.items()})
+        notes = zip(table.index, coverage_notes(table.index, coverage), table["note"])
+        notes = [join_notes(missing, said.get(s), failures) for s, missing, failures in notes]
+        said = {"n": len(counts), "note": notes} | ({by: name} if by else {})
         parts.append(table.rename_axis("score").reset_index().assign(**said))
-    about = about_run(found)
     table = make_result(pd.concat(parts), **about | {"note": about["note"] if found.failed_wrong else None})
     if not also:
         return table
-    more = run_scores(found, also, ci)
+    more = run_scores(as_responses(given), also, ci)
     whose = {what: about[what] for what in ("respondent", "benchmark") if what not in more}
     return make_result(pd.concat([table, make_result(more, **whose)]))
 
@@ -416,7 +386,7 @@ def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str | None, p
     if by is None:
         yield None, counts, _coverage(responses, counts)
         return
-    for name, part in counts.groupby(_of_question(responses, by, counts.index).to_numpy()):
+    for name, part in counts.groupby(question_column(responses, by, counts.index).to_numpy()):
         yield name, part, _coverage(responses, part)
 
 
@@ -426,11 +396,3 @@ def _coverage(responses: Responses, counts: pd.DataFrame) -> str:
         return ""
     codes, ids = responses.question_codes
     return responses.rows(ids.isin(counts.index)[codes]).coverage
-
-# %% ../../nbs/metrics/cora.ipynb #721c57ef
-def _of_question(responses: Responses, column: str, ids: pd.Index) -> pd.Series:
-    "What a column says about each question. Raises `CoraError` where it says nothing."
-    found = responses.table.drop_duplicates("question_id").set_index("question_id")[column].reindex(ids)
-    if (bad := found.isna()).any():
-        raise CoraError(f"{bad.sum()} of {len(found)} questions have no {column}, the first of them {bad.idxmax()!r}")
-    return found

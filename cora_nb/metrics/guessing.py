@@ -17,10 +17,13 @@ import pandas as pd
 from ..checks import check_count, check_number, check_numbers
 from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant, THRESHOLDS
 from ..forms import get_form
-from .cora import COUNTS, coverage_notes, missing_variants, unknown_scores, weighted_scores
+from .cora import COUNTS, Counts, coverage_notes, unknown_scores, weighted_scores
+from .counts import missing_variants
+from .scores import get_score
+from ..responses.equal_prompts import prompt_numbers, replies_shared
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..results import make_result
+from ..results import join_notes, make_result
 from ..stats.binomial import poisson_binomial_pmf, poisson_binomial_tail, trials_and_rate
 
 # %% ../../nbs/metrics/guessing.ipynb #832eb799
@@ -64,19 +67,21 @@ def divergence_set_rates(
 
 # %% ../../nbs/metrics/guessing.ipynb #3d5f8b2e
 def expected_scores(
-    sets: Iterable[tuple[Sequence[float], float, float]],  # (rate of each variant, of the original, how many questions)
+    sets: Iterable[tuple],  # (rate of each variant, of the original, how many questions), or one more: see below
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
 ) -> pd.DataFrame:  # a result: the scores that `score` gives, of nobody in particular
     """What is expected where the probability of a hit is known for each variant, independent of the other variants.
 
     Each kind of question has the probability of a hit on each of its variants, that on its original, and how many such
     questions there are (any weight above 0). The original is one of the variants; where none has its probability, it is
-    taken as one more draw beside them. The products CoRA and CORE are products of expectations: their expectation in
+    taken as one more draw beside them. Where several variants share one reply, a set has one rate for each reply, and
+    fourth how many variants it is a reply to; the original is then among those of the first that has its rate. The
+    products CoRA and CORE are products of expectations: their expectation in
     the limit of many questions. Raises `CoraError` for a rate or a threshold outside [0, 1].
     Source: CoRA, Eq. 1 to 7; CAT for CORE.
     """
     thresholds = check_numbers("c", thresholds, 0, 1).ravel().tolist()
-    outcomes = [_outcomes(rates, original) * [1, 1, 1, n] for rates, original, n in sets]
+    outcomes = [_outcomes(rates, original, *times) * [1, 1, 1, n] for rates, original, n, *times in sets]
     if not outcomes:
         raise CoraError("there are no questions to expect anything of")
     table = pd.DataFrame(np.concatenate(outcomes), columns=[*COUNTS, "weight"])
@@ -84,16 +89,17 @@ def expected_scores(
     return make_result({"score": name, "value": value} for name, value in found.items())
 
 
-def _outcomes(rates: Sequence[float], original: float) -> np.ndarray:
+def _outcomes(rates: Sequence[float], original: float, times: Sequence[int] | None = None) -> np.ndarray:
     "What may come out for one question: rows of hits, trials, original, and the probability."
-    pmf, rates = poisson_binomial_pmf(rates), np.asarray(rates, dtype=float)
+    pmf, rates = poisson_binomial_pmf(rates, times), np.asarray(rates, dtype=float)
+    times, trials = np.ones(rates.size, dtype=int) if times is None else np.asarray(times), len(pmf) - 1
     own = np.flatnonzero(rates == original)
     if not own.size:  # not known, or no member of the set
-        return np.column_stack(np.broadcast_arrays(np.arange(len(pmf)), len(rates), original, pmf))
-    others = np.delete(rates, own[0])
-    pmf = poisson_binomial_pmf(others) if others.size else np.ones(1)
+        return np.column_stack(np.broadcast_arrays(np.arange(len(pmf)), trials, original, pmf))
+    others, at_once = np.delete(rates, own[0]), times[own[0]]  # with the original, all that shares its reply
+    pmf = poisson_binomial_pmf(others, np.delete(times, own[0])) if others.size else np.ones(1)
     hits = np.arange(len(pmf))
-    right, wrong = ((hits + hit, len(rates), hit, pmf * p) for hit, p in ((1, original), (0, 1 - original)))
+    right, wrong = ((hits + hit * at_once, trials, hit, pmf * p) for hit, p in ((1, original), (0, 1 - original)))
     return np.concatenate([np.column_stack(np.broadcast_arrays(*rows)) for rows in (right, wrong)])
 
 # %% ../../nbs/metrics/guessing.ipynb #5b47aef8
@@ -133,9 +139,19 @@ def _forms(table: pd.DataFrame) -> dict[str, np.ndarray]:
 def guess_rates(
     asked: Iterable[Variant] | Responses | pd.DataFrame,  # variants of one family, or responses to them
     position: Sequence[float] = (1,),  # weight of each place when guessing, above 0; the last goes on
-) -> pd.DataFrame:  # one row for each variant asked: `question_id`, `method`, `rate`
-    "The probability that a guesser hits each variant. Raises `CoraError` as `chance_scores` does."
-    found = _asked(asked)
+    shared: bool | None = None,  # one reply to equal prompts? None: as the run's facts say; of variants alone, no
+) -> pd.DataFrame:  # one row for each variant asked: `question_id`, `method`, `rate`, `draw`
+    """The probability that a guesser hits each variant, and the number of its guess: rows with one `draw` share it.
+
+    Raises `CoraError` for a table that is empty or lacks a column, several families, a weight out of range, and a
+    `shared` that is not True, False or None.
+    """
+    found, draw = _asked(asked, shared)
+    return found.table[["question_id", "method"]].assign(rate=_rates(found, position), draw=draw)
+
+
+def _rates(found: Responses, position: Sequence[float]) -> np.ndarray:
+    "The probability that a guesser hits each row."
     rate, weights = form_chances(found), check_numbers("position", position, 0).ravel()
     if np.ndim(position) != 1 or not weights.size or not weights.all():
         raise CoraError(f"position must be positive weights, one for each place, such as (4, 1), got {position!r}")
@@ -147,48 +163,76 @@ def guess_rates(
                 raise CoraError(f"a lean to some places is known for replies that name one choice, and some are {form}")
             if get_form(form).guessable:
                 rate[rows] = weights[answer[rows]] / np.cumsum(weights)[n_choices[rows] - 1]
-    return found.table[["question_id", "method"]].assign(rate=rate)
+    return rate
 
 
-def _asked(asked: object) -> Responses:
-    "Variants as responses without replies."
+def _asked(asked: object, shared: bool | None) -> tuple[Responses, np.ndarray]:
+    "Variants as responses without replies; and the number of each row's draw."
+    if shared is not None and not isinstance(shared, bool):
+        raise CoraError(f"shared must be True, False or None, got {shared!r}")
     if isinstance(asked, (Responses, pd.DataFrame)):
-        return need(asked, "question_id", "method", "n_choices", "answer", failed="unread")
+        found = need(asked, "question_id", "method", "n_choices", "answer", failed="unread")
+        together = replies_shared(found.facts) if shared is None else shared
+        return found, prompt_numbers(found) if together else np.arange(len(found))
     variants = list(asked)
     if wrong := [v for v in variants if not isinstance(v, Variant)]:
         raise CoraError(f"asked must be variants or responses, got a {type(wrong[0]).__name__}")
     columns = ["question_id", "family", "method", "index", "form", "n_choices", "answer"]
-    return need(pd.DataFrame([[getattr(v, c) for c in columns] for v in variants], columns=columns))
+    found = need(pd.DataFrame([[getattr(v, c) for c in columns] for v in variants], columns=columns))
+    return found, prompt_numbers(variants) if shared else np.arange(len(variants))
 
 # %% ../../nbs/metrics/guessing.ipynb #ea70d124
 def chance_scores(
     asked: Iterable[Variant] | Responses | pd.DataFrame,  # variants of one family, or responses to them
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     position: Sequence[float] = (1,),  # weight of each place when guessing, above 0; (1,) is a pure guesser
+    shared: bool | None = None,  # one reply to equal prompts? None: as the run's facts say; of variants alone, no
 ) -> pd.DataFrame:  # a result: scores, `n` and `note` as from `score`, for the respondent "chance"
     """What a guesser is expected to score on exactly these divergence sets. What was replied plays no part.
 
-    Every question has its own Poisson-binomial distribution of hits. CoRA and CORE are products of expectations: exact
-    in the limit of many questions. NaN means not known, as in `score`: an incomplete divergence set has no CI and no
-    CoRA. Raises `CoraError` for a table
-    that is empty or lacks a column, several families, and a threshold or a weight out of range.
+    Every question has its own Poisson-binomial distribution of hits: over its variants where each is a draw of its
+    own; over its different prompts where equal ones share a reply, as at temperature 0, and a note says so. CoRA and
+    CORE are products of expectations: exact in the limit of many questions. NaN means not known, as in `score`: an
+    incomplete divergence set has no CI and no CoRA. Raises `CoraError` as `guess_rates` does, and for a threshold out
+    of range.
     """
-    found = _asked(asked)
-    rows, (codes, ids) = guess_rates(found, position), found.question_codes
-    rate, own = rows["rate"].to_numpy(), (rows["method"] == "original").to_numpy(dtype=bool)
-    originals = np.bincount(codes[own], minlength=len(ids))
-    total = np.bincount(codes[own], weights=rate[own], minlength=len(ids))
-    original = np.divide(total, originals, out=np.full(len(ids), -1.0), where=originals > 0)  # -1: not asked
-    order = np.lexsort((rate, codes))
-    ends = np.cumsum(np.bincount(codes, minlength=len(ids)))[:-1]
-    each = zip(np.split(rate[order], ends), original.tolist())
-    kinds = Counter((r.tobytes(), o) for r, o in each)  # equal sets are computed once
-    sets = [(np.frombuffer(r), o if o >= 0 else np.nan, n) for (r, o), n in kinds.items()]
-    scores = expected_scores(sets, thresholds)
+    found, draw = _asked(asked, shared)
+    numbers, rows, times = np.unique(draw, return_index=True, return_counts=True)
+    scores = expected_scores(_kinds_of_sets(found, _rates(found, position), draw, rows, times), thresholds)
     unknown = unknown_scores(pd.DataFrame({"missing": missing_variants(found)}), scores["score"])
     scores["value"] = scores["value"].mask(scores["score"].isin(unknown))
-    scores["note"] = coverage_notes(scores["score"], found.coverage)
-    return make_result(scores, n=len(ids), **about_run(found) | {"respondent": "chance", "note": None})
+    together = f"{len(numbers):,} of {len(draw):,} prompts differ, and equal ones share a reply"
+    said = join_notes(found.coverage, together if len(numbers) < len(draw) else "")
+    scores["note"] = coverage_notes(scores["score"], said)
+    n = len(found.question_codes[1])
+    return make_result(scores, n=n, **about_run(found) | {"respondent": "chance", "note": None})
+
+
+def _kinds_of_sets(
+    found: Responses,  # what was asked
+    rate: np.ndarray,  # probability of a hit, shape `(n_rows,)`
+    draw: np.ndarray,  # rows with one number share a reply, shape `(n_rows,)`
+    rows: np.ndarray,  # the first row of each draw, in the order of their numbers, shape `(n_draws,)`
+    times: np.ndarray,  # how many rows each draw has, shape `(n_draws,)`
+) -> list[tuple]:  # as for `expected_scores`
+    "The rates and multiplicities of each question: sets that are equal are one, with a weight."
+    codes, ids = found.question_codes
+    original = np.isin(np.arange(len(rows)), np.searchsorted(draw[rows], draw[_is_original(found)]))
+    rate, codes = rate[rows], codes[rows]
+    asked = np.bincount(codes[original], minlength=len(ids))
+    total = np.bincount(codes[original], weights=rate[original], minlength=len(ids))
+    own = np.divide(total, asked, out=np.full(len(ids), -1.0), where=asked > 0)  # -1: the original was not asked
+    order, ends = np.lexsort((times, rate, ~original, codes)), np.cumsum(np.bincount(codes))[:-1]  # the original first
+    each = zip(np.split(rate[order], ends), np.split(times[order], ends), own.tolist())
+    kinds = Counter((r.tobytes(), m.tobytes(), o) for r, m, o in each)
+    return [
+        (np.frombuffer(r), o if o >= 0 else np.nan, n, np.frombuffer(m, times.dtype)) for (r, m, o), n in kinds.items()
+    ]
+
+
+def _is_original(found: Responses) -> np.ndarray:
+    "Which rows are of the original question."
+    return (found.table["method"] == "original").to_numpy(dtype=bool, na_value=False)
 
 # %% ../../nbs/metrics/guessing.ipynb #5e9fa642
 def guesser_order_scores(
@@ -220,8 +264,10 @@ def corrected(
     """Scores corrected for chance, (score - chance) / (1 - chance).
 
     In a result, the ends of the intervals are corrected, too. Two results are matched by the score, and by method,
-    subject and place where both have them. Raises `CoraError` for a value out of range, where the chance of a score is
-    missing or given twice, and for numbers of different shapes.
+    subject and place where both have them. A registered score that gives something to somebody who is never right has
+    no reading as a share above chance: CI is NaN, with a note, and an error where nothing else is asked for. Raises
+    `CoraError` for that, for a value out of range, where the chance of a score is missing or given twice, and for
+    numbers of different shapes.
     """
     if isinstance(scores, pd.DataFrame):
         return _corrected_result(scores, chance)
@@ -246,7 +292,28 @@ def _corrected_result(scores: pd.DataFrame, chance: object) -> pd.DataFrame:
     scores = make_result(scores)
     zero = _chance_of(scores, make_result(chance)) if isinstance(chance, pd.DataFrame) else chance
     columns = [c for c in ("value", "low", "high") if c in scores]
-    return scores.assign(**{c: corrected(scores[c].to_numpy(), zero) for c in columns})
+    found = scores.assign(**{c: corrected(scores[c].to_numpy(), zero) for c in columns})
+    floors = scores["score"].map({name: _never_right(name) for name in scores["score"].unique()})
+    if not (senseless := floors > 0).any():
+        return found
+    why = "not corrected for chance: somebody who is never right has " + floors.map("{:g}".format)
+    if senseless.all():
+        first = scores["score"].iloc[0]
+        raise CoraError(f"{first} is {why.iloc[0]}, so that 0 would not be the bottom of the scale")
+    notes = scores["note"] if "note" in scores else [""] * len(scores)
+    found["note"] = [join_notes(n, w if s else "") for n, w, s in zip(notes, why, senseless)]
+    return make_result(found.assign(**{c: found[c].mask(senseless) for c in columns}))
+
+
+def _never_right(name: str) -> float:
+    "What a score gives somebody who is never right; 0 for one that is not registered, and where it is not known."
+    try:
+        score = get_score(name)
+    except CoraError:
+        return 0.0
+    thresholds = [float(name[len(score.name) + 1 : -1])] if score.by_threshold else []
+    formula = next(iter(score.members(thresholds).values()))
+    return float(np.nan_to_num(formula(Counts(np.zeros(1), np.ones(1), np.zeros(1)))))
 
 
 def _chance_of(scores: pd.DataFrame, chance: pd.DataFrame) -> np.ndarray:
@@ -262,19 +329,21 @@ def _chance_of(scores: pd.DataFrame, chance: pd.DataFrame) -> np.ndarray:
 
 # %% ../../nbs/metrics/guessing.ipynb #23e3b9f0
 def minimum_knowledge(
-    rates: Sequence[float],  # a pure guesser's rate on each variant, shape `(n_variants,)`, in [0, 1]
+    rates: Sequence[float],  # a pure guesser's rate on each variant, or each prompt, shape `(n,)`, in [0, 1]
     c: float,  # share of hits asked for, in [0, 1]
     confidence: float = 0.9996,  # how sure it must be, between 0 and 1, both excluded
+    times: Sequence[int] | None = None,  # how many variants share each reply, as `rates`; None: one each
 ) -> float:  # share of occasions in [0, 1]; 0 where guessing is enough
     """Smallest share of occasions on which one must know the answer to reach `c` with `confidence`, guessing the rest.
 
-    MSGR carried over to variants with different numbers of choices. Raises `CoraError` naming an argument out of range.
+    MSGR carried over to variants with different numbers of choices. An occasion is a reply; with `times`, one reply may
+    count for several variants. Raises `CoraError` naming an argument out of range.
     """
     from scipy.optimize import brentq
 
     rates, confidence = check_numbers("rates", rates, 0, 1), check_number("confidence", confidence, ends=False)
 
     def surplus(s):
-        return poisson_binomial_tail(s + (1 - s) * rates, c) - confidence
+        return poisson_binomial_tail(s + (1 - s) * rates, c, times=times) - confidence
 
     return 0.0 if surplus(0) >= 0 else brentq(surplus, 0, 1, xtol=1e-12)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..checks import check_option
 from ..core import CoraError
-from .cora import count_hits
+from .counts import count_hits
 from .replies import Replies, first_of_each, flat_replies
 from ..responses.failures import failure_line, too_many
 from ..responses.responses import Responses, as_responses, need

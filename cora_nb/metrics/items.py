@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..checks import check_count, check_option
 from ..core import CoraError
-from .cora import count_hits
+from .counts import count_hits
 from .guessing import form_chances
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run

@@ -24,7 +24,7 @@ from ..responses.responses import Responses, need
 from ..responses.runs import about_run
 from ..results import make_result
 from ..stats.corrections import adjust_p
-from ..stats.paired import mcnemar_p, paired_interval, stuart_maxwell_exact, stuart_maxwell_statistic
+from ..stats.paired import paired_interval, stuart_maxwell_exact, stuart_maxwell_statistic
 from ..stats.shares import count_interval
 from ..stats.tables import contingency_statistic, fit_statistic
 
@@ -199,7 +199,8 @@ def _fit(names: np.ndarray, counts: np.ndarray) -> list[dict[str, Any]]:
     v = np.sqrt(statistic / first.sum() / df) if df else statistic * 0
     lost, few = (second == 0) & (first > 0), (second < 5) & (second > 0)
     note = _note(names, never_chosen=counts.sum(axis=0) == 0, not_defined_for=lost, expected_below_5=few)
-    return _tested(TESTS[1], (statistic, df), first.sum(), v, note)
+    said = "p does not keep its level: the second order is taken as known"
+    return _tested(TESTS[1], (statistic, df), first.sum(), v, "; ".join(filter(None, [said, note])))
 
 
 def _paired(names: np.ndarray, pairs: np.ndarray) -> list[dict[str, Any]]:
@@ -252,7 +253,7 @@ def accuracy_gap(
     table: pd.DataFrame,  # a swap table
     level: float = 0.95,  # probability that the interval holds the true gap, between 0 and 1
 ) -> pd.DataFrame:  # a result: "accuracy" by `method` (the order), "accuracy gap" (first minus second)
-    """Accuracy in both orders, their difference with Tango's interval, and McNemar's exact p.
+    """Accuracy in both orders, their difference with Tango's interval and McNemar's exact p, as one test.
 
     Over questions asked in both orders; a reply without a choice is wrong. Raises `CoraError` where there are none.
     Source: Li et al., section 3.1; Tango, 1998.
@@ -264,9 +265,9 @@ def accuracy_gap(
     both = asked[k, k]
     b, c = int(asked[k].sum() - both), int(asked[:, k].sum() - both)
     rows = [{"method": case, "score": "accuracy", "value": (both + x) / n} for case, x in zip(CASES, (b, c))]
-    low, high = paired_interval(b, c, n, level)
+    low, high, p = paired_interval(b, c, n, level, exact=True)
     gap = {"method": " - ".join(CASES), "score": "accuracy gap", "value": (b - c) / n}
-    return make_result([*rows, gap | {"low": low, "high": high, "p": mcnemar_p(b, c)}], n=n)
+    return make_result([*rows, gap | {"low": low, "high": high, "p": p}], n=n)
 
 # %% ../../nbs/metrics/order.ipynb #db10d7f0
 def swap_tables(

@@ -111,7 +111,16 @@ class RunScore:
     source: str = ""  # where the definition is from
 
 
-RUN_SCORES = Registry("run score", lazy={})
+RUN_SCORES = Registry(
+    "run score",
+    lazy={
+        "agreement": "cora_nb.metrics.agreement:agreement_scores",
+        "circular": "cora_nb.metrics.circular:circular_scores",
+        "components": "cora_nb.metrics.components:inconsistency_components",
+        "position_spread": "cora_nb.metrics.circular:position_spread_scores",
+        "recall_spread": "cora_nb.metrics.recall_spread:recall_spread",
+    },
+)
 
 
 def register_run_score(

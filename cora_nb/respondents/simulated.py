@@ -36,6 +36,7 @@ class SimulatedRespondent:
     nota: float = 1.0  # factor, when guessing, for choices the question never had; not for Yes and No
     seed: int = 0  # of everything random
     with_scores: bool = False  # also reply with the log-probability of each choice
+    shares: bool = False  # give equal prompts one reply, as a model at temperature 0 does
     name: str = "simulated"  # how it is called in tables
 
     def __post_init__(self):
@@ -44,6 +45,8 @@ class SimulatedRespondent:
             check_number(field, getattr(self, field))
         if not self.position or not all(0 < w < math.inf for w in self.position):
             raise CoraError(f"position must be positive weights, got {self.position!r}")
+        if not isinstance(self.shares, bool):
+            raise CoraError(f"shares must be True or False, got {self.shares!r}")
         if not 0 <= self.nota < math.inf:
             raise CoraError(f"nota must be at least 0, got {self.nota!r}")
 
@@ -58,19 +61,16 @@ class SimulatedRespondent:
             "nota": self.nota,
             "seed": self.seed,
             "with_scores": self.with_scores,
+            **({"shares": True} if self.shares else {}),
         }
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
-        "Its parameters, and which variant is shown: it does not read the words."
+        "Its parameters, and which variant is shown: it does not read the words. With `shares`, the words tell which."
         v = prompt.variant
-        return {
-            **self.describe(),
-            "question_id": v.question_id,
-            "method": v.method,
-            "index": v.index,
-            "sources": v.sources,
-            "answer": v.answer,
-        }
+        which = {"method": v.method, "index": v.index, "sources": v.sources}
+        if self.shares:
+            which = {"text": prompt.text, "new": [i for i, s in enumerate(v.sources) if s < 0]}
+        return {**self.describe(), "question_id": v.question_id, **which, "answer": v.answer}
 
     def knows_question(self, question_id: str) -> bool:
         "Whether it knows this question: the truth that scores try to find out."
@@ -103,7 +103,8 @@ async def answer(
             await asyncio.sleep(0)  # a chance to be stopped
         v = prompt.variant
         p = self.probabilities(v)
-        u, choice = uniforms(1, self.seed, v.question_id, v.method, v.index, prompt.trial)[0], 0
+        shown = (prompt.text,) if self.shares else (v.method, v.index, prompt.trial)
+        u, choice = uniforms(1, self.seed, v.question_id, *shown)[0], 0
         while choice < len(p) - 1 and u >= p[choice]:
             u -= p[choice]
             choice += 1

@@ -72,29 +72,44 @@ def binomial_tail(
 # %% ../../nbs/stats/binomial.ipynb #c8153471
 def poisson_binomial_pmf(
     rates: Sequence[float],  # probability of a hit in each trial, shape `(n_trials,)`, in [0, 1]
-) -> np.ndarray:  # probability of 0, 1, ..., n hits, shape `(n_trials + 1,)`
+    times: Sequence[int] | None = None,  # how many hits a trial gives, `(n_trials,)`, >= 1; None: one each
+) -> np.ndarray:  # probability of 0, 1, ..., n hits, shape `(n + 1,)`, where n is the sum of `times`
     """Distribution of the number of hits where every trial has its own rate (Poisson-binomial), by SciPy.
 
-    Even the far tails are right to about 14 digits. Raises `CoraError` for a rate outside [0, 1], or none at all.
+    With `times`, a trial counts several times: the hits are a weighted sum of independent trials. Even the far tails
+    are right to about 14 digits. Raises `CoraError` for a rate outside [0, 1], or none at all, and for `times` that are
+    not whole numbers of at least 1, one for each rate.
     """
     from scipy.stats import poisson_binom
 
     rates = check_numbers("rates", rates, 0, 1)
     if rates.ndim != 1 or not rates.size:
         raise CoraError(f"rates must be a list of at least one number, got {rates.tolist()!r}")
-    return poisson_binom.pmf(np.arange(rates.size + 1), rates)
+    times = np.ones(rates.size) if times is None else check_numbers("times", times, 1, whole=True)
+    if times.shape != rates.shape:
+        raise CoraError(f"times must have one number for each rate, got {times.size} for {rates.size}")
+    if (times == 1).all():
+        return poisson_binom.pmf(np.arange(rates.size + 1), rates)
+    pmf = np.ones(1)
+    for rate, jump in zip(rates.tolist(), times.astype(int).tolist()):
+        wider = np.zeros(len(pmf) + jump)
+        wider[: len(pmf)] = (1 - rate) * pmf  # wrong: as many hits as before
+        wider[jump:] += rate * pmf  # right: all of its hits at once
+        pmf = wider
+    return pmf
 
 # %% ../../nbs/stats/binomial.ipynb #7028d0e5
 def poisson_binomial_tail(
     rates: Sequence[float],  # probability of a hit in each trial, shape `(n_trials,)`, in [0, 1]
     c: float,  # share of hits asked for, in [0, 1]
     strict: bool = False,  # more than `c` instead of at least `c`?
+    times: Sequence[int] | None = None,  # how many hits a trial gives, as for `poisson_binomial_pmf`
 ) -> float:  # probability in [0, 1]; exactly 1 where nothing else is possible
     """Probability that the share of hits reaches `c`. Raises `CoraError` for rates or `c` outside [0, 1].
 
     Summed from the probabilities: SciPy's `sf` is one minus the distribution function, which loses the far tail.
     """
-    c, pmf = check_number("c", c), poisson_binomial_pmf(rates)
+    c, pmf = check_number("c", c), poisson_binomial_pmf(rates, times)
     share = np.arange(len(pmf)) / (len(pmf) - 1)
     enough = share > c if strict else share >= c
     return min(1.0, math.fsum(pmf[enough])) if pmf[~enough].any() else 1.0  # fsum: more terms never sum to less

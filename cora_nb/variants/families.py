@@ -77,6 +77,7 @@ def cora(
 FAMILIES = Registry(
     "family",
     lazy={
+        "answer_swap": "cora_nb.variants.orders:answer_swap",
         "cora": "cora_nb.variants.families:cora",
         "cyclic": "cora_nb.variants.orders:cyclic",
         "formats": "cora_nb.variants.formats:formats",

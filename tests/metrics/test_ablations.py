@@ -15,7 +15,8 @@ from scipy.stats import binom
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import count_hits, score_counts, score_intervals, weighted_scores
+from cora_nb.metrics.cora import score_counts, score_intervals, weighted_scores
+from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.ablations import (
     OVER,
     ablation_table,

@@ -16,8 +16,26 @@ from fastcore.docments import docments
 import cora_nb
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, consistency, cora, embeddings, guessing
-from cora_nb.metrics import invariability, items, order
+from cora_nb.metrics import (
+    ablations,
+    agreement,
+    beliefs,
+    bias,
+    calibration,
+    circular,
+    comparison,
+    components,
+    consistency,
+    cora,
+    embeddings,
+    guessing,
+    invariability,
+    items,
+    order,
+    recall_spread,
+)
+from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.scores import run_scores
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
 from cora_nb.report.render import FORMATS, render
 from cora_nb.report.result_plots import plot_points
@@ -40,7 +58,15 @@ MATERIALS = {
     *("model_cards", "load_recorded", "recorded_swaps", "plan_list", "plan_calls", "published_ablation"),
     *("published_scores", "published_mcqa_plus", "with_paper"),
     *("item_breaks", "swap_table", "letter_table", "swap_counts", "published_swaps", "swap_tables"),
-    *("question_column", "printed_table", "load_published", "corrected", "judged_scores", "judge_failures"),
+    *(
+        "agreement_counts",
+        "question_column",
+        "printed_table",
+        "load_published",
+        "corrected",
+        "judged_scores",
+        "judge_failures",
+    ),
 }
 ROOMS = ("metrics", "stats", "papers", "report")
 
@@ -66,7 +92,9 @@ def made():
     people = [
         SimulatedRespondent(knows=k, slips=0.1, seed=i, name=n) for i, (n, k) in enumerate((("ann", 0.8), ("bob", 0.5)))
     ]
-    families = {name: make_variants(questions, name) for name in ("cora", "permutations", "reorderings", "formats")}
+    families = {
+        name: make_variants(questions, name) for name in ("cora", "permutations", "reorderings", "formats", "cyclic")
+    }
     runs = {
         family: {who.name: evaluate(who, variants, progress=False) for who in people}
         for family, variants in families.items()
@@ -87,7 +115,7 @@ def measures(questions, runs, battery):
     sure = rng.uniform(0.3, 1, 60)
     right = (rng.random(60) < sure).astype(int)
     bins = calibration.binned(sure, right)
-    counts = cache(lambda: cora.count_hits(ann))
+    counts = cache(lambda: count_hits(ann))
     samples = cache(lambda: ablations.variant_bootstrap(ann, resamples=20))
     plus, found = battery["mcqa_plus"], cache(lambda: items.finders(items.slot_table(ann)))
     swaps = cache(lambda: order.swap_table(runs["swaps"]["ann"]))
@@ -104,6 +132,12 @@ def measures(questions, runs, battery):
         "ablation_table": lambda: ablations.ablation_table(runs["cora"]),
         "bootstrap_summary": lambda: ablations.bootstrap_summary(samples(), cora.score_counts(counts())),
         "bootstrap_table": lambda: ablations.bootstrap_table(runs["cora"], resamples=20),
+        "agreement_rate": lambda: agreement.agreement_rate(ann),
+        "agreement_gated_accuracy": lambda: agreement.agreement_gated_accuracy(ann),
+        "agreement_scores": lambda: agreement.agreement_scores(ann),
+        "circular_scores": lambda: circular.circular_scores(runs["cyclic"]["ann"]),
+        "position_spread": lambda: circular.position_spread(runs["cyclic"]["ann"], threshold=None, resamples=200),
+        "position_spread_scores": lambda: circular.position_spread_scores(runs["cyclic"]["ann"]),
         "true_false_scores": lambda: beliefs.true_false_scores(plus),
         "confidence_ratio": lambda: beliefs.confidence_ratio(plus),
         "multiple_selection": lambda: beliefs.multiple_selection(several, misleading()),
@@ -119,9 +153,13 @@ def measures(questions, runs, battery):
         "compare": lambda: comparison.compare(ann, bob, resamples=50),
         "compare_all": lambda: comparison.compare_all(runs["cora"], resamples=50),
         "rank_table": lambda: comparison.rank_table(runs["cora"], resamples=50),
+        "inconsistency_components": lambda: components.inconsistency_components(runs["repeated"]["ann"]),
         "consistency_by": lambda: consistency.consistency_by({"ann": sequences()}),
         "compare_right": lambda: consistency.compare_right(right, right[::-1], resamples=50),
         "compare_formats": lambda: consistency.compare_formats(*formats),
+        "letter_recall": lambda: recall_spread.letter_recall(runs["permutations"]["bob"]),
+        "recall_spread": lambda: recall_spread.recall_spread(runs["permutations"]["bob"], methods=()),
+        "run_scores": lambda: run_scores(ann, ["agreement"]),
         "score": lambda: cora.score(runs["cora"], ci=0.9, resamples=50),
         "separability": lambda: embeddings.separability(states, permutations=20),
         "head_separability": lambda: embeddings.head_separability(states, progress=False),

@@ -457,7 +457,8 @@ def test_a_respondent_without_regard_to_order_is_exactly_balanced(family):
     run = make_responses(variants, [LETTERS[v.sources.index(held[v.question_id])] for v in variants])
     ranks = position_ranks(run)
     shares = by_rank(ranks)[["share", "low", "high", "expected", "key"]]
-    assert (shares == 0.25).all(axis=None) and lookup(ranks, "chi-squared").p == 1
+    assert (shares[["share", "expected", "key"]] == 0.25).all(axis=None) and lookup(ranks, "chi-squared").p == 1
+    assert ((shares["low"] < 0.25) & (shares["high"] > 0.25)).all()  # other questions might say otherwise
     assert order_consistency(run)["always"].all() and order_consistency(run)["choice"].to_dict() == held
     assert by_rank(length_ranks(run, questions))["share"].sum() == pytest.approx(1)
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import THRESHOLDS, CoraError
-from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, count_hits, robustness, score, score_counts
+from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, robustness, score, score_counts
+from cora_nb.metrics.counts import count_hits
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses

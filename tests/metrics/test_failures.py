@@ -12,7 +12,8 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.ablations import ablation_table, paper_layout
 from cora_nb.metrics.comparison import compare, rank_table
-from cora_nb.metrics.cora import Counts, count_hits, score, score_counts, weighted_scores
+from cora_nb.metrics.cora import Counts, score, score_counts, weighted_scores
+from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.failures import possible_counts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table

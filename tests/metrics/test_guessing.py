@@ -1,10 +1,13 @@
 """Guessing: against exact fractions, brute-force enumeration and the published Table 7."""
 
 import itertools
+import os
+import re
 import subprocess
 import sys
 from fractions import Fraction
 from math import prod
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,9 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.forms import FORMS, get_form
 from cora_nb.metrics.cora import score
+from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.guessing import (
     chance_rates,
     chance_scores,
@@ -36,7 +42,7 @@ from cora_nb.stats.binomial import (
     poisson_binomial_tail,
 )
 from cora_nb.metrics.invariability import order_scores
-from cora_nb.prompts.templates import Prompt
+from cora_nb.prompts.templates import Prompt, make_prompts
 from cora_nb.papers.published import load_published
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses, need
@@ -356,8 +362,8 @@ def test_a_knower_who_guesses_the_rest_is_corrected_to_what_it_knows(kappa, A):
         else [(rates, 1 / A, 1)]
     )
     found = values_of(corrected(expected[expected["score"].isin(zero["score"])], zero))
-    assert list(found.index) == zero["score"].tolist()
-    np.testing.assert_allclose(found.drop("CoRA"), kappa, atol=1e-10)
+    assert list(found.index) == zero["score"].tolist() and np.isnan(found["CI"])
+    np.testing.assert_allclose(found.drop(["CoRA", "CI"]), kappa, atol=1e-10)
     m, ci = lookup(zero, "MCQA").value, lookup(zero, "CI").value
     assert found["CoRA"] == pytest.approx(kappa - kappa * (1 - kappa) * (1 - m) * (1 - ci) / (1 - m * ci), abs=1e-10)
 
@@ -366,7 +372,10 @@ def test_a_simulated_knower_is_corrected_to_what_it_knows():
     variants, who = make_variants(quiz([4, 5], 500)), SimulatedRespondent(knows=0.4, seed=5)
     truth = np.mean([who.knows_question(q) for q in {v.question_id for v in variants}])
     found = values_of(corrected(score(evaluate(who, variants, progress=False)), chance_scores(variants)))
-    assert (found.drop(["CoRA", "CORE", "CI"]) - truth).abs().max() < 0.05 and abs(found["CI"] - truth) < 0.25
+    assert (found.drop(["CoRA", "CORE", "CI"]) - truth).abs().max() < 0.05 and np.isnan(found["CI"])
+
+
+_CI_NOTE = "not corrected for chance: somebody who is never right has 1"
 
 
 def test_corrected_keeps_the_shape():
@@ -375,19 +384,26 @@ def test_corrected_keeps_the_shape():
     plain, intervals = score(responses), score(responses, ci=0.9, resamples=200)
     both = score(responses, by="subject", ci=0.9, resamples=200)
     once = corrected(plain, zero)
-    assert once.drop(columns="value").equals(plain.drop(columns="value"))
+    assert once.drop(columns=["value", "note"]).equals(plain.drop(columns="value"))
+    assert once["note"].ne("").tolist() == (plain["score"] == "CI").tolist()
     assert lookup(once, "MCQA").value == pytest.approx((lookup(plain, "MCQA").value - 0.25) / 0.75)
     chance = values_of(zero)
     for found, was in ((corrected(intervals, zero), intervals), (corrected(both, zero), both)):
-        assert make_result(found).equals(found) and found.drop(columns=["value", "low", "high"]).equals(
-            was.drop(columns=["value", "low", "high"])
-        )
+        own = was["note"] if "note" in was else pd.Series([""] * len(was), name="note")
+        said = [note.removesuffix(_CI_NOTE).strip() for note in found["note"]]
+        assert said == own.tolist() and found["note"].str.endswith(_CI_NOTE).equals(found["score"] == "CI")
+        numbers = ["value", "low", "high", "note"]
+        assert make_result(found).equals(found)
+        assert found.drop(columns=numbers).equals(was.drop(columns=numbers, errors="ignore"))
         for what in ("value", "low", "high"):
-            slow = [(x - chance[s]) / (1 - chance[s]) for s, x in zip(was["score"], was[what])]
+            slow = [np.nan if s == "CI" else (x - chance[s]) / (1 - chance[s]) for s, x in zip(was["score"], was[what])]
             np.testing.assert_allclose(found[what], slow, rtol=1e-15)
     shuffled = plain.sample(frac=1, random_state=0)
     assert values_of(corrected(shuffled, zero)).equals(values_of(once)[shuffled["score"]])  # by name, not by place
-    assert corrected(plain, 0.2)["value"].tolist() == corrected(plain["value"].tolist(), 0.2).tolist()
+    meant = plain[plain["score"] != "CI"]
+    assert corrected(meant, 0.2)["value"].tolist() == corrected(meant["value"].tolist(), 0.2).tolist()
+    assert corrected(meant, zero)["value"].tolist() == once["value"].dropna().tolist()
+    assert "note" not in corrected(meant, zero)
     assert corrected(0.6, 0.2) == pytest.approx(0.5) and corrected([0.2, 1], 0.2).tolist() == [0, 1]
     assert corrected(0.1, 0.2) < 0 and np.isnan(corrected(np.nan, 0.2)) and np.isnan(corrected(1, 1))
     assert corrected([[0.2, 0.5], [1, 0.75]], [0.2, 0.5]).tolist() == [[0, 0], [1, 0.5]]
@@ -413,6 +429,259 @@ def test_results_are_corrected_by_all_the_names_they_share():
     ]:
         with pytest.raises(CoraError, match=says):
             corrected(a, b)
+
+
+# --- scores without a reading above chance --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["CI", "BMCA(0.0)"])
+def test_what_somebody_who_is_never_right_gets_is_not_corrected(name):
+    variants = make_variants(quiz([4], 20))
+    run, thresholds = evaluate(SimulatedRespondent(), variants, progress=False), (0.0, 0.5)
+    scores, zero = score(run, thresholds=thresholds, ci=0.9, resamples=50), chance_scores(variants, thresholds)
+    row = lookup(corrected(scores, zero), name)
+    assert np.isnan([row["value"], row["low"], row["high"]]).all()
+    assert row["note"].splitlines()[-1] == _CI_NOTE
+    alone = scores[scores["score"] == name]
+    by_subject = pd.concat([alone.assign(subject=x) for x in "ab"])
+    for only in (alone, by_subject):
+        for chance in (zero, 0.2):
+            with pytest.raises(
+                CoraError, match=re.escape(f"{name} is not corrected for chance: somebody who is never")
+            ):
+                corrected(only, chance)
+    assert corrected(0.9, 0.8) == pytest.approx(0.5)  # numbers have no names
+    noted = corrected(scores.assign(note="3 of 80 failed"), zero)
+    assert lookup(noted, name).note.splitlines() == ["3 of 80 failed", _CI_NOTE]
+    assert lookup(noted, "MV").note == "3 of 80 failed"
+
+
+def test_all_other_scores_of_ours_have_a_reading():
+    zero = guesser_scores(5)
+    never = expected_scores([(np.zeros(26), 0, 1)])
+    found = corrected(never, expected_scores([(divergence_set_rates(5), 1 / 5, 1)]))
+    assert found["score"][found["value"].isna()].tolist() == ["CI"]
+    assert (found["value"].dropna() < 0).all() and lookup(zero, "CI").value < lookup(never, "CI").value == 1
+
+
+def test_a_score_of_ones_own_is_asked_what_never_being_right_gives(monkeypatch):
+    from cora_nb.metrics.scores import SCORES, register_score
+
+    monkeypatch.setattr(SCORES, "registered", dict(SCORES.registered))
+    register_score("mistakes")(lambda counts: counts.mean(1 - counts.rc))
+    register_score("half hits")(lambda counts: counts.mean(counts.rc) / 2)
+    variants = make_variants(quiz([4], 5))
+    found = corrected(score(evaluate(SimulatedRespondent(), variants, progress=False)), chance_scores(variants))
+    assert found["score"][found["value"].isna()].tolist() == ["CI", "mistakes"]
+
+
+# --- equal prompts that share a reply -------------------------------------------------------------------------------
+
+HUB = Path(os.environ.get("CORA_SHARED", Path(__file__).parents[2].parent / "shared")) / "data" / "hub"
+
+
+def words_of(variants):
+    "What each variant says, and a number for it: by the whole text, not by sources."
+    texts = [(p.variant.question_id, p.text) for p in make_prompts(variants)]
+    return [texts.index(t) for t in texts]
+
+
+@settings(deadline=None, max_examples=8)
+@given(st.lists(st.integers(2, 3), min_size=1, max_size=2), st.integers(0, 20), st.randoms(), st.booleans())
+def test_shared_replies_against_every_outcome(sizes, seed, random, lean):
+    "Some variants of small questions: every combination of guesses at the different texts, scored by `score`."
+    questions = [Question(f"q{i}", "?", tuple("abc"[:A]), random.randrange(A)) for i, A in enumerate(sizes)]
+    variants = make_variants(questions, seed=seed)
+    few = set(
+        sorted(set(words_of(variants)), key=lambda number: (variants[number].method != "original", random.random()))[:5]
+    )
+    variants = [v for v, number in zip(variants, words_of(variants)) if number in few]  # five texts: 32 outcomes
+    position, numbers = (3, 1) if lean else (1,), words_of(variants)
+    weights = [[position[min(i, len(position) - 1)] for i in range(v.n_choices)] for v in variants]
+    table = pd.DataFrame(
+        [(v.question_id, v.method, v.index, v.n_choices, v.answer, v.sources) for v in variants],
+        columns=["question_id", "method", "index", "n_choices", "answer", "sources"],
+    )
+    different = sorted(set(numbers))
+    slow = 0
+    for hits in itertools.product((False, True), repeat=len(different)):
+        right = dict(zip(different, hits))
+        rates = {n: weights[n][variants[n].answer] / sum(weights[n]) for n in different}
+        chance = prod(rates[n] if hit else 1 - rates[n] for n, hit in right.items())
+        slow = slow + chance * values_of(score(graded(table, [right[n] for n in numbers])))
+    products = ["CoRA", "CORE"]
+    for asked in (table, Responses(table), variants):
+        found = values_of(chance_scores(asked, position=position, shared=True)).reindex(slow.index)
+        known = slow.index if asked is not variants else slow.index.drop(["CI", "CoRA"])  # an incomplete set of cora
+        pd.testing.assert_series_equal(
+            found[known].drop(products, errors="ignore"),
+            slow[known].drop(products, errors="ignore"),
+            rtol=1e-10,
+            check_names=False,
+        )
+    rows = guess_rates(variants, position, shared=True)
+    assert len(set(zip(rows["draw"], numbers))) == len(different) == rows["draw"].nunique()
+
+
+def test_two_choices_by_hand():
+    "Both right: 1/4 drawn apart; shared, 1/2 where the shuffle left the order, and 1/4 where it did not."
+    for seed in range(8):
+        variants = make_variants([Question("q", "?", ("yes", "no"), 0)], seed=seed)
+        pair = [v for v in variants if v.method in ("original", "shuffled")]
+        same = pair[0].choices == pair[1].choices
+        found = values_of(chance_scores(pair, (1.0,), shared=True))
+        assert found["BMCA(1.0)"] == (1 / 2 if same else 1 / 4) and found["MCQA"] == found["MCQA+"] == 1 / 2
+        assert values_of(chance_scores(pair, (1.0,)))["BMCA(1.0)"] == 1 / 4
+        pmf, times = np.ones(1), pd.Series(words_of(variants)).value_counts(sort=False)
+        for number, m in times.items():
+            n = variants[number].n_choices
+            pmf = np.convolve(pmf, [1 - 1 / n, *[0] * (m - 1), 1 / n])
+        found = values_of(chance_scores(variants, shared=True))
+        assert found["BMCA(1.0)"] == pytest.approx(pmf[-1], rel=1e-12)
+        assert found["MV"] == pytest.approx(pmf[5:].sum(), rel=1e-12)
+
+
+@settings(deadline=None, max_examples=15)
+@given(st.lists(st.integers(2, 6), min_size=1, max_size=6), st.integers(0, 99), st.sampled_from([(1,), (4, 1)]))
+def test_sharing_moves_no_mean_and_spreads_the_rest(sizes, seed, position):
+    questions = [Question(f"q{i}", "?", tuple("abcdef"[:A]), i % A) for i, A in enumerate(sizes)]
+    variants = make_variants(questions, seed=seed)
+    apart, shared = (values_of(chance_scores(variants, position=position, shared=s)) for s in (False, True))
+    same = ["MCQA", "MCQA+", "RC"]
+    np.testing.assert_allclose(shared[same], apart[same], rtol=1e-12)
+    assert shared["BMCA(1.0)"] >= apart["BMCA(1.0)"] * (1 - 1e-12)
+    cyclic = make_variants([q for q in questions if q.n_choices > 2] or quiz([3]), "cyclic")  # no two are equal
+    assert chance_scores(cyclic, shared=True).equals(chance_scores(cyclic, shared=False))
+
+
+def test_the_facts_of_a_run_say_whether_replies_are_shared():
+    variants = make_variants(quiz([2, 3], 8))
+    runs = {s: evaluate(SimulatedRespondent(shares=s), variants, progress=False) for s in (False, True)}
+    both = {s: chance_scores(variants, shared=s) for s in (False, True)}
+    assert chance_scores(variants).equals(both[False])  # nobody was asked: a draw for each variant
+    assert not values_of(both[True]).equals(values_of(both[False]))
+    for s, run in runs.items():
+        assert chance_scores(run).equals(both[s])
+        for wanted in (False, True):
+            assert chance_scores(run, shared=wanted).equals(both[wanted])
+        for temperature in (0.0, 1.0):
+            who = {"respondent": "chat", "temperature": temperature}
+            other = Responses(run.table, run.questions, run.facts | {"respondent": who})
+            assert chance_scores(other).equals(both[temperature == 0])
+        assert guess_rates(run)["draw"].nunique() == guess_rates(variants, shared=s)["draw"].nunique()
+        assert chance_scores(run.table).equals(both[False])  # a table says nothing
+    note = lookup(both[True], "MV").note
+    assert note == f"{guess_rates(variants, shared=True)['draw'].nunique()} of {len(variants)} prompts differ, and " + (
+        "equal ones share a reply"
+    )
+    assert lookup(both[True], "MCQA").note == "" and "note" not in both[False]
+
+
+def test_repetitions_at_temperature_0_are_one_reply():
+    variants = make_variants(quiz([3], 6))
+    run = evaluate(SimulatedRespondent(knows=0, shares=True), variants, trials=3, progress=False)
+    once, thrice = chance_scores(run), chance_scores(run.pool_trials())
+    np.testing.assert_allclose(once["value"], thrice["value"], rtol=1e-12)
+    apart = values_of(chance_scores(run.pool_trials(), shared=False))
+    assert apart["BMCA(1.0)"] < values_of(thrice)["BMCA(1.0)"]
+    drawn = score(run), score(run.pool_trials())
+    np.testing.assert_allclose(drawn[0]["value"], drawn[1]["value"], rtol=1e-12)
+
+
+def simulated_guessers(variants, seeds, **fields):
+    "Scores that are means over questions, with their standard errors: guessers that share replies."
+    counts = []
+    for seed in seeds:
+        who = SimulatedRespondent(knows=0, shares=True, seed=seed, **fields)
+        counts.append(count_hits(evaluate(who, variants, progress=False)))
+    rc = pd.concat(counts).eval("hits / trials")
+    each = pd.DataFrame({"RC": rc, "MV": rc > 0.5, "BMCA(0.5)": rc >= 0.5, "BMCA(0.6)": rc >= 0.6}).astype(float)
+    return each.mean(), each.std() / len(each) ** 0.5
+
+
+@pytest.mark.parametrize("A, position", [(2, (1,)), (3, (1,)), (4, (1,)), (3, (3, 1))])
+def test_guessers_at_temperature_0_on_the_bundled_benchmark(A, position):
+    variants = make_variants(math_benchmark(200, n_choices=A))
+    mean, error = simulated_guessers(variants, range(4), position=position)
+    shared, apart = (values_of(chance_scores(variants, position=position, shared=s))[mean.index] for s in (True, False))
+    assert ((mean - shared).abs() < 2 * error).all(), (mean - shared) / error
+    if A < 4:  # the other way of reckoning does not fit
+        assert abs(mean["MV"] - apart["MV"]) > 2 * error["MV"]
+
+
+@pytest.mark.skipif(
+    not (HUB / "bigbio__med_qa").exists(), reason="MedQA is not beside the project (../shared/data/hub)"
+)
+def test_guessers_at_temperature_0_on_medqa():
+    "The design's page: MV .0328 and P(RC = 1) 1.15e-12 where replies are shared, .0206 and 6.1e-14 where not."
+    variants = make_variants(load_benchmark("medqa", path=HUB))
+    assert len(variants) == 33_098 and guess_rates(variants, shared=True)["draw"].nunique() == 29_644
+    shared, apart = (values_of(chance_scores(variants, shared=s)) for s in (True, False))
+    assert f"{shared['MV']:.4f} {shared['BMCA(1.0)']:.3g}" == "0.0328 1.15e-12"
+    assert f"{apart['MV']:.4f} {apart['BMCA(1.0)']:.2g}" == "0.0206 6.1e-14"
+    mean, error = simulated_guessers(variants, range(2))
+    assert ((mean - shared[mean.index]).abs() < 2 * error).all(), (mean - shared[mean.index]) / error
+    assert ((mean - apart[mean.index])[["MV", "BMCA(0.5)"]] > 3 * error[["MV", "BMCA(0.5)"]]).all()
+
+
+def test_a_knower_who_shares_is_corrected_by_the_chance_of_its_run():
+    variants, who = make_variants(quiz([2, 3], 700)), SimulatedRespondent(knows=0.4, seed=3, shares=True)
+    truth = np.mean([who.knows_question(q) for q in {v.question_id for v in variants}])
+    run = evaluate(who, variants, progress=False)
+    found = values_of(corrected(score(run), chance_scores(run)))
+    wrong = values_of(corrected(score(run), chance_scores(run, shared=False)))
+    names = ["MV", "BMCA(0.6)", "BMCA(0.7)", "BMCA(1.0)"]
+    assert (found[names] - truth).abs().max() < 0.03 < (wrong[names] - truth).abs().max()
+
+
+def test_examples_altered_like_the_variant_leave_nothing_to_share():
+    pool = [Question(f"s{i}", f"Example {i}?", tuple("wxyz"), i) for i in range(4)]
+    variants, how = make_variants(quiz([3], 5)), dict(shots=pool, k=2, progress=False)
+    plain, like = (
+        evaluate(SimulatedRespondent(shares=True), variants, shots_as=way, **how) for way in ("plain", "like_variant")
+    )
+    assert values_of(chance_scores(plain)).equals(values_of(chance_scores(variants, shared=True)))
+    assert values_of(chance_scores(like)).equals(values_of(chance_scores(variants)))
+
+
+def test_expected_scores_of_replies_that_count_several_times():
+    rates, times = [1 / 3, 1 / 2, 1 / 2], [2, 1, 3]
+    found = values_of(expected_scores([(rates, 1 / 3, 2, times)], (0.5,)))
+    slow = 0
+    for hits in itertools.product((0, 1), repeat=3):
+        chance = prod(r if h else 1 - r for r, h in zip(rates, hits))
+        rc = np.dot(hits, times) / 6
+        slow = slow + chance * pd.Series({"MCQA": hits[0], "RC": rc, "MV": rc > 0.5, "BMCA(0.5)": rc >= 0.5}).astype(
+            float
+        )
+    np.testing.assert_allclose(found[slow.index], slow, rtol=1e-12)
+    plain = expected_scores([(rates, 1 / 3, 2)])
+    np.testing.assert_allclose(expected_scores([(rates, 1 / 3, 2, [1, 1, 1])])["value"], plain["value"], rtol=1e-12)
+    alone = values_of(expected_scores([([1 / 4], 1 / 4, 1, [5])]))
+    assert alone["MV"] == alone["BMCA(1.0)"] == alone["MCQA"] == pytest.approx(1 / 4)
+    unknown = values_of(expected_scores([(rates, np.nan, 1, times)]))
+    assert np.isnan(unknown["MCQA"]) and unknown["RC"] == pytest.approx(np.dot(rates, times) / 6)
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.lists(st.tuples(st.floats(0.01, 0.9), st.integers(1, 4)), min_size=1, max_size=8), st.floats(0.05, 1))
+def test_minimum_knowledge_of_replies_that_count_several_times(draws, c):
+    rates, times = map(np.array, zip(*draws))
+    s = minimum_knowledge(rates, c, 0.99, times=times)
+    assert poisson_binomial_tail(s + (1 - s) * rates, c, times=times) >= 0.99 - 1e-9
+    if s > 1e-6:
+        assert poisson_binomial_tail((s - 1e-6) + (1 - s + 1e-6) * rates, c, times=times) < 0.99
+    assert minimum_knowledge(rates, c, 0.99, times=[1] * len(rates)) == minimum_knowledge(rates, c, 0.99)
+
+
+def test_shared_chance_of_a_benchmark_of_thousands_is_quick():
+    import time
+
+    variants = make_variants(quiz([4], 800))
+    run = evaluate(SimulatedRespondent(knows=0), variants, progress=False)
+    start = time.perf_counter()
+    chance_scores(run, shared=True)
+    assert time.perf_counter() - start < 5
 
 
 # --- what bad input gets --------------------------------------------------------------------------------------------
@@ -475,6 +744,10 @@ def test_results_are_corrected_by_all_the_names_they_share():
         (lambda: chance_scores(shown([(3, 1)]), position=(1, -1)), "position must be a number of 0 or more, got -1"),
         (lambda: guesser_order_scores(1), "n_choices must be a whole number of 2 or more, got 1"),
         (lambda: guesser_order_scores(4, 0), "orders must be a whole number of 1 or more, got 0"),
+        (lambda: chance_scores(shown([(3, 1)]), shared="yes"), "shared must be True, False or None, got 'yes'"),
+        (lambda: guess_rates(shown([(3, 1)]), shared=1), "shared must be True, False or None, got 1"),
+        (lambda: chance_scores(shown([(3, 1)]), shared=True), "the responses have no column sources"),
+        (lambda: minimum_knowledge([0.5], 0.5, times=[1, 2]), "times must have one number for each rate, got 2 for 1"),
         (lambda: corrected(35.7, 0.2), "scores must be from 0 to 1, got 35.7"),
         (lambda: corrected(0.5, -0.1), "chance must be from 0 to 1, got -0.1"),
         (lambda: corrected("high", 0.2), "scores and chance must be numbers"),

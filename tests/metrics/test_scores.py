@@ -13,7 +13,8 @@ from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.cli.names import list_scores
 from cora_nb.core import CoraError, THRESHOLDS
 from cora_nb.metrics.ablations import bootstrap_table, subset_scores, variant_bootstrap
-from cora_nb.metrics.cora import count_hits, score, score_counts, weighted_scores
+from cora_nb.metrics.cora import score, score_counts, weighted_scores
+from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.guessing import chance_scores, corrected, expected_scores
 from cora_nb.metrics.scores import (
     RUN_SCORES,

@@ -36,6 +36,7 @@ FAMILIES = {
     "mcqa_plus": [{}, {"sample": 2}, {"statements": {("q4-1", 0): "Is it true?"}}],
     "permutations": [{}, {"limit": 3}],
     "cyclic": [{}],
+    "answer_swap": [{}],
     "reorderings": [{}, {"n_choices": 3}, {"n_choices": 8, "nota": True}],
     "misleading": [{"misleading": {f"q{n}-1": 0 for n in range(3, 8)}}],
 }

@@ -13,7 +13,8 @@ import pytest  # noqa: E402
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
 from cora_nb.core import CoraError  # noqa: E402
-from cora_nb.metrics.cora import car_curve, Counts, count_hits, score  # noqa: E402
+from cora_nb.metrics.cora import car_curve, Counts, score  # noqa: E402
+from cora_nb.metrics.counts import count_hits  # noqa: E402
 from cora_nb.report.result_plots import plot_lines  # noqa: E402
 from cora_nb.report.score_plots import (  # noqa: E402
     _edges,

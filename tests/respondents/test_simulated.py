@@ -101,3 +101,65 @@ def test_two_records_of_one_name_are_two_respondents():
     prompt = make_prompts(variants)[0]
     assert one.describe() != other.describe() and one.request(prompt) != other.request(prompt)
     assert one.describe() == RecordedRespondent(make_responses(variants, ["A"] * len(variants))).describe()
+
+
+# --- one reply to equal prompts -------------------------------------------------------------------------------------
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(0, 99))
+@settings(max_examples=10, deadline=None)
+def test_shares_gives_equal_prompts_one_reply_and_changes_nothing_else(knows, slips, seed):
+    who = SimulatedRespondent(knows=knows, slips=slips, seed=seed, shares=True, with_scores=True)
+    alone = SimulatedRespondent(knows=knows, slips=slips, seed=seed, with_scores=True)
+    said = {}
+    for p, r, other in zip(PROMPTS, ask(who, PROMPTS), ask(alone, PROMPTS)):
+        assert said.setdefault((p.variant.question_id, p.text), r) == r
+        assert r.scores == other.scores  # the probabilities are those of a respondent that does not share
+        if slips == 0 and who.knows_question(p.variant.question_id):
+            assert r.text == "ABCDE"[p.variant.answer]
+
+
+def test_shared_draws_are_independent_between_prompts():
+    "Two prompts of a question with two choices: both right, as often as independent guesses are."
+    questions = [Question(f"q{i}", "?", ("a", "b"), 0) for i in range(4000)]
+    variants = [v for v in make_variants(questions) if v.method in ("original", "nota")]
+    right = [r.text == "A" for r in ask(SimulatedRespondent(knows=0, shares=True), make_prompts(variants))]
+    both = sum(a and b for a, b in zip(right[::2], right[1::2])) / 4000
+    assert abs(both - 1 / 4) < 5 * (3 / 16 / 4000) ** 0.5 and abs(sum(right) / 8000 - 1 / 2) < 5 * 0.5 / 8000**0.5
+
+
+def test_shares_asks_once_for_equal_prompts(tmp_path):
+    from cora_nb.runs.evaluate import evaluate
+    from cora_nb.runs.store import Store
+
+    variants = make_variants(QUESTIONS[:8])
+    different = len({(p.variant.question_id, p.text) for p in make_prompts(variants)})
+    assert different < len(variants)
+    with Store(tmp_path / "replies.sqlite") as store:
+        for name, asked in (("first", different), ("again", 0)):
+            run = evaluate(SimulatedRespondent(shares=True), variants, store=store, progress=False)
+            assert run.facts["calls"]["asked"] == asked, name
+            assert run.facts["respondent"]["shares"] is True
+        assert len(store) == different
+        other = evaluate(SimulatedRespondent(), variants, store=store, progress=False)
+        assert other.facts["calls"]["asked"] == len(variants) and "shares" not in other.facts["respondent"]
+
+
+def test_other_words_around_a_question_are_another_prompt():
+    "A template, or examples, make another prompt of the same choices."
+    variants, who = make_variants(QUESTIONS), SimulatedRespondent(knows=0, shares=True)
+    pool = [Question(f"s{i}", f"Example {i}?", ("a", "b", "c"), i) for i in range(3)]
+    ways = [{}, {"template": "bare"}, {"shots": pool, "k": 2}]
+    said = [[r.text for r in ask(who, make_prompts(variants, **way))] for way in ways]
+    assert all(sum(a != b for a, b in zip(x, y)) > len(variants) / 4 for x, y in zip(said, said[1:]))
+
+
+def test_shares_on_the_command_line():
+    from cora_nb.cli.respondents import make_respondent
+
+    assert make_respondent("simulated:knows=0.5,shares=true") == SimulatedRespondent(knows=0.5, shares=True)
+    assert make_respondent("simulated:shares=false") == SimulatedRespondent()
+    with pytest.raises(CoraError, match="the field shares of a simulated respondent cannot be 'maybe'"):
+        make_respondent("simulated:shares=maybe")
+    with pytest.raises(CoraError, match="shares must be True or False, got 1"):
+        SimulatedRespondent(shares=1)

@@ -35,6 +35,7 @@ FAMILIES = {
     "mcqa_plus with statements": {"statements": STATEMENTS},
     "permutations": {},
     "cyclic": {},
+    "answer_swap": {},
     "order_swap": {},
     "reorderings": {},
     "misleading": {"misleading": {q.id: 0 for q in QUESTIONS}},

@@ -161,3 +161,49 @@ def test_faults_are_one_line(call, why):
     with pytest.raises(CoraError) as e:
         call()
     assert why in str(e.value) and "\n" not in str(e.value)
+
+
+# --- trials that count several times --------------------------------------------------------------------------------
+
+jumping = st.lists(st.tuples(st.fractions(0, 1, max_denominator=40), st.integers(1, 5)), min_size=1, max_size=9)
+
+
+@settings(deadline=None)
+@given(jumping)
+def test_trials_that_count_several_times_against_every_outcome(trials):
+    slow = [Fraction(0)] * (sum(m for _, m in trials) + 1)
+    for outcome in itertools.product((0, 1), repeat=len(trials)):
+        hits = sum(m for hit, (_, m) in zip(outcome, trials) if hit)
+        slow[hits] += prod(r if hit else 1 - r for hit, (r, _) in zip(outcome, trials))
+    rates, times = ([float(r) for r, _ in trials], [m for _, m in trials])
+    found = poisson_binomial_pmf(rates, times)
+    np.testing.assert_allclose(found, [float(x) for x in slow], rtol=1e-12, atol=1e-300)
+    assert np.arange(len(found)) @ found == pytest.approx(np.dot(rates, times))  # the mean minds no multiplicity
+    whole = [x for h, x in enumerate(slow) if h / (len(slow) - 1) >= 0.6]
+    assert poisson_binomial_tail(rates, 0.6, times=times) == pytest.approx(float(sum(whole)), rel=1e-12, abs=1e-300)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.integers(1, 4), st.randoms())
+@settings(deadline=None, max_examples=50)
+def test_times_scale_and_order_do_not_matter(rates, m, random):
+    plain = poisson_binomial_pmf(rates)
+    scaled = poisson_binomial_pmf(rates, [m] * len(rates))
+    np.testing.assert_allclose(scaled[::m], plain, rtol=1e-9, atol=1e-300)
+    assert scaled.sum() == pytest.approx(1) and np.count_nonzero(scaled) <= len(plain)
+    pairs = [(r, 1 + i % 3) for i, r in enumerate(rates)]
+    shuffled = random.sample(pairs, len(pairs))
+    one, other = (poisson_binomial_pmf(*zip(*some)) for some in (pairs, shuffled))
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-300)
+
+
+@pytest.mark.parametrize(
+    "times, says",
+    [
+        ([1], "times must have one number for each rate, got 1 for 2"),
+        ([1, 0], "times must be a whole number of 1 or more, got 0"),
+        ([1, 1.5], "times must be a whole number of 1 or more, got 1.5"),
+    ],
+)
+def test_times_out_of_range(times, says):
+    with pytest.raises(CoraError, match=says):
+        poisson_binomial_pmf([0.2, 0.3], times)

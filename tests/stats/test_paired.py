@@ -155,7 +155,7 @@ def score_by_likelihood(b, c, n, delta):
 
 @pytest.mark.parametrize("b, c, n", [(40, 20, 160), (1, 7, 21), (12, 5, 60), (30, 29, 300), (3, 2, 291), (80, 10, 100)])
 def test_tangos_interval_by_likelihood(b, c, n):
-    low, high = paired_interval(b, c, n)
+    low, high, _ = paired_interval(b, c, n)
     z = norm.ppf(0.975)
     assert score_by_likelihood(b, c, n, low) == pytest.approx(z, abs=2e-3)
     assert score_by_likelihood(b, c, n, high) == pytest.approx(-z, abs=2e-3)
@@ -166,9 +166,9 @@ def test_tangos_interval_always(b, c, same, level):
     n = b + c + same
     if not n:
         return
-    low, high = paired_interval(b, c, n, level)
+    low, high, p = paired_interval(b, c, n, level)
     assert -1 <= low <= (b - c) / n + 1e-9 and (b - c) / n - 1e-9 <= high <= 1 and low < high
-    assert paired_interval(c, b, n, level) == pytest.approx((-high, -low), abs=1e-7)
+    assert paired_interval(c, b, n, level) == pytest.approx((-high, -low, p), abs=1e-7)
     if b + c:  # it holds zero just when the uncorrected McNemar test does not reject
         z2, limit = (b - c) ** 2 / (b + c), chi2.ppf(level, 1)
         if abs(z2 - limit) > 1e-6:
@@ -179,7 +179,7 @@ def test_tangos_interval_covers():
     rng, hits = np.random.default_rng(5), {}
     for n, p in [(40, (0.15, 0.05)), (300, (0.03, 0.01)), (100, (0.3, 0.3))]:
         draws = rng.multinomial(n, [*p, 1 - sum(p)], size=1500)
-        ends = [paired_interval(int(b), int(c), n) for b, c, _ in draws]
+        ends = [paired_interval(int(b), int(c), n)[:2] for b, c, _ in draws]
         hits[n] = np.mean([low <= p[0] - p[1] <= high for low, high in ends])
     assert all(0.93 <= share <= 0.98 for share in hits.values()), hits
 

@@ -28,15 +28,23 @@ def test_counts_are_told_one_by_one_and_none_is_not_known():
 
 
 def test_interval_against_a_solved_equation():
-    "Wilson's limits are where the distance from the share is z standard errors of the limit itself."
+    "The limits are where the distance from the share is t standard errors, with the spread that there would be there."
     from scipy.optimize import brentq
     from scipy.stats import t
 
     totals, sizes = np.array([5, 0, 3, 6, 1, 2.5]), np.array([6, 4, 6, 7, 6, 6])
-    p, G = totals.sum() / sizes.sum(), 6
-    v = G / (G - 1) * ((totals - p * sizes) ** 2).sum() / sizes.sum() ** 2
-    gap = lambda x: (p - x) ** 2 - t.ppf(0.95, 5) ** 2 * x * (1 - x) * v / (p * (1 - p))
-    np.testing.assert_allclose(share_interval(totals, sizes, 0.9), [p, brentq(gap, 0, p), brentq(gap, p, 1)], rtol=1e-9)
+    p = totals.sum() / sizes.sum()
+    x = p + (totals - p * sizes) / sizes.mean()
+
+    def gap(distance, one_more):
+        "With one more question, always right or always wrong, that shows how the spread grows."
+        seen = np.append(x, one_more) - p
+        growth = (seen**3).sum() / (seen**2).sum()
+        variance = np.mean((x - p) ** 2) + growth * distance - distance**2
+        return 6 * distance**2 - t.ppf(0.95, 5) ** 2 * variance
+
+    ends = [p + brentq(gap, -p, 0, args=(0,)), p + brentq(gap, 0, 1 - p, args=(1,))]
+    np.testing.assert_allclose(share_interval(totals, sizes, 0.9), [p, *ends], rtol=1e-9)
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8))

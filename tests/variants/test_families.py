@@ -216,7 +216,7 @@ def test_a_users_family_in_ten_lines(tmp_path, monkeypatch):
         ("mine.py:texts", "family 'mine.py:texts' must yield objects of the class Variant, got str"),
         ("mine.py:gone", "family 'mine.py:gone': mine.py has no 'gone'"),
         ("yours.py:f", "family 'yours.py:f': there is no file yours.py"),
-        (None, "family must be one of cora, cyclic, formats, mcqa_plus, misleading, order_swap, permutations, "),
+        (None, "family must be one of answer_swap, cora, cyclic, formats, mcqa_plus, misleading, order_swap, "),
     ],
 )
 def test_what_is_not_a_family(tmp_path, monkeypatch, family, says):
@@ -247,8 +247,8 @@ def test_families_are_found_when_first_asked_for():
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert said.returncode == 0, said.stderr
     assert said.stdout.splitlines() == [
-        "family must be one of cora, cyclic, formats, mcqa_plus, misleading, order_swap, permutations, reorderings, "
-        "wording, or module:name, got 'permutation'",
+        "family must be one of answer_swap, cora, cyclic, formats, mcqa_plus, misleading, order_swap, permutations, "
+        "reorderings, wording, or module:name, got 'permutation'",
         "['importlib.metadata']",
     ]
 
@@ -349,6 +349,7 @@ def test_a_recipe_plays_no_part_in_equality():
     [
         ("cora", {}),
         ("cyclic", {}),
+        ("answer_swap", {}),
         ("order_swap", {}),
         ("permutations", {}),
         ("permutations", {"limit": 7, "most_choices": 26}),

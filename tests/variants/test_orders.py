@@ -1,4 +1,4 @@
-"""Families that change nothing but the order: `permutations`, `cyclic`, `reorderings`, `order_swap`."""
+"""Families that change nothing but the order: `permutations`, `cyclic`, `reorderings`, `order_swap`, `answer_swap`."""
 
 import itertools
 import warnings
@@ -186,7 +186,7 @@ def test_questions_do_not_share_their_orders():
 @given(
     st.lists(st.integers(0, 10**6), unique=True, max_size=12),
     st.randoms(use_true_random=False),
-    st.sampled_from(["permutations", "cyclic"]),
+    st.sampled_from(["permutations", "cyclic", "answer_swap"]),
 )
 @settings(max_examples=30)
 def test_any_subset_in_any_order_gives_the_same_variants(numbers, rng, family):
@@ -428,3 +428,35 @@ def test_places_of_none_of_the_above_are_named():
     for family in ("reorderings", "mcqa_plus"):
         with pytest.raises(CoraError, match="nota_place must be one of answer, last, got 'first'"):
             make_variants([q], family, nota_place="first")
+
+
+# The right answer at every place: the family `answer_swap`
+
+
+@given(questions(), st.integers(0, 2**40))
+def test_the_answer_changes_places_with_each_other_choice(q, seed):
+    variants = make_variants([q], family="answer_swap", seed=seed)
+    assert variants == make_variants([q], family="answer_swap") and len(variants) == q.n_choices
+    assert [(v.method, v.index) for v in variants] == [("original", 0)] + [
+        ("answer_swap", i) for i in range(q.n_choices - 1)
+    ]
+    for v, place in zip(variants, [q.answer, *q.distractors]):
+        check_lettered(v)
+        choices = list(q.choices)
+        choices[place], choices[q.answer] = choices[q.answer], choices[place]
+        assert (v.answer, list(v.choices), v.family) == (place, choices, "answer_swap")
+        assert v.sources[place] == q.answer and v.sources[q.answer] == place
+
+
+@given(questions(most=5))
+def test_exchanges_of_the_answer_are_among_all_orders(q):
+    everything = {v.sources for v in make_variants([q], family="permutations", limit=120)}
+    assert {v.sources for v in make_variants([q], family="answer_swap")} <= everything
+
+
+def test_the_answer_at_every_place_in_a_file(tmp_path):
+    made = make_variants([numbered(A, f"q{A}") for A in range(2, 27)], family="answer_swap")
+    write_variants(made, tmp_path / "v.parquet")
+    assert read_variants(tmp_path / "v.parquet") == made
+    with pytest.raises(CoraError, match="family 'answer_swap' takes no options, got 'limit'"):
+        make_variants([numbered(3)], family="answer_swap", limit=3)

@@ -1,0 +1,255 @@
+"""Agreement in content: pairs counted one by one, the limiting cases, what agrees with what, and AGA."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from cora_nb.core import CoraError, LETTERS, Question
+from cora_nb.metrics.agreement import (
+    AGA_THRESHOLDS,
+    agreement_counts,
+    agreement_gated_accuracy,
+    agreement_rate,
+    agreement_scores,
+)
+from cora_nb.metrics.bias import order_consistency
+from cora_nb.metrics.cora import score
+from cora_nb.metrics.scores import RUN_SCORES
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.failures import FailureWarning
+from cora_nb.responses.responses import make_responses
+from cora_nb.results import lookup
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.variants.families import make_variants
+
+FAMILIES = ["cora", "cyclic", "answer_swap", "permutations", "mcqa_plus", "reorderings", "order_swap"]
+
+
+def quiz(sizes, subjects="s"):
+    return [
+        Question(f"q{i}", f"{i}?", tuple(f"{i} {j}" for j in range(n)), i % n, subjects[i % len(subjects)])
+        for i, n in enumerate(sizes)
+    ]
+
+
+def by_hand(run, key="question_id"):
+    "Agreeing pairs and pairs of each question, from the definition: every pair looked at."
+    agreeing, pairs = Counter(), Counter()
+    for unit, rows in run.table.groupby(key, sort=False):
+        id = unit if isinstance(unit, str) else unit[0]
+        said = []
+        for row in rows.to_dict("records"):
+            source = row["sources"][row["prediction"]] if row["prediction"] >= 0 else None
+            said.append(None if source is None else (source, source < 0 and row["correct"]))
+        for a, b in itertools.combinations(said, 2):
+            pairs[id] += 1
+            agreeing[id] += a is not None and a == b
+    return agreeing, pairs
+
+
+@given(
+    st.lists(st.integers(3, 6), min_size=1, max_size=5), st.sampled_from(FAMILIES), st.randoms(use_true_random=False)
+)
+@settings(max_examples=60, deadline=None)
+def test_as_pair_by_pair(sizes, family, rng):
+    variants = make_variants(quiz(sizes), family, **({"limit": 6} if family == "permutations" else {}))
+    said = [rng.choice([*LETTERS[: v.n_choices], "no idea"]) if v.form == "mcq" else "Yes" for v in variants]
+    run = make_responses(variants, said)
+    counts, (agreeing, pairs) = agreement_counts(run), by_hand(run)
+    assert dict(counts["agreeing"]) == {id: agreeing[id] for id in counts.index}
+    assert dict(counts["pairs"]) == {id: pairs[id] for id in counts.index}
+    row = lookup(agreement_rate(run))
+    assert row.value == pytest.approx(sum(agreeing.values()) / sum(pairs.values()))
+    assert row.n == sum(n > 0 for n in pairs.values())
+    if family in ("cyclic", "answer_swap", "permutations"):  # all choices are the question's own
+        theirs = order_consistency(run)
+        assert (counts["most"] / counts["replies"]).tolist() == theirs["consistency"].tolist()
+        assert counts[["replies", "no_choice", "right"]].equals(theirs[["replies", "no_choice", "right"]])
+
+
+@given(st.lists(st.integers(2, 5), min_size=1, max_size=6), st.sampled_from(["cyclic", "answer_swap"]), st.data())
+@settings(max_examples=40, deadline=None)
+def test_limiting_cases(sizes, family, data):
+    questions = quiz(sizes)
+    variants = make_variants(questions, family)
+    own = {q.id: data.draw(st.integers(0, q.n_choices - 1)) for q in questions}
+    rate = lambda said: agreement_rate(make_responses(variants, said))["value"][0]
+    assert rate([LETTERS[v.sources.index(own[v.question_id])] for v in variants]) == 1
+    assert rate(["I do not know"] * len(variants)) == 0
+    habit = rate([LETTERS[own[v.question_id]] for v in variants])
+    if family == "cyclic":
+        assert habit == 0
+    else:
+        same = [(n - 1) * (n - 2) / 2 * (own[q.id] != q.answer) for q, n in zip(questions, sizes)]
+        assert habit == pytest.approx(sum(same) / sum(n * (n - 1) / 2 for n in sizes))
+
+
+@given(st.lists(st.integers(2, 5), min_size=2, max_size=6), st.randoms(use_true_random=False))
+@settings(max_examples=30, deadline=None)
+def test_order_of_rows_and_names_play_no_part(sizes, rng):
+    variants = make_variants(quiz(sizes), "cyclic")
+    run = make_responses(variants, [rng.choice(LETTERS[: v.n_choices]) for v in variants])
+    order = list(range(len(run)))
+    rng.shuffle(order)
+    other = make_responses([variants[i] for i in order], [run.table["reply"][i] for i in order])
+    assert agreement_rate(other)["value"][0] == pytest.approx(agreement_rate(run)["value"][0])
+    assert agreement_counts(other).sort_index().equals(agreement_counts(run).sort_index())
+
+
+def test_a_guesser_agrees_by_chance():
+    run = evaluate(SimulatedRespondent(knows=0), make_variants(quiz([4] * 2000), "cyclic"), progress=False)
+    row = lookup(agreement_rate(run))
+    assert row.low < 0.25 < row.high and row.high - row.low < 0.02
+
+
+def test_the_interval_holds_the_truth_and_counts_questions():
+    "Knows 0.6, slips: two replies agree with p^2 + (1 - p)^2 / 3 on what it knows, 1/4 elsewhere; 100 runs."
+    p = 1 - 0.3 * 3 / 4
+    truth = 0.6 * (p**2 + (1 - p) ** 2 / 3) + 0.4 / 4
+    inside = 0
+    rng, variants = np.random.default_rng(0), make_variants(quiz([4] * 100), "cyclic")
+    for _ in range(100):
+        knows = dict(zip({v.question_id for v in variants}, rng.random(100) < 0.6))
+        said = []
+        for v in variants:
+            right = knows[v.question_id] and rng.random() >= 0.3
+            said.append(LETTERS[v.answer if right else rng.integers(4)])
+        row = lookup(agreement_rate(make_responses(variants, said)))
+        inside += row.low <= truth <= row.high
+    assert 88 <= inside  # 95% of 100, less three standard deviations
+
+
+# What agrees with what
+
+
+def test_none_of_the_above_is_a_content_and_another_one_where_it_is_right():
+    q = Question("q", "?", ("a", "b", "c", "d"), 0)
+    cora = [v for v in make_variants([q]) if v.method in ("nota", "nota_shuffled")]
+    run = make_responses(cora, [LETTERS[v.sources.index(-1)] for v in cora])
+    assert agreement_rate(run)["value"][0] == 1
+    plus = [v for v in make_variants([q], "mcqa_plus") if -1 in v.sources and v.form == "mcq"]
+    assert {v.sources[v.answer] < 0 for v in plus} == {True, False}
+    counts = agreement_counts(make_responses(plus, [LETTERS[v.sources.index(-1)] for v in plus]))
+    right = sum(v.sources[v.answer] == -1 for v in plus)
+    wrong = len(plus) - right
+    assert counts["agreeing"].iloc[0] == wrong * (wrong - 1) // 2 + right * (right - 1) // 2
+
+
+def test_repetitions_variants_and_pooled_replies():
+    variants = make_variants(quiz([4, 4, 3]), "cyclic")
+    run = evaluate(SimulatedRespondent(knows=0.4, slips=0.5), variants, trials=4, progress=False)
+    agreeing, pairs = by_hand(run, ["question_id", "method", "index"])
+    counts = agreement_counts(run, "repetitions")
+    assert dict(counts["agreeing"]) == dict(agreeing) and dict(counts["pairs"]) == dict(pairs)
+    assert (counts["replies"] == [16, 16, 12]).all() and (counts["pairs"] == [24, 24, 18]).all()
+    assert agreement_rate(run).equals(agreement_rate(run.trial(0)))
+    agreeing, pairs = by_hand(run)
+    pooled = agreement_counts(run.pool_trials())
+    assert dict(pooled["agreeing"]) == dict(agreeing) and dict(pooled["pairs"]) == dict(pairs)
+    once = agreement_rate(run.trial(0), pairs="repetitions")
+    assert np.isnan(once["value"][0]) and once["note"][0] == "no question has two replies to compare"
+
+
+def test_by_subject_and_method():
+    variants = make_variants(quiz([4] * 10, "st"), "cora")
+    run = evaluate(SimulatedRespondent(knows=0.5), variants, progress=False)
+    table = agreement_rate(run, by="subject")
+    assert table["subject"].tolist() == ["s", "t"]
+    for subject, value in zip(table["subject"], table["value"]):
+        part = run.rows(lambda t: t["subject"] == subject)
+        assert value == agreement_rate(part)["value"][0]
+    table = agreement_rate(run, by="method").set_index("method")
+    assert list(table.index) == [m for m in dict.fromkeys(run.table["method"]) if m != "original"]
+    agreeing, pairs = by_hand(run.rows(lambda t: t["method"].isin(["original", "nota"])))
+    assert table["value"]["nota"] == pytest.approx(sum(agreeing.values()) / sum(pairs.values()))
+    thrice = evaluate(SimulatedRespondent(knows=0.5), variants[:30], trials=3, progress=False)
+    parts = agreement_rate(thrice, pairs="repetitions", by="method")
+    whole = agreement_counts(thrice, "repetitions")
+    assert set(parts["method"]) == set(thrice.table["method"]) and whole["pairs"].sum() == 3 * 30
+
+
+# AGA
+
+
+@given(st.lists(st.integers(2, 5), min_size=1, max_size=6), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_aga_by_hand(sizes, rng):
+    variants = make_variants(quiz(sizes), "cyclic")
+    said = [rng.choice([*LETTERS[: v.n_choices], "?!"]) for v in variants]
+    picked = {}
+    for v, reply in zip(variants, said):
+        content = v.sources[LETTERS.index(reply)] if reply in LETTERS else None
+        picked.setdefault(v.question_id, []).append((content, content == v.question.answer))
+    at = (0, 0.25, 0.5, 0.75, 1)
+    for t, row in zip(at, agreement_gated_accuracy(make_responses(variants, said), at).itertuples()):
+        rc = []
+        for replies in picked.values():
+            named = Counter(c for c, _ in replies if c is not None)
+            if max(named.values(), default=0) / len(replies) >= t:
+                rc.append(sum(right for _, right in replies) / len(replies))
+        assert row.score == f"AGA({float(t)})" and row.n == len(rc)
+        assert row.value == pytest.approx(np.mean(rc)) if rc else np.isnan(row.value) and "no question" in row.note
+
+
+def test_the_run_score():
+    run = evaluate(SimulatedRespondent(knows=0.7), make_variants(quiz([4] * 40), "cyclic"), progress=False)
+    table = agreement_scores(run)
+    assert table["score"].tolist() == ["agreement rate", *(f"AGA({t})" for t in AGA_THRESHOLDS)]
+    beside = score(run, ci=0.9, seed=0, resamples=50, also=["agreement"])
+    own = agreement_scores(run, 0.9).set_index("score")
+    for name, row in own.iterrows():
+        found = lookup(beside, name)
+        assert (found.value, found.low, found.high, found.n) == (row.value, row.low, row.high, row.n)
+    assert RUN_SCORES.get("agreement").measure is agreement_scores
+
+
+def test_a_part_of_a_set_says_so():
+    run = evaluate(SimulatedRespondent(), make_variants(quiz([4] * 5), "cyclic"), progress=False)
+    part = run.rows(lambda t: t["index"] < 2)
+    assert run.complete and set(agreement_scores(part)["note"]) == {"3 of 4 variants"}
+
+
+# Bad input
+
+
+def test_bad_input():
+    variants = make_variants(quiz([4, 4]), "cyclic")
+    run = make_responses(variants, ["A"] * 8)
+    stopped = run.table.assign(error=[NOT_ASKED] + [None] * 7, prediction=[-1] + [0] * 7)
+    stopped["correct"] = stopped["prediction"] == stopped["answer"]
+    for call, says in [
+        (lambda: agreement_rate(run, pairs="letters"), "pairs must be one of variants, repetitions, got 'letters'"),
+        (lambda: agreement_rate(run, by="place"), "by must be one of subject, method, None, got 'place'"),
+        (lambda: agreement_rate(run, level=1.0), "level must be between 0 and 1, got 1.0"),
+        (lambda: agreement_gated_accuracy(run, (-0.1,)), "t must be a number from 0 to 1, got -0.1"),
+        (lambda: agreement_rate(run.table.drop(columns="sources")), "the responses have no column sources"),
+        (lambda: agreement_rate(run.rows(np.zeros(8, dtype=bool))), "there are no responses to score"),
+        (lambda: agreement_rate(stopped), "1 of 8 prompts were not asked because the run stopped early"),
+        (lambda: agreement_rate("run.parquet"), "responses must be Responses or a table, got a str"),
+    ]:
+        with pytest.raises(CoraError) as e:
+            call()
+        assert says in str(e.value) and "\n" not in str(e.value)
+
+
+def test_failed_prompts_are_few_or_refused():
+    variants = make_variants(quiz([4] * 50), "cyclic")
+    table = make_responses(variants, [LETTERS[v.answer] for v in variants]).table
+    error = pd.Series([None] * 200, dtype=object)
+    error[[0, 7]] = "timeout"
+    lost = error.notna()
+    table = table.assign(error=error, prediction=table["prediction"].where(~lost, -1), correct=table["correct"] & ~lost)
+    with pytest.warns(FailureWarning):
+        found = agreement_scores(table)
+    assert lookup(found, "agreement rate").value == pytest.approx((300 - 3 - 3) / 300)
+    assert "2 of 200 failed" in found["note"][0]
+    many = table.assign(error=error.mask(table["index"] == 1, "timeout"))
+    many["prediction"] = many["prediction"].where(many["error"].isna(), -1)
+    many["correct"] = many["prediction"] == many["answer"]
+    with pytest.raises(CoraError, match="failed"):
+        agreement_rate(many)
