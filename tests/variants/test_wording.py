@@ -20,6 +20,7 @@ from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.likelihood import ADAPTATIONS, context_and_continuations
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
+from cora_nb.responses.equal_prompts import prompt_numbers
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup, values_of
@@ -301,6 +302,14 @@ def test_variants_in_a_file(tmp_path):
         pq.write_table(whole.set_column(place, "wording", [[broken] * len(variants)]), tmp_path / "bad.parquet")
         with pytest.raises(CoraError, match="row 1, id 'capital', wording: wording must be empty or JSON"):
             read_variants(tmp_path / "bad.parquet")
+
+
+def test_prompts_that_differ_in_words_are_not_taken_for_equal_ones():
+    variants = make_variants(math_benchmark(5), "cora+wording")
+    run = evaluate(SimulatedRespondent(0.5), variants, progress=False)
+    texts = {}
+    numbers = [texts.setdefault(Prompt(v).text, len(texts)) for v in variants]
+    assert prompt_numbers(variants).tolist() == prompt_numbers(run).tolist() == numbers
 
 
 def test_unread_replies_are_read_again_under_their_own_labels():
