@@ -79,8 +79,11 @@ def labels(
 
 @patch(as_prop=True)
 def labels(self: Variant) -> tuple[str, ...]:  # one for each choice shown
-    "What a reply says to name each choice of a variant."
-    return get_form(self).labels(self.choices)
+    "What a reply says to name each choice of a variant, in the variant's own wording."
+    form = get_form(self)
+    if self.wording is None or not form.shows_choices:
+        return form.labels(self.choices)
+    return self.wording.labels(self.n_choices)
 
 # %% ../nbs/forms.ipynb #5d91d33b
 @patch
@@ -100,6 +103,12 @@ def scored(
 ) -> tuple[str, ...]:  # what may follow the prompt, one for each choice; empty where nothing is to be compared
     "The words whose probabilities tell what a respondent would choose."
     return self.labels(choices) if self.guessable else ()
+
+
+@patch(as_prop=True)
+def scored(self: Variant) -> tuple[str, ...]:  # one for each choice shown; empty where nothing is to be compared
+    "The words whose probabilities tell what a respondent would choose, in the variant's own wording."
+    return self.labels if get_form(self).guessable else ()
 
 # %% ../nbs/forms.ipynb #be453143
 def named_choices(

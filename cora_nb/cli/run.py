@@ -47,7 +47,7 @@ def cora_run(
     malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
     existing_nota: str = "warn",  # questions with a None of the above of their own: keep, skip or warn
     shuffle_original: bool = False,  # give each question's choices a random order, also in its original form
-    family: str = "cora",  # the family of variants, or FILE.py:NAME for one of your own
+    family: str = "cora",  # the family of variants, several joined by +, or FILE.py:NAME for one of your own
     template: str = "cora",  # how prompts are laid out, or FILE.py:NAME
     shots: int = 0,  # how many solved questions to show first
     pool: str = None,  # a file or hub folder to take them from; without it, the benchmark's own pool

@@ -6,14 +6,16 @@
 __all__ = ['TEMPLATES', 'Template', 'Continuation', 'get_template', 'Prompt', 'make_prompts']
 
 # %% ../../nbs/prompts/templates.ipynb #7b576f47
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 
-from ..core import CoraError, LETTERS, Question, Variant
+from ..core import CoraError, Question, Variant, Wording
 from ..forms import get_form
 from .letters import get_rule, rules_by_form
+from .labels import label_room
 from .replies import LETTER, rule_room
 from .shots import SHOTS_AS, choose_shots, right_places, shots_before
 from ..registry import Registry
@@ -48,32 +50,84 @@ class Template:
         self,
         n_choices: int,  # how many choices the question shows
         form: str = "mcq",  # one of `FORMS`
+        wording: Wording = Wording(),  # other words than the template's own
     ) -> str:  # the instruction and what follows it
         "What stands before the first question."
         field = get_form(form).instruction
-        words = getattr(self, field)
-        if field != "instruction":
-            return words
-        return words.replace("$LETTERS$", LETTERS[:n_choices]) + self.after_instruction
+        words = getattr(self, field) + (self.after_instruction if field == "instruction" else "")
+        if wording.instruction is not None and field == "instruction":
+            request = wording.reasoned if self.answers_last else wording.instruction
+            end = words[len(words.rstrip()) :] if words else "\n\n"
+            return request.replace("$LABELS$", ", ".join(wording.labels(n_choices))) + end
+        if get_form(form).shows_choices:
+            words = _with_labels(words, wording, n_choices)
+        return words if wording.answer_line is None else _with_last_line(words, wording.answer_line)
 
     def body(
         self,
         text: str,  # the question
         choices: Sequence[str],  # the texts shown, in the order shown
         form: str = "mcq",  # one of `FORMS`
-    ) -> str:  # the question, its lettered choices (where the form shows any) and the answer line
+        wording: Wording = Wording(),  # other words than the template's own
+    ) -> str:  # the question, its labelled choices (where the form shows any) and the answer line
         "One question, ready to be answered."
         put = get_form(form)
-        pre, post = (getattr(self, field) if field else "" for field in (put.before, put.after))
-        lines = self.before_choices + "\n".join(map("{}. {}".format, LETTERS, choices)) if put.shows_choices else ""
-        return f"{pre}{self.before_question}{text}{lines}{post}{self.before_answer}"
+        asked_above = wording.instruction is not None and put.instruction == "instruction"  # and so not here as well
+        pre, post = ("" if asked_above or not field else getattr(self, field) for field in (put.before, put.after))
+        lines = self.before_choices + wording.list_choices(choices) if put.shows_choices else ""
+        return f"{pre}{self.before_question}{text}{lines}{post}{self.answer_line(wording)}"
 
     def alone(
         self,
         text: str,  # the question
+        wording: Wording = Wording(),  # other words than the template's own
     ) -> str:  # without its choices
         "A question up to where one of its choices follows, for respondents that score each choice by itself."
-        return f"{self.before_question}{text}{self.before_answer}"
+        return f"{self.before_question}{text}{self.answer_line(wording)}"
+
+    @property
+    def answers_last(self) -> bool:
+        "Whether the instruction asks for the answer on the last line of the reply."
+        return "last line" in self.instruction
+
+    def answer_line(
+        self,
+        wording: Wording = Wording(),  # other words than the template's own
+    ) -> str:  # empty where the reply makes a last line of its own
+        "What stands after the last choice, where the model goes on."
+        return self.before_answer if wording.answer_line is None or self.answers_last else wording.answer_line
+
+    def before_label(
+        self,
+        wording: Wording = Wording(),  # other words than the template's own
+    ) -> str:
+        "What stands between the answer line and the answer, in a shot's plain text."
+        words = self.before_letter
+        return words if wording.answer_line is None else words.replace("Answer:", wording.answer_line.strip())
+
+# %% ../../nbs/prompts/templates.ipynb #d5a2473f
+def _with_labels(
+    words: str,  # an instruction
+    wording: Wording,  # what names the choices
+    n_choices: int,  # how many there are
+) -> str:
+    "An instruction that names the labels shown. Digits and Roman numerals are numbers, and no letters."
+    letters = wording.alphabet == "capitals"
+    words = words.replace("$LETTERS$", ("" if letters else ", ").join(wording.labels(n_choices)))
+    if letters:
+        return words
+    words = re.sub(r"\bABCD\b", ", ".join(wording.labels(4)), words)
+    if wording.alphabet == "small":
+        return words
+    return re.sub(r"\bletter(?=s?\b)", "number", re.sub(r"\bLETTER(?=S?\b)", "NUMBER", words))
+
+
+def _with_last_line(
+    words: str,  # an instruction
+    line: str,  # the answer line
+) -> str:
+    "An instruction that asks for another last line, where it asks for one."
+    return words.replace("'Answer: ", f"'{line.strip()} ")
 
 # %% ../../nbs/prompts/templates.ipynb #8d8d6ec4
 _INSTRUCTION = (
@@ -123,6 +177,7 @@ class Continuation(Template):
     def alone(
         self,
         text: str,  # the beginning
+        wording: Wording = Wording(),  # plays no part: there is no answer line
     ) -> str:  # the same, after what the template puts before it
         "A beginning up to where one of its endings follows."
         return f"{self.before_question}{text}"
@@ -149,12 +204,21 @@ def get_template(
 def _shot_body(
     template: Template,  # the layout
     shot: Question | Variant,  # the example
+    wording: Wording | None = None,  # of the question to come; None: the template's own
 ) -> tuple[str, str]:  # the question up to its answer line; the letter or word of its answer, or several letters
     "One example, question and answer apart."
     if isinstance(shot, Question):
-        return template.body(shot.text, shot.choices), LETTERS[shot.answer]
-    labels = shot.labels
-    return template.body(shot.asked, shot.choices, shot.form), ", ".join(labels[i] for i in right_places(shot))
+        labels = (wording or Wording()).labels(shot.n_choices)
+        return template.body(shot.text, shot.choices, "mcq", *_other(wording)), labels[shot.answer]
+    if shot.wording is None and wording is not None:
+        shot = replace(shot, wording=wording)
+    body = template.body(shot.asked, shot.choices, shot.form, *_other(shot.wording))
+    return body, ", ".join(shot.labels[i] for i in right_places(shot))
+
+
+def _other(wording: Wording | None) -> tuple[Wording, ...]:
+    "A further argument where there is another wording: templates of one's own need not take it."
+    return () if wording is None else (wording,)
 
 # %% ../../nbs/prompts/templates.ipynb #1d18b7f1
 @lru_cache(maxsize=256)
@@ -163,11 +227,12 @@ def _text_prefix(
     shots: tuple[Question | Variant, ...],  # the examples, in order
     n_choices: int,  # how many choices the question to come shows
     form: str = "mcq",  # how the question to come is put, one of `FORMS`
+    wording: Wording | None = None,  # of the question to come; None: the template's own
 ) -> str:  # instruction and examples, an empty line after each example
     "What stands before the question, as plain text."
-    bodies = (_shot_body(template, s) for s in shots)
-    return template.opening(n_choices, form) + "".join(
-        f"{body}{template.before_letter}{letter}\n\n" for body, letter in bodies
+    bodies, between = (_shot_body(template, s, wording) for s in shots), template.before_label(*_other(wording))
+    return template.opening(n_choices, form, *_other(wording)) + "".join(
+        f"{body}{between}{letter}\n\n" for body, letter in bodies
     )
 
 # %% ../../nbs/prompts/templates.ipynb #4b32416e
@@ -175,11 +240,12 @@ def _text_prefix(
 def _chat_prefix(
     template: Template,  # the layout
     shots: tuple[Question | Variant, ...],  # the examples, in order
+    wording: Wording | None = None,  # of the question to come; None: the template's own
 ) -> tuple[tuple[str, str], ...]:  # (role, content) of each turn before the question
     "The examples as turns of a conversation; the instruction is not in them yet."
-    turns = []
-    for body, letter in (_shot_body(template, s) for s in shots):
-        turns += [("user", body), ("assistant", template.before_letter.lstrip() + letter)]
+    turns, between = [], template.before_label(*_other(wording)).lstrip()
+    for body, letter in (_shot_body(template, s, wording) for s in shots):
+        turns += [("user", body), ("assistant", between + letter)]
     return tuple(turns)
 
 # %% ../../nbs/prompts/templates.ipynb #1269d0da
@@ -199,7 +265,7 @@ class Prompt:
     def __post_init__(self):
         get_template(self.template)
         if self.room is None:
-            object.__setattr__(self, "room", rule_room(get_rule(get_form(self.variant).rule)))
+            object.__setattr__(self, "room", label_room(self.variant, rule_room(get_rule(get_form(self.variant).rule))))
         if not isinstance(self.shots, tuple):
             object.__setattr__(self, "shots", tuple(self.shots))
 
@@ -207,14 +273,17 @@ class Prompt:
     def text(self) -> str:
         "The whole prompt as plain text, for models that go on writing."
         v, template = self.variant, get_template(self.template)
-        return _text_prefix(template, self.shots, len(v.choices), v.form) + template.body(v.asked, v.choices, v.form)
+        body = template.body(v.asked, v.choices, v.form, *_other(v.wording))
+        return _text_prefix(template, self.shots, len(v.choices), v.form, v.wording) + body
 
     @property
     def messages(self) -> list[dict[str, str]]:  # turns of {"role": ..., "content": ...}
         "The prompt as a conversation, for chat models. The first turn begins with the instruction."
         v, template = self.variant, get_template(self.template)
-        turns = [*_chat_prefix(template, self.shots), ("user", template.body(v.asked, v.choices, v.form))]
-        turns[0] = ("user", template.opening(len(v.choices), v.form) + turns[0][1])
+        other = _other(v.wording)
+        turns = [*_chat_prefix(template, self.shots, v.wording)]
+        turns.append(("user", template.body(v.asked, v.choices, v.form, *other)))
+        turns[0] = ("user", template.opening(len(v.choices), v.form, *other) + turns[0][1])
         return [{"role": role, "content": content} for role, content in turns]
 
 # %% ../../nbs/prompts/templates.ipynb #6a0c0052
@@ -255,5 +324,6 @@ def make_prompts(
             seen = v.form if shots_as == "plain" else (v.form, v.method, v.index, v.recipe)
             if seen not in put:
                 put[seen] = shots_before(examples, v, shots_as)
-            prompts += [Prompt(v, trial, template, put[seen], rooms[v.form]) for trial in range(trials)]
+            room = label_room(v, rooms[v.form])
+            prompts += [Prompt(v, trial, template, put[seen], room) for trial in range(trials)]
     return prompts

@@ -18,11 +18,11 @@ from typing import Any
 from fastcore.basics import patch
 
 from ..checks import check_count
-from ..core import CoraError, uniforms
+from ..core import ALPHABETS, CoraError, Variant, uniforms
 from ..forms import get_form
 from ..prompts.templates import Prompt
 from .local import LocalModel, one_line
-from .next_token import choose_tokens, letter_logprobs, letter_tokens, word_tokens
+from .next_token import choose_tokens, label_tokens, letter_logprobs, letter_tokens, word_tokens
 from .padding import begin_batch, shared_start
 from .protocol import ENDLESS, Reply
 from .rendering import render_chat
@@ -250,19 +250,29 @@ def _reply(self: CausalRespondent, row: _Row) -> Reply:
 @patch
 def _score(self: CausalRespondent, rows: Sequence[_Row], logprobs) -> None:
     "Give each row the scores of its letters, or of yes and no. A free reply has neither."
-    letters, words = (
-        ("letters", lambda: letter_tokens(self.tokenizer)),
-        ("words yes and no", lambda: word_tokens(self.tokenizer, ("Yes", "No"))),
-    )
-    forms = [get_form(row.prompt.variant) for row in rows]
-    for shown, way in ((True, letters), (False, words)):
-        some = [i for i, form in enumerate(forms) if form.guessable and form.shows_choices == shown]
-        if not some:
-            continue
-        for i, scores in zip(
-            some, letter_logprobs(logprobs[some], self._once(*way), [rows[i].prompt.variant.n_choices for i in some])
-        ):
+    ways = {
+        "letters": lambda: letter_tokens(self.tokenizer),
+        "words yes and no": lambda: word_tokens(self.tokenizer, ("Yes", "No")),
+        **{f"labels {a}": lambda a=a: label_tokens(self.tokenizer, ALPHABETS[a]) for a in ALPHABETS},
+    }
+    said: dict[str, list[int]] = {}
+    for i, row in enumerate(rows):
+        if way := _label_way(row.prompt.variant):
+            said.setdefault(way, []).append(i)
+    for way, some in said.items():
+        shown = [rows[i].prompt.variant.n_choices for i in some]
+        for i, scores in zip(some, letter_logprobs(logprobs[some], self._once(way, ways[way]), shown)):
             rows[i].scores = scores
+
+
+def _label_way(v: Variant) -> str:  # empty where nothing is to be compared
+    "What the first token of a reply says where it names a choice."
+    form = get_form(v)
+    if not form.guessable:
+        return ""
+    if not form.shows_choices:
+        return "words yes and no"
+    return "letters" if v.wording is None or v.wording.alphabet == "capitals" else f"labels {v.wording.alphabet}"
 
 # %% ../../nbs/respondents/causal.ipynb #ebda7e45
 @patch

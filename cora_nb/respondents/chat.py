@@ -289,7 +289,7 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
         if isinstance(answer, str):
             answer = json.loads(answer)  # a server that does not call its JSON so
         v = prompt.variant
-        reply = self.read_reply(answer, get_form(v).scored(v.choices))
+        reply = self.read_reply(answer, v.scored)
         self._answered += 1
         return reply
     except (CoraError, Warning):

@@ -15,6 +15,8 @@ from collections.abc import AsyncIterator, Sequence
 from functools import lru_cache
 from typing import Any
 
+from ..prompts.labels import said_label
+
 # %% ../../nbs/respondents/chat_replies.ipynb #1c19727d
 def _masked(text: str, key: str) -> str:
     "A text without the key; shorter keys than 8 characters are no secrets, but words."
@@ -104,12 +106,14 @@ def finish_reason(
 # %% ../../nbs/respondents/chat_replies.ipynb #c5afb40c
 def letter_scores(
     top: dict[str, float],  # log-probabilities of the likeliest first tokens
-    labels: Sequence[str],  # what one says to choose: letters, or the words Yes and No, which count in any case
+    labels: Sequence[str],  # what one says to choose: letters, other labels, or the words Yes and No, in any case
 ) -> tuple[float, ...] | None:  # a log-probability for each choice; None where no label is among them
-    "The log-probability of each letter."
+    "The log-probability of each letter, or other label."
     shares = dict.fromkeys((label if len(label) == 1 else label.casefold() for label in labels), 0.0)
     for token, logprob in top.items():
         said = token.strip()
+        if (place := said_label(token, labels) if labels else -1) >= 0:
+            said = labels[place]
         if (label := said if said in shares else said.casefold() if len(said) > 1 else "") in shares:
             shares[label] += math.exp(logprob)
     return tuple(math.log(p) if p else -math.inf for p in shares.values()) if any(shares.values()) else None

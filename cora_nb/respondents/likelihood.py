@@ -18,7 +18,7 @@ import numpy as np
 from fastcore.basics import patch
 
 from ..checks import check_count, check_option
-from ..core import LETTERS, CoraError, Question, Variant
+from ..core import CoraError, Question, Variant, Wording
 from ..forms import get_form
 from ..prompts.shots import right_places
 from ..prompts.templates import Prompt, Template, get_template
@@ -30,24 +30,33 @@ from .token_trees import TreeScorer
 ADAPTATIONS = ("joint-label", "joint-desc", "separate")
 
 
-def _shown(template: Template, question: Question | Variant, adaptation: str) -> str:
+def _worded(question: Question | Variant, variant: Variant) -> tuple[Wording, ...]:
+    "The other wording of a question, or of the one that it is an example for; nothing for the template's own."
+    own = question.wording if isinstance(question, Variant) else None
+    return tuple(w for w in (own or variant.wording,) if w is not None)
+
+
+def _shown(template: Template, question: Question | Variant, adaptation: str, other: tuple[Wording, ...]) -> str:
     "A question up to its answer line."
     text, form = (question.asked, question.form) if isinstance(question, Variant) else (question.text, "mcq")
     if adaptation != "separate":
-        return template.body(text, question.choices, form)
-    return template.alone(text)
+        return template.body(text, question.choices, form, *other)
+    return template.alone(text, *other)
 
 
-def _said(template: Template, question: Question | Variant, places: Sequence[int], adaptation: str) -> str:
+def _said(
+    template: Template, question: Question | Variant, places: Sequence[int], adaptation: str, other: tuple[Wording, ...]
+) -> str:
     "A choice, or several, as they follow the answer line. Yes and No have no labels."
-    choices = [question.choices[i] for i in places]
+    choices, (wording,) = [question.choices[i] for i in places], other or (Wording(),)
+    labels = wording.labels(question.n_choices)
     if adaptation == "separate" or isinstance(question, Variant) and not get_form(question).shows_choices:
         said = dict.fromkeys(choices)  # a text that is right in two places is said once
     elif adaptation == "joint-label":
-        said = [LETTERS[i] for i in places]
+        said = [labels[i] for i in places]
     else:
-        said = [f"{LETTERS[i]}. {choice}" for i, choice in zip(places, choices)]
-    return template.before_letter + ", ".join(said)
+        said = [wording.choice.format(labels[i], choice) for i, choice in zip(places, choices)]
+    return template.before_label(*other) + ", ".join(said)
 
 
 def context_and_continuations(
@@ -60,12 +69,15 @@ def context_and_continuations(
     """
     check_option("adaptation", adaptation, ADAPTATIONS)
     template, v = get_template(prompt.template), prompt.variant
-    opening = "" if adaptation == "separate" else template.opening(v.n_choices, v.form)
-    solved = (
-        f"{_shown(template, s, adaptation)}{_said(template, s, right_places(s), adaptation)}\n\n" for s in prompt.shots
-    )
-    return opening + "".join(solved) + _shown(template, v, adaptation), [
-        _said(template, v, (i,), adaptation) for i in range(v.n_choices)
+    other = _worded(v, v)
+    opening = "" if adaptation == "separate" else template.opening(v.n_choices, v.form, *other)
+    solved = ""
+    for s in prompt.shots:
+        words = _worded(s, v)
+        shown, said = _shown(template, s, adaptation, words), _said(template, s, right_places(s), adaptation, words)
+        solved += f"{shown}{said}\n\n"
+    return opening + solved + _shown(template, v, adaptation, other), [
+        _said(template, v, (i,), adaptation, other) for i in range(v.n_choices)
     ]
 
 # %% ../../nbs/respondents/likelihood.ipynb #d22e78ec

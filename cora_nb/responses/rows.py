@@ -14,6 +14,7 @@ import pandas as pd
 
 from ..core import CoraError, Variant
 from ..forms import Verdict, get_form
+from ..prompts.labels import apply_rule
 from ..prompts.letters import rules_by_form
 from ..respondents.protocol import Reply
 from .columns import LIST, column_types, storable
@@ -35,7 +36,7 @@ def grade_reply(
     "What a reply comes to."
     form, found = get_form(variant), None
     if reply.error is None and reply.text is not None:
-        found = rules[form.name](reply.text, variant.choices)
+        found = apply_rule(rules[form.name], reply.text, variant)
     elif reply.error is None and reply.scores:
         found = _highest(reply.scores)
     verdict = form.judge(found, variant.answer, len(variant.choices))

@@ -21,6 +21,7 @@ from ..respondents.protocol import Reply
 from ..responses.responses import Responses
 from .diagnosis import UNREAD_KINDS, Cure, Unread, cure, readings, unread_kind
 from ..variants.mcqa_plus import YES_NO
+from ..variants.wording import recorded_wording
 
 # %% ../../nbs/runs/alarm.ipynb #a5331b1c
 ENOUGH_REPLIES, TOLERATED = 32, 0.1  # a run is judged from so many replies on; the share of unreadable ones it may have
@@ -177,7 +178,8 @@ def _variant_of_row(row: Mapping[str, Any], question: Mapping[str, Any] | None) 
     asked = question.get("text")
     asked = asked if isinstance(asked, str) and asked.strip() else "(not known)"
     whole = Question(str(row["question_id"]), asked, own if len(own) > 1 else ("(not known)",) * 2, 0)
-    return Variant(whole, row.get("family", "cora"), method, row.get("index", 0), shown, 0, tuple(sources), form)
+    named = row.get("family", "cora"), method, row.get("index", 0)
+    return Variant(whole, *named, shown, 0, tuple(sources), form, wording=recorded_wording(*named))
 
 
 def _missing_as_none(value: Any) -> Any:

@@ -15,7 +15,6 @@ from typing import Any
 
 from ..core import BadRow, CoraError
 from ..benchmarks.files import read_jsonl
-from ..forms import get_form
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Reply
 from ..respondents.chat import ChatRespondent
@@ -169,7 +168,7 @@ def read_batch(
         if (key := row["custom_id"]) not in asked or fates.get(key, "") is None:
             continue
         variant = asked[key].variant
-        reply = _reply(respondent, row, get_form(variant).scored(variant.choices))
+        reply = _reply(respondent, row, variant.scored)
         if reply.error is None:
             store.put(key, reply)
         fates[key] = reply.error

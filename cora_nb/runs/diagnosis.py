@@ -16,6 +16,7 @@ from typing import Any
 
 from ..core import CoraError, Variant
 from ..forms import FORMS, get_form, named_choices
+from ..prompts.labels import apply_rule
 from ..prompts.letters import LETTER_RULES, RULES, get_rule
 from ..prompts.replies import EXPLANATION, REASONING, answer_part
 from ..prompts.templates import TEMPLATES
@@ -50,7 +51,7 @@ def readings(
 def _read(rule: Callable, variant: Variant, text: str | None) -> str:
     "What one rule reads, as labels."
     try:
-        named = named_choices(rule(text, variant.choices), variant.n_choices)
+        named = named_choices(apply_rule(rule, text, variant), variant.n_choices)
     except Exception:  # of a rule that nobody chose for this run
         named = ()
     return ", ".join(variant.labels[i] for i in named)

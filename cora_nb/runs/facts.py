@@ -36,6 +36,7 @@ def variants_hash(
             v.choices,
             v.answer,
             *([v.form, v.text] if v.form != "mcq" or v.text else []),
+            *([] if v.wording is None else [dataclasses.astuple(v.wording)]),
         )
         for v in variants
     ]

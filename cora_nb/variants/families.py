@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache
 from numbers import Integral, Real
+from pathlib import Path
 
 from ..checks import check_count
 from ..core import CoraError, Question, Variant
@@ -85,6 +86,7 @@ FAMILIES = Registry(
         "order_swap": "cora_nb.variants.orders:order_swap",
         "permutations": "cora_nb.variants.orders:permutations",
         "reorderings": "cora_nb.variants.orders:reorderings",
+        "wording": "cora_nb.variants.wording:wording",
     },
 )
 
@@ -100,9 +102,11 @@ register_family(cora);
 
 # %% ../../nbs/variants/families.ipynb #89c287a7
 def get_family(
-    name: str,  # a family's name, or `file.py:function`, or `package.module:function`
+    name: str,  # a family's name, or `file.py:function`, or `package.module:function`; several joined by +
 ) -> Callable[..., Iterable[Variant]]:  # the function that makes its variants
     "Look a family up. Raises `CoraError` with the names there are, or with what is wrong with it."
+    if len(parts := _joined_names(name)) > 1:
+        return _join(name, parts, tuple(map(get_family, parts)))
     make = FAMILIES.get(name)
     if not callable(make) or len(inspect.signature(make).parameters) < 2:
         raise CoraError(f"family {name!r} must be a function of a question and a seed, such as f(question, seed=0)")
@@ -111,6 +115,111 @@ def get_family(
 # %% ../../nbs/variants/families.ipynb #645edd2c
 class LeftOut(CoraError):
     "A question that a family does not take. The message is the reason, the same for all questions it applies to."
+
+# %% ../../nbs/variants/families.ipynb #a4d4223a
+def _joined_names(
+    name: object,  # as given
+) -> tuple[object, ...]:  # several names where it joins families, else the one
+    "The families that a name joins by +. A registered name, or the path of a file, may hold a + of its own."
+    if not isinstance(name, str) or "+" not in name or name in FAMILIES or Path(name.rpartition(":")[0]).is_file():
+        return (name,)
+    parts = tuple(part.strip() for part in name.split("+"))
+    if len(set(parts)) < len(parts):
+        raise CoraError(f"family {name!r} names a family twice")
+    return parts
+
+
+def _options_of(
+    make: Callable,  # a family
+    options: Mapping[str, object],  # of the families joined
+) -> dict[str, object]:
+    "The options that a family takes."
+    takes = list(inspect.signature(make).parameters.values())[2:]
+    if any(p.kind is p.VAR_KEYWORD for p in takes):
+        return dict(options)
+    return {p.name: options[p.name] for p in takes if p.name in options}
+
+# %% ../../nbs/variants/families.ipynb #0c1f3ae2
+def _joined_signature(
+    makes: Sequence[Callable],  # the families
+) -> inspect.Signature:
+    "A question, a seed and all options; one has a default where all families that take it have the same."
+    found, some = {}, []
+    for make in makes:
+        for p in list(inspect.signature(make).parameters.values())[2:]:
+            if p.kind is p.VAR_KEYWORD:
+                some = [p]
+            elif p.name not in found:
+                found[p.name] = p.replace(kind=p.KEYWORD_ONLY)
+            elif found[p.name].default != p.default:
+                found[p.name] = found[p.name].replace(default=p.empty)
+    first = list(inspect.signature(makes[0]).parameters.values())[:2]
+    return inspect.Signature([*first, *found.values(), *some])
+
+
+def _by_method(variants: Iterable[Variant], family: str) -> dict[str, dict[int, Variant]]:
+    "Variants by method and index, in order. Raises `CoraError` for what is no variant."
+    found: dict[str, dict[int, Variant]] = {}
+    for v in variants:
+        if not isinstance(v, Variant):
+            raise CoraError(f"family {family!r} must yield objects of the class Variant, got {type(v).__name__}")
+        found.setdefault(v.method, {})[v.index] = v
+    return found
+
+
+def _same_shown(some: Mapping[int, Variant], others: Mapping[int, Variant]) -> bool:
+    "Whether two families mean the same by a method."
+    one, two = (
+        {i: (v.sources, v.choices, v.answer, v.form, v.asked, v.wording) for i, v in method.items()}
+        for method in (some, others)
+    )
+    return one == two
+
+# %% ../../nbs/variants/families.ipynb #36fc6f72
+@lru_cache(maxsize=64)
+def _join(
+    name: str,  # of the result
+    names: tuple[str, ...],  # of its families
+    makes: tuple[Callable, ...],  # the functions that make their variants
+) -> Callable[..., Iterator[Variant]]:
+    "The union of families, each method once. It raises `CoraError` where two mean different things by one name."
+
+    def refuse(method, one, other):
+        both = f"both have a method {method!r}, with different variants"
+        raise CoraError(f"the families {one!r} and {other!r} cannot be joined: {both}")
+
+    def joined(question, seed=0, **options):
+        known: dict[str, tuple[str, dict[int, Variant]]] = {}
+        for family, make in zip(names, makes):
+            for method, variants in _by_method(make(question, seed, **_options_of(make, options)), family).items():
+                if method not in known:
+                    known[method] = family, variants
+                    yield from (replace(v, family=name) for v in variants.values())
+                elif not _same_shown(known[method][1], variants):
+                    refuse(method, known[method][0], family)
+
+    def members(n_choices, options):
+        known: dict[str, tuple[str, int]] = {}
+        for family, make in zip(names, makes):
+            counts = _members(make, n_choices, json.dumps(_options_of(make, options), sort_keys=True))
+            if counts is None:
+                return None
+            for method, n in counts.items():
+                if known.setdefault(method, (family, n))[1] != n:
+                    refuse(method, known[method][0], family)
+        return {method: n for method, (_, n) in known.items()}
+
+    def options_for(question, options):
+        found = {}
+        for make in makes:
+            own = _options_of(make, options)
+            found |= make.options_for(question, own) if hasattr(make, "options_for") else own
+        return found
+
+    joined.members, joined.options_for = members, options_for
+    joined.__name__, joined.__signature__ = name, _joined_signature(makes)
+    joined.__doc__ = f"All variants of the families {', '.join(names)}, one original."
+    return joined
 
 # %% ../../nbs/variants/families.ipynb #8682b8f5
 def _plain(
@@ -183,7 +292,7 @@ def _with_recipe(v: Variant, family: str, recipe: str) -> Variant:
 
 def make_variants(
     questions: Iterable[Question],  # any number of questions
-    family: str = "cora",  # which set of methods: a name, or `file.py:function`, or `package.module:function`
+    family: str = "cora",  # a name, or `file.py:function`, or `package.module:function`; several joined by +
     seed: int = 0,  # for everything random in the family
     **options: object,  # the family's own options
 ) -> list[Variant]:  # all variants, question after question, in the family's order
@@ -287,7 +396,8 @@ def alter_like(
         )
     made = _altered(question, variant.recipe, variant.question.n_choices)
     like = [v for v in made if v.method == variant.method and v.n_choices <= variant.n_choices]
-    like = like or [v for v in made if v.form == variant.form and v.n_choices == variant.n_choices]
+    alike = variant.form, variant.n_choices, variant.wording
+    like = like or [v for v in made if (v.form, v.n_choices, v.wording) == alike]
     if not like:
         raise CoraError(
             f"question {question.id!r} has no variant like {variant.method} {variant.index} "

@@ -6,12 +6,36 @@
 __all__ = ['variants_table', 'variants_dataset', 'write_variants', 'read_variants']
 
 # %% ../../nbs/variants/files.ipynb #cfefd167
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from ..benchmarks.files import check_types, write_whole
 from ..forms import FORMS
-from ..core import BadRow, CoraError, Question, Variant
+from ..core import BadRow, CoraError, Question, Variant, Wording
+
+# %% ../../nbs/variants/files.ipynb #45207776
+def _wording_text(
+    wording: Wording | None,  # of a variant
+) -> str:  # JSON; empty for None
+    "What differs from the defaults, as text."
+    if wording is None:
+        return ""
+    default = asdict(Wording())
+    return json.dumps({k: w for k, w in asdict(wording).items() if w != default[k]}, ensure_ascii=False)
+
+
+def _read_wording(
+    text: str | None,  # from `_wording_text`
+) -> Wording | None:
+    "The wording again. Raises `ValueError` where the text is something else."
+    if not text:
+        return None
+    try:
+        return Wording(**json.loads(text))
+    except TypeError:
+        raise ValueError("this is not the wording of a variant") from None
 
 # %% ../../nbs/variants/files.ipynb #b7f8a66e
 def variants_table(
@@ -36,6 +60,7 @@ def variants_table(
         "form": ([v.form for v in variants], text),
         "text": ([v.text for v in variants], text),
         "recipe": ([v.recipe for v in variants], text),
+        "wording": ([_wording_text(v.wording) for v in variants], text),
     }
     return pa.table({name: pa.array(values, type) for name, (values, type) in columns.items()})
 
@@ -83,7 +108,7 @@ def _check_row(r: dict, number: int, file: str) -> None:
     def refuse(field, why):
         raise BadRow(why, file, number, r["question_id"], field, r[field])
 
-    for field in set(r) - {"subject", "recipe"}:
+    for field in set(r) - {"subject", "recipe", "wording"}:
         if r[field] is None or isinstance(r[field], list) and None in r[field]:
             refuse(field, f"{field} must not be missing")
     for field in ("family", "method"):
@@ -98,6 +123,10 @@ def _check_row(r: dict, number: int, file: str) -> None:
         refuse("sources", "sources must name one source for each choice shown")
     if not all(s < len(r["original_choices"]) for s in r["sources"]):
         refuse("sources", "sources must be indices of original choices, or below 0")
+    try:
+        _read_wording(r.get("wording"))
+    except ValueError as e:
+        refuse("wording", f"wording must be empty or JSON ({e})")
     if r["form"] not in FORMS:
         refuse("form", f"form must be one of {', '.join(FORMS)}")
     texts = [r["original_choices"][s] if s >= 0 else shown for s, shown in zip(r["sources"], r["choices"])]
@@ -120,7 +149,7 @@ def read_variants(
         table = pq.read_table(path, page_checksum_verification=True)
     except (pa.ArrowException, OSError) as e:
         raise CoraError(f"{path}: not a Parquet file of variants ({str(e).splitlines()[0]})") from None
-    if missing := [n for n in names if n not in table.column_names and n != "recipe"]:
+    if missing := [n for n in names if n not in table.column_names and n not in ("recipe", "wording")]:
         raise CoraError(
             f"{path}: the column {', '.join(missing)} is missing; a file of variants has {', '.join(names)}"
         )
@@ -140,5 +169,6 @@ def read_variants(
         known = numbers.setdefault((question.id, r["family"], new), {})
         shown, sources = tuple(r["choices"]), _number_new(r["sources"], r["choices"], known)
         named = question, r["family"], r["method"], r["index"]
-        variants.append(Variant(*named, shown, r["answer"], sources, r["form"], r["text"], r.get("recipe") or ""))
+        put = r["form"], r["text"], r.get("recipe") or "", _read_wording(r.get("wording"))
+        variants.append(Variant(*named, shown, r["answer"], sources, *put))
     return variants

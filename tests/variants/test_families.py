@@ -248,7 +248,7 @@ def test_families_are_found_when_first_asked_for():
     assert said.returncode == 0, said.stderr
     assert said.stdout.splitlines() == [
         "family must be one of answer_swap, cora, cyclic, formats, mcqa_plus, misleading, order_swap, permutations, "
-        "reorderings, or module:name, got 'permutation'",
+        "reorderings, wording, or module:name, got 'permutation'",
         "['importlib.metadata']",
     ]
 

@@ -1,0 +1,498 @@
+"""The family `wording`: same choices, other words; one prompt of each axis as text; families joined; runs repeated."""
+
+import json
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from helpers import run as run_command
+from hypothesis import given, settings, strategies as st
+
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.core import CoraError, Question, Variant, Wording
+from cora_nb.metrics.cora import score
+from cora_nb.metrics.items import method_costs, method_table
+from cora_nb.prompts.labels import apply_rule
+from cora_nb.prompts.reasoned import last_line, lenient
+from cora_nb.prompts.letters import first_token
+from cora_nb.prompts.templates import TEMPLATES, Prompt, Template, make_prompts
+from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.respondents.chat_replies import letter_scores
+from cora_nb.respondents.likelihood import ADAPTATIONS, context_and_continuations
+from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
+from cora_nb.responses.equal_prompts import prompt_numbers
+from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.responses.responses import make_responses
+from cora_nb.results import lookup, values_of
+from cora_nb.runs.alarm import unread_replies
+from cora_nb.runs.evaluate import evaluate, prepare
+from cora_nb.runs.facts import variants_hash
+from cora_nb.variants.families import (
+    FAMILIES,
+    LeftOut,
+    alter_like,
+    divergence_set,
+    get_family,
+    make_variants,
+    register_family,
+)
+from cora_nb.variants.files import read_variants, variants_table, write_variants
+from cora_nb.variants.operators import make_variant
+from cora_nb.variants.wording import AXES, INSTRUCTIONS, recorded_wording
+
+CAPITAL = Question("capital", "What is the capital of Australia?", ("Sydney", "Canberra", "Perth", "Hobart"), 1)
+POOL = [
+    Question("sum", "What is 7 + 5?", ("12", "13", "75", "57"), 0),
+    Question("war", "When did it end?", ("1918", "1945"), 1),
+]
+QUESTION = "Question: What is the capital of Australia?\n"
+LETTERED = "A. Sydney\nB. Canberra\nC. Perth\nD. Hobart"
+AT = {(v.method, v.index): v for v in make_variants([CAPITAL], "wording")}
+
+
+@st.composite
+def questions(draw):
+    choices = draw(st.lists(st.text(min_size=1).filter(str.strip), min_size=2, max_size=26))
+    return Question("q", "?", tuple(choices), draw(st.integers(0, len(choices) - 1)))
+
+
+@given(questions(), st.integers(0, 9))
+def test_the_same_choices_in_the_same_order_whatever_the_words(q, seed):
+    made = make_variants([q], "wording", seed)
+    assert Counter(v.method for v in made) == {"original": 1, **{axis: len(words) for axis, words in AXES.items()}}
+    assert [v.wording for v in made] == [None, *(w for words in AXES.values() for w in words)]
+    for v in made:
+        assert (v.choices, v.answer, v.sources, v.form) == (q.choices, q.answer, tuple(range(q.n_choices)), "mcq")
+        assert v.family == "wording" and len(set(v.labels)) == q.n_choices
+    assert made == make_variants([q], "wording", seed + 1)  # nothing is random
+
+
+@given(questions(), st.sampled_from(sorted(TEMPLATES)), st.sampled_from(["text", "messages"]))
+@settings(max_examples=30)
+def test_all_prompts_differ(q, template, way):
+    made = make_variants([q], "wording")
+    assert len({str(getattr(Prompt(v, template=template), way)) for v in made}) == len(made)
+
+
+@given(questions(), st.sampled_from(sorted(TEMPLATES)))
+@settings(max_examples=30)
+def test_defaults_are_what_every_template_does(q, template):
+    v = make_variants([q], "wording")[0]
+    worded = replace(v, wording=Wording())
+    assert worded.labels == v.labels
+    shots = (Question("s", "1 + 1?", ("2", "3"), 0),)
+    for way in ("text", "messages"):
+        one, two = (getattr(Prompt(x, template=template, shots=shots), way) for x in (v, worded))
+        assert one == two
+    for adaptation in ADAPTATIONS:
+        one, two = (
+            context_and_continuations(Prompt(x, template=template, shots=shots), adaptation) for x in (v, worded)
+        )
+        assert one == two
+
+
+def test_one_prompt_of_each_axis_by_hand():
+    cora = (
+        "Answer the following multiple choice question. The first line of your response should be of the following "
+        "format: 'LETTER' (without quotes), where LETTER is one of ABCD (depending on the number of alternatives), "
+        "followed by a step-by-step explanation.\n\n"
+    )
+    by_hand = {
+        ("original", 0): cora + QUESTION + "Choices: " + LETTERED + "\nAnswer:",
+        ("instruction", 5): "I need the answer to this question. Tell me which of A, B, C, D it is.\n\n"
+        + QUESTION
+        + "Choices: "
+        + LETTERED
+        + "\nAnswer:",
+        ("labels", 0): cora + QUESTION + "Choices: (A) Sydney\n(B) Canberra\n(C) Perth\n(D) Hobart\nAnswer:",
+        ("labels", 1): cora.replace("ABCD", "a, b, c, d")
+        + QUESTION
+        + "Choices: (a) Sydney\n(b) Canberra\n(c) Perth\n(d) Hobart\nAnswer:",
+        ("labels", 2): cora.replace("LETTER", "NUMBER").replace("ABCD", "1, 2, 3, 4")
+        + QUESTION
+        + "Choices: 1) Sydney\n2) Canberra\n3) Perth\n4) Hobart\nAnswer:",
+        ("labels", 3): cora.replace("LETTER", "NUMBER").replace("ABCD", "i, ii, iii, iv")
+        + QUESTION
+        + "Choices: i. Sydney\nii. Canberra\niii. Perth\niv. Hobart\nAnswer:",
+        ("separator", 1): cora + QUESTION + "Choices: A - Sydney\nB - Canberra\nC - Perth\nD - Hobart\nAnswer:",
+        ("separator", 3): cora + QUESTION + "Choices: A. Sydney; B. Canberra; C. Perth; D. Hobart\nAnswer:",
+        ("answer_line", 1): cora + QUESTION + "Choices: " + LETTERED + "\nMy choice:",
+    }
+    assert {at: Prompt(AT[at]).text for at in by_hand} == by_hand
+
+
+def test_prompts_of_other_templates_by_hand():
+    asked = "Only one of the following options is true. Name it by its label (A, B, C, D).\n\n"
+    assert Prompt(AT["instruction", 7], template="bare").text == asked + QUESTION + LETTERED + "\nAnswer:"
+    plain = "What is the capital of Australia?\n"
+    assert Prompt(AT["instruction", 7], template="li2024").text == asked + plain + LETTERED
+    request = "\nOnly one option can be selected. No explanation is allowed."
+    digits = "1) Sydney\n2) Canberra\n3) Perth\n4) Hobart"
+    assert (
+        Prompt(AT["labels", 2], template="li2024").text
+        == "Please select a correct option.\n" + plain + digits + request
+    )
+    assert (
+        Prompt(AT["answer_line", 0], template="li2024").text
+        == "Please select a correct option.\n" + plain + LETTERED + request + "\nFinal answer:"
+    )
+    cat = Prompt(AT["labels", 2], template="cat").text
+    assert "NUMBER is one of 1, 2, 3, 4 (depending" in cat and "ABCD" not in cat
+    told = "Answer the following multiple choice question. Think step by step. "
+    told += "Then write your answer on the last line, as "
+    assert (
+        Prompt(AT["answer_line", 2], template="reasoned").text
+        == told + "'Correct option: LETTER' (without quotes), where LETTER is one of ABCD.\n\n" + QUESTION + LETTERED
+    )
+    assert (
+        Prompt(AT["instruction", 0], template="reasoned").text
+        == "Choose the correct answer to the question below. Reason step by step, and end with a line that reads "
+        "'Answer: LABEL' (without quotes), where LABEL is one of A, B, C, D.\n\n" + QUESTION + LETTERED
+    )
+
+
+def test_every_request_names_the_labels_and_suits_both_ways_to_reply():
+    assert len(INSTRUCTIONS) == len(set(INSTRUCTIONS)) == 10
+    for words in INSTRUCTIONS:
+        assert words.instruction.count("$LABELS$") == words.reasoned.count("$LABELS$") == 1
+        assert words.reasoned.count("'Answer: LABEL'") == 1
+    for v in AT.values():
+        for template in TEMPLATES.names():
+            prompt = Prompt(v, template=template)
+            assert "$LABELS$" not in prompt.text and "$LETTERS$" not in prompt.text
+            (said,) = prompt.messages
+            assert said["content"] == prompt.text
+
+
+@pytest.mark.parametrize("method, index", list(AT))
+def test_labels_and_last_lines_are_read_back(method, index):
+    v = AT[method, index]
+    line = (v.wording.answer_line if v.wording and v.wording.answer_line else "\nAnswer:").strip()
+    for place, label in enumerate(v.labels):
+        shown = (v.wording or Wording()).choice.format(label, v.choices[place])
+        for reply in (label, shown, f"({label})", f"The answer is {label}."):
+            assert apply_rule(lenient, reply, v) == place, reply
+        assert apply_rule(first_token, label, v) == place
+        assert apply_rule(last_line, f"It is none of the others.\n\n{line} {label}", v) == place
+
+
+@pytest.mark.parametrize("shots_as", ["plain", "like_variant"])
+@pytest.mark.parametrize("template", sorted(TEMPLATES))
+def test_shots_look_like_the_question_below_them(shots_as, template):
+    pool = POOL[:1]
+    for v, prompt in zip(AT.values(), make_prompts(list(AT.values()), template, pool, 1, shots_as)):
+        (shot,) = pool
+        like = Variant(shot, "x", "x", 0, shot.choices, shot.answer, (0, 1, 2, 3), wording=v.wording)
+        alone = Prompt(like, template=template).text
+        below = Prompt(v, template=template).text
+        top = get_opening(template, v)
+        assert alone.startswith(top) and below.startswith(top)
+        between = prompt.text.removeprefix(alone).removesuffix(below.removeprefix(top))
+        said = between.strip().removeprefix("Answer:").removeprefix(str(v.wording and v.wording.answer_line).strip())
+        assert said.strip() == v.labels[0], between
+        assert prompt.messages[1]["content"].endswith(v.labels[0]) and len(prompt.messages) == 3
+
+
+def get_opening(template, v):
+    "What the prompt begins with, before the first question."
+    template = TEMPLATES[template]
+    return template.opening(4, "mcq", *([v.wording] if v.wording else []))
+
+
+def test_a_shot_by_hand():
+    text = make_prompts([AT["labels", 2]], "bare", POOL, 2)[0].text
+    assert text == (
+        "Question: What is 7 + 5?\n1) 12\n2) 13\n3) 75\n4) 57\nAnswer: 1\n\n"
+        "Question: When did it end?\n1) 1918\n2) 1945\nAnswer: 2\n\n"
+        "Question: What is the capital of Australia?\n1) Sydney\n2) Canberra\n3) Perth\n4) Hobart\nAnswer:"
+    )
+    (last,) = make_prompts([AT["answer_line", 3]], "reasoned", POOL, 1)
+    assert last.text.count("as 'The answer is: LETTER'") == 1 and "D. 57\n\nThe answer is: A\n\nQuestion" in last.text
+
+
+@pytest.mark.parametrize("adaptation", ADAPTATIONS)
+def test_likelihoods_are_about_the_labels_shown(adaptation):
+    for v in AT.values():
+        prompt = Prompt(v, template="bare", shots=(POOL[1],))
+        context, said = context_and_continuations(prompt, adaptation)
+        words = v.wording or Wording()
+        if adaptation == "separate":
+            assert said == [" Sydney", " Canberra", " Perth", " Hobart"]
+        elif adaptation == "joint-label":
+            assert said == [f" {label}" for label in v.labels]
+        else:
+            assert said == [" " + words.choice.format(*pair) for pair in zip(v.labels, v.choices)]
+        if adaptation != "separate":
+            assert context == prompt.text if adaptation == "joint-label" else "1945" in context
+
+
+def test_a_server_s_scores_are_about_the_labels_shown():
+    top = {"2": -1.0, " 2": -2.0, "B": -0.5, "ii": -1.0, "I": -0.1, " b": -1.0, "i": -3.0, "(a": -4.0}
+    near = {"digits": [None, 0.5032], "roman": [0.0498, 0.3679], "small": [0.0183, 0.9744], "capitals": [None, 0.6065]}
+    for alphabet, (one, two) in near.items():
+        scores = letter_scores(top, Wording(alphabet=alphabet).labels(2))
+        found = [None if s == float("-inf") else round(2.718281828**s, 4) for s in scores]
+        assert found == [one, two], alphabet
+
+
+def test_room_and_requests_of_a_chat_model():
+    who = ChatRespondent("m", base_url="http://127.0.0.1:1/v1")
+    rooms = {at: who.room(p) for at, p in zip(AT, make_prompts(list(AT.values()), parse="first_token"))}
+    assert {at: n for at, n in rooms.items() if n > 1} == {("labels", i): 6 for i in range(4)}
+    assert len({json.dumps(who.request(Prompt(v))) for v in AT.values()}) == len(AT)
+
+
+def test_a_template_without_a_word_about_wordings_still_serves_everything_else():
+    class Old(Template):
+        def body(self, text, choices, form="mcq"):
+            return super().body(text, choices, form)
+
+        def opening(self, n_choices, form="mcq"):
+            return super().opening(n_choices, form)
+
+    old = Old("old", "Hello. ")
+    assert [Prompt(v, template=old, shots=tuple(POOL)).text for v in make_variants([CAPITAL])]
+
+
+def test_a_run_repeats_its_prompts_after_parquet(tmp_path):
+    variants = make_variants(math_benchmark(3), "cora+wording", seed=5)
+    ask = prepare(variants, shots=POOL, k=1, shots_as="like_variant")
+    run = ask.ask(SimulatedRespondent(0.5), progress=False)
+    write_responses(run, tmp_path / "run")
+    back = read_responses(tmp_path / "run")
+    assert back.equals(run) and back.complete and back.family == "cora+wording"
+    told = back.facts["variants"]["recipe"]
+    asked = [Question(q.question_id, q.text, q.choices, int(q.answer)) for q in back.questions.itertuples()]
+    again = make_variants(asked, told["family"], told["seed"], **told["options"])
+    assert [v.wording for v in again] == [v.wording for v in variants]
+    new = prepare(again, shots=POOL, k=1, shots_as="like_variant")
+    assert [p.text for p in new.prompts] == [p.text for p in ask.prompts]
+    for what in ("hash", "count", "recipe"):
+        assert new.known["variants"][what] == back.facts["variants"][what]
+    assert new.known["asked"]["prompts"] == back.facts["asked"]["prompts"]
+    repeated = evaluate(RecordedRespondent(back), again, progress=False, shots=POOL, k=1)
+    assert repeated.table["prediction"].tolist() == run.table["prediction"].tolist()
+    for r in back.table.itertuples():
+        assert recorded_wording(r.family, r.method, r.index) == next(
+            v.wording for v in again if v.key == (r.question_id, r.method, r.index)
+        )
+
+
+def test_facts_tell_wordings_apart_and_stay_for_the_others():
+    v = AT["original", 0]
+    assert variants_hash([v]) != variants_hash([replace(v, wording=Wording(alphabet="digits"))])
+    assert (
+        variants_hash(make_variants([CAPITAL])[:1])
+        == "918d857a9ee26f541a8ac9b303b6df0014b8ea487f0b8a81ec3f6593ccfc6293"
+    )
+
+
+def test_variants_in_a_file(tmp_path):
+    variants = make_variants([CAPITAL, *POOL], "cora+wording")
+    write_variants(variants, tmp_path / "v.parquet")
+    back = read_variants(tmp_path / "v.parquet")
+    assert back == variants and [v.recipe for v in back] == [v.recipe for v in variants]
+    import pyarrow.parquet as pq
+
+    whole = variants_table(variants)
+    pq.write_table(whole.drop_columns(["wording"]), tmp_path / "old.parquet")
+    assert [v.wording for v in read_variants(tmp_path / "old.parquet")] == [None] * len(variants)
+    for broken in ("{", '{"alphabet": "greek"}', '{"colour": 1}', "[1]"):
+        place = whole.schema.names.index("wording")
+        pq.write_table(whole.set_column(place, "wording", [[broken] * len(variants)]), tmp_path / "bad.parquet")
+        with pytest.raises(CoraError, match="row 1, id 'capital', wording: wording must be empty or JSON"):
+            read_variants(tmp_path / "bad.parquet")
+
+
+def test_prompts_that_differ_in_words_are_not_taken_for_equal_ones():
+    variants = make_variants(math_benchmark(5), "cora+wording")
+    run = evaluate(SimulatedRespondent(0.5), variants, progress=False)
+    texts = {}
+    numbers = [texts.setdefault(Prompt(v).text, len(texts)) for v in variants]
+    assert prompt_numbers(variants).tolist() == prompt_numbers(run).tolist() == numbers
+
+
+def test_unread_replies_are_read_again_under_their_own_labels():
+    rows = [AT["labels", 2], AT["labels", 3]]
+    run = make_responses(rows, ["I do not know it", "B"], "lenient")
+    unread, _, _ = unread_replies(run)
+    assert [u.variant.labels[1] for u in unread] == ["2", "ii"]
+
+
+def test_axes_can_be_chosen_and_wrong_ones_are_named():
+    assert Counter(v.method for v in make_variants([CAPITAL], "wording", axes=["labels"])) == {
+        "original": 1,
+        "labels": 4,
+    }
+    assert divergence_set("wording", 4, {"axes": "separator"}) == {"original": 1, "separator": 5}
+    for wrong in ("colour", (), ["labels", 3], 7):
+        with pytest.raises(CoraError, match="axes must name some of instruction, labels, separator, answer_line, got"):
+            make_variants([CAPITAL], "wording", axes=wrong)
+
+
+# Families joined
+
+
+@given(questions(), st.integers(0, 99), st.permutations(["cora", "wording", "cyclic"]))
+@settings(max_examples=50)
+def test_a_union_has_every_member_once(q, seed, names):
+    family = "+".join(names)
+    joined = make_variants([q], family, seed)
+    own = {v.key: v for name in reversed(names) for v in make_variants([q], name, seed)}
+    assert [v.key for v in joined] == list(
+        dict.fromkeys(v.key for name in names for v in make_variants([q], name, seed))
+    )
+    for v in joined:
+        assert v == replace(own[v.key], family=family)
+        assert json.loads(v.recipe) == {"family": family, "seed": seed, "options": {}}
+    assert divergence_set(family, q.n_choices) == dict(Counter(v.method for v in joined))
+
+
+@pytest.mark.parametrize("n", range(2, 8))
+def test_complete_sets_count_all_members(n):
+    counts = divergence_set("cora+wording", n)
+    assert sum(counts.values()) == 2 + 6 * (n - 1) + 24 and counts["original"] == 1
+
+
+def test_complete_and_coverage_of_a_joined_run():
+    questions = math_benchmark(4)
+    variants = make_variants(questions, "cora+wording")
+    run = evaluate(SimulatedRespondent(1.0), variants, progress=False)
+    assert run.complete and run.coverage == "" and values_of(score(run))["CoRA"] == 1.0
+    part = evaluate(SimulatedRespondent(1.0), [v for v in variants if v.method != "labels"], progress=False)
+    assert part.complete is False and "40 of 44" in part.coverage
+
+
+def test_options_go_to_the_families_that_take_them():
+    made = make_variants([CAPITAL], "cora+wording", nota="Nothing of that", axes="labels", shuffles=2)
+    counts = Counter(v.method for v in made)
+    assert counts["shuffled"] == 2 and counts["labels"] == 4 and "separator" not in counts
+    assert any("Nothing of that" in v.choices for v in made)
+    told = json.loads(made[0].recipe)["options"]
+    assert told == {"nota": "Nothing of that", "axes": "labels", "shuffles": 2}
+    assert divergence_set("cora+wording", 4, told) == dict(counts)
+    with pytest.raises(CoraError, match="takes the options answer_first, nota, shuffles, subsets, axes, got 'limit'"):
+        make_variants([CAPITAL], "cora+wording", limit=3)
+    assert json.loads(make_variants([CAPITAL], "cora+wording", shuffles=1)[0].recipe)["options"] == {}
+
+
+def test_another_question_is_altered_like_a_variant_of_a_joined_family():
+    other = Question("sum", "What is 7 + 5?", ("12", "13", "75", "57", "99"), 0)
+    for v in make_variants([CAPITAL], "wording+cora"):
+        like = alter_like(other, v)
+        assert (like.method, like.index, like.wording, like.family) == (v.method, v.index, v.wording, "wording+cora")
+        assert like.n_choices == v.n_choices
+
+
+def clashing(question, seed=0):
+    "Calls another thing `labels`."
+    yield make_variant(question, "clashing", "original", 0, tuple(range(question.n_choices)))
+    yield make_variant(question, "clashing", "labels", 0, tuple(range(question.n_choices)))
+
+
+def turned(question, seed=0):
+    "Calls the turned question the original."
+    yield make_variant(question, "turned", "original", 0, tuple(reversed(range(question.n_choices))))
+
+
+def choosy(question, seed=0):
+    raise LeftOut("it is too easy")
+
+
+@pytest.fixture
+def families():
+    before = dict(FAMILIES.registered)
+    for make in (clashing, turned, choosy):
+        register_family(make)
+    yield
+    FAMILIES.registered.clear()
+    FAMILIES.registered.update(before)
+
+
+CLASH = "the families {!r} and {!r} cannot be joined: both have a method {!r}, with different variants"
+NAMES = "family must be one of "
+
+
+@pytest.mark.parametrize(
+    "family, message",
+    [
+        ("wording+clashing", CLASH.format("wording", "clashing", "labels")),
+        ("cora+cyclic+turned", CLASH.format("cora", "turned", "original")),
+        ("cora+cora", "family 'cora+cora' names a family twice"),
+        ("cora+", NAMES),
+        ("cora+nope", NAMES),
+    ],
+)
+def test_what_cannot_be_joined_is_refused_in_one_line(families, family, message):
+    with pytest.raises(CoraError) as e:
+        make_variants([CAPITAL], family)
+    assert str(e.value) == message or message == NAMES and str(e.value).startswith(NAMES) and "\n" not in str(e.value)
+
+
+def test_a_question_that_one_family_leaves_out_is_left_out(families):
+    with pytest.warns(UserWarning, match="cora\\+choosy: left out 1 of 1 questions: it is too easy"):
+        assert make_variants([CAPITAL], "cora+choosy") == []
+    assert divergence_set("cora+choosy", 4) is None
+
+
+def test_names_and_paths_with_a_plus_of_their_own(families, tmp_path):
+    FAMILIES.register(turned, "a+b")
+    assert get_family("a+b") is turned
+    (tmp_path / "c++.py").write_text(
+        "from cora_nb.variants.wording import wording\ndef mine(question, seed=0):\n    yield from wording(question)\n"
+    )
+    assert len(make_variants([CAPITAL], f"{tmp_path}/c++.py:mine")) == 25
+    assert get_family("cora+wording") is get_family("cora+wording")
+
+
+# Results and commands
+
+
+def test_method_table_and_costs_against_a_second_way():
+    run = evaluate(
+        SimulatedRespondent(0.5, slips=0.3, seed=3), make_variants(math_benchmark(60), "wording"), progress=False
+    )
+    table, costs, means = run.table, method_costs(run), method_table(run)
+    original = {r.question_id: r.correct for r in table.itertuples() if r.method == "original"}
+    for axis in AXES:
+        mine = [(original[r.question_id], r.correct) for r in table.itertuples() if r.method == axis]
+        lost = [not now for was, now in mine if was]
+        gained = [now for was, now in mine if not was]
+        assert lookup(costs, "lost", method=axis).value == pytest.approx(sum(lost) / len(lost))
+        assert lookup(costs, "gained", method=axis).value == pytest.approx(sum(gained) / len(gained))
+        accuracy = sum(now for _, now in mine) / len(mine)
+        assert lookup(means, "accuracy", method=axis).value == pytest.approx(accuracy)
+        drop = sum(original.values()) / 60 - accuracy
+        assert lookup(costs, "cost", method=axis).value == pytest.approx(drop)
+        row = lookup(costs, "lost", method=axis)
+        assert 0 <= row.low < row.value < row.high <= 1 and row.n == sum(original.values())
+
+
+@pytest.mark.parametrize("family, members", [("wording", 25), ("cora+wording", 44)])
+def test_cora_run_takes_it(tmp_path, family, members):
+    code, out, err = run_command("cora_run", "simulated:knows=0.8", "--family", family, "--sample", 6, cwd=tmp_path)
+    assert code == 0, err
+    (folder,) = (tmp_path / "responses" / "math").iterdir()
+    back = read_responses(folder)
+    assert back.family == family and len(back) == 6 * members and back.complete
+
+
+def test_a_model_s_scores_are_those_of_its_labels():
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    from cora_nb.respondents.causal import CausalRespondent
+    from cora_nb.respondents.likelihood import LikelihoodRespondent
+
+    variants = make_variants(math_benchmark(3), "wording", axes="labels")
+    causal = CausalRespondent("organism/steady", device="cpu", chat=False)
+    likely = LikelihoodRespondent("organism/steady", device="cpu", adaptation="joint-label")
+    one, two = (
+        evaluate(who, variants, "bare", progress=False, strict=None).table["scores"] for who in (causal, likely)
+    )
+    for v, generated, compared in zip(variants, one, two):
+        if v.labels[0] == "i":
+            assert generated is None and len(compared) == 4  # no token of this model says ii
+        elif v.labels[0] == "1":
+            assert generated == pytest.approx(compared, abs=1e-3)  # each digit is one token, and the only one
+        else:
+            assert len(generated) == 4 and all(a >= b - 1e-3 for a, b in zip(generated, compared))
