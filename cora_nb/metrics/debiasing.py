@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..checks import check_number, check_option, check_seed
-from ..core import CoraError, LETTERS, Variant, uniforms
+from ..core import CoraError, Variant, Wording, uniforms
 from cora_nb.prompts.letter_priors import (
     LetterPrior,
     average_by_content,
@@ -26,6 +26,7 @@ from cora_nb.prompts.letter_priors import (
     tidy_scores,
 )
 from ..responses.responses import Responses, need
+from ..variants.wording import recorded_wording
 
 # %% ../../nbs/metrics/debiasing.ipynb #f4b4aa6e
 _COLUMNS = ("question_id", "method", "n_choices", "sources", "answer", "prediction", "correct")
@@ -269,7 +270,8 @@ def _rewritten(
     column = np.empty(n, dtype=object)
     column[:] = scored
     t["scores"], t["prediction"], t["correct"] = column, place, place == t["answer"].to_numpy()
-    t["reply"] = [None if k < 0 else LETTERS[k] for k in place]
+    words = (recorded_wording(found.family or "", *which) or Wording() for which in zip(t["method"], t["index"]))
+    t["reply"] = [None if k < 0 else w.labels(k + 1)[k] for k, w in zip(place, words)]
     t["confidence"] = [np.nan if k < 0 else math.exp(s[k]) for s, k in zip(scored, place)]
     if "mean_logprob" in t:
         t["mean_logprob"] = np.nan

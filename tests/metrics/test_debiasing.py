@@ -15,7 +15,9 @@ from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.debiasing import debias, estimate_prior, estimation_questions, pride_variants
 from cora_nb.metrics.recall_spread import recall_spread
+from cora_nb.prompts.labels import apply_rule
 from cora_nb.prompts.letter_priors import LetterPrior
+from cora_nb.prompts.reasoned import lenient
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply, ask
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -23,6 +25,7 @@ from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup
+from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
 UNCHANGED = ["question_id", "subject", "family", "method", "index", "form", "trial", "n_choices", "sources", "answer"]
@@ -304,3 +307,13 @@ def test_what_is_refused():
     for message, call in refused.items():
         with pytest.raises(CoraError, match=message):
             call()
+
+
+def test_a_worded_variant_is_answered_with_its_own_label():
+    "What `debias` writes is read back by the rules, also where the choices are called 1), 2), ... or i., ii., ..."
+    variants = make_variants(math_benchmark(6), "wording")
+    run = evaluate(SimulatedRespondent(position=(3, 1), with_scores=True), variants, progress=False)
+    found = debias(run, "batch")
+    assert {"1", "i", "a", "A"} <= set(found.table["reply"])
+    read = [apply_rule(lenient, r, v) if isinstance(r, str) else -1 for r, v in zip(found.table["reply"], variants)]
+    assert read == found.table["prediction"].tolist()
