@@ -275,7 +275,8 @@ class _Evidence:
             options = {"effect": effect, "df": len(by_cluster) - 1}
         if not all(((0 <= a[name]) & (a[name] <= 1)).all() for a in self.alone):  # not a score in [0, 1]
             options["most"] = np.abs(each).max() or 1.0
-        found = difference_interval(each, self.sizes, level, other_p=exchange_p(difference, exchanged), **options)
+        p = max(exchange_p(difference, exchanged), 2.0 ** (1 - len(by_cluster)) if self.clustered else 0.0)
+        found = difference_interval(each, self.sizes, level, other_p=p, **options)
         differ = ~self.alike & (np.abs(each) > 1e-6) & ~np.isin(each.round(6), each[self.alike].round(6))
         n = int(self.sizes[differ].sum())
         few = f"{n or 'no'} question{'s differ' if n > 1 else ' differs'}: too few to tell"

@@ -6,6 +6,7 @@
 __all__ = ['plot_scores', 'curve_table', 'plot_ranks', 'plot_resamples']
 
 # %% ../../nbs/report/score_plots.ipynb #a1bbaccd
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from .tables import BEYOND, arrange
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..results import make_result, IDENTITY
+from ..stats.resampling import FewWarning
 from ..metrics.comparison import RANK_PROBABILITY
 
 # %% ../../nbs/report/score_plots.ipynb #df5aaed3
@@ -109,7 +111,9 @@ def curve_table(
     check_count("points", points, 2)
     grid = np.arange(points) / (points - 1)
     c = {f"BMCA({float(c)})": c for c in grid}
-    found = score(responses, thresholds=tuple(grid), ci=ci, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewWarning)  # near c = 0 all questions pass
+        found = score(responses, thresholds=tuple(grid), ci=ci, **options)
     found = found[found["score"].isin(c)]
     found = found.assign(place=found["score"].map(c), score="BMCA(c)")
     found.loc[found["place"] == 0, ["value", "low", "high"]] = 1.0  # at least 0 of the variants are right, always

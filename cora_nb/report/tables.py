@@ -8,6 +8,7 @@ __all__ = ['BASELINES', 'PROPOSED', 'SECONDARY', 'BEYOND', 'RANKED', 'threshold'
 # %% ../../nbs/report/tables.ipynb #e1a1e98c
 import math
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
@@ -18,6 +19,7 @@ from ..metrics.scores import RUN_SCORES, score_members
 from ..responses.responses import Responses, as_responses
 from ..responses.runs import Runs
 from ..results import RESULT, make_result, stack_results
+from ..stats.resampling import FewWarning
 
 # %% ../../nbs/report/tables.ipynb #4baa4e0f
 BASELINES, PROPOSED, SECONDARY, BEYOND = "Baselines", "Proposed metric", "Secondary metrics", "Beyond the paper"
@@ -47,7 +49,9 @@ def arrange(
 def _scores_of(name: str, run: object, ci: float | None, also: Sequence[str] = ()) -> pd.DataFrame:
     "The result of one run, numbers finite or NaN. Raises `CoraError` naming the run, the score and the value."
     if isinstance(run, Responses):
-        return score(run, ci=ci, also=also)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FewWarning)  # said below the table
+            return score(run, ci=ci, also=also)
     if isinstance(run, (pd.Series, Mapping)):
         table = pd.DataFrame([{"score": key, "value": value} for key, value in run.items()], columns=["score", "value"])
     elif not isinstance(run, pd.DataFrame):

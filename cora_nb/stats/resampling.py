@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'FEW_CLUSTERS', 'FEW_QUESTIONS', 'kinds', 'cluster_table', 'draw_questions', 'left_out', 'pseudo_values',
-           'design_effect', 'interval', 'few_clusters', 'few_unlike', 'warn_of_few']
+           'design_effect', 'interval', 'few_clusters', 'few_unlike', 'FewWarning', 'warn_of_few']
 
 # %% ../../nbs/stats/resampling.ipynb #714c6f7d
 import warnings
@@ -198,6 +198,10 @@ def few_unlike(
     return f"all questions{but} count alike: few to rely on" if n < FEW_QUESTIONS else ""
 
 
+class FewWarning(UserWarning):
+    "Numbers that rest on few questions, or on few clusters of them."
+
+
 def warn_of_few(
     notes: Mapping[str, str],  # score -> what is said of it; empty where there is enough
     stacklevel: int = 3,  # as for `warnings.warn`, from here
@@ -206,4 +210,4 @@ def warn_of_few(
     if names := [name for name, note in notes.items() if note]:
         more = f" and {len(names) - 5} more" if len(names) > 6 else ""
         said = "all scores" if len(names) == len(notes) > 2 else ", ".join(names[: 5 if more else 6]) + more
-        warnings.warn(f"few questions or clusters to rely on: {said}; see the notes", stacklevel=stacklevel)
+        warnings.warn(f"few questions or clusters to rely on: {said}; see the notes", FewWarning, stacklevel)

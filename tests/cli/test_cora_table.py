@@ -59,9 +59,13 @@ def test_runs_side_by_side(desk):
         and re.search(r"MCQA +\d\.\d\d \[\d\.\d\d, \d\.\d\d\] \(\d\)", sure)
     )
     without = [re.sub(r" \[[^]]*\]", "", line).split() for line in sure.splitlines()[2:]]
-    assert without == [line.split() for line in out.splitlines()]
+    n = len(out.splitlines())
+    assert without[:n] == [line.split() for line in out.splitlines()] and len(without) == n + 3
+    assert [line.split(": ")[:2] for line in sure.splitlines()[-2:]] == [
+        [name, "few questions or clusters to rely on"] for name in "ac"
+    ]
     head = run("cora_table", "a", "--interval", 0.95, "--format", "csv", cwd=desk)[1].splitlines()[0]
-    assert head == "group,score,a,a low,a high"
+    assert head == "group,score,a,a low,a high,a note"
 
 
 def test_a_file_of_an_older_version(desk):
