@@ -336,11 +336,8 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
         found = found[["difference", "low", "high", "p"]].astype(float)
         if correction is not None:
             found["p"] = adjust_p(found["p"], correction)
-        adjusted = (
-            f"p, not the interval, adjusted for {len(pairs)} pairs ({correction})"
-            if correction and len(pairs) > 1
-            else ""
-        )
+        adjusted = f"p, not the interval, adjusted for {len(pairs)} pairs ({correction})"
+        adjusted = adjusted if correction and len(pairs) > 1 else ""
         if name in unknown:
             found[:] = np.nan
         for pair, difference, low, high, p in found.itertuples(name=None):
