@@ -290,7 +290,7 @@ def score_intervals(
     found, kind = kinds(counts[COUNTS].to_numpy(float))
     if len(kind) < 2:
         return table
-    known, drawn, few = pd.DataFrame(found, columns=COUNTS), None, few_clusters(clusters)
+    known, drawn, few, ends_of = pd.DataFrame(found, columns=COUNTS), None, few_clusters(clusters), {}
     (without, sizes), (rows, row_sizes) = left_out(kind), left_out(kind, clusters)
     left, apart, alone = (weighted_scores(known, thresholds, w) for w in (without, rows, np.eye(len(sizes))))
     for name, value in table["value"].dropna().items():
@@ -301,7 +301,8 @@ def score_intervals(
         else:
             drawn = drawn or weighted_scores(known, thresholds, draw_questions(kind, resamples, seed, clusters))
             ends = interval(drawn[name], value, apart[name], row_sizes, level, "bca" if method == "wilson" else method)
-        table.loc[name, ["low", "high", "note"]] = *ends, join_notes(few, few_unlike(each, sizes))
+        ends_of[name] = *ends, join_notes(few, few_unlike(each, sizes))
+    table.loc[list(ends_of), ["low", "high", "note"]] = list(ends_of.values())
     return table
 
 # %% ../../nbs/metrics/cora.ipynb #7e41d2aa

@@ -122,8 +122,7 @@ def _many(runs: object) -> bool:
 # %% ../../nbs/report/tables.ipynb #2587c56b
 def score_table(
     runs: Runs | Mapping | Sequence | Responses | pd.DataFrame,  # responses, or scores by name, or a result; see above
-    beyond: bool
-    | Sequence[str] = False,  # also scores that the paper's tables do not have: all, or those named; or measures
+    beyond: bool | Sequence[str] = False,  # beyond the paper's tables: all scores, or scores and measures by name
     ci: float | None = None,  # level of intervals for the responses, such as 0.95; None: no intervals
 ) -> pd.DataFrame:  # a result: the scores of each run in the paper's order, unrounded; `note`: see above
     """Scores of several runs, in the order of Tables 1 to 4 of the CoRA paper.

@@ -173,6 +173,7 @@ def measures(questions, runs, battery):
         "mcqa_plus_scores": lambda: invariability.mcqa_plus_scores(plus),
         "choices_sweep": lambda: invariability.choices_sweep({"mcqa_plus": invariability.orders(plus)} | sizes),
         "method_table": lambda: items.method_table(ann),
+        "method_costs": lambda: items.method_costs(ann),
         "finding_table": lambda: items.finding_table(found()),
         "finding_curve": lambda: items.finding_curve(found(), splits=3),
         "order_tests": lambda: order.order_tests(swaps()),

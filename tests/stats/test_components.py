@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy.stats import t
 
 from cora_nb.core import CoraError
 from cora_nb.stats.components import component_interval, component_names, component_share, variance_components
-from cora_nb.stats.shares import share_interval
+from cora_nb.stats.shares import wilson
 
 FIVE = ("method", "group", "cell", "repetition", "total")
 
@@ -259,8 +260,9 @@ def test_repetition_has_the_interval_of_a_share_of_pairs():
     rng = np.random.default_rng(2)
     y, q = (rng.random((40, 2)) < 0.7).astype(float), np.repeat(np.arange(40), 2)
     found = variance_components(y.ravel(), q, np.zeros(80))
-    share = share_interval((y[:, 0] != y[:, 1]).astype(float), np.ones(40))
-    assert [2 * x for x in component_interval(found, "repetition")] == pytest.approx([float(x) for x in share])
+    differ = (y[:, 0] != y[:, 1]).mean()
+    ends = wilson(differ, 39, t.ppf(0.975, 39) ** 2)
+    assert [2 * x for x in component_interval(found, "repetition")] == pytest.approx([differ, *ends])
 
 
 # ---- edges
