@@ -18,6 +18,7 @@ from .scores import register_run_score
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
 from ..results import join_notes, make_result
+from ..stats.resampling import few_unlike
 from ..stats.shares import share_row
 
 # %% ../../nbs/metrics/agreement.ipynb #f7310eec
@@ -131,16 +132,19 @@ def agreement_gated_accuracy(
 ) -> pd.DataFrame:  # a result: scores `AGA(t)`; `n` counts the questions that qualify
     """Mean RC over the questions of which at least the share t of the replies picks the same content.
 
-    Replies without a choice count in the share. NaN with a note where no question qualifies. The interval is over the
-    questions that do: it does not know that others might have. Raises `CoraError` as `agreement_counts` does, and for a
-    threshold outside [0, 1]. Source: the package llm-consistency; the NaN is ours.
+    Replies without a choice count in the share. NaN with a note where no question qualifies, and a note where fewer
+    than ten of those that do are unlike the rest. The interval is over them: it does not know that others might have.
+    Raises `CoraError` as `agreement_counts` does, and for a threshold outside [0, 1]. Source: the package
+    llm-consistency; the NaN is ours.
     """
     found = need(responses, "question_id", trials="all", failed="unread")
     counts, coverage, rows = agreement_counts(found), found.coverage, []
     for t in thresholds:
         few = counts[counts["most"] / counts["replies"] >= check_number("t", t)]
-        row = share_row(few["right"] / few["replies"], np.ones(len(few)), level)
-        note = "" if len(few) else f"no question has the share {float(t)} of its replies on one choice"
+        rc, ones = few["right"] / few["replies"], np.ones(len(few))
+        row = share_row(rc, ones, level)
+        nobody = f"no question has the share {float(t)} of its replies on one choice"
+        note = few_unlike(rc, ones) if len(few) else nobody
         rows.append({"score": f"AGA({float(t)})", **row, "note": join_notes(note, coverage)})
     return make_result(rows, **about_run(found))
 

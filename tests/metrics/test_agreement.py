@@ -211,7 +211,7 @@ def test_the_run_score():
 def test_a_part_of_a_set_says_so():
     run = evaluate(SimulatedRespondent(), make_variants(quiz([4] * 5), "cyclic"), progress=False)
     part = run.rows(lambda t: t["index"] < 2)
-    assert run.complete and set(agreement_scores(part)["note"]) == {"3 of 4 variants"}
+    assert run.complete and agreement_scores(part)["note"].str.contains("3 of 4 variants").all()
 
 
 # Bad input
