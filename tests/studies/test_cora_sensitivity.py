@@ -39,7 +39,6 @@ def test_what_moves_cora(table):
         ("steady", "16 tokens, tolerant rule"),
         ("skewed", "sampled at temperature 1"),
         ("skewed", "as the published code, no examples"),
-        ("skewed", "five examples: as the published code"),
         ("medalpaca-7b", "most frequent of 11 replies"),
     }
 
