@@ -13,9 +13,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from ..core import CoraError
+from ..core import CoraError, THRESHOLDS
 from ..metrics.cora import score
 from ..metrics.scores import RUN_SCORES, score_members
+from ..responses.failures import few_lines
 from ..responses.responses import Responses, as_responses
 from ..responses.runs import Runs
 from ..results import RESULT, make_result, stack_results
@@ -51,7 +52,11 @@ def _scores_of(name: str, run: object, ci: float | None, also: Sequence[str] = (
     if isinstance(run, Responses):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewWarning)  # said below the table
-            return score(run, ci=ci, also=also)
+            table = score(run, ci=ci, also=also)
+        if also and "note" in table:  # the others would say why a run cannot be ranked; a measure tells its own itself
+            measured = table["score"].map(_of_measure)
+            table["note"] = table["note"].mask(measured, ["\n".join(few_lines(note)) for note in table["note"]])
+        return table
     if isinstance(run, (pd.Series, Mapping)):
         table = pd.DataFrame([{"score": key, "value": value} for key, value in run.items()], columns=["score", "value"])
     elif not isinstance(run, pd.DataFrame):
@@ -141,7 +146,12 @@ def score_table(
 
 def _wanted(name: str, beyond: Sequence[str], also: Sequence[str]) -> bool:
     "Whether a score beyond the paper's was named, itself or by its measure."
-    return name in beyond or bool(also) and name not in score_members(())
+    return name in beyond or bool(also) and _of_measure(name)
+
+
+def _of_measure(name: str) -> bool:
+    "Whether a score comes from a measure of runs, and not from counts."
+    return name not in score_members(THRESHOLDS)
 
 
 def _chosen(table: pd.DataFrame, scores: Sequence[str], difference: str) -> pd.DataFrame:

@@ -250,3 +250,17 @@ def test_a_measure_that_a_table_cannot_show(measure):
     run = evaluate(SimulatedRespondent(), make_variants(load_benchmark("math")[:2]), progress=False)
     with pytest.raises(CoraError, match="first place has two numbers for the score 'names A'"):
         score(run, also=["first place"])
+
+
+def test_what_a_measure_notes_keeps_nobody_from_being_ranked(measure):
+    @register_run_score("first place")
+    def noted(responses, level=0.95):
+        note = "two prompts were left out\n3 questions differ: too few to tell"
+        return make_result([{"score": "names A", "value": 0.5, "note": note}])
+
+    variants = make_variants(load_benchmark("math")[:20])
+    runs = {k: evaluate(SimulatedRespondent(knows=k, name=f"knows {k}"), variants, progress=False) for k in (0.2, 0.9)}
+    plain, with_it = (render(score_table(runs, beyond=beyond)) for beyond in ((), ["first place"]))
+    assert "(1)" in plain and plain.splitlines()[:4] == with_it.splitlines()[:4] and "No ranks" not in with_it
+    assert "names A" in with_it and "few questions or clusters to rely on: names A" in with_it
+    assert "left out" not in with_it and "left out" in score(runs[0.2], also=["first place"])["note"].iloc[-1]
