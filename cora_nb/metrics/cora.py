@@ -302,7 +302,8 @@ def score_intervals(
             drawn = drawn or weighted_scores(known, thresholds, draw_questions(kind, resamples, seed, clusters))
             ends = interval(drawn[name], value, apart[name], row_sizes, level, "bca" if method == "wilson" else method)
         ends_of[name] = *ends, join_notes(few, few_unlike(each, sizes))
-    table.loc[list(ends_of), ["low", "high", "note"]] = list(ends_of.values())
+    for column, ends in zip(("low", "high", "note"), zip(*ends_of.values())):
+        table.loc[list(ends_of), column] = ends
     return table
 
 # %% ../../nbs/metrics/cora.ipynb #7e41d2aa

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import THRESHOLDS, CoraError
-from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, robustness, score, score_counts
+from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, robustness, score, score_counts, score_intervals
 from cora_nb.metrics.counts import count_hits
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
@@ -323,3 +323,10 @@ def test_several_runs_are_one_result(run):
     assert len(methods) == 2 * 8 * len(score(run))
     with pytest.raises(CoraError, match="runs must be responses or a mapping from names to them, got a str"):
         score("responses")
+
+
+def test_intervals_where_no_score_is_known():
+    counts = pd.DataFrame({"hits": [0, 1, 1], "trials": 4, "original": np.nan, "unasked": 0, "missing": 0,
+                           "failed": 3, "failed_originals": 0, "original_lost": 0.0})  # fmt: skip
+    table = score_intervals(counts)
+    assert table[["value", "low", "high"]].isna().all(axis=None) and (table["note"] == "").all()
