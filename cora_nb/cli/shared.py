@@ -29,7 +29,7 @@ from ..respondents.simulated import RecordedRespondent, SimulatedRespondent
 from ..responses.files import run_name
 from ..responses.responses import Responses
 from ..runs.store import Store
-from ..metrics.scores import RUN_SCORES, SCORES, load_score
+from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score
 
 # %% ../../nbs/cli/shared.ipynb #13a82b56
 @contextlib.contextmanager
@@ -150,9 +150,11 @@ def _own_score(name: str) -> str:
         return name
     if ":" not in name and name not in SCORES:
         raise CoraError(f"score must be one of {', '.join([*SCORES, *RUN_SCORES])}, or FILE.py:NAME, got {name!r}")
-    found = SCORES.get(name)
-    declared = [s.name for s in RUN_SCORES.registered.values() if s.measure is found]
-    return declared[0] if declared else load_score(name).name
+    SCORES.get(name)  # says what cannot be loaded
+    try:
+        return get_run_score(name).name
+    except CoraError:  # not a measure of runs
+        return load_score(name).name
 
 # %% ../../nbs/cli/shared.ipynb #cd7a10e2
 def name_on_disk(
