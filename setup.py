@@ -34,7 +34,9 @@ setup(
     package_dir=data,
     package_data={name: ["*"] for name in data},
     install_requires=cfg["requirements"].split(),
-    extras_require={name: cfg[f"{name}_requirements"].split() for name in ("dev", "peers", "embeddings", "widgets")},
+    extras_require={
+        name: cfg[f"{name}_requirements"].split() for name in ("dev", "inspect", "peers", "embeddings", "widgets")
+    },
     entry_points={"console_scripts": [line.strip() for line in cfg["console_scripts"].splitlines() if line.strip()]},
     zip_safe=False,
 )

@@ -177,8 +177,11 @@ def import_cat(
     path: str | Path,  # an xlsx or csv file of the CAT tool
     parse: str | None = None,  # a parsing rule for the raw outputs; None: the letter the tool itself recorded
     on_bad: str = "raise",  # what to do with a row that cannot be read: "raise" or "skip"
+    select: str | None = None,  # such files have no parts to choose from
 ) -> Responses:
     "The responses of a CAT file, named like the file. Errors as for `read_cat`."
+    if select is not None:
+        raise CoraError(f"{path}: a file of CAT has no parts to select from, got {select!r}")
     records = read_cat(path, on_bad)
     mcq, verdicts = get_form("mcq"), None
     if parse is None:

@@ -2460,7 +2460,8 @@ import matplotlib
 matplotlib.use("Agg")
 from cora_nb.cli.mcqa_plus import cora_mcqa_plus
 from cora_nb.cli.run import cora_run
-from cora_nb.cli.table import cora_import, cora_table
+from cora_nb.cli.importing import cora_import
+from cora_nb.cli.table import cora_table
 from cora_nb.cli.embeddings import cora_embeddings
 found = {}
 for name, words in json.load(sys.stdin).items():

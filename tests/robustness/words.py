@@ -11,7 +11,8 @@ from cora_nb.cli.embeddings import cora_embeddings
 from cora_nb.cli.mcqa_plus import cora_mcqa_plus
 from cora_nb.cli.respondents import make_respondent, make_respondents
 from cora_nb.cli.run import cora_run
-from cora_nb.cli.table import cora_import, cora_table
+from cora_nb.cli.importing import cora_import
+from cora_nb.cli.table import cora_table
 
 NO_COUNT = ("-1", "0", "1.5", "one", "", "1e3", "inf", "nan", "0x10", "\u0661\u0661\u0661x", "9x", "true", "null")
 NO_NUMBER = ("-0.1", "-inf", "inf", "nan", "one", "", "0,5", "1/2", "true", "1e999", "--1")
