@@ -6,7 +6,6 @@
 __all__ = ['prompt_numbers', 'replies_shared']
 
 # %% ../../nbs/responses/equal_prompts.ipynb #c6e1dbc7
-import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import fields
 from operator import attrgetter
@@ -15,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from ..benchmarks.pitfalls import NOTA_TEXT
-from ..core import CoraError, Question, Variant
+from ..core import Variant
 from ..forms import get_form
 from .responses import Responses, need
-from ..variants.families import make_variants
+from .shown import made_again, run_questions
 
 # %% ../../nbs/responses/equal_prompts.ipynb #f1f01534
 _CHOICES_ALONE = ("cora", "cyclic", "order_swap", "permutations", "reorderings")  # families for which sources tell
@@ -26,25 +25,19 @@ _SAY_NOTHING = {"question", "family", "method", "index", "sources", "recipe", "t
 _shown = attrgetter("question_id", "asked", *(f.name for f in fields(Variant) if f.name not in _SAY_NOTHING))
 
 
-def _made_again(responses: Responses) -> dict[tuple, Variant]:
+def _unclear_variants(responses: Responses) -> dict[tuple, Variant]:
     "The variants of the questions whose sources do not tell what was shown, by their keys; as far as that is known."
     recipe = responses.facts.get("variants", {}).get("recipe")
-    if not recipe or any(str(value).startswith("sha256:") for value in recipe["options"].values()):
+    if not recipe:
         return {}
     nota = recipe["options"].get("nota")
     nota, sources_tell = nota if isinstance(nota, str) else NOTA_TEXT, recipe["family"] in _CHOICES_ALONE
     unclear = [
-        Question(q.question_id, q.text, q.choices, int(q.answer))
-        for q in responses.questions[["question_id", "text", "choices", "answer"]].itertuples()
-        if isinstance(q.choices, tuple)
-        and not (sources_tell and len(set(q.choices)) == len(q.choices) and nota not in q.choices)
+        q
+        for q in run_questions(responses)
+        if not (sources_tell and len(set(q.choices)) == len(q.choices) and nota not in q.choices)
     ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # questions that the family leaves out were left out before
-        try:
-            return {v.key: v for v in make_variants(unclear, recipe["family"], recipe["seed"], **recipe["options"])}
-        except CoraError:  # a family that is not known here
-            return {}
+    return made_again(responses, unclear)
 
 # %% ../../nbs/responses/equal_prompts.ipynb #8c906ccc
 def _prompts_of_rows(responses: Responses) -> Iterable[Hashable]:
@@ -56,7 +49,7 @@ def _prompts_of_rows(responses: Responses) -> Iterable[Hashable]:
     keys = zip(t["question_id"].tolist(), t["method"].tolist(), t["index"].tolist())
     if asked.get("k") and asked.get("shots_as") == "like_variant":
         return zip(shown, keys)
-    made, unseen = _made_again(found), {form for form in set(forms) if not get_form(form).shows_choices}
+    made, unseen = _unclear_variants(found), {form for form in set(forms) if not get_form(form).shows_choices}
     if not made and not unseen:
         return shown
 
