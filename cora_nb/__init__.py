@@ -19,6 +19,7 @@ _PLACES = {
     "metrics.comparison": ("compare",),
     "metrics.cora": ("score",),
     "metrics.guessing": ("chance_scores",),
+    "report.page": ("make_report",),
     "report.render": ("render",),
     "report.tables": ("score_table",),
     "respondents.causal": ("CausalRespondent",),

@@ -11,21 +11,28 @@ import io
 import shlex
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from ..core import CoraError
-from ..metrics.bias import position_ranks
+from ..metrics.bias import length_ranks, position_ranks
+from ..metrics.calibration import binned, reliability
 from ..metrics.comparison import compare
+from ..metrics.components import inconsistency_components
+from ..metrics.confidence import confidences
 from ..metrics.items import method_table
-from .plots import plot_positions
+from .calibration_plots import plot_reliability
 from .render import printed_table
-from .result_plots import plot_lines, plot_points
+from .result_plots import plot_bars, plot_lines, plot_points
 from .score_plots import curve_table, plot_scores
 from ..metrics.cora import score
 from .tables import score_table
 from ..responses.responses import Responses
 from ..responses.runs import Runs
+from ..responses.shown import run_questions
 from ..results import stack_results
 
 # %% ../../nbs/report/page_parts.ipynb #d6532693
@@ -180,29 +187,61 @@ def picture_parts(
     level: float = 0.95,  # of the intervals
 ) -> list[Picture]:
     "The figures that the runs have what they need for."
-    plans = [
-        ("Scores with intervals", lambda: plot_scores(score(runs, ci=level))),
-        ("Share of questions with a consistency of at least c", lambda: plot_lines(curve_table(runs, 21, ci=level))),
-        (
-            "Accuracy of each kind of variant, and what guessing gives",
-            lambda: plot_points(_stacked(runs, method_table, level)),
+    plans = {
+        "Scores with intervals": lambda: plot_scores(score(runs, ci=level)),
+        "Share of the questions with a consistency of at least c": lambda: plot_lines(curve_table(runs, 21, ci=level)),
+        "Accuracy of each kind of variant, and what guessing gives": lambda: plot_points(
+            _stacked(runs, method_table, level)
         ),
-        (
-            "How often each place is chosen; a cross is what to expect without a leaning",
-            lambda: plot_positions(_stacked(runs, position_ranks, level)),
+        "How often each place is chosen, and what to expect without a leaning": lambda: plot_bars(
+            _shares_by_place(runs, position_ranks, level)
         ),
-    ]
+        "How often the longest choice (0), the second longest and so on are chosen": lambda: plot_bars(
+            _shares_by_place(runs, lambda run, level: length_ranks(run, run_questions(run), level=level), level)
+        ),
+        "CoRA by subject": lambda: plot_points(_by_subject(runs, level)),
+        "What being right depends on: shares of its variance": lambda: plot_points(_components(runs, level)),
+    }
+    for name, run in [*runs.items()][:3]:
+        plans[f"Confidence of {name} and how often it is right"] = lambda run=run: plot_reliability(_reliability(run))
     found = []
-    for caption, draw in plans:
-        with warnings.catch_warnings():
+    for caption, draw in plans.items():
+        with warnings.catch_warnings(), suppress(CoraError):
             warnings.simplefilter("ignore")
-            try:
-                found.append(Picture(_svg(draw), f"Figure: {caption}", caption))
-            except CoraError:
-                continue
+            found.append(Picture(_svg(draw), f"Figure: {caption}", caption))
     return found
 
 
-def _stacked(runs: Runs, measure: Callable, level: float):
+def _stacked(runs: Runs, measure: Callable, level: float) -> pd.DataFrame:
     "A measure of each run, below each other."
     return stack_results({name: measure(run, level=level) for name, run in runs.items()})
+
+
+def _shares_by_place(runs: Runs, measure: Callable, level: float) -> pd.DataFrame:
+    "How often each place is chosen, and what to expect."
+    table = _stacked(runs, measure, level)
+    return table[table["place"].notna() & table["score"].isin(["share", "expected"])]
+
+
+_SUBJECTS = 60  # more would not be read
+
+
+def _by_subject(runs: Runs, level: float) -> pd.DataFrame:
+    "CoRA of each subject. Raises `CoraError` where there is one subject, or far too many."
+    subjects = {s for run in runs.values() for s in run.questions.get("subject", pd.Series(dtype=object)).dropna()}
+    if not 1 < len(subjects) <= _SUBJECTS:
+        raise CoraError(f"there are {len(subjects)} subjects")
+    table = score(runs, by="subject", ci=level)
+    return table[table["score"] == "CoRA"].dropna(subset=["value"])
+
+
+def _components(runs: Runs, level: float) -> pd.DataFrame:
+    "The shares of the variance of being right."
+    table = _stacked(runs, inconsistency_components, level).dropna(subset=["value"])
+    return table[table["score"].str.startswith("share, ")].drop(columns=["note", "n"], errors="ignore")
+
+
+def _reliability(run: Responses) -> pd.DataFrame:
+    "What each bin of confidence promised and kept. Raises `CoraError` where no confidence is known."
+    known = confidences(run).dropna(subset=["confidence"])
+    return reliability(binned(known["confidence"], known["right"], bins=10))

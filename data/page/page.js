@@ -283,7 +283,7 @@ function move(to) {
 
 // ---------------------------------------------------------------- the list, which a screen reader reads
 
-let listed = 50;
+let listed = 20;
 
 function listQuestions() {
   const body = $("list-body");
