@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+from jinja2 import Environment
+from markupsafe import Markup
 
 from .. import __version__
 from ..benchmarks.files import write_whole
@@ -73,15 +75,11 @@ def make_report(
 
     Raises `CoraError` where there are no runs, and as `score` does.
     """
-    from jinja2 import Environment
-
     runs = Runs(runs)
     parts = asked_parts(runs)
     drawn = picture_parts(runs, level) if pictures else []
     script, style = (data_path("page", name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
     template = Environment(autoescape=True).from_string(data_path("page", "page.html").read_text(encoding="utf-8"))
-    from markupsafe import Markup
-
     return Report(
         template.render(
             title=title or parts.title,

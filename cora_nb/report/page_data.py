@@ -80,7 +80,7 @@ class _Shared:
 
     def __init__(self, runs: Runs):
         self.questions, self.slots, self.sources = _Codes(), _Codes(), _Codes()
-        self.texts, self.patterns, self.about = _Codes(), _Codes(), {}
+        self.texts, self.patterns, self.new, self.about = _Codes(), _Codes(), _Codes(), {}
         for run in runs.values():
             asked = run.questions[["question_id", "text", "choices", "answer"]].itertuples(index=False, name=None)
             subjects = run.questions["subject"] if "subject" in run.questions else [None] * len(run.questions)
@@ -105,7 +105,7 @@ def _plain(value: Any) -> Any:
 def _slot_columns(shared: _Shared, run: Responses, columns: dict[str, list]) -> None:
     "What was shown in each row: the words around it, texts of new choices, and another text than the question's."
     shown, template = shown_variants(run), _template_of(run.facts)
-    patterns, new, asked = {}, {}, {}
+    patterns, columns["new"], columns["asked"] = {}, [-1] * len(run), {}
     for i, key in enumerate(zip(*(run.table[c].tolist() for c in ("question_id", "method", "index")))):
         if (v := shown.get(key)) is None:
             continue
@@ -114,22 +114,9 @@ def _slot_columns(shared: _Shared, run: Responses, columns: dict[str, list]) -> 
             patterns[put] = shared.patterns(prompt_pattern(v, template))
         columns["w"][i] = patterns[put]
         if min(v.sources, default=0) < 0:
-            texts = new.setdefault(shared.questions(key[0]), {})
-            texts.update({s: text for s, text in zip(v.sources, v.choices) if s < 0})
+            columns["new"][i] = shared.new(tuple(text for s, text in zip(v.sources, v.choices) if s < 0))
         if v.asked != v.question.text:
-            asked[i] = shared.texts(v.asked)
-    columns["new"] = _new_texts(shared, new)
-    columns["asked"] = asked
-
-
-def _new_texts(shared: _Shared, new: Mapping[int, Mapping[int, str]]) -> dict[str, Any]:
-    "Texts of choices that questions never had, by source: those of most questions, and where others differ."
-    common: dict[int, str] = {}
-    for texts in new.values():
-        for source, text in texts.items():
-            common.setdefault(source, text)
-    own = {q: {s: t for s, t in texts.items() if common[s] != t} for q, texts in new.items()}
-    return {"common": common, "own": {q: texts for q, texts in own.items() if texts}}
+            columns["asked"][i] = shared.texts(v.asked)
 
 
 def _run_columns(shared: _Shared, name: str, run: Responses) -> dict[str, Any]:
@@ -178,6 +165,7 @@ def page_data(
         "questions": shared.question_columns(),
         "slots": [{"method": method, "index": int(index)} for method, index in shared.slots.values],
         "sources": [list(map(int, s)) for s in shared.sources.values],
+        "new": shared.new.values,
         "texts": shared.texts.values,
         "patterns": shared.patterns.values,
         "runs": columns,

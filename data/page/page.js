@@ -308,8 +308,8 @@ const address = (q) => `#q=${encodeURIComponent(data.questions.id[q])}`;
 function shownTexts(run, i) {  // the texts of the choices shown in a row
   const q = run.q[i], Q = data.questions, sources = run.src && run.src[i] >= 0 ? data.sources[run.src[i]] : null;
   if (!sources || !Q.choices[q].length) return null;
-  const own = (run.new.own || {})[q] || {};
-  return sources.map((source) => (source >= 0 ? Q.choices[q][source] : own[source] ?? run.new.common[source] ?? "?"));
+  const fresh = run.new[i] < 0 ? [] : [...data.new[run.new[i]]];  // in the order shown
+  return sources.map((source) => (source >= 0 ? Q.choices[q][source] : fresh.shift() ?? "?"));
 }
 
 function promptText(run, i) {

@@ -1,7 +1,6 @@
 """The page in a real browser: it opens, sorts, filters, searches, links, exports; nothing runs, nothing is loaded."""
 
 import csv
-import json
 import shutil
 
 import pytest

@@ -1,0 +1,84 @@
+"""Sentences that follow from numbers."""
+
+import re
+
+import pytest
+
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.core import Question
+from cora_nb.metrics.cora import score
+from cora_nb.metrics.counts import count_hits
+from cora_nb.report.sentences import sentences
+from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.responses import make_responses
+from cora_nb.responses.runs import Runs
+from cora_nb.results import lookup
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.variants.families import make_variants
+
+VARIANTS = make_variants(math_benchmark(80))
+
+
+def ask(name, **options):
+    return evaluate(SimulatedRespondent(name=name, **options), VARIANTS, progress=False)
+
+
+def said(*runs):
+    return sentences(Runs(list(runs)))
+
+
+def one(found, pattern):
+    matching = [sentence for sentence in found if re.search(pattern, sentence)]
+    assert len(matching) == 1, found
+    return matching[0]
+
+
+def test_the_numbers_are_those_of_the_run():
+    run = ask("m", slips=0.2)
+    counts, table = count_hits(run), score(run, ci=0.95)
+    right = counts[counts["original"] == 1]
+    fail = (right["hits"] < right["trials"]).sum()
+    assert f"Of the {len(right)} questions that m gets right as they stand, {fail} (" in one(said(run), "as they stand")
+    plain, cora = lookup(table, "MCQA"), lookup(table, "CoRA")
+    told = f"The accuracy of m is {plain.value:.2f}; with consistency counted in, CoRA, it is {cora.value:.2f} "
+    assert f"{told}[{cora.low:.2f}, {cora.high:.2f}]." in said(run)
+
+
+@pytest.mark.parametrize("position, leans", [((8, 1), True), (None, False)])
+def test_a_leaning_is_said_where_there_is_one(position, leans):
+    run = ask("m", slips=0.1, **({"position": position} if position else {}))
+    sentence = one(said(run), "lean")
+    assert sentence.startswith("m leans on place 1 of 4: ") == leans
+    assert ("No leaning" in sentence) != leans
+
+
+def test_who_always_answers_right_or_wrong():
+    right = ask("right", slips=0.0, knows=1.0)
+    assert "0 (0%" in one(said(right), "as they stand")
+    replies = [Reply("B" if v.answer == 0 else "A") for v in VARIANTS]
+    wrong = make_responses(VARIANTS, replies, name="wrong")
+    assert "wrong gets none of the 80 questions right as they stand." in said(wrong)
+
+
+def test_unread_and_failed():
+    kinds = [Reply("???"), Reply(error="gone"), Reply("A"), Reply("A"), Reply("A"), Reply("A"), Reply("A")]
+    replies = [kinds[i % 7] for i in range(len(VARIANTS))]
+    found = said(make_responses(VARIANTS, replies, name="m"))
+    assert "229 of 1,600 replies of m cannot be read, and count as wrong." in found
+    assert "229 of 1,600 prompts put to m failed: what it would have said is not known." in found
+    assert not [s for s in found if s.startswith("The accuracy of m is")]
+    assert one(found, "CoRA of m is not known")
+
+
+def test_one_is_ahead_or_they_cannot_be_told_apart():
+    strong, weak, same = ask("strong", slips=0.02), ask("weak", slips=0.5), ask("same", slips=0.02, seed=1)
+    assert one(said(strong, weak), "By CoRA").startswith("By CoRA, strong is ahead of weak (strong - weak: ")
+    assert one(said(weak, strong), "By CoRA").startswith("By CoRA, strong is ahead of weak (weak - strong: -")
+    assert one(said(strong, same), "By CoRA").startswith("By CoRA, strong and same cannot be told apart")
+
+
+def test_runs_that_cannot_be_compared_say_nothing_of_each_other():
+    other = make_variants([Question("x", "?", ("a", "b"), 0), Question("y", "?", ("a", "b"), 1)])
+    found = said(ask("m"), evaluate(SimulatedRespondent(name="n"), other, progress=False))
+    assert not [s for s in found if s.startswith("By ")]
