@@ -13,8 +13,10 @@ from hypothesis import example, given, settings, strategies as st
 from score_tables import SCORES, published, sure
 
 from cora_nb.core import CoraError
-from cora_nb.report.render import _width, number_text, printed_table, render
+from cora_nb.report.grid import number_text
+from cora_nb.report.render import printed_table, render
 from cora_nb.report.tables import score_table
+from cora_nb.report.text_tables import _width
 from cora_nb.results import RESULT, make_result
 
 
