@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['UNKNOWN', 'number_text', 'competition_ranks', 'decimals_meant', 'Grid', 'result_grid', 'sentences_below',
-           'grid_ranks', 'grid_texts', 'note_at_number', 'TablePage', 'table_page']
+           'check_column_names', 'grid_ranks', 'grid_texts', 'note_at_number', 'TablePage', 'table_page']
 
 # %% ../../nbs/report/grid.ipynb #fdd950a7
 import math
@@ -173,6 +173,14 @@ def _benchmarks_differ(grid: Grid) -> list[str]:
     names = ", ".join(filter(None, known))
     return [f"the runs are of different benchmarks ({names})"] if len(list(filter(None, known))) > 1 else []
 
+# %% ../../nbs/report/grid.ipynb #5fede331
+def check_column_names(
+    names: Sequence[str],  # of the columns of a table that a program will read
+) -> None:
+    "Raise `CoraError` where two are equal."
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise CoraError(f"two columns would be called {twice[0]!r}; give the run another name")
+
 # %% ../../nbs/report/grid.ipynb #d675569f
 def grid_ranks(
     grid: Grid,  # a result
@@ -224,7 +232,7 @@ class TablePage:
     names: list[str]  # above the numbers
     lines: list[tuple[int, list[str], list[tuple[str, str]]]]  # how far indented, labels, cells; a heading has none
     below: list[str]  # sentences
-    caption: str | None
+    caption: str | None  # never empty
     paper: bool  # whether this is a table of the CoRA paper
 
 
@@ -236,7 +244,7 @@ def table_page(
 ) -> TablePage:
     "A result with its headings and everything that is said around it."
     lines = _paper_lines(grid.rows, texts) if grid.paper else _plain_lines(grid.rows, texts)
-    said = [*below, *sentences_below(grid)]
+    said, caption = [*map(plain_line, below), *sentences_below(grid)], plain_line(caption or "") or None
     return TablePage([""] if grid.paper else grid.heads, grid.names, lines, said, caption, grid.paper)
 
 

@@ -11,8 +11,7 @@ import unicodedata
 
 import pandas as pd
 
-from ..core import CoraError
-from .grid import UNKNOWN, Grid, TablePage
+from .grid import UNKNOWN, Grid, TablePage, check_column_names
 from .tables import plain_line
 from ..responses.failures import split_note
 from ..responses.files import csv_text
@@ -54,29 +53,32 @@ def text_table(
 _MARKDOWN = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", **{c: "\\" + c for c in "\\`*_[]|~$"}})
 
 
+def _markdown(name: object, line: bool = True) -> str:
+    "A name that reads as it was written: no emphasis, and no link, not one that GitHub makes of a bare address either."
+    text = (plain_line(name) if line else str(name)).translate(_MARKDOWN)
+    return re.sub(r"(?<=www)\.|:(?=//)|@", r"\\\g<0>", text)
+
+
+def _markdown_paragraph(sentence: str) -> str:
+    "A sentence on a line of its own: no heading and no item of a list, whatever it begins with."
+    return re.sub(r"^(\d*)([#+=.)-])", r"\1\\\2", _markdown(sentence))
+
+
 def markdown_table(
     page: TablePage,  # as from `table_page`
 ) -> str:
     "Markdown, with the pipes of GitHub's flavour."
 
-    def safe(name):
-        return plain_line(name).translate(_MARKDOWN)
-
-    rows = [[safe(name) for name in [*page.heads, *page.names]]]
+    rows = [[_markdown(name) for name in [*page.heads, *page.names]]]
     for depth, labels, cells in page.lines:
-        label, *others = map(safe, labels)
+        label, *others = map(_markdown, labels)
         label = "&nbsp;&nbsp;" * (depth - 1) + label if cells or depth else f"**{label}**"
-        rows.append(
-            [
-                label,
-                *others,
-                *([number + words.translate(_MARKDOWN) for number, words in cells] or [""] * len(page.names)),
-            ]
-        )
+        numbers = [number + _markdown(words, line=False) for number, words in cells] or [""] * len(page.names)
+        rows.append([label, *others, *numbers])
     head, *body = [f"| {' | '.join(row)} |" for row in _aligned(rows)]
     rule = "|:--" * len(page.heads) + "|--:" * len(page.names) + "|"
-    below = [line for sentence in page.below for line in ("", safe(sentence))]
-    return "\n".join([*([f"**{safe(page.caption)}**", ""] if page.caption else []), head, rule, *body, *below])
+    below = [line for sentence in page.below for line in ("", _markdown_paragraph(sentence))]
+    return "\n".join([*([f"**{_markdown(page.caption)}**", ""] if page.caption else []), head, rule, *body, *below])
 
 # %% ../../nbs/report/text_tables.ipynb #b5b4ea48
 _LATEX = str.maketrans(
@@ -88,10 +90,19 @@ _LATEX = str.maketrans(
         "<": r"\textless{}",
         ">": r"\textgreater{}",
         "|": r"\textbar{}",
+        "`": r"\textasciigrave{}",
+        '"': r"\symbol{34}",
         "≥": r"$\geq$",
         UNKNOWN: "--",
+        "\0": "{}",
     }
 )
+
+
+def _latex(name: object, line: bool = True) -> str:
+    "A name that reads as it was written. Signs that LaTeX would join, such as two hyphens, are kept apart."
+    text = plain_line(name) if line else str(name)
+    return re.sub(r"([-',])(?=\1)", "\\1\0", text).translate(_LATEX)
 
 
 def latex_table(
@@ -99,16 +110,19 @@ def latex_table(
 ) -> str:
     "A `tabular` to be included, with a caption a floating `table`; needs `booktabs`."
 
-    def safe(name):
-        return plain_line(name).translate(_LATEX)
-
     rows = []
     for depth, labels, cells in page.lines:
-        label, *others = map(safe, labels)
+        label, *others = map(_latex, labels)
         label = ("{}" if label[:1] in ("[", "*") else "") + label
         label = r"\quad " * (depth - 1) + label if cells or depth else rf"\textit{{{label}}}"
-        rows.append([label, *others, *([safe(number + words) for number, words in cells] or [""] * len(page.names))])
-    head, *body = [" & ".join(row) + r" \\" for row in [[safe(n) for n in [*page.heads, *page.names]], *rows]]
+        rows.append(
+            [
+                label,
+                *others,
+                *([_latex(number + words, line=False) for number, words in cells] or [""] * len(page.names)),
+            ]
+        )
+    head, *body = [" & ".join(row) + r" \\" for row in [[_latex(n) for n in [*page.heads, *page.names]], *rows]]
     columns = "l" * len(page.heads) + "c" * len(page.names)
     lines = [
         rf"\begin{{tabular}}{{{columns}}}",
@@ -119,9 +133,9 @@ def latex_table(
         r"\bottomrule",
         r"\end{tabular}",
     ]
-    lines += [line for sentence in page.below for line in ("", rf"\noindent {safe(sentence)}")]
+    lines += [line for sentence in page.below for line in ("", rf"\noindent {_latex(sentence)}")]
     if page.caption:
-        above = [r"\begin{table}[htbp]", r"\centering", rf"\caption{{{safe(page.caption)}}}"]
+        above = [r"\begin{table}[htbp]", r"\centering", rf"\caption{{{_latex(page.caption)}}}"]
         lines = [*above, *lines, r"\end{table}"]
     return "\n".join(lines)
 
@@ -162,7 +176,5 @@ def _paper_columns(grid: Grid, interval: bool) -> pd.DataFrame:
     columns = [
         (name if what == "value" else f"{name} {what}", said[what][name]) for name in grid.names for what in levels
     ]
-    names = [name for name, _ in columns]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise CoraError(f"two columns would be called {twice[0]!r}; give the run another name")
+    check_column_names([name for name, _ in columns])
     return pd.DataFrame(dict(columns))

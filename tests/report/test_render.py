@@ -319,8 +319,8 @@ def test_bad_digits_are_refused(digits, format):
 
 
 def test_bad_format_is_refused():
-    with pytest.raises(CoraError, match="format must be one of text, markdown, latex, csv, styler, got 'html'"):
-        render(score_table({"a": {"MCQA": 0.5}}), "html")
+    with pytest.raises(CoraError, match="format must be one of text, markdown, latex, csv, html, xlsx, styler, got 'pdf'"):
+        render(score_table({"a": {"MCQA": 0.5}}), "pdf")
 
 
 # ---------------------------------------------------------------- results of other measures
