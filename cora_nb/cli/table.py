@@ -28,7 +28,8 @@ def column_names(
     if twice := [path for path in paths if paths.count(path) > 1]:
         raise CoraError(f"{twice[0]}: named twice")
     names = [name_on_disk(path) for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+    names = names if len(set(names)) == len(names) else [str(path) for path in paths]
+    return [name.encode("utf-8", "backslashreplace").decode() for name in names]  # a file's name may be any bytes
 
 # %% ../../nbs/cli/table.ipynb #c1dd1318
 def _choose_trials(

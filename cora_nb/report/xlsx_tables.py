@@ -73,6 +73,9 @@ def _write_cell(
         cell.value = re.sub(r"_(?=x[0-9A-Fa-f]{4}_)", "_x005F_", text)
         cell.data_type = "s"  # openpyxl would make a formula of "=1", and an error of "#N/A"
         cell.quotePrefix = text[:1] in tuple("=+-@'")
+    elif isinstance(value, float):  # openpyxl itself would write 16 digits, and lose the last bit
+        cell.value, cell.number_format = repr(float(value)), format
+        cell.data_type = "n"
     else:
         cell.value, cell.number_format = value, format
     for name, what in style.items():
@@ -88,9 +91,9 @@ def _fit_widths(sheet: Any, most: int = 40) -> None:
 
 def _shown_length(cell: Any) -> int:
     "About how many characters a cell shows. A heading may take two lines."
-    if isinstance(cell.value, float):
-        return len(cell.number_format) if cell.number_format != "General" else 8
     length = len(str(cell.value if cell.value is not None else ""))
+    if cell.data_type == "n":
+        return min(length, 8) if cell.number_format == "General" else len(cell.number_format)
     return length // 2 + 1 if cell.row == 1 and length > 12 else length
 
 # %% ../../nbs/report/xlsx_tables.ipynb #cfd4f099

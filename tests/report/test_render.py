@@ -319,7 +319,9 @@ def test_bad_digits_are_refused(digits, format):
 
 
 def test_bad_format_is_refused():
-    with pytest.raises(CoraError, match="format must be one of text, markdown, latex, csv, html, xlsx, styler, got 'pdf'"):
+    with pytest.raises(
+        CoraError, match="format must be one of text, markdown, latex, csv, html, xlsx, styler, got 'pdf'"
+    ):
         render(score_table({"a": {"MCQA": 0.5}}), "pdf")
 
 
