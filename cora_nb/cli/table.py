@@ -28,8 +28,7 @@ def column_names(
     if twice := [path for path in paths if paths.count(path) > 1]:
         raise CoraError(f"{twice[0]}: named twice")
     names = [name_on_disk(path) for path in paths]
-    names = names if len(set(names)) == len(names) else [str(path) for path in paths]
-    return [name.encode("utf-8", "backslashreplace").decode() for name in names]  # a file's name may be any bytes
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
 
 # %% ../../nbs/cli/table.ipynb #c1dd1318
 def _choose_trials(
