@@ -80,9 +80,9 @@ def _breakable(name: object) -> str:
 
 
 def _html_cell(number: str, words: str) -> str:
-    "A number. What is behind it may go to a further line, unless it is short."
+    "A number and what is behind it, on one line; a long note may go on below."
     words = html.escape(words)
-    return f"<td>{html.escape(number)}{words if len(words) < 8 else f'<span>{words}</span>'}</td>"
+    return f"<td>{html.escape(number)}{words if len(words) < 40 else f'<span>{words}</span>'}</td>"
 
 
 def _html_rows(grid: Grid, texts: list[list[tuple[str, str]]]) -> list[str]:
