@@ -156,12 +156,6 @@ def read_latex(source, heads=1):
     return body[0][heads:], [(tuple(row[:heads]), row[heads:]) for row in body[1:]], said, caption
 
 
-def read_text(text, names, heads=1):
-    "What aligned plain text says, by where the names begin; lines before the head are its caption."
-    table, _, below = text.partition("\n\n") if "\n\n" in text else (text, "", "")
-    return table.split("\n"), below.split("\n") if below else []
-
-
 def read_xlsx(data, digits=2, heads=2, percent=False):
     "What the first sheet of a workbook says, numbers as they are printed."
     from openpyxl import load_workbook
