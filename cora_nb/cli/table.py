@@ -14,7 +14,8 @@ from .failures import end_incomplete, failed_line, failures_said
 from .shared import name_on_disk, own_scores
 from ..checks import check_option
 from ..core import CoraError
-from ..report.render import FORMATS, render
+from ..report.render import render
+from ..report.table_files import check_table_file, table_format, write_printed
 from ..report.tables import plain_line, score_table
 from ..responses.files import read_responses
 from ..responses.responses import Responses
@@ -55,16 +56,16 @@ def _uneven_trials(
     return "" if counts.nunique() == 1 else f"{counts.min()} to {counts.max()} for each variant"
 
 # %% ../../nbs/cli/table.ipynb #a052eb41
-_TEXT_FORMATS = [name for name in FORMATS if name != "styler"]  # a Styler is for notebooks
-
-
 @command(
     "cora_table responses/math/steady responses/math/skewed",
     "cora_table responses/math/* --interval 0.95 --format markdown",
+    "cora_table responses/math/* --interval 0.95 --out scores.xlsx",
 )
 def cora_table(
     runs: list[str],  # folders of runs, or responses files; one for each column
-    format: str = "text",  # text, markdown, latex or csv
+    format: str = None,  # text, markdown, latex, csv, html or xlsx; without it, that of --out, or text
+    out: str = None,  # a file such as scores.tex; a table that is there is replaced, and nothing else is
+    caption: str = None,  # above the table
     digits: int = 2,  # decimals
     trial: int = None,  # the number of the one repetition to score; without it, the first
     trials: str = "first",  # all: score every repetition of a prompt as a further reply
@@ -73,8 +74,9 @@ def cora_table(
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
 ):
     "Print the scores of one or more runs as the paper prints them."
-    if format not in _TEXT_FORMATS:
-        raise CoraError(f"format must be one of {', '.join(_TEXT_FORMATS)}, got {format!r}")
+    format = table_format(out, format)
+    if out is not None:
+        check_table_file(out, format)
     if interval is not None and not 0 < interval < 1:
         raise CoraError(f"interval must be a level between 0 and 1, such as 0.95, got {interval!r}")
     check_option("failed", failed, ("unknown", "wrong"))
@@ -83,15 +85,34 @@ def cora_table(
     for name, responses in chosen.items():
         if responses.pooled and (counts := _uneven_trials(responses)):
             print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
-    print_alarms(chosen, aside=format != "text")
+    print_alarms(chosen, aside=format != "text" or out is not None)
     if failed == "wrong":
         chosen = {name: responses.count_failed_as_wrong() for name, responses in chosen.items()}
-    if interval is not None and format != "csv":  # whose columns have names of their own
-        print(f"{'% ' if format == 'latex' else ''}in brackets: {100 * interval:g}% intervals\n")
     with failures_said():
-        print(render(score_table(chosen, beyond=own_scores(score), ci=interval), format=format, digits=digits))
+        scores = score_table(chosen, beyond=own_scores(score), ci=interval)
+        above, below = _interval_lines(interval, format)
+        facts = {name: {"read_from": path, **run.facts} for path, (name, run) in zip(runs, chosen.items())}
+        printed = render(scores, format, digits=digits, caption=caption, below=below, facts=facts)
+    if out is None:
+        print(f"{above}{printed}")
+    else:
+        write_printed(f"{above}{printed}" if above else printed, out, format, caption)
+        print(f"{out}: the scores of {len(runs)} run{'s' * (len(runs) > 1)}, as {format}")
     lines = {name: failed_line([responses]) for name, responses in chosen.items() if not responses.failed_wrong}
     for name, line in lines.items():
         if line:
             print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
     end_incomplete(any(lines.values()), {}, "cora_table")
+
+
+def _interval_lines(
+    level: float | None,  # of the intervals
+    format: str,  # of the table
+) -> tuple[str, list[str]]:  # what stands above the table, and sentences below
+    "Where a table says which intervals these are. The columns of CSV have names of their own."
+    if level is None or format == "csv":
+        return "", []
+    said = f"{100 * level:g}% intervals"
+    if format in ("html", "xlsx"):
+        return "", [f"low and high: {said}" if format == "xlsx" else f"in brackets: {said}"]
+    return f"{'% ' if format == 'latex' else ''}in brackets: {said}\n\n", []

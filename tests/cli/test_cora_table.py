@@ -8,12 +8,14 @@ import re
 import subprocess
 
 import pytest
+from openpyxl import load_workbook
 
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.metrics.cora import score
 from cora_nb.results import lookup
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.responses.responses import Responses
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import command, run
@@ -66,6 +68,43 @@ def test_runs_side_by_side(desk):
     ]
     head = run("cora_table", "a", "--interval", 0.95, "--format", "csv", cwd=desk)[1].splitlines()[0]
     assert head == "group,score,a,a low,a high,a note"
+
+
+@pytest.mark.parametrize("name", ["t.txt", "t.md", "t.tex", "t.csv", "t.html", "t.xlsx"])
+def test_a_table_goes_to_a_file(desk, tmp_path, name):
+    "The same that is printed; again it is replaced; a page is whole; the facts are in a workbook."
+    said = {"txt": "text", "md": "markdown", "tex": "latex"}
+    format = said.get(name[2:], name[2:])
+    words = ("cora_table", desk / "a", desk / "c", "--interval", 0.9, "--caption", "Two | 50%")
+    for _ in range(2):
+        done = run(*words, "--out", name, cwd=tmp_path)
+        assert done == (0, f"{name}: the scores of 2 runs, as {format}\n", "")
+    assert os.listdir(tmp_path) == [name]
+    if format == "xlsx":
+        book = load_workbook(tmp_path / name)
+        assert book.sheetnames == ["scores", "facts"]
+        below = [row[0] for row in book["scores"].iter_rows(values_only=True) if row[0] and row[1] is None]
+        assert below[:2] == ["Two | 50%", "low and high: 90% intervals"]
+        facts = {row[0]: row[1:] for row in book["facts"].iter_rows(values_only=True)}
+        assert facts["fact"] == ("a", "c") and facts["read_from"] == (str(desk / "a"), str(desk / "c"))
+        assert facts["respondent.knows"] == (read_responses(desk / "a").facts["respondent"]["knows"], 0.6)
+        return
+    text = (tmp_path / name).read_text(encoding="utf-8")
+    code, out, err = run(*words, "--format", format, cwd=tmp_path)
+    assert (code, err) == (0, "") and (out in text if format == "html" else out == text)
+    assert format != "html" or "<p>in brackets: 90% intervals</p>" in out and text.startswith("<!doctype html>")
+
+
+def test_what_is_said_of_a_run_stays_off_the_file(desk, tmp_path):
+    "Alarms and failures go to the error stream, the exit status stays, and the file is written."
+    lost = read_responses(desk / "a")
+    table = lost.table.copy()
+    table.loc[table.index[:2], ["prediction", "correct", "reply", "error"]] = [-1, False, None, "timeout"]
+    write_responses(Responses(table, lost.questions, lost.facts, "lost"), tmp_path / "lost")
+    code, out, err = run("cora_table", "lost", "--out", "t.html", cwd=tmp_path)
+    assert code == 3 and out == "t.html: the scores of 1 run, as html\n"
+    assert err == "cora_table: lost: 2 of 600 prompts failed (timeout)\n"
+    assert "lost: 2 of 600 failed" in (tmp_path / "t.html").read_text()
 
 
 def test_a_file_of_an_older_version(desk):
@@ -205,6 +244,22 @@ MISTAKES = [
     (["cora_table", "a", "--format", "pdf"], "pdf"),
     (["cora_table", "a", "--format", "styler"], "one of text, markdown, latex, csv"),
     (["cora_table", "a", "--digits", "99"], "99"),
+    (["cora_table", "a", "--format", "xlsx"], "a table as xlsx needs a file: give --out FILE.xlsx"),
+    (
+        ["cora_table", "a", "--out", "note.txt"],
+        "note.txt: there is a file of this name, and it is not such a table of ours",
+    ),
+    (
+        ["cora_table", "a", "--out", "fake.xlsx"],
+        "fake.xlsx: there is a file of this name, and it is not such a table of",
+    ),
+    (
+        ["cora_table", "a", "--out", "c"],
+        "c: the name of a table must end in one of .txt, .md, .markdown, .tex, .csv, .html",
+    ),
+    (["cora_table", "a", "--out", "c", "--format", "csv"], "c: this is a folder, and a file is to be written"),
+    (["cora_table", "a", "--out", "none/t.md"], "none/t.md: there is no folder none"),
+    (["cora_table", "a", "--out", "t.csv", "--format", "latex"], "t.csv: a file of this name holds csv, and latex was"),
     (["cora_table", "a", "--interval", "95"], "interval must be a level between 0 and 1, such as 0.95, got 95.0"),
 ]
 

@@ -30,6 +30,7 @@ NO_COMMANDS = {
     "compare",
     "latex",
     "csv",
+    "html",
     "embeddings",
 }  # code in the table that is named only
 FEW = {"cora_run": ["--limit", "3"], "cora_mcqa_plus": ["--limit", "2"], "cora_embeddings": ["--limit", "5"]}
@@ -58,7 +59,7 @@ def typed_commands(pieces):
         elif first.startswith("--"):  # beside the last command
             options.append(f"{commands[-1]} {piece}")
             if first == "--format":
-                options += [f"{commands[-1]} --format {other}" for other in ("latex", "csv")]
+                options += [f"{commands[-1]} --format {other}" for other in ("latex", "csv", "html")]
         elif re.match(r"(chat|causal|likelihood|simulated|recorded):", first):  # in place of the respondent
             options.append(f"{commands[-1].split()[0]} {piece}")
         else:

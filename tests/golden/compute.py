@@ -2281,7 +2281,8 @@ def imported():
 
 @quietly
 def table_parts():
-    from cora_nb.report.render import competition_ranks, number_text as printed, printed_table
+    from cora_nb.report.grid import competition_ranks, number_text as printed
+    from cora_nb.report.render import printed_table
     from cora_nb.report.tables import arrange, score_table, threshold
 
     t = Tidy()

@@ -234,7 +234,7 @@ def test_measures_return_results_that_are_printed_and_drawn(made):
         pd.testing.assert_frame_equal(make_result(result), result, obj=name)
         for format in FORMATS:
             printed = render(result, format)
-            assert len(str(printed if isinstance(printed, str) else printed.to_html())) > 10, name
+            assert len(printed if isinstance(printed, str | bytes) else printed.to_html()) > 10, name
         finite = result[np.isfinite(result["value"].astype(float))]
         plot_points(finite[~finite["score"].isin(["chance", "expected"])])
         plt.close("all")

@@ -13,8 +13,10 @@ from hypothesis import example, given, settings, strategies as st
 from score_tables import SCORES, published, sure
 
 from cora_nb.core import CoraError
-from cora_nb.report.render import _width, number_text, printed_table, render
+from cora_nb.report.grid import number_text
+from cora_nb.report.render import printed_table, render
 from cora_nb.report.tables import score_table
+from cora_nb.report.text_tables import _width
 from cora_nb.results import RESULT, make_result
 
 
@@ -317,8 +319,10 @@ def test_bad_digits_are_refused(digits, format):
 
 
 def test_bad_format_is_refused():
-    with pytest.raises(CoraError, match="format must be one of text, markdown, latex, csv, styler, got 'html'"):
-        render(score_table({"a": {"MCQA": 0.5}}), "html")
+    with pytest.raises(
+        CoraError, match="format must be one of text, markdown, latex, csv, html, xlsx, styler, got 'pdf'"
+    ):
+        render(score_table({"a": {"MCQA": 0.5}}), "pdf")
 
 
 # ---------------------------------------------------------------- results of other measures
