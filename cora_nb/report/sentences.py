@@ -19,7 +19,7 @@ from ..metrics.comparison import compare
 from ..metrics.cora import score
 from ..metrics.counts import count_hits
 from ..metrics.items import method_table
-from .render import number_text
+from .grid import number_text
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..results import lookup
