@@ -20,16 +20,16 @@ import pandas as pd
 from ..core import CoraError
 from ..metrics.bias import length_ranks, position_ranks
 from ..metrics.calibration import binned, reliability
-from ..metrics.comparison import compare
+from ..metrics.comparison import compare, rank_table
 from ..metrics.components import inconsistency_components
 from ..metrics.confidence import confidences
 from ..metrics.items import method_table
 from .calibration_plots import plot_reliability
-from .render import printed_table
+from .grid import grid_texts, result_grid, sentences_below
 from .result_plots import plot_bars, plot_lines, plot_points
 from .score_plots import curve_table, plot_scores
 from ..metrics.cora import score
-from .tables import score_table
+from .tables import plain_line, score_table
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import run_questions
@@ -132,31 +132,42 @@ class PageTable:
     below: list[str]  # sentences
 
 
-def _grouped(result, caption: str) -> PageTable:
+def _grouped(
+    result: pd.DataFrame,  # numbers of some runs
+    caption: str,  # above them
+) -> PageTable:
     "A result as printed, rows in their groups."
-    frame = printed_table(result)
-    groups: dict[str, list] = {}
-    for label, cells in zip(frame.index, frame.to_numpy().tolist()):
-        group, name = label if isinstance(label, tuple) and len(label) == 2 else ("", label)
-        groups.setdefault(group, []).append((str(name), list(map(str, cells))))
-    return PageTable(caption, ["score", *map(str, frame.columns)], list(groups.items()), [])
+    grid, groups = result_grid(result), {}
+    for labels, row in zip(grid.rows, grid_texts(grid, 2)):
+        group, name = labels if grid.paper else ("", ", ".join(filter(None, labels)))
+        groups.setdefault(group, []).append((name, [number + words for number, words in row]))
+    heads = ["score" if grid.paper else ", ".join(grid.heads), *map(plain_line, grid.names)]
+    return PageTable(caption, heads, list(groups.items()), sentences_below(grid))
 
 
 def table_parts(
     runs: Runs,  # one run or several
     level: float = 0.95,  # of the intervals
 ) -> list[PageTable]:
-    "The scores of the runs, and where there are two, how they differ."
+    "The scores of the runs; where there are several, how probable each rank is, and how two differ."
     said = f"in brackets: {100 * level:g}% intervals" + ("; behind them: ranks" if len(runs) > 1 else "")
     found = [_grouped(score_table(runs, beyond=True, ci=level), said)]
-    if len(runs) == 2:
+    if len(runs) == 1:
+        return found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # notes of the tables say it
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                difference = compare(*runs.values(), level=level)
+            ranks = rank_table(runs, ["CoRA"], resamples=2000)
+            ranks = ranks[ranks["place"].notna()].dropna(subset=["value"])
+            if len(ranks):
+                named = ranks.assign(score="rank " + ranks["place"].astype(str))
+                named = named.drop(columns=["place", "note"], errors="ignore")
+                found.append(_grouped(named, "How probable each rank by CoRA is"))
+            if len(runs) == 2:
+                words = f"Difference, paired by questions, with {100 * level:g}% intervals and p"
+                found.append(_grouped(compare(*runs.values(), level=level), words))
         except CoraError as e:
-            return [*found, PageTable(f"The runs cannot be compared: {e}", [], [], [])]
-        found.append(_grouped(difference, f"Difference, paired by questions, with {100 * level:g}% intervals and p"))
+            found.append(PageTable(f"The runs cannot be compared: {e}", [], [], []))
     return found
 
 # %% ../../nbs/report/page_parts.ipynb #d7231c3a
