@@ -72,7 +72,7 @@ def _fill_variants(rows: TableRows, data: dict[str, list], notes: list[str]) -> 
     elif methods == {"original"}:
         notes.append("every row is an original: MCQA is known, and nothing about consistency")
 
-# %% ../../nbs/interop/plain_table.ipynb #0c2337aa
+# %% ../../nbs/interop/plain_table.ipynb #f8d7c9ef
 _UNKNOWN = tuple(f"(choice {letter} is not in the table)" for letter in LETTERS)  # a text that no reply repeats
 
 
@@ -84,13 +84,17 @@ def _question_parts(rows: TableRows, data: dict[str, list]) -> dict[str, dict[st
             continue
         original = data["method"][at] == "original" and data["trial"][at] == 0
         own = {name: data[name][at] for name in ("original_choices", "original_answer", "subject")}
-        if original and own["original_choices"] is None and data["sources"][at] is None:
-            own["original_choices"] = data["choices"][at]
-            own["original_answer"] = data["answer"][at] if own["original_answer"] is None else own["original_answer"]
+        if original and data["sources"][at] in (None, tuple(range(data["n_choices"][at] or 0))):
+            shown = {"original_choices": data["choices"][at], "original_answer": data["answer"][at]}
+            own |= {name: value for name, value in shown.items() if own[name] is None}
         known = found.setdefault(id, {"question": None})
         for name, value in own.items():
             if value is not None and known.setdefault(name, value) != value:
                 rows.refuse(at, name, f"an earlier row of the question has {known[name]!r}", value)
+        choices, answer = known.get("original_choices"), known.get("original_answer")
+        if None not in (choices, answer) and answer >= len(choices):
+            del known["original_answer"]
+            rows.refuse(at, "original_answer", f"must be below {len(choices)}, the number of original choices", answer)
         if data["question"][at] is not None and (original or known["question"] is None):
             known["question"] = data["question"][at]
     return found

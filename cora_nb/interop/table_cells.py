@@ -159,7 +159,12 @@ def _form(value: Any) -> str:
     "The name of a form."
     return get_form(text_cell(value)).name
 
-# %% ../../nbs/interop/table_cells.ipynb #f3b4d717
+# %% ../../nbs/interop/table_cells.ipynb #d6eff111
+def _number_of(text: str) -> int | float:
+    "The number that a text is."
+    return int(float(text)) if _WHOLE.fullmatch(text.strip()) else float(text)
+
+
 def _listed(value: Any) -> list:
     "A list, or the text of one."
     if isinstance(value, list | tuple):
@@ -174,7 +179,7 @@ def _listed(value: Any) -> list:
         pass
     try:
         if found is None and text[:1] + text[-1:] == "()":
-            found = [float(part) if not _WHOLE.fullmatch(part) else int(part) for part in text[1:-1].split(",") if part]
+            found = [_number_of(part) for part in text[1:-1].split(",") if part]
         elif found is None:
             found = json.loads(text)
     except (ValueError, RecursionError):
