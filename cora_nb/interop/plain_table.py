@@ -118,7 +118,7 @@ def _trace(rows: TableRows, data: dict[str, list], parts: dict[str, dict[str, An
         elif shown is None and n is not None and data["method"][at] == "original":
             sources[at] = tuple(range(n))
 
-# %% ../../nbs/interop/plain_table.ipynb #15bef6f1
+# %% ../../nbs/interop/plain_table.ipynb #738b3da0
 def _make_variants(rows: TableRows, data: dict[str, list], parts: dict[str, dict[str, Any]]) -> list[Variant | None]:
     "What each row showed, with placeholders for texts that are not in the table; None for refused rows."
     questions: dict[str, Question | BadRow] = {}
@@ -138,6 +138,9 @@ def _make_variants(rows: TableRows, data: dict[str, list], parts: dict[str, dict
             continue
         n = data["n_choices"][at] or max(data["answer"][at], data["prediction"][at] or 0, MIN_CHOICES - 1) + 1
         shown, sources = data["choices"][at], data["sources"][at] or tuple(range(n))
+        if any(not 0 <= i < n for i in data["selected"][at] or ()):
+            rows.refuse(at, "selected", f"must be places from 0 to {n - 1}", data["selected"][at])
+            continue
         if not all(source < question.n_choices for source in sources):
             rows.refuse(at, "sources", f"must be below {question.n_choices}, the number of original choices", sources)
             continue
@@ -157,7 +160,7 @@ def _known_questions(variants: list[Variant], parts: dict[str, dict[str, Any]]) 
             table[column] = table[column].mask(pd.Series(unknown), None)
     return table
 
-# %% ../../nbs/interop/plain_table.ipynb #0d98dec8
+# %% ../../nbs/interop/plain_table.ipynb #2de59bc5
 def _named(data: dict[str, list], at: int) -> bool:
     "Whether the tool read a choice in a row."
     return data["prediction"][at] is not None and data["prediction"][at] >= 0
@@ -187,9 +190,10 @@ def _verdicts(data: dict[str, list], kept: list[int]) -> list[Verdict]:
     found = []
     for at in kept:
         form, n = get_form(data["form"][at]), data["n_choices"][at] or len(LETTERS)
-        said = data["prediction"][at] if data["selected"][at] is None else data["selected"][at]
+        several = form.several and data["selected"][at] is not None
+        said = data["selected"][at] if several else data["prediction"][at]
         verdict = form.judge(said, data["answer"][at], n)
-        found.append(verdict if data["selected"][at] is not None else verdict._replace(selected=None))
+        found.append(verdict if several else verdict._replace(selected=None))
     return found
 
 # %% ../../nbs/interop/plain_table.ipynb #e5212676
@@ -221,7 +225,7 @@ def _left_out(rows: TableRows, notes: list[str]) -> list[int]:
         notes.append(f"{said}, the first of them: {first}")
     return kept
 
-# %% ../../nbs/interop/plain_table.ipynb #ff613104
+# %% ../../nbs/interop/plain_table.ipynb #abed0875
 _ASIDE = {f"{what}{how}" for what in ("answer", "prediction") for how in ("", "_letter", "_index")}
 
 
@@ -264,10 +268,12 @@ def import_table(
         if any(data[column][at] is None for at in kept):
             graded = graded.drop(columns=column)
     notes += _missing_notes(data, kept, graded) + _rule_notes(data, kept, graded, rule)
-    known = {*CELLS, *_ASIDE, *LETTERS, "respondent", "model"}
+    who = "respondent" if "respondent" in rows.columns else "model"
+    known = {*CELLS, *_ASIDE, *LETTERS, who}
     if aside := [c for c in rows.columns if c not in known]:
         notes.append(f"left aside: the column{'s' * (len(aside) > 1)} {', '.join(aside)}")
     facts = {"imported": {"format": "table", "parse": rule or "as in the column prediction", "notes": notes}}
+    facts |= {"run": {"model": name}} if who in rows.columns else {}
     return Responses(graded, _known_questions(variants, parts), facts, name, str(path))
 
 

@@ -159,7 +159,7 @@ def _form(value: Any) -> str:
     "The name of a form."
     return get_form(text_cell(value)).name
 
-# %% ../../nbs/interop/table_cells.ipynb #d6eff111
+# %% ../../nbs/interop/table_cells.ipynb #97c4049b
 def _number_of(text: str) -> int | float:
     "The number that a text is."
     return int(float(text)) if _WHOLE.fullmatch(text.strip()) else float(text)
@@ -173,16 +173,16 @@ def _listed(value: Any) -> list:
         raise ValueError('must be a list, in a CSV cell a JSON list such as ["yes", "no"]')
     text, found = value.strip(), None
     try:
-        if _FLAT_TEXTS.fullmatch(text) and (text[0] == "(" or "'" in text):
-            found = list(literal_eval(f"({text[1:-1].rstrip(', ')},)"))
-    except (ValueError, SyntaxError):  # an escape that does not exist
-        pass
-    try:
-        if found is None and text[:1] + text[-1:] == "()":
-            found = [_number_of(part) for part in text[1:-1].split(",") if part]
-        elif found is None:
+        if text[:1] == "[":
             found = json.loads(text)
     except (ValueError, RecursionError):
+        pass
+    try:
+        if found is None and _FLAT_TEXTS.fullmatch(text):
+            found = list(literal_eval(f"({text[1:-1].rstrip(', ')},)"))
+        elif found is None and text[:1] + text[-1:] == "()":
+            found = [_number_of(part) for part in text[1:-1].split(",") if part]
+    except (ValueError, SyntaxError):  # an escape that does not exist, and what is no number
         pass
     if not isinstance(found, list):
         raise ValueError('must be a list, in a CSV cell a JSON list such as ["yes", "no"]')

@@ -283,6 +283,7 @@ BAD_VALUES = [
     ({"confidence": "high"}, "confidence: must be a number"),
     ({"correct": "maybe"}, "correct: must be true or false"),
     ({"form": "essay"}, "form: "),
+    ({"form": "several", "selected": [0, 2]}, "selected: must be places from 0 to 1, got (0, 2)"),
     ({"reply": 1.5}, "reply: must be a text"),
     ({"trial": "first"}, "trial: must be a whole number"),
     ({"n_tokens": -1}, "n_tokens: must be 0 or more"),
@@ -434,7 +435,22 @@ def test_the_way_in_for_all_tools(tmp_path):
     path = write(tmp_path, BOTH)
     found = import_responses(path, select="small", benchmark="mine")
     assert found.name == "small" and found.facts["imported"]["format"] == "table"
-    assert found.facts["run"] == {"model": None, "benchmark": "mine"}
+    assert found.facts["run"] == {"model": "small", "benchmark": "mine"}
+    assert import_responses(path, select="small", model="tiny").name == "tiny"
+
+
+def test_a_column_model_beside_respondent_is_left_aside(tmp_path):
+    found = load(tmp_path, "model,respondent,question_id,answer,prediction\nx,small,q1,B,A\ny,small,q2,B,B\n")
+    assert found.name == "small" and "left aside: the column model" in notes(found)
+
+
+def test_workbooks_are_told_apart_by_their_first_row(tmp_path):
+    pd.DataFrame({"question": ["Q?"], "expanded_evaluation": ["{}"]}).to_excel(tmp_path / "cat.xlsx", index=False)
+    pd.DataFrame({"question_id": ["q"], "answer": ["A"]}).to_excel(tmp_path / "table.xlsx", index=False)
+    (tmp_path / "none.xlsx").write_text("no zip")
+    assert recognise_tool(tmp_path / "cat.xlsx") == "cat" and recognise_tool(tmp_path / "table.xlsx") == "table"
+    with pytest.raises(CoraError, match="none.xlsx: not a readable xlsx file"):
+        import_responses(tmp_path / "none.xlsx")
 
 
 # what this package wrote comes back equal
@@ -549,6 +565,16 @@ def test_anything_in_a_table_is_read_or_refused_in_one_line(tmp_path_factory, da
             assert str(e).startswith(str(path))
         else:
             assert 1 <= len(found) <= len(rows)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.binary(max_size=200), kind=st.sampled_from(["csv", "jsonl", "json", "parquet", "xlsx"]))
+def test_any_bytes_are_refused_in_one_line(tmp_path_factory, data, kind):
+    path = tmp_path_factory.mktemp("t") / f"t.{kind}"
+    path.write_bytes(data)
+    with pytest.raises(CoraError) as e:
+        import_table(path)
+    assert str(e.value).startswith(str(path)) and "\n" not in str(e.value)
 
 
 def test_the_recorded_replies_come_back_equal(tmp_path, medalpaca):
