@@ -196,12 +196,13 @@ def _verdicts(data: dict[str, list], kept: list[int]) -> list[Verdict]:
         found.append(verdict if several else verdict._replace(selected=None))
     return found
 
-# %% ../../nbs/interop/plain_table.ipynb #e5212676
+# %% ../../nbs/interop/plain_table.ipynb #68b29ce8
 def _missing_notes(data: dict[str, list], kept: list[int], table: pd.DataFrame) -> list[str]:
     "What the table does not say, and what cannot be computed without."
     notes = []
     if "n_choices" not in table:
-        notes.append("how many choices were shown is not known: no chance level; add n_choices or choices")
+        without = "no chance level, and CI and CoRA are given even where variants are missing"
+        notes.append(f"how many choices were shown is not known: {without}; add n_choices or choices")
     if "sources" not in table:
         without = "no position bias, agreement on content or order sensitivity"
         notes.append(f"where each choice comes from is not known: {without}; add choices, also to the original rows")
