@@ -29,7 +29,7 @@ from ..responses.rows import grade_reply
 from ..runs.facts import rule_name, variants_hash
 from ..variants.files import row_variants
 
-# %% ../../nbs/interop/inspect_logs.ipynb #b1a1b1e3
+# %% ../../nbs/interop/inspect_logs.ipynb #40fc182b
 _NEWEST_NEEDED = "reading logs of inspect needs inspect_ai 0.3.250 or newer: pip install 'cora_nb[inspect]'"
 _BATCH = 1000  # samples in memory at a time
 _UNUSED = {"messages", "store", "timelines", "error_retries"}  # parts of a sample that are not read
@@ -48,9 +48,9 @@ def _inspect_log() -> Any:
 
 
 def _line(error: BaseException) -> str:
-    "The first error in a group of errors, on one line."
-    while getattr(error, "exceptions", None):
-        error = error.exceptions[0]
+    "The first error in a group of errors, or what it came from, on one line."
+    while inner := (*getattr(error, "exceptions", ()), error.__cause__)[0]:
+        error = inner
     said = visible_line(error)
     return f"{type(error).__name__}: {said[:150]}" if said else type(error).__name__
 

@@ -513,3 +513,18 @@ def test_samples_are_read_in_batches(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert import_inspect(CORA).equals(whole)
+
+
+@pytest.mark.parametrize("suffix", ["eval", "json"])
+def test_score_that_is_no_number(tmp_path, suffix):
+    "inspect writes NaN, which is no JSON, for a sample that a scorer left unscored: no verdict to compare with."
+
+    def change(log):
+        log["samples"][0]["scores"]["choice"]["value"] = float("nan")
+
+    def member(name, data):
+        return data.replace(b'"C"', b"NaN") if name.startswith("samples/q1") else data
+
+    path = edited(tmp_path, change) if suffix == "json" else rezipped(tmp_path, FOREIGN / "quiz.eval", member)
+    assert b"NaN" in path.read_bytes()
+    assert read_inspect(path)[0].readings["choice"].right is None
