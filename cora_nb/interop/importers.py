@@ -8,7 +8,9 @@ __all__ = ['IMPORTERS', 'recognise_tool', 'import_responses']
 # %% ../../nbs/interop/importers.ipynb #d419302d
 import hashlib
 import json
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ..core import CoraError
@@ -39,13 +41,22 @@ def _first_keys(path: Path) -> set[str]:
     line = start.partition("\n")[0]
     if path.suffix.lower() == ".csv":
         return {head.strip().strip('"') for head in line.split(",")}
-    for text in (start, line):  # one object, or one a line
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        return set(found) if isinstance(found, dict) else set()
-    return set()
+    return _keys_from(start)
+
+
+def _keys_from(text: str) -> set[str]:
+    "The keys of the JSON object at the beginning of a text, as far as it goes: a log may be many megabytes."
+    decoder, keys, at = json.JSONDecoder(), set(), 0
+    skip = lambda pattern, at: re.compile(pattern).match(text, at).end()
+    with suppress(ValueError, RecursionError, AttributeError):  # the text ends, or is no JSON
+        at = skip(r"\s*\{\s*", at)
+        while True:
+            key, at = decoder.raw_decode(text, at)
+            at = skip(r"\s*:\s*", at)
+            keys.add(key)
+            _, at = decoder.raw_decode(text, at)
+            at = skip(r"\s*,\s*", at)
+    return {key for key in keys if isinstance(key, str)}
 
 
 def _sheet_heads(path: Path) -> set[str]:
