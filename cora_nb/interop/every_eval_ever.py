@@ -5,9 +5,10 @@
 # %% auto #0
 __all__ = ['EVERY_EVAL_EVER', 'interval_method', 'evaluation_record', 'export_every_eval_ever']
 
-# %% ../../nbs/interop/every_eval_ever.ipynb #aeb8a1d2
+# %% ../../nbs/interop/every_eval_ever.ipynb #20eb6a39
 import hashlib
 import json
+import re
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any
 from .. import __version__
 from ..checks import check_option
 from ..core import CoraError
-from .result_files import ExportedFiles, check_no_keys, distinct_names, known_scores, metric_name
+from .result_files import ExportedFiles, check_no_keys, known_scores, metric_name
 from .result_files import called_run, one_line_note, some_scores, write_new_files
 from ..metrics.scores import get_score
 from ..report.tables import arrange, BEYOND, plain_line, threshold
@@ -176,7 +177,7 @@ def evaluation_record(
         "evaluation_results": results,
     }
 
-# %% ../../nbs/interop/every_eval_ever.ipynb #6165093b
+# %% ../../nbs/interop/every_eval_ever.ipynb #df69557e
 def export_every_eval_ever(
     runs: Runs | Mapping | Sequence | Responses,  # one or several, by name
     folder: str | Path,  # made if it does not exist
@@ -195,10 +196,9 @@ def export_every_eval_ever(
         check_no_keys(run)
         record = evaluation_record(run, model, **options)
         info, digest = record["model_info"], hashlib.sha256(record["evaluation_id"].encode()).digest()
-        home = "" if "/" not in info["id"] else info["id"].partition("/")[0]
-        whose = [record["evaluation_results"][0]["source_data"]["dataset_name"], home or info["developer"]]
-        parts = [distinct_names([part]).popitem()[1] for part in (*whose, info["id"].partition("/")[2] or info["id"])]
-        file = "/".join(["data", *parts, f"{uuid.UUID(bytes=digest[:16], version=4)}.json"])
+        home, _, own = info["id"].rpartition("/") if info["id"].count("/") < 2 else info["id"].partition("/")
+        parts = [record["evaluation_results"][0]["source_data"]["dataset_name"], home or info["developer"], own]
+        file = "/".join(["data", *map(_path_part, parts), f"{uuid.UUID(bytes=digest[:16], version=4)}.json"])
         if (told := _first_written(Path(folder) / file)) is not None:
             record["retrieved_timestamp"] = told
         files[file] = (json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
@@ -206,6 +206,11 @@ def export_every_eval_ever(
         notes += [f"{file}: fill in {', '.join(unknown)}"] if (unknown := _to_fill_in(record)) else []
     write_new_files(folder, files)
     return ExportedFiles(Path(folder), list(files), notes)
+
+
+def _path_part(name: str) -> str:
+    "A name as a folder of the database: what cannot stand in a path is replaced as its publishers do."
+    return re.sub(r'[<>"|?*\\]+', "-", name.replace("/", "_").replace(":", "_")).strip(". ") or "unknown"
 
 
 def _first_written(file: Path) -> str | None:

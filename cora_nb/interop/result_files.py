@@ -62,7 +62,7 @@ def one_line_note(
     "What has to be said of a number, on one line."
     return "; ".join(plain_line(line) for line in str(note or "").split("\n") if plain_line(line))
 
-# %% ../../nbs/interop/result_files.ipynb #e2968f7e
+# %% ../../nbs/interop/result_files.ipynb #1a59a2f6
 _KEY_FIELD = re.compile(r"(api[-_]?key|authorization|passw(or)?d|secret|(access|auth|bearer|hf)[-_]?token)$", re.I)
 _KEY_TEXT = re.compile(r"\b(sk|pk|hf|gsk|ghp|xai)[-_][\w-]{16,}|\bBearer\s+\S{8,}|://[^/\s:@]+:[^/\s@]+@")
 _KEY_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.I)
@@ -72,15 +72,16 @@ def check_no_keys(
     run: Responses,  # that is to be published
 ) -> None:
     "Raise `CoraError` where the facts, or the words of a failed prompt, hold what looks like a key."
-    secrets = [v for k, v in os.environ.items() if _KEY_VARIABLE.search(k) and len(v.strip()) >= 12]
+    named = [v.strip() for k, v in os.environ.items() if _KEY_VARIABLE.search(k)]
+    secrets = [v for v in named if len(v) >= 12 and "/" not in v[:1]]  # neither a word nor a path
     for place, text in _texts_of(run.facts, "facts"):
-        if isinstance(text, str) and (_KEY_TEXT.search(text) or any(s.strip() in text for s in secrets)):
+        if isinstance(text, str) and (_KEY_TEXT.search(text) or any(s in text for s in secrets)):
             raise CoraError(f"{plain_line(run.name)}: {place} holds what looks like a key; nothing was written")
         if text and not isinstance(text, bool) and _KEY_FIELD.search(place):
             raise CoraError(f"{plain_line(run.name)}: {place} is called like a key and not empty; nothing was written")
     errors = run.table["error"].dropna().unique() if "error" in run.table else []
     for text in errors:
-        if _KEY_TEXT.search(text) or any(s.strip() in text for s in secrets):
+        if _KEY_TEXT.search(text) or any(s in text for s in secrets):
             raise CoraError(
                 f"{plain_line(run.name)}: the error of a row holds what looks like a key; nothing was written"
             )
