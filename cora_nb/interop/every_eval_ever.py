@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['EVERY_EVAL_EVER', 'interval_method', 'evaluation_record', 'export_every_eval_ever']
 
-# %% ../../nbs/interop/every_eval_ever.ipynb #20eb6a39
+# %% ../../nbs/interop/every_eval_ever.ipynb #edeae9d3
 import hashlib
 import json
 import re
@@ -19,7 +19,7 @@ from .. import __version__
 from ..checks import check_option
 from ..core import CoraError
 from .result_files import ExportedFiles, check_no_keys, known_scores, metric_name
-from .result_files import called_run, one_line_note, some_scores, write_new_files
+from .result_files import called_run, local_paths, one_line_note, some_scores, write_new_files
 from ..metrics.scores import get_score
 from ..report.tables import arrange, BEYOND, plain_line, threshold
 from ..responses.responses import Responses
@@ -80,7 +80,7 @@ def _source_data(run: Responses, dataset: str | None, split: str | None) -> dict
         found |= {"hf_repo": dataset, "samples_number": len(run.questions)} | ({"hf_split": split} if split else {})
     return found | {"additional_details": details}
 
-# %% ../../nbs/interop/every_eval_ever.ipynb #00a7094f
+# %% ../../nbs/interop/every_eval_ever.ipynb #f38d0932
 def _in_unit_range(score: str) -> bool:
     "Whether a score is one of ours, which lie in [0, 1]."
     return arrange([score])[0][0] != BEYOND or score in ("RC", "CORE")
@@ -114,8 +114,11 @@ def _result_record(row: Any, run: Responses, level: float, source: Mapping[str, 
         "max_score": 1 if bounded else "Infinity",
     }
     details = {"score": min(max(row.value, 0.0), 1.0) if bounded else row.value}  # 1 + 2e-16 is refused
-    if note := one_line_note(row.note):
-        details["details"] = {"note": note}
+    told = {"note": one_line_note(row.note)} if row.note else {}
+    if (repetitions := len(run.trials)) > 1:
+        told["trials"] = f"{'all' if run.pooled else 'the first of'} {repetitions} repetitions of a prompt"
+    if told:
+        details["details"] = told
     details["uncertainty"] = {"num_samples": int(row.n)}
     if row.low == row.low:
         ends = {"lower": row.low, "upper": row.high, "confidence_level": level, "method": interval_method(row.score)}
@@ -140,7 +143,7 @@ def _eval_library(run: Responses) -> dict[str, Any]:
     found = {"name": str(told.get("format", "unknown")), "additional_details": _as_strings(details)}
     return found | {"version": version if isinstance(version, str) else json.dumps(version) if version else "unknown"}
 
-# %% ../../nbs/interop/every_eval_ever.ipynb #e4ac5ace
+# %% ../../nbs/interop/every_eval_ever.ipynb #1e9e375d
 def evaluation_record(
     run: Responses,  # a run
     model: str | None = None,  # the model's id, such as "meta-llama/Llama-3.1-8B-Instruct"; None: the run's name
@@ -161,7 +164,8 @@ def evaluation_record(
     results = [_result_record(row, run, level, source) for row in known.table.itertuples()]
     info = _model_info(run, model, developer, availability)
     settings = {name: told for name, told in run.facts.items() if name not in ("calls", "versions")}
-    digest = hashlib.sha256(json.dumps([results, info, settings], sort_keys=True).encode()).hexdigest()
+    text = json.dumps([results, info, settings], sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode()).hexdigest()
     return {
         "schema_version": EVERY_EVAL_EVER,
         "evaluation_id": f"{source['dataset_name']}/{info['id']}/{digest[:16]}",
@@ -177,7 +181,7 @@ def evaluation_record(
         "evaluation_results": results,
     }
 
-# %% ../../nbs/interop/every_eval_ever.ipynb #df69557e
+# %% ../../nbs/interop/every_eval_ever.ipynb #8b71cbdb
 def export_every_eval_ever(
     runs: Runs | Mapping | Sequence | Responses,  # one or several, by name
     folder: str | Path,  # made if it does not exist
@@ -201,11 +205,19 @@ def export_every_eval_ever(
         file = "/".join(["data", *map(_path_part, parts), f"{uuid.UUID(bytes=digest[:16], version=4)}.json"])
         if (told := _first_written(Path(folder) / file)) is not None:
             record["retrieved_timestamp"] = told
-        files[file] = (json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+        files[file] = _json_bytes(record)
         notes += known_scores(run, options.get("level", 0.95), options.get("scores", ())).left_out
         notes += [f"{file}: fill in {', '.join(unknown)}"] if (unknown := _to_fill_in(record)) else []
+        paths = sorted(set(local_paths(info["additional_details"], "model_info.additional_details")))
+        notes += [f"{file}: {', '.join(paths)} names a folder of this machine"] if paths else []
     write_new_files(folder, files)
     return ExportedFiles(Path(folder), list(files), notes)
+
+
+def _json_bytes(record: Mapping[str, Any]) -> bytes:
+    "A record as a file; half a character as JSON writes it."
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode("utf-8", "backslashreplace")
 
 
 def _path_part(name: str) -> str:

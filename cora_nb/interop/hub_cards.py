@@ -5,22 +5,22 @@
 # %% auto #0
 __all__ = ['markdown_text', 'score_figure', 'hub_card']
 
-# %% ../../nbs/interop/hub_cards.ipynb #ad9bbaa1
+# %% ../../nbs/interop/hub_cards.ipynb #a7f5f75c
 import io
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import pandas as pd
 
 from .. import __version__
+from ..core import CoraError
+from .result_files import local_paths
 from ..report.render import render
 from ..report.score_plots import plot_scores
 from ..report.tables import plain_line
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
 
-# %% ../../nbs/interop/hub_cards.ipynb #245af0a3
+# %% ../../nbs/interop/hub_cards.ipynb #97cccad9
 _MARKS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", **{c: "\\" + c for c in "\\`*_[]{}()#!|~$"}})
 
 
@@ -31,21 +31,22 @@ def markdown_text(
     return plain_line(text).translate(_MARKS)
 
 
-def _card_data(named: Runs, splits: Mapping[str, str], title: str) -> str:
-    "The front matter: what the data set is called, and where its files are."
+def _card_data(named: Runs, splits: Mapping[str, str], title: str, digest: str) -> str:
+    "The front matter: what the data set is called, where its files are, and a hash that tells exports apart."
     from huggingface_hub import DatasetCardData
 
     n = sum(map(len, named.values()))
     sizes = [(1e3, "n<1K"), (1e4, "1K<n<10K"), (1e5, "10K<n<100K"), (1e6, "100K<n<1M"), (1e7, "1M<n<10M")]
     files = [{"split": split, "path": f"responses/{split}.parquet"} for split in splits.values()]
+    what = {"description": f"export {digest}"} if digest else {}
     data = DatasetCardData(
         pretty_name=title,
         task_categories=["question-answering"],
         size_categories=next((size for most, size in sizes if n < most), "10M<n<100M"),
         tags=["cora_nb", "llm-evaluation", "multiple-choice", "consistency"],
         configs=[
-            {"config_name": "responses", "default": True, "data_files": files},
-            {"config_name": "runs", "data_files": [{"split": "runs", "path": "runs.parquet"}]},
+            {"config_name": "responses", "default": True, **what, "data_files": files},
+            {"config_name": "runs", **what, "data_files": [{"split": "runs", "path": "runs.parquet"}]},
         ],
     )
     license = "# license: FILL IN, such as cc-by-4.0; it must allow that the questions are published"
@@ -124,7 +125,7 @@ _MEANING = {
     "error": "why there is no reply; null for nearly all",
 }
 
-# %% ../../nbs/interop/hub_cards.ipynb #6e9f3c1b
+# %% ../../nbs/interop/hub_cards.ipynb #1e172d91
 _ABOUT = """A multiple-choice score says how often a model picked the right choice. This data set shows whether it \
 *knows*: each question was asked in several variants, with choices shuffled, thinned out, or with a None of the above \
 among them, and every reply is here. Made with `cora_nb` {version}."""
@@ -142,7 +143,7 @@ from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 
 runs = load_hub_runs("USER/NAME")  # or the path of this folder
-print(render(score_table(runs, ci={level:g}), digits=3))
+{same}print(render(score_table(runs, ci={level:g}), digits=3))
 ```"""
 
 _FILL_IN = """## Licence and source
@@ -161,23 +162,24 @@ def hub_card(
     level: float,  # of the intervals
     title: str | None = None,  # None: who answered what
     figure: bool = True,  # show scores.png
+    digest: str = "",  # a hash of the data files, so that the library's cache takes no export for another
 ) -> str:  # Markdown with YAML ahead of it
     "The text of a data set's README.md."
     named = Runs(runs)
     title = plain_line(title) if title else _title(named)
     lines = [
-        _card_data(named, splits, title),
+        _card_data(named, splits, title, digest),
         f"# {markdown_text(title)}",
         _ABOUT.format(version=__version__),
         "## Scores",
-        f"In brackets: {100 * level:g}% intervals over questions.",
+        f"In brackets: {100 * level:g}% intervals over questions.{_repetitions(named)}",
         render(table, format="markdown", digits=3),
         "![The scores of the runs, with their intervals](scores.png)" if figure else "",
         "## To load it",
         _LOAD.format(split=next(iter(splits.values()))),
         _split_lines(splits),
         "## To get the scores again",
-        _SCORE.format(level=level),
+        _SCORE.format(level=level, same=_same_way(named)),
         "## How the runs were made",
         _facts_table(named),
         'All facts are in the configuration `runs`, a row for each run: `load_dataset("USER/NAME", "runs")`.',
@@ -195,6 +197,25 @@ def _title(named: Runs) -> str:
     return f"Replies of {who}" + (f" to {', '.join(map(plain_line, benchmarks))}" if benchmarks else "")
 
 
+def _repetitions(named: Runs) -> str:
+    "Which repetitions the scores are of, where there are several."
+    most = max(len(run.trials) for run in named.values())
+    if most < 2:
+        return ""
+    pooled = next(iter(named.values())).pooled
+    return f" Scores are of {'all' if pooled else 'the first of'} {most} repetitions of a prompt."
+
+
+def _same_way(named: Runs) -> str:
+    "The lines that make the scores count as they do here. Raises `CoraError` for runs that do not all count alike."
+    lines = ""
+    for flag, method in (("pooled", "pool_trials"), ("failed_wrong", "count_failed_as_wrong")):
+        if len(said := {getattr(run, flag) for run in named.values()}) > 1:
+            raise CoraError(f"{method} was called for some of the runs only, so their scores are not alike")
+        lines += f"runs = {{name: run.{method}() for name, run in runs.items()}}\n" if said == {True} else ""
+    return lines
+
+
 def _split_lines(splits: Mapping[str, str]) -> str:
     "Which split is which run, where their names differ; empty where none does."
     differ = {name: split for name, split in splits.items() if name != split}
@@ -204,18 +225,6 @@ def _split_lines(splits: Mapping[str, str]) -> str:
 def _to_fill_in(named: Runs) -> str:
     "What the user has to do before this is published."
     benchmarks = dict.fromkeys(about_run(run)["benchmark"] or "the benchmark" for run in named.values())
-    paths = sorted({place for run in named.values() for place in _local_paths(run.facts, "facts")})
+    paths = sorted({place for run in named.values() for place in local_paths(run.facts, "facts")})
     told = f" They name folders of the machine of the run: {', '.join(map(markdown_text, paths))}." if paths else ""
     return _FILL_IN.format(benchmarks=", ".join(map(markdown_text, benchmarks)), paths=told)
-
-
-def _local_paths(value: Any, place: str) -> Iterator[str]:
-    "Where facts hold the path of a file or folder of this machine."
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _local_paths(inner, f"{place}.{key}")
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _local_paths(inner, place)
-    elif isinstance(value, str) and re.match(r"/\w|~/|[A-Za-z]:\\", value):
-        yield place

@@ -5,9 +5,11 @@
 # %% auto #0
 __all__ = ['to_dataset', 'from_dataset', 'export_hub', 'load_hub_runs']
 
-# %% ../../nbs/interop/hub_datasets.ipynb #e7641d0d
+# %% ../../nbs/interop/hub_datasets.ipynb #5f29b709
+import hashlib
 import json
 import re
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -103,7 +105,7 @@ def _is_missing(value: Any) -> bool:
     "Whether this is no list."
     return not isinstance(value, (tuple, list, np.ndarray))
 
-# %% ../../nbs/interop/hub_datasets.ipynb #6641d615
+# %% ../../nbs/interop/hub_datasets.ipynb #74e2cf40
 def _one_schema(tables: Mapping[str, Any]) -> dict[str, Any]:  # name -> `pyarrow.Table`
     "The tables with the same columns. Raises `CoraError` for a column that holds different things."
     import pyarrow as pa
@@ -140,10 +142,14 @@ def _pairs(schema: Any) -> list[tuple[str, Any]]:
 
 def _about(key: str, run: Responses) -> dict[str, Any]:
     "What the rows do not say of a run."
-    facts = json.dumps(run.facts, ensure_ascii=False, allow_nan=False)
+    try:
+        facts = json.dumps(run.facts, allow_nan=False)
+        facts = json.dumps(run.facts, ensure_ascii="\\ud" in facts)  # half a character stays written out
+    except (TypeError, ValueError) as e:
+        raise CoraError(f"{plain_line(run.name)}: the facts of a run must be plain JSON values ({e})") from None
     return {"run": key, "respondent": run.name, "rows": len(run), "columns": list(run.table), "facts": facts}
 
-# %% ../../nbs/interop/hub_datasets.ipynb #a65a46b2
+# %% ../../nbs/interop/hub_datasets.ipynb #245e5d4a
 def to_dataset(
     runs: Runs | Mapping | Sequence | Responses | pd.DataFrame,  # one run; or several, by name
 ) -> Any:  # a `datasets.Dataset` for one run, a `datasets.DatasetDict` with a split for each of several
@@ -154,11 +160,11 @@ def to_dataset(
     """
     from datasets import Dataset, DatasetDict, DatasetInfo, Features, NamedSplit
 
-    named = Runs(runs)
+    named = Runs({str(name): run for name, run in Runs(runs).items()})
     tables = _one_schema({name: _arrow_table(run) for name, run in named.items()})
     found = {}
     for name, split in distinct_names(named, r"\W+", "_").items():
-        told = json.dumps({"cora_nb": _about(name, named[name])}, ensure_ascii=False)
+        told = json.dumps({"cora_nb": _about(name, named[name])})
         info = DatasetInfo(description=told, features=Features.from_arrow_schema(tables[name].schema))
         found[split] = Dataset(tables[name], info=info, split=NamedSplit(split))
     alone = isinstance(runs, (Responses, pd.DataFrame))
@@ -221,7 +227,7 @@ def _read_run(dataset: Any, told: Mapping[str, Any], place: str) -> Responses:
         questions = None
     return Responses(frame[list(own)], questions, facts, str(told.get("respondent") or ""), place)
 
-# %% ../../nbs/interop/hub_datasets.ipynb #b55c4d33
+# %% ../../nbs/interop/hub_datasets.ipynb #a21dd48b
 def export_hub(
     runs: Runs | Mapping | Sequence | Responses,  # one or several, by name
     folder: str | Path,  # made if it does not exist
@@ -241,9 +247,10 @@ def export_hub(
     figure = score_figure(table)
     files = {f"responses/{split}.parquet": _parquet(found[split].data.table) for split in splits.values()}
     files["runs.parquet"] = _parquet(_runs_table(named, splits))
+    digest = hashlib.sha256(b"".join(files.values())).hexdigest()[:16]
+    card = hub_card(named, splits, table, level, title, figure is not None, digest)
     if figure is not None:
         files["scores.png"] = figure
-    card = hub_card(named, splits, table, level, title, figure is not None)
     files["README.md"] = card.encode("utf-8", "backslashreplace")
     write_new_files(folder, files)
     notes = ["README.md: fill in the licence and the source of the questions before publishing"]
@@ -269,7 +276,7 @@ def _parquet(table: Any) -> bytes:
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
         return sink.getvalue().to_pybytes()
 
-# %% ../../nbs/interop/hub_datasets.ipynb #f04036d2
+# %% ../../nbs/interop/hub_datasets.ipynb #09555415
 def load_hub_runs(
     source: str | Path,  # a folder that `export_hub` wrote, or the name of a data set on the hub, "owner/name"
     **options: Any,  # of `datasets.load_dataset`, such as `revision`, `cache_dir` and `token`
@@ -280,14 +287,17 @@ def load_hub_runs(
     local = Path(source).is_dir()
     if not local and (isinstance(source, Path) or not re.fullmatch(r"[\w.-]+/[\w.-]+", source)):
         raise CoraError(f"{source}: there is no such folder, and it is not the name of a data set, such as owner/name")
-    try:
-        with asking_hub():
-            told = datasets.load_dataset(str(source), "runs", split="runs", **options).to_list()
-            rows = datasets.load_dataset(str(source), "responses", **options)
-    except Exception as e:  # whatever the disk, the network or the hub can do wrong
-        words = _library_words(e) if local else hub_words(e)
-        raise CoraError(f"{source}: cannot be loaded as a data set of runs ({words})") from e
-    return Runs(dict(_checked_runs(rows, told, str(source))))
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
+        if local:  # what the library keeps of a folder is found by the folder's name, and may be of another one
+            options = {"cache_dir": cache, "download_mode": "force_redownload"} | options
+        try:
+            with asking_hub():
+                told = datasets.load_dataset(str(source), "runs", split="runs", **options).to_list()
+                rows = datasets.load_dataset(str(source), "responses", **options)
+        except Exception as e:  # whatever the disk, the network or the hub can do wrong
+            words = _library_words(e) if local else hub_words(e)
+            raise CoraError(f"{source}: cannot be loaded as a data set of runs ({words})") from e
+        return Runs(dict(_checked_runs(rows, told, str(source))))
 
 
 def _library_words(error: Exception) -> str:

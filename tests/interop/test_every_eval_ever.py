@@ -223,3 +223,18 @@ def test_incomplete_numbers_never_become_numbers(run):
     for result in evaluation_record(one)["evaluation_results"]:
         assert "confidence_interval" not in result["score_details"]["uncertainty"]
         assert np.isfinite(result["score_details"]["score"])
+
+
+def test_repetitions_and_folders_are_told(run, tmp_path):
+    three = changed(simulated(trials=3, slips=0.2), respondent={"respondent": "causal", "path": "/home/me/model"})
+    for made, words in ((three, "the first of 3 repetitions"), (three.pool_trials(), "all 3 repetitions")):
+        results = evaluation_record(made)["evaluation_results"]
+        assert all(r["score_details"]["details"]["trials"] == f"{words} of a prompt" for r in results)
+    notes = export_every_eval_ever(three, tmp_path).notes
+    assert any(note.endswith("model_info.additional_details.path names a folder of this machine") for note in notes)
+
+
+def test_half_a_character_in_the_facts(run, tmp_path):
+    odd = changed(run, respondent={"respondent": "chat", "system": "half \ud83d"})
+    (file,) = export_every_eval_ever(odd, tmp_path).files
+    check(json.loads((tmp_path / file).read_bytes()))

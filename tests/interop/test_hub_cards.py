@@ -2,11 +2,13 @@
 
 import re
 
+import datasets
 import numpy as np
 import pytest
 import yaml
 from huggingface_hub import DatasetCard
 
+from cora_nb.core import CoraError
 from cora_nb.interop.hub_cards import hub_card, markdown_text, score_figure
 from cora_nb.interop.hub_datasets import export_hub
 from cora_nb.report.tables import plain_line, score_table
@@ -114,3 +116,28 @@ def test_no_number_is_invented(run):
     table = score_table({"x": in_part(run)}, ci=0.95).set_index("score")
     assert np.isnan(table.loc[["CoRA", "CI"], "value"]).all()
     assert not re.search(r"\| (CoRA|CI) +\| *[01]\.", card_of({"x": in_part(run)}))
+
+
+def test_which_repetitions_the_scores_are_of(run):
+    three = simulated(trials=3, slips=0.2)
+    assert "repetitions" not in card_of(run)
+    first, pooled = card_of(three), card_of(three.pool_trials())
+    assert "Scores are of the first of 3 repetitions of a prompt." in first and "pool_trials" not in first
+    assert "Scores are of all 3 repetitions of a prompt." in pooled
+    assert "runs = {name: run.pool_trials() for name, run in runs.items()}\nprint(" in pooled
+    assert first.split("## To load")[0].split("CoRA")[1] != pooled.split("## To load")[0].split("CoRA")[1]
+    assert "count_failed_as_wrong()" in card_of(with_failures(run, 20).count_failed_as_wrong())
+    with pytest.raises(CoraError, match="pool_trials was called for some of the runs only"):
+        card_of({"a": three, "b": three.pool_trials()})
+
+
+def test_the_lines_of_the_card_give_its_scores(run, tmp_path, capsys, monkeypatch):
+    "The code under `To get the scores again` is run as it stands there, with the folder for USER/NAME."
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    made = with_failures(run, 20).count_failed_as_wrong()
+    export_hub(made, tmp_path / "out")
+    text = (tmp_path / "out/README.md").read_text()
+    code = re.findall(r"```python\n(.*?)```", text, re.S)[1].replace("USER/NAME", str(tmp_path / "out"))
+    exec(compile(code, "card", "exec"), {})
+    shown = [line for line in capsys.readouterr().out.split("\n") if "CoRA" in line][0].split(maxsplit=1)[1]
+    assert re.search(rf"\| CoRA +\| +{re.escape(shown)} +\|", text)

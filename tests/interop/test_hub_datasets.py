@@ -28,7 +28,7 @@ def run() -> Responses:
 
 @pytest.fixture
 def load(tmp_path):
-    "Read a folder, with a cache of the test's own."
+    "Read a folder, with a cache that a user keeps from one call to the next."
     return lambda folder, **options: load_hub_runs(folder, cache_dir=str(tmp_path / "cache"), **options)
 
 
@@ -53,6 +53,7 @@ KINDS = {
         run.table[["question_id", "method", "index", "correct", "prediction", "answer"]]
     ),
     "one question": lambda run: run.rows(run.table["question_id"] == run.table["question_id"][0]),
+    "odd facts": lambda run: changed(run, run={"note": "\U0001f600 half \ud83d <b>", "benchmark": "math"}),
     "emoji": lambda run: changed(run, run.table.assign(reply="B \U0001f600 \x00 \u2028 |<b>")),
 }
 
@@ -198,6 +199,20 @@ def test_an_export_that_was_cut_off_goes_on(run, tmp_path, load):
     assert load(tmp_path / "out")["skewed"].equals(run)
 
 
+@pytest.mark.parametrize("value", [{1, 2}, float("nan"), b"x"])
+def test_facts_that_are_no_json(run, tmp_path, value):
+    with pytest.raises(CoraError, match="skewed: the facts of a run must be plain JSON values"):
+        export_hub(changed(run, other=value), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_how_trials_count_is_kept_under_another_name(run, tmp_path, load):
+    three = simulated(trials=3, slips=0.2).pool_trials()
+    export_hub({"mine": three}, tmp_path / "out")
+    assert "Scores are of all 3 repetitions" in (tmp_path / "out/README.md").read_text()
+    assert load(tmp_path / "out")["mine"].table["trial"].nunique() == 3
+
+
 def test_no_key(run, tmp_path):
     with pytest.raises(CoraError, match="looks like a key"):
         export_hub(changed(run, respondent={"note": "sk-abcdefghijklmnopqrst"}), tmp_path / "out")
@@ -269,6 +284,41 @@ def test_a_folder_that_moved_is_the_same(run, tmp_path, load):
     export_hub(run, tmp_path / "out")
     shutil.move(tmp_path / "out", tmp_path / "moved")
     assert load(tmp_path / "moved")["skewed"].equals(run)
+
+
+def test_a_folder_leaves_nothing_in_the_cache_of_the_library(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    export_hub(run, tmp_path / "out")
+    found = load_hub_runs(tmp_path / "out")["skewed"]
+    assert found.equals(run) and not (tmp_path / "cache").exists()  # and the rows outlive the temporary folder
+
+
+def test_another_export_in_the_same_place_is_not_read_from_the_cache(run, tmp_path, load):
+    export_hub(run, tmp_path / "out")
+    load(tmp_path / "out")
+    shutil.rmtree(tmp_path / "out")
+    export_hub(other := simulated(seed=2), tmp_path / "out")
+    assert load(tmp_path / "out")["skewed"].equals(other) and not other.equals(run)
+    plain = datasets.load_dataset(str(tmp_path / "out"), split="skewed", cache_dir=str(tmp_path / "cache"))
+    assert from_dataset(plain).table.equals(other.table)
+
+
+def test_a_folder_of_the_same_name_is_not_read_from_the_cache(run, tmp_path):
+    for made, place in ((run, "a"), (simulated(seed=2), "b")):
+        export_hub(made, tmp_path / place / "out")
+    for made, place in ((run, "a"), (simulated(seed=2), "b"), (run, "a")):
+        folder, cache = str(tmp_path / place / "out"), str(tmp_path / "cache")
+        plain = datasets.load_dataset(folder, split="skewed", cache_dir=cache)
+        assert from_dataset(plain).table.equals(made.table)
+        assert load_hub_runs(folder, cache_dir=cache)["skewed"].equals(made)
+
+
+def test_a_file_that_was_changed_after_loading_is_read_anew(run, tmp_path, load):
+    export_hub(run, tmp_path / "out")
+    load(tmp_path / "out")
+    fewer_rows(tmp_path / "out/responses/skewed.parquet")
+    with pytest.raises(CoraError, match="there are 150 replies|num_examples=150"):
+        load(tmp_path / "out")
 
 
 def test_a_run_without_rows(run):
