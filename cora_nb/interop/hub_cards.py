@@ -52,7 +52,7 @@ def _card_data(named: Runs, splits: Mapping[str, str], title: str, digest: str) 
     license = "# license: FILL IN, such as cc-by-4.0; it must allow that the questions are published"
     return f"---\n{license}\n{data.to_yaml()}\n---"
 
-# %% ../../nbs/interop/hub_cards.ipynb #7ba55462
+# %% ../../nbs/interop/hub_cards.ipynb #a6421d42
 def _facts_of(run: Responses) -> Iterator[tuple[str, str]]:
     "How a run was made, in words; what is not known is left out."
     facts = run.facts
@@ -71,8 +71,9 @@ def _facts_of(run: Responses) -> Iterator[tuple[str, str]]:
     rules = {form: rule for form, rule in (asked.get("parse") or {}).items() if form in forms}
     yield "rule from reply to choice", ", ".join(f"{form}: {rule}" for form, rule in rules.items())
     yield "respondent", who.get("respondent")
-    for name in ("model", "revision", "fingerprint", "temperature", "max_tokens", "dtype"):
+    for name in ("model", "revision", "temperature", "max_tokens", "dtype"):
         yield name, who.get(name)
+    yield "fingerprint of the weights", str(who.get("fingerprint") or "")[:16]
     yield "imported from", (facts.get("imported") or {}).get("format")
     yield "hash of the questions", str((facts.get("benchmark") or {}).get("hash") or "")[:16]
     yield "hash of the variants", str(variants.get("hash") or "")[:16]

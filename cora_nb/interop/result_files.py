@@ -227,7 +227,7 @@ def _name_with_note(row: Any) -> str:
     said = one_line_note("\n".join(line for line in str(row.note).split("\n") if line not in few))
     return f"{row.score} ({said})" if said else row.score
 
-# %% ../../nbs/interop/result_files.ipynb #373b5552
+# %% ../../nbs/interop/result_files.ipynb #8582be4b
 _FILL_IN = "FILL-IN"  # what nobody can know but the user
 
 
@@ -264,7 +264,7 @@ def eval_results(
 def _result_note(run: Responses, rows: Mapping[str, Any], level: float) -> str:
     "How MCQA was found, its interval, and CoRA where it is known."
     asked = run.facts.get("asked", {})
-    how = [f"{asked['k']} shots"] if isinstance(asked.get("k"), int) else []
+    how = [f"{int(rows['MCQA'].n):,} questions"] + ([f"{asked['k']} shots"] if isinstance(asked.get("k"), int) else [])
     said = [one_line_note(rows["MCQA"].note)] if rows["MCQA"].note else []
     parts = [_in_words(rows[name], level) for name in ("MCQA", "CoRA") if name in rows]
     return "; ".join([f"cora_nb {__version__}", *how, *parts, *said])

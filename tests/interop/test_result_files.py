@@ -123,6 +123,7 @@ def test_eval_results_hold_accuracy_alone(run, tmp_path):
     (entry,) = parse_eval_result_entries(yaml.safe_load((tmp_path / exported.files[1]).read_text()))
     value = known_scores(run).table.set_index("score")["value"]
     assert (entry.dataset_id, entry.task_id, entry.value) == ("me/math", "test", round(value["MCQA"], 6))
+    assert "10 questions; 0 shots" in entry.notes
     assert f"CoRA {value['CoRA']:.3f}, 95% interval" in entry.notes and entry.date == "2026-11-22"
 
 
