@@ -118,7 +118,7 @@ TASKS = {  # name -> (which file of documents, what its YAML says)
 def documents(questions: list[dict]) -> dict[str, list[dict]]:
     "The files of documents: plain questions, and what the other tasks make of them."
     plain = [q | {"right": q["choices"][q["answer"]]} for q in questions[::25]]
-    twice = {"id": "tie", "question": "What is 3 + 4?", "choices": ["7", "7"], "answer": 1}
+    twice = {"id": "tie", "question": "What is 3 + 4?", "choices": ["7", "7"], "answer": 0}
     twice |= {"subject": "addition", "right": "7"}
     blank = [
         {
