@@ -78,7 +78,7 @@ def _likelihoods(said: tuple, refuse) -> tuple[float, ...]:
     except (ValueError, TypeError):
         refuse("a reply to a choice must be a log-likelihood and a truth value", "resps")
 
-# %% ../../nbs/interop/lm_eval_documents.ipynb #3b39149f
+# %% ../../nbs/interop/lm_eval_documents.ipynb #f70bde95
 _NEEDED = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps")
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")
 
@@ -104,6 +104,8 @@ def read_sample(
         refuse("metrics must be a list of names", "metrics")
     requests = _requests(row, refuse)
     contexts, following = [_context(r.get("arg_0"), refuse) for r in requests], [r.get("arg_1") for r in requests]
+    if contexts == contexts[:1] * len(contexts):
+        contexts = contexts[:1] * len(contexts)  # one text in memory, and not one for each choice
     repeated = _repeated(row["resps"][: len(requests)], refuse)
     scores, replies, drawn = [], [], False
     if isinstance(following[0], dict):
@@ -219,8 +221,9 @@ def right_choice(
         refuse(why, "target", sample.doc[field] if known else sample.target)
     return found.pop()
 
-# %% ../../nbs/interop/lm_eval_documents.ipynb #8642fc63
+# %% ../../nbs/interop/lm_eval_documents.ipynb #b4682655
 _QUESTION = ("question", "query", "stem", "ctx")
+_NO_QUESTION = "Which of these is the likeliest?"  # of tasks such as BLiMP, whose choices are whole texts
 
 
 def _question_text(sample: Sample) -> str:
@@ -228,7 +231,7 @@ def _question_text(sample: Sample) -> str:
     for column in _QUESTION:
         if isinstance(text := sample.doc.get(column), str) and text.strip():
             return text
-    return sample.contexts[0]
+    return sample.contexts[0] if sample.contexts[0].strip() else _NO_QUESTION
 
 
 def _are_labels(choices: Sequence[str]) -> bool:

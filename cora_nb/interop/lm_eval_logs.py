@@ -228,7 +228,7 @@ def _graded(
         verdicts = [grade_reply(v, Reply(_readings(s, path)[trial]), rules) for s, v, trial in rows]
     return [v for _, v, _ in rows], replies, [trial for *_, trial in rows], verdicts, rule
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #f6fadeae
+# %% ../../nbs/interop/lm_eval_logs.ipynb #c300b347
 def _verdict_note(asked: Sequence[tuple[Sample, Variant]], responses: Responses) -> list[str]:
     "How often the tool's own verdict on the first reply differs from ours."
     name = next((m for m in ("acc", "exact_match") if m in asked[0][0].metrics), None)
@@ -262,6 +262,8 @@ def _notes(asked: Sequence[tuple[Sample, Variant]], responses: Responses, task: 
             notes.append(f"{name} ({sum(values) / len(values):.3f}) {way}; here the raw log-likelihoods count")
     if (trials := max(len(s.scores or s.replies) for s, _ in asked)) > 1:
         notes.append(f"{trials} replies to each prompt: trials 0 to {trials - 1}")
+    if not sample.contexts[0].strip() and not _is_ours(sample):
+        notes.append("nothing stands before the choices: they are whole texts, one of which is right")
     if len(set(sample.contexts)) > 1:
         notes.append("the choices stand in the contexts: the question has a blank, _, in their place")
     if (limit := _told(results, "config", "limit")) is not None:
@@ -333,7 +335,7 @@ def _asked_facts(variants: Sequence[Variant], exported: Any) -> dict[str, Any]:
         )
     return facts
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #f7eb0b5b
+# %% ../../nbs/interop/lm_eval_logs.ipynb #f184faa9
 def _model_name(results: dict[str, Any], path: Path) -> str:
     "What the model is called; of a path on somebody's machine the last part."
     name = _told(results, "model_name")
@@ -361,7 +363,7 @@ def import_lm_eval(
     samples, bad = _read_lines(path, on_bad)
     task, results, notes = _read_results(path)
     if (broken := _seal_broken(samples, task, results)) and on_bad == "raise":
-        raise CoraError(f"{path}: {broken}; skip malformed rows to read what is there")
+        raise CoraError(f"{path}: {broken}; with on_bad='skip' (--malformed skip), what is there is read")
     notes = [*notes, broken] if broken else notes
     samples, config = _one_filter(samples, select, parse, path), _told(results, "configs", task) or {}
     _check_one_task(samples, path)
@@ -378,7 +380,7 @@ def import_lm_eval(
     graded = _graded(asked, parse, _own_rule(exported) if ours else None, path)
     return _with_facts(asked, graded, _model_name(results, path), task, results, notes, exported, len(bad))
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #f0ff7ea9
+# %% ../../nbs/interop/lm_eval_logs.ipynb #bf9308ca
 def _fitting(
     asked: list[tuple[Sample, Variant]], path: Path, on_bad: str, bad: list[BadRow]
 ) -> list[tuple[Sample, Variant]]:
@@ -413,7 +415,8 @@ def _with_facts(
     imported = {"format": "lm-eval", **_log_facts(task, results), "filter": sample.filter}
     imported["parse"] = None if sample.scores else f"{read}, of what the filter made" if verdicts else read
     run, limit = _told(exported, "run"), _told(results, "config", "limit")
-    run = {"benchmark": task} | (run if isinstance(run, dict) else {}) | ({} if limit is None else {"limit": limit})
+    run = ({} if limit is None else {"limit": limit}) | (run if isinstance(run, dict) else {})
+    run["benchmark"] = named if isinstance(named := run.get("benchmark"), str) and named else task
     who = {"respondent": "lm-eval", "name": name, "shares": not sample.drawn}
     found = make_responses(variants, replies, rule, trials, name, verdicts=verdicts)
     imported |= {"left_out": left_out, "notes": notes + _notes(asked, found, task, results)}

@@ -448,6 +448,21 @@ def test_a_filter_that_makes_one_of_several_replies(tmp_path):
     assert found["prediction"].tolist() == [1, 2, -1] * 2 and found["reply"].tolist() == ["B", "C", "B"] * 2
 
 
+def test_a_task_without_a_question(tmp_path):
+    row = scored_row(
+        doc={"sentence_good": "It is.", "sentence_bad": "It are."}, target="0", choices=("It is.", "It are.")
+    )
+    row["resps"] = row["resps"][:2]
+    for sent in row["arguments"].values():
+        sent["arg_0"] = ""
+    found = import_lm_eval(write_log(tmp_path, [row | {"acc": 0.0}]))
+    assert found.questions["text"].tolist() == ["Which of these is the likeliest?"]
+    assert (
+        "nothing stands before the choices: they are whole texts, one of which is right"
+        in (found.facts["imported"]["notes"])
+    )
+
+
 def test_values_that_are_no_numbers(tmp_path):
     rows = [
         scored_row(0, lls=(-np.inf, -1, -2)),
