@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['import_lm_eval']
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #e9e62f4d
+# %% ../../nbs/interop/lm_eval_logs.ipynb #8ac9afc0
 import hashlib
 import json
 import math
@@ -19,6 +19,7 @@ from ..benchmarks.files import read_json
 from ..benchmarks.load import benchmark_hash
 from ..checks import check_option
 from ..core import BadRow, CoraError, Variant
+from ..forms import FORMS
 from .lm_eval_documents import Sample, read_sample, scored_question, written_question
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import TEMPLATES
@@ -193,7 +194,7 @@ def _originals(
         found.append((s, Variant(question, "cora", "original", 0, question.choices, question.answer, places)))
     return found
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #9377767b
+# %% ../../nbs/interop/lm_eval_logs.ipynb #334f1b67
 def _reply(sample: Sample, trial: int) -> Reply:
     "One repetition's reply."
     if not sample.scores:
@@ -217,7 +218,10 @@ def _readings(sample: Sample, path: Path) -> list[str]:
 
 
 def _graded(
-    asked: Sequence[tuple[Sample, Variant]], parse: str | Callable | Mapping | None, own_rule: str | None, path: Path
+    asked: Sequence[tuple[Sample, Variant]],
+    parse: str | Callable | None,
+    own_rule: str | dict[str, str] | None,
+    path: Path,
 ) -> tuple[list, list, list, list | None, str | Callable | Mapping]:
     "Variants, replies, trials, verdicts where the filter's readings count, and the rule."
     rows = [(s, v, trial) for s, v in asked for trial in range(len(s.scores or s.replies))]
@@ -380,7 +384,7 @@ def import_lm_eval(
     graded = _graded(asked, parse, _own_rule(exported) if ours else None, path)
     return _with_facts(asked, graded, _model_name(results, path), task, results, notes, exported, len(bad))
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #bf9308ca
+# %% ../../nbs/interop/lm_eval_logs.ipynb #3455f78d
 def _fitting(
     asked: list[tuple[Sample, Variant]], path: Path, on_bad: str, bad: list[BadRow]
 ) -> list[tuple[Sample, Variant]]:
@@ -399,10 +403,11 @@ def _fitting(
     return good
 
 
-def _own_rule(exported: Any) -> str:
-    "The rule that the export was made for."
-    rule = _told(exported, "asked", "parse", "mcq")
-    return rule if isinstance(rule, str) and rule in RULES else "lenient"
+def _own_rule(exported: Any) -> str | dict[str, str]:
+    "The rule that the export was made for, for each form."
+    told = _told(exported, "asked", "parse")
+    rules = told.items() if isinstance(told, dict) else ()
+    return {form: rule for form, rule in rules if form in FORMS and rule in RULES} or "lenient"
 
 
 def _with_facts(
@@ -411,7 +416,7 @@ def _with_facts(
     "The responses, and what is known about them."
     variants, replies, trials, verdicts, rule = graded
     sample = asked[0][0]
-    read = rule if isinstance(rule, str) else rule_name(rule)
+    read = rule_name(rule) if callable(rule) else rule
     imported = {"format": "lm-eval", **_log_facts(task, results), "filter": sample.filter}
     imported["parse"] = None if sample.scores else f"{read}, of what the filter made" if verdicts else read
     run, limit = _told(exported, "run"), _told(results, "config", "limit")

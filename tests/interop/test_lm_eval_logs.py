@@ -248,12 +248,15 @@ def exported_results(**facts) -> dict:
 
 def test_what_an_export_says_of_itself(tmp_path):
     variants = make_variants(load_benchmark("math", limit=2))
-    run = evaluate(SimulatedRespondent(), variants, parse="first_token", facts={"benchmark": "math"}, progress=False)
+    run = evaluate(
+        SimulatedRespondent(), variants, parse="first_token", facts={"benchmark": "math", "limit": 9}, progress=False
+    )
     told = {k: run.facts[k] for k in ("benchmark", "variants", "asked", "run")}
     rows = own_rows(variants, run.table["reply"], None)
     found = import_lm_eval(write_log(tmp_path, rows, results=exported_results(**told)))
     assert found.name == "org/model" and found.facts["run"]["benchmark"] == "math"
-    assert found.facts["asked"] == run.facts["asked"] and found.facts["imported"]["parse"] == "first_token"
+    assert found.facts["asked"] == run.facts["asked"]
+    assert found.facts["imported"]["parse"] == run.facts["asked"]["parse"] and found.facts["run"]["limit"] == 9
     assert "cora_nb" not in found.facts["imported"]["task_config"]["metadata"]
     part = import_lm_eval(write_log(tmp_path, rows[:25], results=exported_results(**told)))
     assert part.coverage == "5 to 20 of 20 variants" and "prompts" not in part.facts["asked"]
