@@ -69,7 +69,7 @@ def _read_lines(path: Path, on_bad: str) -> tuple[list[Sample], list[BadRow]]:
         raise bad[0] if bad else CoraError(f"{path}: the file is empty")
     return samples, bad
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #262a2c14
+# %% ../../nbs/interop/lm_eval_logs.ipynb #5cb488e4
 def _one_filter(samples: list[Sample], select: str | None, parse: object, path: Path) -> list[Sample]:
     "The lines of one filter, in the order of the documents. Raises `CoraError` where several could be meant."
     names = list(dict.fromkeys(s.filter for s in samples))
@@ -78,14 +78,7 @@ def _one_filter(samples: list[Sample], select: str | None, parse: object, path: 
     if select is None and len(names) > 1 and parse is None:
         choose = "choose one of them with select, or name a rule for the raw replies with parse"
         raise CoraError(f"{path}: several filters have read the replies, {', '.join(names)}; {choose}")
-    found: dict[int, Sample] = {}
-    for s in samples:
-        if s.filter != (select or names[0]):
-            continue
-        if (first := found.setdefault(s.id, s)) is not s:
-            said = f"document {s.id} stands in row {first.row} already; are two logs joined in this file?"
-            raise CoraError(f"{path}, row {s.row}: {said}")
-    return [found[id] for id in sorted(found)]
+    return sorted((s for s in samples if s.filter == (select or names[0])), key=lambda s: s.id)
 
 
 _OURS = ("question_id", "family", "method", "index", "sources", "original_choices", "original_answer")
@@ -97,13 +90,16 @@ def _is_ours(sample: Sample) -> bool:
 
 
 def _check_one_task(samples: Sequence[Sample], path: Path) -> None:
-    "Raise `CoraError` where the lines are of different kinds of tasks."
-    first = samples[0]
+    "Raise `CoraError` where the lines are of different kinds of tasks, or a document stands there twice."
+    first, seen = samples[0], {}
     for s in samples:
         if (_is_ours(s), bool(s.scores)) != (_is_ours(first), bool(first.scores)):
             raise CoraError(f"{path}, row {s.row}: this document is of another task than that of row {first.row}")
+        if (before := seen.setdefault((s.id, s.filter), s)) is not s:
+            said = f"document {s.id} stands in row {before.row} already; are two logs joined in this file?"
+            raise CoraError(f"{path}, row {s.row}: {said}")
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #2902ea89
+# %% ../../nbs/interop/lm_eval_logs.ipynb #87ab2b5f
 _NAMED = re.compile(r"samples_(.+)_(\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
 
 
@@ -143,7 +139,7 @@ def _seal_broken(samples: Sequence[Sample], task: str, results: dict[str, Any]) 
     if hashlib.sha256("".join(s.hashes for s in samples).encode()).hexdigest() == sealed:
         return ""
     n, counted = len({s.id for s in samples}), _told(results, "n-samples", task, "effective")
-    return f"it has {n} documents, and not the lines that its results file was written with ({counted} documents)"
+    return f"its lines, of {n} documents, are not those its results file was written with, of {counted} documents"
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #ad85bbd0
 def _own_variants(samples: list[Sample], path: Path, on_bad: str, bad: list[BadRow]) -> list[tuple[Sample, Variant]]:
@@ -232,7 +228,7 @@ def _graded(
         verdicts = [grade_reply(v, Reply(_readings(s, path)[trial]), rules) for s, v, trial in rows]
     return [v for _, v, _ in rows], replies, [trial for *_, trial in rows], verdicts, rule
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #c300b347
+# %% ../../nbs/interop/lm_eval_logs.ipynb #9107fc19
 def _verdict_note(asked: Sequence[tuple[Sample, Variant]], responses: Responses) -> list[str]:
     "How often the tool's own verdict on the first reply differs from ours."
     name = next((m for m in ("acc", "exact_match") if m in asked[0][0].metrics), None)
@@ -272,6 +268,7 @@ def _notes(asked: Sequence[tuple[Sample, Variant]], responses: Responses, task: 
         notes.append("the choices stand in the contexts: the question has a blank, _, in their place")
     if (limit := _told(results, "config", "limit")) is not None:
         of = _told(results, "n-samples", task, "original") or "an unknown number of"
+        limit = f"{limit:g}" if isinstance(limit, int | float) else limit
         notes.append(f"lm-eval ran with --limit {limit}: {len(asked):,} of {of} documents")
     if _is_ours(sample):
         other = sum(s.contexts[0] != s.doc.get("context" if s.scores else "prompt", s.contexts[0]) for s, _ in asked)
@@ -339,7 +336,7 @@ def _asked_facts(variants: Sequence[Variant], exported: Any) -> dict[str, Any]:
         )
     return facts
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #f184faa9
+# %% ../../nbs/interop/lm_eval_logs.ipynb #17b448a5
 def _model_name(results: dict[str, Any], path: Path) -> str:
     "What the model is called; of a path on somebody's machine the last part."
     name = _told(results, "model_name")
@@ -365,12 +362,12 @@ def import_lm_eval(
     check_option("on_bad", on_bad, ("raise", "skip"))
     path = Path(path)
     samples, bad = _read_lines(path, on_bad)
+    _check_one_task(samples, path)
     task, results, notes = _read_results(path)
     if (broken := _seal_broken(samples, task, results)) and on_bad == "raise":
         raise CoraError(f"{path}: {broken}; with on_bad='skip' (--malformed skip), what is there is read")
     notes = [*notes, broken] if broken else notes
     samples, config = _one_filter(samples, select, parse, path), _told(results, "configs", task) or {}
-    _check_one_task(samples, path)
     if parse is not None and samples[0].scores:
         raise CoraError(f"{path}: parse is a rule for written replies, and here the choices were scored")
     if ours := _is_ours(samples[0]):

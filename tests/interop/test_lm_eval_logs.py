@@ -112,7 +112,7 @@ def test_real_tasks_that_are_refused():
 def test_real_limit_and_examples():
     found = import_lm_eval(recorded("arith_letters", 1))
     imported = found.facts["imported"]
-    assert "lm-eval ran with --limit 3.0: 3 of 12 documents" in imported["notes"]
+    assert "lm-eval ran with --limit 3: 3 of 12 documents" in imported["notes"]
     assert imported["n_shot"] == 2 and found.facts["run"]["limit"] == 3 and imported["lm_eval_version"] == "0.4.13"
     assert imported["task_config"]["doc_to_choice"] == ["A", "B", "C", "D"] and imported["settings"]["device"] == "cpu"
     assert found.questions["text"].tolist() == import_lm_eval(recorded("arith_letters")).questions["text"].tolist()[:3]
@@ -391,7 +391,7 @@ def test_the_seal_of_the_results_file(tmp_path, change):
         rows[3]["target_hash"] = rows[4]["target_hash"][::-1]
     broken = tmp_path / path.name
     broken.write_text("".join(json.dumps(r) + "\n" for r in rows))
-    why = rf"it has {len(rows)} documents, and not the lines that its results file was written with \(12 documents\)"
+    why = f"its lines, of {len(rows)} documents, are not those its results file was written with, of 12 documents"
     with pytest.raises(CoraError, match=why):
         import_lm_eval(broken)
     found = import_lm_eval(broken, on_bad="skip")
