@@ -11,7 +11,7 @@ from cora_nb.interop.inspect_samples import (
     Reading,
     is_ours,
     read_answer,
-    right_choice,
+    sample_answer,
     sample_question,
     sample_reply,
     sample_variant,
@@ -83,19 +83,19 @@ def test_every_letter_names_its_choice(A, data):
     i = data.draw(st.integers(0, A - 1))
     choices = [f"choice {k}" for k in range(A)]
     for target in (LETTERS[i], LETTERS[i].lower(), [LETTERS[i]], f" {LETTERS[i]} ", choices[i], [choices[i]]):
-        assert right_choice(target, choices) == i
+        assert sample_answer(target, choices) == i
 
 
 @pytest.mark.parametrize("target", ["AB", "A, B", ["A", "B"], ["A,B"], "A B"])
 def test_several_right_choices(target):
     with pytest.raises(BadRow, match="several choices are right"):
-        right_choice(target, ["x", "y", "z"])
+        sample_answer(target, ["x", "y", "z"])
 
 
 @pytest.mark.parametrize("target", ["D", "", [], "Paris", ["A", "Paris"], "1", "twice"])
 def test_target_that_names_no_choice(target):
     with pytest.raises(BadRow, match="must be a letter from A to C, or the text of one choice"):
-        right_choice(target, ["x", "twice", "twice"])
+        sample_answer(target, ["x", "twice", "twice"])
 
 
 @pytest.mark.parametrize(
