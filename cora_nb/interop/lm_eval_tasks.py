@@ -108,7 +108,7 @@ def _yaml_text(value: Any) -> str:
     "Plain JSON values as YAML, in one line, in ASCII."
     return re.sub("[^ -~]", lambda letter: f"\\U{ord(letter[0]):08x}", json.dumps(value, ensure_ascii=False))
 
-# %% ../../nbs/interop/lm_eval_tasks.ipynb #e35b3fa7
+# %% ../../nbs/interop/lm_eval_tasks.ipynb #41a72668
 _README = """# {name}: {questions} questions, {count} variants, for lm-evaluation-harness
 
 Written by cora_nb {version}. Two tasks over the same rows of `variants.jsonl`:
@@ -130,7 +130,7 @@ cora_import OUT/.../samples_{name}_mc_....jsonl --out responses/{name}_mc
 - `--limit` takes the first rows, which are all variants of the first questions. A part of a question's variants has no
   score of consistency: take a limit after the last variant of a question.
 - The error that lm_eval prints beside its accuracy takes variants of one question for independent questions, and is
-  wrong. The intervals of `cora_table --ci 0.95` are over questions.
+  wrong. The intervals of `cora_table --interval 0.95` are over questions.
 - `facts.json` says what was asked, and how. The harness repeats it in `results_*.json`.
 """
 

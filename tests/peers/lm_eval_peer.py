@@ -148,7 +148,7 @@ def compare(
     say("prompts, to the letter", same == len(told) == len(prompts), f"{same} of {len(told)}")
     for kind, respondent in [("mc", ours), ("gen", causal)] if not chat else [("gen", causal)]:
         own = evaluate(respondent, variants, "cora", parse="first_token", progress=False, **put)
-        got = import_responses(samples[f"cora_{kind}"], parse="first_token", model=own.name)
+        got = import_responses(samples[f"cora_{kind}"], model=own.name)
         one, other = own.table, got.table
         if kind == "mc":
             gap = max(float(np.abs(np.subtract(a, b)).max()) for a, b in zip(one["scores"], other["scores"]))
