@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['cora_export']
 
-# %% ../../nbs/cli/exporting.ipynb #37cdc85d
+# %% ../../nbs/cli/exporting.ipynb #52659e96
 import inspect
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .commands import command
+from .commands import command, options_in_force
 from .shared import asked_questions, shot_pool
 from ..core import CoraError
 from ..interop.exporters import get_exporter
@@ -42,7 +42,7 @@ def _next_lines(folder: Path) -> str:
     found = re.search(r"^```\w*\n(.*?)^```", readme.read_text("utf-8"), re.M | re.S) if readme.is_file() else None
     return found[1].rstrip().replace("FOLDER", str(folder)) if found else ""
 
-# %% ../../nbs/cli/exporting.ipynb #54057313
+# %% ../../nbs/cli/exporting.ipynb #3f8597b7
 @command(
     "cora_export lm-eval tasks/medqa --benchmark medqa --shots 5 --parse first_token",
     "cora_export lm-eval tasks/mine --benchmark mine --path mine.csv --family cyclic --name mine",
@@ -93,6 +93,7 @@ def cora_export(
         put = {"template": template, "k": shots, "shots_as": shots_as, "parse": parse, "adaptation": adaptation}
         put["shots"] = shot_pool(benchmark, path, pool) if shots else None
         put["facts"] = told | {"family": family, "seed": seed, "pool": pool}
+        put["facts"]["command"] = options_in_force("cora_export", given)
         written = export(variants, folder, **called, **{what: value for what, value in put.items() if what in takes})
         print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}")
     print(f"{kind}: {written}")

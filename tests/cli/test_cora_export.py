@@ -33,8 +33,11 @@ def test_the_prompts_are_those_of_a_run(place, capsys):
     run = read_facts(next(place.glob("responses/math/*")))
     for what in ("benchmark", "variants", "asked"):
         assert exported[what] == run[what], what
-    del run["run"]["command"]
-    assert exported["run"] == run["run"]
+    commands = [facts["run"].pop("command") for facts in (exported, run)]
+    assert exported["run"] == run["run"] and commands[0]["command"] == "cora_export"
+    cora_export.typed(["--config", "task/facts.json"])  # the same again
+    with pytest.raises(SystemExit, match="another export here already, with other variants.recipe.seed"):
+        cora_export.typed(["--config", "task/facts.json", "--seed", "5"])
 
 
 def test_what_it_says(place, capsys):

@@ -28,6 +28,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -44,16 +46,23 @@ from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
 ROOT = Path(__file__).resolve().parents[2]
-MODEL = "data/models/skewed"
+MODEL = "organism/skewed"
 RECORDED = Path(__file__).with_name("recorded") / "lm_eval_ours"
 MACHINE = ("pretty_env_info", "git_hash", "upper_git_hash")  # facts of `results_*.json` about the machine
 
 
-def run_harness(
-    python: str, task: Path, out: Path, *options: str, dtype: str = "float32"
-) -> tuple[dict[str, Path], dict]:
-    "Run both tasks of a folder; the files of samples by task, and what `results_*.json` says."
-    command = [python, "-m", "lm_eval", "run", "--model", "hf", "--model_args", f"pretrained={MODEL},dtype={dtype}"]
+def run_harness(python: str, task: Path, out: Path, *options: str, dtype: str = "float32") -> None:
+    "Run both tasks of a folder."
+    command = [
+        python,
+        "-m",
+        "lm_eval",
+        "run",
+        "--model",
+        "hf",
+        "--model_args",
+        f"pretrained=data/models/skewed,dtype={dtype}",
+    ]
     command += ["--tasks", "cora_mc,cora_gen", "--include_path", str(task), "--log_samples", "--device", "cpu"]
     quiet = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | quiet
@@ -62,6 +71,10 @@ def run_harness(
     )
     if done.returncode:
         sys.exit(f"lm_eval ended with {done.returncode}:\n{done.stderr[-3000:]}")
+
+
+def read_output(out: Path) -> tuple[dict[str, Path], dict]:
+    "The files of samples by task, and what `results_*.json` says."
     samples = {p.name.split("_20")[0].removeprefix("samples_"): p for p in out.rglob("samples_*.jsonl")}
     return samples, json.loads(next(out.rglob("results_*.json")).read_text())
 
@@ -77,7 +90,8 @@ def record(python: str, place: Path) -> bool:
     variants = make_variants(load_benchmark("math", limit=2))
     told = {"benchmark": "math", "limit": 2, "family": "cora", "seed": 0}
     task = export_moved(variants, place, parse="first_token", facts=told)
-    samples, _ = run_harness(python, task, place / "out")
+    run_harness(python, task, place / "out")
+    samples, _ = read_output(place / "out")
     shutil.rmtree(RECORDED, ignore_errors=True)
     RECORDED.mkdir(parents=True)
     for path in samples.values():
@@ -102,9 +116,8 @@ def asked(samples: list[dict]) -> list[tuple[str, list[str]]]:
     found = []
     for sample in samples:
         arguments = [sample["arguments"][f"gen_args_{i}"] for i in range(len(sample["arguments"]))]
-        texts = [a["arg_1"] for a in arguments if isinstance(a["arg_1"], str)]
-        assert len({a["arg_0"] for a in arguments}) == 1
-        found.append((arguments[0]["arg_0"], texts))
+        (context,) = {a["arg_0"] for a in arguments}
+        found.append((context, [a["arg_1"] for a in arguments if isinstance(a["arg_1"], str)]))
     return found
 
 
@@ -116,86 +129,87 @@ def clustered(run: Responses) -> float:
     return float(np.sqrt(len(sizes) / (len(sizes) - 1) * (residuals**2).sum()) / sizes.sum())
 
 
-def compare(
-    python: str, place: Path, part: str, questions: list, options: tuple = (), chat=False, dtype="float32", **put
-) -> bool:
-    "Export, run, import and compare; whether all is equal."
-    variants, ok = make_variants(questions), True
-    print(
-        f"\n{part}: {len(questions)} questions, {len(variants)} variants, {put.get('k', 0)} shots, {dtype}", flush=True
-    )
+class Comparison:
+    "Lines of what is equal and what is not."
 
-    def say(what: str, equal: bool, words: object) -> None:
-        nonlocal ok
-        ok &= bool(equal)
+    def __init__(self):
+        self.equal = True
+
+    def say(self, what: str, equal: bool, words: object) -> None:
+        self.equal &= bool(equal)
         print(f"  {'equal    ' if equal else 'DIFFERENT'}  {what}: {words}", flush=True)
 
-    task = export_moved(variants, place, parse="first_token", **put)
-    samples, results = run_harness(python, task, place / "out", *options, dtype=dtype)
-    prompts = make_prompts(variants, "cora", parse="first_token", **put)
-    causal = CausalRespondent(f"organism/{MODEL[12:]}", chat=chat, max_new_tokens=1, dtype=dtype)
-    if not chat:
-        ours = LikelihoodRespondent(f"organism/{MODEL[12:]}", seam="harness", dtype=dtype)
-        told = asked(read_samples(samples["cora_mc"]))
-        same = sum(
-            one == (c, list(t))
-            for one, p in zip(told, prompts)
-            for c, t in [context_and_continuations(p, "joint-label")]
-        )
-        say("context and continuations, to the letter", same == len(told) == len(prompts), f"{same} of {len(told)}")
-    told = asked(read_samples(samples["cora_gen"]))
-    same = sum(text == causal.sent(p) for (text, _), p in zip(told, prompts))
-    say("prompts, to the letter", same == len(told) == len(prompts), f"{same} of {len(told)}")
-    for kind, respondent in [("mc", ours), ("gen", causal)] if not chat else [("gen", causal)]:
-        own = evaluate(respondent, variants, "cora", parse="first_token", progress=False, **put)
-        got = import_responses(samples[f"cora_{kind}"], model=own.name)
+    def count(self, what: str, one: Iterable, other: Iterable) -> None:
+        "How many of two lists are equal, which must be all."
+        pairs = list(zip_longest(one, other))
+        same = sum(a == b for a, b in pairs)
+        self.say(what, same == len(pairs), f"{same} of {len(pairs)}")
+
+    def runs(self, kind: str, own: Responses, got: Responses) -> None:
+        "Our run and the imported one: predictions, all other columns that both know, and all scores."
         one, other = own.table, got.table
         if kind == "mc":
             gap = max(float(np.abs(np.subtract(a, b)).max()) for a, b in zip(one["scores"], other["scores"]))
-            say("log-likelihoods, within 1e-4", gap <= 1e-4, f"largest difference {gap:.1e}")
+            n = int(one["n_choices"].sum())
+            self.say("log-likelihoods, within 1e-4", gap <= 1e-4, f"largest difference {gap:.1e} of {n}")
         else:
-            same = int((one["reply"] == other["reply"]).sum())
-            say("replies, to the letter", same == len(one), f"{same} of {len(one)}")
-        same = int((one["prediction"] == other["prediction"]).sum())
-        say(f"predictions ({kind})", same == len(one) == len(other), f"{same} of {len(one)}")
+            self.count("replies, to the letter", one["reply"], other["reply"])
+        self.count(f"predictions ({kind})", one["prediction"], other["prediction"])
         rest = [c for c in one if c not in ("scores", "confidence", "mean_logprob", "n_tokens", "finish")]
         differ = [c for c in rest if one[c].astype(str).tolist() != other[c].astype(str).tolist()]
-        say(f"the other columns ({kind})", not differ, ", ".join(differ) or f"{len(rest)} columns")
+        self.say(f"the other columns ({kind})", not differ, ", ".join(differ) or f"{len(rest)} columns")
         a, b = (score_table({"run": run}, beyond=True)[["score", "value"]] for run in (own, got))
-        say(
-            f"scores ({kind})",
-            a.equals(b),
-            f"{len(a)} scores, "
-            + ", ".join(f"{s} {v:.4f}" for s, v in zip(b["score"], b["value"]) if s in ("MCQA", "MCQA+", "CI", "CoRA")),
-        )
-        metric = {"mc": "acc", "gen": "exact_match"}[kind]
-        told = results["results"][f"cora_{kind}"]
-        print(
-            f"             lm_eval prints {metric} {told[f'{metric},none']:.4f} ± {told[f'{metric}_stderr,none']:.4f};"
-            f" clustered by question {own.table['correct'].mean():.4f} ± {clustered(own):.4f}"
-        )
+        some = [f"{s} {v:.4f}" for s, v in zip(b["score"], b["value"]) if s in ("MCQA", "MCQA+", "CI", "CoRA")]
+        self.say(f"scores ({kind})", a.equals(b), f"{len(a)} scores, {', '.join(some)}")
+
+
+def compare(given: argparse.Namespace, place: Path, part: str, questions: list, chat: bool = False, **put) -> bool:
+    "Export, run, import and compare; whether all is equal."
+    variants, found = make_variants(questions), Comparison()
+    counts = f"{len(questions)} questions, {len(variants)} variants, {put.get('k', 0)} shots"
+    print(f"\n{part}: {counts}, {given.dtype}", flush=True)
+    options = ["--apply_chat_template"] if chat else []
+    if not place.joinpath("out").exists():
+        task = export_moved(variants, place, parse="first_token", **put)
+        run_harness(given.python, task, place / "out", *options, dtype=given.dtype)
+    samples, results = read_output(place / "out")
+    prompts = make_prompts(variants, "cora", parse="first_token", **put)
+    causal = CausalRespondent(MODEL, chat=chat, max_new_tokens=1, dtype=given.dtype)
+    who = (
+        {"gen": causal}
+        if chat
+        else {"mc": LikelihoodRespondent(MODEL, seam="harness", dtype=given.dtype), "gen": causal}
+    )
+    for kind, respondent in who.items():
+        told = asked(read_samples(samples[f"cora_{kind}"]))
+        if kind == "mc":
+            texts = [context_and_continuations(p, "joint-label") for p in prompts]
+            found.count("contexts and continuations, to the letter", told, texts)
+        else:
+            found.count("prompts, to the letter", [text for text, _ in told], map(causal.sent, prompts))
+        own = evaluate(respondent, variants, "cora", parse="first_token", progress=False, strict=None, **put)
+        got = import_responses(samples[f"cora_{kind}"], model=own.name)
+        found.runs(kind, own, got)
+        metric, mean = {"mc": "acc", "gen": "exact_match"}[kind], own.table["correct"].mean()
+        value, error = (results["results"][f"cora_{kind}"][f"{what},none"] for what in (metric, f"{metric}_stderr"))
+        print(f"             lm_eval prints {metric} {value:.4f} ± {error:.4f};", end=" ")
+        print(f"clustered by question {mean:.4f} ± {clustered(own):.4f}")
         for note in got.facts["imported"].get("notes", []):
             print(f"             import: {note}")
-    return ok
+    return found.equal
 
 
-def medqa() -> list:
-    return load_benchmark("medqa", path=ROOT.parent / "shared" / "data" / "hub" / "bigbio__med_qa", limit=30)
-
-
-def run_part(part: str, python: str, place: Path, dtype: str) -> bool:
+def run_part(part: str, given: argparse.Namespace, place: Path) -> bool:
     "One part of this script; whether all is equal."
     if part == "record":
-        return record(python, place)
-    if part == "math":
-        return compare(python, place, part, load_benchmark("math", limit=100), dtype=dtype)
+        return record(given.python, place)
+    if part == "medqa":
+        path = ROOT.parent / "shared" / "data" / "hub" / "bigbio__med_qa"
+        return compare(given, place, part, load_benchmark("medqa", path=path, limit=30))
     if part == "shots":
         put = {"shots": load_shots("math"), "k": 5, "shots_as": "like_variant"}
-        return compare(python, place, part, load_benchmark("math", limit=20), dtype=dtype, **put)
-    if part == "chat":
-        options = ("--apply_chat_template",)
-        return compare(python, place, part, load_benchmark("math", limit=20), options, chat=True, dtype=dtype)
-    return compare(python, place, part, medqa(), dtype=dtype)
+        return compare(given, place, part, load_benchmark("math", limit=20), **put)
+    return compare(given, place, part, load_benchmark("math", limit={"math": 100, "chat": 20}[part]), part == "chat")
 
 
 def main() -> None:
@@ -203,10 +217,13 @@ def main() -> None:
     told.add_argument("parts", nargs="+", choices=["math", "shots", "chat", "medqa", "record"])
     told.add_argument("--python", required=True, help="of an environment with lm-eval[hf]==0.4.13")
     told.add_argument("--dtype", default="float32", choices=["float32", "float64"], help="of both; see above")
+    told.add_argument("--keep", help="a folder for what the harness writes, which is compared again where it is there")
     given, equal = told.parse_args(), True
     for part in given.parts:
         with tempfile.TemporaryDirectory() as place:
-            equal &= run_part(part, given.python, Path(place), given.dtype)
+            kept = Path(given.keep or place, f"{part}_{given.dtype}")
+            kept.mkdir(parents=True, exist_ok=True)
+            equal &= run_part(part, given, kept)
     sys.exit(not equal)
 
 
