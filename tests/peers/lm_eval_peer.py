@@ -1,13 +1,15 @@
 """The real lm-evaluation-harness on tasks that `export_lm_eval` wrote, compared with our own respondents. By hand.
 
     python -m venv /tmp/peers/lm && /tmp/peers/lm/bin/pip install "lm-eval[hf]==0.4.13"
-    python tests/peers/lm_eval_peer.py --python /tmp/peers/lm/bin/python math shots medqa
+    python tests/peers/lm_eval_peer.py --python /tmp/peers/lm/bin/python math shots chat plus odd medqa
 
 Parts, each with the bundled organism `skewed` (for `steady` everything is 1.0 and proves nothing):
 
 - `math`: 100 questions of the bundled benchmark, all variants of the family cora, no examples.
 - `shots`: 20 questions of it with 5 examples, altered like the variant.
 - `chat`: 20 questions with `--apply_chat_template`, which is a chat respondent's prompt as long as there are no shots.
+- `plus`: 20 questions, the family mcqa_plus, with its true-or-false questions.
+- `odd`: three questions of our own that a template, a guess at types or YAML would change.
 - `medqa`: 30 questions of MedQA from ../shared/data; nothing of it is kept.
 - `record`: 2 questions of the bundled benchmark; the harness's files go to recorded/lm_eval_ours, for the tests of the
   import. What tells about the machine is taken out of them.
@@ -15,10 +17,10 @@ Parts, each with the bundled organism `skewed` (for `steady` everything is 1.0 a
 Each part exports, moves the folder (it must run from anywhere), runs `lm_eval run` on both tasks, imports its samples
 with `import_responses`, and compares: the prompts in the harness's own samples with ours to the letter,
 log-likelihoods within 1e-4, predictions, replies to the letter, all other columns, and all scores. The exit status is 1
-where something differs. About a minute for each thousand variants on one core.
+where something differs. One to two minutes for each thousand variants on one core.
 
-With long prompts, log-likelihoods in float32 are off by up to 3e-4 from those in float64, the harness's and ours alike:
-`--dtype float64` tells rounding from a difference.
+With long prompts, log-likelihoods in float32 are off by up to 3e-4 from those in float64, the harness's and ours alike.
+So `shots` is compared in float64, unless `--dtype` says otherwise.
 """
 
 import argparse
@@ -35,6 +37,7 @@ from pathlib import Path
 import numpy as np
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
+from cora_nb.core import Question
 from cora_nb.interop.importers import import_responses
 from cora_nb.interop.lm_eval_tasks import export_lm_eval
 from cora_nb.prompts.templates import make_prompts
@@ -64,7 +67,12 @@ def run_harness(python: str, task: Path, out: Path, *options: str, dtype: str = 
         f"pretrained=data/models/skewed,dtype={dtype}",
     ]
     command += ["--tasks", "cora_mc,cora_gen", "--include_path", str(task), "--log_samples", "--device", "cpu"]
-    quiet = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
+    quiet = {
+        "OMP_NUM_THREADS": "1",
+        "HF_HUB_OFFLINE": "1",
+        "HF_DATASETS_OFFLINE": "1",
+        "TRANSFORMERS_VERBOSITY": "error",
+    }
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | quiet
     done = subprocess.run(
         [*command, "--output_path", str(out), *options], cwd=ROOT, env=env, capture_output=True, text=True
@@ -163,10 +171,10 @@ class Comparison:
         self.say(f"scores ({kind})", a.equals(b), f"{len(a)} scores, {', '.join(some)}")
 
 
-def compare(given: argparse.Namespace, place: Path, part: str, questions: list, chat: bool = False, **put) -> bool:
+def compare(given: argparse.Namespace, place: Path, part: str, variants: list, chat: bool = False, **put) -> bool:
     "Export, run, import and compare; whether all is equal."
-    variants, found = make_variants(questions), Comparison()
-    counts = f"{len(questions)} questions, {len(variants)} variants, {put.get('k', 0)} shots"
+    found, n = Comparison(), len({v.question_id for v in variants})
+    counts = f"{n} questions, {len(variants)} variants of {variants[0].family}, {put.get('k', 0)} shots"
     print(f"\n{part}: {counts}, {given.dtype}", flush=True)
     options = ["--apply_chat_template"] if chat else []
     if not place.joinpath("out").exists():
@@ -199,27 +207,38 @@ def compare(given: argparse.Namespace, place: Path, part: str, questions: list, 
     return found.equal
 
 
+ODD = [  # what a template, a guess at types or YAML would change
+    Question("dates", "{{ question }} {% raw %} When?", ("1969-07-20", "1970-01-01", "2000-02-29"), 0),
+    Question("numbers", "12", ("1", "2.0", "1e5", "null"), 2),
+    Question("letters", "Größe – 量 😀 \\n \u2028", ("'", '"', "\\", "True"), 3),
+]
+
+
 def run_part(part: str, given: argparse.Namespace, place: Path) -> bool:
     "One part of this script; whether all is equal."
     if part == "record":
         return record(given.python, place)
     if part == "medqa":
         path = ROOT.parent / "shared" / "data" / "hub" / "bigbio__med_qa"
-        return compare(given, place, part, load_benchmark("medqa", path=path, limit=30))
-    if part == "shots":
-        put = {"shots": load_shots("math"), "k": 5, "shots_as": "like_variant"}
-        return compare(given, place, part, load_benchmark("math", limit=20), **put)
-    return compare(given, place, part, load_benchmark("math", limit={"math": 100, "chat": 20}[part]), part == "chat")
+        return compare(given, place, part, make_variants(load_benchmark("medqa", path=path, limit=30)))
+    if part == "odd":
+        return compare(given, place, part, make_variants(ODD))
+    questions = load_benchmark("math", limit=100 if part == "math" else 20)
+    put = {"shots": load_shots("math"), "k": 5, "shots_as": "like_variant"} if part == "shots" else {}
+    family = "mcqa_plus" if part == "plus" else "cora"
+    return compare(given, place, part, make_variants(questions, family=family), part == "chat", **put)
 
 
 def main() -> None:
     told = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    told.add_argument("parts", nargs="+", choices=["math", "shots", "chat", "medqa", "record"])
+    told.add_argument("parts", nargs="+", choices=["math", "shots", "chat", "plus", "odd", "medqa", "record"])
     told.add_argument("--python", required=True, help="of an environment with lm-eval[hf]==0.4.13")
-    told.add_argument("--dtype", default="float32", choices=["float32", "float64"], help="of both; see above")
+    told.add_argument("--dtype", choices=["float32", "float64"], help="of both; without it, float64 for shots alone")
     told.add_argument("--keep", help="a folder for what the harness writes, which is compared again where it is there")
     given, equal = told.parse_args(), True
+    dtype = given.dtype
     for part in given.parts:
+        given.dtype = dtype or ("float64" if part == "shots" else "float32")
         with tempfile.TemporaryDirectory() as place:
             kept = Path(given.keep or place, f"{part}_{given.dtype}")
             kept.mkdir(parents=True, exist_ok=True)
