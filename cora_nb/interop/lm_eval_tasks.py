@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['lm_eval_rows', 'export_lm_eval']
 
-# %% ../../nbs/interop/lm_eval_tasks.ipynb #1ed74340
+# %% ../../nbs/interop/lm_eval_tasks.ipynb #e26b9b42
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from ..forms import get_form
 from ..prompts.templates import Prompt, Template
 from .exporters import plain_facts, write_export
 from ..respondents.likelihood import context_and_continuations
+from ..respondents.protocol import ENDLESS
 from ..runs.evaluate import prepare
 from ..variants.files import variant_rows
 
@@ -54,19 +55,30 @@ def lm_eval_rows(
         target = prompt.variant.labels[prompt.variant.answer]
         yield row | {"context": context, "continuations": continuations, "prompt": prompt.text, "target": target}
 
-# %% ../../nbs/interop/lm_eval_tasks.ipynb #3fb18e92
-_LOADER = '''"""Reads the documents of this task from the file beside it. Written by cora_nb."""
+# %% ../../nbs/interop/lm_eval_tasks.ipynb #ea2c2205
+_LOADER = '''"""Reads the documents of these tasks from the file beside it. Written by cora_nb."""
 
 import json
+from itertools import islice
 from pathlib import Path
 
 import datasets
+
+TEXTS = "question_id subject family method question form text recipe wording context prompt target"
+NUMBERS = "index answer original_answer"
+LISTS = "choices original_choices continuations"
+TEXT, NUMBER = datasets.Value("string"), datasets.Value("int64")
+KINDS = dict.fromkeys(TEXTS.split(), TEXT) | dict.fromkeys(NUMBERS.split(), NUMBER)
+KINDS |= dict.fromkeys(LISTS.split(), [TEXT]) | {"sources": [NUMBER]}
 
 
 def variants(**_):
     "The rows as they are: no type is guessed."
     with open(Path(__file__).with_name("variants.jsonl"), encoding="utf-8") as file:
-        return {"test": datasets.Dataset.from_list([json.loads(line) for line in file])}
+        rows, parts = map(json.loads, file), []
+        while some := list(islice(rows, 1000)):
+            parts.append(datasets.Dataset.from_list(some, features=datasets.Features(KINDS)))
+    return {"test": datasets.concatenate_datasets(parts)}
 '''
 
 _TASK = """# {title}
@@ -108,14 +120,13 @@ def _yaml_text(value: Any) -> str:
     "Plain JSON values as YAML, in one line, in ASCII."
     return re.sub("[^ -~]", lambda letter: f"\\U{ord(letter[0]):08x}", json.dumps(value, ensure_ascii=False))
 
-# %% ../../nbs/interop/lm_eval_tasks.ipynb #41a72668
+# %% ../../nbs/interop/lm_eval_tasks.ipynb #36107644
 _README = """# {name}: {questions} questions, {count} variants, for lm-evaluation-harness
 
 Written by cora_nb {version}. Two tasks over the same rows of `variants.jsonl`:
 
 - `{name}_mc`: the log-likelihood of each choice.
-- `{name}_gen`: a reply of at most {room} tokens. A model without a chat format goes on writing for as long as it may:
-  add `--gen_kwargs max_gen_toks=16`.
+- `{name}_gen`: a reply of {length}
 
 ```
 lm_eval run --model hf --model_args pretrained=MODEL --tasks {name}_mc,{name}_gen \\
@@ -126,15 +137,17 @@ cora_import OUT/.../samples_{name}_mc_....jsonl --out responses/{name}_mc
 - FOLDER is where this file lies. It can be moved: the tasks read the file beside them.
 - The prompts are finished, {shots}. Add no `--num_fewshot`, no `--system_instruction`, and
   leave `add_bos_token` alone: the prompts would no longer be those that cora_nb asks.
-- `--apply_chat_template` puts a whole prompt into one turn of the user.{turns}
+- `--apply_chat_template` puts a whole prompt into one turn of the user{turns}.
 - `--limit` takes the first rows, which are all variants of the first questions. A part of a question's variants has no
   score of consistency: take a limit after the last variant of a question.
 - The error that lm_eval prints beside its accuracy takes variants of one question for independent questions, and is
   wrong. The intervals of `cora_table --interval 0.95` are over questions.
 - `facts.json` says what was asked, and how. The harness repeats it in `results_*.json`.
 """
+_ENDLESS = f""" A model without a chat format goes on writing for as long as it may:
+  add `--gen_kwargs max_gen_toks={ENDLESS}`."""
 
-# %% ../../nbs/interop/lm_eval_tasks.ipynb #4ba82add
+# %% ../../nbs/interop/lm_eval_tasks.ipynb #03006f66
 def export_lm_eval(
     variants: Sequence[Variant],  # what is asked, of one family
     folder: str | Path,  # where the task goes; made if it is not there
@@ -174,7 +187,8 @@ def _task_parts(prompts: Sequence[Prompt], facts: Mapping[str, Any]) -> dict[str
         "questions": facts["benchmark"]["questions"],
         "count": facts["variants"]["count"],
         "shots": f"with {k} examples each" if k else "without examples",
-        "turns": " Our own chat respondents put each example into turns of its own." if k else "",
+        "turns": ";\n  our own chat respondents put each example into turns of its own" if k else "",
+        "length": "one token." if room == 1 else f"at most {room} tokens.{_ENDLESS if room > ENDLESS else ''}",
     }
     rows = (json.dumps(row, ensure_ascii=False) + "\n" for row in lm_eval_rows(prompts, adaptation))
     scored = _TASK.format(
@@ -186,5 +200,5 @@ def _task_parts(prompts: Sequence[Prompt], facts: Mapping[str, Any]) -> dict[str
         f"{loader}.py": _LOADER,
         f"{name}_mc.yaml": scored,
         f"{name}_gen.yaml": _TASK.format(**generated, fields=_GENERATED.format(room=room), **shared),
-        "README.md": _README.format(name=name, version=version, room=room, **words),
+        "README.md": _README.format(name=name, version=version, **words),
     }
