@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..core import BadRow, LETTERS, MAX_CHOICES, Question
 
-# %% ../../nbs/interop/lm_eval_documents.ipynb #e39ba4b7
+# %% ../../nbs/interop/lm_eval_documents.ipynb #5b31d4f3
 class Sample(NamedTuple):
     "What one line of a log says: a document, as one filter of the task has read the replies to it."
 
@@ -26,6 +26,7 @@ class Sample(NamedTuple):
     continuations: list[str]  # what was scored, one for each choice; empty for a generation
     scores: list[tuple[float, ...]]  # for each repetition, the log-likelihood of each choice; empty for a generation
     replies: list[str]  # what was written, one for each repetition; empty where choices were scored
+    drawn: bool  # whether the replies were drawn at random, so that another time they would be others
     filtered: list[str]  # what the filter made of the replies
     metrics: dict[str, Any]  # the tool's own verdicts, such as {"acc": 1.0}
     hashes: str  # of document, prompt and target; empty where the log has none
@@ -77,7 +78,7 @@ def _likelihoods(said: tuple, refuse) -> tuple[float, ...]:
     except (ValueError, TypeError):
         refuse("a reply to a choice must be a log-likelihood and a truth value", "resps")
 
-# %% ../../nbs/interop/lm_eval_documents.ipynb #67943da7
+# %% ../../nbs/interop/lm_eval_documents.ipynb #f70bde95
 _NEEDED = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps")
 _HASHES = ("doc_hash", "prompt_hash", "target_hash")
 
@@ -103,9 +104,12 @@ def read_sample(
         refuse("metrics must be a list of names", "metrics")
     requests = _requests(row, refuse)
     contexts, following = [_context(r.get("arg_0"), refuse) for r in requests], [r.get("arg_1") for r in requests]
+    if contexts == contexts[:1] * len(contexts):
+        contexts = contexts[:1] * len(contexts)  # one text in memory, and not one for each choice
     repeated = _repeated(row["resps"][: len(requests)], refuse)
-    scores, replies = [], []
+    scores, replies, drawn = [], [], False
     if isinstance(following[0], dict):
+        drawn = bool(following[0].get("do_sample")) or following[0].get("temperature") not in (None, 0)
         if len(requests) > 1 or not all(isinstance(said, str) for (said,) in repeated):
             refuse("a generation must have one request, and texts for replies", "resps")
         following, replies = [], [said for (said,) in repeated]
@@ -120,7 +124,7 @@ def read_sample(
     sealed = "".join(hashes) if all(isinstance(h, str) for h in hashes) else ""
     name, filtered = str(row.get("filter", "none")), _filtered(row["filtered_resps"]) if replies else []
     told = row["doc_id"], row["doc"], str(row["target"]), name
-    return Sample(number, *told, contexts, following, scores, replies, filtered, metrics, sealed)
+    return Sample(number, *told, contexts, following, scores, replies, drawn, filtered, metrics, sealed)
 
 
 def _filtered(made: Any) -> list[str]:
@@ -128,10 +132,10 @@ def _filtered(made: Any) -> list[str]:
     made = made[0] if isinstance(made, list) and len(made) == 1 and isinstance(made[0], list) else made
     return [str(text) for text in made] if isinstance(made, list) else [str(made)]
 
-# %% ../../nbs/interop/lm_eval_documents.ipynb #6939b9bf
+# %% ../../nbs/interop/lm_eval_documents.ipynb #e8790009
 _LISTS = ("choices", "options", "endings")
 _COLUMNS = ("{}", "op{}", "option{}", "option_{}", "choice{}", "choice_{}", "ending{}", "sol{}")
-_LABELS = (LETTERS, LETTERS.lower(), "123456789", "0123456789")
+_LABELS = (LETTERS, LETTERS.lower(), "0123456789", "123456789")
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:
@@ -217,8 +221,9 @@ def right_choice(
         refuse(why, "target", sample.doc[field] if known else sample.target)
     return found.pop()
 
-# %% ../../nbs/interop/lm_eval_documents.ipynb #cad7430c
+# %% ../../nbs/interop/lm_eval_documents.ipynb #b4682655
 _QUESTION = ("question", "query", "stem", "ctx")
+_NO_QUESTION = "Which of these is the likeliest?"  # of tasks such as BLiMP, whose choices are whole texts
 
 
 def _question_text(sample: Sample) -> str:
@@ -226,7 +231,7 @@ def _question_text(sample: Sample) -> str:
     for column in _QUESTION:
         if isinstance(text := sample.doc.get(column), str) and text.strip():
             return text
-    return sample.contexts[0]
+    return sample.contexts[0] if sample.contexts[0].strip() else _NO_QUESTION
 
 
 def _are_labels(choices: Sequence[str]) -> bool:
@@ -271,7 +276,7 @@ def scored_question(
         text, choices = _blanked(sample)
         answer = right_choice(sample, sample.contexts, config.get("doc_to_text"), file)
     else:
-        delimiter = config.get("target_delimiter", " ")
+        delimiter = str(config.get("target_delimiter", " "))
         begun = bool(delimiter) and all(c.startswith(delimiter) for c in sample.continuations)
         choices = [c.removeprefix(delimiter) if begun else c for c in sample.continuations]
         answer = right_choice(sample, choices, config.get("doc_to_target"), file)

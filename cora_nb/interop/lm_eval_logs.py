@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['import_lm_eval']
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #21f14352
+# %% ../../nbs/interop/lm_eval_logs.ipynb #8ac9afc0
 import hashlib
 import json
 import math
@@ -19,12 +19,15 @@ from ..benchmarks.files import read_json
 from ..benchmarks.load import benchmark_hash
 from ..checks import check_option
 from ..core import BadRow, CoraError, Variant
+from ..forms import FORMS
 from .lm_eval_documents import Sample, read_sample, scored_question, written_question
 from ..prompts.letters import RULES, rules_by_form
+from ..prompts.templates import TEMPLATES
 from ..respondents.protocol import Reply
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
 from ..runs.facts import rule_name, variants_hash
+from ..variants.families import FAMILIES
 from ..variants.files import row_variants
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #7024287f
@@ -191,7 +194,7 @@ def _originals(
         found.append((s, Variant(question, "cora", "original", 0, question.choices, question.answer, places)))
     return found
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #9377767b
+# %% ../../nbs/interop/lm_eval_logs.ipynb #334f1b67
 def _reply(sample: Sample, trial: int) -> Reply:
     "One repetition's reply."
     if not sample.scores:
@@ -215,7 +218,10 @@ def _readings(sample: Sample, path: Path) -> list[str]:
 
 
 def _graded(
-    asked: Sequence[tuple[Sample, Variant]], parse: str | Callable | Mapping | None, own_rule: str | None, path: Path
+    asked: Sequence[tuple[Sample, Variant]],
+    parse: str | Callable | None,
+    own_rule: str | dict[str, str] | None,
+    path: Path,
 ) -> tuple[list, list, list, list | None, str | Callable | Mapping]:
     "Variants, replies, trials, verdicts where the filter's readings count, and the rule."
     rows = [(s, v, trial) for s, v in asked for trial in range(len(s.scores or s.replies))]
@@ -226,7 +232,7 @@ def _graded(
         verdicts = [grade_reply(v, Reply(_readings(s, path)[trial]), rules) for s, v, trial in rows]
     return [v for _, v, _ in rows], replies, [trial for *_, trial in rows], verdicts, rule
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #f35f4437
+# %% ../../nbs/interop/lm_eval_logs.ipynb #c300b347
 def _verdict_note(asked: Sequence[tuple[Sample, Variant]], responses: Responses) -> list[str]:
     "How often the tool's own verdict on the first reply differs from ours."
     name = next((m for m in ("acc", "exact_match") if m in asked[0][0].metrics), None)
@@ -242,7 +248,7 @@ def _verdict_note(asked: Sequence[tuple[Sample, Variant]], responses: Responses)
     if name == "exact_match":
         return [f"{said}: it compares texts, and our rule looks for the choice they name"]
     ties = sum(d and n for d, n in zip(different, none))
-    return [f"{said}: {ties:,} of them are ties, where it takes the first of the highest and we take none"]
+    return [f"{said}; on {ties:,} of these, choices tie: it takes the first of them and we take none" if ties else said]
 
 
 _OTHERWISE = {
@@ -260,11 +266,13 @@ def _notes(asked: Sequence[tuple[Sample, Variant]], responses: Responses, task: 
             notes.append(f"{name} ({sum(values) / len(values):.3f}) {way}; here the raw log-likelihoods count")
     if (trials := max(len(s.scores or s.replies) for s, _ in asked)) > 1:
         notes.append(f"{trials} replies to each prompt: trials 0 to {trials - 1}")
+    if not sample.contexts[0].strip() and not _is_ours(sample):
+        notes.append("nothing stands before the choices: they are whole texts, one of which is right")
     if len(set(sample.contexts)) > 1:
         notes.append("the choices stand in the contexts: the question has a blank, _, in their place")
     if (limit := _told(results, "config", "limit")) is not None:
-        counts = [_told(results, "n-samples", task, what) for what in ("effective", "original")]
-        notes.append(f"lm-eval ran with --limit {limit:g}: {counts[0]} of {counts[1]} documents")
+        of = _told(results, "n-samples", task, "original") or "an unknown number of"
+        notes.append(f"lm-eval ran with --limit {limit}: {len(asked):,} of {of} documents")
     if _is_ours(sample):
         other = sum(s.contexts[0] != s.doc.get("context" if s.scores else "prompt", s.contexts[0]) for s, _ in asked)
         if other:
@@ -272,7 +280,7 @@ def _notes(asked: Sequence[tuple[Sample, Variant]], responses: Responses, task: 
             notes.append(f"{other:,} of {len(asked):,} prompts are not those that were exported: {why} changed them")
     return notes
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #e5c3956d
+# %% ../../nbs/interop/lm_eval_logs.ipynb #a074c072
 _SECRET = "api_key|key|password|secret|(?:hf_|auth_|access_|use_auth_)?token"
 _KEPT = ("lm_eval_version", "transformers_version", "model_source", "model_name", "system_instruction")
 _KEPT += ("chat_template_sha", "fewshot_as_multiturn", "max_length")
@@ -300,6 +308,17 @@ def _log_facts(task: str, results: dict[str, Any]) -> dict[str, Any]:
     return _without_secrets(facts)
 
 
+def _known_recipe(text: str) -> dict[str, Any] | None:
+    "How variants were made, where that is known and by families that are registered: `file.py:f` would be run."
+    try:
+        recipe = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    made, options = _told(recipe, "family"), _told(recipe, "options")
+    named = isinstance(made, str) and all(part.strip() in FAMILIES for part in made.split("+"))
+    return recipe if named and isinstance(options, dict) and isinstance(_told(recipe, "seed"), int) else None
+
+
 def _asked_facts(variants: Sequence[Variant], exported: Any) -> dict[str, Any]:
     "Which questions and variants were asked, and how: as the export says, where it is about the same variants."
     different = list(dict.fromkeys(variants))
@@ -310,17 +329,17 @@ def _asked_facts(variants: Sequence[Variant], exported: Any) -> dict[str, Any]:
         "count": len(different),
         "hash": variants_hash(different),
     }
-    if len(recipes) == 1 and (recipe := recipes.pop()):
-        found["recipe"] = json.loads(recipe)
+    if len(recipes) == 1 and (recipe := _known_recipe(recipes.pop())):
+        found["recipe"] = recipe
     facts = {"benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)}, "variants": found}
-    if isinstance(asked := _told(exported, "asked"), dict):
+    if _told(asked := _told(exported, "asked"), "template") in TEMPLATES:
         same = _told(exported, "variants", "hash") == found["hash"]
         facts["asked"] = (
             asked if same else {k: v for k, v in asked.items() if k not in ("prompts", "shots", "shots_hash")}
         )
     return facts
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #f7eb0b5b
+# %% ../../nbs/interop/lm_eval_logs.ipynb #f184faa9
 def _model_name(results: dict[str, Any], path: Path) -> str:
     "What the model is called; of a path on somebody's machine the last part."
     name = _told(results, "model_name")
@@ -348,7 +367,7 @@ def import_lm_eval(
     samples, bad = _read_lines(path, on_bad)
     task, results, notes = _read_results(path)
     if (broken := _seal_broken(samples, task, results)) and on_bad == "raise":
-        raise CoraError(f"{path}: {broken}; skip malformed rows to read what is there")
+        raise CoraError(f"{path}: {broken}; with on_bad='skip' (--malformed skip), what is there is read")
     notes = [*notes, broken] if broken else notes
     samples, config = _one_filter(samples, select, parse, path), _told(results, "configs", task) or {}
     _check_one_task(samples, path)
@@ -365,7 +384,7 @@ def import_lm_eval(
     graded = _graded(asked, parse, _own_rule(exported) if ours else None, path)
     return _with_facts(asked, graded, _model_name(results, path), task, results, notes, exported, len(bad))
 
-# %% ../../nbs/interop/lm_eval_logs.ipynb #642d591c
+# %% ../../nbs/interop/lm_eval_logs.ipynb #3455f78d
 def _fitting(
     asked: list[tuple[Sample, Variant]], path: Path, on_bad: str, bad: list[BadRow]
 ) -> list[tuple[Sample, Variant]]:
@@ -380,14 +399,15 @@ def _fitting(
             continue
         good.append((s, v))
     if not good:
-        raise CoraError(f"{path}: no row could be read, the first of them: {bad[0]}")
+        raise CoraError(f"no row could be read, the first of them: {bad[0]}")
     return good
 
 
-def _own_rule(exported: Any) -> str:
-    "The rule that the export was made for."
-    rule = _told(exported, "asked", "parse", "mcq")
-    return rule if isinstance(rule, str) and rule in RULES else "lenient"
+def _own_rule(exported: Any) -> str | dict[str, str]:
+    "The rule that the export was made for, for each form."
+    told = _told(exported, "asked", "parse")
+    rules = told.items() if isinstance(told, dict) else ()
+    return {form: rule for form, rule in rules if form in FORMS and rule in RULES} or "lenient"
 
 
 def _with_facts(
@@ -396,11 +416,14 @@ def _with_facts(
     "The responses, and what is known about them."
     variants, replies, trials, verdicts, rule = graded
     sample = asked[0][0]
-    read = rule if isinstance(rule, str) else rule_name(rule)
+    read = rule_name(rule) if callable(rule) else rule
     imported = {"format": "lm-eval", **_log_facts(task, results), "filter": sample.filter}
     imported["parse"] = None if sample.scores else f"{read}, of what the filter made" if verdicts else read
-    run = {"benchmark": task, **(_told(exported, "run") or {}), "limit": _told(results, "config", "limit")}
+    run, limit = _told(exported, "run"), _told(results, "config", "limit")
+    run = ({} if limit is None else {"limit": limit}) | (run if isinstance(run, dict) else {})
+    run["benchmark"] = named if isinstance(named := run.get("benchmark"), str) and named else task
+    who = {"respondent": "lm-eval", "name": name, "shares": not sample.drawn}
     found = make_responses(variants, replies, rule, trials, name, verdicts=verdicts)
     imported |= {"left_out": left_out, "notes": notes + _notes(asked, found, task, results)}
-    facts = {**_asked_facts(variants, exported), "run": run, "imported": imported}
+    facts = {"respondent": who, **_asked_facts(variants, exported), "run": run, "imported": imported}
     return Responses(found.table, found.questions, facts, name)
