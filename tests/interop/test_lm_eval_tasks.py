@@ -7,16 +7,19 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import CoraError, Question
+from cora_nb.interop.importers import import_responses
 from cora_nb.interop.lm_eval_tasks import export_lm_eval, lm_eval_rows
+from cora_nb.metrics.cora import score
 from cora_nb.prompts.templates import TEMPLATES, Template, make_prompts
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.likelihood import ADAPTATIONS, LikelihoodRespondent
-from cora_nb.runs.evaluate import prepare
+from cora_nb.runs.evaluate import evaluate, prepare
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.files import row_variants
 
@@ -213,19 +216,44 @@ def test_an_export_is_replaced_only_by_the_same(tmp_path):
         export_lm_eval(variants, folder / "README.md")
 
 
+def recorded(kind):
+    return next(RECORDED.glob(f"samples_cora_{kind}_*.jsonl"))
+
+
 def test_the_recorded_logs_are_of_this_export():
     "Where this fails, the export has changed since: record again (tests/peers/lm_eval_peer.py record)."
-    rows = list(lm_eval_rows(prepare(make_variants(load_benchmark("math", limit=2))).prompts))
+    rows = list(lm_eval_rows(prepare(make_variants(QUESTIONS), "bare").prompts))
     for kind in ("mc", "gen"):
-        with next(RECORDED.glob(f"samples_cora_{kind}_*.jsonl")).open(encoding="utf-8") as file:
+        with recorded(kind).open(encoding="utf-8") as file:
             samples = sorted(map(json.loads, file), key=lambda sample: sample["doc_id"])
         assert [sample["doc"] for sample in samples] == rows
         for sample, row in zip(samples, rows):
             arguments = [sample["arguments"][f"gen_args_{i}"] for i in range(len(sample["arguments"]))]
             if kind == "mc":
-                assert [(a["arg_0"], a["arg_1"]) for a in arguments] == [
-                    (row["context"], said) for said in row["continuations"]
-                ]
+                texts = [(row["context"], said) for said in row["continuations"]]
+                assert [(a["arg_0"], a["arg_1"]) for a in arguments] == texts
             else:
                 (only,) = arguments
                 assert only["arg_0"] == row["prompt"] and only["arg_1"]["max_gen_toks"] == 1
+
+
+@pytest.mark.parametrize("kind", ["mc", "gen"])
+def test_what_the_real_harness_recorded_is_our_own_run(kind):
+    respondent = {
+        "mc": LikelihoodRespondent("organism/skewed", seam="harness"),
+        "gen": CausalRespondent("organism/skewed", chat=False, max_new_tokens=1),
+    }[kind]
+    told = {"benchmark": "math", "limit": 2, "family": "cora", "seed": 0}
+    put = {"template": "bare", "parse": "first_token", "facts": told}
+    own = evaluate(respondent, make_variants(QUESTIONS), progress=False, strict=None, **put)
+    got = import_responses(recorded(kind), model=own.name)
+    for column in ("respondent", "question_id", "method", "index", "answer", "prediction", "correct", "reply", "error"):
+        assert got.table[column].equals(own.table[column]), column
+    if kind == "mc":
+        for one, other in zip(own.table["scores"], got.table["scores"]):
+            np.testing.assert_allclose(one, other, atol=1e-4)
+    for what in ("benchmark", "variants", "asked"):
+        differ = {k for k, v in own.facts[what].items() if got.facts[what].get(k) != v}
+        assert differ <= {"room"}, (what, differ)
+    assert got.facts["run"].items() >= told.items()
+    assert score(own).equals(score(got))

@@ -11,8 +11,8 @@ Parts, each with the bundled organism `skewed` (for `steady` everything is 1.0 a
 - `plus`: 20 questions, the family mcqa_plus, with its true-or-false questions.
 - `odd`: three questions of our own that a template, a guess at types or YAML would change.
 - `medqa`: 30 questions of MedQA from ../shared/data; nothing of it is kept.
-- `record`: 2 questions of the bundled benchmark; the harness's files go to recorded/lm_eval_ours, for the tests of the
-  import. What tells about the machine is taken out of them.
+- `record`: 2 questions of the bundled benchmark, with the short template bare; the harness's files go to
+  recorded/lm_eval_ours, for the tests of the import. What tells about the machine is taken out of them.
 
 Each part exports, moves the folder (it must run from anywhere), runs `lm_eval run` on both tasks, imports its samples
 with `import_responses`, and compares: the prompts in the harness's own samples with ours to the letter,
@@ -97,7 +97,7 @@ def record(python: str, place: Path) -> bool:
     "Keep the harness's files of two questions."
     variants = make_variants(load_benchmark("math", limit=2))
     told = {"benchmark": "math", "limit": 2, "family": "cora", "seed": 0}
-    task = export_moved(variants, place, parse="first_token", facts=told)
+    task = export_moved(variants, place, template="bare", parse="first_token", facts=told)  # half as long as with cora
     run_harness(python, task, place / "out")
     samples, _ = read_output(place / "out")
     shutil.rmtree(RECORDED, ignore_errors=True)
@@ -105,7 +105,8 @@ def record(python: str, place: Path) -> bool:
     for path in samples.values():
         shutil.copy(path, RECORDED / path.name)
     for path in place.joinpath("out").rglob("results_*.json"):
-        results = {what: value for what, value in json.loads(path.read_text()).items() if what not in MACHINE}
+        told = json.loads(path.read_text().replace(f"{place}{os.sep}", ""))
+        results = {what: value for what, value in told.items() if what not in MACHINE}
         (RECORDED / path.name).write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     for path in task.glob("*.yaml"):
         shutil.copy(path, RECORDED / path.name)
