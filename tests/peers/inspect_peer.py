@@ -1,9 +1,9 @@
 """The real `inspect eval cora_nb/cora` beside our own chat respondent, on one server: replies, predictions, scores.
 
-By hand: `python tests/peers/inspect_peer.py --inspect ENV/bin/inspect [--math 100] [--medqa 30] [--record]`, where ENV is
-an environment with this package and inspect installed (`pip install inspect-ai CHECKOUT`). `--medqa` needs the folder
-of real benchmarks (CORA_SHARED), and says so. `--record` writes the small logs in `recorded/inspect_ours`, which the
-tests read.
+By hand: `python tests/peers/inspect_peer.py --inspect ENV/bin/inspect [--math 100] [--medqa 30] [--record]`, where
+ENV is an environment with this package and inspect installed (`pip install inspect-ai CHECKOUT`). `--medqa` needs the
+folder of real benchmarks (CORA_SHARED), and says so. `--record` writes the small logs in `recorded/inspect_ours`, which
+the tests read.
 
 The server knows the replies of the organism `skewed` to all prompts, and nothing else: a request that differs in one
 character, in its temperature or in its room is answered with an error, and the evaluation fails. In the style of
@@ -31,7 +31,6 @@ from cora_nb.interop.inspect_scores import SHOWN_SCORES, SHOWN_SPREADS  # noqa: 
 from cora_nb.interop.inspect_tasks import prepare_task  # noqa: E402
 from cora_nb.metrics.circular import position_spread  # noqa: E402
 from cora_nb.metrics.cora import score  # noqa: E402
-from cora_nb.prompts.templates import Prompt  # noqa: E402
 from cora_nb.respondents.causal import CausalRespondent  # noqa: E402
 from cora_nb.respondents.chat import ChatRespondent  # noqa: E402
 from cora_nb.respondents.protocol import ask  # noqa: E402
@@ -40,11 +39,6 @@ from cora_nb.runs.evaluate import PreparedRun  # noqa: E402
 
 RECORDED = Path(__file__).parent / "recorded" / "inspect_ours"
 MODEL = "skewed"
-OPTIONS = {  # as for the task
-    **dict.fromkeys(("path", "split", "limit", "sample", "subjects", "template", "pool")),
-    **{"benchmark": "math", "family": "cora", "shots": 0, "shots_as": "plain", "seed": 0, "parse": "lenient"},
-    "style": "cora",
-}
 KEY = ["question_id", "method", "index", "trial"]
 
 
@@ -81,7 +75,7 @@ class Server(FaultyServer):
 
 def inspect_eval(inspect: str, url: str, folder: Path, asked: dict, *more: str) -> tuple[Path, str, float]:
     "The log of an evaluation by inspect, what was printed, and the seconds it took."
-    options = [f"-T{name}={value}" for name, value in asked.items() if value is not None]
+    options = [f"-T{name}={value}" for name, value in asked.items()]
     command = [inspect, "eval", "cora_nb/cora", *options, "--model", f"openai-api/local/{MODEL}", *more]
     known = {"LOCAL_BASE_URL": url, "LOCAL_API_KEY": "none", "COLUMNS": "100", "INSPECT_LOG_LEVEL": "warning"}
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | known  # what is installed, not this
@@ -110,7 +104,9 @@ def sample_rows(log: Path) -> list[dict]:
         right = {"correct": s.scores["cora"].value == "C"}
         by_inspect = {"by inspect": s.scores["choice"].answer} if "choice" in s.scores else {}
         place = {k: s.metadata[k] for k in ("question_id", "method", "index")} | {"trial": s.epoch - 1}
-        assert s.id == f"{s.metadata['question_id']}/{s.metadata['family']}/{s.metadata['method']}/{s.metadata['index']}"
+        assert (
+            s.id == f"{s.metadata['question_id']}/{s.metadata['family']}/{s.metadata['method']}/{s.metadata['index']}"
+        )
         rows.append(place | said | right | by_inspect)
     return sorted(rows, key=lambda row: [row[k] for k in KEY])
 
@@ -152,7 +148,9 @@ def compare(inspect: str, asked: dict, epochs: int = 1) -> None:
     print(f"  scores equal: {same}\n  inspect {shown}")
     if asked["style"] == "inspect":
         read = sum(bool(row["by inspect"]) for row in theirs)
-        print(f"  inspect's own choice() found a letter in {read} replies, we in {sum(r['prediction'] >= 0 for r in own)}")
+        print(
+            f"  inspect's own choice() found a letter in {read} replies, we in {sum(r['prediction'] >= 0 for r in own)}"
+        )
     print(f"  inspect took {theirs_took:.1f} s with its start, our respondent {took:.1f} s")
     assert len(own) == len(theirs) and set(agree.values()) == {len(theirs)} and all(same.values())
 
@@ -165,7 +163,7 @@ def record(inspect: str) -> None:
     "The logs that the tests read: 3 questions in both styles, with 1 and 2 epochs, as .eval and as .json."
     RECORDED.mkdir(parents=True, exist_ok=True)
     for style, family, epochs, suffix in LOGS:  # a sample takes 3 KB as .eval and 17 KB as .json
-        asked = OPTIONS | {"limit": 3, "style": style, "family": family}
+        asked = {"limit": 3, "style": style, "family": family}
         with Server(known_replies(prepare_task(**asked), asked)) as server, tempfile.TemporaryDirectory() as folder:
             more = ("--epochs", str(epochs), "--log-format", suffix)
             log, said, _ = inspect_eval(inspect, server.url, Path(folder), asked, *more)
@@ -195,10 +193,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     hub = Path(os.environ.get("CORA_SHARED", ROOT.parent / "shared")) / "data" / "hub"
     if given.medqa and not hub.is_dir():
         parser.error(f"MedQA was not found under {hub}; set CORA_SHARED")
-    for name, limit, path in (("math", given.math, None), ("medqa", given.medqa, str(hub))):
-        if limit:
-            for style, epochs in (("cora", 1), ("inspect", 1), ("cora", 2)):
-                compare(given.inspect, OPTIONS | {"benchmark": name, "limit": limit, "path": path, "style": style}, epochs)
+    for name, limit, where in (("math", given.math, {}), ("medqa", given.medqa, {"path": str(hub)})):
+        for style, epochs in (("cora", 1), ("inspect", 1), ("cora", 2)) if limit else ():
+            compare(given.inspect, {"benchmark": name, "limit": limit, "style": style, **where}, epochs)
 
 
 if __name__ == "__main__":
