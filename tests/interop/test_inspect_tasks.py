@@ -28,7 +28,13 @@ from cora_nb.interop.inspect_scores import (  # noqa: E402
     table_scores,
     variant_scorer,
 )
-from cora_nb.interop.inspect_tasks import cora, inspect_template, prepare_task, prompt_samples, task_options  # noqa: E402
+from cora_nb.interop.inspect_tasks import (  # noqa: E402
+    cora_task,
+    inspect_template,
+    prepare_task,
+    prompt_samples,
+    task_options,
+)
 from cora_nb.metrics.circular import position_spread  # noqa: E402
 from cora_nb.metrics.cora import score  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
@@ -79,7 +85,7 @@ def run_task(tmp_path, epochs=1, output=Biased().output, **options):
     "The log of an evaluation in this process."
     model = get_model("mockllm/model", custom_outputs=output)
     how = {"log_dir": str(tmp_path), "display": "none", "log_samples": True}
-    (log,) = inspect_eval(cora(**options), model=model, epochs=epochs, **how)
+    (log,) = inspect_eval(cora_task(**options), model=model, epochs=epochs, **how)
     assert log.status == "success", log.error
     return log
 
@@ -131,7 +137,7 @@ def test_as_our_own_run(tmp_path, options):
     asked = {"template": o["template"] or "cora", "k": o["shots"], "shots_as": o["shots_as"], "parse": o["parse"]}
     ours = evaluate(Biased(), variants, shots=load_shots("math"), progress=False, strict=None, **asked)
     check_equal(log, ours, 1)
-    assert row_variants([s.metadata for s in cora(**options).dataset], "task") == variants
+    assert row_variants([s.metadata for s in cora_task(**options).dataset], "task") == variants
     facts = log.eval.metadata["cora_nb"]
     assert all(facts[part] == ours.facts[part] for part in ("benchmark", "variants", "asked", "versions"))
     try:
@@ -208,10 +214,10 @@ def test_samples_have_one_prompt_of_several_turns():
 
 
 def test_each_form_has_its_target_and_its_room():
-    targets = {s.metadata["form"]: s.target for s in cora(limit=1, family="formats").dataset}
+    targets = {s.metadata["form"]: s.target for s in cora_task(limit=1, family="formats").dataset}
     assert set(targets) == {"mcq", "tfq", "lfgq"} and targets["tfq"] in ("Yes", "No") and targets["mcq"] in "ABCD"
-    assert cora(limit=1, parse="first_token").config.max_tokens == 1
-    assert cora(limit=1).config.max_tokens == 512 and cora(limit=1).config.temperature == 0.0
+    assert cora_task(limit=1, parse="first_token").config.max_tokens == 1
+    assert cora_task(limit=1).config.max_tokens == 512 and cora_task(limit=1).config.temperature == 0.0
 
 
 def test_different_rooms(tmp_path, monkeypatch):
@@ -294,7 +300,7 @@ def test_samples_of_another_task_are_refused():
 )
 def test_a_bad_option_is_one_line(options, why):
     with pytest.raises(PrerequisiteError) as refused:
-        cora(**options)
+        cora_task(**options)
     assert why in refused.value.message and refused.value.message.startswith("cora_nb/cora: ")
     assert "\n" not in refused.value.message
 
@@ -303,11 +309,11 @@ def test_shots_are_not_the_questions_that_are_asked(tmp_path):
     file = tmp_path / "mine.csv"
     file.write_text("question,A,B,answer\n1 + 1?,2,3,A\n2 + 2?,5,4,B\n")
     with pytest.raises(PrerequisiteError) as refused:
-        cora(benchmark="mine", path=str(file), shots=1)
+        cora_task(benchmark="mine", path=str(file), shots=1)
     assert "name another file with pool=" in refused.value.message
     pool = tmp_path / "pool.csv"
     pool.write_text("question,A,B,answer\n3 + 3?,6,7,A\n")
-    task = cora(benchmark="mine", path=str(file), pool=str(pool), shots=1, family="cyclic")
+    task = cora_task(benchmark="mine", path=str(file), pool=str(pool), shots=1, family="cyclic")
     assert "3 + 3?" in task.dataset[0].input[0].content
 
 
