@@ -81,11 +81,11 @@ class Biased:
         return output
 
 
-def run_task(tmp_path, epochs=1, output=Biased().output, **options):
+def run_task(tmp_path, epochs=1, output=Biased().output, how={}, **options):
     "The log of an evaluation in this process."
     model = get_model("mockllm/model", custom_outputs=output)
-    how = {"log_dir": str(tmp_path), "display": "none", "log_samples": True}
-    (log,) = inspect_eval(cora_task(**options), model=model, epochs=epochs, **how)
+    how = {"log_dir": str(tmp_path), "display": "none", "epochs": epochs, **how}
+    (log,) = inspect_eval(cora_task(**options), model=model, **how)
     assert log.status == "success", log.error
     return log
 
@@ -235,6 +235,25 @@ def test_different_rooms(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "_room", lambda prompt: 7 + prompt.variant.n_choices)
     log = run_task(tmp_path, output=rooms, limit=1)
     assert sorted(asked) == sorted(7 + len(s.choices) for s in log.samples) and set(asked) == {9, 10, 11}
+
+
+@pytest.mark.parametrize("scored", [False, True])
+def test_a_failed_sample_is_no_wrong_reply(tmp_path, scored):
+    "What inspect goes on without is left out, and CI and CoRA are not known, for a divergence set is incomplete."
+
+    def fails(messages, tools, tool_choice, config):
+        if "A. None of the above" in messages[-1].text:
+            raise ValueError("the server is gone")
+        return Biased().output(messages, tools, tool_choice, config)
+
+    how = {"fail_on_error": False, "score_on_error": scored}
+    log = run_task(tmp_path, output=fails, how=how, limit=2)
+    lost = [s for s in log.samples if s.error]
+    rest = [s for s in log.samples if not s.error]
+    assert lost and all(math.isnan(s.scores["cora"].value) if scored else not s.scores for s in lost)
+    right = sum(s.scores["cora"].value == "C" for s in rest)
+    assert shown(log)["MCQA+"] == right / len(rest) and math.isnan(shown(log)["CoRA"])
+    assert not math.isnan(shown(log)["MCQA"]), "the originals were answered"
 
 
 # The metric alone
