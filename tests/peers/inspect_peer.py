@@ -1,9 +1,9 @@
 """The real `inspect eval cora_nb/cora` beside our own chat respondent, on one server: replies, predictions, scores.
 
-By hand: `python tests/peers/inspect_peer.py --inspect ENV/bin/inspect [--math 100] [--medqa 30] [--record]`, where
-ENV is an environment with this package and inspect installed (`pip install inspect-ai CHECKOUT`). `--medqa` needs the
-folder of real benchmarks (CORA_SHARED), and says so. `--record` writes the small logs in `recorded/inspect_ours`, which
-the tests read.
+By hand: `python tests/peers/inspect_peer.py --inspect ENV/bin/inspect` with `--math 100`, `--medqa 30`, `--record` or
+`--without OTHER/bin/inspect`, where ENV is an environment with this package and inspect (`pip install inspect-ai
+CHECKOUT`). `--medqa` needs the folder of real benchmarks (CORA_SHARED), and says so. `--record` writes the small logs in
+`recorded/inspect_ours`, which the tests read. `--without` measures how long inspect takes to start in both environments.
 
 The server knows the replies of the organism `skewed` to all prompts, and nothing else: a request that differs in one
 character, in its temperature or in its room is answered with an error, and the evaluation fails. In the style of
@@ -13,6 +13,7 @@ inspect the replies are those to our prompts, put as inspect wants them, every s
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -27,6 +29,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from faulty_server import Answer, FaultyServer, completion, refusal  # noqa: E402
 
 from cora_nb.core import data_path  # noqa: E402
+from cora_nb.interop.inspect_logs import import_inspect  # noqa: E402
 from cora_nb.interop.inspect_scores import SHOWN_SCORES, SHOWN_SPREADS  # noqa: E402
 from cora_nb.interop.inspect_tasks import prepare_task  # noqa: E402
 from cora_nb.metrics.circular import position_spread  # noqa: E402
@@ -138,7 +141,7 @@ def compare(inspect: str, asked: dict, epochs: int = 1) -> None:
         took = time.monotonic() - start
         log, _, theirs_took = inspect_eval(inspect, server.url, Path(folder), asked, "--epochs", str(epochs))
         theirs, shown = sample_rows(log), table_values(log)
-        compare_import(log, ours, epochs)
+        imported = compare_import(log, ours, epochs)
     own = ours.table.sort_values(KEY[:3], kind="stable").to_dict("records")
     own = [row | {"trial": trial} for row in own for trial in range(epochs)]
     agree = {what: sum(a[what] == b[what] for a, b in zip(own, theirs)) for what in (*KEY, "reply", "prediction")}
@@ -146,6 +149,7 @@ def compare(inspect: str, asked: dict, epochs: int = 1) -> None:
     where = f"{asked['benchmark']} {asked['limit']}, style {asked['style']}, epochs {epochs}"
     print(f"{where}: {len(theirs)} rows, equal: {agree}")
     print(f"  scores equal: {same}\n  inspect {shown}")
+    print(f"  {imported}")
     if asked["style"] == "inspect":
         read = sum(bool(row["by inspect"]) for row in theirs)
         print(
@@ -155,8 +159,17 @@ def compare(inspect: str, asked: dict, epochs: int = 1) -> None:
     assert len(own) == len(theirs) and set(agree.values()) == {len(theirs)} and all(same.values())
 
 
-def compare_import(log: Path, ours: Responses, epochs: int) -> None:
-    "Whether `import_inspect` makes the same responses of the log."
+def compare_import(log: Path, ours: Responses, epochs: int) -> str:
+    "What `import_inspect` makes of the log, beside our own run: columns that differ, and notes."
+    imported, own = import_inspect(log), ours.table.drop(columns=["respondent", "trial"])
+    assert imported.trials == tuple(range(epochs)), imported.trials
+    differ = set()
+    for trial in imported.trials:
+        theirs = imported.trial(trial).table.drop(columns=["respondent", "trial"]).set_index(KEY[:3])
+        theirs = theirs.loc[list(own[KEY[:3]].itertuples(index=False, name=None))].reset_index()[list(own)]
+        differ |= {name for name in own if not theirs[name].equals(own[name])}
+    told = "; ".join(imported.facts["imported"]["notes"])
+    return f"import_inspect: {len(imported)} rows, columns that differ: {sorted(differ) or 'none'}; notes: {told}"
 
 
 def record(inspect: str) -> None:
@@ -181,13 +194,72 @@ LOGS = (
 )
 
 
+PLAIN = """
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import match
+
+@task
+def plain():
+    return Task(dataset=[Sample(input="Say B.", target="B")], scorer=match())
+"""
+ENTRY_POINTS = "import inspect_ai; from inspect_ai._util.entrypoints import ensure_entry_points as load; load()"
+
+
+def startup(inspect: str, without: str, times: int = 5) -> None:
+    "How long inspect takes to start, with this package installed and without: medians, in seconds."
+    ways = {
+        "inspect list tasks": lambda env: [str(env / "inspect"), "list", "tasks"],
+        "import, all entry points": lambda env: [str(env / "python"), "-c", ENTRY_POINTS],
+        "inspect eval plain.py, to the first call": lambda env: [str(env / "inspect"), "eval", "plain.py"],
+        "inspect eval cora_nb/cora, to the first call": lambda env: [str(env / "inspect"), "eval", "cora_nb/cora"],
+    }
+    places = {"without": Path(without).parent, "with": Path(inspect).parent}
+    print(f"median of {times} (lowest): seconds, and seconds of the processor for the whole command")
+    for name, command in ways.items():
+        there = {where: env for where, env in places.items() if where == "with" or "cora_nb" not in name}
+        taken = {where: [] for where in there}
+        for _ in range(times):  # in turn: a busy moment meets both
+            for where, env in there.items():
+                taken[where].append(_time_start(command(env)))
+        for where, found in taken.items():
+            wall, cpu = ([x[i] for x in found] for i in (0, 1))
+            words = f"{median(wall):5.2f} ({min(wall):.2f})   {median(cpu):5.2f} ({min(cpu):.2f})"
+            print(f"{name:46} {where:8} {words}", flush=True)
+
+
+def _time_start(command: list[str]) -> tuple[float, float]:
+    "Seconds to the first request, or to the end where there is none; seconds of the processor to the end."
+    first = []
+
+    def reply(asked) -> Answer:
+        first.append(time.monotonic())
+        return Answer(body=completion("B"))
+
+    with FaultyServer(reply) as server, tempfile.TemporaryDirectory() as folder:
+        Path(folder, "plain.py").write_text(PLAIN)
+        known = {"LOCAL_BASE_URL": server.url, "LOCAL_API_KEY": "none"}
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | known
+        if "eval" in command:
+            more = ["--display", "none", "--model", f"openai-api/local/{MODEL}"]
+            command = [*command, *more, *(["-Tlimit=1", "-Tfamily=cyclic"] if "cora_nb/cora" in command else [])]
+        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=300)
+        end, after = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return (first[0] if first else end) - start, cpu
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--inspect", required=True, help="the command of an environment with this package")
     parser.add_argument("--math", type=int, default=0, help="so many questions of the bundled benchmark")
     parser.add_argument("--medqa", type=int, default=0, help="so many questions of MedQA")
     parser.add_argument("--record", action="store_true", help="write the logs that the tests read")
+    parser.add_argument("--without", help="the command of an environment without it: measures how long inspect starts")
     given = parser.parse_args(arguments)
+    if given.without:
+        startup(given.inspect, given.without)
     if given.record:
         record(given.inspect)
     hub = Path(os.environ.get("CORA_SHARED", ROOT.parent / "shared")) / "data" / "hub"
