@@ -1,9 +1,9 @@
 """The real `inspect eval cora_nb/cora` beside our own chat respondent, on one server: replies, predictions, scores.
 
 By hand: `python tests/peers/inspect_peer.py --inspect ENV/bin/inspect` with `--math 100`, `--medqa 30`, `--record` or
-`--without OTHER/bin/inspect`, where ENV is an environment with this package and inspect (`pip install inspect-ai
-CHECKOUT`). `--medqa` needs the folder of real benchmarks (CORA_SHARED), and says so. `--record` writes the small logs in
-`recorded/inspect_ours`, which the tests read. `--without` measures how long inspect takes to start in both environments.
+`--without OTHER/bin/inspect`. ENV is an environment with this package and inspect (`pip install inspect-ai CHECKOUT`).
+`--medqa` needs the folder of real benchmarks (CORA_SHARED), and says so. `--record` writes the small logs in
+`recorded/inspect_ours`, which the tests read. `--without` measures how long inspect takes to start, in both.
 
 The server knows the replies of the organism `skewed` to all prompts, and nothing else: a request that differs in one
 character, in its temperature or in its room is answered with an error, and the evaluation fails. In the style of
