@@ -19,8 +19,8 @@ from inspect_ai.solver import TaskState
 
 from ..core import CoraError, Variant
 
-# %% ../../nbs/interop/inspect_scores.ipynb #758f2bc4
-if "scores" not in signature(metric).parameters:  # until 0.3.249, a metric saw the mean over epochs alone
+# %% ../../nbs/interop/inspect_scores.ipynb #57284358
+if "scores" not in signature(metric).parameters:  # in older versions a metric sees means over epochs alone
     raise ImportError("cora_nb needs inspect_ai 0.3.250 or newer: pip install --upgrade inspect-ai")
 
 # %% ../../nbs/interop/inspect_scores.ipynb #648b1c70

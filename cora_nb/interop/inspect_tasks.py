@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['task_options', 'inspect_template', 'prepare_task', 'prompt_samples', 'room_solver', 'cora_task']
 
-# %% ../../nbs/interop/inspect_tasks.ipynb #d7e09891
+# %% ../../nbs/interop/inspect_tasks.ipynb #1ee3ca8f
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import signature
@@ -18,7 +18,7 @@ from inspect_ai.scorer import choice
 from inspect_ai.solver import Generate, MultipleChoiceTemplate, Solver, TaskState, generate, multiple_choice, solver
 
 from ..core import CoraError, LETTERS
-from .inspect_scores import SHOWN_SCORES, variant_scorer
+from .inspect_scores import variant_scorer
 
 # %% ../../nbs/interop/inspect_tasks.ipynb #3b9190f2
 _TEXTS = ("benchmark", "path", "split", "subjects", "family", "template", "pool", "shots_as", "parse", "style")
@@ -160,7 +160,7 @@ def room_solver() -> Solver:
 
     return solve
 
-# %% ../../nbs/interop/inspect_tasks.ipynb #c1523afa
+# %% ../../nbs/interop/inspect_tasks.ipynb #c452e018
 @task(name="cora")
 def cora_task(
     benchmark: str = "math",  # a benchmark's name; `math` is bundled
@@ -177,7 +177,7 @@ def cora_task(
     seed: int = 0,  # for the variants and the sample
     parse: str = "lenient",  # the rule from reply to choice, or FILE.py:NAME
     style: str = "cora",  # whose prompts: cora, or inspect for those of inspect's multiple_choice()
-    **kwargs: Any,  # options that there are not, to be refused
+    **kwargs: Any,  # unknown options, which are refused
 ) -> Task:
     "Multiple-choice questions, each asked in many variants: MCQA, MCQA+, BMCA, CI, CoRA and the spread over positions."
     from inspect_ai._util.error import PrerequisiteError
