@@ -29,7 +29,7 @@ from ..responses.rows import grade_reply
 from ..runs.facts import rule_name, variants_hash
 from ..variants.files import row_variants
 
-# %% ../../nbs/interop/inspect_logs.ipynb #b1a1b1e3
+# %% ../../nbs/interop/inspect_logs.ipynb #40fc182b
 _NEWEST_NEEDED = "reading logs of inspect needs inspect_ai 0.3.250 or newer: pip install 'cora_nb[inspect]'"
 _BATCH = 1000  # samples in memory at a time
 _UNUSED = {"messages", "store", "timelines", "error_retries"}  # parts of a sample that are not read
@@ -48,9 +48,9 @@ def _inspect_log() -> Any:
 
 
 def _line(error: BaseException) -> str:
-    "The first error in a group of errors, on one line."
-    while getattr(error, "exceptions", None):
-        error = error.exceptions[0]
+    "The first error in a group of errors, or what it came from, on one line."
+    while inner := (*getattr(error, "exceptions", ()), error.__cause__)[0]:
+        error = inner
     said = visible_line(error)
     return f"{type(error).__name__}: {said[:150]}" if said else type(error).__name__
 
@@ -135,7 +135,7 @@ def _quiet_tasks() -> Iterator[None]:
     finally:
         logger.disabled = before
 
-# %% ../../nbs/interop/inspect_logs.ipynb #0c66b539
+# %% ../../nbs/interop/inspect_logs.ipynb #1ae4aa19
 class InspectRecord(NamedTuple):
     "One sample of a log."
 
@@ -150,7 +150,7 @@ class _Reader:
     "What is known of a log before its samples are read, and what has been found so far."
 
     def __init__(self, path: Path, header: Any, on_bad: str):
-        self.path, self.header, self.on_bad, self.bad, self.cancelled = path, header, on_bad, [], 0
+        self.path, self.header, self.on_bad, self.bad = path, header, on_bad, []
         params = [step.params for step in header.plan.steps if step.solver.endswith("multiple_choice")]
         self.shuffles = sum(bool(p.get("shuffle")) for p in params)
         self.form = "several" if any(p.get("multiple_correct") for p in params) else "mcq"
@@ -204,10 +204,8 @@ class _Reader:
                     try:
                         if isinstance(sample, BadRow):
                             raise sample
-                        if self._was_cancelled(sample):
-                            self.cancelled += 1
-                            continue
-                        yield self.record(sample, own.get(place))
+                        if not self._was_cancelled(sample):
+                            yield self.record(sample, own.get(place))
                     except BadRow as e:
                         self.refuse(sample, e)
 
@@ -288,13 +286,18 @@ def _tool_verdicts(path: Path, records: Sequence[InspectRecord], scorer: str | N
     named = [x.named if x else () for x in readings]
     return [get_form(r.variant).judge(found, r.variant.answer, r.variant.n_choices) for r, found in zip(records, named)]
 
-# %% ../../nbs/interop/inspect_logs.ipynb #bdfe2ed7
+# %% ../../nbs/interop/inspect_logs.ipynb #f51aa5ad
 _SECRET = re.compile(r"key|secret|password|credential|(?:^|_)token$", re.IGNORECASE)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> dict[str, Any]:
     "A part of the header as plain JSON values."
-    return value.model_dump(mode="json", exclude_none=True) if hasattr(value, "model_dump") else value
+    return value.model_dump(mode="json", exclude_none=True)
+
+
+def _without_keys(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    "The arguments of a model or a task, with *** for what looks like a key."
+    return {name: "***" if _SECRET.search(name) else value for name, value in arguments.items()}
 
 
 def _log_facts(header: Any) -> dict[str, dict[str, Any]]:
@@ -304,15 +307,15 @@ def _log_facts(header: Any) -> dict[str, dict[str, Any]]:
     respondent = {
         "kind": "inspect",
         "model": spec.model,
-        "base_url": spec.model_base_url,
-        "model_args": {k: "***" if _SECRET.search(k) else v for k, v in spec.model_args.items()},
+        "base_url": spec.model_base_url and re.sub("//[^/@]*@", "//***@", spec.model_base_url),
+        "model_args": _without_keys(spec.model_args),
         "generate": settings,
     }
     run = {
         "benchmark": spec.dataset.name or spec.task,
         "model": spec.model,
         "task": spec.task_registry_name or spec.task,
-        "task_args": spec.task_args,
+        "task_args": _without_keys(spec.task_args),
         "task_version": spec.task_version,
         "config": {k: v for k, v in _plain(spec.config).items() if k in ("limit", "epochs", "sample_id")},
     }

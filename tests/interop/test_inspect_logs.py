@@ -360,9 +360,11 @@ def test_content_filter_is_an_empty_reply(tmp_path):
 
 def test_keys_are_never_taken_over(tmp_path):
     args = {"api_key": "sk-123456789", "auth_token": "abc", "device": "cpu", "tokenizer": "t"}
-    run = import_inspect(edited(tmp_path, lambda log: log["eval"].update(model_args=args)))
+    told = {"model_args": args, "task_args": args, "model_base_url": "https://me:secret@host/v1"}
+    facts = import_inspect(edited(tmp_path, lambda log: log["eval"].update(told))).facts
     hidden = {"api_key": "***", "auth_token": "***", "device": "cpu", "tokenizer": "t"}
-    assert run.facts["respondent"]["model_args"] == hidden
+    assert facts["respondent"]["model_args"] == facts["run"]["task_args"] == hidden
+    assert facts["respondent"]["base_url"] == "https://***@host/v1"
 
 
 def test_facts_are_plain_and_stored(tmp_path):
@@ -513,3 +515,18 @@ def test_samples_are_read_in_batches(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert import_inspect(CORA).equals(whole)
+
+
+@pytest.mark.parametrize("suffix", ["eval", "json"])
+def test_score_that_is_no_number(tmp_path, suffix):
+    "inspect writes NaN, which is no JSON, for a sample that a scorer left unscored: no verdict to compare with."
+
+    def change(log):
+        log["samples"][0]["scores"]["choice"]["value"] = float("nan")
+
+    def member(name, data):
+        return data.replace(b'"C"', b"NaN") if name.startswith("samples/q1") else data
+
+    path = edited(tmp_path, change) if suffix == "json" else rezipped(tmp_path, FOREIGN / "quiz.eval", member)
+    assert b"NaN" in path.read_bytes()
+    assert read_inspect(path)[0].readings["choice"].right is None
