@@ -1,9 +1,9 @@
 """The real `inspect eval cora_nb/cora` beside our own chat respondent, on one server: replies, predictions, scores.
 
-By hand: `python tests/peers/inspect_peer.py --inspect ENV/bin/inspect` with `--math 100`, `--medqa 30`, `--record` or
-`--without OTHER/bin/inspect`. ENV is an environment with this package and inspect (`pip install inspect-ai CHECKOUT`).
-`--medqa` needs the folder of real benchmarks (CORA_SHARED), and says so. `--record` writes the small logs in
-`recorded/inspect_ours`, which the tests read. `--without` measures how long inspect takes to start, in both.
+By hand: `python tests/peers/inspect_peer.py --inspect ENV/bin/inspect` with `--math 100`, `--medqa 30`, `--shots 5`,
+`--record` or `--without OTHER/bin/inspect`. ENV is an environment with this package and inspect (`pip install
+inspect-ai CHECKOUT`). `--medqa` needs the folder of real benchmarks (CORA_SHARED), and says so. `--record` writes the
+small logs in `recorded/inspect_ours`, which the tests read. `--without` measures how long inspect takes to start.
 
 The server knows the replies of the organism `skewed` to all prompts, and nothing else: a request that differs in one
 character, in its temperature or in its room is answered with an error, and the evaluation fails. In the style of
@@ -146,7 +146,7 @@ def compare(inspect: str, asked: dict, epochs: int = 1) -> None:
     own = [row | {"trial": trial} for row in own for trial in range(epochs)]
     agree = {what: sum(a[what] == b[what] for a, b in zip(own, theirs)) for what in (*KEY, "reply", "prediction")}
     same = {name: abs(value - shown[name]) <= 1e-12 for name, value in own_values(ours).items()}
-    where = f"{asked['benchmark']} {asked['limit']}, style {asked['style']}, epochs {epochs}"
+    where = ", ".join(f"{name} {value}" for name, value in asked.items() if name != "path") + f", epochs {epochs}"
     print(f"{where}: {len(theirs)} rows, equal: {agree}")
     print(f"  scores equal: {same}\n  inspect {shown}")
     print(f"  {imported}")
@@ -255,6 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--inspect", required=True, help="the command of an environment with this package")
     parser.add_argument("--math", type=int, default=0, help="so many questions of the bundled benchmark")
     parser.add_argument("--medqa", type=int, default=0, help="so many questions of MedQA")
+    parser.add_argument("--shots", type=int, default=0, help="so many solved questions above each, in our style alone")
     parser.add_argument("--record", action="store_true", help="write the logs that the tests read")
     parser.add_argument("--without", help="the command of an environment without it: measures how long inspect starts")
     given = parser.parse_args(arguments)
@@ -266,8 +267,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.medqa and not hub.is_dir():
         parser.error(f"MedQA was not found under {hub}; set CORA_SHARED")
     for name, limit, where in (("math", given.math, {}), ("medqa", given.medqa, {"path": str(hub)})):
-        for style, epochs in (("cora", 1), ("inspect", 1), ("cora", 2)) if limit else ():
-            compare(given.inspect, {"benchmark": name, "limit": limit, "style": style, **where}, epochs)
+        more = where | ({"shots": given.shots} if given.shots else {})
+        ways = (("cora", 1),) if given.shots else (("cora", 1), ("inspect", 1), ("cora", 2))
+        for style, epochs in ways if limit else ():
+            compare(given.inspect, {"benchmark": name, "limit": limit, "style": style, **more}, epochs)
 
 
 if __name__ == "__main__":
