@@ -245,6 +245,7 @@ COMMANDS = Registry(
         "run": "cora_nb.cli.run:cora_run",
         "table": "cora_nb.cli.table:cora_table",
         "import": "cora_nb.cli.importing:cora_import",
+        "export": "cora_nb.cli.exporting:cora_export",
         "mcqa_plus": "cora_nb.cli.mcqa_plus:cora_mcqa_plus",
         "embeddings": "cora_nb.cli.embeddings:cora_embeddings",
         "try": "cora_nb.cli.try_out:cora_try",

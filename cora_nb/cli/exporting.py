@@ -14,17 +14,22 @@ from typing import Any
 
 from .commands import command, options_in_force
 from .shared import asked_questions, shot_pool
+from .table import column_names
 from ..core import CoraError
 from ..interop.exporters import get_exporter
+from ..report.tables import plain_line
 from ..responses.files import read_responses
 from ..variants.families import make_variants
 
 # %% ../../nbs/cli/exporting.ipynb #72bc76f8
+_ABOUT_RUNS = ("split", "level", "title", "model", "dataset", "task", "source")  # options of exporters of runs
+
+
 def _check_options(kind: str, export: Callable, exports_run: bool, given: Mapping[str, Any]) -> None:
     "Raise `CoraError` for a run that is missing, and for an option that this kind does nothing with."
     defaults = {p.name: p.default for p in inspect.signature(cora_export).parameters.values()}
     if exports_run and given["run"] is None:
-        raise CoraError(f"{kind} exports a run: say which with --run FOLDER")
+        raise CoraError(f"{kind} exports runs: say which with --run FOLDER")
     if not exports_run and given["run"] is not None:
         raise CoraError(f"{kind} exports the questions of a benchmark (--benchmark, --family, ...), and takes no --run")
     takes = {*inspect.signature(export).parameters, "kind", "folder", "run"}
@@ -46,11 +51,12 @@ def _next_lines(folder: Path) -> str:
 @command(
     "cora_export lm-eval tasks/medqa --benchmark medqa --shots 5 --parse first_token",
     "cora_export lm-eval tasks/mine --benchmark mine --path mine.csv --family cyclic --name mine",
+    "cora_export hub my_replies --run responses/math/steady,responses/math/skewed",
 )
 def cora_export(
-    kind: str,  # what to write: lm-eval (tasks for lm-evaluation-harness), or FILE.py:NAME
+    kind: str,  # what to write: lm-eval (tasks to run), hub, every-eval-ever, model-card, or FILE.py:NAME
     folder: str,  # the folder to write; one that holds something else is left alone
-    run: str = None,  # the folder of a run, for kinds that export one
+    run: str = None,  # folders of runs, with commas between, for kinds that export runs
     name: str = None,  # what it is called there, such as NAME_mc and NAME_gen in lm-eval
     benchmark: str = "math",  # a benchmark's name; `math` is bundled
     path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
@@ -69,6 +75,12 @@ def cora_export(
     parse: str = "lenient",  # the rule that will read the replies: it says how long they may be
     adaptation: str = "joint-label",  # what is scored: joint-label, joint-desc or separate
     seed: int = 0,  # for the variants, the sample and the order of choices
+    level: float = 0.95,  # of the intervals of exported runs
+    title: str = None,  # of the data set's card
+    model: str = None,  # the model's id, where one run is exported
+    dataset: str = None,  # the benchmark's id on the hub, such as owner/name
+    task: str = None,  # the benchmark's task on the hub
+    source: str = None,  # address of the replies, for files of results
 ):
     "Write variants or a run for another tool, into a folder that says what it holds."
     given = dict(locals())
@@ -77,9 +89,12 @@ def cora_export(
     takes = inspect.signature(export).parameters
     called = {} if name is None else {"name": name}
     if exports_run:
-        responses = read_responses(run)
-        written = export(responses, folder, **called)
-        print(f"{responses.name}: {len(responses.questions)} questions, {len(responses.table)} replies")
+        paths = run.split(",")
+        named = dict(zip(column_names(paths), map(read_responses, paths)))
+        more = {what: given[what] for what in _ABOUT_RUNS if what in takes and given[what] is not None}
+        written = export(named, folder, **called, **more)
+        for who, responses in named.items():
+            print(f"{plain_line(who)}: {len(responses.questions)} questions, {len(responses.table)} replies")
     else:
         part = {
             "sample": sample,
@@ -96,6 +111,8 @@ def cora_export(
         put["facts"]["command"] = options_in_force("cora_export", given)
         written = export(variants, folder, **called, **{what: value for what, value in put.items() if what in takes})
         print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}")
-    print(f"{kind}: {written}")
-    if lines := _next_lines(Path(written)):
+    print(f"{kind}: {written.folder}")
+    for note in written.notes:
+        print(f"  {note}")
+    if lines := _next_lines(written.folder):
         print(f"\n{lines}")

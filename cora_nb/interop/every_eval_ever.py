@@ -18,7 +18,8 @@ from typing import Any
 from .. import __version__
 from ..checks import check_option
 from ..core import CoraError
-from .result_files import ExportedFiles, check_no_keys, known_scores, metric_name
+from .exporters import ExportedFiles
+from .result_files import check_no_keys, known_scores, metric_name
 from .result_files import called_run, local_paths, one_line_note, some_scores, write_new_files
 from ..metrics.scores import get_score
 from ..report.tables import arrange, BEYOND, plain_line, threshold
@@ -186,7 +187,10 @@ def export_every_eval_ever(
     runs: Runs | Mapping | Sequence | Responses,  # one or several, by name
     folder: str | Path,  # made if it does not exist
     model: str | None = None,  # the model's id, where there is one run
-    **options: Any,  # of `evaluation_record`
+    level: float = 0.95,  # of the intervals
+    dataset: str | None = None,  # the benchmark's id on the hub, "owner/name"
+    split: str | None = None,  # the benchmark's split that was asked
+    **options: Any,  # further ones of `evaluation_record`
 ) -> ExportedFiles:
     """Write `data/BENCHMARK/DEVELOPER/MODEL/UUID.json` for each run.
 
@@ -198,7 +202,7 @@ def export_every_eval_ever(
         raise CoraError(f"model={model!r} names one model, and there are {len(named)} runs; export them one by one")
     for name, run in ((name, called_run(run, name)) for name, run in named.items()):
         check_no_keys(run)
-        record = evaluation_record(run, model, **options)
+        record = evaluation_record(run, model, level=level, dataset=dataset, split=split, **options)
         info, digest = record["model_info"], hashlib.sha256(record["evaluation_id"].encode()).digest()
         home, _, own = info["id"].rpartition("/") if info["id"].count("/") < 2 else info["id"].partition("/")
         parts = [record["evaluation_results"][0]["source_data"]["dataset_name"], home or info["developer"], own]

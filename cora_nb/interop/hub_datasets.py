@@ -21,8 +21,9 @@ from ..benchmarks.files import check_types
 from ..benchmarks.hub import asking_hub, hub_words
 from ..checks import check_level
 from ..core import CoraError
+from .exporters import ExportedFiles
 from .hub_cards import hub_card, score_figure
-from .result_files import called_run, check_no_keys, distinct_names, ExportedFiles, write_new_files
+from .result_files import called_run, check_no_keys, distinct_names, write_new_files
 from ..report.tables import plain_line, score_table
 from ..responses.columns import column_types, TEXT
 from ..responses.questions import questions_table

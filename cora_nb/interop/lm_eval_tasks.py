@@ -15,7 +15,7 @@ from typing import Any
 from ..core import CoraError, Question, Variant
 from ..forms import get_form
 from ..prompts.templates import Prompt, Template
-from .exporters import plain_facts, write_export
+from .exporters import ExportedFiles, plain_facts, write_export
 from ..respondents.likelihood import context_and_continuations
 from ..respondents.protocol import ENDLESS
 from ..runs.evaluate import prepare
@@ -159,7 +159,7 @@ def export_lm_eval(
     parse: str | Callable | Mapping = "lenient",  # the rule that will read the replies: it says how long they may be
     adaptation: str = "joint-label",  # what is scored: one of `ADAPTATIONS`
     facts: Mapping[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
-) -> Path:  # the folder
+) -> ExportedFiles:
     """Write variants as two tasks of lm-evaluation-harness, one that scores and one that generates.
 
     Raises `CoraError`, and leaves no folder: as `prepare` does, for a name that is not one, for a variant that no such
@@ -173,7 +173,8 @@ def export_lm_eval(
         **plain_facts(run.known),
         "export": {"tool": "lm-eval", "name": name, "adaptation": adaptation, "max_gen_toks": room},
     }
-    return write_export(folder, known, _task_parts(run.prompts, known))
+    parts = _task_parts(run.prompts, known)
+    return ExportedFiles(write_export(folder, known, parts), list(parts), [])
 
 
 def _task_parts(prompts: Sequence[Prompt], facts: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:

@@ -67,15 +67,18 @@ def test_one_line(place, words, options, why):
 
 
 CARD = """
-def card(responses, folder, name="card"):
+from cora_nb.interop.exporters import ExportedFiles
+
+
+def card(runs, folder, name="card"):
     from pathlib import Path
     Path(folder).mkdir()
-    Path(folder, "README.md").write_text(f"# {name}: {responses.name}\\n\\n```python\\nload('FOLDER')\\n```\\n")
-    return Path(folder)
+    Path(folder, "README.md").write_text(f"# {name}: {', '.join(runs)}\\n\\n```python\\nload('FOLDER')\\n```\\n")
+    return ExportedFiles(Path(folder), ["README.md"], ["fill in the licence"])
 
 
 def rows(variants, folder):
-    return folder
+    return ExportedFiles(folder, [], [])
 """
 
 
@@ -86,9 +89,11 @@ def test_a_kind_that_exports_a_run(place, capsys):
     run = str(next(place.glob("responses/math/*")))
     cora_export("mine.py:card", "out", run=run, name="his")
     out = capsys.readouterr().out
-    assert out.splitlines() == ["guesser: 3 questions, 60 replies", "mine.py:card: out", "", "load('out')"]
+    assert out.splitlines() == [
+        "guesser: 3 questions, 60 replies", "mine.py:card: out", "  fill in the licence", "", "load('out')"
+    ]  # fmt: skip
     assert (place / "out" / "README.md").read_text().startswith("# his: guesser")
-    assert refusal("mine.py:card", "b") == "cora_export: mine.py:card exports a run: say which with --run FOLDER"
+    assert refusal("mine.py:card", "b") == "cora_export: mine.py:card exports runs: say which with --run FOLDER"
     assert refusal("mine.py:card", "b", run=run, family="cyclic") == "cora_export: mine.py:card takes no --family"
     assert refusal("mine.py:card", "b", run=run, benchmark="medqa") == "cora_export: mine.py:card takes no --benchmark"
     assert "there is no such file" in refusal("mine.py:card", "b", run="none")

@@ -88,7 +88,7 @@ def test_one_turn_of_a_chat_is_the_prompt():
 
 def test_a_template_of_ones_own(tmp_path):
     mine = Template("mine", "Pick one of $LETTERS$.\n", before_answer="\nA: ", before_letter="")
-    folder = export_lm_eval(make_variants(QUESTIONS), tmp_path / "task", template=mine)
+    folder = export_lm_eval(make_variants(QUESTIONS), tmp_path / "task", template=mine).folder
     first = documents(folder)[0]
     assert first["prompt"].startswith("Pick one of ABCD.\n") and first["context"].endswith("\nA: ")
     assert first["continuations"] == ["A", "B", "C", "D"]
@@ -97,14 +97,14 @@ def test_a_template_of_ones_own(tmp_path):
 @pytest.mark.parametrize("questions", [QUESTIONS, ODD], ids=["math", "odd"])
 def test_what_the_harness_reads_are_our_rows(tmp_path, questions):
     variants = make_variants(questions)
-    folder = export_lm_eval(variants, tmp_path / "task")
+    folder = export_lm_eval(variants, tmp_path / "task").folder
     found = documents(folder)
     assert found == list(lm_eval_rows(prepare(variants).prompts))  # dates are texts still
     assert row_variants(found, "documents") == variants
 
 
 def test_the_folder_can_be_moved(tmp_path):
-    folder = export_lm_eval(make_variants(QUESTIONS), tmp_path / "deep" / "er" / "task")
+    folder = export_lm_eval(make_variants(QUESTIONS), tmp_path / "deep" / "er" / "task").folder
     before = documents(folder)
     assert documents(folder.rename(tmp_path / "elsewhere")) == before
     said = "".join(p.read_text("utf-8") for p in (tmp_path / "elsewhere").iterdir() if p.is_file())
@@ -114,7 +114,7 @@ def test_the_folder_can_be_moved(tmp_path):
 def test_the_task_files(tmp_path):
     variants = make_variants(QUESTIONS)
     told = {"benchmark": "math 😀 \u2028 ünï", "path": "C:\\new", "note": "a: b # c"}
-    folder = export_lm_eval(variants, tmp_path / "task", name="mine.2", parse="first_token", facts=told)
+    folder = export_lm_eval(variants, tmp_path / "task", name="mine.2", parse="first_token", facts=told).folder
     assert sorted(p.name for p in folder.iterdir()) == [
         "README.md",
         "facts.json",
@@ -144,7 +144,7 @@ def test_the_task_files(tmp_path):
     ("first_token", "wording", 6),  # some labels are longer than a letter
 ])  # fmt: skip
 def test_the_room_is_what_the_rule_needs(tmp_path, parse, family, room):
-    folder = export_lm_eval(make_variants(QUESTIONS, family=family), tmp_path / "task", parse=parse)
+    folder = export_lm_eval(make_variants(QUESTIONS, family=family), tmp_path / "task", parse=parse).folder
     assert task(folder, "cora_gen")["generation_kwargs"]["max_gen_toks"] == room
 
 
@@ -194,7 +194,7 @@ def test_an_export_is_replaced_only_by_the_same(tmp_path):
     export_lm_eval(variants, folder)
     (folder / "__pycache__").mkdir()  # the harness leaves this behind
     before = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
-    assert {p.name: p.read_bytes() for p in export_lm_eval(variants, folder).iterdir() if p.is_file()} == before
+    assert {p.name: p.read_bytes() for p in export_lm_eval(variants, folder).folder.iterdir() if p.is_file()} == before
     shots = {"shots": load_shots("math"), "k": 1}
     for put, what in (
         ({"variants": make_variants(QUESTIONS, seed=1)}, "variants.hash"),

@@ -89,7 +89,7 @@ def read_output(out: Path) -> tuple[dict[str, Path], dict]:
 
 def export_moved(variants: list, place: Path, **asked) -> Path:
     "A task folder that lies elsewhere than it was written."
-    folder = export_lm_eval(variants, place / "written" / "task", **asked)
+    folder = export_lm_eval(variants, place / "written" / "task", **asked).folder
     return Path(shutil.move(folder, place / "task"))
 
 
