@@ -9,24 +9,23 @@ __all__ = ['InspectRecord', 'read_inspect', 'import_inspect']
 import contextlib
 import json
 import logging
-import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..benchmarks.load import benchmark_hash
 from ..checks import check_option
 from ..core import BadRow, CoraError, Variant
 from ..forms import Verdict, get_form
+from .masking import without_secrets
 from .inspect_samples import Reading, is_ours, sample_reply, sample_variant, scorer_reading
 from ..prompts.letters import RULES, rules_by_form
 from ..respondents.chat_replies import visible_line
 from ..respondents.protocol import Reply
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
-from ..runs.facts import rule_name, variants_hash
+from ..runs.facts import rule_name, variant_facts
 from ..variants.files import row_variants
 
 # %% ../../nbs/interop/inspect_logs.ipynb #40fc182b
@@ -287,17 +286,9 @@ def _tool_verdicts(path: Path, records: Sequence[InspectRecord], scorer: str | N
     return [get_form(r.variant).judge(found, r.variant.answer, r.variant.n_choices) for r, found in zip(records, named)]
 
 # %% ../../nbs/interop/inspect_logs.ipynb #f51aa5ad
-_SECRET = re.compile(r"key|secret|password|credential|(?:^|_)token$", re.IGNORECASE)
-
-
 def _plain(value: Any) -> dict[str, Any]:
     "A part of the header as plain JSON values."
     return value.model_dump(mode="json", exclude_none=True)
-
-
-def _without_keys(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    "The arguments of a model or a task, with *** for what looks like a key."
-    return {name: "***" if _SECRET.search(name) else value for name, value in arguments.items()}
 
 
 def _log_facts(header: Any) -> dict[str, dict[str, Any]]:
@@ -307,15 +298,15 @@ def _log_facts(header: Any) -> dict[str, dict[str, Any]]:
     respondent = {
         "kind": "inspect",
         "model": spec.model,
-        "base_url": spec.model_base_url and re.sub("//[^/@]*@", "//***@", spec.model_base_url),
-        "model_args": _without_keys(spec.model_args),
+        "base_url": without_secrets(spec.model_base_url),
+        "model_args": without_secrets(spec.model_args),
         "generate": settings,
     }
     run = {
         "benchmark": spec.dataset.name or spec.task,
         "model": spec.model,
         "task": spec.task_registry_name or spec.task,
-        "task_args": _without_keys(spec.task_args),
+        "task_args": without_secrets(spec.task_args),
         "task_version": spec.task_version,
         "config": {k: v for k, v in _plain(spec.config).items() if k in ("limit", "epochs", "sample_id")},
     }
@@ -341,16 +332,6 @@ def _own_facts(header: Any) -> dict[str, dict[str, Any]]:
 def _has_groups(known: Any, groups: Sequence[str]) -> bool:
     "Whether these are facts in groups."
     return isinstance(known, Mapping) and all(isinstance(known.get(g), Mapping) for g in groups)
-
-
-def _variant_facts(variants: Sequence[Variant]) -> dict[str, dict[str, Any]]:
-    "The groups `benchmark` and `variants`: which questions, and how their variants were made."
-    different = list({(v.question_id, v.method, v.index, v.sources): v for v in variants}.values())
-    questions = list({v.question_id: v.question for v in different}.values())
-    recipes = {v.recipe for v in different if v.recipe}
-    made = {"families": list(dict.fromkeys(v.family for v in different)), "count": len(different)}
-    made |= {"hash": variants_hash(different)} | ({"recipe": json.loads(min(recipes))} if len(recipes) == 1 else {})
-    return {"benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)}, "variants": made}
 
 # %% ../../nbs/interop/inspect_logs.ipynb #e5eda31a
 def _counted(n: int, what: str) -> str:
@@ -419,7 +400,8 @@ def import_inspect(
     notes += [_difference_note(records, verdicts, name) for name in _scorers(records)]
     notes += _second_reading(records, verdicts, "last_line") if by_tool else []
     variants, told = [r.variant for r in records], _log_facts(header)
-    facts = told | _variant_facts(variants)
+    different = {(v.question_id, v.method, v.index, v.sources): v for v in variants}
+    facts = told | variant_facts(list(different.values()))
     if known:
         facts |= {"asked": known["asked"] | {"trials": header.eval.config.epochs or 1}, "versions": known["versions"]}
         facts["run"] = told["run"] | known["run"]

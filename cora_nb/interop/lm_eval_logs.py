@@ -16,18 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from ..benchmarks.files import read_json
-from ..benchmarks.load import benchmark_hash
 from ..checks import check_option
 from ..core import BadRow, CoraError, Variant
 from ..forms import FORMS
+from .masking import without_secrets
 from .lm_eval_documents import Sample, read_sample, scored_question, written_question
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import TEMPLATES
 from ..respondents.protocol import Reply
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
-from ..runs.facts import rule_name, variants_hash
-from ..variants.families import FAMILIES
+from ..runs.facts import rule_name, variant_facts
 from ..variants.files import row_variants
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #7024287f
@@ -278,18 +277,8 @@ def _notes(asked: Sequence[tuple[Sample, Variant]], responses: Responses, task: 
     return notes
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #a074c072
-_SECRET = "api_key|key|password|secret|(?:hf_|auth_|access_|use_auth_)?token"
 _KEPT = ("lm_eval_version", "transformers_version", "model_source", "model_name", "system_instruction")
 _KEPT += ("chat_template_sha", "fewshot_as_multiturn", "max_length")
-
-
-def _without_secrets(value: Any) -> Any:
-    "The same values, a secret replaced by ***."
-    if isinstance(value, dict):
-        return {k: "***" if re.fullmatch(_SECRET, k, re.I) else _without_secrets(v) for k, v in value.items()}
-    if isinstance(value, list):
-        return [_without_secrets(v) for v in value]
-    return re.sub(rf"(?i)(?<![\w])({_SECRET})=[^,\s]+", r"\1=***", value) if isinstance(value, str) else value
 
 
 def _log_facts(task: str, results: dict[str, Any]) -> dict[str, Any]:
@@ -302,35 +291,14 @@ def _log_facts(task: str, results: dict[str, Any]) -> dict[str, Any]:
     if isinstance(told := _told(facts, "task_config", "metadata"), dict):
         metadata = {k: v for k, v in told.items() if k != "cora_nb"}  # our own facts have a place of their own
         facts["task_config"] = facts["task_config"] | {"metadata": metadata}
-    return _without_secrets(facts)
-
-
-def _known_recipe(text: str) -> dict[str, Any] | None:
-    "How variants were made, where that is known and by families that are registered: `file.py:f` would be run."
-    try:
-        recipe = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    made, options = _told(recipe, "family"), _told(recipe, "options")
-    named = isinstance(made, str) and all(part.strip() in FAMILIES for part in made.split("+"))
-    return recipe if named and isinstance(options, dict) and isinstance(_told(recipe, "seed"), int) else None
+    return without_secrets(facts)
 
 
 def _asked_facts(variants: Sequence[Variant], exported: Any) -> dict[str, Any]:
     "Which questions and variants were asked, and how: as the export says, where it is about the same variants."
-    different = list(dict.fromkeys(variants))
-    questions = list({v.question_id: v.question for v in different}.values())
-    recipes = {v.recipe for v in different}
-    found = {
-        "families": list(dict.fromkeys(v.family for v in different)),
-        "count": len(different),
-        "hash": variants_hash(different),
-    }
-    if len(recipes) == 1 and (recipe := _known_recipe(recipes.pop())):
-        found["recipe"] = recipe
-    facts = {"benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)}, "variants": found}
+    facts = variant_facts(list(dict.fromkeys(variants)))
     if _told(asked := _told(exported, "asked"), "template") in TEMPLATES:
-        same = _told(exported, "variants", "hash") == found["hash"]
+        same = _told(exported, "variants", "hash") == facts["variants"]["hash"]
         facts["asked"] = (
             asked if same else {k: v for k, v in asked.items() if k not in ("prompts", "shots", "shots_hash")}
         )
