@@ -37,6 +37,9 @@ setup(
     extras_require={
         name: cfg[f"{name}_requirements"].split() for name in ("dev", "inspect", "peers", "embeddings", "widgets")
     },
-    entry_points={"console_scripts": [line.strip() for line in cfg["console_scripts"].splitlines() if line.strip()]},
+    entry_points={
+        "console_scripts": [line.strip() for line in cfg["console_scripts"].splitlines() if line.strip()],
+        "inspect_ai": [f"{cfg['lib_name']} = cora_nb.interop.inspect_tasks"],  # named like the top-level package
+    },
     zip_safe=False,
 )

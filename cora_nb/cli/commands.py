@@ -246,6 +246,7 @@ COMMANDS = Registry(
         "table": "cora_nb.cli.table:cora_table",
         "import": "cora_nb.cli.importing:cora_import",
         "report": "cora_nb.cli.report:cora_report",
+        "export": "cora_nb.cli.exporting:cora_export",
         "mcqa_plus": "cora_nb.cli.mcqa_plus:cora_mcqa_plus",
         "embeddings": "cora_nb.cli.embeddings:cora_embeddings",
         "try": "cora_nb.cli.try_out:cora_try",

@@ -8,7 +8,9 @@ __all__ = ['IMPORTERS', 'recognise_tool', 'import_responses']
 # %% ../../nbs/interop/importers.ipynb #d419302d
 import hashlib
 import json
+import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ..core import CoraError
@@ -21,32 +23,69 @@ IMPORTERS = Registry(
     lazy={
         "cat": "cora_nb.interop.cat:import_cat",
         "inspect": "cora_nb.interop.inspect_logs:import_inspect",
-        "llm-consistency": "cora_nb.interop.llm_consistency:import_llm_consistency",
         "lm-eval": "cora_nb.interop.lm_eval_logs:import_lm_eval",
         "table": "cora_nb.interop.plain_table:import_table",
     },
 )
 
 # %% ../../nbs/interop/importers.ipynb #e984bd89
-_BY_SUFFIX = {".eval": "inspect", ".parquet": "table", ".xlsx": "cat"}
+_BY_SUFFIX = {".eval": "inspect", ".parquet": "table"}
 
 
 def _first_keys(path: Path) -> set[str]:
     "The keys of the first JSON object of a file, or the heads of the columns of a table; empty where there are none."
+    if path.suffix.lower() == ".xlsx":
+        return _sheet_heads(path)
     with open(path, encoding="utf-8-sig", errors="replace") as file:
         start = file.read(1 << 20)
     line = start.partition("\n")[0]
-    if path.suffix == ".csv":
+    if path.suffix.lower() == ".csv":
         return {head.strip().strip('"') for head in line.split(",")}
-    for text in (start, line):  # one object, or one a line
-        try:
-            found = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        return set(found) if isinstance(found, dict) else set()
-    return set()
+    return _keys_from(start)
 
 
+def _keys_from(text: str) -> set[str]:
+    "The keys of the JSON object at the beginning of a text, as far as it goes: a log may be many megabytes."
+    decoder, keys, at = json.JSONDecoder(), set(), 0
+    skip = lambda pattern, at: re.compile(pattern).match(text, at).end()
+    with suppress(ValueError, RecursionError, AttributeError):  # the text ends, or is no JSON
+        at = skip(r"\s*\{\s*", at)
+        while True:
+            key, at = decoder.raw_decode(text, at)
+            at = skip(r"\s*:\s*", at)
+            keys.add(key)
+            _, at = decoder.raw_decode(text, at)
+            at = skip(r"\s*,\s*", at)
+    return {key for key in keys if isinstance(key, str)}
+
+
+def _sheet_heads(path: Path) -> set[str]:
+    "What stands in the first row of a workbook; empty where that cannot be read, which the importer will say."
+    from openpyxl import load_workbook
+
+    try:
+        rows = load_workbook(path, read_only=True).worksheets[0].iter_rows(max_row=1, values_only=True)
+        return {str(cell) for cell in next(rows, ())}
+    except Exception:  # a broken workbook breaks the library in many ways
+        return set()
+
+# %% ../../nbs/interop/importers.ipynb #5c0a9e12
+_ITS_SETTINGS = ('"perturbation_types":', '"mca_threshold":')  # stand at the start of its reports and checkpoints
+_ITS_COLUMNS = {"question_id", "rc_correct", "rc_agree", "answer_distribution"}
+
+
+def _refuse_llm_consistency(path: Path, keys: set[str]) -> None:
+    "Raise `CoraError` for a result of the package llm-consistency."
+    with open(path, encoding="utf-8-sig", errors="replace") as file:
+        start = file.read(4096)
+    report = path.suffix.lower() in (".json", ".jsonl") and all(words in start for words in _ITS_SETTINGS)
+    if report or _ITS_COLUMNS <= keys:
+        raise CoraError(
+            f"{path}: a result of llm-consistency holds no replies, only which variants were answered rightly; "
+            "keep the replies in a plain table (see the notebook studies/llm_consistency)"
+        )
+
+# %% ../../nbs/interop/importers.ipynb #e984bd8a
 def recognise_tool(
     path: str | Path,  # a file
 ) -> str:  # the name of an importer
@@ -56,15 +95,17 @@ def recognise_tool(
         raise CoraError(f"{path}: this is a folder, and a file is needed")
     if not path.is_file():
         raise CoraError(f"{path}: there is no such file")
-    if path.suffix in _BY_SUFFIX:
-        return _BY_SUFFIX[path.suffix]
-    if path.suffix not in (".json", ".jsonl", ".csv"):
+    suffix = path.suffix.lower()
+    if suffix in _BY_SUFFIX:
+        return _BY_SUFFIX[suffix]
+    if suffix not in (".json", ".jsonl", ".csv", ".xlsx"):
         raise CoraError(f"{path}: no importer reads {path.suffix or 'files without a suffix'}; name one with --tool")
     keys = _first_keys(path)
     if {"doc_id", "resps", "arguments"} <= keys:
         return "lm-eval"
-    if path.suffix == ".json" and "eval" in keys:
+    if suffix == ".json" and "eval" in keys:
         return "inspect"
+    _refuse_llm_consistency(path, keys)
     return "cat" if "expanded_evaluation" in keys else "table"
 
 # %% ../../nbs/interop/importers.ipynb #f6000c13

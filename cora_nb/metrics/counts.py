@@ -54,10 +54,13 @@ def count_hits(
 def missing_variants(
     responses: Responses,  # a run
 ) -> np.ndarray:  # shape `(n_questions,)`, in the order of `question_codes`
-    "How many variants of its divergence set each question lacks; 0 where the set is not known, or a part was chosen."
+    """How many variants of its divergence set each question lacks; 0 where a part was chosen.
+
+    Where the set is not known, a question with a single variant lacks one: alone, an original is no divergence set.
+    """
     _, ids = responses.question_codes
     if responses.family is None or responses.facts.get("chosen"):
         return np.zeros(len(ids), dtype=int)
     members = responses.members().reindex(ids)
-    lacking = members["expected"] - members["there"]
+    lacking = (members["expected"] - members["there"]).fillna(2 - members["there"])
     return lacking.clip(lower=0).fillna(0).to_numpy(dtype=int)

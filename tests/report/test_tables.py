@@ -13,7 +13,8 @@ from scipy.stats import rankdata
 
 from cora_nb.core import CoraError
 from cora_nb.metrics.cora import score
-from cora_nb.report.render import competition_ranks, number_text, printed_table, render
+from cora_nb.report.grid import competition_ranks, number_text
+from cora_nb.report.render import printed_table, render
 from cora_nb.report.tables import score_table
 from cora_nb.responses.failures import split_note
 from cora_nb.responses.runs import Runs

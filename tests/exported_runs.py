@@ -1,0 +1,64 @@
+"""Runs that the tests of exporters write: complete, in part, with failures, with names that break things."""
+
+import numpy as np
+import pandas as pd
+
+from cora_nb.benchmarks.load import load_benchmark
+from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.responses import make_responses, Responses
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.variants.families import make_variants
+
+VARIANTS = make_variants(load_benchmark("math", limit=10), family="cora")
+
+NASTY = [
+    "a|b",
+    "<script>alert(1)</script>",
+    "two\nlines\n---\nlicense: mit",
+    'it\'s "quoted": {yes}',
+    "../../up",
+    "/etc/passwd",
+    "$x$ `code` *b* [l](u) #",
+    "模型",
+    "x" * 300,
+    "\u202egpj",
+    "CON",
+    "all",
+]
+
+
+def simulated(name="skewed", trials=1, benchmark="math", **settings) -> Responses:
+    who = SimulatedRespondent(name=name, **{"knows": 0.6, "position": (4, 1, 1, 1, 1), "seed": 1} | settings)
+    return evaluate(who, VARIANTS, trials=trials, facts={"benchmark": benchmark, "family": "cora"})
+
+
+def changed(responses: Responses, table=None, /, **facts) -> Responses:
+    table = responses.table if table is None else table
+    return Responses(table, responses.questions, responses.facts | facts, responses.name)
+
+
+def in_part(run: Responses) -> Responses:
+    "Two of the variants of each question, as an interrupted import has them."
+    return changed(run, run.table[run.table["method"].isin(["original", "shuffled"])].reset_index(drop=True))
+
+
+def with_failures(run: Responses, n: int, words="timed out") -> Responses:
+    "The last n prompts have no reply."
+    table = run.table.copy()
+    last = table.index[-n:]
+    table.loc[last, ["reply", "error"]] = [pd.NA, words]
+    table.loc[last, "prediction"] = -1
+    table.loc[last, "correct"] = False
+    return changed(run, table)
+
+
+def scored(name="scored") -> Responses:
+    "Log-probabilities, some of them infinite or not a number; nobody wrote anything."
+    rng = np.random.default_rng(0)
+    replies = []
+    for i, v in enumerate(VARIANTS):
+        values = rng.normal(size=v.n_choices)
+        values[0] = [values[0], -np.inf, np.nan][i % 3]
+        replies.append(Reply(scores=tuple(values), confidence=0.25 if i % 2 else None))
+    return make_responses(VARIANTS, replies, name=name)
