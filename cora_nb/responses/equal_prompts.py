@@ -17,7 +17,7 @@ from ..benchmarks.pitfalls import NOTA_TEXT
 from ..core import Variant
 from ..forms import get_form
 from .responses import Responses, need
-from .shown import made_again, run_questions
+from .shown import made_again, questions_of_run
 
 # %% ../../nbs/responses/equal_prompts.ipynb #f1f01534
 _CHOICES_ALONE = ("cora", "cyclic", "order_swap", "permutations", "reorderings")  # families for which sources tell
@@ -34,7 +34,7 @@ def _unclear_variants(responses: Responses) -> dict[tuple, Variant]:
     nota, sources_tell = nota if isinstance(nota, str) else NOTA_TEXT, recipe["family"] in _CHOICES_ALONE
     unclear = [
         q
-        for q in run_questions(responses)
+        for q in questions_of_run(responses)
         if not (sources_tell and len(set(q.choices)) == len(q.choices) and nota not in q.choices)
     ]
     return made_again(responses, unclear)
