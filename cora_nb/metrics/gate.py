@@ -145,6 +145,7 @@ def gate(
     at_least: Mapping[str, float] | None = None,  # score -> what it must be at least, in (0, 1]
     alpha: float = 0.05,  # probability that a run on the limit of a condition passes it, at most; in (0, 0.5)
     clusters: str | None = None,  # a column whose values belong together, such as "subject"
+    resamples: int = 10_000,  # how often `compare` exchanges: it matters at a margin of 0 alone
 ) -> Gate:  # `passed` and `lines`; a condition for each score compared, then for each of `at_least`
     """Whether a run is, with sureness 1 - alpha, not worse than a baseline by more than a margin, and at least so good.
 
@@ -159,7 +160,7 @@ def gate(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the lines say it
         if against is not None:
-            found += _not_worse(run, as_responses(against), names, float(margin), alpha, level, clusters)
+            found += _not_worse(run, as_responses(against), names, float(margin), alpha, clusters, resamples)
         if floors:
             rows = score(run, ci=level, clusters=clusters).set_index("score", drop=False)
             for name, floor in floors.items():
@@ -191,11 +192,11 @@ def _check_options(against: object, names: list[str], margin: float | None, floo
 
 
 def _not_worse(
-    run: Responses, base: Responses, names: list[str], margin: float, alpha: float, level: float, clusters: str | None
+    run: Responses, base: Responses, names: list[str], margin: float, alpha: float, clusters: str | None, resamples: int
 ) -> list[GateCondition]:
     "The conditions against a baseline."
     whose = [run.name, base.name] if run.name != base.name else ["the run", "the baseline"]
-    rows = compare(run, base, level, clusters=clusters, scores=names).set_index("score", drop=False)
+    rows = compare(run, base, 1 - 2 * alpha, resamples, clusters=clusters, scores=names).set_index("score", drop=False)
     rows["respondent"], words, found = " - ".join(whose), f"not worse by more than {margin:g}", []
     for name in names:
         unknown = "; ".join(filter(None, (_open(r, name, who) for r, who in zip((run, base), whose))))

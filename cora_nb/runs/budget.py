@@ -233,7 +233,7 @@ def most_tokens(
 def complete_questions(
     responses: Responses,  # a run that ended early
 ) -> Responses:  # some of its rows
-    "The questions whose prompts were all asked. Under a budget these are the first ones: no random sample, unless drawn."
+    "The questions whose prompts were all asked: under a budget the first ones, a random sample only if they were drawn."
     codes, ids = responses.question_codes
     cut = np.bincount(codes, weights=unasked_rows(responses.table), minlength=len(ids)) > 0
     return responses.rows(~cut[codes])

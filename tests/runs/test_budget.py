@@ -140,12 +140,7 @@ def test_what_is_stored_costs_nothing(tmp_path):
 
 
 @settings(max_examples=25, deadline=None)
-@given(
-    at_once=st.integers(1, 64),
-    cost=st.floats(1e-6, 0.2),
-    seed=st.integers(0, 10**6),
-    trouble=st.floats(0, 0.5),
-)
+@given(at_once=st.integers(1, 64), cost=st.floats(1e-6, 0.2), seed=st.integers(0, 10**6), trouble=st.floats(0, 0.5))
 def test_never_more_money_than_the_budget(at_once, cost, seed, trouble):
     "By the server's own count: replies of any length within their room, some broken off in the middle."
     rng = random.Random(seed)
@@ -247,7 +242,9 @@ def test_any_respondent_stays_within_its_money(cost, tokens):
 @pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
 def test_a_wrapper_reaches_the_server_within_the_budget():
     "Each prompt in four orders: the requests of the server inside are counted, not the prompts of the wrapper."
-    logprobs = {"content": [{"token": "B", "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": -1} for t in "ABCD"]}]}
+    logprobs = {
+        "content": [{"token": "B", "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": -1} for t in "ABCD"]}]
+    }
     with FaultyServer(lambda asked: Answer(body=completion("B", logprobs=logprobs))) as server:
         inner = ChatRespondent("tiny", base_url=server.url, top_logprobs=5, concurrency=8)
         evaluate(AveragedRespondent(inner), VARIANTS, budget=Budget(calls=50), progress=False, strict=None)
