@@ -13,7 +13,7 @@ from ..core import CoraError
 from ..responses.failures import over_budget_rows
 from ..responses.files import read_responses, run_name
 from ..responses.responses import Responses
-from ..runs.budget import Budget, budget_line
+from ..runs.budget import Budget, BudgetError, budget_line
 from ..runs.store import Store
 
 # %% ../../nbs/cli/budgets.ipynb #b6d33c00
@@ -36,17 +36,17 @@ def check_spent(
     budget: Budget | None,  # its budget
     folder: str | Path,  # where it is about to be written
 ) -> None:
-    "Raise `CoraError` where the budget sufficed for nothing, or for less than there is on disk already."
+    "Raise `BudgetError` where the budget sufficed for nothing, or for less than there is on disk already."
     cut = over_budget_rows(run.table)
     if budget is None or not cut.any():
         return
     if run.table["error"].notna().all():
-        raise CoraError(f"no prompt was answered within the budget of {budget.words} ({budget.spent_words} spent)")
+        raise BudgetError(f"no prompt was answered within the budget of {budget.words} ({budget.spent_words} spent)")
     if Path(folder).is_dir() and run_name(folder) is not None:
         there, now = (int(r.table["error"].isna().sum()) for r in (read_responses(folder), run))
         if there > now:
             said = f"{folder}: the run there has {there:,} replies, and within the budget there are {now:,}"
-            raise CoraError(f"{said}; it is left alone")
+            raise BudgetError(f"{said}; it is left alone")
 
 
 def stop_line(

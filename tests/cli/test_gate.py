@@ -152,7 +152,7 @@ def test_a_budget_of_a_command(tmp_path):
     assert line.endswith("to go on, run the same command again: nothing is kept, so all are asked again")
     assert read_responses(tmp_path / "responses/math/ann").failure_note == ""
     status, out, err = run(*words[:2], "--limit", "5", "--max_calls", "50", cwd=tmp_path)
-    assert status == 1 and "the run there has 100 replies, and within the budget there are 50; it is left alone" in err
+    assert status == 3 and "the run there has 100 replies, and within the budget there are 50; it is left alone" in err
     status, _, err = run(*words[:2], "--limit", "5", "--max_cost", "5", cwd=tmp_path)
     assert status == 1 and "--max_cost needs the prices" in err and len(err.splitlines()) == 1
     status, _, err = run(*words[:2], "--limit", "5", "--max_calls", "0", cwd=tmp_path)
@@ -171,3 +171,17 @@ def test_what_to_type_to_go_on(tmp_path):
         part = evaluate(SimulatedRespondent(), make_variants(math_benchmark(3)), budget=Budget(calls=5), progress=False)
     assert stop_line(part, Budget(calls=5), "a store").endswith("what was answered is not asked again")
     assert stop_line(part, None, None) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cora_mcqa_plus simulated:name=ann --limit 5",
+        "cora_paper cora/table_2 simulated:name=ann --sample 4 --benchmark math",
+    ],
+)
+def test_commands_of_several_runs_make_nothing_of_a_part(command, tmp_path):
+    "A table of a part would look like one of the whole."
+    status, out, err = run(*command.split(), "--max_calls", "30", cwd=tmp_path)
+    assert status == 3 and "stopped by its budget of at most 30 calls" in err and "run again to go on" in err
+    assert "Table" not in out
