@@ -27,7 +27,6 @@ from cora_nb.respondents.chat_replies import (
     clean_text,
     finish_reason,
     guard_response,
-    http_library,
     letter_scores,
     read_logprobs,
     refused_for_good,
