@@ -63,6 +63,9 @@ def one_line_errors(
             with _plain_warnings(command.__name__):
                 return command(*args, **kwargs)
         except CoraError as e:
+            if (status := getattr(e, "status", 1)) != 1:  # such as a budget that is used up
+                print(f"{command.__name__}: {e}", file=sys.stderr)
+                sys.exit(status)
             sys.exit(f"{command.__name__}: {e}")
         except KeyboardInterrupt as e:
             sys.exit(f"{command.__name__}: interrupted{''.join(f'; {kept}' for kept in e.args)}")
