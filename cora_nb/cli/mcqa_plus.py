@@ -153,14 +153,7 @@ def cora_mcqa_plus(
         raise CoraError("--writer and --statements exclude each other: both say who writes the true-or-false questions")
     who = make_respondents(respondents, benchmark, path)
     folders = run_folders(out, benchmark, who)
-    part = {
-        "sample": sample,
-        "subjects": subjects,
-        "existing_nota": existing_nota,
-        "shuffle_original": shuffle_original,
-    }
-    told = {"path": path, "split": split, "limit": limit, "malformed": malformed}
-    questions, told, chosen = asked_questions(benchmark, seed, told, **part)
+    questions, told, chosen = asked_questions(given)
     pool_of_shots = shot_pool(benchmark, path, pool) if shots else None
     asked = {"template": template, "shots": pool_of_shots, "k": shots, "shots_as": shots_as, "parse": parse}
     told |= {"seed": seed, "pool": pool, "statements": statements}

@@ -77,14 +77,7 @@ def cora_run(
     who = make_respondents(respondents, benchmark, path)
     folders = run_folders(out, benchmark, who)
     retypers = {w.name: retyper(cora_run, given, i, w) for i, w in enumerate(who)}
-    part = {
-        "sample": sample,
-        "subjects": subjects,
-        "existing_nota": existing_nota,
-        "shuffle_original": shuffle_original,
-    }
-    told = {"path": path, "split": split, "limit": limit, "malformed": malformed}
-    questions, told, chosen = asked_questions(benchmark, seed, told, **part)
+    questions, told, chosen = asked_questions(given)
     variants = make_variants(questions, family=family, seed=seed)
     solved = shot_pool(benchmark, path, pool) if shots else None
     asked = {"template": template, "shots": solved, "k": shots, "shots_as": shots_as, "trials": trials, "parse": parse}
