@@ -174,12 +174,13 @@ def _parser(
     )
     for name, p in known.items():
         told = {"help": _help(name, words.get(name) or "", p.default, values)}
+        spelled = dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"])  # with a hyphen, as elsewhere
         if _is_positional(p):
             parser.add_argument(name, nargs="*" if p.annotation == list[str] else "?", metavar=name.upper(), **told)
         elif p.annotation is bool:
-            parser.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, **told)
+            parser.add_argument(*spelled, action=argparse.BooleanOptionalAction, **told)
         else:
-            parser.add_argument(f"--{name}", type=_from_text(p.annotation), metavar=_metavar(p.annotation), **told)
+            parser.add_argument(*spelled, type=_from_text(p.annotation), metavar=_metavar(p.annotation), **told)
     parser.add_argument("--config", metavar="FILE", help="a TOML file with options, or a run's facts.json to repeat it")
     parser.add_argument("--version", action="version", version=f"cora_nb {__version__}")
     return parser
@@ -247,6 +248,7 @@ COMMANDS = Registry(
         "import": "cora_nb.cli.importing:cora_import",
         "report": "cora_nb.cli.report:cora_report",
         "export": "cora_nb.cli.exporting:cora_export",
+        "gate": "cora_nb.cli.gate:cora_gate",
         "mcqa_plus": "cora_nb.cli.mcqa_plus:cora_mcqa_plus",
         "embeddings": "cora_nb.cli.embeddings:cora_embeddings",
         "try": "cora_nb.cli.try_out:cora_try",

@@ -80,6 +80,7 @@ def cora_embeddings(
     out: str = "embeddings",  # the folder for figures and tables
 ):
     "Compare the hidden states of the same questions with and without choices, layer by layer."
+    given = dict(locals())
     if find_spec("sklearn") is None:  # better to know before a large model is read
         raise CoraError("hidden states are compared with scikit-learn: pip install 'cora_nb[embeddings]'")
     check_count("permutations", permutations, 1)
@@ -94,9 +95,8 @@ def cora_embeddings(
     names = [file_name(r.name) for r in readers]
     if twice := [name for name in names if names.count(name) > 1]:
         raise CoraError(f"two models are called {twice[0]!r}; read them one at a time, into different folders")
-    told = {"path": path, "split": split, "limit": limit, "malformed": malformed}
-    part = {"sample": sample, "subjects": subjects, "existing_nota": "keep"}  # no variant adds one
-    questions, _, chosen = asked_questions(benchmark, seed, told, **part)
+    given |= {"limit": limit, "existing_nota": "keep"}  # no variant adds one
+    questions, _, chosen = asked_questions(given)
     prompts, folder = format_prompts(questions, template, ends), Path(out)
     if folder.exists() and not folder.is_dir():
         raise CoraError(f"{out}: this is a file, and a folder is to be written")

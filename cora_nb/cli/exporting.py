@@ -96,14 +96,7 @@ def cora_export(
         for who, responses in named.items():
             print(f"{plain_line(who)}: {len(responses.questions)} questions, {len(responses.table)} replies")
     else:
-        part = {
-            "sample": sample,
-            "subjects": subjects,
-            "existing_nota": existing_nota,
-            "shuffle_original": shuffle_original,
-        }
-        told = {"path": path, "split": split, "limit": limit, "malformed": malformed}
-        questions, told, chosen = asked_questions(benchmark, seed, told, **part)
+        questions, told, chosen = asked_questions(given)
         variants = make_variants(questions, family=family, seed=seed)
         put = {"template": template, "k": shots, "shots_as": shots_as, "parse": parse, "adaptation": adaptation}
         put["shots"] = shot_pool(benchmark, path, pool) if shots else None

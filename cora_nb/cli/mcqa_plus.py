@@ -16,6 +16,7 @@ import pandas as pd
 from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondent, make_respondents
 from .alarms import print_alarms, retyper
+from .budgets import read_budget
 from .failures import ask_each, end_incomplete, failed_line, failures_said
 from cora_nb.cli.shared import (
     asked_questions,
@@ -136,6 +137,8 @@ def cora_mcqa_plus(
     strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     dry: bool = False,  # only say what the runs would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
+    max_calls: int = None,  # stop before more requests than that are sent, retries among them
+    max_cost: float = None,  # stop before more money than that is spent, at the --price
     digits: int = 1,  # decimals of the percentages
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
     out: str = "responses",  # the folder for all runs; they go to BENCHMARK/NAME inside
@@ -145,18 +148,12 @@ def cora_mcqa_plus(
     options = options_in_force("cora_mcqa_plus", given)
     check_count("digits", digits, 0, 15)
     check_option("failed", failed, ("unknown", "wrong"))
+    budget = read_budget(max_calls, max_cost, price)
     if writer and statements:
         raise CoraError("--writer and --statements exclude each other: both say who writes the true-or-false questions")
     who = make_respondents(respondents, benchmark, path)
     folders = run_folders(out, benchmark, who)
-    part = {
-        "sample": sample,
-        "subjects": subjects,
-        "existing_nota": existing_nota,
-        "shuffle_original": shuffle_original,
-    }
-    told = {"path": path, "split": split, "limit": limit, "malformed": malformed}
-    questions, told, chosen = asked_questions(benchmark, seed, told, **part)
+    questions, told, chosen = asked_questions(given)
     pool_of_shots = shot_pool(benchmark, path, pool) if shots else None
     asked = {"template": template, "shots": pool_of_shots, "k": shots, "shots_as": shots_as, "parse": parse}
     told |= {"seed": seed, "pool": pool, "statements": statements}
@@ -186,7 +183,9 @@ def cora_mcqa_plus(
                 check_folder(folder / name, facts)
 
             kept, retype = store_for(w, replies), retyper(cora_mcqa_plus, given, number, w)
-            runs = run_steps(w, steps, kept, keep, check, prepared=prepared, strict=strict, retype=retype, **asked)
+            runs = run_steps(
+                w, steps, kept, keep, check, prepared=prepared, strict=strict, retype=retype, budget=budget, **asked
+            )
             named = {f"{w.name}, {step}": run for step, run in runs.items()}
             all_runs.update(named)
             retypers.update(dict.fromkeys(named, retype))

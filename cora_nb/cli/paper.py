@@ -15,6 +15,7 @@ from typing import Any
 
 from ..checks import check_option
 from .alarms import print_alarms, retyper
+from .budgets import read_budget
 from .commands import command, options_in_force
 from .failures import end_incomplete, failed_line, failures_said, refuse_lost
 from .respondents import ORGANISMS, make_respondents
@@ -176,6 +177,8 @@ def cora_paper(
     store: str = None,  # the file that keeps replies; "none" to keep nothing
     strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     price: str = None,  # money for a million tokens read and written, as 2.5/10
+    max_calls: int = None,  # stop before more requests than that are sent, retries among them
+    max_cost: float = None,  # stop before more money than that is spent, at the --price
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
     out: str = "papers",  # the folder for runs, tables and figures
 ):
@@ -184,6 +187,7 @@ def cora_paper(
     if list or not wanted:
         return print(plan_list().to_string(index=False, na_rep="?"))
     check_option("failed", failed, ("unknown", "wrong"))
+    budget = read_budget(max_calls, max_cost, price)
     (item, *specs), size = wanted, Size(sample, benchmark, path, template, parse)
     chosen = load_plan(item)
     if plan:
@@ -209,7 +213,13 @@ def cora_paper(
         if dry:
             return print(plan_table(plan_calls(chosen, people, size, replies, read_prices(price))))
         alone = len(who) == len(chosen.runs) == 1
-        told = {"on_run": keep, "on_error": None if alone else lost, "strict": strict, "retypers": retypers}
+        told = {
+            "on_run": keep,
+            "on_error": None if alone else lost,
+            "strict": strict,
+            "retypers": retypers,
+            "budget": budget,
+        }
         asked = ask_plan(chosen, who, size, replies, **told)
     if chosen.runs and not any(asked.values()):
         raise CoraError(next(iter(stopped.values())))

@@ -9,6 +9,7 @@ __all__ = ['cora_run']
 from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondents
 from .alarms import print_alarms, retyper
+from .budgets import check_spent, read_budget, stop_line
 from .failures import ask_each, end_incomplete, failed_line, failures_said, refuse_lost
 from .respondents import make_respondents
 from cora_nb.cli.shared import (
@@ -60,6 +61,8 @@ def cora_run(
     strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     dry: bool = False,  # only say what the run would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
+    max_calls: int = None,  # stop before more requests than that are sent, retries among them
+    max_cost: float = None,  # stop before more money than that is spent, at the --price
     score: str = None,  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
     digits: int = 2,  # decimals in the table
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
@@ -70,18 +73,11 @@ def cora_run(
     options = options_in_force("cora_run", given)
     check_count("digits", digits, 0, 15)
     check_option("failed", failed, ("unknown", "wrong"))
-    beyond = own_scores(score)
+    beyond, budget = own_scores(score), read_budget(max_calls, max_cost, price)
     who = make_respondents(respondents, benchmark, path)
     folders = run_folders(out, benchmark, who)
     retypers = {w.name: retyper(cora_run, given, i, w) for i, w in enumerate(who)}
-    part = {
-        "sample": sample,
-        "subjects": subjects,
-        "existing_nota": existing_nota,
-        "shuffle_original": shuffle_original,
-    }
-    told = {"path": path, "split": split, "limit": limit, "malformed": malformed}
-    questions, told, chosen = asked_questions(benchmark, seed, told, **part)
+    questions, told, chosen = asked_questions(given)
     variants = make_variants(questions, family=family, seed=seed)
     solved = shot_pool(benchmark, path, pool) if shots else None
     asked = {"template": template, "shots": solved, "k": shots, "shots_as": shots_as, "trials": trials, "parse": parse}
@@ -93,17 +89,19 @@ def cora_run(
             return print(plan_table(plans, stop))
         told |= {"family": family, "seed": seed, "pool": pool}
         asked |= {"stop": stop, "facts": told}
-        prepared, from_store = prepare(variants, **asked), {}
+        prepared, from_store, stops = prepare(variants, **asked), {}, {}
         for w, folder in zip(who, folders):
             check_folder(folder, prepared.facts(w))
 
         def ask(w, own):  # each is on disk before the next begins
             (spec, folder), kept = own, store_for(w, replies)
-            run = prepared.ask(w, kept, strict=strict, retype=retypers[w.name])
+            run = prepared.ask(w, kept, strict=strict, retype=retypers[w.name], budget=budget)
+            check_spent(run, budget, folder)
             run.facts["run"]["command"] = options | {"respondents": [spec]}
             write_responses(run, folder)
             refuse_lost(run, out)
-            from_store[w.name] = [failed_line([run], w, kept), store_line(kept, run), str(folder)]
+            stops[w.name] = stop_line(run, budget, kept)
+            from_store[w.name] = [failed_line([run], w, kept), stops[w.name], store_line(kept, run), str(folder)]
             return run
 
         belongs = list(zip(respondents or ORGANISMS, folders))
@@ -116,4 +114,4 @@ def cora_run(
     for name, responses in runs.items():
         lines = [f"{name}: {replies_line(responses)}", *from_store[name]]
         print("\n" + "\n  ".join(line for line in lines if line))
-    end_incomplete(any(run.failure_note for run in runs.values()), stopped, "cora_run")
+    end_incomplete(any(stops.values()) or any(run.failure_note for run in runs.values()), stopped, "cora_run")

@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,9 @@ def one_line_errors(
             with _plain_warnings(command.__name__):
                 return command(*args, **kwargs)
         except CoraError as e:
+            if (status := getattr(e, "status", 1)) != 1:  # such as a budget that is used up
+                print(f"{command.__name__}: {e}", file=sys.stderr)
+                sys.exit(status)
             sys.exit(f"{command.__name__}: {e}")
         except KeyboardInterrupt as e:
             sys.exit(f"{command.__name__}: interrupted{''.join(f'; {kept}' for kept in e.args)}")
@@ -75,15 +78,17 @@ def one_line_errors(
     return run
 
 # %% ../../nbs/cli/shared.ipynb #aaae23ed
+_USUAL = {"sample": None, "subjects": None, "existing_nota": "warn", "shuffle_original": False}
+
+
 def asked_questions(
-    benchmark: str,  # the benchmark's name
-    seed: int,  # of the sample, and of the order of choices
-    told: dict[str, Any],  # path, split, limit and malformed, as the command was given them
-    **part: Any,  # sample, subjects, existing_nota and shuffle_original, as for `load_benchmark`
+    given: Mapping[str, Any],  # all parameters of a command, `locals()` at its beginning: those of `cora_run`
 ) -> tuple[list[Question], dict[str, Any], str]:  # the questions, the facts about them, and words to print
     "The questions of a command. What the defaults are is neither printed nor kept. Errors as for `load_benchmark`."
-    usual = {"sample": None, "subjects": None, "existing_nota": "warn", "shuffle_original": False}
-    chosen = {what: value for what, value in part.items() if value != usual[what]}
+    benchmark, seed = given["benchmark"], given["seed"]
+    told = {what: given[what] for what in ("path", "split", "limit", "malformed")}
+    part = {what: given.get(what, usual) for what, usual in _USUAL.items()}
+    chosen = {what: value for what, value in part.items() if value != _USUAL[what]}
     options = {"on_bad" if what == "malformed" else what: value for what, value in told.items()}
     questions = load_benchmark(benchmark, seed=seed, **options, **chosen)
     words = {

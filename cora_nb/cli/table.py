@@ -17,6 +17,7 @@ from ..core import CoraError
 from ..report.render import render
 from ..report.table_files import check_table_file, table_format, write_printed
 from ..report.tables import plain_line, score_table
+from ..responses.failures import over_budget_rows
 from ..responses.files import read_responses
 from ..responses.responses import Responses
 
@@ -102,7 +103,8 @@ def cora_table(
     for name, line in lines.items():
         if line:
             print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
-    end_incomplete(any(lines.values()), {}, "cora_table")
+    cut = any(over_budget_rows(responses.table).any() for responses in chosen.values())
+    end_incomplete(cut or any(lines.values()), {}, "cora_table")
 
 
 def _interval_lines(

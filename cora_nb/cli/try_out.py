@@ -137,9 +137,7 @@ def cora_try(
     check_count("questions", questions, 1)
     read_prices(price)
     who = make_respondent(spec)
-    part = {what: options[what] for what in ("sample", "subjects", "existing_nota", "shuffle_original")}
-    told = {what: options[what] for what in ("path", "split", "limit", "malformed")}
-    found, _, _ = asked_questions(benchmark, seed, told, **part)
+    found, _, _ = asked_questions(options)
     solved = shot_pool(benchmark, path, pool) if shots else None
     with open_store(store, [who]) as replies:
         _rounds(spec, found, options, solved, replies, who)

@@ -21,7 +21,7 @@ from ..checks import check_count, check_level, check_number, check_option, check
 from ..core import CoraError, THRESHOLDS
 from .counts import count_hits
 from .scores import get_score, register_score, run_scores, score_members
-from .failures import judge_failures, possible_counts
+from .failures import cut_as_failed, judge_cut, judge_failures, possible_counts
 from .replies import question_column
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run
@@ -252,6 +252,10 @@ def judged_scores(
         known = [get_score(name).monotone and worst == best[name] for name, worst in values.items()]
         values = values.where(known)
     values[unknown_scores(counts, values.index)] = np.nan
+    if "over_budget" in counts:
+        hits, original = possible_counts(cut_as_failed(counts))
+        possible = weighted_scores(Counts(hits, counts["trials"].to_numpy(float), original), thresholds)
+        return judge_cut(counts, possible, unknown_scores(counts, values.index))
     if "failed" not in counts or not counts[["failed", "original_lost"]].any(axis=None):
         return pd.DataFrame({"value": values, "note": "", "least": values, "most": values}).rename_axis("score")
     hits, original = possible_counts(counts)

@@ -9,7 +9,7 @@ __all__ = ['count_hits', 'missing_variants']
 import numpy as np
 import pandas as pd
 
-from ..responses.failures import failed_rows, unasked_rows
+from ..responses.failures import failed_rows, over_budget_rows, unasked_rows
 from ..responses.responses import Responses, need
 
 # %% ../../nbs/metrics/counts.ipynb #53f364f5
@@ -21,7 +21,9 @@ def count_hits(
     The share is NaN where the original was not asked. The first repetition of each prompt counts, or all of them after
     `pool_trials`. `trials` counts prompts that failed, too. Their number is `failed`, that of the originals among them
     `failed_originals`, and their share of the replies to the original `original_lost`; all 0 after
-    `count_failed_as_wrong`. Raises `CoraError` where there is nothing to count.
+    `count_failed_as_wrong`. Where a budget was used up, `over_budget` counts what it left out (also in `unasked`),
+    `cut_originals` the originals among that, `original_cut` their share of the originals. Raises `CoraError` where
+    there is nothing to count.
     """
     found = need(responses, "question_id", "method", "correct", failed="unread")
     t, (codes, ids) = found.table, found.question_codes
@@ -36,6 +38,11 @@ def count_hits(
     doubled += correct
     wrong, hits = np.bincount(doubled, minlength=2 * n).reshape(n, 2).T
     failed_originals = np.bincount(codes[np.intersect1d(original, failed, assume_unique=True)], minlength=n)
+    cut, cut_off = over_budget_rows(t), {}
+    if cut.any():
+        lost = np.bincount(codes[original[cut[original]]], minlength=n)
+        cut_off = {"over_budget": np.bincount(codes[cut], minlength=n), "cut_originals": lost}
+        cut_off |= {"original_cut": lost / np.maximum(asked + lost, 1)}
     return pd.DataFrame(
         {
             "hits": hits,
@@ -46,6 +53,7 @@ def count_hits(
             "failed": np.bincount(codes[failed], minlength=n),
             "failed_originals": failed_originals,
             "original_lost": failed_originals / np.maximum(asked, 1),
+            **cut_off,
         },
         index=pd.Index(ids, name="question_id"),
     )

@@ -32,6 +32,7 @@ from ..respondents.protocol import Respondent
 from ..responses.failures import failed_rows
 from ..responses.responses import Responses, as_responses
 from ..results import make_result
+from ..runs.budget import Budget, refuse_cut
 from ..runs.evaluate import prepare, PreparedRun
 from ..runs.store import Store
 from ..variants.families import make_variants
@@ -124,11 +125,12 @@ def run_steps(
     prepared: Mapping[str, PreparedRun] | None = None,  # by `prepare_steps`, with the same steps, facts and settings
     strict: bool = False,  # stop where many replies cannot be read
     retype: Callable | None = None,  # for the alarm: from a cure to the command to type
+    budget: Budget | None = None,  # what all of them may spend
     **asked: Any,  # template, shots, k, shots_as, parse (the paper's "first_token") and so on, as for `evaluate`
 ) -> dict[str, Responses]:  # name -> responses; a step with nothing to ask is not in it
     """Take the steps in order, each with what the earlier ones found.
 
-    Raises `CoraError` for no questions, and as `evaluate` does.
+    Raises `CoraError` for no questions, where the budget is used up before the end, and as `evaluate` does.
     """
     runs: dict[str, Responses] = {}
     for name, variants_after in steps.items():
@@ -139,7 +141,8 @@ def run_steps(
             run = prepare(variants, facts={**(facts or {}), "step": name}, **_OF_THE_PAPER | asked)
         if before:
             before(name, run.facts(respondent))
-        runs[name] = run.ask(respondent, store, progress and f"{respondent.name}, {name}", strict, retype)
+        runs[name] = run.ask(respondent, store, progress and f"{respondent.name}, {name}", strict, retype, budget)
+        refuse_cut(runs[name], budget)
         if on_run:
             on_run(name, runs[name])
     if not runs:

@@ -30,6 +30,7 @@ from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
 from ..results import make_result
 from ..runs.diagnosis import Cure
+from ..runs.budget import Budget, refuse_cut
 from ..runs.evaluate import PreparedRun, plan as plan_run, prepare
 from ..runs.store import Store
 from ..variants.families import make_variants
@@ -150,18 +151,20 @@ class AskedRun:
         on_run: Callable[[str, Responses], None] | None = None,  # called with each step's responses
         strict: bool = False,  # stop where many replies cannot be read
         retype: Callable[[Cure], str] | None = None,  # for the alarm: from a cure to the command to type
+        budget: Budget | None = None,  # what it may spend
     ) -> dict[str, Responses]:  # by step
         "Ask one respondent. Raises `CoraError` as `evaluate` does."
         if self.run.each == "hidden_states":
             return {"": _states(respondent, self, progress)}
         keep = on_run or (lambda step, responses: None)
         if self.variants is None:
-            told = {"facts": dict(self.facts), "strict": strict, "retype": retype}
+            told = {"facts": dict(self.facts), "strict": strict, "retype": retype, "budget": budget}
             return run_steps(respondent, self.steps(), store, keep, progress=progress, **told, **self.how)
         found = {}
         for way, who in _ways(respondent, self.run).items():
             label = ", ".join(filter(None, (respondent.name, way, self.run.name)))
-            found[way] = self.prepared.ask(who, store, progress and label, strict, retype)
+            found[way] = self.prepared.ask(who, store, progress and label, strict, retype, budget)
+            refuse_cut(found[way], budget)
             keep(way, found[way])
         return found
 
@@ -231,6 +234,7 @@ def ask_plan(
     on_error: Callable | None = None,  # run, respondent, error of one that gives up; None: the error is raised
     strict: bool = False,  # stop where many replies cannot be read
     retypers: Mapping[str, Callable[[Cure], str]] | None = None,  # respondent -> for the alarm: a cure's command
+    budget: Budget | None = None,  # what all of them may spend together; a run that it cuts off gives up
 ) -> PlanRuns:  # a run lacks those who gave up in it
     """Ask every run of a plan once. Raises `CoraError` before anything is asked, as `prepare_run` does."""
     for item in plan.items.values():
@@ -248,7 +252,7 @@ def ask_plan(
                 asked[name][who.name] = {"": _taken(who, run, size)}
             else:
                 retype = (retypers or {}).get(who.name)
-                asked[name][who.name] = prepared[name].ask(who, store, progress, keep, strict, retype)
+                asked[name][who.name] = prepared[name].ask(who, store, progress, keep, strict, retype, budget)
         except CoraError as e:
             if on_error is None:
                 raise

@@ -14,7 +14,6 @@ import time
 import warnings
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from fastcore.basics import patch
@@ -28,16 +27,16 @@ from cora_nb.respondents.chat_replies import (
     clean_text,
     finish_reason,
     guard_response,
-    http_library,
     letter_scores,
     read_logprobs,
     refused_for_good,
     short_text,
+    ssl_context,
     token_count,
     visible_line,
 )
 from .chat_settings import check_address, check_extra, check_system
-from .patience import Patience, retry_after, within
+from .patience import Again, Patience, retry_after, within
 from .protocol import ENDLESS, Reply
 
 # %% ../../nbs/respondents/chat.ipynb #1080b6ea
@@ -81,6 +80,7 @@ class ChatRespondent:
         self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
         self._patience = Patience(f"{self.model} at {self.base_url}")
         self._asking, self._stopping = set(), False  # workers with a request under way; whether the run is to end
+        self.budget = None  # a `Budget` that is asked before each request; None: no limit
         # so far; a server that never answered is not there, one that only refused expects other requests
         self._answered = self._refused = self._forbidden = 0
 
@@ -139,6 +139,15 @@ def request(
     "Everything that decides a reply but the trial: the server, the body and the length limit."
     where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect}
     return {**where, "max_tokens": self.room(prompt), **self.body(prompt)}
+
+
+@patch
+def most(
+    self: ChatRespondent,
+    prompt: Prompt,  # what to ask
+) -> tuple[int, int]:  # tokens
+    "The most that one request can read and write: a token has at least a byte, and a server's own words are few."
+    return len(json.dumps(self.body(prompt), ensure_ascii=False).encode("utf-8", "replace")) + 64, self.room(prompt)
 
 # %% ../../nbs/respondents/chat.ipynb #4ad783da
 @patch
@@ -213,14 +222,6 @@ def _line(
     "What somebody said, fit for an error message."
     return visible_line(words, self._key())
 
-# %% ../../nbs/respondents/chat.ipynb #cc952227
-class _Again(Exception):
-    "A failure that may pass: what kind it is, and how long the server asks to wait."
-
-    def __init__(self, why: str, kind: str = "bad", wait: float = 0.0):
-        super().__init__(why)
-        self.kind, self.wait = kind, wait  # "bad", "limited", "lost", or "absent": not even a connection
-
 # %% ../../nbs/respondents/chat.ipynb #20f2a0cc
 _PATIENCE = 20  # refusals without a single reply before the run stops; and the same of forbidden prompts later
 
@@ -238,18 +239,18 @@ def _refuse(self: ChatRespondent, why: str, what: str = "refused") -> Reply:
 
 @patch
 def _judge(self: ChatRespondent, e: Exception) -> Reply:
-    "What a failure means: a reply with an error, `_Again`, or the end of the run."
+    "What a failure means: a reply with an error, `Again`, or the end of the run."
     import openai
 
     if isinstance(e, UnicodeEncodeError):
         return Reply(error=f"this prompt cannot be sent ({self._line(e)})")
     lost = "absent" if type(e.__cause__).__name__ in ("ConnectError", "ConnectTimeout") else "lost"  # httpx's names
     if isinstance(e, (openai.APITimeoutError, TimeoutError)):
-        raise _Again(f"no reply within {self.timeout:g} s", lost) from None
+        raise Again(f"no reply within {self.timeout:g} s", lost) from None
     if isinstance(e, openai.APIConnectionError) and not isinstance(e.__cause__, UnusableBody):
-        raise _Again(f"connection failed ({self._line(e.__cause__ or e)})", lost) from None
+        raise Again(f"connection failed ({self._line(e.__cause__ or e)})", lost) from None
     if not isinstance(e, openai.APIStatusError):
-        raise _Again(f"unusable reply ({self._line(e.__cause__ or e)})") from None
+        raise Again(f"unusable reply ({self._line(e.__cause__ or e)})") from None
     return self._judge_status(e)
 
 # %% ../../nbs/respondents/chat.ipynb #b7e91f24
@@ -268,9 +269,9 @@ def _judge_status(self: ChatRespondent, e) -> Reply:
         return Reply(error=why)
     wait = retry_after(dict(e.response.headers))
     if status == 429 or (status == 503 and wait):
-        raise _Again(why, "limited", wait) from None
+        raise Again(why, "limited", wait) from None
     if status in (408, 409) or status >= 500:
-        raise _Again(why) from None
+        raise Again(why) from None
     refused = self._refuse(why)
     if refused_for_good(status, detail.get("code"), why):
         return Reply("", meta={"finish_reason": "refusal"})  # a reply, and never asked again
@@ -297,9 +298,8 @@ async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     except Exception as e:  # whatever the libraries below make of what a stranger sent
         if limit == "max_tokens" and isinstance(e, openai.BadRequestError) and "max_completion_tokens" in str(e):
             self._tokens_field = "max_completion_tokens"
-        else:
-            return self._judge(e)
-    return await self._try(client, prompt)
+            raise Again("400", "reword") from None
+        return self._judge(e)
 
 # %% ../../nbs/respondents/chat.ipynb #0c1b101f
 @patch
@@ -308,14 +308,18 @@ async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
     patience, tries, limits, replies = self._patience, 0, 0, self._patience.replies
     last = replies  # when this prompt was limited the last time
     while True:
-        started = await patience.turn()
+        ticket = None if self.budget is None else await self.budget.admit(*self.most(prompt))
+        if self.budget is not None and ticket is None:
+            return self.budget.refusal
+        started, cost = await patience.turn(), None
         self._asking.add(worker := asyncio.current_task())
         try:
-            reply = await self._try(client, prompt)
+            reply = cost = await self._try(client, prompt)
             patience.replied() if reply.error is None else patience.heard()
             return reply
-        except _Again as again:
+        except Again as again:
             failure = again
+            cost = Reply(error="not billed") if failure.kind in ("limited", "reword", "absent") else None
             if failure.kind == "limited":
                 patience.limited(started, failure.wait, limits > 3 and patience.replies > last)
             elif failure.kind == "bad":
@@ -325,10 +329,12 @@ async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
         finally:
             patience.left()
             self._asking.discard(worker)
+            if ticket is not None:
+                self.budget.settle(ticket, cost)
         if self._stopping:
             return Reply(error=str(failure))
-        if failure.kind == "limited":
-            limits, last = limits + 1, patience.replies
+        if failure.kind in ("limited", "reword"):
+            limits, last = limits + (failure.kind == "limited"), patience.replies
             if limits >= _PATIENCE and patience.replies - replies >= _PATIENCE:
                 return Reply(error=f"{failure}, {limits} times while other prompts were answered")
             continue
@@ -337,12 +343,6 @@ async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
                 raise CoraError(f"{self.model} at {self.base_url}: {failure}")
             return self._refuse(f"{failure}, tried {tries} times", "without a usable reply")
         await patience.pause(tries - 1)
-
-# %% ../../nbs/respondents/chat.ipynb #691a2698
-@lru_cache(maxsize=1)
-def _ssl_context():
-    "The SSL context of the HTTP library that `openai` uses, with that library's defaults."
-    return http_library().create_ssl_context()
 
 # %% ../../nbs/respondents/chat.ipynb #29771bef
 @patch
@@ -366,7 +366,7 @@ def _clients(
             "max_retries": 0,
             "http_client": openai.DefaultAsyncHttpxClient(
                 limits=limits,
-                verify=_ssl_context(),
+                verify=ssl_context(),
                 headers={"Accept-Encoding": "identity"},
                 event_hooks={"response": [guard_response]},
             ),

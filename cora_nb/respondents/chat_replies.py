@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LARGEST', 'escaped', 'visible_line', 'clean_text', 'refused_for_good', 'token_count', 'short_text', 'finish_reason',
-           'letter_scores', 'read_logprobs', 'UnusableBody', 'http_library', 'guard_response']
+           'letter_scores', 'read_logprobs', 'UnusableBody', 'http_library', 'ssl_context', 'guard_response']
 
 # %% ../../nbs/respondents/chat_replies.ipynb #1e93f5ea
 import math
@@ -161,6 +161,12 @@ def http_library():
     import openai
 
     return sys.modules[type(openai.DEFAULT_CONNECTION_LIMITS).__module__.split(".")[0]]
+
+# %% ../../nbs/respondents/chat_replies.ipynb #691a2698
+@lru_cache(maxsize=1)
+def ssl_context():
+    "The SSL context of the HTTP library that `openai` uses, with that library's defaults."
+    return http_library().create_ssl_context()
 
 # %% ../../nbs/respondents/chat_replies.ipynb #8cab10c6
 def _holds_surplus(

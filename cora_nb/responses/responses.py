@@ -16,7 +16,7 @@ from fastcore.basics import patch
 
 from ..core import CoraError, Question, Variant
 from .columns import KEY, LIST, TEXT, checked_table, column_types, storable
-from .failures import check_failed, failed_rows, failure_line, unasked_rows
+from .failures import check_failed, failed_rows, failure_line, over_budget_rows, unasked_rows
 from .questions import ordered_questions, questions_of_rows, questions_table
 from .rows import graded_table
 
@@ -387,7 +387,7 @@ def need(
     trials: str = "first",  # "first": it looks at the first repetition of each prompt; "all": at every one
     forms: str | Sequence[str] | None = None,  # the forms it is about; rows of other forms are an error
     scores: bool = False,  # every row must have scores
-    asked: bool = False,  # every row must have been asked: early stopping leaves a sample that is not random
+    asked: bool = False,  # every row must have been asked: what early stopping or a budget leaves is no random sample
     failed: str = "few",  # "few": one in a hundred may have failed; "any": the measure says what follows; "unread"
 ) -> Responses:  # with at least one row
     """What a measure needs, checked: its first line.
@@ -408,9 +408,11 @@ def need(
     if scores and ("scores" not in found.table or found.table["scores"].isna().any()):
         raise CoraError("this needs the scores of every choice: ask a respondent that gives log-probabilities")
     if asked and (unasked := unasked_rows(found.table)).any():
+        cut = over_budget_rows(found.table).any()
+        why, then = ("the budget was used up", "to go on") if cut else ("the run stopped early", "without stop")
         raise CoraError(
-            f"{unasked.sum()} of {len(unasked)} prompts were not asked because the run stopped early; "
-            "the remaining replies are not a random sample, so run again without stop"
+            f"{unasked.sum()} of {len(unasked)} prompts were not asked because {why}; "
+            f"the remaining replies are not a random sample, so run again {then}"
         )
     if failed != "unread" and not found.failed_wrong:
         check_failed(found.name, found.table, refuse=failed == "few")

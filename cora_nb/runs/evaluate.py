@@ -10,6 +10,7 @@ import contextlib
 import copy
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,10 +24,11 @@ from ..forms import Verdict
 from ..prompts.letters import rules_by_form
 from ..prompts.templates import Prompt, Template, make_prompts
 from ..respondents.protocol import Reply, Respondent, finished, stream
-from ..responses.columns import NOT_ASKED
+from ..responses.columns import NOT_ASKED, OVER_BUDGET
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
 from .alarm import Alarm
+from .budget import Budget, BudgetWarning, asks_budget, budget_line, most_tokens, question_order
 from .diagnosis import Cure
 from .facts import asked_facts
 from .stopping import EarlyStop
@@ -66,10 +68,17 @@ class _Asking:
     "The prompts of a run, their keys, and the replies so far."
 
     def __init__(
-        self, respondent: Respondent, prompts: Sequence[Prompt], rules: dict[str, Callable], store: Store | None
+        self,
+        respondent: Respondent,
+        prompts: Sequence[Prompt],
+        rules: dict[str, Callable],
+        store: Store | None,
+        budget: Budget | None = None,
     ):
         self.respondent, self.prompts, self.rules, self.store = respondent, prompts, rules, store
         self.progress = self.alarm = None
+        self.budget, self.calls_before = budget, budget.calls_made if budget else 0
+        self.money_before = budget.money if budget else 0.0
         self.asked_as, self.keys = asked_prompts(respondent, prompts)
         self.claims = None if store is None else Claims(store)
         self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
@@ -111,6 +120,8 @@ class _Asking:
 
         def arrived(number: int, reply: Reply) -> None:
             key, places = groups[number]
+            if self.budget is not None and reply.error == OVER_BUDGET:
+                return self.leave_out(key, places)
             if reply.error is None:
                 reply = self.known[key] = reply if self.store is None else self.store.put(key, reply)
             elif self.claims is not None:
@@ -122,7 +133,37 @@ class _Asking:
 
         self.asked += len(groups)
         if groups:
-            stream(self.respondent, [self.asked_as[places[0]] for _, places in groups], arrived)
+            self.send([self.asked_as[places[0]] for _, places in groups], arrived)
+
+    def send(self, prompts: Sequence[Prompt], arrived: Callable[[int, Reply], None]) -> None:
+        "Hand prompts over, as far as the budget goes."
+        if self.budget is None:
+            return stream(self.respondent, prompts, arrived)
+        if (asks := asks_budget(self.respondent)) is not None and not self.budget.used_up:
+            before, asks.budget = asks.budget, self.budget
+            try:
+                return stream(self.respondent, prompts, arrived)
+            finally:
+                asks.budget = before
+        done, needs = 0, [] if self.budget.used_up else [most_tokens(self.respondent, p) for p in prompts]
+        while tickets := self.budget.reserve(needs[done:]):
+
+            def settled(number: int, reply: Reply, tickets: list[int] = tickets, first: int = done) -> None:
+                self.budget.settle(tickets[number], Reply(meta=reply.meta))
+                arrived(first + number, reply)
+
+            stream(self.respondent, prompts[done : done + len(tickets)], settled)
+            done += len(tickets)
+        for number in range(done, len(prompts)):
+            arrived(number, self.budget.refusal)
+
+    def leave_out(self, key: str, places: Sequence[int]) -> None:
+        "A prompt that the budget had nothing left for."
+        if self.claims is not None:
+            self.claims.give_back(key)
+        self.asked -= 1
+        for i in places:
+            self.replies[i] = self.budget.refusal
 
     def find(self, waiting: dict[str, list[int]]) -> int:  # how many replies were there
         "Take what others have answered in the meantime."
@@ -144,11 +185,19 @@ class _Asking:
             "prompts": len(self.prompts),
             "in_store": self.found,
             "asked": self.asked,
-            "not_asked": sum(r.error == NOT_ASKED for r in self.replies),
+            "not_asked": sum(r.error in (NOT_ASKED, OVER_BUDGET) for r in self.replies),
             **({"tied": tied} if tied else {}),
             **self.tokens,
             **spent,
+            **self.account(),
         }
+
+    def account(self) -> dict[str, float]:
+        "What the budget was used for in this run: requests, retries among them, and money where there are prices."
+        if self.budget is None:
+            return {}
+        money = {} if self.budget.prices is None else {"cost": self.budget.money - self.money_before}
+        return {"requests": self.budget.calls_made - self.calls_before, **money}
 
 # %% ../../nbs/runs/evaluate.ipynb #3b9d41f2
 STOPS = {None: None, "cora": (1.0,), "bmca": THRESHOLDS}  # what has to be known before a question is settled
@@ -179,12 +228,15 @@ class PreparedRun:
         progress: bool | str = True,  # show a progress bar; a text names it in place of the respondent
         strict: bool | None = False,  # as for `evaluate`
         retype: Callable[[Cure], str] | None = None,  # for the alarm: from a cure to the command to type
+        budget: Budget | None = None,  # as for `evaluate`
     ) -> Responses:
         "Ask a respondent, and grade what it says."
         facts = self.facts(respondent)
         early = None if self.limits is None else EarlyStop(self.prompts, self.limits)
-        todo = early.first() if early else range(len(self.prompts))
-        asking = _Asking(respondent, self.prompts, self.rules, store)
+        todo = early.first() if early else question_order(self.prompts) if budget else range(len(self.prompts))
+        if budget is not None:
+            budget.begin()
+        asking = _Asking(respondent, self.prompts, self.rules, store, budget)
         name = progress if isinstance(progress, str) else respondent.name
         asking.progress = _Progress(len(self.prompts), name, bool(progress))
         if strict is not None:
@@ -291,6 +343,7 @@ def evaluate(
     progress: bool | str = True,  # show a progress bar; a text names it in place of the respondent
     facts: dict[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
     strict: bool | None = False,  # stop the run where many replies cannot be read; None: do not even say so
+    budget: Budget | None = None,  # what the run may spend; it ends before that is exceeded
 ) -> Responses:
     """Ask a respondent all variants and grade what it says.
 
@@ -298,12 +351,16 @@ def evaluate(
     `CoraError` before anything is asked: for no variants, for several families or a variant that is there twice, for an
     unknown template, rule, `shots_as` or stop, for too few shots, or for one that cannot be altered. Where more than a
     tenth of the first 32 replies or more cannot be read, that is said once: above the progress bar, without one as an
-    `UnreadRepliesWarning`, and with `strict` as a `CoraError`; the replies so far are in the store. The prompts and
-    facts alone, before anything is asked, come from `prepare`.
+    `UnreadRepliesWarning`, and with `strict` as a `CoraError`; the replies so far are in the store. With a budget,
+    question after question is asked while it lasts; then there is a `BudgetWarning`, and scores that the rest could
+    change are NaN. The prompts and facts alone, before anything is asked, come from `prepare`.
     """
     _check_respondent(respondent)
     run = prepare(variants, template, shots, k, shots_as, trials, parse, stop, thresholds, batch, facts)
-    return run.ask(respondent, store, progress, strict)
+    found = run.ask(respondent, store, progress, strict, budget=budget)
+    if line := budget_line(found, budget):
+        warnings.warn(f"{found.name}: {line}", BudgetWarning, stacklevel=2)
+    return found
 
 # %% ../../nbs/runs/evaluate.ipynb #4430a502
 def plan(

@@ -19,7 +19,8 @@ import warnings
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
-from cora_nb.respondents.chat import ChatRespondent, _ssl_context
+from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.respondents.chat_replies import ssl_context
 from cora_nb.variants.families import make_variants
 from measure import report
 
@@ -113,7 +114,7 @@ async def bare_client(address: str, prompts, pool: int, typed: bool = True) -> i
     import openai
 
     limits = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=pool, max_keepalive_connections=pool)
-    http = [openai.DefaultAsyncHttpxClient(limits=limits, verify=_ssl_context()) for _ in range(-(-AT_ONCE // pool))]
+    http = [openai.DefaultAsyncHttpxClient(limits=limits, verify=ssl_context()) for _ in range(-(-AT_ONCE // pool))]
     clients = [
         openai.AsyncOpenAI(api_key="none", base_url=address, max_retries=0, timeout=60, http_client=h) for h in http
     ]

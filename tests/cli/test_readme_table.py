@@ -32,6 +32,7 @@ NO_COMMANDS = {
     "csv",
     "html",
     "embeddings",
+    "--log_samples",  # an option of another tool
 }  # code in the table that is named only
 FEW = {"cora_run": ["--limit", "3"], "cora_mcqa_plus": ["--limit", "2"], "cora_embeddings": ["--limit", "5"]}
 
@@ -56,6 +57,8 @@ def typed_commands(pieces):
         first = piece.split()[0]
         if first in scripts():
             commands.append(piece)
+        elif piece in NO_COMMANDS or piece.startswith("inspect eval "):  # tests/interop/test_inspect_tasks.py
+            continue
         elif first.startswith("--"):  # beside the last command
             options.append(f"{commands[-1]} {piece}")
             if first == "--format":
@@ -63,7 +66,7 @@ def typed_commands(pieces):
         elif re.match(r"(chat|causal|likelihood|simulated|recorded):", first):  # in place of the respondent
             options.append(f"{commands[-1].split()[0]} {piece}")
         else:
-            assert piece in NO_COMMANDS or piece.startswith("load_benchmark("), f"nobody tests {piece!r} of the table"
+            assert piece.startswith("load_benchmark("), f"nobody tests {piece!r} of the table"
     return commands + options
 
 
@@ -114,6 +117,13 @@ def make_desk(folder):
     cell = json.dumps({"standard_MC": [entry]})
     pd.DataFrame({"question": ["What is 1 + 1?"], "expanded_evaluation": [cell]}).to_excel(
         folder / "file.xlsx", index=False
+    )
+    recorded = ROOT / "tests" / "peers" / "recorded"
+    (log,) = (recorded / "lm_eval_ours").glob("samples_cora_mc_*.jsonl")
+    shutil.copy(log, folder / "samples_TASK_STAMP.jsonl")
+    shutil.copy(recorded / "inspect_ours" / "cora_style_cora_1_epoch.eval", folder / "LOG.eval")
+    (folder / "my_replies.csv").write_text(
+        "question_id,method,index,n_choices,answer,reply\nq1,original,0,4,A,A\nq2,original,0,4,B,A\n"
     )
     return folder
 

@@ -65,6 +65,8 @@ MATERIALS = {
         "load_published",
         "corrected",
         "judged_scores",
+        "cut_as_failed",
+        "judge_cut",
         "judge_failures",
     ),
 }

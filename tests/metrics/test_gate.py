@@ -1,0 +1,245 @@
+"""The gate: passes only what is shown to be not worse by the margin, keeps its level at the border, and never passes in
+silence what is not known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from helpers import at_random, table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.core import CoraError
+from cora_nb.metrics.comparison import compare
+from cora_nb.metrics.cora import score
+from cora_nb.metrics.gate import Gate, gate
+from cora_nb.metrics.scores import SCORES, register_score
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
+from cora_nb.responses.responses import Responses
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.stats.paired import paired_interval
+from cora_nb.variants.families import make_variants
+
+VARIANTS = make_variants(math_benchmark(80))
+
+
+def simulated(knows=0.8, slips=0.01, seed=0, name="ann", **options):
+    return evaluate(SimulatedRespondent(knows, slips, seed=seed, name=name), VARIANTS, progress=False, **options)
+
+
+BASE, NEW = simulated(name="base"), simulated(0.7, 0.02, name="new")
+
+
+def with_error(run, rows, error):
+    "The same run, some rows of which have no reply."
+    lost = run.to_frame()
+    lost.loc[rows, ["error", "prediction", "correct"]] = [error, -1, False]
+    return Responses(lost, run.questions, run.facts, run.name)
+
+
+# ---- the decision
+
+
+@pytest.mark.filterwarnings("ignore:few questions")
+@settings(max_examples=15, deadline=None)
+@given(
+    seeds=st.tuples(st.integers(0, 9), st.integers(0, 9)),
+    margin=st.floats(0, 0.5),
+    alpha=st.floats(0.001, 0.4),
+    name=st.sampled_from(["MCQA", "MCQA+", "MV", "BMCA(0.8)", "RC"]),
+)
+def test_it_is_the_lower_end_of_compare(seeds, margin, alpha, name):
+    one, two = (Responses(at_random(seed, m=2)) for seed in seeds)
+    (found,) = gate(one, two, name, margin, alpha=alpha, resamples=200).conditions
+    row = compare(one, two, 1 - 2 * alpha, 200, scores=[name]).iloc[0]
+    assert (found.value, found.low, found.high) == (row["value"], row["low"], row["high"])
+    assert found.passed is bool(row["low"] > -margin)
+    assert found.n == 60 and found.line.startswith("passed: " if found.passed else "not passed: ")
+
+
+def test_mcqa_by_hand():
+    "30 questions, 3 right only in the first, 5 only in the second."
+    one, two = (Responses(table(np.array(r)[:, None])) for r in ([1] * 25 + [0] * 5, [0] * 3 + [1] * 27))
+    low = paired_interval(3, 5, 30, level=0.9)[0]
+    (found,) = gate(one, two, "MCQA", 0.25).conditions
+    assert found.value == pytest.approx(-2 / 30) and found.low == pytest.approx(low)
+    assert gate(one, two, "MCQA", abs(low) + 1e-6).passed and not gate(one, two, "MCQA", abs(low) - 1e-6).passed
+
+
+def test_at_least_is_the_lower_end_of_the_score():
+    row = score(BASE, ci=0.9).set_index("score").loc["CoRA"]
+    assert gate(BASE, at_least={"CoRA": row["low"]}).passed
+    assert gate(BASE, at_least={"CoRA": row["low"] + 1e-9}).passed is False
+    assert gate(BASE, at_least={"CoRA": row["value"]}).passed is False, "the score itself is not sure"
+
+
+def test_a_margin_of_nothing_asks_for_better():
+    assert gate(BASE, BASE, margin=0).passed is False
+    assert gate(BASE, NEW, margin=0).passed is True
+    assert gate(NEW, BASE, margin=0).passed is False
+
+
+def test_several_conditions():
+    found = gate(NEW, BASE, ["MCQA", "CoRA"], 0.5, {"MCQA": 0.99, "CoRA": 0.1})
+    assert [c.passed for c in found.conditions] == [True, True, False, True] and found.passed is False
+    assert [c.score for c in found.conditions] == ["MCQA", "CoRA", "MCQA", "CoRA"] and len(found.lines) == 4
+    shown = found.table
+    assert list(shown["respondent"]) == ["new - base"] * 2 + ["new"] * 2
+    assert shown["note"].str.match("(not )?passed: ").all()
+
+
+def test_one_name_for_both():
+    (found,) = gate(simulated(), simulated(seed=1), margin=0.3).conditions
+    assert found.respondent == "the run - the baseline"
+
+
+def test_false_counts_more_than_not_known():
+    lost = with_error(NEW, [3], "timeout")
+    assert gate(lost, BASE, margin=0.1, at_least={"MCQA": 0.99}).passed is False
+    assert gate(lost, BASE, margin=0.5, at_least={"MCQA": 0.1}).passed is None
+    assert Gate(gate(BASE, at_least={"MCQA": 0.1}).conditions).passed is True
+
+
+# ---- the level
+
+
+@pytest.mark.parametrize("n", [60, 300])
+@pytest.mark.parametrize("name", ["CoRA", "MCQA"])
+def test_exactly_the_margin_worse_passes_in_at_most_one_of_twenty(name, n):
+    """Four variants; the one knows 60%, the other less by as much as makes 5 points of the score.
+
+    The study gate_rates has many more; this finds a wrong sign or a two-sided level.
+    """
+    guess = 0.25
+    slope = {"MCQA": 1 - guess, "CoRA": None}[name]
+
+    def truth(k):
+        right, whole = k + (1 - k) * guess, k + (1 - k) * guess**4
+        return right if name == "MCQA" else right * (1 - right + whole)
+
+    lower = (
+        0.6 - 0.05 / slope
+        if slope
+        else min(np.linspace(0.3, 0.6, 3001), key=lambda k: abs(truth(0.6) - truth(k) - 0.05))
+    )
+    rng, passed, times = np.random.default_rng(5), 0, 150
+    for _ in range(times):
+        hard = rng.random(n)
+        one, two = ((hard < k)[:, None] | (rng.random((n, 4)) < guess) for k in (lower, 0.6))
+        runs = [Responses(table(right).assign(family="own")) for right in (one, two)]
+        passed += gate(*runs, name, 0.05, resamples=1).passed
+    assert passed / times < 0.05 + 3 * np.sqrt(0.05 * 0.95 / times)
+
+
+# ---- what is not known, and what is refused
+
+
+@pytest.mark.parametrize("side", ["run", "baseline"])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("timeout", "1 of 1,600 prompts of {} failed; run again"),
+        (OVER_BUDGET, "1 of 1,600 prompts of {} were not asked"),
+    ],
+)
+def test_missing_replies_are_no_pass(side, error, said):
+    "One failed prompt of 1,600 keeps a score elsewhere; here a decision hangs on it."
+    runs = [with_error(BASE, [7], error), BASE] if side == "run" else [BASE, with_error(BASE, [7], error)]
+    found = gate(*runs, margin=0.4)
+    assert found.passed is None and said.format(f"the {side}") in found.lines[0]
+    assert found.lines[0].startswith("not known: ")
+
+
+def test_a_failed_variant_does_not_matter_to_mcqa():
+    row = int(np.flatnonzero(BASE.table["method"] == "nota")[0])
+    assert gate(with_error(BASE, [row], "timeout"), BASE, "MCQA", 0.4).passed is True
+
+
+def test_incomplete_sets_are_no_pass():
+    part = BASE.rows(BASE.table["method"] != "nota")
+    found = gate(part, part, ["CoRA", "MCQA+", "MCQA"], 0.4)
+    assert [c.passed for c in found.conditions] == [None, None, True]
+    assert "has 17 of 20 variants" in found.lines[0]
+
+
+def test_early_stopping_settles_cora_and_nothing_else():
+    whole, short = (
+        [simulated(0.75, 0.02), BASE],
+        [simulated(0.75, 0.02, stop="cora"), simulated(stop="cora", name="base")],
+    )
+    assert (short[0].table["error"] == NOT_ASKED).any()
+    full, early = (gate(*runs, margin=0.2).conditions[0] for runs in (whole, short))
+    assert (early.value, early.low, early.passed) == pytest.approx((full.value, full.low, full.passed))
+    assert gate(*short, "MCQA+", 0.2).passed is None
+    mixed = gate(short[0], whole[1], margin=0.2).conditions[0]
+    assert mixed.low == pytest.approx(full.low)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda t: t[t["question_id"] != "math-0-1"], "asked different questions"),
+        (lambda t: t[~((t["question_id"] == "math-0-1") & (t["method"] == "nota"))], "compare the same variants"),
+        (lambda t: t.assign(family="other"), "only runs of one family"),
+        (lambda t: t.assign(question_id=t["question_id"] + "x"), "asked different questions"),
+    ],
+)
+def test_other_questions_or_members_are_refused(change, said):
+    other = Responses(change(BASE.table), name="other")
+    for runs in ((BASE, other), (other, BASE)):
+        with pytest.raises(CoraError, match=said):
+            gate(*runs, margin=0.4)
+
+
+def test_a_score_without_direction_is_refused():
+    @register_score("my error rate")
+    def error_rate(counts):
+        return 1 - counts.mean(counts.hits / counts.trials)
+
+    try:
+        with pytest.raises(CoraError, match="my error rate does not say that higher is better: declare it"):
+            gate(BASE, BASE, "my error rate", 0.1)
+    finally:
+        del SCORES.registered["my error rate"]
+    with pytest.raises(CoraError, match="recall_spread is a measure without a paired test; a gate takes MCQA, "):
+        gate(BASE, BASE, "recall_spread", 0.1)
+    with pytest.raises(CoraError, match="scores must be among MCQA, .*got 'RStd'"):
+        gate(BASE, at_least={"RStd": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "a gate needs a condition"),
+        ({"margin": 0.1}, "a gate needs a condition"),
+        ({"margin": 0.1, "at_least": {"MCQA": 0.1}}, "a margin goes with a baseline"),
+        ({"against": BASE}, "a baseline needs a margin"),
+        ({"against": BASE, "margin": -0.1}, "margin must be a number from 0 to 1"),
+        ({"against": BASE, "margin": 1}, "everything would pass"),
+        ({"against": BASE, "margin": float("nan")}, "margin must be a number from 0 to 1"),
+        ({"against": BASE, "margin": 0.1, "scores": []}, "needs the name of a score"),
+        ({"against": BASE, "margin": 0.1, "scores": ["MCQA", "MCQA"]}, "MCQA is named twice"),
+        ({"against": BASE, "margin": 0.1, "alpha": 0.5}, "alpha must be between 0 and 0.5"),
+        ({"at_least": {"CoRA": 0}}, "above 0"),
+        ({"at_least": {"CoRA": 40}}, "what CoRA must be at least must be a number from 0 to 1, got 40"),
+        ({"at_least": {"CoRA": 0.4}, "clusters": "nowhere"}, "nowhere"),
+    ],
+)
+def test_options_that_make_no_sense(options, said):
+    with pytest.raises(CoraError, match=said):
+        gate(BASE, **options)
+
+
+def test_two_questions_at_least():
+    one = BASE.rows(BASE.table["question_id"] == BASE.table["question_id"].iloc[0])
+    with pytest.raises(CoraError, match="at least two questions"):
+        gate(one, one, margin=0.4)
+    assert gate(one, at_least={"MCQA": 0.1}).passed is None, "a single question has no interval"
+
+
+def test_a_plain_table_will_do():
+    frame = at_random(1, m=2)
+    assert isinstance(frame, pd.DataFrame) and gate(frame, frame, "MCQA", 0.2).passed is True
+    wide = gate(frame, at_random(2, m=2), "MCQA", 0.2, clusters="subject").conditions[0]
+    assert "clusters" in wide.why or wide.low < wide.value

@@ -1,0 +1,355 @@
+"""A budget is never exceeded, whatever the server does and however many requests are under way; nothing is asked twice;
+and what was not asked makes no score wrong."""
+
+import asyncio
+import random
+import warnings
+
+import numpy as np
+import pytest
+from faulty_server import AGAIN, GOOD, LIMITS, Answer, FaultyServer, completion, refusal
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.core import CoraError
+from cora_nb.metrics.cora import score
+from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.items import method_table, slot_table
+from cora_nb.prompts.templates import make_prompts
+from cora_nb.respondents import chat
+from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.respondents.debiased import AveragedRespondent
+from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
+from cora_nb.responses.failures import failed_rows, over_budget_rows, unasked_rows
+from cora_nb.runs.budget import Budget, BudgetWarning, budget_line, complete_questions, question_order
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.runs.store import Store
+from cora_nb.variants.families import make_variants
+
+VARIANTS = make_variants(math_benchmark(6))  # 6 questions of 20 variants
+PRICES = (2.0, 30.0)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    "No pauses between tries."
+
+    async def at_once(self, tries):
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(chat.Patience, "pause", at_once)
+    monkeypatch.setattr(chat.Patience, "limited", lambda self, *how: self.heard())
+    monkeypatch.setattr(chat.Patience, "lost", lambda self, *how: None)
+
+
+def run(url, budget, at_once=8, store=None, variants=VARIANTS, **options):
+    "A run under a budget, without the warning."
+    who = ChatRespondent("tiny", base_url=url, concurrency=at_once, name="tiny", max_tokens=options.pop("room", 64))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BudgetWarning)
+        return evaluate(who, variants, store=store, budget=budget, progress=False, strict=None, **options)
+
+
+def billed(server, prices=PRICES):
+    "What the server's own count of tokens costs, over all answers that it began to send."
+    tokens = [a.body["usage"] for a in server.sent if isinstance(a.body, dict) and "usage" in a.body]
+    read, wrote = (sum(t[what] for t in tokens) for what in ("prompt_tokens", "completion_tokens"))
+    return (read * prices[0] + wrote * prices[1]) / 1e6
+
+
+class Billing(FaultyServer):
+    "A server that remembers what it answered."
+
+    def choose(self, asked):
+        answer = super().choose(asked)
+        self.__dict__.setdefault("sent", []).append(answer)
+        return answer
+
+
+def usage(read, wrote, text="B"):
+    "A good answer with a count of tokens."
+    return Answer(body=completion(text) | {"usage": {"prompt_tokens": read, "completion_tokens": wrote}}, wait=0.001)
+
+
+# ---- calls
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 7, 32, 64])
+@pytest.mark.parametrize("calls", [1, 5, 63, 64, 65])
+def test_never_more_requests_than_calls(at_once, calls):
+    with FaultyServer(lambda asked: Answer(wait=0.001)) as server:
+        budget = Budget(calls=calls)
+        found = run(server.url, budget, at_once)
+    assert len(server.asked) == budget.calls_made == calls, "all that may be asked is asked, and no more"
+    assert (~found.table["error"].isin([OVER_BUDGET])).sum() >= calls
+    assert found.facts["calls"]["requests"] == calls
+
+
+@pytest.mark.parametrize("trouble", [*AGAIN, *LIMITS, "max_completion_tokens"])
+def test_retries_are_calls(trouble):
+    "Every second request fails in some way; each counts."
+    rng = random.Random(1)
+    known = AGAIN | LIMITS
+
+    def plan(asked):
+        if trouble == "max_completion_tokens":
+            wants = "max_tokens" in asked.body
+            return Answer(400, refusal("use max_completion_tokens")) if wants else GOOD
+        return known[trouble] if rng.random() < 0.5 else GOOD
+
+    with FaultyServer(plan) as server:
+        budget = Budget(calls=40)
+        found = run(server.url, budget, 8, variants=VARIANTS[:60])
+    assert len(server.asked) <= 40 and budget.calls_made <= 40
+    assert len(server.asked) == 40 or not over_budget_rows(found.table).any()
+
+
+@settings(max_examples=6, deadline=None)
+@given(at_once=st.integers(1, 64), calls=st.integers(20, 150), seed=st.integers(0, 99))
+def test_resume_asks_nothing_twice(at_once, calls, seed, tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "s.sqlite"
+    with FaultyServer(lambda asked: Answer(wait=0.0005 * (asked.number % 3))) as server:
+        whole = run(server.url, None, at_once, variants=VARIANTS)
+        different = len(server.asked)
+        server.asked.clear()
+        for _ in range(200):
+            with Store(path) as store:
+                before = len(server.asked)
+                found = run(server.url, Budget(calls=calls), at_once, store, variants=VARIANTS)
+                assert len(server.asked) - before <= calls
+            if not over_budget_rows(found.table).any():
+                break
+        texts = [asked.prompt for asked in server.asked]
+    assert len(texts) == len(set(texts)) == different, "each prompt once, over all runs"
+    assert found.table.equals(whole.table)
+
+
+def test_what_is_stored_costs_nothing(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store, FaultyServer() as server:
+        run(server.url, None, store=store)
+        server.asked.clear()
+        budget = Budget(calls=1)
+        again = run(server.url, budget, store=store)
+    assert not server.asked and budget.calls_made == 0 and not unasked_rows(again.table).any()
+
+
+# ---- money
+
+
+@settings(max_examples=25, deadline=None)
+@given(at_once=st.integers(1, 64), cost=st.floats(1e-6, 0.2), seed=st.integers(0, 10**6), trouble=st.floats(0, 0.5))
+def test_never_more_money_than_the_budget(at_once, cost, seed, trouble):
+    "By the server's own count: replies of any length within their room, some broken off in the middle."
+    rng = random.Random(seed)
+
+    def plan(asked):
+        wrote = rng.randint(0, asked.body["max_tokens"])
+        good = usage(rng.randint(1, len(asked.prompt.encode()) + 40), wrote)
+        if rng.random() < trouble:
+            return rng.choice([Answer(429, refusal("slow")), Answer(body=good.body, cut="mid")])
+        return good
+
+    with Billing(plan) as server:
+        budget = Budget(cost=cost, prices=PRICES)
+        found = run(server.url, budget, at_once, variants=VARIANTS[:60])
+        spent = billed(server) if server.asked else 0.0
+    assert spent <= budget.money + 1e-15 and budget.money <= cost
+    assert budget.money == pytest.approx(found.facts["calls"]["cost"])
+    cut = over_budget_rows(found.table)
+    assert budget.used_up == bool(cut.any())
+
+
+def test_the_budget_is_used_not_only_kept():
+    "What requests turn out to cost makes room for others: all but the most of one prompt is spent."
+    with Billing(lambda asked: usage(20, 1)) as server:
+        budget = Budget(cost=0.006, prices=PRICES)
+        run(server.url, budget, 64)
+    most = (700 * PRICES[0] + 64 * PRICES[1]) / 1e6
+    assert budget.cost - most <= budget.money <= budget.cost and billed(server) == budget.money
+
+
+def test_a_server_that_reads_more_than_is_sent_is_believed():
+    "5,000 tokens of its own above each prompt: after the first reply, the account knows."
+    with Billing(lambda asked: usage(5000, 1)) as server:
+        budget = Budget(cost=0.1, prices=(2.0, 0.0))
+        run(server.url, budget, 1)
+    assert billed(server, (2.0, 0.0)) <= 0.1 and len(server.asked) == 10
+
+
+def test_replies_without_a_count_cost_their_most():
+    plain = {k: v for k, v in completion("B").items() if k != "usage"}
+    with FaultyServer(lambda asked: Answer(body=plain)) as server:
+        budget = Budget(cost=0.01, prices=PRICES)
+        found = run(server.url, budget, 8)
+    assert budget.money <= 0.01 and 0 < len(server.asked) < 120
+    who = ChatRespondent("tiny", base_url=server.url, max_tokens=64)
+    read, wrote = who.most(make_prompts(VARIANTS)[0])
+    assert read > len(make_prompts(VARIANTS)[0].text.encode()) and wrote == who.room(make_prompts(VARIANTS)[0])
+    assert found.facts["calls"]["prompt_tokens"] == 0
+
+
+# ---- whoever answers
+
+
+class Counted:
+    "A respondent of somebody else, which counts what it is asked; some replies fail."
+
+    name = "counted"
+
+    def __init__(self, tokens=None):
+        self.asked, self.tokens = [], tokens
+
+    def describe(self):
+        return {"respondent": "counted"}
+
+    def request(self, prompt):
+        return {"text": prompt.text}
+
+    async def answer(self, prompts):
+        for i, p in enumerate(prompts):
+            self.asked.append(p)
+            meta = None if self.tokens is None else {"prompt_tokens": self.tokens, "completion_tokens": 1}
+            yield i, Reply("A", meta=meta) if i % 7 else Reply(error="lost")
+
+
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@settings(max_examples=15, deadline=None)
+@given(calls=st.integers(1, 130))
+def test_any_respondent_can_have_a_budget(calls):
+    who = Counted()
+    found = evaluate(who, VARIANTS, budget=Budget(calls=calls), progress=False, strict=None)
+    assert len(who.asked) == min(calls, found.facts["calls"]["asked"] + 0) <= calls
+    done = ~unasked_rows(found.table)
+    ids = found.table["question_id"].to_numpy()
+    last = ids[np.flatnonzero(done)[-1]]
+    whole = set(complete_questions(found).questions["question_id"])
+    assert set(ids[done]) - whole <= {last}, "question after question"
+
+
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@settings(max_examples=15, deadline=None)
+@given(cost=st.floats(1e-5, 0.1), tokens=st.none() | st.integers(1, 100))
+def test_any_respondent_stays_within_its_money(cost, tokens):
+    who, budget = Counted(tokens), Budget(cost=cost, prices=PRICES)
+    evaluate(who, VARIANTS, budget=budget, progress=False, strict=None)
+    least = 0 if tokens is None else len(who.asked) * (PRICES[0] + PRICES[1]) / 1e6  # lost ones count at their most
+    assert least <= budget.money + 1e-12 and budget.money <= cost
+
+
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+def test_a_wrapper_reaches_the_server_within_the_budget():
+    "Each prompt in four orders: the requests of the server inside are counted, not the prompts of the wrapper."
+    logprobs = {
+        "content": [{"token": "B", "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": -1} for t in "ABCD"]}]
+    }
+    with FaultyServer(lambda asked: Answer(body=completion("B", logprobs=logprobs))) as server:
+        inner = ChatRespondent("tiny", base_url=server.url, top_logprobs=5, concurrency=8)
+        evaluate(AveragedRespondent(inner), VARIANTS, budget=Budget(calls=50), progress=False, strict=None)
+    assert len(server.asked) == 50 and inner.budget is None, "and the respondent is left as it was"
+
+
+def test_runs_share_a_budget():
+    ann, budget = SimulatedRespondent(seed=1), Budget(calls=150)
+    with pytest.warns(BudgetWarning, match="stopped by its budget of at most 150 calls"):
+        first = evaluate(ann, VARIANTS, budget=budget, progress=False)
+        second = evaluate(SimulatedRespondent(seed=2), VARIANTS, budget=budget, progress=False)
+        third = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=budget, progress=False)
+    asked = [r.facts["calls"]["requests"] for r in (first, second, third)]
+    assert asked == [120, 30, 0] and not unasked_rows(first.table).any()
+    assert over_budget_rows(third.table).all() and third.facts["calls"]["asked"] == 0
+
+
+def test_a_run_that_was_stopped_in_the_middle_is_paid():
+    "What was under way when somebody pressed Ctrl-C may have been billed."
+    budget = Budget(cost=1, prices=PRICES)
+    assert len(budget.reserve([(100, 10)] * 3)) == 3
+    assert budget.money == 0
+    budget.begin()
+    assert budget.money == pytest.approx(3 * (100 * 2 + 10 * 30) / 1e6)
+
+
+# ---- no score is wrong
+
+
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@settings(max_examples=12, deadline=None)
+@given(calls=st.integers(1, 119), stop=st.sampled_from([None, "cora", "bmca"]), seed=st.integers(0, 50))
+def test_scores_are_exact_or_bounded(calls, stop, seed):
+    who = SimulatedRespondent(knows=0.7, slips=0.1, seed=seed)
+    true = score(evaluate(who, VARIANTS, progress=False)).set_index("score")["value"]
+    part = evaluate(who, VARIANTS, budget=Budget(calls=calls), stop=stop, batch=8, progress=False)
+    found = score(part).set_index("score")
+    for name, value, note in found[["value", "note"]].itertuples() if "note" in found else ():
+        if not np.isnan(value):
+            assert value == pytest.approx(true[name]), name
+        elif " not asked: " in note:
+            said = note.split(" not asked: ")[1]
+            assert said.startswith("from "), said
+            low, high = map(float, said.removeprefix("from ").split(" to "))
+            assert low - 1e-9 <= true[name] <= high + 1e-9, name
+    if over_budget_rows(part.table).any() and stop is None:
+        assert found.loc[["MCQA+", "RC"], "value"].isna().all()
+
+
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+def test_a_single_prompt_left_out_is_not_counted_as_wrong():
+    "One in a thousand: a failure would be counted as wrong here; a budget's stop is none."
+    variants = make_variants(math_benchmark(60))
+    part = evaluate(SimulatedRespondent(seed=3), variants, budget=Budget(calls=1199), progress=False)
+    assert over_budget_rows(part.table).sum() == 1 and not failed_rows(part.table).any()
+    found = score(part).set_index("score")
+    assert np.isnan(found.loc["MCQA+", "value"]) and "1 of 1,200 not asked: from " in found.loc["MCQA+", "note"]
+    assert not np.isnan(found.loc["MCQA", "value"])
+
+
+def test_a_stop_is_not_early_stoppings_knowledge():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BudgetWarning)
+        part = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=Budget(calls=10), stop="cora", progress=False)
+    errors = set(part.table["error"].dropna())
+    assert OVER_BUDGET in errors and "settled" not in OVER_BUDGET and NOT_ASKED != OVER_BUDGET
+    assert count_hits(part)["over_budget"].sum() == over_budget_rows(part.table).sum()
+    for measure in (method_table, slot_table):
+        with pytest.raises(CoraError, match="not asked because the budget was used up.*run again to go on"):
+            measure(part)
+
+
+def test_complete_questions_have_scores_of_their_own():
+    with pytest.warns(BudgetWarning):
+        part = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=Budget(calls=50), progress=False)
+    whole = complete_questions(part)
+    assert len(whole.questions) == 2 and len(whole) == 40
+    found = score(whole).set_index("score")
+    assert found["value"].notna().all() and (found["n"] == 2).all()
+    line = budget_line(part, Budget(calls=50))
+    assert "70 of 120 prompts were not asked, 2 of 6 questions are complete" in line
+
+
+def test_trials_of_a_question_go_together():
+    prompts = make_prompts(VARIANTS, trials=3)
+    order = question_order(prompts)
+    assert sorted(order) == list(range(len(prompts)))
+    ids = [prompts[i].variant.question_id for i in order]
+    assert sum(a != b for a, b in zip(ids, ids[1:])) == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, "a budget needs a limit"),
+        ({"calls": 0}, "calls must be a whole number"),
+        ({"calls": 1.5}, "calls must be a whole number"),
+        ({"cost": 1}, "a cost needs prices"),
+        ({"cost": float("nan"), "prices": (1, 1)}, "cost must be a number above 0, got nan"),
+        ({"cost": float("inf"), "prices": (1, 1)}, "cost must be a number above 0, got inf"),
+        ({"cost": 1, "prices": 3}, "prices must be two numbers"),
+        ({"cost": 1, "prices": (1, -1)}, "a price must be a number of 0 or more, got -1"),
+        ({"cost": 1, "prices": (0, 0)}, "at these everything is free"),
+    ],
+)
+def test_budgets_that_make_no_sense(options, said):
+    with pytest.raises(CoraError, match=said):
+        Budget(**options)
