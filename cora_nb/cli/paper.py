@@ -17,6 +17,7 @@ from ..checks import check_option
 from .alarms import print_alarms, retyper
 from .budgets import read_budget
 from .commands import command, options_in_force
+from .report import page_line
 from .failures import end_incomplete, failed_line, failures_said, refuse_lost
 from .respondents import ORGANISMS, make_respondents
 from .shared import file_name, open_store, plan_table, read_prices, store_for, store_line
@@ -118,6 +119,18 @@ def _failed_as_wrong(asked: PlanRuns) -> PlanRuns:
         for run, whose in asked.items()
     }
 
+
+def _print_pages(runs: Mapping[tuple[str, str, str], Responses], folder: Path, write: bool) -> None:
+    "The page of each run of the plan, or how it is made. Steps of a run stand on their own."
+    for run in dict.fromkeys(run for _, run, _ in runs):
+        named = {", ".join(filter(None, (name, step))): r for (name, which, step), r in runs.items() if which == run}
+        places = [
+            Path(folder, "runs", run, file_name(name), *([file_name(step)] if step else []))
+            for name, which, step in runs
+            if which == run
+        ]
+        print(page_line(named, places, folder / f"{file_name(run)}.html" if write else None))
+
 # %% ../../nbs/cli/paper.ipynb #fb9d93fa
 def _make(
     plan: Plan,  # whose item it is
@@ -180,6 +193,7 @@ def cora_paper(
     max_calls: int = None,  # stop before more requests than that are sent, retries among them
     max_cost: float = None,  # stop before more money than that is spent, at the --price
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
+    report: bool = False,  # write a page to look at for each run of the plan, RUN.html beside its tables
     out: str = "papers",  # the folder for runs, tables and figures
 ):
     "Make tables and figures of a paper for your own models, beside the published numbers."
@@ -232,4 +246,5 @@ def cora_paper(
         own, kept = [run for (name, *_), run in runs.items() if name == w.name], store_for(w, replies)
         lines = [*filter(None, [failed_line(own, w, kept), store_line(kept, *own)])]
         print(*([f"{w.name}: " + "\n  ".join(lines)] if lines else []), sep="\n", end="\n" if lines else "")
+    _print_pages(runs, folder, report)
     end_incomplete(any(run.failure_note for run in runs.values()), stopped, "cora_paper")

@@ -10,6 +10,7 @@ from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondents
 from .alarms import print_alarms, retyper
 from .budgets import check_spent, read_budget, stop_line
+from .report import page_line
 from .failures import ask_each, end_incomplete, failed_line, failures_said, refuse_lost
 from .respondents import make_respondents
 from cora_nb.cli.shared import (
@@ -66,6 +67,7 @@ def cora_run(
     score: str = None,  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
     digits: int = 2,  # decimals in the table
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
+    report: bool = False,  # write a page to look at, BENCHMARK/report.html in the folder for all runs
     out: str = "responses",  # the folder for all runs; each goes to BENCHMARK/NAME inside
 ):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
@@ -114,4 +116,7 @@ def cora_run(
     for name, responses in runs.items():
         lines = [f"{name}: {replies_line(responses)}", *from_store[name]]
         print("\n" + "\n  ".join(line for line in lines if line))
+    places = dict(zip([w.name for w in who], folders))
+    there = [places[name] for name in runs]
+    print(f"\n{page_line(runs, there, folders[0].parent / 'report.html' if report else None)}")
     end_incomplete(any(stops.values()) or any(run.failure_note for run in runs.values()), stopped, "cora_run")

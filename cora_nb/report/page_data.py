@@ -87,7 +87,14 @@ class _Shared:
             for (id, text, choices, answer), subject in zip(asked, subjects):
                 known = isinstance(choices, tuple)
                 told = [_plain(subject), _plain(text) or "", list(choices) if known else []]
-                self.about.setdefault(id, [*told, int(answer) if known else -1])
+                told.append(int(answer) if known else -1)
+                before = self.about.setdefault(id, told)
+                if known and before[2] and before[1:] != told[1:]:
+                    raise CoraError(
+                        f"question {id!r} is another one in another run: runs of different benchmarks need a page each"
+                    )
+                if known and not before[2]:
+                    self.about[id] = told
                 self.questions(id)
 
     def question_columns(self) -> dict[str, list]:

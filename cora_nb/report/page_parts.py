@@ -115,9 +115,7 @@ def asked_parts(
     for name, run in runs.items():
         ran = run.facts.get("run")
         shown.append(
-            PageRun(
-                str(name), _fact_lines(run), command_line(ran.get("command") if isinstance(ran, Mapping) else None)
-            )
+            PageRun(str(name), _fact_lines(run), command_line(ran.get("command") if isinstance(ran, Mapping) else None))
         )
     return PageFacts(f"{names}{on}", about, shown)
 
