@@ -15,7 +15,16 @@ import pandas as pd
 
 from ..checks import check_number
 from ..core import CoraError
-from .style import escape_name, legend_inches, legend_name, model_style, name_words, new_axes, text_inches
+from cora_nb.report.style import (
+    escape_name,
+    fit_name,
+    legend_inches,
+    legend_name,
+    model_style,
+    name_words,
+    new_axes,
+    text_inches,
+)
 from ..respondents.likelihood import IMPLEMENTATIONS
 
 # %% ../../nbs/report/plots.ipynb #58ed90e1
@@ -186,6 +195,12 @@ def _handles(models: Sequence[str], table: pd.DataFrame, chance: float | None, l
     return [handle for handle, _ in found], [name for _, name in found]
 
 
+def _printable(name: Any) -> Any:
+    "A name of a panel, not cut: two of them remain two."
+    text = escape_name(name, most=10_000)
+    return name if text == str(name) else text
+
+
 def _columns(n: int, width: float, room: float) -> int | None:
     "How many panels beside one another: all where they fit (None), else as many in each row."
     fit = max(int(room / width), 1)
@@ -205,7 +220,8 @@ def _panels(table: pd.DataFrame, ylabel: str, chance: float | None = None, heigh
         width = max(min(width, (WIDEST - beside) / n), 0.2 * (len(names) + ("key" in table)) + 0.4)
     elif layout.get("col_wrap") is None:
         layout["col_wrap"] = _columns(n, width, WIDEST - beside)
-    grid = sns.FacetGrid(table, height=height, aspect=width / height, **layout)
+    facets = {c: table[c].map(_printable) for c in (layout["col"], layout.get("row")) if c}  # seaborn draws them as is
+    grid = sns.FacetGrid(table.assign(**facets), height=height, aspect=width / height, **layout)
     for (row, col, _), part in grid.facet_data():
         if not len(part):
             continue
@@ -215,11 +231,15 @@ def _panels(table: pd.DataFrame, ylabel: str, chance: float | None = None, heigh
     titles = {"template": "{col_name}", "col_template": "{col_name}", "row_template": "{row_name}"}
     grid.set_axis_labels("", escape_name(ylabel, 24)).set_titles(**titles)
     for text in (t for ax in grid.axes.flat for t in ax.texts):
-        text.set_text(escape_name(text.get_text(), 16))  # names beside the rows
+        text.set_text(escape_name(text.get_text().replace(r"\$", "$"), 16))  # names beside the rows
     for ax in grid.axes.flat:
-        ax.set_title(escape_name(ax.get_title(), int(width / 0.095)))
+        ax.set_title(fit_name(ax.get_title().replace(r"\$", "$"), width - 0.1, ax.title.get_fontsize()))
     grid.set(ylim=(0, None))
-    _place_legend(grid, handles, labels, (beside, _below(names), least))
+    columns = layout.get("col_wrap") or n
+    labelled = 1 + bool(n > columns and n % columns)  # rows of panels with names below them
+    deepest = max(ax.get_title().count("\n") for ax in grid.axes.flat)
+    below = _below(names) * labelled + 0.45 * (labelled - 1) + 0.2 * deepest * -(-n // columns)
+    _place_legend(grid, handles, labels, (beside, below, least))
     return grid
 
 

@@ -17,7 +17,7 @@ from ..checks import check_count, check_option
 from ..core import CoraError
 from ..metrics.cora import score
 from .result_plots import plot_points
-from .style import escape_name, heat_colours, new_axes, new_panels, shade, text_inches
+from .style import escape_name, fit_name, heat_colours, new_axes, new_panels, shade, text_inches
 from .tables import BEYOND, arrange
 from ..responses.responses import Responses
 from ..responses.runs import Runs
@@ -177,7 +177,7 @@ def plot_resamples(
     if unknown := [c for c in names if values[c].isna().all()]:
         raise CoraError(f"the resamples: {unknown[0]} is not known in any of them")
     marks = _estimates(estimates, names)
-    titles = [escape_name(name, 16) for name in names]
+    titles = [fit_name(name, 1.9, 12) for name in names]
     deepest = max(title.count("\n") for title in titles)
     axes = np.ravel(new_panels(len(names), 2.1, 1.9 + 0.2 * deepest, 4) if axes is None else axes)
     if len(axes) < len(names):

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['OKABE_ITO', 'PALETTES', 'SHAPES', 'LINES', 'HATCHES', 'LONGEST_NAME', 'IMPLEMENTATION_WORDS', 'NAME_WIDTH',
            'use_palette', 'series_colour', 'shade', 'bar_colour', 'heat_colours', 'model_style', 'escape_name',
-           'name_words', 'text_inches', 'new_axes', 'new_panels', 'legend_name', 'legend_inches', 'draw_legend',
-           'figure_bytes', 'figure_name', 'save_figure']
+           'name_words', 'text_inches', 'fit_name', 'new_axes', 'new_panels', 'legend_name', 'legend_inches',
+           'draw_legend', 'figure_bytes', 'figure_name', 'save_figure']
 
 # %% ../../nbs/report/style.ipynb #7601b854
 import hashlib
@@ -163,6 +163,18 @@ def text_inches(
         font.set_text(line)
         widest = max(widest, font.get_width_height()[0] / 64)
     return widest / 72, len(lines) * 1.25 * size / 72
+
+
+def fit_name(
+    name: object,  # a name as it is known
+    inches: float,  # the room for it
+    size: float,  # of the font, in points
+) -> str:  # text for Matplotlib, of as many lines as it takes
+    "A name in lines that are no wider than the room."
+    width = max(int(inches * 72 / size / 0.5), 4)
+    while text_inches([text := escape_name(name, width)], size)[0] > inches and width > 4:
+        width -= 1
+    return text
 
 
 def new_axes(
