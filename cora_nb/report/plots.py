@@ -233,7 +233,7 @@ def _panels(table: pd.DataFrame, ylabel: str, chance: float | None = None, heigh
     for text in (t for ax in grid.axes.flat for t in ax.texts):
         text.set_text(escape_name(text.get_text().replace(r"\$", "$"), 16))  # names beside the rows
     for ax in grid.axes.flat:
-        ax.set_title(fit_name(ax.get_title().replace(r"\$", "$"), width - 0.1, ax.title.get_fontsize()))
+        ax.title.set_text(fit_name(ax.get_title().replace(r"\$", "$"), 0.88 * width, ax.title.get_fontsize()))
     grid.set(ylim=(0, None))
     columns = layout.get("col_wrap") or n
     labelled = 1 + bool(n > columns and n % columns)  # rows of panels with names below them
