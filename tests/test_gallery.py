@@ -84,6 +84,15 @@ def test_every_plot_function_has_a_picture():
     assert not missing, f"no section with a picture in nbs/gallery.ipynb: {sorted(missing)}"
 
 
+def test_a_new_function_is_found(monkeypatch):
+    from cora_nb.report import map_plots
+
+    monkeypatch.setattr(map_plots, "plot_new", lambda responses, ax=None: ax, raising=False)
+    map_plots.plot_new.__name__ = "plot_new"
+    monkeypatch.setattr(map_plots, "__all__", [*map_plots.__all__, "plot_new"])
+    assert set(plot_functions()) - set(FUNCTIONS) == {"plot_new"}
+
+
 def test_every_picture_belongs_to_a_function_or_a_study():
     assert len(DRAWN) + len(STUDIES) == len(SECTIONS)
     headings = re.findall(r"^### (\w+_\w+)$", "\n".join(text(c) for c in CELLS if c["cell_type"] == "markdown"), re.M)
