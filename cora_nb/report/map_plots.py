@@ -63,17 +63,18 @@ def plot_map(
     methods = cells.columns.get_level_values(0)
     first = [i for i, m in enumerate(methods) if i == 0 or methods[i - 1] != m]
     names = [escape_name(name_words(methods[i]), most=_METHOD_WIDTH) for i in first]
-    below, each = text_inches(names)[0], max(0.12, 0.22 * len(first) / cells.shape[1])
+    ends = [*first[1:], len(methods)]
+    middles = [(a + b) / 2 for a, b in zip(first, ends)]
+    below, each = text_inches(names)[0], max(0.12, 0.22 / min(np.diff(middles), default=1))
     ax = new_axes(ax, each * cells.shape[1] + 2.2 + max(0, below - 1.2) / 2, 4 + max(0, below - 1.2) * 0.87)
     colours = ListedColormap(list(SHADES.values()))
     ax.pcolormesh(
         np.ma.masked_invalid(cells.to_numpy()), cmap=colours, vmin=-0.5, vmax=len(SHADES) - 0.5, rasterized=True
     )
-    ends = [*first[1:], len(methods)]
     for edge in first[1:]:
         ax.axvline(edge, color="white", linewidth=1.5)
 
-    ax.set_xticks([(a + b) / 2 for a, b in zip(first, ends)], names, rotation=60, ha="right", rotation_mode="anchor")
+    ax.set_xticks(middles, names, rotation=60, ha="right", rotation_mode="anchor")
     ax.tick_params(length=0)
     ax.set(ylim=(len(cells), 0), yticks=[], ylabel=f"{len(cells):,} questions")
     ax.spines[:].set_visible(False)
