@@ -1,5 +1,6 @@
 """Packaging: every fact comes from settings.ini; `data/` travels inside the wheel as `cora_nb/data`."""
 
+import re
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -17,12 +18,26 @@ def data_packages() -> dict[str, str]:
     return {".".join(("cora_nb", *p.relative_to(here).parts)): p.relative_to(here).as_posix() for p in folders}
 
 
+def long_description(readme: str, repository: str, branch: str) -> str:
+    "The README as PyPI needs it, which shows it far from the files that it names: each by its address."
+    raw = repository.replace("https://github.com/", "https://raw.githubusercontent.com/")
+
+    def address(found: re.Match) -> str:
+        if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|[#/]", found[1]):
+            return found[0]
+        image = re.search(r"\.(png|jpe?g|gif|svg)$", found[1])
+        return f"]({f'{raw}/{branch}' if image else f'{repository}/blob/{branch}'}/{found[1]}"
+
+    parts = re.split(r"(^```.*?^```[^\n]*|`[^`\n]+`)", readme, flags=re.MULTILINE | re.DOTALL)  # odd parts are code
+    return "".join(part if i % 2 else re.sub(r"\]\(([^()\s]+)", address, part) for i, part in enumerate(parts))
+
+
 data = data_packages()
 setup(
     name=cfg["lib_name"],
     version=cfg["version"],
     description=cfg["description"],
-    long_description=(here / "README.md").read_text(encoding="utf-8"),
+    long_description=long_description((here / "README.md").read_text(encoding="utf-8"), cfg["git_url"], cfg["branch"]),
     long_description_content_type="text/markdown",
     author=cfg["author"],
     author_email=cfg["author_email"],

@@ -191,6 +191,7 @@ def reliability_figure(
     "Reliability diagrams of the forms. Source: Li et al., Figure 4."
     import matplotlib.pyplot as plt
     from cora_nb.report.calibration_plots import plot_reliability
+    from cora_nb.report.style import fit_name, name_words, new_panels
 
     bins, found = item.options.get("bins", 10), {}
     for (name, _), method, responses in _with_sizes(asked):
@@ -199,16 +200,12 @@ def reliability_figure(
             found[name, method] = reliability(binned(known["confidence"], known["right"], bins))
     if not found:
         raise CoraError("no reply has a confidence: name a respondent that gives the log-probabilities of its replies")
-    people, methods = (list(dict.fromkeys(x)) for x in zip(*found))
-    size = (2.6 * len(methods), 2.7 * len(people))
-    fig, axes = plt.subplots(len(people), len(methods), figsize=size, squeeze=False, layout="constrained")
-    for row, name in zip(axes, people):
-        for ax, method in zip(row, methods):
-            if (name, method) not in found:
-                ax.set_axis_off()
-                continue
-            plot_reliability(found[name, method], ax, counts=False).set_title(f"{name}, {method}", fontsize=9)
-    plt.close(fig)
+    n = len({method for _, method in found})
+    axes = new_panels(len(found), 2.6, 2.7, n if n <= 4 else 3)  # five in a line would be too small on paper
+    for ax, ((name, method), bins_of) in zip(axes.flat, found.items()):
+        title = fit_name(f"{name}, {name_words(method)}", 2.2, 9)
+        plot_reliability(bins_of, ax, counts=False).set_title(title, fontsize=9)
+    plt.close(fig := axes.flat[0].figure)
     table = stack_results(found, ["respondent", "method"])
     return Made(table, calibration(asked, Item(item.name, item.about, "calibration")).text, {item.name: fig})
 

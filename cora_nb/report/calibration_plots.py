@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..core import CoraError
+from .style import new_axes, shade
 from ..results import make_result
 
 # %% ../../nbs/report/calibration_plots.ipynb #98fb6db3
@@ -24,19 +25,17 @@ def plot_reliability(
 
     Raises `CoraError` for another result. Source: Li et al., Figure 4.
     """
-    import matplotlib.pyplot as plt
-
     promised, kept = _by_bin(result, "confidence"), _by_bin(result, "accuracy")
     lower, upper, n = kept["note"].map(_lower_edge), kept.index.to_series(), kept["n"]
-    ax = plt.subplots(figsize=(4, 4), layout="constrained")[1] if ax is None else ax
-    style = {"color": "0.88", "edgecolor": "0.7", "linewidth": 0.6, "zorder": 0}
+    ax = new_axes(ax, 4, 4, frame=True)
+    style = {"color": shade(0.88, 4), "edgecolor": shade(0.7, 4), "linewidth": 0.6, "zorder": 0}
     ax.bar(lower, n / n.sum(), width=upper - lower, align="edge", **style)
     if counts:
         for x, many in zip((lower + upper) / 2, n):
             ax.text(x, 1.07, many, ha="center", va="center", fontsize=7, color="0.3")
     ax.plot([0, 1], [0, 1], color="0.4", linewidth=0.9, linestyle=":", zorder=1)
     bars = [kept["value"] - kept["low"], kept["high"] - kept["value"]]
-    style = {"fmt": "o", "color": "0.1", "markersize": 5, "elinewidth": 1, "capsize": 3, "zorder": 2}
+    style = {"fmt": "o", "color": shade(0.1), "markersize": 5, "elinewidth": 1, "capsize": 3, "zorder": 2}
     ax.errorbar(promised["value"], kept["value"], yerr=np.maximum(bars, 0), **style)
     ax.set(xlim=(0, 1.03), ylim=(-0.02, 1.12), xlabel="confidence", ylabel="accuracy")
     return ax

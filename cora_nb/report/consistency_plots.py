@@ -12,6 +12,7 @@ import pandas as pd
 
 from ..checks import check_columns
 from ..core import CoraError
+from .style import new_axes, shade
 
 # %% ../../nbs/report/consistency_plots.ipynb #f9ec8fc8
 def plot_consistency(
@@ -23,16 +24,14 @@ def plot_consistency(
     Larger circles have the number written in them. Accuracy cannot lie above the line. Raises `CoraError` where no K is
     known.
     """
-    import matplotlib.pyplot as plt
-
     check_columns(table, "K", "accuracy", what="sequences")
     rounded = table.dropna(subset=["K"]).round({"K": 9, "accuracy": 9})
     counts = rounded.groupby(["K", "accuracy"]).size().reset_index(name="n")
     if not len(counts):
         raise CoraError("no K is known, there is nothing to draw")
-    ax, most = plt.subplots(figsize=(4.6, 4.2))[1] if ax is None else ax, counts["n"].max()
+    ax, most = new_axes(ax, 4.6, 4.2, frame=True), counts["n"].max()
     ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--", zorder=0)
-    grey = {"facecolor": "0.82", "edgecolor": "0.15", "linewidth": 0.8}
+    grey = {"facecolor": shade(0.82), "edgecolor": "0.15", "linewidth": 0.8}
     ax.scatter(counts["K"], counts["accuracy"], s=900 * counts["n"] / most + 12, **grey)
     for row in counts[counts["n"] >= max(2, 0.15 * most)].itertuples():
         ax.text(row.K, row.accuracy, row.n, ha="center", va="center", fontsize=8)

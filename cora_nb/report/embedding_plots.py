@@ -13,6 +13,16 @@ import numpy as np
 import pandas as pd
 
 from ..core import CoraError
+from cora_nb.report.style import (
+    draw_legend,
+    escape_name,
+    legend_inches,
+    legend_name,
+    new_axes,
+    new_panels,
+    shade,
+    text_inches,
+)
 from ..results import lookup
 
 # %% ../../nbs/report/embedding_plots.ipynb #cb5c551f
@@ -23,12 +33,9 @@ def format_mark(
     k: int,  # which format, from 0
 ) -> dict[str, Any]:  # options for Matplotlib's `plot`
     "How a format is marked: filled or open, so that they differ without colour."
-    return {
-        "marker": _MARKS[k % len(_MARKS)],
-        "markerfacecolor": ("0", "none", "0.6")[k % 3],
-        "markeredgecolor": "0",
-        "markeredgewidth": 0.6,
-    }
+    dark = shade(0, k)
+    look = {"marker": _MARKS[k % len(_MARKS)], "markerfacecolor": (dark, "none", shade(0.6, k))[k % 3]}
+    return look | {"markeredgecolor": dark, "markeredgewidth": 0.6}
 
 # %% ../../nbs/report/embedding_plots.ipynb #517eea08
 def plot_separability(
@@ -39,22 +46,29 @@ def plot_separability(
 
     Raises `CoraError` for other results.
     """
-    import matplotlib.pyplot as plt
     from matplotlib.ticker import MaxNLocator
 
     lines, chance = (_by_layer(scores, score) for score in ("accuracy", "least squares by chance"))
-    if ax is None:
-        ax = plt.subplots(figsize=(max(4, 1.5 + 0.25 * max(map(len, lines.values()))), 3), layout="constrained")[1]
+    wide, (beside, least), ours = (
+        1.5 + 0.25 * max(map(len, lines.values())),
+        legend_inches(["chance", *lines]),
+        ax is None,
+    )
+    ax = new_axes(ax, max(4, wide) + beside, max(3, least), frame=True)
     band = pd.concat(chance).groupby("place").agg({"low": "min", "high": "max"})
     ax.fill_between(band.index, band["low"], band["high"], color="0.85", label="chance", linewidth=0)
     for k, (name, line) in enumerate(lines.items()):
-        style = {"marker": _MARKS[k % len(_MARKS)], "markerfacecolor": ("0", "1", "0.6")[k % 3], "markersize": 5}
-        style |= {"color": "0", "linestyle": ("-", "--", ":")[k % 3], "linewidth": 1, "label": name or "accuracy"}
+        style = {"marker": _MARKS[k % len(_MARKS)], "markerfacecolor": (shade(0, k), "1", shade(0.6, k))[k % 3]}
+        style |= {"color": shade(0, k), "linestyle": ("-", "--", ":")[k % 3], "linewidth": 1, "markersize": 5}
+        style |= {"label": legend_name(name or "accuracy")}
         at = line.index + 0.14 * (k - (len(lines) - 1) / 2)  # side by side: most lines lie at 1
         ax.errorbar(at, line["value"], [line["value"] - line["low"], line["high"] - line["value"]], capsize=2, **style)
     ax.set(xlabel="layer", ylabel="probe: share right", ylim=(-0.03, 1.05))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.legend(frameon=False, fontsize=8, loc="best")
+    if ours:
+        draw_legend(ax)
+    else:  # where there is room, in axes that somebody else has made
+        ax.legend(frameon=False, fontsize=8, loc="best")
     return ax
 
 
@@ -87,18 +101,14 @@ def plot_layers(
     if np.ndim(places) != 3 or places.shape != (len(numbers), len(formats), 2):
         raise CoraError(f"places must have the shape ({len(numbers)}, {len(formats)}, 2), got {np.shape(places)}")
     if axes is None:
-        columns = min(len(places), 6)
-        fig, axes = plt.subplots(
-            -(-len(places) // columns),
-            columns,
-            figsize=(1.7 * columns, 2.1 * -(-len(places) // columns) + 0.4),
-            squeeze=False,
-            layout="constrained",
-        )
-        for ax in axes.flat[len(places) :]:
-            ax.set_axis_off()
+        axes = new_panels(len(places), 1.7, 2.1, 6)
+        names, fig = [legend_name(kind) for kind in kinds], axes.flat[0].figure
+        wide, columns = legend_inches(kinds)[0], axes.shape[1]
+        beside = min(max(int(1.7 * columns / wide), 1), len(kinds))
+        below = text_inches(names)[1] / beside + 0.25
+        fig.set_size_inches(max(1.7 * columns, wide), 2.1 * len(axes) + below)
         style = [plt.Line2D([], [], linestyle="none", markersize=5, **format_mark(k)) for k in range(len(kinds))]
-        fig.legend(style, kinds, ncols=len(kinds), loc="outside lower center", frameon=False)
+        fig.legend(style, names, ncols=beside, loc="outside lower center", frameon=False)
     for ax, number, points in zip(np.ravel(axes), numbers, places):
         for k, kind in enumerate(kinds):
             ax.plot(
@@ -109,7 +119,7 @@ def plot_layers(
                 **format_mark(k),
             )
         found = "" if scores is None else f": {lookup(scores, 'accuracy', place=number).value:.2f}"
-        ax.set(xticks=[], yticks=[], title=f"layer {number}{found}")
+        ax.set(xticks=[], yticks=[], title=f"layer {escape_name(number, 20)}{found}")
         ax.margins(0.1)
         ax.title.set_fontsize(9)
     return np.asarray(axes)

@@ -15,7 +15,8 @@ import pandas as pd
 
 from ..checks import check_count
 from ..core import CoraError
-from .score_plots import _axes, _frame, _said, _there
+from .score_plots import _frame, _said, _there
+from .style import escape_name, new_axes, shade, text_inches
 
 # %% ../../nbs/report/item_plots.ipynb #28861665
 NAMED = 20  # as many names as there is room for
@@ -39,9 +40,10 @@ def plot_items(
     if not len(table):
         raise CoraError("no question's discrimination is known; it takes three respondents that differ")
     named = _to_name(table, name)
-    ax = _axes(ax, 5, 3.6)
+    beside = text_inches([escape_name(id, most=_ID_WIDTH) for id in named.index], 9)[0] if len(named) else 0
+    ax = new_axes(ax, 4.6 + beside, 3.6)
     ax.axhline(0, color="0.55", linewidth=0.8, zorder=1)
-    grey = np.where(table.index.isin(named.index), "0.45", "1")
+    grey = np.where(table.index.isin(named.index), shade(0.45), "1")
     points = {"s": 24, "facecolor": grey, "edgecolor": "0", "linewidth": 0.8, "zorder": 3}
     ax.scatter(table["difficulty"], table["discrimination"], **points)
     lowest = min(-0.1, table["discrimination"].min() - 0.08)
@@ -50,13 +52,17 @@ def plot_items(
     return ax
 
 
+_ID_WIDTH = 60  # characters of a name that are written
+
+
 def _write_names(ax: Any, named: pd.DataFrame) -> None:
     "Names to the right of the axes, each with a thin line to its point."
     bottom, top = ax.get_ylim()
     line = {"arrowstyle": "-", "color": "0.6", "linewidth": 0.7, "shrinkB": 3}
     look = {"textcoords": "axes fraction", "va": "center", "fontsize": 9, "annotation_clip": False, "arrowprops": line}
     for height, (id, row) in zip(_spread((named["discrimination"] - bottom) / (top - bottom)), named.iterrows()):
-        ax.annotate(str(id), (row["difficulty"], row["discrimination"]), xytext=(1.05, height), **look)
+        name = escape_name(id, most=_ID_WIDTH)
+        ax.annotate(name, (row["difficulty"], row["discrimination"]), xytext=(1.05, height), **look)
 
 
 def _spread(wanted: Sequence[float]) -> list[float]:

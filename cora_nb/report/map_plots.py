@@ -14,6 +14,7 @@ import pandas as pd
 from ..checks import check_option
 from ..core import CoraError
 from .page_data import OUTCOMES
+from .style import escape_name, name_words, new_axes, text_inches
 from ..responses.responses import Responses, need
 
 # %% ../../nbs/report/map_plots.ipynb #01797a5c
@@ -26,6 +27,7 @@ SHADES = {  # the colours of the page
     "not_asked": "#ffffff",
 }
 _ORDERS = ("file", "consistency")
+_METHOD_WIDTH = 40  # characters of a method's name
 
 
 def outcome_matrix(
@@ -49,7 +51,6 @@ def plot_map(
 
     Raises `CoraError` for an unknown order, and where there is nothing to draw.
     """
-    import matplotlib.pyplot as plt
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
@@ -59,18 +60,21 @@ def plot_map(
         raise CoraError("there are no replies to draw")
     if order == "consistency":
         cells = cells.loc[(cells == 0).mean(axis=1).sort_values(kind="stable").index]
-    ax = ax or plt.subplots(figsize=(0.12 * cells.shape[1] + 2.2, 4), layout="constrained")[1]
+    methods = cells.columns.get_level_values(0)
+    first = [i for i, m in enumerate(methods) if i == 0 or methods[i - 1] != m]
+    names = [escape_name(name_words(methods[i]), most=_METHOD_WIDTH) for i in first]
+    ends = [*first[1:], len(methods)]
+    middles = [(a + b) / 2 for a, b in zip(first, ends)]
+    below, each = text_inches(names)[0], max(0.12, 0.22 / min(np.diff(middles), default=1))
+    ax = new_axes(ax, each * cells.shape[1] + 2.2 + max(0, below - 1.2) / 2, 4 + max(0, below - 1.2) * 0.87)
     colours = ListedColormap(list(SHADES.values()))
     ax.pcolormesh(
         np.ma.masked_invalid(cells.to_numpy()), cmap=colours, vmin=-0.5, vmax=len(SHADES) - 0.5, rasterized=True
     )
-    methods = cells.columns.get_level_values(0)
-    first = [i for i, m in enumerate(methods) if i == 0 or methods[i - 1] != m]
-    ends = [*first[1:], len(methods)]
     for edge in first[1:]:
         ax.axvline(edge, color="white", linewidth=1.5)
-    names = [methods[i].replace("_", " ").replace("$", r"\$") for i in first]
-    ax.set_xticks([(a + b) / 2 for a, b in zip(first, ends)], names, rotation=60, ha="right", rotation_mode="anchor")
+
+    ax.set_xticks(middles, names, rotation=60, ha="right", rotation_mode="anchor")
     ax.tick_params(length=0)
     ax.set(ylim=(len(cells), 0), yticks=[], ylabel=f"{len(cells):,} questions")
     ax.spines[:].set_visible(False)

@@ -7,7 +7,6 @@ __all__ = ['PageRun', 'PageFacts', 'command_line', 'asked_parts', 'PageTable', '
 
 # %% ../../nbs/report/page_parts.ipynb #acc1adbd
 import base64
-import io
 import shlex
 import warnings
 from collections.abc import Callable, Mapping
@@ -28,6 +27,7 @@ from .calibration_plots import plot_reliability
 from .grid import grid_texts, result_grid, sentences_below
 from .result_plots import plot_bars, plot_lines, plot_points
 from .score_plots import curve_table, plot_scores
+from .style import figure_bytes
 from ..metrics.cora import score
 from .tables import plain_line, score_table
 from ..responses.responses import Responses
@@ -182,13 +182,10 @@ def _svg(draw: Callable[[], Any]) -> str:  # base64
     "A figure as SVG, the same every time."
     import matplotlib.pyplot as plt
 
-    with plt.rc_context({"svg.hashsalt": "cora_nb", "svg.fonttype": "path"}):
-        drawn = draw()
-        figure = getattr(drawn, "figure", drawn)
-        file = io.BytesIO()
-        figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
-        plt.close(figure)
-    return base64.b64encode(file.getvalue()).decode()
+    drawn = draw()
+    data = figure_bytes(drawn)
+    plt.close(getattr(drawn, "figure", drawn))
+    return base64.b64encode(data).decode()
 
 
 def picture_parts(

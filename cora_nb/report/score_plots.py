@@ -17,6 +17,7 @@ from ..checks import check_count, check_option
 from ..core import CoraError
 from ..metrics.cora import score
 from .result_plots import plot_points
+from .style import escape_name, fit_name, heat_colours, new_axes, new_panels, shade, text_inches
 from .tables import BEYOND, arrange
 from ..responses.responses import Responses
 from ..responses.runs import Runs
@@ -59,15 +60,6 @@ def _there(table: object, *columns: str) -> list[str]:
 def _said(place: object) -> str:
     "A row's name in words."
     return ", ".join(map(str, place)) if isinstance(place, tuple) else str(place)
-
-
-def _axes(ax: Any, width: float, height: float) -> Any:
-    "New axes of a size in inches, where none are given."
-    import matplotlib.pyplot as plt
-
-    ax = ax or plt.subplots(figsize=(width, height))[1]
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
 
 # %% ../../nbs/report/score_plots.ipynb #6ef0177e
 def plot_scores(
@@ -140,7 +132,7 @@ def plot_ranks(
     _checked_result(rows, "the ranks", 0, 1)
     shares = rows.astype({"place": int}).pivot(index="respondent", columns="place", values="value")
     ax = _heat(shares.loc[rows["respondent"].unique()], ax, "probability")
-    ax.set(xlabel="rank", ylabel="", title=score)
+    ax.set(xlabel="rank", ylabel="", title=escape_name(score, 40))
     return ax
 
 
@@ -148,14 +140,16 @@ def _heat(table: pd.DataFrame, ax: Any, label: str) -> Any:
     "A table of shares as cells of grey with their numbers, nothing where a number is missing."
     import seaborn as sns
 
-    width = max(map(len, map(str, table.index))) * 0.08 + 0.7 * table.shape[1] + 1.2
-    ax = _axes(ax, width, 0.7 + 0.42 * len(table))
+    names = [escape_name(name, 40) for name in table.index]
+    each = max(0.42, max(text_inches([name])[1] for name in names) + 0.06)
+    ax = new_axes(ax, text_inches(names)[0] + 0.7 * table.shape[1] + 1.4, max(1.6, 0.9 + each * len(table)))
     before = len(ax.texts)
     sns.heatmap(
         table,
         vmin=0,
         vmax=1,
-        cmap="Greys",
+        cmap=heat_colours(),
+        yticklabels=names,
         annot=True,
         fmt=".2f",
         linewidths=0.6,
@@ -176,8 +170,6 @@ def plot_resamples(
     axes: Any = None,  # as many matplotlib axes; None: new ones, four beside one another
 ) -> Any:  # the axes, shape `(n_scores,)`
     "The distribution of resampled scores, a panel each. Raises `CoraError` for scores that are not in the tables."
-    import matplotlib.pyplot as plt
-
     names = list(samples.columns if isinstance(samples, pd.DataFrame) and scores is None else scores or [])
     values = _frame(samples, names, "the resamples")
     if not names:
@@ -185,21 +177,18 @@ def plot_resamples(
     if unknown := [c for c in names if values[c].isna().all()]:
         raise CoraError(f"the resamples: {unknown[0]} is not known in any of them")
     marks = _estimates(estimates, names)
-    rows, beside = -(-len(names) // 4), min(len(names), 4)
-    if axes is None:
-        axes = plt.subplots(
-            rows, beside, figsize=(2.1 * beside + 0.3, 1.9 * rows + 0.2), squeeze=False, layout="constrained"
-        )[1]
-    axes = np.ravel(axes)
+    titles = [fit_name(name, 1.9, 12) for name in names]
+    deepest = max(title.count("\n") for title in titles)
+    axes = np.ravel(new_panels(len(names), 2.1, 1.9 + 0.2 * deepest, 4) if axes is None else axes)
     if len(axes) < len(names):
         raise CoraError(f"there are {len(names)} scores to draw and {len(axes)} axes")
     half = max(np.nanmax((values.max() - values.min()).to_numpy()) * 0.55, 1e-3)
-    for ax, name in zip(axes, names):
+    for ax, name, title in zip(axes, names, titles):
         drawn, middle = values[name].dropna(), (values[name].max() + values[name].min()) / 2
-        ax.hist(drawn, bins=_edges(drawn.to_numpy(), half / 20), color="0.75", edgecolor="0.75")
+        ax.hist(drawn, bins=_edges(drawn.to_numpy(), half / 20), color=shade(0.75), edgecolor=shade(0.75))
         for column, x in marks.loc[name].dropna().items():
             ax.axvline(x, color="0", linestyle="-" if column == "value" else "--", linewidth=1.2)
-        ax.set(title=name, yticks=[], xlim=(middle - 1.05 * half, middle + 1.05 * half))
+        ax.set(title=title, yticks=[], xlim=(middle - 1.05 * half, middle + 1.05 * half))
         ax.locator_params(axis="x", nbins=4)
         ax.spines[["top", "right", "left"]].set_visible(False)
     for ax in axes[len(names) :]:

@@ -18,19 +18,20 @@ from cora_nb.core import CoraError, Question  # noqa: E402
 from cora_nb.metrics.bias import consistency_table, length_ranks, position_ranks  # noqa: E402
 from cora_nb.report.plots import (  # noqa: E402
     NAMES,
-    SHAPES,
     draw_shares,
     order_implementations,
     plot_accuracy,
     plot_lengths,
     plot_positions,
 )
+from cora_nb.report.style import IMPLEMENTATION_WORDS, SHAPES  # noqa: E402
 from cora_nb.respondents.likelihood import IMPLEMENTATIONS  # noqa: E402
 from cora_nb.responses.responses import make_responses  # noqa: E402
 from cora_nb.results import stack_results  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
 
 CODES = ["jl", "jd:All", "se:Ca"]
+WORDS = [IMPLEMENTATION_WORDS[code] for code in CODES]  # as they stand on an axis
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +90,7 @@ def test_a_panel_shows_every_row_with_its_interval():
         np.testing.assert_allclose([p[1:] for p in found[model]], part[["value", "low", "high"]].to_numpy())
         assert [round(p[0]) for p in found[model]] == [0, 1, 2]
     assert all(a[0] < b[0] for a, b in zip(found["m1"], found["m2"]))  # side by side, in the order of the models
-    assert labels(ax) == [*CODES, "key"]
+    assert labels(ax) == [*WORDS, "key"]
 
 
 def test_it_draws_into_the_axes_it_is_given():
@@ -133,7 +134,7 @@ def test_one_line_where_the_same_is_expected_everywhere_else_a_stroke_each():
 
 def test_nothing_expected_and_no_key_where_the_table_has_none():
     ax = draw_shares(only(one_panel(rank_rows()), "share"))
-    assert labels(ax) == CODES and not [line for line in ax.lines if line.get_linestyle() == "--"]
+    assert labels(ax) == WORDS and not [line for line in ax.lines if line.get_linestyle() == "--"]
 
 
 def test_the_key_stands_in_a_column_of_its_own():
@@ -144,7 +145,7 @@ def test_the_key_stands_in_a_column_of_its_own():
 
 def test_implementations_stand_in_the_papers_order():
     table = one_panel(rank_rows(codes=["mine", *reversed(IMPLEMENTATIONS)]))
-    assert labels(draw_shares(table)) == [*IMPLEMENTATIONS, "mine", "key"]
+    assert labels(draw_shares(table)) == [*IMPLEMENTATION_WORDS.values(), "mine", "key"]
     assert order_implementations([]) == []
 
 
@@ -185,7 +186,7 @@ def test_accuracy_has_a_panel_for_each_benchmark():
                 [p[1:] for p in found], part.loc[part["respondent"] == model, ["value", "low", "high"]].to_numpy()
             )
         assert [list(line.get_ydata()) for line in ax.lines if line.get_linestyle() == ":"] == [[0.25, 0.25]]
-        assert labels(ax)[-1] == "se:Ca"
+        assert labels(ax)[-1] == "separate, per character"
     assert [t.get_text() for t in grid.legend.get_texts()] == ["m1", "m2", "chance"]
 
 
@@ -226,7 +227,7 @@ def test_a_model_keeps_its_shape_where_another_is_missing():
     grid = plot_positions(table[~((table["respondent"] == "m1") & (table["benchmark"] == "b2"))])
     shapes = {(b, c.get_label()): c[0].get_marker() for (b, _), ax in grid.axes_dict.items() for c in ax.containers}
     assert shapes["b1", "m2"] == shapes["b2", "m2"] != shapes["b1", "m1"]
-    assert [labels(ax) for ax in grid.axes[-1]] == [[*CODES, "key"]] * 4
+    assert [labels(ax) for ax in grid.axes[-1]] == [[*WORDS, "key"]] * 4
 
 
 def test_an_empty_panel_is_left_empty():

@@ -1,0 +1,321 @@
+"""What every figure has in common: any name, any number of series, nothing cut off, nothing on top of another."""
+
+import re
+import warnings
+from io import BytesIO
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
+import pytest  # noqa: E402
+from hypothesis import given, settings, strategies as st  # noqa: E402
+
+from cora_nb.core import CoraError  # noqa: E402
+from cora_nb.metrics.calibration import binned, reliability  # noqa: E402
+from cora_nb.metrics.consistency import label_sequences  # noqa: E402
+from cora_nb.report.calibration_plots import plot_reliability  # noqa: E402
+from cora_nb.report.consistency_plots import plot_consistency  # noqa: E402
+from cora_nb.report.embedding_plots import plot_layers, plot_separability  # noqa: E402
+from cora_nb.report.item_plots import plot_items  # noqa: E402
+from cora_nb.report.map_plots import plot_map  # noqa: E402
+from cora_nb.report.plots import WIDEST, draw_shares, plot_accuracy, plot_lengths, plot_positions  # noqa: E402
+from cora_nb.report.result_plots import plot_bars, plot_lines, plot_points  # noqa: E402
+from cora_nb.report.score_plots import plot_ranks, plot_resamples, plot_scores  # noqa: E402
+from cora_nb.report.style import (  # noqa: E402
+    OKABE_ITO,
+    escape_name,
+    figure_bytes,
+    figure_name,
+    legend_name,
+    save_figure,
+    use_palette,
+)
+
+NASTY = (
+    "$x$",
+    "_",
+    "<b>bold</b> & more",
+    "a%b \\frac{1}{2}",
+    "eighty characters, the name of a question as somebody wrote it, all of it, to the",
+    "a rocket \U0001f680 and \u6a21\u578b",
+    "two\nlines\t\x1b[31m\u202e",
+    "W" * 80,
+)
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+    use_palette("grey")
+
+
+def rows_of(series, names, column="subject", score="accuracy", **more):
+    "A result: a row for each series and name, with an interval."
+    found = [{"respondent": s, column: name, "score": score} for s in series for name in names]
+    value = np.linspace(0.1, 0.9, len(found))
+    return pd.DataFrame(found).assign(value=value, low=value - 0.1, high=value + 0.08, **more)
+
+
+def shares_of(series, benchmarks, places=(1, 2, 3, 4, 5)):
+    rows = [(s, b, m, p) for s in series for b in benchmarks for m in ("jl", "jd:Ca", "se:Ca") for p in places]
+    table = pd.DataFrame(rows, columns=["respondent", "benchmark", "method", "place"])
+    value = np.linspace(0.1, 0.6, len(table))
+    drawn = table.assign(score="share", value=value, low=value - 0.05, high=value + 0.05)
+    return pd.concat([drawn, table.assign(score="expected", value=0.2)], ignore_index=True)
+
+
+def points(names):
+    return plot_points(rows_of(names, NASTY[: len(names)]))
+
+
+def one_series_with_p(names):
+    return plot_points(rows_of(names[:1], names, p=0.02))
+
+
+def lines(names):
+    return plot_lines(rows_of(names, range(5), "place"))
+
+
+def bars(names):
+    return plot_bars(rows_of(names, names))
+
+
+def bars_at_places(names):
+    return plot_bars(rows_of(names, range(1, 6), "place", "share"))
+
+
+def scores(names):
+    return plot_scores(rows_of(names, [""], "method", "CoRA").drop(columns="method"))
+
+
+def own_scores(names):
+    table = pd.concat([rows_of(names[:2], [""], "method", n).drop(columns="method") for n in names])
+    return plot_scores(table, beyond=True)
+
+
+def ranks(names):
+    ranked = rows_of(names, range(1, len(names) + 1), "place", "CoRA, probability of rank")
+    return plot_ranks(ranked)
+
+
+def resamples(names):
+    return plot_resamples(pd.DataFrame({n: np.random.default_rng(k).normal(size=99) for k, n in enumerate(names)}))
+
+
+def items(names):
+    where = np.linspace(0.1, 0.9, len(names))
+    return plot_items(pd.DataFrame({"difficulty": where, "discrimination": where}, index=list(names)), name=names)
+
+
+def consistency(names):
+    return plot_consistency(label_sequences(["AAAAA", "AAAAA", "BBBBB", "AAAAB", "ABBBC"], "A"))
+
+
+def calibration(names):
+    return plot_reliability(reliability(binned([0.1, 0.5, 0.9, 1.0], [0, 1, 1, 1], 5)))
+
+
+def separable(names):
+    layers = pd.DataFrame({"place": range(6), "value": 0.7, "low": 0.6, "high": 0.8})
+    both = [layers.assign(score=score) for score in ("accuracy", "least squares by chance")]
+    return plot_separability({name: pd.concat(both) for name in names})
+
+
+def layers(names):
+    return plot_layers(np.random.default_rng(0).normal(size=(8, 2 * len(names), 2)), [*names, *names])
+
+
+def panel(names):
+    one = shares_of(names, ["b"], [1])
+    return draw_shares(one.drop(columns=["benchmark", "place"]))
+
+
+def accuracy(names):
+    table = shares_of(names[:2], names, [1]).query("score == 'share'")
+    return plot_accuracy(table.drop(columns="place").assign(score="accuracy"), chance=0.25)
+
+
+def positions(names):
+    return plot_positions(shares_of(names, ["b"]))
+
+
+def lengths(names):
+    return plot_lengths(shares_of(names[:2], names[:3], (0, 1, 2, 3)))
+
+
+def the_map(names):
+    rows = [(f"q{i}", n, 0, "A", (i + k) % 3 > 0) for i in range(30) for k, n in enumerate(names)]
+    table = pd.DataFrame(rows, columns=["question_id", "method", "index", "prediction", "correct"])
+    return plot_map(table.assign(trial=0, prediction=0))
+
+
+FIGURES = [points, one_series_with_p, lines, bars, bars_at_places, scores, own_scores, ranks, resamples, items]
+FIGURES += [consistency, calibration, separable, layers, panel, accuracy, positions, lengths, the_map]
+
+
+def texts_in_rows(figure):
+    "Groups of texts that must not lie on one another."
+    for ax in figure.axes:
+        yield [t for t in ax.get_xticklabels() if t.get_text()]
+        yield [t for t in ax.get_yticklabels() if t.get_text()]
+        if ax.get_legend():
+            yield ax.get_legend().get_texts()
+        yield [t for t in ax.texts if t.get_fontsize() == 9]
+    for legend in figure.legends:
+        yield legend.get_texts()
+    yield [ax.title for ax in figure.axes if ax.title.get_text()]
+
+
+def corners(text, renderer):
+    "Middle, directions and half sizes of the box of a text, which may be turned."
+    angle = np.radians(text.get_rotation())
+    text.set_rotation(0)
+    box = text.get_window_extent(renderer)
+    text.set_rotation(np.degrees(angle))
+    turned = text.get_window_extent(renderer)
+    middle = np.array([(turned.x0 + turned.x1) / 2, (turned.y0 + turned.y1) / 2])
+    along = np.array([np.cos(angle), np.sin(angle)])
+    return middle, np.array([along, [-along[1], along[0]]]), np.array([box.width, box.height]) / 2
+
+
+def overlap(one, two, slack=1.5):
+    "Whether two turned boxes of the same angle share more than a seam."
+    (a, axes, half_a), (b, _, half_b) = one, two
+    return (np.abs(axes @ (a - b)) < half_a + half_b - slack).all()
+
+
+def check_figure(drawn):
+    figure = np.ravel(drawn)[0].figure if isinstance(drawn, (np.ndarray, list)) else drawn.figure
+    for kind in ("svg", "png"):
+        figure.savefig(BytesIO(), format=kind)
+    renderer = figure.canvas.get_renderer()
+    box = figure.get_tightbbox(renderer)
+    wide, high = figure.get_size_inches()
+    inside = (box.x0, box.y0, wide - box.x1, high - box.y1)
+    assert min(inside) > -0.02, f"{inside} inches beyond a canvas of {wide:.1f} x {high:.1f}"
+    for group in texts_in_rows(figure):
+        boxes = [corners(text, renderer) for text in group]
+        for k, one in enumerate(boxes):
+            for j, two in enumerate(boxes[:k]):
+                assert not overlap(one, two), (group[k].get_text(), group[j].get_text())
+    for ax in figure.axes:
+        frame = ax.get_window_extent(renderer)
+        if ax.get_label() == "<colorbar>" or not ax.has_data():
+            continue
+        assert frame.width > 50 and frame.height > 20, "the axes are squeezed"
+        if ax.get_legend():
+            assert ax.get_legend().get_window_extent(renderer).x0 >= frame.x1, "the legend lies on the data"
+    return figure
+
+
+@pytest.mark.parametrize("n", [2, 5, 8])
+@pytest.mark.parametrize("draw", FIGURES, ids=lambda f: f.__name__)
+def test_any_name_is_printed_and_nothing_is_cut_off(draw, n):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_figure(draw(NASTY[:n] if n < 8 else NASTY))
+
+
+@pytest.mark.parametrize("draw", FIGURES, ids=lambda f: f.__name__)
+def test_plain_names_in_colour(draw):
+    with warnings.catch_warnings(), use_palette("colour"):
+        warnings.simplefilter("error")
+        check_figure(draw([f"model {k}" for k in range(5)]))
+
+
+def test_all_series_are_in_the_legend_and_all_names_on_the_axis():
+    ax = points(NASTY)
+    assert [t.get_text() for t in ax.get_legend().get_texts()] == [legend_name(name) for name in NASTY]
+    assert [t.get_text() for t in ax.get_yticklabels()] == [escape_name(name, 40) for name in NASTY]
+
+
+def test_names_that_look_alike_remain_two():
+    long = ["n" * 200 + end for end in "ab"]
+    ax = plot_points(rows_of(long, ["x"]))
+    assert len(ax.get_legend().get_texts()) == 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(max_size=150), st.none() | st.integers(5, 50))
+def test_escaped_names_have_no_formula_and_no_control_characters(name, width):
+    text = escape_name(name, width)
+    assert not re.search(r"(?<!\\)\$", text)
+    assert all(c.isprintable() for c in text.replace("\n", ""))
+    if width:
+        assert all(len(line.replace(r"\$", "$")) <= width for line in text.split("\n"))
+    else:
+        assert "\n" not in text
+
+
+def test_many_panels_are_wrapped():
+    for n in (2, 5, 8):
+        figure = plot_positions(shares_of([f"m{k}" for k in range(n)], ["b"])).figure
+        assert figure.get_figwidth() <= WIDEST + 0.1
+    assert len({ax.get_position().y0.round(2) for ax in figure.axes}) > 1
+
+
+# Palettes
+
+
+def test_the_palette_is_one_switch():
+    table = rows_of("ab", "xy")
+    marks = lambda: [c.lines[0].get_color() for c in plot_points(table).containers]
+    assert marks() == ["0.0", "0.82"]
+    with use_palette("colour"):
+        assert marks() == list(OKABE_ITO[:2])
+        with use_palette("grey"):
+            assert marks() == ["0.0", "0.82"]
+        assert marks() == list(OKABE_ITO[:2])
+    assert marks() == ["0.0", "0.82"]
+    use_palette("colour")
+    assert marks() == list(OKABE_ITO[:2])
+    with pytest.raises(CoraError, match="palette must be one of grey, colour, got 'pink'"):
+        use_palette("pink")
+
+
+# Files
+
+
+def test_files_are_two_and_the_same_every_time(tmp_path):
+    def saved(folder):
+        paths = save_figure(points(NASTY), tmp_path / folder / "deep", "scores / all")
+        plt.close("all")
+        return paths
+
+    one, two = saved("a"), saved("b")
+    assert [p.suffix for p in one] == [".svg", ".png"] and one[0].stem == one[1].stem == figure_name("scores / all")
+    assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
+    assert sorted(p.name for p in one[0].parent.iterdir()) == sorted(p.name for p in one)  # nothing is left behind
+    text = one[0].read_text()
+    assert not re.search(r"dc:date|20\d\d-\d\d-\d\d", text) and "<b>" not in re.sub("<!--.*?-->", "", text)
+
+
+def test_a_grid_several_axes_and_a_figure_are_figures(tmp_path):
+    drawn = [positions("ab"), resamples("ab"), plt.figure(), list(resamples("ab"))]
+    for k, one in enumerate(drawn):
+        assert all(p.stat().st_size for p in save_figure(one, tmp_path, f"f{k}"))
+    with pytest.raises(CoraError, match="a figure or its axes are needed, got a int"):
+        save_figure(1, tmp_path, "x")
+    with pytest.raises(CoraError, match="kind must be one of svg, png, got 'pdf'"):
+        figure_bytes(drawn[2], "pdf")
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CoraError, match="the figure 'x' cannot be written"):
+        save_figure(plt.figure(), tmp_path / "file", "x")
+    monkeypatch.setattr("pathlib.Path.write_bytes", lambda *a: (_ for _ in ()).throw(OSError(28, "No space left")))
+    with pytest.raises(CoraError, match="No space left"):
+        save_figure(plt.figure(), tmp_path / "full", "x")
+    assert not list((tmp_path / "full").iterdir())
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../x", "CON", ".hidden", "é", "a b/", "x" * 300, "\ud800", "-", "a:b"])
+def test_names_of_files_are_safe_and_differ(name):
+    safe = figure_name(name)
+    assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,90}", safe) and safe.upper() != "CON"
+    assert safe != figure_name(name + "!") != figure_name(name + "?")
