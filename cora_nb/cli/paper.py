@@ -17,7 +17,7 @@ from ..checks import check_option
 from .alarms import print_alarms, retyper
 from .budgets import read_budget
 from .commands import command, options_in_force
-from .report import page_line
+from .report import page_lines
 from .failures import end_incomplete, failed_line, failures_said, refuse_lost
 from .respondents import ORGANISMS, make_respondents
 from .shared import file_name, open_store, plan_table, read_prices, store_for, store_line
@@ -120,7 +120,9 @@ def _failed_as_wrong(asked: PlanRuns) -> PlanRuns:
     }
 
 
-def _print_pages(runs: Mapping[tuple[str, str, str], Responses], folder: Path, write: bool) -> None:
+def _print_pages(
+    runs: Mapping[tuple[str, str, str], Responses], folder: Path, write: bool, figures: str | None
+) -> None:
     "The page of each run of the plan, or how it is made. Steps of a run stand on their own."
     for run in dict.fromkeys(run for _, run, _ in runs):
         named = {", ".join(filter(None, (name, step))): r for (name, which, step), r in runs.items() if which == run}
@@ -129,7 +131,8 @@ def _print_pages(runs: Mapping[tuple[str, str, str], Responses], folder: Path, w
             for name, which, step in runs
             if which == run
         ]
-        print(page_line(named, places, folder / f"{file_name(run)}.html" if write else None))
+        page = folder / f"{file_name(run)}.html" if write else None
+        print(page_lines(named, places, page, Path(figures, file_name(run)) if figures else None))
 
 # %% ../../nbs/cli/paper.ipynb #fb9d93fa
 def _make(
@@ -194,6 +197,7 @@ def cora_paper(
     max_cost: float = None,  # stop before more money than that is spent, at the --price
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
     report: bool = False,  # write a page to look at for each run of the plan, RUN.html beside its tables
+    figures: str = None,  # a folder for the figures of these pages, as SVG and PNG, in a folder for each run
     out: str = "papers",  # the folder for runs, tables and figures
 ):
     "Make tables and figures of a paper for your own models, beside the published numbers."
@@ -246,5 +250,5 @@ def cora_paper(
         own, kept = [run for (name, *_), run in runs.items() if name == w.name], store_for(w, replies)
         lines = [*filter(None, [failed_line(own, w, kept), store_line(kept, *own)])]
         print(*([f"{w.name}: " + "\n  ".join(lines)] if lines else []), sep="\n", end="\n" if lines else "")
-    _print_pages(runs, folder, report)
+    _print_pages(runs, folder, report, figures)
     end_incomplete(any(run.failure_note for run in runs.values()), stopped, "cora_paper")

@@ -6,11 +6,13 @@
 __all__ = ['cora_run']
 
 # %% ../../nbs/cli/run.ipynb #ed80be70
+from pathlib import Path
+
 from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondents
 from .alarms import print_alarms, retyper
 from .budgets import check_spent, read_budget, stop_line
-from .report import page_line
+from .report import page_lines
 from .failures import ask_each, end_incomplete, failed_line, failures_said, refuse_lost
 from .respondents import make_respondents
 from cora_nb.cli.shared import (
@@ -68,6 +70,7 @@ def cora_run(
     digits: int = 2,  # decimals in the table
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
     report: bool = False,  # write a page to look at, BENCHMARK/report.html in the folder for all runs
+    figures: str = None,  # a folder for the figures of that page, as SVG and PNG
     out: str = "responses",  # the folder for all runs; each goes to BENCHMARK/NAME inside
 ):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
@@ -118,5 +121,6 @@ def cora_run(
         print("\n" + "\n  ".join(line for line in lines if line))
     places = dict(zip([w.name for w in who], folders))
     there = [places[name] for name in runs]
-    print(f"\n{page_line(runs, there, folders[0].parent / 'report.html' if report else None)}")
+    page, pictures = folders[0].parent / "report.html" if report else None, Path(figures) if figures else None
+    print(f"\n{page_lines(runs, there, page, pictures)}")
     end_incomplete(any(stops.values()) or any(run.failure_note for run in runs.values()), stopped, "cora_run")

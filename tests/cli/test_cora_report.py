@@ -42,6 +42,16 @@ def test_a_run_makes_its_page(place, capsys):
     assert (place / "again" / "math" / "report.html").is_file()
 
 
+def test_figures_for_print(place, capsys):
+    cora_run(TWO, limit=12, figures="plots")
+    line = capsys.readouterr().out.splitlines()[-1]
+    files = sorted(p.name for p in (place / "plots").iterdir())
+    assert line == f"figures: {len(files)} files in plots" and {"scores.svg", "scores.png", "methods.svg"} <= set(files)
+    (place / "taken").write_text("")
+    with pytest.raises(SystemExit, match="taken: this is a file, and a folder is to be written"):
+        cora_run(TWO, limit=12, figures="taken")
+
+
 def test_a_paper_makes_a_page_for_each_run_of_its_plan(place, capsys):
     cora_paper(["cora/table_2", *TWO], sample=3, benchmark="math")
     line = capsys.readouterr().out.splitlines()[-1]
