@@ -21,6 +21,7 @@ import pandas as pd
 from ..core import CoraError
 from ..metrics.bias import length_ranks, position_ranks
 from ..metrics.calibration import binned, reliability
+from ..metrics.circular import position_spread
 from ..metrics.comparison import compare, rank_table
 from ..metrics.components import inconsistency_components
 from ..metrics.confidence import confidences
@@ -191,6 +192,7 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
         ("methods", "Accuracy of each kind of variant, and what guessing gives"): lambda: plot_points(
             _stacked(runs, method_table, level)
         ),
+        ("answer_places", "Accuracy by the place of the right answer"): lambda: plot_bars(_by_answer(runs, level)),
         ("places", "How often each place is chosen, and what to expect without a leaning"): lambda: plot_bars(
             _shares_by_place(runs, position_ranks, level)
         ),
@@ -258,6 +260,12 @@ def _shares_by_place(runs: Runs, measure: Callable, level: float) -> pd.DataFram
     "How often each place is chosen, and what to expect."
     table = _stacked(runs, measure, level)
     return table[table["place"].notna() & table["score"].isin(["share", "expected"])]
+
+
+def _by_answer(runs: Runs, level: float) -> pd.DataFrame:
+    "Accuracy where the right answer stands first, second, and so on."
+    table = _stacked(runs, lambda run, level: position_spread(run, level=level, threshold=None, resamples=100), level)
+    return table[table["score"] == "accuracy"].drop(columns=["note"], errors="ignore")
 
 
 _SUBJECTS = 60  # more would not be read

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core import CoraError
 from ..metrics.bias import position_ranks
+from ..metrics.circular import position_spread
 from ..metrics.comparison import compare
 from ..metrics.cora import score
 from ..metrics.counts import count_hits
@@ -67,6 +68,26 @@ def _left(name: str, run: Responses, level: float) -> Iterator[str]:
 
 
 def _leaning(name: str, run: Responses, level: float) -> Iterator[str]:
+    "Whether being right depends on the place of the right answer; where that never moves, on which place is picked."
+    try:
+        table = position_spread(run, level=level, threshold=None, resamples=1000)
+    except CoraError:
+        yield from _picking(name, run, level)
+        return
+    p = lookup(table, "position range").p
+    accuracy = table[table["score"] == "accuracy"].set_index("place")["value"]
+    if not p < 1 - level:
+        yield f"Where the right answer stands makes no difference to {name} that is seen (p = {number_text(p)})."
+        return
+    best, worst = accuracy.idxmax(), accuracy.idxmin()
+    yield (
+        f"{name} leans on place {best} of {len(accuracy)}: it is right in {_percent(accuracy[best])} of the prompts "
+        f"whose answer stands there, and in {_percent(accuracy[worst])} where it stands in place {worst} "
+        f"(p {_small_words(p)})."
+    )
+
+
+def _picking(name: str, run: Responses, level: float) -> Iterator[str]:
     "Whether a place is picked more often than the right answers would have it."
     table = position_ranks(run, level=level)
     p = table["p"].dropna()
@@ -80,7 +101,7 @@ def _leaning(name: str, run: Responses, level: float) -> Iterator[str]:
     place = (share["value"] - expected).idxmax()
     seen = share.loc[place]
     if not seen["low"] > expected[place]:
-        yield f"{name} leans on places (p = {_small(p.iloc[0])}), on none of them clearly more than expected."
+        yield f"{name} leans on places (p {_small_words(p.iloc[0])}), on none of them clearly more than expected."
         return
     which = f"place {place} of {len(share)}"
     yield (
@@ -89,9 +110,9 @@ def _leaning(name: str, run: Responses, level: float) -> Iterator[str]:
     )
 
 
-def _small(p: float) -> str:
-    "A p value."
-    return "less than 0.001" if p < 0.001 else f"{p:.3f}"
+def _small_words(p: float) -> str:
+    "A p value behind its name."
+    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def _methods(name: str, run: Responses, level: float) -> Iterator[str]:
@@ -136,11 +157,6 @@ def _ahead(runs: Runs, level: float) -> Iterator[str]:
                     yield f"By {name}, {first} is ahead of {second} ({a} - {b}: {number_text(row.value)} {bounds})."
                 else:
                     yield f"By {name}, {a} and {b} cannot be told apart (difference {number_text(row.value)} {bounds})."
-
-
-def _small_words(p: float) -> str:
-    "A p value behind its name."
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 # %% ../../nbs/report/sentences.ipynb #7174e15e
 def sentences(

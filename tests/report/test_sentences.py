@@ -7,6 +7,7 @@ import pytest
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import Question
 from cora_nb.metrics.cora import score
+from cora_nb.metrics.circular import position_spread
 from cora_nb.metrics.counts import count_hits
 from cora_nb.report.sentences import sentences
 from cora_nb.respondents.protocol import Reply
@@ -48,9 +49,18 @@ def test_the_numbers_are_those_of_the_run():
 @pytest.mark.parametrize("position, leans", [((8, 1), True), (None, False)])
 def test_a_leaning_is_said_where_there_is_one(position, leans):
     run = ask("m", slips=0.1, **({"position": position} if position else {}))
-    sentence = one(said(run), "lean")
-    assert sentence.startswith("m leans on place 1 of 4: ") == leans
-    assert ("No leaning" in sentence) != leans
+    sentence = one(said(run), "lean|Where the right answer stands")
+    assert sentence.startswith("m leans on place 1 of 4: it is right in ") == leans
+    assert ("makes no difference to m that is seen" in sentence) != leans
+
+
+@pytest.mark.parametrize("position, leans", [((8, 1), True), (None, False)])
+def test_a_leaning_where_the_answer_never_moves(position, leans):
+    variants = [v for v in make_variants(math_benchmark(200)) if v.method == "original"]
+    who = SimulatedRespondent(slips=0.4, name="m", **({"position": position} if position else {}))
+    sentence = one(said(evaluate(who, variants, progress=False)), "lean|Where the right")
+    table = position_spread(evaluate(who, variants, progress=False), threshold=None, resamples=1000)
+    assert ("leans" in sentence) == (lookup(table, "position range").p < 0.05)
 
 
 def test_who_always_answers_right_or_wrong():
