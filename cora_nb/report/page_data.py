@@ -164,8 +164,10 @@ def page_data(
     runs: Runs,  # by name
 ) -> dict[str, Any]:  # plain JSON values
     "What a page holds of some runs, as columns."
-    shared = _Shared(runs)
-    columns = [_run_columns(shared, name, run) for name, run in runs.items()]
+    from tqdm import tqdm
+
+    shared, named = _Shared(runs), tqdm(runs.items(), "putting in columns", unit=" runs", delay=1, leave=False)
+    columns = [_run_columns(shared, name, run) for name, run in named]
     return {
         "version": 1,
         "outcomes": list(OUTCOMES),

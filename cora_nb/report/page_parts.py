@@ -213,9 +213,10 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
 def _drawn(runs: Runs, level: float, use: Callable[[str, str, Any], Any]) -> list[Any]:
     "What is made of each figure, of its name, its caption and what was drawn, as far as the runs allow it."
     import matplotlib.pyplot as plt
+    from tqdm import tqdm
 
     found = []
-    for (name, caption), draw in _figures(runs, level).items():
+    for (name, caption), draw in tqdm(_figures(runs, level).items(), "drawing", unit=" figures", delay=1, leave=False):
         drawn = None
         with warnings.catch_warnings(), suppress(CoraError):
             warnings.simplefilter("ignore")
