@@ -10,7 +10,9 @@ import re
 from typing import Any
 
 # %% ../../nbs/interop/masking.ipynb #cf0c40de
-_FIELD = re.compile(r"(.*[_-])?(key|secret|password|passwd|credentials?|authorization)|((.*[_-])?token)", re.IGNORECASE)
+_FIELD = re.compile(
+    r"(.*[_-])?(api)?keys?|.*(secret|passw(or)?d|credential|authorization).*|(.*[_-])?token", re.IGNORECASE
+)
 _IN_TEXT = re.compile(r"(?i)(?<!\w)((?:\w*_)?(?:key|secret|password|token))=[^,\s&]+")
 _IN_ADDRESS = re.compile(r"(?<=://)[^/@\s]+(?=@)")
 
