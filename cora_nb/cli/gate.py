@@ -44,7 +44,8 @@ def _read(path: str, trials: str) -> Responses:
 
 def _check_paths(run: str, against: str | None) -> None:
     "Raise `CoraError` where the run is its own baseline: it would pass, and nothing would be compared."
-    if against is not None and Path(run).resolve() == Path(against).resolve():
+    same = lambda path: Path(path, "responses.parquet").resolve() if Path(path).is_dir() else Path(path).resolve()
+    if against is not None and same(run) == same(against):
         raise CoraError(f"the run and its baseline are the same, {against}")
 
 # %% ../../nbs/cli/gate.ipynb #3f718909

@@ -25,14 +25,14 @@ def cora_import(
     out: str = None,  # the folder to write; without it, beside the input under the same name
     tool: str = None,  # whose file it is, where that cannot be seen from it
     parse: str = None,  # the rule from raw output to choice; without it, what the tool has read
-    select: str = None,  # a filter of lm-eval or a scorer of inspect, where the file holds several
+    select: str = None,  # a filter of lm-eval, a scorer of inspect or a respondent of a table, where there are several
     model: str = None,  # the model's name; without it, as the file says, or the file's name
     benchmark: str = None,  # the benchmark's name, for the facts; without it, as the file says
     malformed: str = "raise",  # rows that cannot be read: raise or skip
 ):
     "Bring another tool's recorded replies into the folder of a run."
     check_option("malformed", malformed, ("raise", "skip"))
-    if out is None:
+    if out is None and (tool is None or not Path(file).is_file()):
         recognise_tool(file)  # refuses a folder before one is named after it
     folder = check_folder(out or Path(file).with_suffix(""))
     responses = import_responses(file, tool, parse, select, malformed, model, benchmark)

@@ -122,5 +122,5 @@ def cora_run(
     places = dict(zip([w.name for w in who], folders))
     there = [places[name] for name in runs]
     page, pictures = folders[0].parent / "report.html" if report else None, Path(figures) if figures else None
-    print(f"\n{page_lines(runs, there, page, pictures)}")
+    print(f"\n{page_lines(shown, there, page, pictures)}")
     end_incomplete(any(stops.values()) or any(run.failure_note for run in runs.values()), stopped, "cora_run")

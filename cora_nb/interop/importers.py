@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..core import CoraError
+from .masking import without_secrets
 from ..registry import Registry
 from ..responses.responses import Responses
 
@@ -124,5 +125,5 @@ def import_responses(
     imported = {"file": Path(path).name, **found.facts["imported"]}
     imported["hash"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     run = given | found.facts.get("run", {}) | {what: text for what, text in given.items() if text is not None}
-    facts = found.facts | {"imported": imported, "run": run}
+    facts = without_secrets(found.facts | {"imported": imported, "run": run})
     return Responses(found.table, found.questions, facts, model or found.name)

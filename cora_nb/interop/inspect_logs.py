@@ -300,7 +300,7 @@ def _log_facts(header: Any) -> dict[str, dict[str, Any]]:
         "model": spec.model,
         "base_url": without_secrets(spec.model_base_url),
         "model_args": without_secrets(spec.model_args),
-        "generate": settings,
+        "generate": without_secrets(settings),
     }
     run = {
         "benchmark": spec.dataset.name or spec.task,

@@ -271,18 +271,19 @@ def _placed(rows: TableRows, what: str) -> tuple[str, str]:
     names = [n for n in (what, f"{what}_letter", f"{what}_index") if n in rows.columns]
     if len(names) > 1:
         raise CoraError(f"{rows.file}: the columns {' and '.join(names)} say the same, so leave one of them out")
-    if names and names[0] != what:
-        return names[0], names[0].removeprefix(f"{what}_")
-    values = {str(v).strip() for v in rows.columns.get(what, ()) if v is not None and v == v} - {""}
+    name = names[0] if names else what
+    values = {str(v).strip() for v in rows.columns.get(name, ()) if v is not None and v == v} - {""}
     if not values:
-        return what, ""
+        return name, ""
+    if name != what:
+        return name, name.removeprefix(f"{what}_")
     return what, "letter" if any(v.isalpha() for v in values) or not any(map(_WHOLE.fullmatch, values)) else "number"
 
 
 def _count_from(rows: TableRows, columns: dict[str, tuple[str, str]], n_choices: list) -> tuple[int, str]:
     "Whether the numbers of a table count from 0 or from 1, and what proves it. Raises `CoraError` where nothing does."
     column, kind = columns["answer"]
-    if "index" in (kind for _, kind in columns.values()):
+    if "number" not in (kind for _, kind in columns.values()):
         return 0, ""
     if _OWN <= set(rows.columns):
         return 0, ""

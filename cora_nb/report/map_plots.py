@@ -34,9 +34,12 @@ def outcome_matrix(
     responses: Responses | pd.DataFrame,  # a run; of repetitions the first
 ) -> pd.DataFrame:  # a row a question, a column a (method, index); numbers of `OUTCOMES`, NaN for no such variant
     "What became of each prompt, questions by variants."
-    run = need(responses, "question_id", "method", "index", "prediction", "correct", failed="unread").first_trial()
+    run = need(responses, "question_id", "method", "index", "prediction", "correct", failed="unread")
+    run = run.trial(run.trials[0])
     what = run.outcomes()[list(OUTCOMES)].to_numpy().argmax(axis=1)
-    slots = pd.MultiIndex.from_frame(run.table[["method", "index"]].drop_duplicates().astype({"index": int}))
+    slots = run.table[["method", "index"]].drop_duplicates().astype({"index": int})
+    order = slots["method"].map({m: i for i, m in enumerate(slots["method"].unique())}).astype(int)
+    slots = pd.MultiIndex.from_frame(slots.assign(order=order).sort_values(["order", "index"])[["method", "index"]])
     table = run.table[["question_id", "method", "index"]].assign(outcome=what)
     wide = table.pivot(index="question_id", columns=["method", "index"], values="outcome")
     return wide.reindex(index=run.questions["question_id"].array, columns=slots).astype(float)
@@ -59,7 +62,8 @@ def plot_map(
     if not cells.size:
         raise CoraError("there are no replies to draw")
     if order == "consistency":
-        cells = cells.loc[(cells == 0).mean(axis=1).sort_values(kind="stable").index]
+        asked = (cells.notna() & (cells != OUTCOMES.index("not_asked"))).sum(axis=1)
+        cells = cells.loc[((cells == 0).sum(axis=1) / asked).sort_values(kind="stable").index]
     methods = cells.columns.get_level_values(0)
     first = [i for i, m in enumerate(methods) if i == 0 or methods[i - 1] != m]
     names = [escape_name(name_words(methods[i]), most=_METHOD_WIDTH) for i in first]

@@ -22,7 +22,7 @@ from ..core import CoraError, data_path
 from .page_data import packed, page_data
 from .page_parts import asked_parts, picture_parts, table_parts
 from .sentences import sentences
-from ..responses.responses import Responses
+from ..responses.responses import Responses, need
 from ..responses.runs import Runs
 
 # %% ../../nbs/report/page.ipynb #eb1d11c2
@@ -59,6 +59,9 @@ class Report:
         return f'<iframe sandbox="{allowed}" style="{style}" srcdoc="{html.escape(self.html)}"></iframe>'
 
 # %% ../../nbs/report/page.ipynb #ebf89098
+_NEEDED = ("question_id", "method", "index", "sources", "answer", "prediction", "correct")
+
+
 def _sections(pictures: Sequence) -> list[tuple[str, str]]:
     "The addresses of the parts of a page, and what they are called."
     found = [("words", "In words"), ("scores", "Scores"), ("asked", "What was asked")]
@@ -76,6 +79,8 @@ def make_report(
     Raises `CoraError` where there are no runs, and as `score` does.
     """
     runs = Runs(runs)
+    for run in runs.values():
+        need(run, *_NEEDED, trials="all", failed="unread")
     parts = asked_parts(runs)
     drawn = picture_parts(runs, level) if pictures else []
     script, style = (data_path("page", name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))

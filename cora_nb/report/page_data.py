@@ -10,7 +10,7 @@ import base64
 import dataclasses
 import gzip
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import pandas as pd
 
 from ..core import CoraError, Variant, Wording
 from ..forms import get_form
-from ..prompts.templates import Template, get_template, make_prompts
+from ..prompts.templates import TEMPLATES, Template, get_template, make_prompts
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import shown_variants
@@ -51,10 +51,9 @@ TEXT_MARK, CHOICE_MARK = "\ue000", "\ue100"  # where the question goes, and wher
 def _template_of(facts: Mapping[str, Any]) -> Template | None:
     "The template of a run; None where it is not known here, or has changed."
     asked = facts.get("asked", {})
-    try:
-        template = get_template(asked.get("template"))
-    except CoraError:
+    if asked.get("template") not in TEMPLATES.registered:  # what facts name is looked up, never run
         return None
+    template = get_template(asked["template"])
     return template if template_hash(template) == asked.get("template_hash") else None
 
 
@@ -85,7 +84,7 @@ class _Shared:
             asked = run.questions[["question_id", "text", "choices", "answer"]].itertuples(index=False, name=None)
             subjects = run.questions["subject"] if "subject" in run.questions else [None] * len(run.questions)
             for (id, text, choices, answer), subject in zip(asked, subjects):
-                known = isinstance(choices, tuple)
+                known = isinstance(choices, tuple) and not pd.isna(answer)
                 told = [_plain(subject), _plain(text) or "", list(choices) if known else []]
                 told.append(int(answer) if known else -1)
                 before = self.about.setdefault(id, told)
@@ -152,7 +151,9 @@ def _run_columns(shared: _Shared, name: str, run: Responses) -> dict[str, Any]:
     if "confidence" in t and t["confidence"].notna().any():
         columns["conf"] = [_short(x, 4) for x in t["confidence"]]
     _slot_columns(shared, run, columns)
-    return {"name": name, "rows": n} | columns
+    k = run.facts.get("asked", {}).get("k") or 0
+    whole = _template_of(run.facts) is not None
+    return {"name": name, "rows": n, "shots": k, "whole": whole} | columns
 
 
 def _short(x: float, digits: int) -> float | None:
@@ -160,6 +161,18 @@ def _short(x: float, digits: int) -> float | None:
     return round(float(x), digits) if np.isfinite(x) else None
 
 # %% ../../nbs/report/page_data.ipynb #df57136c
+def _place(slots: list[tuple[str, int]]) -> Callable[[tuple[str, int]], tuple[int, int]]:
+    "Where a slot stands: methods as they first appear, each with its variants in order."
+    methods = list(dict.fromkeys(method for method, _ in slots))
+    return lambda slot: (methods.index(slot[0]), int(slot[1]))
+
+
+def _in_order(slots: list[tuple[str, int]]) -> list[int]:
+    "The new number of each slot."
+    ordered = sorted(slots, key=_place(slots))
+    return [ordered.index(slot) for slot in slots]
+
+
 def page_data(
     runs: Runs,  # by name
 ) -> dict[str, Any]:  # plain JSON values
@@ -168,11 +181,16 @@ def page_data(
 
     shared, named = _Shared(runs), tqdm(runs.items(), "putting in columns", unit=" runs", delay=1, leave=False)
     columns = [_run_columns(shared, name, run) for name, run in named]
+    slots = _in_order(shared.slots.values)
+    for one in columns:
+        one["s"] = [slots[s] for s in one["s"]]
     return {
         "version": 1,
         "outcomes": list(OUTCOMES),
         "questions": shared.question_columns(),
-        "slots": [{"method": method, "index": int(index)} for method, index in shared.slots.values],
+        "slots": [
+            {"method": m, "index": int(i)} for m, i in sorted(shared.slots.values, key=_place(shared.slots.values))
+        ],
         "sources": [list(map(int, s)) for s in shared.sources.values],
         "new": shared.new.values,
         "texts": shared.texts.values,

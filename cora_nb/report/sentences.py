@@ -47,10 +47,12 @@ def _fragile(name: str, run: Responses, level: float) -> Iterator[str]:
     if not len(right):
         yield f"{name} gets none of the {len(counts)} questions right as they stand."
         return
-    fail = int((right["hits"] < right["trials"]).sum())
+    wrong = right["trials"] - right["hits"] - right["failed"] - right["unasked"]
+    open_ = (wrong == 0) & (right["failed"] + right.get("over_budget", 0) > 0)  # nobody knows of these
+    fail, least = int((wrong > 0).sum()), "at least " if open_.any() else ""
     share, low, high = map(float, count_interval(np.array(fail), np.array(len(right)), level))
     which = "some variant" if not run.coverage else f"some of the variants that were asked ({run.coverage})"
-    many = f"{fail} ({_percent(share)}; {_between(low, high, level)})"
+    many = f"{fail} ({_percent(share)}; {_between(low, high, level)})" if not least else f"{least}{fail}"
     yield f"Of the {len(right)} questions that {name} gets right as they stand, {many} fail on {which}."
 
 
@@ -75,6 +77,8 @@ def _leaning(name: str, run: Responses, level: float) -> Iterator[str]:
         yield from _picking(name, run, level)
         return
     p = lookup(table, "position range").p
+    if p != p:
+        return
     accuracy = table[table["score"] == "accuracy"].set_index("place")["value"]
     if not p < 1 - level:
         yield f"Where the right answer stands makes no difference to {name} that is seen (p = {number_text(p)})."
@@ -143,7 +147,9 @@ def _unread(name: str, run: Responses, level: float) -> Iterator[str]:
 
 
 def _ahead(runs: Runs, level: float) -> Iterator[str]:
-    "Who is ahead of whom, by accuracy and by CoRA."
+    "Who is ahead of whom, by accuracy and by CoRA; of more than three, the table of ranks tells."
+    if len(runs) > 3:
+        return
     for a, b in combinations(runs, 2):
         with suppress(CoraError):
             table = compare(runs[a], runs[b], level=level, scores=["MCQA", "CoRA"])

@@ -23,7 +23,9 @@ def made_again(
 ) -> dict[tuple, Variant]:  # by `Variant.key`; empty where the recipe is not known, or the family is not known here
     "The variants of questions, as the run's recipe makes them."
     recipe = responses.facts.get("variants", {}).get("recipe")
-    if not recipe or any(str(value).startswith("sha256:") for value in recipe["options"].values()):
+    if not recipe or not {"family", "seed", "options"} <= set(recipe):
+        return {}
+    if any(str(value).startswith("sha256:") for value in recipe["options"].values()):
         return {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # questions that the family leaves out were left out before
@@ -41,7 +43,7 @@ def questions_of_run(
     return [
         Question(q.question_id, q.text, q.choices, int(q.answer), None if pd.isna(subject) else subject)
         for q, subject in zip(responses.questions[["question_id", "text", "choices", "answer"]].itertuples(), subjects)
-        if isinstance(q.choices, tuple)
+        if isinstance(q.choices, tuple) and not pd.isna(q.answer)
     ]
 
 # %% ../../nbs/responses/shown.ipynb #94088512

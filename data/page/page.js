@@ -3,6 +3,7 @@
 // Every text of a model, a question or a file goes into the page through textContent alone.
 
 const RIGHT = 0, WRONG = 1, UNPARSED = 2, CUT_OFF = 3, FAILED = 4, NOT_ASKED = 5, NONE = 9;
+const NOT_RIGHT = [WRONG, UNPARSED, CUT_OFF];
 const WORDS = ["right", "wrong", "unparsed", "cut off", "failed", "not asked"];
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const TEXT_MARK = 0xe000, CHOICE_MARK = 0xe100;
@@ -34,7 +35,9 @@ function indexed(run, nQuestions, nSlots) {
   const more = new Map();  // cell -> further repetitions
   for (let i = 0; i < run.rows; i++) {
     const cell = run.q[i] * nSlots + run.s[i];
-    if (cells[cell] < 0) cells[cell] = i;
+    const first = cells[cell];
+    if (first < 0) cells[cell] = i;
+    else if (run.t && run.t[i] < run.t[first]) { cells[cell] = i; more.set(cell, [first, ...(more.get(cell) || [])]); }
     else more.set(cell, [...(more.get(cell) || []), i]);
   }
   const tried = new Int32Array(nQuestions), hits = new Int32Array(nQuestions);
@@ -56,19 +59,20 @@ const outcome = (run, q, s) => {
 const consistency = (run, q) => (run.tried[q] ? run.hits[q] / run.tried[q] : NaN);
 
 let data, runs, original;  // all there is; its runs; the slot of the question as it stands, or -1
-const state = { runs: [0], sort: "file", picked: [], at: -1, cell: 12, differ: false };
+const state = { runs: [0], sort: "file", picked: [], at: -1, open: -1, cell: 12, differ: false };
 
 // ---------------------------------------------------------------- which questions
 
 function kinds() {  // what the list can be narrowed to: words, and whether a question belongs
   const any = (q, outcomes) => state.runs.some((r) => data.slots.some((_, s) => outcomes.includes(outcome(runs[r], q, s))));
+  const asked = (q) => state.runs.filter((r) => runs[r].tried[q] > 0);
   const rightAsItStands = (q, r) => original >= 0 && outcome(runs[r], q, original) === RIGHT;
   return {
     all: ["all questions", () => true],
     inconsistent: ["right as it stands, wrong on a variant",
-      (q) => state.runs.some((r) => rightAsItStands(q, r) && runs[r].hits[q] < runs[r].tried[q])],
-    always: ["right on every variant", (q) => state.runs.every((r) => runs[r].hits[q] === runs[r].tried[q])],
-    never: ["never right", (q) => state.runs.every((r) => runs[r].hits[q] === 0)],
+      (q) => state.runs.some((r) => rightAsItStands(q, r) && data.slots.some((_, s) => NOT_RIGHT.includes(outcome(runs[r], q, s))))],
+    always: ["right on every variant", (q) => asked(q).length > 0 && asked(q).every((r) => runs[r].hits[q] === runs[r].tried[q])],
+    never: ["never right", (q) => asked(q).length > 0 && asked(q).every((r) => runs[r].hits[q] === 0)],
     unparsed: ["with replies that cannot be read", (q) => any(q, [UNPARSED, CUT_OFF])],
     failed: ["with failed prompts", (q) => any(q, [FAILED])],
     differ: ["where the runs differ", (q) => data.slots.some((_, s) => differs(q, s))],
@@ -102,8 +106,12 @@ const SORTS = {
   subject: ["by subject", (a, b) => compare(data.questions.subject[a], data.questions.subject[b])],
 };
 const compare = (a, b) => String(a ?? "").localeCompare(String(b ?? ""));
-const low = (q) => consistency(runs[state.runs[0]], q) || 0;
-const mean = (q) => runs.reduce((sum, run) => sum + (consistency(run, q) || 0), 0) / runs.length;
+const known = (x) => (Number.isNaN(x) ? 2 : x);  // questions that nobody was asked come last
+const low = (q) => known(consistency(runs[state.runs[0]], q));
+const mean = (q) => {
+  const shares = runs.map((run) => consistency(run, q)).filter((x) => !Number.isNaN(x));
+  return known(shares.reduce((a, b) => a + b, 0) / shares.length);
+};
 
 function pick() {  // narrow and sort, then draw
   const [, belongs] = kinds()[$("kind").value], holds = matches($("search").value.trim());
@@ -116,8 +124,9 @@ function pick() {  // narrow and sort, then draw
     if (method && !fails(q)) continue;
     if (belongs(q) && holds(q)) found.push(q);
   }
-  const order = SORTS[state.sort][1];
+  const order = SORTS[state.sort][1], marked = state.picked[state.at];
   state.picked = found.sort((a, b) => order(a, b) || a - b);
+  state.at = state.picked.indexOf(marked);
   const all = data.questions.id.length;
   $("count").textContent = found.length === all ? `${all} questions` : `${found.length} of ${all} questions`;
   listQuestions();
@@ -323,9 +332,14 @@ function promptText(run, i) {
   }).join("");
 }
 
+function promptTitle(run) {
+  if (!run.whole) return "what was shown (the words around it are not known)";
+  return run.shots ? `prompt, without its ${run.shots} examples` : "prompt";
+}
+
 function readAs(run, i) {  // the choice that was read, in words
   const shown = shownTexts(run, i);
-  if (run.sel && run.sel[i] >= 0) return data.sources[run.sel[i]].map((p) => LETTERS[p]).join(", ");
+  if (run.sel && run.sel[i] >= 0 && data.sources[run.sel[i]].length) return data.sources[run.sel[i]].map((p) => LETTERS[p]).join(", ");
   if (run.p[i] < 0) return WORDS[+run.o[i]];
   return `${LETTERS[run.p[i]] ?? run.p[i] + 1}${shown ? ` (${shown[run.p[i]]})` : ""}`;
 }
@@ -379,9 +393,13 @@ function variantBox(q, s, several) {
   const box = el("details", { class: "variant" }, title);
   box.addEventListener("toggle", () => {
     if (!box.open || box.childElementCount > 1) return;  // filled when it is first opened
-    const [run, i] = with_[0], prompt = promptText(run, i);
-    if (prompt !== null) box.append(el("h5", {}, "prompt"), el("pre", { dir: "auto", class: "prompt", tabIndex: 0, "aria-label": "prompt" }, prompt));
+    let before = null;
     for (const [one, k] of with_) {
+      const prompt = promptText(one, k);
+      if (prompt !== null && prompt !== before) {
+        box.append(el("h5", {}, promptTitle(one)), el("pre", { dir: "auto", class: "prompt", tabIndex: 0, "aria-label": "prompt" }, prompt));
+        before = prompt;
+      }
       box.append(replyBox(one, k, several));
       for (const further of one.more.get(q * data.slots.length + s) || []) box.append(replyBox(one, further, several));
     }
@@ -405,6 +423,7 @@ function showQuestion(q) {
   const first = variants[0];
   if (first) first.open = true;
   state.at = state.picked.indexOf(q);
+  state.open = q;
   draw();
 }
 
@@ -420,10 +439,14 @@ function follow() {  // the address says which question
   $("question-title").focus({ preventScroll: true });
 }
 
+function go(q) {  // open a question, also the one that is open
+  if (location.hash === address(q)) follow();
+  else location.hash = address(q);
+}
+
 function step(by) {  // to the next question of those picked
-  const found = /^#q=(.+)$/.exec(location.hash), now = found ? data.questions.id.indexOf(decodeURIComponent(found[1])) : -1;
-  const place = state.picked.indexOf(now) + by;
-  if (place >= 0 && place < state.picked.length) location.hash = address(state.picked[place]);
+  const place = state.picked.indexOf(state.open) + by;
+  if (place >= 0 && place < state.picked.length) go(state.picked[place]);
 }
 
 // ---------------------------------------------------------------- CSV of what was picked
@@ -473,7 +496,7 @@ function controls() {
   options($("subject"), [["", "all subjects"], ...subjects.map((s) => [s, s])]);
   $("subject").parentElement.hidden = subjects.length < 2;
   const methods = [...new Set(data.slots.map((slot) => slot.method))];
-  options($("method"), [["", "any method"], ...methods.map((m) => [m, m.replaceAll("_", " ")])]);
+  options($("method"), [["", "(does not matter)"], ...methods.map((m) => [m, m.replaceAll("_", " ")])]);
   for (const id of ["kind", "subject", "method"]) $(id).addEventListener("change", pick);
   $("sort").addEventListener("change", () => { state.sort = $("sort").value; pick(); });
   let waiting = 0;
@@ -490,6 +513,7 @@ function controls() {
       if (!now.length) { box.checked = true; return; }
       state.runs = now;
       pick();
+      if (state.open >= 0) showQuestion(state.open);
     });
     return el("label", {}, box, ` ${run.name}`);
   });
@@ -504,7 +528,7 @@ function listen() {
   box.addEventListener("scroll", draw);
   box.addEventListener("click", (event) => {
     const at = under(event);
-    if (at) { location.hash = address(state.picked[at[0]]); }
+    if (at) go(state.picked[at[0]]);
   });
   box.addEventListener("mousemove", (event) => {
     const at = under(event);
@@ -514,9 +538,19 @@ function listen() {
     const page = Math.max(1, Math.floor(box.clientHeight / state.cell) - 1);
     const by = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }[event.key];
     if (by !== undefined) { move(state.at + by); event.preventDefault(); }
-    if (event.key === "Enter" && state.at >= 0) location.hash = address(state.picked[state.at]);
+    if (event.key === "Enter" && state.at >= 0) go(state.picked[state.at]);
   });
   addEventListener("hashchange", follow);
+  addEventListener("click", (event) => {  // in a notebook's frame a link would be one of the notebook
+    const link = event.target.closest('a[href^="#"]');
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const to = link.getAttribute("href");
+    if (location.hash === to) follow();
+    else location.hash = to;
+    const part = $(to.slice(1));
+    if (part) part.scrollIntoView();
+  });
   addEventListener("resize", layout);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readColours(); layout(); });
   addEventListener("keydown", (event) => {
@@ -536,10 +570,10 @@ async function start() {
   readColours();
   controls();
   $("browse").hidden = false;
-  $("loading").hidden = true;
   pick();
   listen();
   follow();
+  $("loading").hidden = true;
   document.documentElement.dataset.ready = "yes";
 }
 

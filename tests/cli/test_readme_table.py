@@ -32,6 +32,7 @@ NO_COMMANDS = {
     "csv",
     "html",
     "embeddings",
+    "inspect",  # extras
     "--log_samples",  # an option of another tool
 }  # code in the table that is named only
 FEW = {"cora_run": ["--limit", "3"], "cora_mcqa_plus": ["--limit", "2"], "cora_embeddings": ["--limit", "5"]}
