@@ -106,6 +106,6 @@ def cora_export(
         print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}")
     print(f"{kind}: {written.folder}")
     for note in written.notes:
-        print(f"  {note}")
+        print(f"  {plain_line(note)}")
     if lines := _next_lines(written.folder):
         print(f"\n{lines}")

@@ -37,7 +37,7 @@ def read_floors(
 
 
 def _read(path: str, trials: str) -> Responses:
-    "A run from disk, called by its place there."
+    "A run from disk, with the repetitions that count."
     found = read_responses(path)
     return found.pool_trials() if trials == "all" else found.first_trial()
 

@@ -12,6 +12,7 @@ from ..checks import check_option
 from .commands import command
 from .shared import replies_line
 from ..interop.importers import import_responses, recognise_tool
+from ..report.tables import plain_line
 from ..responses.files import check_folder, write_responses
 
 # %% ../../nbs/cli/importing.ipynb #dce1710f
@@ -39,5 +40,5 @@ def cora_import(
     write_responses(responses, folder)
     print(f"{len(responses.questions)} questions, {replies_line(responses)}")
     for note in responses.facts["imported"].get("notes", []):
-        print(f"  {note}")
+        print(f"  {plain_line(note)}")  # it may hold words of somebody's file
     print(f"responses: {folder}")

@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..checks import check_option
 from ..core import CoraError
-from .page_data import OUTCOMES
+from .page_data import OUTCOMES, ordered_slots
 from .style import escape_name, name_words, new_axes, text_inches
 from ..responses.responses import Responses, need
 
@@ -37,9 +37,8 @@ def outcome_matrix(
     run = need(responses, "question_id", "method", "index", "prediction", "correct", failed="unread")
     run = run.trial(run.trials[0])
     what = run.outcomes()[list(OUTCOMES)].to_numpy().argmax(axis=1)
-    slots = run.table[["method", "index"]].drop_duplicates().astype({"index": int})
-    order = slots["method"].map({m: i for i, m in enumerate(slots["method"].unique())}).astype(int)
-    slots = pd.MultiIndex.from_frame(slots.assign(order=order).sort_values(["order", "index"])[["method", "index"]])
+    there = run.table[["method", "index"]].drop_duplicates().itertuples(index=False, name=None)
+    slots = pd.MultiIndex.from_tuples(ordered_slots(there), names=["method", "index"])
     table = run.table[["question_id", "method", "index"]].assign(outcome=what)
     wide = table.pivot(index="question_id", columns=["method", "index"], values="outcome")
     return wide.reindex(index=run.questions["question_id"].array, columns=slots).astype(float)
