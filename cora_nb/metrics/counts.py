@@ -67,7 +67,7 @@ def missing_variants(
     Where the set is not known, a question with a single variant lacks one: alone, an original is no divergence set.
     """
     _, ids = responses.question_codes
-    if responses.family is None or responses.facts.get("chosen"):
+    if responses.facts.get("chosen"):
         return np.zeros(len(ids), dtype=int)
     members = responses.members().reindex(ids)
     lacking = (members["expected"] - members["there"]).fillna(2 - members["there"])
