@@ -49,7 +49,7 @@ def main(
                 copy.write_text(json.dumps({**book, "cells": cells}))
             options = ["--config", str(ROOT / "pyproject.toml"), "--line-length", str(width)]
             status |= ruff("format", "--quiet", *options, str(Path(folder, part)))
-            status |= ruff("check", "--select", "E5,E7", *options, str(Path(folder, part)))
+            status |= ruff("check", "--select", "E501,E701,E702,E703", *options, str(Path(folder, part)))
             for path, book in books.items():
                 copy = json.loads(Path(folder, part, path.relative_to(ROOT)).read_text())
                 for cell, formatted in zip(book["cells"], copy["cells"], strict=True):
