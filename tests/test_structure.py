@@ -29,7 +29,7 @@ ROOMS = (
         "responses",
         "runs",
     ),
-    *("stats", "metrics", "report", "interop", "papers", "cli", "__main__"),
+    *("stats", "metrics", "report", "interop", "papers", "teaching", "cli", "__main__"),
 )  # a module imports from its own room and from rooms earlier in this list
 FOUNDATION = {"core", "registry", "forms", "checks", "results"}
 NARROWER = {  # rooms that may import less than the order allows, and what

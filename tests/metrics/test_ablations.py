@@ -94,7 +94,7 @@ def unequal(draw):
     "Responses of sets of one to three sizes, in any order of rows."
     seed, sizes = (
         draw(st.integers(0, 10**6)),
-        draw(st.lists(st.sampled_from([1, 2, 5, 8]), min_size=1, max_size=3, unique=True)),
+        draw(st.lists(st.sampled_from([2, 3, 5, 8]), min_size=1, max_size=3, unique=True)),
     )
     rng = np.random.default_rng(seed)
     parts = [table(rng.random((int(rng.integers(1, 5)), s)) < rng.random(), prefix=f"size {s} number ") for s in sizes]

@@ -330,3 +330,11 @@ def test_intervals_where_no_score_is_known():
                            "failed": 3, "failed_originals": 0, "original_lost": 0.0})  # fmt: skip
     table = score_intervals(counts)
     assert table[["value", "low", "high"]].isna().all(axis=None) and (table["note"] == "").all()
+
+
+def test_originals_alone_have_no_cora_in_a_bare_table():
+    "Without the column `family`, too: an original alone is no divergence set, and CI would be 1."
+    table = pd.DataFrame({"question_id": ["a", "b"], "method": "original", "correct": [True, False]})
+    found = values_of(score(table))
+    assert found["MCQA"] == 0.5
+    assert np.isnan(found[["CI", "CoRA"]].to_numpy(float)).all()

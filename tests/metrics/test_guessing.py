@@ -210,7 +210,7 @@ def graded(table, hits):
 
 
 asked_sets = st.lists(
-    st.lists(st.integers(2, 4).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1))), min_size=1, max_size=4),
+    st.lists(st.integers(2, 4).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1))), min_size=2, max_size=4),
     min_size=1,
     max_size=3,
 ).filter(lambda s: sum(map(len, s)) <= 8)
