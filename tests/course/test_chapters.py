@@ -1,0 +1,259 @@
+"""The course: what every chapter has, how it is ended, and that a typical wrong answer to an exercise is refused.
+
+The notebooks are read here, not run: `scripts/run_notebooks.py` runs them and compares what they print. Only the
+exercises are run once more, with the wrong answers that each of them lists (this file is then the program, too).
+"""
+
+import ast
+import contextlib
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+COURSE = ROOT / "nbs" / "course"
+NAMES = (
+    "01_what_a_score_hides",
+    "02_altering_a_question",
+    "03_asking_and_reading",
+    "04_consistency_by_hand",
+    "05_what_guessing_gives",
+    "06_how_sure_is_a_score",
+    "07_where_it_leans",
+    "08_confidence_and_calibration",
+    "09_your_model_your_benchmark",
+    "10_reading_a_paper",
+    "11_a_project",
+)
+PAGES = {f"{name}.ipynb" for name in (*NAMES, "index", "glossary", "for_teachers")}
+CHAPTERS = [name for name in NAMES if (COURSE / f"{name}.ipynb").exists()]
+MOST_WORDS, MOST_WORDS_BEFORE_CORA, LEAST_EXERCISES = 2500, 6000, 40
+HIDDEN = {"jupyter": {"source_hidden": True}, "cellView": "form", "tags": ["hide-input"]}
+SOLUTION = {"jupyter": {"source_hidden": True, "outputs_hidden": True}, "cellView": "form", "tags": ["hide-cell"]}
+BADGES = (
+    "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
+    "(https://colab.research.google.com/github/cora-nb/cora_nb/blob/main/nbs/course/{name}.ipynb) "
+    "[![Open in Binder](https://mybinder.org/badge_logo.svg)]"
+    "(https://mybinder.org/v2/gh/cora-nb/cora_nb/main?urlpath=lab%2Ftree%2Fnbs%2Fcourse%2F{name}.ipynb)"
+)
+INSTALL = """import importlib.util
+
+if importlib.util.find_spec("cora_nb") is None:  # in Colab; here it is installed already
+    %pip install --quiet git+https://github.com/cora-nb/cora_nb"""
+HEADING = re.compile(r"^### Exercise (\d+\.\d+) *$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+pytestmark = pytest.mark.skipif(not CHAPTERS, reason="there is no chapter yet")
+each_chapter = pytest.mark.parametrize("name", CHAPTERS)
+
+
+def cells(name: str) -> list[dict]:
+    return json.loads((COURSE / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+
+
+def source(cell: dict) -> str:
+    return "".join(cell["source"])
+
+
+def prose(name: str) -> str:
+    return "\n\n".join(source(cell) for cell in cells(name) if cell["cell_type"] == "markdown")
+
+
+def printed(cell: dict) -> str:
+    return "".join("".join(o["text"]) for o in cell["outputs"] if o["output_type"] == "stream")
+
+
+def exercises(name: str) -> dict[str, list[dict]]:
+    "Number of each exercise -> its text, the reader's cell, the check, the solution."
+    book, found = cells(name), {}
+    for i, cell in enumerate(book):
+        if cell["cell_type"] == "markdown":
+            numbers = HEADING.findall(source(cell))
+            assert len(numbers) <= 1, f"one cell has several exercises: {numbers}"
+            found |= {number: book[i : i + 4] for number in numbers}
+    return found
+
+
+def answer_name(cell: dict) -> str:
+    "The name in a reader's cell that the dots stand for."
+    last = ast.parse(source(cell)).body[-1]
+    assert isinstance(last, ast.Assign) and len(last.targets) == 1, "the last statement must be: name = ..."
+    assert isinstance(last.value, ast.Constant) and last.value.value is ..., "the last statement must be: name = ..."
+    return last.targets[0].id
+
+
+def last_call(cell: dict) -> str:
+    return ast.unparse(ast.parse(source(cell)).body[-1])
+
+
+@each_chapter
+def test_the_page_begins_alike(name):
+    "Title with number and question; badges and what is needed; the cell that installs the package in Colab."
+    title, needs, install, *_ = cells(name)
+    number = int(name[:2])
+    assert re.fullmatch(rf"# {number}\. \S[^\n]*\n\n> \S[^\n]*", source(title).strip()), source(title)
+    badges, _, line = source(needs).partition("\n")
+    assert badges == BADGES.format(name=name)
+    assert line.strip() and "minutes" in line, "what one needs, how long it takes, what one can do afterwards"
+    assert install["cell_type"] == "code" and source(install).strip() == INSTALL
+
+
+@each_chapter
+def test_nothing_is_exported(name):
+    for cell in cells(name):
+        assert not re.search(r"^#\| *(export|exports|exporti|default_exp)\b", source(cell), re.MULTILINE)
+
+
+@each_chapter
+def test_length(name):
+    assert len(prose(name).split()) <= MOST_WORDS
+
+
+def test_cora_comes_early():
+    "Before CoRA is defined there are three chapters at most, of 6,000 words together."
+    before = [name for name in CHAPTERS if name[:2] in ("01", "02", "03")]
+    assert sum(len(prose(name).split()) for name in before) <= MOST_WORDS_BEFORE_CORA
+
+
+@each_chapter
+def test_cora_is_defined_in_chapter_4_alone(name):
+    text = prose(name)
+    defined = "**CoRA**" in text or "consistency-rebalanced" in text.lower()
+    assert defined == name.startswith("04"), "CoRA is defined in chapter 4, and only there"
+    if name[:2] in ("01", "02", "03"):
+        assert not re.search(r"CoRA\}? *=", text), "a formula of CoRA before it is defined"
+
+
+@each_chapter
+def test_the_page_ends_alike(name):
+    "A summary of three to five points, links to read on, and the next chapter."
+    text = prose(name)
+    summary = text.partition("\n## Summary")[2].partition("\n## ")[0]
+    assert 3 <= len(re.findall(r"^- ", summary, re.MULTILINE)) <= 5
+    read_on = text.partition("\n## Read on")[2]
+    assert LINK.search(read_on), "no link under Read on"
+    if name != NAMES[-1]:
+        following = NAMES[NAMES.index(name) + 1]
+        last = text.strip().splitlines()[-1]
+        assert re.fullmatch(rf"Next: \[{int(following[:2])}\. [^\]]+\]\({following}\.ipynb\)", last), last
+
+
+@each_chapter
+def test_links_exist(name):
+    for link in LINK.findall(prose(name)):
+        path = link.partition("#")[0]
+        if path and not re.match(r"\w+:", path):
+            assert (COURSE / path).exists() or (path in PAGES and len(CHAPTERS) < len(NAMES)), link
+
+
+@each_chapter
+def test_exercises_are_four_cells(name):
+    "Text, a cell for the reader, a check, a solution: titles, tags, and what they print in the committed notebook."
+    found, chapter = exercises(name), int(name[:2])
+    assert 3 <= len(found) <= 6
+    assert list(found) == [f"{chapter}.{i}" for i in range(1, len(found) + 1)]
+    for number, (_, reader, check, solution) in found.items():
+        assert [c["cell_type"] for c in (reader, check, solution)] == ["code"] * 3, number
+        call = f"exercise_{number.replace('.', '_')}.check({answer_name(reader)})"
+        for cell, kind, metadata in ((check, "Check", HIDDEN), (solution, "Solution", SOLUTION)):
+            assert re.fullmatch(rf"# ?@title {kind} {number}", source(cell).splitlines()[0]), number
+            assert cell["metadata"] == metadata, f"{kind} {number}: {cell['metadata']}"
+            assert last_call(cell) == call, f"{kind} {number} must end with {call}"
+        assert printed(reader) == "", number
+        assert printed(check).startswith(f"… Exercise {number}: replace the dots"), number
+        assert printed(solution) == f"✓ Exercise {number}: right.\n", number
+        assert f"`{answer_name(reader)}`" in source(found[number][0]), f"{number} does not say the variable's name"
+
+
+@each_chapter
+def test_exercises_know_a_wrong_answer(name):
+    for number, (_, _, check, _) in exercises(name).items():
+        calls = [n for n in ast.walk(ast.parse(source(check))) if isinstance(n, ast.Call)]
+        (made,) = [n for n in calls if isinstance(n.func, ast.Name) and n.func.id == "Exercise"]
+        assert ast.literal_eval(made.args[0]) == number
+        (wrong,) = [k.value for k in made.keywords if k.arg == "wrong"]
+        assert isinstance(wrong, (ast.List, ast.Tuple)) and wrong.elts, f"{number} lists no wrong answer"
+        for pair in wrong.elts:
+            assert isinstance(pair, ast.Tuple) and len(pair.elts) == 2 and ast.literal_eval(pair.elts[1]), number
+
+
+def test_there_are_forty_exercises():
+    "When all chapters are there."
+    numbers = {name: len(exercises(name)) for name in CHAPTERS}
+    assert len(CHAPTERS) < len(NAMES) or sum(numbers.values()) >= LEAST_EXERCISES, numbers
+
+
+@each_chapter
+def test_drawings_are_folded(name):
+    "Long code that only draws lies in cells that a reader may skip."
+    for cell in cells(name):
+        if cell["cell_type"] == "code":
+            titled = re.match(r"# ?@title Drawing", source(cell))
+            assert not titled or cell["metadata"] == HIDDEN
+            assert not any(o["output_type"] == "error" or o.get("name") == "stderr" for o in cell["outputs"])
+
+
+@each_chapter
+def test_wrong_answers_are_refused(name):
+    "The chapter is run in a process of its own, and each check with each of its wrong answers: ✗ and the hint."
+    pytest.importorskip("torch", reason="torch is not installed")
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    env = {k: v for k, v in os.environ.items() if k not in ("JPY_SESSION_NAME", "COLAB_RELEASE_TAG")}
+    env |= {"MPLBACKEND": "Agg", "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
+    words = [sys.executable, str(Path(__file__)), name]
+    done = subprocess.run(words, cwd=COURSE, capture_output=True, text=True, timeout=600, env=env, encoding="utf-8")
+    assert done.returncode == 0, done.stderr[-3000:]
+    said = json.loads(done.stdout.splitlines()[-1])
+    assert said.keys() == exercises(name).keys()
+    for number, answers in said.items():
+        assert answers["wrong"]
+        for hint, line in answers["wrong"]:
+            assert line == f"✗ Exercise {number}: {hint}.\n"
+        assert answers["solution"] == f"✓ Exercise {number}: right.\n"
+
+
+def say(code: str, names: dict, title: str) -> str:
+    "Run a cell, and return what it printed."
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(code, title, "exec"), names)
+    return out.getvalue()
+
+
+def run_chapter(name: str) -> dict[str, dict]:
+    "Number of each exercise -> what its check prints for each wrong answer, and what its solution prints."
+    import matplotlib.pyplot as plt
+
+    warnings.simplefilter("ignore")
+    names, found = {"__name__": "__main__", "display": lambda *shown: None}, {}
+    parts = {number: [source(cell) for cell in part] for number, part in exercises(name).items()}
+    for cell in cells(name)[3:]:
+        if cell["cell_type"] != "code":
+            continue
+        code = source(cell)
+        number = next((n for n, part in parts.items() if code in part[2:]), None)
+        line = say(code, names, code.partition("\n")[0])
+        plt.close("all")
+        if number is None:
+            continue
+        _, reader, check, _ = parts[number]
+        answer = answer_name({"source": [reader]})
+        if code != check:
+            found[number]["solution"] = line
+            continue
+        found[number] = {"wrong": []}
+        for given, hint in names[f"exercise_{number.replace('.', '_')}"].wrong:
+            names[answer] = given
+            found[number]["wrong"].append((hint, say(code, names, f"Check {number}")))
+        names[answer] = ...
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps(run_chapter(sys.argv[1])))
