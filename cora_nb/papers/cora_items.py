@@ -106,7 +106,7 @@ def resampled(
 
 # %% ../../nbs/papers/cora_items.ipynb #3ac2d331
 def guessing(
-    asked: PlanRuns,  # nothing
+    asked: PlanRuns,  # empty: the table needs no replies
     item: Item,  # with the published table
     trials: int = 10,  # as in the paper
     n_choices: int = 5,  # as in the paper
@@ -133,7 +133,7 @@ QUESTION = Question("example", "Where does the sun rise?", ("East", "West", "Nor
 
 
 def methods_figure(
-    asked: PlanRuns,  # nothing
+    asked: PlanRuns,  # empty: the figure needs no replies
     item: Item,  # its options may be `text`, `choices` and `answer` (the right choice's number from 0), and `seed`
 ) -> Made:
     "Figure 1: the first variant of each method. Source: CoRA, Figure 1."

@@ -245,19 +245,19 @@ TABLES = {2: _table_2, 3: _table_3, 4: _table_4, 5: _table_5, 6: _table_6, 7: _t
 
 def mcqa_plus_results(
     runs: Asked,  # from `run_steps` with `mcqa_plus_steps`, or their responses read back from files
-    tables: int | Sequence[int] = tuple(TABLES),  # one of Tables 2 to 8; or several, whose rows then tell the table
+    tables: int | Sequence[int] = tuple(TABLES),  # one of Tables 2 to 8; or several, each row then names its table
     level: float = 0.95,  # of the intervals
     subsets: Sequence[str] = ("always right", "all"),  # questions of Tables 4 and 5, among `SUBSETS`
     normalise: bool = False,  # Table 5: P(Yes) as a share of P(Yes) + P(No)
 ) -> pd.DataFrame:  # a result: the scores of the tables by `method` and `place`; shares, and a ratio in Table 5
     """The numbers of the MCQA+ paper's tables for one respondent, each with its interval.
 
-    One table's `method` is such as "always right, true/false". Of several tables it begins with the table's number, as
-    in "Table 4: always right, true/false". `place` is the number of replies that agree (Table 2) or of choices (Table
-    8); `n` counts questions, and replies in Tables 4, 6 and 7. Table 6 has no rows without the run `misleading`, and
-    Table 8 has the numbers of choices that were asked. The paper's Table 5 is of the questions right on the original.
-    Raises `CoraError` for a table or a subset that does not exist, and without
-    the run `mcqa_plus` (for Table 3 also `nota_answer`). Source: MCQA+, Tables 2 to 8.
+    `method` describes the questions, as in "always right, true/false"; for several tables it begins with the table's
+    number, as in "Table 4: always right, true/false". `place` is the number of replies that agree (Table 2) or of
+    choices (Table 8); `n` counts questions, and replies in Tables 4, 6 and 7. Table 6 has no rows without the run
+    `misleading`, and Table 8 has the numbers of choices that were asked. The paper's Table 5 is about the questions
+    right on the original. Raises `CoraError` for a table or a subset that does not exist, and without the run
+    `mcqa_plus` (for Table 3 also `nota_answer`). Source: MCQA+, Tables 2 to 8.
     """
     if not isinstance(runs, Mapping):
         raise CoraError(f"runs must map names to responses, as from run_steps, got {type(runs).__name__}")

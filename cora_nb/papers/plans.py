@@ -78,7 +78,7 @@ class Plan:
 
 # %% ../../nbs/papers/plans.ipynb #fa8c4a85
 def _fits(value: Any, kind: Any) -> bool:
-    "Whether a value as TOML gives it can be a field of that type."
+    "Whether a value from TOML fits a field of that type."
     if isinstance(kind, UnionType):
         return any(_fits(value, k) for k in get_args(kind))
     if get_origin(kind) is tuple:
