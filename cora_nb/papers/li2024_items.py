@@ -38,14 +38,14 @@ def _runs(asked: PlanRuns) -> dict[tuple[str, str], Responses]:
 
 
 def _benchmark(responses: Responses) -> str:
-    "What the plan's benchmark is called in the paper."
+    "The paper's name of the plan's benchmark."
     told = responses.facts.get("run", {})
     name = told.get("plan", told).get("benchmark", "")
     return _NAMES.get(name, name)
 
 
 def _blocks(table: pd.DataFrame, scores: list[str] | None = None, by: str = "benchmark", **printing: Any) -> str:
-    "Parts of a result below each other, without what only the CSV has."
+    "Parts of a result below each other, without the columns that only the CSV has."
     rows = table if scores is None else table[table["score"].isin(scores)]
     blocks = []
     for name, part in rows.groupby(by, sort=False):
@@ -55,7 +55,7 @@ def _blocks(table: pd.DataFrame, scores: list[str] | None = None, by: str = "ben
 
 
 def _of_methods(responses: Responses, *methods: str) -> Responses | None:
-    "The replies to some methods; None where there are none."
+    "The replies to some methods; None if there are none."
     keep = responses.table["method"].isin(methods).to_numpy(dtype=bool)
     return responses.rows(keep, chosen=" and ".join(methods)) if keep.any() else None
 
@@ -201,7 +201,7 @@ def reliability_figure(
     if not found:
         raise CoraError("no reply has a confidence: name a respondent that gives the log-probabilities of its replies")
     n = len({method for _, method in found})
-    axes = new_panels(len(found), 2.6, 2.7, n if n <= 4 else 3)  # five in a line would be too small on paper
+    axes = new_panels(len(found), 2.6, 2.7, n if n <= 4 else 3)  # five in a row would be too small on paper
     for ax, ((name, method), bins_of) in zip(axes.flat, found.items()):
         title = fit_name(f"{name}, {name_words(method)}", 2.2, 9)
         plot_reliability(bins_of, ax, counts=False).set_title(title, fontsize=9)
@@ -214,7 +214,7 @@ def layers_figure(
     asked: PlanRuns,  # a run of `each = "hidden_states"`
     item: Item,  # of a plan
 ) -> Made:
-    "Each layer as a picture, and how well a line tells the formats apart. Source: Li et al., Figures 5 to 13."
+    "Each layer as a picture, and how well a line separates the formats. Source: Li et al., Figures 5 to 13."
     import matplotlib.pyplot as plt
     from cora_nb.metrics.embeddings import project, separability
     from cora_nb.report.embedding_plots import plot_layers

@@ -47,14 +47,14 @@ Steps = Mapping[str, Callable[[Asked], list[Variant]]]  # name of a run -> its v
 def mcqa_plus_steps(
     questions: Sequence[Question],  # any number of choices each
     seed: int = 0,  # for everything random in the variants
-    statements: Mapping[tuple[str, int], str] | None = None,  # (question id, index of a choice) -> what was written
+    statements: Mapping[tuple[str, int], str] | None = None,  # (question id, index of a choice) -> written statement
     orders: int = 4,  # how many orders of the same choices, at least 2; Appendix A has more
-    nota_place: str = "last",  # None of the above last, as in the paper's figures, or in the "answer"'s place
+    nota_place: str = "last",  # None of the above "last", as in the paper's figures, or in the "answer"'s place
 ) -> Steps:  # in the order in which they have to be taken
     """The runs of the MCQA+ paper.
 
-    Raises `CoraError` where `questions` is not a list of questions, for statements about none of their choices, and for
-    fewer than two orders.
+    Raises `CoraError` unless `questions` is a list of questions, if a statement belongs to none of their choices, and
+    for fewer than two orders.
     Source: MCQA+, sections 2 to 4.
     """
     if isinstance(questions, Question) or not all(isinstance(q, Question) for q in questions):
@@ -76,7 +76,7 @@ def mcqa_plus_steps(
 
     def misled(runs: Asked) -> list[Variant]:
         if "mcqa_plus" not in runs or _lost_originals(runs["mcqa_plus"]):
-            return []  # who was misled is not known yet: another run would have other variants
+            return []  # the misleading choices are not known yet: another run would have other variants
         wrong = misleading_choices(runs["mcqa_plus"])
         return make_variants([q for q in questions if q.id in wrong.index], "misleading", seed, misleading=wrong)
 
@@ -97,7 +97,7 @@ def _lost_originals(responses: Responses) -> bool:
     return bool((failed_rows(responses.table) & (responses.table["method"] == "original")).any())
 
 
-_OF_THE_PAPER = {"parse": "first_token"}  # how its replies are read, unless another rule is named
+_OF_THE_PAPER = {"parse": "first_token"}  # the paper's rule for reading replies, unless another is named
 
 
 def prepare_steps(
@@ -105,7 +105,7 @@ def prepare_steps(
     facts: dict[str, Any] | None = None,  # further facts to keep with each run, as plain JSON values
     **asked: Any,  # template, shots, k, shots_as, parse (the paper's "first_token") and so on, as for `evaluate`
 ) -> dict[str, PreparedRun]:  # by name; a step that has to wait for an earlier run is not in it
-    "The runs that are known before anybody is asked. Raises `CoraError` as `prepare` does."
+    "The runs that are known before any prompt is asked. Raises `CoraError` for settings that `prepare` refuses."
     known = {name: variants_after({}) for name, variants_after in steps.items()}
     return {
         name: prepare(v, facts={**(facts or {}), "step": name}, **_OF_THE_PAPER | asked)
@@ -115,7 +115,7 @@ def prepare_steps(
 
 
 def run_steps(
-    respondent: Respondent,  # who answers
+    respondent: Respondent,  # the respondent that answers
     steps: Steps,  # as from `mcqa_plus_steps`
     store: Store | None = None,  # where replies are kept and found again
     on_run: Callable[[str, Responses], None] | None = None,  # called with each run when it is complete
@@ -123,14 +123,14 @@ def run_steps(
     facts: dict[str, Any] | None = None,  # further facts to keep with each run, as plain JSON values
     progress: bool = True,  # show a progress bar for each run
     prepared: Mapping[str, PreparedRun] | None = None,  # by `prepare_steps`, with the same steps, facts and settings
-    strict: bool = False,  # stop where many replies cannot be read
+    strict: bool = False,  # stop if many replies cannot be read
     retype: Callable | None = None,  # for the alarm: from a cure to the command to type
-    budget: Budget | None = None,  # what all of them may spend
+    budget: Budget | None = None,  # what all runs together may spend
     **asked: Any,  # template, shots, k, shots_as, parse (the paper's "first_token") and so on, as for `evaluate`
 ) -> dict[str, Responses]:  # name -> responses; a step with nothing to ask is not in it
-    """Take the steps in order, each with what the earlier ones found.
+    """Take the steps in order, each with the responses of the earlier ones.
 
-    Raises `CoraError` for no questions, where the budget is used up before the end, and as `evaluate` does.
+    Raises `CoraError` for no questions, if the budget is used up before the end, and for the errors of `evaluate`.
     """
     runs: dict[str, Responses] = {}
     for name, variants_after in steps.items():
@@ -189,7 +189,7 @@ SUBSETS = ("always right", "right on the original", "all")  # of the questions, 
 
 
 def _true_false(runs: Asked, subsets: Sequence[str]) -> Iterator[tuple[str, Responses]]:
-    "True-or-false replies by subset and kind, where there are any."
+    "True-or-false replies by subset and kind, without empty ones."
     plus = runs["mcqa_plus"]
     ids = plus.questions["question_id"]
     found = {
@@ -245,19 +245,19 @@ TABLES = {2: _table_2, 3: _table_3, 4: _table_4, 5: _table_5, 6: _table_6, 7: _t
 
 def mcqa_plus_results(
     runs: Asked,  # from `run_steps` with `mcqa_plus_steps`, or their responses read back from files
-    tables: int | Sequence[int] = tuple(TABLES),  # one of Tables 2 to 8; or several, whose rows then tell the table
+    tables: int | Sequence[int] = tuple(TABLES),  # one of Tables 2 to 8; or several, each row then names its table
     level: float = 0.95,  # of the intervals
     subsets: Sequence[str] = ("always right", "all"),  # questions of Tables 4 and 5, among `SUBSETS`
     normalise: bool = False,  # Table 5: P(Yes) as a share of P(Yes) + P(No)
 ) -> pd.DataFrame:  # a result: the scores of the tables by `method` and `place`; shares, and a ratio in Table 5
     """The numbers of the MCQA+ paper's tables for one respondent, each with its interval.
 
-    One table's `method` is such as "always right, true/false". Of several tables it begins with the table's number, as
-    in "Table 4: always right, true/false". `place` is the number of replies that agree (Table 2) or of choices (Table
-    8); `n` counts questions, and replies in Tables 4, 6 and 7. Table 6 has no rows without the run `misleading`, and
-    Table 8 has the numbers of choices that were asked. The paper's Table 5 is of the questions right on the original.
-    Raises `CoraError` for a table or a subset that does not exist, and without
-    the run `mcqa_plus` (for Table 3 also `nota_answer`). Source: MCQA+, Tables 2 to 8.
+    `method` describes the questions, as in "always right, true/false"; for several tables it begins with the table's
+    number, as in "Table 4: always right, true/false". `place` is the number of replies that agree (Table 2) or of
+    choices (Table 8); `n` counts questions, and replies in Tables 4, 6 and 7. Table 6 has no rows without the run
+    `misleading`, and Table 8 has the numbers of choices that were asked. The paper's Table 5 is about the questions
+    right on the original. Raises `CoraError` for a table or a subset that does not exist, and without the run
+    `mcqa_plus` (for Table 3 also `nota_answer`). Source: MCQA+, Tables 2 to 8.
     """
     if not isinstance(runs, Mapping):
         raise CoraError(f"runs must map names to responses, as from run_steps, got {type(runs).__name__}")

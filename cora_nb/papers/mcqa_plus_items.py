@@ -21,14 +21,14 @@ from ..results import make_result, stack_results
 
 # %% ../../nbs/papers/mcqa_plus_items.ipynb #36019188
 def _set_name(benchmark: str, shots: int | None) -> str:
-    "What a set of questions is called, such as `MMLU, 5 examples`."
+    "The name of a set of questions, such as `MMLU, 5 examples`."
     return benchmark if shots is None or pd.isna(shots) else f"{benchmark}, {shots or 'no'} examples"
 
 
 def published_mcqa_plus(
     table: int,  # 2 to 8
 ) -> pd.DataFrame:  # as a result by `respondent` ("NAME (paper)"), `benchmark` ("MMLU, 5 examples"), `method`, `place`
-    "A table of the paper as a result; shares and, in Table 5, a ratio, which the paper prints in percent too."
+    "A table of the paper as a result; shares and, in Table 5, a ratio, which the paper also prints in percent."
     rows = load_published(table, "mcqa_plus")
     found = pd.DataFrame(
         {
@@ -51,7 +51,7 @@ _PAPER_NAMES = {"mmlu": "MMLU", "medmcqa": "MedMCQA"}
 
 
 def _set_of(steps: Mapping[str, Responses]) -> str:
-    "What the questions of some steps are called."
+    "The name of the set of questions of some steps."
     run = next(iter(steps.values())).facts["run"]["plan"]
     return _set_name(_PAPER_NAMES.get(run["benchmark"], run["benchmark"]), run["shots"])
 
@@ -65,7 +65,7 @@ def _table(asked: PlanRuns, number: int) -> pd.DataFrame:
             found[_set_of(steps), name] = mcqa_plus_results(steps, number)
     found = {names: result for names, result in found.items() if len(result)}
     if not found:
-        raise CoraError(f"Table {number} has no numbers: no question has what it is about")
+        raise CoraError(f"Table {number} has no numbers: no question qualifies for it")
     return stack_results(found, ["benchmark", "respondent"])
 
 
@@ -88,14 +88,14 @@ def mcqa_plus_table(
 
 
 def _without_numbers(asked: PlanRuns, benchmark: str, own: pd.DataFrame) -> list[str]:
-    "A line where respondents are not in a table."
+    "A line that names the respondents without numbers, if there are any."
     people = {name for run in asked.values() for name, steps in run.items() if _set_of(steps) == benchmark}
     lost = sorted(people - set(own["respondent"]))
-    return [f"No question has what this table is about: {', '.join(lost)}."] if lost else []
+    return [f"No question qualifies for this table: {', '.join(lost)}."] if lost else []
 
 
 def _meanings(table: int, shown: list[str]) -> str:
-    "What the names in a table mean, a line each."
+    "The meanings of the names in a table, a line each."
     _, meanings = TABLE_MEANINGS[table]
     known = {score for _, words in TABLE_MEANINGS.values() for score in words if score not in ("place", "always right")}
     return "\n".join(f"{name}: {words}" for name, words in meanings.items() if name in shown or name not in known)

@@ -21,7 +21,7 @@ PRINTED = ("value", "difference_from_table_1", "difference", "tail", "msgr")  # 
 WHOLE = ("rank", "shots", "n_same")  # whole numbers, some of them blank
 
 # %% ../../nbs/papers/published.ipynb #483bda9e
-TEXTS = ("note", "mark")  # empty texts where there is nothing to say
+TEXTS = ("note", "mark")  # texts, some of them empty
 
 # %% ../../nbs/papers/published.ipynb #2e529f3b
 def load_published(
@@ -31,8 +31,7 @@ def load_published(
     """A printed table: of CoRA (scores in [0, 1]), MCQA+ (percentages), or Li et al. (shares, X² and p).
 
     Numbers are floats; ranks, shots and counts are nullable integers (`<NA>` where the paper gives none). `note` and
-    `mark` are empty texts where there is nothing to say. Every row names its source. Raises `CoraError` for an unknown
-    table.
+    `mark` may be empty texts. Every row names its source. Raises `CoraError` for an unknown paper or table.
     """
     check_option("paper", paper, PAPERS)
     known = PAPERS[paper]

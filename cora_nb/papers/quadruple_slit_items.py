@@ -20,7 +20,7 @@ from ..responses.responses import Responses
 from ..results import IDENTITY, make_result, stack_results
 
 # %% ../../nbs/papers/quadruple_slit_items.ipynb #0cf92c14
-ALL = "mean over benchmarks"  # where these are equally large
+ALL = "mean over benchmarks"  # if these are equally large
 
 
 def _each(asked: PlanRuns) -> Iterator[tuple[tuple[str, str, str], Responses]]:
@@ -32,7 +32,7 @@ def _each(asked: PlanRuns) -> Iterator[tuple[tuple[str, str, str], Responses]]:
 
 
 def _results(asked: PlanRuns, measure: Callable[[Responses], pd.DataFrame]) -> pd.DataFrame:
-    "A measure of all replies, and the mean over benchmarks where these are equally large."
+    "A measure of all replies, and the mean over benchmarks if these are equally large."
     found = {names: measure(responses) for names, responses in _each(asked)}
     table = stack_results(found, ["respondent", "benchmark", "method"])
     sizes = {run: len(responses.questions) for (_, run, _), responses in _each(asked)}
@@ -86,7 +86,7 @@ def ways_accuracy(
 
 
 def ways_places(
-    asked: PlanRuns,  # runs of `each = "implementations"`, with as many choices in every question
+    asked: PlanRuns,  # runs of `each = "implementations"`, with the same number of choices in every question
     item: Item,  # of a plan
 ) -> Made:
     "How often each place is predicted. Source: Quadruple-Slit Experiment, Figure 3."
@@ -97,18 +97,18 @@ def ways_places(
 
 
 def _questions(responses: Responses) -> list[Question]:
-    "The questions that were asked. Raises `CoraError` where the run does not hold them."
+    "The questions that were asked. Raises `CoraError` if the run does not have their texts."
     rows = responses.questions
     if rows["text"].isna().any():
-        raise CoraError(f"{responses.name}: the run does not hold what its questions say, and so no lengths of choices")
+        raise CoraError(f"{responses.name}: the run lacks the texts of its questions, and so the lengths of choices")
     return [Question(r.question_id, r.text, tuple(r.choices), int(r.answer)) for r in rows.itertuples()]
 
 
 def ways_lengths(
-    asked: PlanRuns,  # runs of `each = "implementations"`, with as many choices in every question
+    asked: PlanRuns,  # runs of `each = "implementations"`, with the same number of choices in every question
     item: Item,  # of a plan
 ) -> Made:
-    "How often the longest choice is predicted. Source: Quadruple-Slit Experiment, Figure 4."
+    "How often each length rank is predicted. Source: Quadruple-Slit Experiment, Figure 4."
     from cora_nb.report.plots import plot_lengths
 
     table = _results(asked, lambda responses: length_ranks(responses, _questions(responses)))

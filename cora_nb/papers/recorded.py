@@ -29,8 +29,8 @@ class RecordedFile(NamedTuple):
     commit: str  # 40 hexadecimal digits
     path: str  # in the repository
     name: str  # in a folder of recorded files
-    sha256: str  # of the whole file, in hexadecimal digits: 64, or as many of the first as are known
-    excerpt: str = ""  # SHA-256 of the file with nothing but `columns`; empty: there is no such file
+    sha256: str  # of the whole file, in hexadecimal digits: all 64, or the first ones that are known
+    excerpt: str = ""  # SHA-256 of the file with only `columns`; empty: there is no such file
     columns: tuple[str, ...] = ()  # the columns that are read; empty: all
 
 
@@ -80,10 +80,10 @@ RECORDED = {
 # %% ../../nbs/papers/recorded.ipynb #440d33fa
 def _check_hash(
     path: Path,  # a file
-    known: RecordedFile,  # what it should be
-    where: str,  # for the message
+    known: RecordedFile,  # the published file
+    where: str,  # its place, for the message
 ) -> None:
-    "Raise `CoraError` unless the file is the one that was published, or our excerpt of it."
+    "Raise `CoraError` unless the file is the published one, or our excerpt of it."
     import pooch
 
     found = pooch.file_hash(str(path))
@@ -93,10 +93,10 @@ def _check_hash(
 
 # %% ../../nbs/papers/recorded.ipynb #3081a268
 def _local_copy(
-    known: RecordedFile,  # what is looked for
+    known: RecordedFile,  # the file to find
     folder: Path,  # a folder of recorded files, or a clone of the authors' repository
 ) -> Path | None:  # None: it is not there
-    "The file in a folder. Raises `CoraError` where something else has its name."
+    "The file in a folder. Raises `CoraError` if another file has its name."
     for path in (folder / known.name, folder / known.path):
         if path.is_file():
             _check_hash(path, known, str(path))
@@ -105,7 +105,7 @@ def _local_copy(
 
 
 def _usual_folders() -> list[Path]:
-    "The folders that are looked at where none is named: that of `CORA_RECORDED`, and one beside a checkout."
+    "The folders to search if none is named: that of `CORA_RECORDED`, and one beside a checkout."
     named = os.environ.get("CORA_RECORDED")
     shared = os.environ.get("CORA_SHARED") or Path(cora_nb.__file__).resolve().parents[2] / "shared"
     return [*([Path(named).expanduser()] if named else []), Path(shared) / "data" / "recorded"]
@@ -116,9 +116,9 @@ TIMEOUT = 30  # seconds without a byte
 
 
 def _downloaded(
-    known: RecordedFile,  # what is looked for
+    known: RecordedFile,  # the file to find
 ) -> Path:  # in the user's cache
-    "The file from the authors' repository, or from the cache. Raises `CoraError` where neither has it."
+    "The file from the authors' repository, or from the cache. Raises `CoraError` if neither has it."
     import pooch
 
     url = f"{SITE}/{known.repository}/raw/{known.commit}/{quote(known.path)}"
@@ -134,7 +134,7 @@ def _downloaded(
         pooch.HTTPDownloader(timeout=TIMEOUT)(url, file, puller)
         _check_hash(Path(file), known, url)
 
-    pooch.get_logger().setLevel("WARNING")  # it would advise to write down the hash, which is checked here
+    pooch.get_logger().setLevel("WARNING")  # it would advise to note the hash, which is checked here
     try:
         return Path(pooch.retrieve(url, None, fname=path.name, path=path.parent, downloader=fetch))
     except CoraError:
@@ -143,20 +143,20 @@ def _downloaded(
         response = getattr(e, "response", None)
         why = type(e).__name__ if response is None else f"HTTP status {response.status_code}"
         raise CoraError(
-            f"{known.name} is in no folder here, and could not be had from {url} ({why}); "
-            f"put it into a folder, and name that in the environment variable CORA_RECORDED"
+            f"{known.name} is not in a local folder, and the download from {url} failed ({why}); "
+            f"put it into a folder, and name that folder in the environment variable CORA_RECORDED"
         ) from None
 
 # %% ../../nbs/papers/recorded.ipynb #4b12629f
 def recorded_file(
     name: str,  # one of `RECORDED`
     folder: str | Path | None = None,  # look only here: a folder of recorded files, or a clone of their repository
-) -> Path:  # the file, whose hash is right
-    """Where a published file of raw data is on this machine, downloaded where that is necessary.
+) -> Path:  # the file, with the right hash
+    """The path of a published file of raw data on this machine, downloaded if necessary.
 
     Without `folder`: the folder of the environment variable `CORA_RECORDED`, `../shared/data/recorded` beside a
     checkout, the user's cache, and the authors' repository, in this order. Raises `CoraError` for an unknown name,
-    for a file with another content, and where it cannot be had.
+    for a file with another content, and if no place has it.
     """
     check_option("name", name, RECORDED)
     known = RECORDED[name]
@@ -170,10 +170,10 @@ def recorded_file(
 # %% ../../nbs/papers/recorded.ipynb #4f23227e
 def _read_columns(
     path: Path,  # a csv file
-    known: RecordedFile,  # which columns matter
+    known: RecordedFile,  # names the columns to read
     **options,  # for `pandas.read_csv`
 ) -> pd.DataFrame:  # those columns, in this order
-    "The columns of a published table. What they hold is plain ASCII, whatever the rest of the file is."
+    "The columns of a published table. They are plain ASCII, whatever the rest of the file is."
     options |= {"encoding": "utf-8-sig", "encoding_errors": "replace", "usecols": list(known.columns) or None}
     table = pd.read_csv(path, **options)
     return table[list(known.columns)] if known.columns else table
@@ -182,11 +182,11 @@ def _read_columns(
 def load_recorded(
     name: str,  # one of `RECORDED`
     folder: str | Path | None = None,  # look only here: a folder of recorded files, or a clone of their repository
-) -> Responses | pd.DataFrame | list[Question]:  # what the file holds; see the table above
+) -> Responses | pd.DataFrame | list[Question]:  # the contents of the file; see the table above
     """Raw data that a paper's authors published.
 
     "cat/..." gives `Responses`, with the letters that the authors' tool took; `import_cat(recorded_file(name), parse)`
-    reads the replies by another rule. Raises `CoraError` as `recorded_file` does.
+    reads the replies by another rule. Raises `CoraError` for an unknown name and for a file that is missing or wrong.
     """
     path, known = recorded_file(name, folder), RECORDED[name]
     if name.startswith("cat/"):
@@ -200,9 +200,9 @@ def load_recorded(
 
 # %% ../../nbs/papers/recorded.ipynb #0e976a7c
 def recorded_swaps(
-    folder: str | Path | None = None,  # as for `load_recorded`
+    folder: str | Path | None = None,  # look only here: a folder of recorded files, or a clone of their repository
 ) -> dict[tuple[str, str], pd.DataFrame]:  # (model, benchmark) -> swap table
-    "The letters behind Li et al.'s Tables 3 and 4, counted. Raises `CoraError` as `recorded_file` does."
+    "The letters behind Li et al.'s Tables 3 and 4, counted. Raises `CoraError` if the file is missing or wrong."
     letters, codes = load_recorded("li2024/order_predictions", folder), {"GPT-3.5-turbo": "3", "GPT-4": "4"}
     columns = {(m, b): f"{b.removesuffix('-MI')}_{codes.get(m, 'G')}_MC" for m, b in published_swaps()}
     return {name: letter_table(letters[c], letters[f"{c}_R"]) for name, c in columns.items()}

@@ -150,7 +150,7 @@ def test_who_is_not_in_a_table_is_named_below_it():
     knows = SimulatedRespondent(knows=1.0, name="knows")
     plan = load_plan("mcqa_plus/table_6")
     made = make_item(plan.items["table_6"], ask_plan(plan, [knows, people()[1]], Size(6, "math"), progress=False))
-    assert "No question has what this table is about: knows." in made.text and "bob" in made.text
+    assert "No question qualifies for this table: knows." in made.text and "bob" in made.text
     assert "Recall_m: share of these that name the choice that misled it before" in made.text
 
 

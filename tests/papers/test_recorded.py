@@ -129,7 +129,7 @@ def test_a_server_that_refuses(site, status, words):
 def test_no_network_and_no_folder(monkeypatch):
     monkeypatch.setattr(recorded, "SITE", "http://127.0.0.1:9")
     said = refused("(ConnectionError)")
-    assert said.startswith("li2024/consistency_lfg_gpt35.csv is in no folder here") and "CORA_RECORDED" in said
+    assert said.startswith("li2024/consistency_lfg_gpt35.csv is not in a local folder") and "CORA_RECORDED" in said
 
 
 @pytest.mark.parametrize("at", (KNOWN.name, KNOWN.path))
