@@ -42,9 +42,7 @@ setup(
     author=cfg["author"],
     author_email=cfg["author_email"],
     url=cfg["git_url"],
-    project_urls={
-        name: f"{cfg['git_url']}/blob/{cfg['branch']}/{name}" for name in ("CHANGELOG.md", "CITATION.cff")
-    },
+    project_urls={name: f"{cfg['git_url']}/blob/{cfg['branch']}/{name}" for name in ("CHANGELOG.md", "CITATION.cff")},
     license="Apache-2.0",
     keywords=cfg["keywords"],
     python_requires=f">={cfg['min_python']}",

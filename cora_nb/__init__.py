@@ -8,9 +8,32 @@ __all__ = ['words_beside']
 
 # %% ../nbs/front_door.ipynb #ec88fd9c
 import re
+import sys
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from inspect import getsource, signature
+from types import ModuleType
+from warnings import warn
+
+__doc__ = """Is a multiple-choice score worth anything?
+
+`cora_nb` alters the choices of multiple-choice questions, asks language models the altered questions, and computes
+scores that take consistency into account, CoRA (Cavalin et al., arXiv 2511.21860) and its relatives, with intervals.
+
+    import cora_nb as cn
+
+    questions = cn.load_benchmark("math")
+    variants = cn.make_variants(questions)
+    models = [cn.CausalRespondent(f"organism/{name}") for name in ("steady", "skewed")]
+    runs = [cn.evaluate(model, variants) for model in models]
+    print(cn.render(cn.score_table(runs)))
+
+The names that most programs need are in `cora_nb` itself, and each is loaded when it is first used: `dir(cora_nb)`
+lists them, and `help(cora_nb.evaluate)` explains the parameters of one. The commands are `cora_run`, `cora_table`,
+`cora_report` and others: `cora --help` lists them. CITATION.cff says how to cite the package and the papers, and
+CHANGELOG.md what has changed since version 0.1.
+"""
 
 _PLACES = {
     "benchmarks.load": ("load_benchmark", "load_shots"),
@@ -74,4 +97,113 @@ def words_beside(
 
 def __dir__() -> list[str]:
     "The names that a tab completes."
-    return sorted([*globals(), *_MODULES])
+    return sorted({*(name for name in globals() if name.startswith("__")), *_MODULES})
+
+# %% ../nbs/front_door.ipynb #3c9b61d8
+_OLD_PLACES = {  # module of 0.1 -> where its names are now; "old=new" for a name that was changed as well
+    "arithmetic": {"benchmarks.arithmetic": "OPERATIONS math_benchmark pose"},
+    "batch": {"runs.batch": "read_batch write_batch"},
+    "battery": {"papers.mcqa_plus": "mcqa_plus_results mcqa_plus_steps run_steps"},
+    "benchmarks": {
+        "benchmarks.load": "load_benchmark load_shots write_benchmark",
+        "benchmarks.arithmetic": "math_benchmark",
+    },
+    "embeddings": {
+        "metrics.embeddings": "format_prompts head_separability project random_halves separability",
+        "report.embedding_plots": "plot_layers plot_separability",
+    },
+    "files": {"benchmarks.files": "read_table write_whole"},
+    "grading": {"runs.grading": "apply_labels judge_answers regrade", "runs.labels": "read_labels write_labels"},
+    "importers": {"interop.cat": "import_cat read_cat"},
+    "layouts": {"benchmarks.layouts": "LAYOUTS Layout"},
+    "metrics": {
+        "metrics.cora": "average bmca car_curve consistency_index core_index majority_vote mcqa response_consistency"
+        " score score_counts score_intervals weighted_scores",
+        "metrics.counts": "count_hits",
+    },
+    "metrics.order_places": {"metrics.order": "pattern_table place_odds wrong_places"},
+    "metrics.unified_confidence": {"metrics.confidence": "answer_shares label_shares mean_logprob unified_confidence"},
+    "parsing": {"prompts.letters": "explain get_rule in_words parse register_rule selected yes_no"},
+    "plots": {"report.plots": "plot_accuracy plot_lengths plot_positions"},
+    "prompts": {"prompts.templates": "Prompt TEMPLATES Template get_template make_prompts"},
+    "published": {"papers.published": "load_published"},
+    "resampling": {"stats.resampling": "METHODS draw_questions interval kinds left_out"},
+    "respondents": {
+        "respondents.protocol": "Reply Respondent ask",
+        "respondents.simulated": "RecordedRespondent SimulatedRespondent",
+    },
+    "responses": {
+        "responses.columns": "NOT_ASKED",
+        "responses.files": "read_responses write_responses",
+        "responses.rows": "grade=graded_table",
+    },
+    "runs": {"runs.evaluate": "plan"},  # and `evaluate`, see below
+    "score_plots": {
+        "report.item_plots": "plot_items",
+        "report.score_plots": "curve_table plot_ranks plot_resamples plot_scores",
+    },
+    "statements": {"runs.statements": "complete_statements read_statements save_statements write_statements"},
+    "stopping": {"runs.stopping": "EarlyStop is_settled"},
+    "store": {"runs.store": "Store reply_key"},
+    "tables": {"report.render": "render", "report.tables": "score_table"},
+    "variants": {
+        "benchmarks.pitfalls": "NOTA_TEXT",
+        "variants.families": "LeftOut get_family make_variants register_family",
+        "variants.files": "read_variants write_variants",
+        "variants.operators": "decouple make_variant replace_by_nota shuffle",
+    },
+    "variants.cyclic": {"variants.orders": "cyclic"},
+    "variants.misleading": {"variants.mcqa_plus": "misleading without_misleading"},
+    "variants.order_swap": {"variants.orders": "order_swap"},
+    "variants.permutations": {"variants.orders": "permutations sample_orders"},
+    "variants.reorderings": {"variants.orders": "reorderings"},
+}
+_SAID = set()  # the names whose warning was given
+
+# %% ../nbs/front_door.ipynb #51ae7c04
+def _old_name(
+    module: str,  # of 0.1, without `cora_nb.`
+    name: str,  # what is asked of it
+) -> object:
+    "What a name of 0.1 stands for, with one warning that says where it is now."
+    for place, words in _OLD_PLACES[module].items():
+        for word in words.split():
+            old, _, new = word.partition("=")
+            if old == name:
+                _warn_once(f"cora_nb.{module}.{old}", f"cora_nb.{place}.{new or old}")
+                return getattr(import_module(f"cora_nb.{place}"), new or old)
+    raise AttributeError(f"module 'cora_nb.{module}' has no attribute {name!r}; CHANGELOG.md lists the names of 0.1")
+
+
+def _warn_once(old: str, new: str) -> None:
+    "A `DeprecationWarning` at the line of whoever used the old name."
+    if old not in _SAID:
+        _SAID.add(old)
+        warn(f"{old} is now {new}; the old place will be gone in version 0.3", DeprecationWarning, stacklevel=3)
+
+# %% ../nbs/front_door.ipynb #a8e02f6b
+class _Evaluate(ModuleType):
+    "The module `cora_nb.runs.evaluate`, which can be called because 0.1 had a function of that name there."
+
+    def __call__(self, *args: object, **options: object) -> object:
+        _warn_once("cora_nb.runs.evaluate", "cora_nb.runs.evaluate.evaluate, or cora_nb.evaluate")
+        return self.evaluate(*args, **options)
+
+
+class _Runs(ModuleType):
+    "The package `cora_nb.runs`; importing its module `evaluate` sets an attribute here."
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "evaluate" and isinstance(value, ModuleType):
+            value.__class__ = _Evaluate
+        super().__setattr__(name, value)
+
+
+for _module in _OLD_PLACES:
+    _full = f"cora_nb.{_module}"
+    try:
+        _there = import_module(_full)
+    except ModuleNotFoundError:
+        _there = sys.modules[_full] = ModuleType(_full)
+    _there.__getattr__ = partial(_old_name, _module)
+sys.modules["cora_nb.runs"].__class__ = _Runs

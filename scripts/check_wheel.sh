@@ -22,7 +22,7 @@ say "build: sdist of $(git rev-parse --short HEAD), and the wheel from the sdist
 mkdir "$work/source" "$work/dist"
 git archive HEAD | tar -x -C "$work/source" # neither files that git does not know nor an old build
 "$1" -m venv "$work/builder"
-"$work/builder/bin/python" -m pip install --quiet build
+"$work/builder/bin/python" -m pip install -qq build
 "$work/builder/bin/python" -m build --outdir "$work/dist" "$work/source" >"$work/build.log" 2>&1 ||
     { tail -n 40 "$work/build.log" >&2; exit 1; }
 ls -l "$work/dist" | awk 'NR > 1 { print $5, $9 }'
@@ -36,14 +36,14 @@ for python in "$@"; do
     mkdir "$here/folder"
     cd "$here/folder"
     # shellcheck disable=SC2086
-    "$bin/python" -m pip install --quiet ${ALSO:-} "$work"/dist/*.whl
+    "$bin/python" -m pip install -qq ${ALSO:-} "$work"/dist/*.whl
     "$bin/python" -m pip check
     "$bin/python" -c 'import cora_nb; print("cora_nb", cora_nb.__version__, "of", cora_nb.__file__.split("env/")[1])'
     HOME=$here "$bin/cora_run" >"$here/said.txt" 2>"$here/errors.txt" ||
         { cat "$here/said.txt" "$here/errors.txt" >&2; exit 1; }
     grep -E '^ +(steady|skewed)|MCQA |CoRA ' "$here/said.txt"
     test -s responses/math/skewed/responses.parquet
-    "$bin/python" -m pip install --quiet nbconvert ipykernel
+    "$bin/python" -m pip install -qq nbconvert ipykernel
     "$bin/python" -m pip check
     if [ -e "$chapter" ]; then
         cp "$chapter" chapter.ipynb

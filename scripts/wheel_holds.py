@@ -27,7 +27,9 @@ def differences(
         held = {name: archive.read(name) for name in archive.namelist() if name.startswith("cora_nb/")}
     found = [f"missing: {name}" for name in expected if name not in held]
     found += [f"not in the source: {name}" for name in held if name not in expected]
-    return found + [f"altered: {name}" for name in expected if name in held and held[name] != expected[name].read_bytes()]
+    return found + [
+        f"altered: {name}" for name in expected if name in held and held[name] != expected[name].read_bytes()
+    ]
 
 
 def main() -> None:
