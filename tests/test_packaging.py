@@ -353,7 +353,7 @@ def test_the_sdist_holds_what_the_build_reads(tmp_path):
 def test_the_release_tries_before_it_publishes():
     release = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
     jobs = release["jobs"]
-    tests = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8"))["jobs"]["test"]
+    tests = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]["test"]
     assert jobs["try"]["strategy"]["matrix"] == tests["strategy"]["matrix"] == {"python": ["3.10", "3.11", "3.12", "3.13"]}
     assert (jobs["try"]["needs"], jobs["publish"]["needs"]) == ("build", "try")
     assert jobs["publish"]["if"] == "startsWith(github.ref, 'refs/tags/v')"
@@ -374,3 +374,12 @@ def test_a_progress_bar_in_a_notebook_prints_no_warning():
     nbclient.NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
     said = [o for o in notebook.cells[0].outputs if o.output_type == "stream" and o.name == "stderr"]
     assert said == [] and notebook.cells[0].outputs[-1]["data"]["text/plain"] == "40"
+
+
+def test_progress_bars_and_sliders_are_neither_stored_nor_compared():
+    spec = importlib.util.spec_from_file_location("run_notebooks", ROOT / "scripts" / "run_notebooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    bar = {"output_type": "display_data", "data": {"text/plain": "0/40 [00:00<?, ?it/s]", module.WIDGET: {}}}
+    value = {"output_type": "execute_result", "data": {"text/plain": "40"}}
+    assert module.shown([bar, value]) == module.shown([value]) == "[text/plain]\n40"
