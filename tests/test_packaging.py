@@ -316,7 +316,10 @@ def wheel_holds():
     "change, says",
     [
         (lambda files: files, []),
-        (lambda files: {k: v for k, v in files.items() if not k.endswith("page.js")}, ["missing: cora_nb/data/page.js"]),
+        (
+            lambda files: {k: v for k, v in files.items() if not k.endswith("page.js")},
+            ["missing: cora_nb/data/page.js"],
+        ),
         (lambda files: files | {"cora_nb/core.py": b"x = 2"}, ["altered: cora_nb/core.py"]),
         (lambda files: files | {"cora_nb/old.py": b""}, ["not in the source: cora_nb/old.py"]),
         (lambda files: files | {"cora_nb-0.2.0.dist-info/METADATA": b""}, []),
@@ -336,7 +339,9 @@ def test_a_wheel_that_lacks_a_file_is_found(tmp_path, wheel_holds, change, says)
 def test_the_sdist_holds_what_the_build_reads(tmp_path):
     "Without settings.ini in it, no wheel can be made from the sdist. Built in a copy, by setuptools alone."
     copy = tmp_path / "copy"
-    tracked = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split("\n")
+    tracked = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split(
+        "\n"
+    )
     for name in filter(None, tracked):
         if name.startswith(("cora_nb/", "data/")) or "/" not in name:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
@@ -354,7 +359,9 @@ def test_the_release_tries_before_it_publishes():
     release = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
     jobs = release["jobs"]
     tests = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]["test"]
-    assert jobs["try"]["strategy"]["matrix"] == tests["strategy"]["matrix"] == {"python": ["3.10", "3.11", "3.12", "3.13"]}
+    assert (
+        jobs["try"]["strategy"]["matrix"] == tests["strategy"]["matrix"] == {"python": ["3.10", "3.11", "3.12", "3.13"]}
+    )
     assert (jobs["try"]["needs"], jobs["publish"]["needs"]) == ("build", "try")
     assert jobs["publish"]["if"] == "startsWith(github.ref, 'refs/tags/v')"
     assert any("scripts/check_wheel.sh" in step.get("run", "") for step in jobs["try"]["steps"])
