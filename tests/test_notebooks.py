@@ -1,9 +1,9 @@
 """Every notebook: it says what it is, its code fits on a page, and "Run All" in Jupyter is safe.
 
 nbdev's flags mean nothing in Jupyter, and a key that is set is used. So a cell that asks a server that is not on this
-machine, downloads, writes beside the notebook, or is flagged for the tests does so below `if os.environ.get("CORA_FULL")`.
-Code is read, not run: what a function does that is defined in another cell is not seen. That no notebook writes into the
-checkout as the tests run it is found by `.ci/run` as well: after the notebooks, the drift check wants a clean tree.
+machine, downloads, writes beside the notebook, or is flagged for the tests does so below a guard,
+`if os.environ.get("CORA_FULL"):`. Code is read, not run: what a function does that is defined in another cell is not
+seen. `.ci/run` finds what writes into the checkout as well: after the notebooks, the drift check wants a clean tree.
 """
 
 import ast
@@ -264,7 +264,7 @@ def test_an_unsafe_cell_is_found(text, why):
     "text",
     [
         "#| slow\nimport os\n\nif os.environ.get('CORA_FULL'):\n    run()\nelse:\n    print('CORA_FULL=1 runs it')",
-        "if os.environ.get('CORA_FULL'):\n    ChatRespondent('gpt-4o')\n    t.to_csv('a.csv')\n    load_benchmark('arc')",
+        "if os.environ.get('CORA_FULL'):\n    ChatRespondent('gpt-4o')\n    t.to_csv('a')\n    load_benchmark('arc')",
         "models = ['chat:gpt-4o']\nfor m in models:\n    if os.environ.get('CORA_FULL'):\n        cora_paper('a', m)",
         "ChatRespondent('m', base_url=f'http://127.0.0.1:{port}/v1')",
         "ChatRespondent('m', 'http://localhost:8000/v1')",

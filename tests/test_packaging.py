@@ -1,4 +1,4 @@
-"""What a research package is expected to have: old names that warn, citation, changes, a release that is tried first."""
+"""What a research package is expected to have: old names that warn, citation, changes, a release tried first."""
 
 import ast
 import configparser
