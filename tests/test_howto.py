@@ -1,4 +1,4 @@
-"""The how-to pages: ten tasks, a page each, and a list of them. That each runs is what scripts/run_notebooks.py tests."""
+"""The how-to pages: ten tasks, a page each, and a list of them. scripts/run_notebooks.py tests that each runs."""
 
 import json
 import re
