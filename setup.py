@@ -42,6 +42,7 @@ setup(
     author=cfg["author"],
     author_email=cfg["author_email"],
     url=cfg["git_url"],
+    project_urls={name: f"{cfg['git_url']}/blob/{cfg['branch']}/{name}" for name in ("CHANGELOG.md", "CITATION.cff")},
     license="Apache-2.0",
     keywords=cfg["keywords"],
     python_requires=f">={cfg['min_python']}",
@@ -50,7 +51,7 @@ setup(
     package_data={name: ["*"] for name in data},
     install_requires=cfg["requirements"].split(),
     extras_require={
-        name: cfg[f"{name}_requirements"].split() for name in ("dev", "inspect", "peers", "embeddings", "widgets")
+        key.removesuffix("_requirements"): cfg[key].split() for key in cfg if key.endswith("_requirements")
     },
     entry_points={
         "console_scripts": [line.strip() for line in cfg["console_scripts"].splitlines() if line.strip()],

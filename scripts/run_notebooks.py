@@ -16,8 +16,8 @@ which is forked from one that has imported the heavy libraries, with as many at 
     python scripts/run_notebooks.py --update                     # store the new outputs of the notebooks that differ
 
 `--update` runs the notebooks that differ (those that are named, whether they differ or not) once more in a Jupyter
-kernel, because only that keeps texts and pictures in the order in which they came. It stores no stderr (progress bars
-show times), and cleans with `nbdev_clean`.
+kernel, because only that keeps texts and pictures in the order in which they came. It stores neither stderr nor widgets
+(progress bars show times), and cleans with `nbdev_clean`.
 """
 
 import argparse
@@ -36,6 +36,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ["nbdev.test", "matplotlib_inline.backend_inline", "pandas", "pyarrow", "scipy.stats", "seaborn"]
 HEAVY += ["sklearn.manifold", "torch", "transformers", "datasets", "openai"]
+WIDGET = "application/vnd.jupyter.widget-view+json"  # a progress bar or a slider: nothing without its running notebook
 DIFF_LINES = 12  # of each cell that differs, this many lines are shown
 
 
@@ -77,6 +78,8 @@ def shown(outputs: list[dict]) -> str:
             stdout += [output["text"]] if output["name"] == "stdout" else []
         elif output["output_type"] == "error":
             values.append(f"{output['ename']}: {output['evalue']}")
+        elif WIDGET in output["data"]:
+            continue
         elif any(kind.startswith("image/") for kind in output["data"]):
             pictures += 1
         else:
@@ -155,7 +158,9 @@ def update(result: Result) -> None:
     Client(notebook, timeout=None, kernel_name="python3", resources=folder).execute()
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.outputs = [o for o in cell.outputs if o.get("name") != "stderr"]  # progress bars, with their times
+            kept = [o for o in cell.outputs if o.get("name") != "stderr" and WIDGET not in o.get("data", {})]
+            cell.outputs = kept  # without progress bars, which show times
+    notebook.metadata.pop("widgets", None)
     nbformat.write(notebook, result.notebook)
     subprocess.run(["nbdev_clean", "--fname", str(result.notebook)], check=True, cwd=ROOT)
 

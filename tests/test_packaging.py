@@ -1,0 +1,393 @@
+"""What a research package is expected to have: old names that warn, citation, changes, a release tried first."""
+
+import ast
+import configparser
+import importlib
+import importlib.util
+import re
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+
+import cora_nb as cn
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSION = "0.2.0"
+LAST_OF_0_1 = "fc9a1e0"  # the last commit before Part 7, which moved the names
+OLD_NAMES = [
+    (module, *word.partition("=")[::2], place)
+    for module, places in cn._OLD_PLACES.items()
+    for place, words in places.items()
+    for word in words.split()
+]
+
+
+def python(code: str, *options: str) -> subprocess.CompletedProcess:
+    "A program in a process of its own, with the package of this checkout."
+    command = [sys.executable, *options, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+# --- what the package says of itself -----------------------------------------------------------------------------
+
+
+def test_the_version_is_the_same_everywhere():
+    ini = configparser.ConfigParser(delimiters=["="])
+    ini.read(ROOT / "settings.ini", encoding="utf-8")
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    found = {ini["DEFAULT"]["version"], cn.__version__, str(citation["version"]), newest}
+    assert found == {VERSION}
+
+
+def test_the_package_says_what_it_is():
+    assert cn.__doc__.startswith("Is a multiple-choice score worth anything?")
+    shown = python("import cora_nb; help(cora_nb)").stdout
+    assert "computes" in shown and "arXiv 2511.21860" in shown and "dir(cora_nb)" in shown
+
+
+def test_the_program_in_the_docstring_is_the_six_lines_of_the_readme():
+    program = re.search(r"(?:^    .*\n|^\n)+", cn.__doc__[cn.__doc__.index("    import") :], re.MULTILINE)[0]
+    lines = [line.strip() for line in program.splitlines() if line.strip()]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(lines) == 6
+    ast.parse("\n".join(lines))
+    assert [line for line in lines if line not in readme.replace(", progress=False", "")] == []
+
+
+def test_ipywidgets_comes_with_the_package_and_extras_are_those_of_settings():
+    ini = (ROOT / "settings.ini").read_text(encoding="utf-8")
+    assert re.search(r"^requirements = .*\bipywidgets>=8\b", ini, re.MULTILINE)
+    assert "widgets_requirements" not in ini
+    told = [f for f in [ROOT / "README.md", *(ROOT / "nbs").rglob("*.ipynb")] if "cora_nb[widgets]" in f.read_text()]
+    assert told == []
+
+
+# --- names of 0.1 ------------------------------------------------------------------------------------------------
+
+
+def test_every_old_name_is_the_thing_at_its_new_place_and_warns_once():
+    "All of the table in one fresh process; each import stands in a line of its own, twice."
+    code = ["import warnings, importlib, cora_nb", "warnings.simplefilter('always')"]
+    for module, old, new, place in OLD_NAMES:
+        code += [f"from cora_nb.{module} import {old} as a", f"from cora_nb.{module} import {old} as b"]
+        code += [f"assert a is b is importlib.import_module('cora_nb.{place}').{new or old}, '{module}.{old}'"]
+    done = python("\n".join(code))
+    assert done.returncode == 0, done.stderr[-2000:]
+    said = [line for line in done.stderr.splitlines() if "DeprecationWarning" in line]
+    expected = [
+        f"DeprecationWarning: cora_nb.{module}.{old} is now cora_nb.{place}.{new or old}; "
+        "the old place will be gone in version 0.3"
+        for module, old, new, place in OLD_NAMES
+    ]
+    assert [line.partition(": ")[2] for line in said] == expected
+    lines = [int(re.match(r"<string>:(\d+): ", line)[1]) for line in said]  # points at the import, not at the package
+    assert lines == [3 + 3 * i for i in range(len(OLD_NAMES))]
+
+
+@pytest.mark.parametrize("first", ["", "cora_nb.evaluate; ", "import cora_nb.cli.run; "])
+def test_evaluate_of_runs_can_be_called_whatever_was_imported_before(first):
+    "Where 0.1 had a function, there is a module of the same name now."
+    code = f"import cora_nb; {first}from cora_nb.runs import evaluate\n"
+    code += "for _ in range(2):\n    try: evaluate(None, [])\n    except cora_nb.CoraError as e: print(e)\n"
+    done = python(code, "-W", "always")
+    assert done.stdout.count("a respondent needs") == 2, done.stderr
+    assert done.stderr.count("DeprecationWarning") == 1
+    assert "cora_nb.runs.evaluate is now cora_nb.runs.evaluate.evaluate, or cora_nb.evaluate" in done.stderr
+
+
+def test_the_new_places_are_silent():
+    code = "import cora_nb as cn\nfrom cora_nb.runs.evaluate import evaluate\nfrom cora_nb.metrics.cora import score\n"
+    code += "import cora_nb.runs.evaluate as module\n"
+    code += "assert cn.evaluate is evaluate is module.evaluate and cn.score is score; cn.render"
+    done = python(code, "-W", "error::DeprecationWarning:__main__")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_first_program_of_the_readme_of_0_1_still_runs():
+    code = """
+from cora_nb.benchmarks import load_benchmark
+from cora_nb.metrics import score
+from cora_nb.respondents.causal import CausalRespondent
+from cora_nb.runs import evaluate
+from cora_nb.tables import render, score_table
+from cora_nb.variants import make_variants
+
+questions = load_benchmark("math")[:10]
+variants = make_variants(questions)
+organism = CausalRespondent("organism/steady")
+scores = {name: score(evaluate(organism, variants, progress=False)) for name in ("steady",)}
+print(render(score_table(scores)))
+"""
+    done = python(code)
+    assert done.returncode == 0 and "CoRA" in done.stdout, done.stderr
+
+
+def test_an_unknown_old_name_is_one_line_that_names_the_list():
+    done = python("from cora_nb.tables import to_csv")
+    assert done.stderr.splitlines()[-1].startswith("ImportError: cannot import name 'to_csv' from 'cora_nb.tables'")
+    with pytest.raises(AttributeError, match="CHANGELOG.md lists the names of 0.1"):
+        sys.modules["cora_nb.tables"].to_csv
+    assert python("import cora_nb.no_such_module").returncode == 1
+
+
+def test_the_door_lists_only_its_own_names():
+    listed = {name for name in dir(cn) if not name.startswith("__")}
+    assert listed == set(cn._MODULES)
+
+
+# --- CHANGELOG.md, CITATION.cff, CONTRIBUTING.md -----------------------------------------------------------------
+
+
+def table_rows(text: str, head: str) -> list[list[str]]:
+    "The rows of the Markdown table whose head begins so."
+    lines = text[text.index(head) :].splitlines()[2:]
+    rows = [line for line in lines[: next((i for i, x in enumerate(lines) if not x.startswith("|")), None)]]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def quoted(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def reachable(name: str) -> bool:
+    "Whether `module.name` of the package can be imported."
+    module, _, attribute = name.rpartition(".")
+    return hasattr(importlib.import_module(f"cora_nb.{module}"), attribute)
+
+
+CHANGES = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+MOVED = [
+    (quoted(old)[0], name, quoted(new)[0])
+    for old, new, names in table_rows(CHANGES, "| module of 0.1 | module of 0.2 | names |")
+    for name in quoted(names)
+]
+REPLACED = [
+    (quoted(old)[0], name, quoted(use))
+    for old, names, use in table_rows(CHANGES, "| module of 0.1 | names | what to use now |")
+    for name in quoted(names)
+]
+
+
+def test_new_places_in_the_changelog_exist():
+    assert len(MOVED) > 200 and len(REPLACED) > 20
+    assert [(m, name, new) for m, name, new in MOVED if not reachable(f"{new}.{name}")] == []
+    places = {word for _, _, words in REPLACED for word in words if word.count(".")}
+    assert len(places) > 10 and [word for word in places if not reachable(word)] == []
+
+
+def test_every_public_name_of_0_1_is_in_the_changelog():
+    "Read from git, where the history is at hand."
+    listed = subprocess.run(
+        ["git", "ls-tree", "-r", "--name-only", LAST_OF_0_1, "cora_nb"], capture_output=True, text=True, cwd=ROOT
+    )
+    if listed.returncode:
+        pytest.skip(f"the history down to {LAST_OF_0_1} is not at hand")
+    gone = CHANGES[CHANGES.index("These are gone") : CHANGES.index("## 0.1.0")]
+    lost = [
+        (module, name)
+        for part in gone.split(": ", 1)[1].split("; ")
+        for module, *names in [quoted(part)]
+        for name in names
+    ]
+    told = {(m, name) for m, name, _ in [*MOVED, *REPLACED]} | set(lost)
+    now = importlib.import_module("cora_nb._modidx").d["syms"]
+    missing, found = [], 0
+    for file in filter(lambda f: f.endswith(".py") and "_modidx" not in f, listed.stdout.split()):
+        source = subprocess.run(
+            ["git", "show", f"{LAST_OF_0_1}:{file}"], capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+        module = file.removeprefix("cora_nb/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        tree = ast.parse(source)
+        public = [
+            ast.literal_eval(n.value) for n in tree.body if isinstance(n, ast.Assign) and "__all__" in ast.unparse(n)
+        ]
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and public and node.name in public[0]:
+                found += 1
+                stayed = f"cora_nb.{module}.{node.name}" in now.get(f"cora_nb.{module}", {})
+                missing += [] if stayed or (module, node.name) in told else [(module, node.name)]
+    assert found > 400 and missing == []
+
+
+def test_old_names_that_warn_are_in_the_changelog():
+    told = {(module, name): new for module, name, new in MOVED}
+    told |= {(module, name): None for module, name, _ in REPLACED}
+    constants = {"OPERATIONS", "LAYOUTS", "METHODS", "TEMPLATES", "NOT_ASKED", "NOTA_TEXT"}  # the table has callables
+    wrong = [
+        (module, old)
+        for module, old, _, place in OLD_NAMES
+        if old not in constants and told.get((module, old), "not told") not in (place, None)
+    ]
+    assert wrong == [("benchmarks", "math_benchmark")]  # was there by import only
+
+
+def cff_errors(cff: dict) -> list[str]:
+    "What the schema of CFF 1.2.0 asks of the fields that are used here; cffconvert checks all of it."
+    needed = {"cff-version": str, "message": str, "title": str, "authors": list}
+    wrong = [f"{key} is missing" for key, kind in needed.items() if not isinstance(cff.get(key), kind)]
+    wrong += [] if cff.get("cff-version") == "1.2.0" else ["cff-version must be 1.2.0"]
+    wrong += [] if cff.get("type", "software") in ("software", "dataset") else ["type"]
+    for part in [cff, *cff.get("references", [])]:
+        title = part.get("title", "")[:30]
+        if part is not cff:
+            kinds = {"article", "conference-paper", "unpublished", "software", "generic", "report"}
+            wrong += [] if part.get("type") in kinds else [f"{title}: type"]
+            wrong += [] if part.get("title") and part.get("authors") else [f"{title}: title and authors are needed"]
+        for who in part.get("authors") or []:
+            person, entity = {"family-names", "given-names"}, {"name"}
+            wrong += [] if set(who) in (person, entity) else [f"{title}: author {who}"]
+        for identifier in part.get("identifiers", []):
+            good = identifier.get("type") in ("doi", "url", "swh", "other") and isinstance(identifier["value"], str)
+            wrong += [] if good else [f"{title}: identifier {identifier}"]
+    return wrong
+
+
+def test_citation_is_valid_and_names_the_four_papers():
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cff_errors(cff) == []
+    papers = {r["title"]: r for r in cff["references"]}
+    found = [i["value"] for r in papers.values() for i in r.get("identifiers", [])]
+    assert found == ["arXiv:2511.21860", "arXiv:2402.01349", "arXiv:2403.17752"] and len(papers) == 4
+    assert [a["family-names"] for a in cff["references"][0]["authors"]][:2] == ["Cavalin", "Sanctos"]
+    plans = "".join(f.read_text(encoding="utf-8") for f in (ROOT / "data" / "plans").glob("*.toml"))
+    assert [title for title in papers if f'title = "{title}"' not in plans] == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"authors": []},
+        {"authors": [{"family-name": "Li"}]},
+        {"cff-version": "1.1.0"},
+        {"message": None},
+        {"references": [{"title": "No type", "authors": [{"name": "A"}]}]},
+        {"references": [{"type": "article", "title": "No authors"}]},
+    ],
+)
+def test_a_citation_with_an_error_is_found(change):
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    if change == {"authors": []}:
+        del cff["authors"]
+    else:
+        cff |= change
+    assert cff_errors(cff)
+
+
+def test_the_papers_have_the_titles_and_authors_of_their_texts(shared):
+    "As far as the extracted texts have them: the MCQA+ paper's stand in the references of the CoRA paper."
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    folder = shared.parent / "papers"
+    if not folder.is_dir():
+        pytest.skip(f"the papers are not at hand under {folder}")
+    for reference, file in zip(cff["references"], ("cora.txt", "cora.txt", "quadruple_slit.txt", "mcq_useful.txt")):
+        text = " ".join((folder / file).read_text(encoding="utf-8").split())
+        assert reference["title"].lower() in text.lower()
+        names = [f"{a['given-names']} {a['family-names']}" for a in reference["authors"] if "name" not in a]
+        assert [name for name in names if name not in text] == []
+
+
+def test_files_and_commands_that_contributing_names_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = {w.split()[0] for w in re.findall(r"`([^`\n]+)`", text)} | set(re.findall(r"\]\(([^)]+)\)", text))
+    paths = {w for w in named if re.fullmatch(r"[\w./]+", w) and "/" in w and not w.endswith(":")}
+    paths |= {w for block in re.findall(r"`(?:python|bash) ([\w./]+)", text) for w in [block]}
+    assert len(paths) > 20 and [p for p in sorted(paths) if not (ROOT / p).exists()] == []
+    assert len(re.search(r"## Set up in two commands.*?```sh\n(.*?)```", text, re.DOTALL)[1].splitlines()) == 2
+
+
+# --- the wheel, and the release ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def wheel_holds():
+    spec = importlib.util.spec_from_file_location("wheel_holds", ROOT / "scripts" / "wheel_holds.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        (lambda files: files, []),
+        (
+            lambda files: {k: v for k, v in files.items() if not k.endswith("page.js")},
+            ["missing: cora_nb/data/page.js"],
+        ),
+        (lambda files: files | {"cora_nb/core.py": b"x = 2"}, ["altered: cora_nb/core.py"]),
+        (lambda files: files | {"cora_nb/old.py": b""}, ["not in the source: cora_nb/old.py"]),
+        (lambda files: files | {"cora_nb-0.2.0.dist-info/METADATA": b""}, []),
+    ],
+)
+def test_a_wheel_that_lacks_a_file_is_found(tmp_path, wheel_holds, change, says):
+    files = {"cora_nb/core.py": b"x = 1", "cora_nb/data/page.js": b"go()"}
+    for name, content in {"cora_nb/core.py": b"x = 1", "data/page.js": b"go()", "cora_nb/__pycache__/x": b""}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "a.whl", "w") as archive:
+        for name, content in change(files).items():
+            archive.writestr(name, content)
+    assert wheel_holds.differences(tmp_path / "a.whl", tmp_path) == says
+
+
+def test_the_sdist_holds_what_the_build_reads(tmp_path):
+    "Without settings.ini in it, no wheel can be made from the sdist. Built in a copy, by setuptools alone."
+    pytest.importorskip("setuptools")
+    copy = tmp_path / "copy"
+    tracked = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split(
+        "\n"
+    )
+    for name in filter(None, tracked):
+        if name.startswith(("cora_nb/", "data/")) or "/" not in name:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            (copy / name).write_bytes((ROOT / name).read_bytes())
+    command = [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path)]
+    subprocess.run(command, check=True, capture_output=True, cwd=copy)
+    with tarfile.open(tmp_path / f"cora_nb-{VERSION}.tar.gz") as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {name for name in tracked if name.startswith(("cora_nb/", "data/"))}
+    wanted |= {"settings.ini", "setup.py", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff"}
+    assert len(wanted) > 200 and wanted - held == set()
+
+
+def test_the_release_tries_before_it_publishes():
+    release = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
+    jobs = release["jobs"]
+    tests = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]["test"]
+    assert (
+        jobs["try"]["strategy"]["matrix"] == tests["strategy"]["matrix"] == {"python": ["3.10", "3.11", "3.12", "3.13"]}
+    )
+    assert (jobs["try"]["needs"], jobs["publish"]["needs"]) == ("build", "try")
+    assert jobs["publish"]["if"] == "startsWith(github.ref, 'refs/tags/v')"
+    assert any("scripts/check_wheel.sh" in step.get("run", "") for step in jobs["try"]["steps"])
+    assert release["permissions"] == {"contents": "read"} and "secrets." not in yaml.dump(release)
+
+
+# --- a notebook without a warning --------------------------------------------------------------------------------
+
+
+def test_a_progress_bar_in_a_notebook_prints_no_warning():
+    "Without ipywidgets, tqdm writes `IProgress not found` with the path of its file into every notebook."
+    pytest.importorskip("ipywidgets")
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    code = "import cora_nb as cn\nv = cn.make_variants(cn.load_benchmark('math')[:2])\n"
+    code += "len(cn.evaluate(cn.SimulatedRespondent(), v).table)"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
+    said = [o for o in notebook.cells[0].outputs if o.output_type == "stream" and o.name == "stderr"]
+    assert said == [] and notebook.cells[0].outputs[-1]["data"]["text/plain"] == "40"
+
+
+def test_progress_bars_and_sliders_are_neither_stored_nor_compared():
+    spec = importlib.util.spec_from_file_location("run_notebooks", ROOT / "scripts" / "run_notebooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    bar = {"output_type": "display_data", "data": {"text/plain": "0/40 [00:00<?, ?it/s]", module.WIDGET: {}}}
+    value = {"output_type": "execute_result", "data": {"text/plain": "40"}}
+    assert module.shown([bar, value]) == module.shown([value]) == "[text/plain]\n40"
