@@ -27,11 +27,11 @@ from ..stats.tables import rao_scott
 def order_consistency(
     responses: Responses | pd.DataFrame,  # a run of a family that shows the same choices in several orders
 ) -> pd.DataFrame:  # one row a question: `replies`, `no_choice`, `right`, `choice`, `consistency` in [0, 1], `always`
-    """How often each question got the same choice, by its source, not by its letter.
+    """How often each question got the same choice, identified by its source, not by its letter.
 
     `choice` is the index of the most frequent one in the question's own order, missing where two are equally frequent
-    or none was recognised; a negative one is a choice that the question never had. A reply without a choice lowers the
-    consistency. Raises `CoraError` where there are no replies, and for a run that stopped early.
+    or none was recognised; a negative index is a choice that the question never had. A reply without a choice lowers
+    the consistency. Raises `CoraError` where there are no replies, and for a run that stopped early.
     Source: Quadruple-Slit Experiment, section 4.
     """
     r = flat_replies(need(responses))
@@ -90,7 +90,7 @@ def expected_shares(
     key: Sequence[float],  # share of right answers at each rank, shape `(n_ranks,)`, summing to 1
     accuracy: float,  # share of right replies, in [0, 1]
 ) -> np.ndarray:  # share of predictions expected at each rank, shape `(n_ranks,)`, summing to 1
-    """Where predictions fall if rank plays no part.
+    """The distribution of predictions over ranks if rank plays no part.
 
     Raises `CoraError` for shares that do not sum to 1 and an accuracy outside [0, 1].
     """
@@ -106,7 +106,7 @@ def _contributions(
     key: np.ndarray,  # q, right answers at each rank, for each question, same shape
     right: np.ndarray,  # c, right replies to each question, shape `(n_questions,)`
 ) -> tuple[np.ndarray, np.ndarray]:  # s, same shape as `predicted`, and the expected shares, shape `(n_ranks,)`
-    "What each question adds to the distance between predictions seen and expected."
+    "The contribution of each question to the distance between observed and expected predictions."
     sizes = predicted.sum(axis=1)
     n, A = sizes.sum(), predicted.shape[1]
     c, q = min(right.sum() / n, 1.0), key.sum(axis=0) / n
@@ -117,7 +117,7 @@ def _contributions(
         - np.outer(right - sizes * c, q - (1 - q) / (A - 1))
         - (key - np.outer(sizes, q)) * (c - (1 - c) / (A - 1))
     )
-    s[np.abs(s) < 1e-9 * sizes.max()] = 0  # rounding must not pass for spread
+    s[np.abs(s) < 1e-9 * sizes.max()] = 0  # rounding errors must not count as spread
     return s, expected
 
 # %% ../../nbs/metrics/bias.ipynb #d2490ce6
@@ -126,12 +126,12 @@ def rank_test(
     key: np.ndarray,  # right answers at each rank, for each question, same shape and row sums
     right: np.ndarray,  # right replies to each question, shape `(n_questions,)`
 ) -> pd.DataFrame:  # a result: `chi-squared` with its `p`, `degrees of freedom`, `distance`, `accuracy`
-    """Whether predictions fall where they should if rank plays no part. Questions are independent, their replies not.
+    """Test whether predictions are spread over ranks as expected if rank plays no part; the unit is the question.
 
     A Rao-Scott corrected chi-squared test. `distance` is the share of predictions that would have to move (total
     variation), in [0, 1]. Statistic, degrees of freedom and p are NaN where the right answer has the same rank
-    everywhere, since nothing can then tell a bias from knowledge. `n` counts questions. Raises `CoraError` for arrays
-    that do not fit. Source: Rao and Scott, 1984.
+    everywhere, since a bias then looks like knowledge. `n` counts questions. Raises `CoraError` for arrays of shapes
+    or sums that do not fit. Source: Rao and Scott, 1984.
     """
     x, q, c = (np.asarray(a, float) for a in (predicted, key, right))
     sizes = x.sum(axis=1) if x.ndim == 2 else np.zeros(0)
@@ -150,7 +150,7 @@ def rank_test(
 
 
 def _rank_statistics(x: np.ndarray, q: np.ndarray, c: np.ndarray) -> tuple[float, float, float, float, float]:
-    "Statistic, degrees of freedom, p, distance and accuracy from arrays as for `rank_test`, which checks them."
+    "Statistic, degrees of freedom, p, distance and accuracy from the arrays that `rank_test` has checked."
     n, (s, expected) = x.sum(axis=1).sum(), _contributions(x, q, c)
     fixed = q.sum(axis=0).max() > n * (1 - 1e-12)  # one rank is right everywhere
     tested = (np.nan,) * 3 if fixed else rao_scott(s, expected)
@@ -170,7 +170,7 @@ def _test_rows(statistics: tuple[float, float, float, float, float]) -> list[dic
 
 # %% ../../nbs/metrics/bias.ipynb #e0e3722f
 def _leave_out(r: Replies, left: dict[str, int], why: str, rows: np.ndarray) -> Replies:
-    "The replies without some of them, whose number goes into `left`."
+    "The replies without the rows masked by `rows`, whose number is stored in `left`."
     left[why] = int(rows.sum())
     if rows.all():
         counts = ", ".join(f"{n} {reason.removeprefix('replies ')}" for reason, n in left.items() if n)
@@ -216,7 +216,7 @@ def position_ranks(
 
     The test is that of `rank_test`. Replies without a choice and to other numbers of choices are left out: their shares
     of all replies are rows, too (there `n` counts replies, elsewhere questions). Raises `CoraError` where the choices
-    stood in no place (true or false, long form), for a run that stopped early, and where no reply is left.
+    were not shown (true or false, long form), for a run that stopped early, and where no reply is left.
     Source: Quadruple-Slit Experiment, section 5.4 and Figure 3.
     """
     found, left = need(responses, forms=PLACED_FORMS), {}
@@ -224,8 +224,8 @@ def position_ranks(
     A, n = select_size(r, n_choices), len(r.ids)
     r = _leave_out(r, left, OTHER_SIZES, r.n_choices != A)
     r = _leave_out(r, left, NO_CHOICE, r.prediction < 0)
-    at = lambda place: np.bincount(r.codes * A + place, minlength=n * A).reshape(n, A)
-    return _ranks(found, r, at(r.prediction), at(r.answer), 1, left, level)
+    predicted, key = (np.bincount(r.codes * A + place, minlength=n * A) for place in (r.prediction, r.answer))
+    return _ranks(found, r, predicted.reshape(n, A), key.reshape(n, A), 1, left, level)
 
 # %% ../../nbs/metrics/bias.ipynb #9dd295e9
 def choice_lengths(
@@ -255,12 +255,12 @@ def choice_lengths(
 
 # %% ../../nbs/metrics/bias.ipynb #35239679
 def _shown_length(r: Replies, lengths: np.ndarray, place: np.ndarray | int) -> np.ndarray:
-    "Length of the choice at a place, for each reply; `lengths` has a row for each of `r.ids`."
+    "The length of the choice at a place, for each reply; `lengths` has a row for each of `r.ids`."
     return lengths[r.codes, r.source(place)]
 
 # %% ../../nbs/metrics/bias.ipynb #efd732b4
 def _rank_sums(r: Replies, lengths: np.ndarray, place: np.ndarray, A: int) -> np.ndarray:
-    "How much of the choices at the given places falls on each length rank, shape `(n_questions, A)`."
+    "The number of choices at the given places by length rank, with shared ranks split, shape `(n_questions, A)`."
     own = _shown_length(r, lengths, place)
     longer, equal = np.zeros(len(own), dtype=np.int64), np.zeros(len(own), dtype=np.int64)
     for other in range(A):
@@ -289,7 +289,7 @@ def _match_lengths(r: Replies, questions: Sequence[Question], length: Callable[[
             i = beyond.argmax()
             shown, there = r.source(place)[i] + 1, n_choices[r.codes[i]]
             raise CoraError(
-                f"question {r.ids[r.codes[i]]!r}: the responses show its choice number {shown}, and it has {there}"
+                f"question {r.ids[r.codes[i]]!r}: the responses show its choice number {shown}, but it has {there}"
             )
     return lengths
 
@@ -311,7 +311,8 @@ def length_ranks(
     other numbers of choices, to variants that show a choice the question never had, and where all choices shown are
     equally long: their shares of all replies are rows, too (there `n` counts replies, elsewhere questions).
     Raises `CoraError` where choices were not shown (true or false, long form), for a run that stopped early, where no
-    reply is left, and for a question that is missing. Source: Quadruple-Slit Experiment, section 5.5 and Figure 4.
+    reply is left, and for a question missing from `questions`. Source: Quadruple-Slit Experiment, section 5.5 and
+    Figure 4.
     """
     found, left = need(responses, forms=PLACED_FORMS), {}
     r = flat_replies(found)

@@ -236,7 +236,7 @@ def test_a_measure_of_runs_stands_beside_the_scores(measure):
     assert shown.groupby("respondent")["score"].agg(list).map(lambda s: "names A" in s and "CORE" not in s).all()
     assert "names A" not in set(score_table(run, beyond=True)["score"])
     assert ("first place", "How often the first choice was named (made up)") in list_scores()
-    with pytest.raises(CoraError, match="also goes with the whole run, not by method"):
+    with pytest.raises(CoraError, match="also needs the whole run, so it cannot be combined with by='method'"):
         score(run, by="method", also=["first place"])
     with pytest.raises(CoraError, match="run score must be one of"):
         score(run, also=["last place"])
