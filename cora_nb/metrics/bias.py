@@ -209,7 +209,7 @@ OTHER_SIZES = "replies to other numbers of choices"
 
 def position_ranks(
     responses: Responses | pd.DataFrame,  # a run
-    n_choices: int | None = None,  # look at replies to so many choices; None: the most frequent, the larger at a tie
+    n_choices: int | None = None,  # use replies to this number of choices; None: the most frequent, the larger at a tie
     level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
 ) -> pd.DataFrame:  # a result: `share`, `expected`, `key` by place (1: the top); the test; replies left out
     """How often each place was predicted, with an interval, what to expect without a position bias, and a test.
@@ -302,7 +302,7 @@ def length_ranks(
     responses: Responses | pd.DataFrame,  # a run
     questions: Sequence[Question],  # the questions asked, others may be among them
     length: Callable[[str], float] = len,  # length of a text: `len` for characters, or a tokenizer's count
-    n_choices: int | None = None,  # look at replies to so many choices; None: the most frequent, the larger at a tie
+    n_choices: int | None = None,  # use replies to this number of choices; None: the most frequent, the larger at a tie
     level: float = 0.95,  # probability that an interval holds the true share, between 0 and 1
 ) -> pd.DataFrame:  # a result: `share`, `expected`, `key` by place (0: the longest); the test; replies left out
     """How often the longest choice was predicted, the second longest, and so on, with intervals, expectation and test.

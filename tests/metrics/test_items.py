@@ -311,7 +311,7 @@ GOOD = responses_of([(1, 0, 1), (1, 1, 1), (0, 0, 0)])
             lambda: item_table({"a": GOOD, "b": GOOD[GOOD["question_id"] != "q1"]}),
             "b: other questions than a, 1 are in only one of them, such as 'q1'",
         ),
-        (lambda: item_table({"a": GOOD, "b": GOOD.iloc[:-1]}), "b: 2 variants of 'q2', and a has 3"),
+        (lambda: item_table({"a": GOOD, "b": GOOD.iloc[:-1]}), "b: 2 variants of 'q2', but a has 3"),
         (lambda: item_table({"a": GOOD.assign(error=NOT_ASKED)}), "9 of 9 prompts were not asked"),
     ],
 )
