@@ -146,8 +146,8 @@ def agreement_gated_accuracy(
         few = counts[counts["most"] / counts["replies"] >= check_number("t", t)]
         rc, ones = few["right"] / few["replies"], np.ones(len(few))
         row = share_row(rc, ones, level)
-        nobody = f"no question has the share {float(t)} of its replies on one choice"
-        note = few_unlike(rc, ones) if len(few) else nobody
+        none = f"no question has the share {float(t)} of its replies on one choice"
+        note = few_unlike(rc, ones) if len(few) else none
         rows.append({"score": f"AGA({float(t)})", **row, "note": join_notes(note, coverage)})
     return make_result(rows, **about_run(found))
 

@@ -324,7 +324,7 @@ def score(
     by: str | None = None,  # "subject" or "method": scores for each; None: for the whole run
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     ci: float | None = None,  # level of intervals over questions, such as 0.95; None: no intervals
-    clusters: str | None = None,  # a column whose values belong together, such as "subject", for the intervals
+    clusters: str | None = None,  # a column of clusters of questions, such as "subject", for the intervals
     failed: str = "unknown",  # "wrong": all failed prompts count as wrong replies, even more than one in a hundred
     also: Sequence[str] = (),  # further measures of the whole run, such as "agreement": see `RUN_SCORES`
     **intervals: object,  # `method`, `resamples` and `seed` of the intervals

@@ -64,7 +64,8 @@ def missing_variants(
 ) -> np.ndarray:  # shape `(n_questions,)`, in the order of `question_codes`
     """The number of variants of its divergence set that each question lacks; 0 where a part was chosen.
 
-    Where the set is not known, a question with a single variant lacks one: alone, an original is no divergence set.
+    Where the set is not known, a question with a single variant lacks one, because an original alone is not a
+    divergence set.
     """
     _, ids = responses.question_codes
     if responses.facts.get("chosen"):

@@ -144,10 +144,10 @@ def gate(
     margin: float | None = None,  # with a baseline: how much worse they may be, from 0 to below 1
     at_least: Mapping[str, float] | None = None,  # score -> its minimum, in (0, 1]
     alpha: float = 0.05,  # largest probability that a run at the limit of a condition passes it; in (0, 0.5)
-    clusters: str | None = None,  # a column whose values belong together, such as "subject"
+    clusters: str | None = None,  # a column of clusters of questions, such as "subject"
     resamples: int = 10_000,  # number of exchanges in `compare`; matters only at a margin of 0
 ) -> Gate:  # `passed` and `lines`; a condition for each score compared, then for each of `at_least`
-    """Test with confidence 1 - alpha that a run is not worse than a baseline by more than a margin, or above minima.
+    """Test with confidence 1 - alpha that a run is not worse than a baseline by more than a margin, and reaches minima.
 
     A condition is not known (and the gate not passed) where a prompt of a run failed or was left out by a budget, and
     where the divergence sets are incomplete. Raises `CoraError` for runs that cannot be compared, for a score that is

@@ -86,7 +86,7 @@ def expected_scores(
     thresholds = check_numbers("c", thresholds, 0, 1).ravel().tolist()
     outcomes = [_outcomes(rates, original, *times) * [1, 1, 1, n] for rates, original, n, *times in sets]
     if not outcomes:
-        raise CoraError("there are no questions to expect anything of")
+        raise CoraError("sets is empty: there are no questions")
     table = pd.DataFrame(np.concatenate(outcomes), columns=[*COUNTS, "weight"])
     found = weighted_scores(table, thresholds, table["weight"].to_numpy())
     return make_result({"score": name, "value": value} for name, value in found.items())
@@ -190,7 +190,7 @@ def chance_scores(
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     position: Sequence[float] = (1,),  # weight of each place when guessing, above 0; (1,) is a pure guesser
     shared: bool | None = None,  # one reply to equal prompts? None: as the run's facts say; of variants alone, no
-) -> pd.DataFrame:  # a result: scores, `n` and `note` as from `score`, for the respondent "chance"
+) -> pd.DataFrame:  # a result: the scores, `n` and `note` of `score`, for the respondent "chance"
     """What a guesser is expected to score on exactly these divergence sets. The replies play no part.
 
     Every question has its own Poisson-binomial distribution of hits: over its variants where each is a draw of its

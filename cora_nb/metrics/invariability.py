@@ -113,7 +113,7 @@ def acc_h(
 # %% ../../nbs/metrics/invariability.ipynb #a00a8a44
 def s_c(
     responses: Responses | pd.DataFrame,  # a run with at least two orders of each question
-    fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
+    fillers: str = "apart",  # new choices of one number (version 0.1): "apart" or "together"
 ) -> float:  # in [0, 1]; at least 1 / orders if every reply can be read
     """Consistency score: mean share of the most frequent choice.
 
@@ -143,7 +143,7 @@ def _over_questions(scores: pd.DataFrame, level: float) -> Iterator[dict[str, An
 # %% ../../nbs/metrics/invariability.ipynb #a175cb37
 def order_scores(
     responses: Responses | pd.DataFrame,  # a run with one or several orders of each question
-    fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
+    fillers: str = "apart",  # new choices of one number (version 0.1): "apart" or "together"
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # a result: scores `Acc`, `S_c`, `Acc-H`; `n` questions
     """Accuracy of the first order, consistency score and accuracy-hard, with intervals.
@@ -159,7 +159,7 @@ def order_scores(
 def consistency_classes(
     responses: Responses | pd.DataFrame,  # a run with several orders of each question, equally many for all
     ties: str = "share",  # the right choice among k that tie counts 1 / k ("share"), 0 ("wrong") or 1 ("right")
-    fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
+    fillers: str = "apart",  # new choices of one number (version 0.1): "apart" or "together"
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # a result: scores `share` and `accuracy` by `place`, the number of replies that agree, falling to 0
     """Share of the questions by the number of replies that agree, and the accuracy of the choice they agree on.
@@ -367,7 +367,7 @@ def _sized(runs: Runs, fillers: str) -> Iterator[tuple[int, pd.DataFrame]]:
 # %% ../../nbs/metrics/invariability.ipynb #d794cdf0
 def choices_sweep(
     runs: Responses | pd.DataFrame | Mapping | Sequence,  # a run of `reorderings` or `mcqa_plus`, or several by name
-    fillers: str = "apart",  # for files of version 0.1, as for `order_counts`
+    fillers: str = "apart",  # new choices of one number (version 0.1): "apart" or "together"
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # a result: scores `Acc`, `S_c`, `Acc-H` by `place`, the number of choices; `n` questions
     """Accuracy and consistency by the number of choices shown.
