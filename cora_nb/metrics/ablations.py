@@ -35,11 +35,11 @@ from ..stats.resampling import draw_questions, kinds
 # %% ../../nbs/metrics/ablations.ipynb #9153ac42
 def subset(
     responses: Responses | pd.DataFrame,  # a run
-    methods: str | Sequence[str] | Callable = "same_size",  # "same_size", methods, or a function of the table
+    methods: str | Sequence[str] | Callable = "same_size",  # "same_size", a method, several, or a function of the table
 ) -> Responses:  # the part, at least one row of each question
-    """Some of the variants.
+    """A run with some of the variants.
 
-    Raises `CoraError` for a method that does not occur, and where a question would have none left.
+    Raises `CoraError` for a method that does not occur, and where a question would have no variant left.
     """
     whole = need(responses, "question_id", "method", trials="all", failed="unread")
     if callable(methods):
@@ -57,7 +57,7 @@ def subset(
 
 
 def _known_methods(responses: Responses, methods: object) -> list[str]:
-    "Methods by name. Raises `CoraError` for one that does not occur."
+    "Methods by name. Raises `CoraError` for a method that does not occur."
     if not isinstance(methods, (str, Sequence)):
         raise CoraError(f"methods must be 'same_size', a method, several, or a function, got {methods!r}")
     wanted = [methods] if isinstance(methods, str) else list(methods)
@@ -82,13 +82,14 @@ def _same_size(responses: Responses) -> np.ndarray:
 # %% ../../nbs/metrics/ablations.ipynb #66754fa1
 def subset_scores(
     responses: Responses | pd.DataFrame,  # a run
-    methods: str | Sequence[str] | Callable = "same_size",  # as for `subset`
+    methods: str | Sequence[str] | Callable = "same_size",  # "same_size", a method, several, or a function of the table
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
 ) -> pd.DataFrame:  # a result: a row for each registered score; `method` names the part, `n` counts the questions
-    """All scores on some of the variants. MCQA is that of the originals, of which the subset may have none.
+    """All scores on some of the variants. MCQA is that of the originals, even if the subset has none.
 
-    CI and CoRA are NaN where the run that the part is taken from has no complete divergence sets; the `note` beside the
-    other scores then says how much there is.
+    CI and CoRA are NaN where `responses` has incomplete divergence sets; the `note` of the other scores then says how
+    many variants there are. Raises `CoraError` for a method that does not occur, and where a question would have no
+    variant left.
     """
     whole = need(responses, "question_id", "method", "correct", failed="any")
     part, of_whole = subset(whole, methods), count_hits(whole)[["original", "original_lost", "missing"]]
@@ -97,24 +98,24 @@ def subset_scores(
 
 
 def _noted_scores(counts: pd.DataFrame, whole: Responses, thresholds: Sequence[float] = THRESHOLDS) -> pd.DataFrame:
-    "Columns `value` and `note` by score, the note with how much of the divergence sets there is, and what failed."
+    "Columns `value` and `note` by score; the note has the number of variants of incomplete sets, and the failures."
     found = judged_scores(counts, thresholds)[["value", "note"]]
     return found.assign(note=list(map(join_notes, coverage_notes(found.index, whole.coverage), found["note"])))
 
 
 def _about(run: Responses) -> dict[str, str | None]:
-    "As `about_run`; the failed prompts stand in the notes of the scores, unless they count as wrong."
+    "`about_run` without its note on failed prompts, which the scores have, unless these count as wrong."
     about = about_run(run)
     return about if run.failed_wrong else about | {"note": None}
 
 # %% ../../nbs/metrics/ablations.ipynb #caba1228
 PRINTED_SCORES = ("MCQA+", "MV", "CoRA")  # of Tables 5 and 6
-_FROM_ALL = ", difference from all"  # behind the name of a score
+_FROM_ALL = ", difference from all"  # added to the name of a score
 
 
 def ablation_table(
-    runs: Runs | Mapping | Sequence,  # as `Runs` takes them: responses by name, or several
-    methods: str | Sequence[str] | Callable = "same_size",  # as for `subset`
+    runs: Runs | Mapping | Sequence,  # responses by name, or several runs
+    methods: str | Sequence[str] | Callable = "same_size",  # "same_size", a method, several, or a function of the table
     scores: Sequence[str] = PRINTED_SCORES,  # names of scores
 ) -> pd.DataFrame:  # a result: "CoRA" by `respondent` and `method`, which is the part or "all", and their difference
     """Scores on some of the variants and on all, and "CoRA, difference from all" (the part less all).
@@ -141,7 +142,7 @@ def _ablated(run: Responses, methods: str | Sequence[str] | Callable, scores: Se
 
 
 def _failed(run: Responses) -> str:
-    "What is said of the failed prompts of a run."
+    "The note on the failed prompts of a run."
     return run.first_trial().failure_note
 
 # %% ../../nbs/metrics/ablations.ipynb #c879aace
@@ -149,7 +150,7 @@ def right_matrix(
     responses: Responses | pd.DataFrame,  # a run
     by_size: bool = False,  # columns for each size of set, where there are several
 ) -> pd.DataFrame:  # rows the questions, columns (size, method, index); 1 right, 0 wrong, NaN no such variant
-    "Right and wrong by question and variant. Raises `CoraError` for sets that differ and for a run that stopped early."
+    "Right and wrong by question and slot. Raises `CoraError` for sets that differ, and for a run that stopped early."
     wide = need(responses, "question_id", "method", "index", "correct", asked=True).matrix().astype(float)
     sizes = wide.notna().sum(axis=1)
     if sizes.nunique() > 1 and not by_size:
@@ -162,7 +163,7 @@ def right_matrix(
 
 
 def _slots(right: pd.DataFrame, size: int) -> pd.DataFrame:
-    "The columns of questions with sets of one size. Raises `CoraError` where two of them have other slots."
+    "The columns of questions with sets of one size. Raises `CoraError` where two of them have different slots."
     found = right.dropna(axis=1, how="all").sort_index(axis=1)
     if (lacks := found.isna()).any(axis=None):
         row, column = np.argwhere(lacks.to_numpy())[0]
@@ -173,9 +174,9 @@ def _slots(right: pd.DataFrame, size: int) -> pd.DataFrame:
 
 # %% ../../nbs/metrics/ablations.ipynb #a1236df5
 def draw_slots(
-    right: pd.DataFrame,  # as from `right_matrix`
-    draws: int = 100,  # how many slots to draw for each question, with replacement
-    resamples: int = 10_000,  # how many times
+    right: pd.DataFrame,  # from `right_matrix`
+    draws: int = 100,  # number of slots to draw for each question, with replacement
+    resamples: int = 10_000,  # number of resamples
     seed: int | np.random.Generator = 0,  # of the draws
 ) -> np.ndarray:  # how often each slot was drawn, shape `(resamples, n_slots)`
     "Resamples of the slots, the same for all questions of one size."
@@ -188,8 +189,8 @@ def draw_slots(
 def least_hits(
     draws: int,  # of each question
     passes: Callable[[np.ndarray], np.ndarray],  # a test of RC, such as `lambda rc: rc >= 0.9`
-) -> int | None:  # None where the test is not one of at least so many hits
-    "How many hits it takes to pass a test."
+) -> int | None:  # None where a larger number of hits fails the test
+    "The least number of hits that passes a test."
     passed = np.append(passes(np.arange(draws + 1) / draws), True)
     least = int(np.argmax(passed))
     return least if passed[least:].all() else None
@@ -211,7 +212,7 @@ class DrawnCounts(Counts):
 
     @cached_property
     def small_hits(self) -> np.ndarray:
-        "The hits as the smallest whole numbers that hold them."
+        "The hits in the smallest type of whole numbers."
         return self.hits.astype(np.min_scalar_type(self.trials[0]))
 
     def share(self, passes: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -232,19 +233,23 @@ NOT_DRAWN = ("RC", "CORE")  # left out unless asked for: the paper's Table 6 doe
 def variant_bootstrap(
     responses: Responses | pd.DataFrame,  # a run
     draws: int = 100,  # slots to draw for each question, with replacement
-    resamples: int = 10_000,  # how many times
-    seed: int = 0,  # of the draws; runs with the same variants and the same seed get the same draws
+    resamples: int = 10_000,  # number of resamples
+    seed: int = 0,  # of the draws; runs with the same variants and the same seed have the same draws
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
-    over: str = "variants",  # what is drawn, one of `OVER`
-    methods: str | Sequence[str] | Callable | None = None,  # the variants to draw from, as for `subset`; None: all
+    over: str = "variants",  # one of `OVER`
+    methods: str
+    | Sequence[str]
+    | Callable
+    | None = None,  # the variants to draw from, as `subset` takes them; None: all
     by_size: bool = False,  # allow sets of different sizes, each drawing from its own slots
     scores: Sequence[str] | None = None,  # names of scores; None: all that are registered but `NOT_DRAWN`
-    room: int = 1 << 21,  # how many numbers of hits to hold at a time
+    room: int = 1 << 21,  # largest number of hits in memory at a time
 ) -> pd.DataFrame:  # rows the resamples, columns the scores; NaN where not known
     """Scores of resampled variants.
 
-    MCQA is that of the originals, the same in all resamples unless questions are drawn. Raises `CoraError` as `subset`
-    and `right_matrix` do, and for an unknown `over`. Source: CoRA, Section 6.1.
+    MCQA is that of the originals, the same in all resamples unless questions are drawn. Raises `CoraError` for an
+    unknown `over` or method, for a question without a variant in `methods`, for sets that differ unless `by_size`, and
+    for a run that stopped early. Source: CoRA, Section 6.1.
     """
     check_option("over", over, OVER)
     for name, value, least in (("draws", draws, 1), ("resamples", resamples, 1), ("seed", seed, 0), ("room", room, 1)):
@@ -279,7 +284,7 @@ def _drawn_counts(
     "Blocks of resamples."
     found, kind = kinds(np.column_stack([right.fillna(0), counts["trials"], counts["original"]]))
     if over == "apart":
-        found, kind = found[kind], np.arange(len(kind))  # questions that are alike draw apart, too
+        found, kind = found[kind], np.arange(len(kind))  # equal questions draw apart, too
     number = np.float32 if max(draws, len(right)) < 1 << 24 else np.float64  # whole numbers up to here are exact
     rows, size, original = np.ascontiguousarray(found[:, :-2].T, dtype=number), found[:, -2], found[:, -1]
     slots = [None] * resamples if over == "apart" else draw_slots(right, draws, resamples, slot_rng).astype(number)
@@ -293,17 +298,17 @@ def _drawn_counts(
         yield DrawnCounts(hits, draws, original, size, times)
 
 # %% ../../nbs/metrics/ablations.ipynb #cf7fd503
-_MEAN, _SD = ", mean of resamples", ", sd of resamples"  # behind the name of a score
+_MEAN, _SD = ", mean of resamples", ", sd of resamples"  # added to the name of a score
 
 
 def bootstrap_summary(
-    samples: pd.DataFrame,  # as from `variant_bootstrap`
-    full: pd.Series,  # the scores on all variants by name, as from `score_counts`, or `values_of` a result
+    samples: pd.DataFrame,  # from `variant_bootstrap`
+    full: pd.Series,  # the scores on all variants by name, from `score_counts`, or `values_of` a result
     level: float = 0.95,  # of the interval
 ) -> pd.DataFrame:  # a result: "CoRA" (on all), "CoRA, mean of resamples", "CoRA, sd of resamples", ...
     """Mean, spread and middle part of resampled scores, and "CoRA, difference from all" (the mean less the score).
 
-    The interval is one of percentiles, uncorrected for the shift that the difference shows.
+    The interval is one of percentiles, not corrected for the shift that the difference shows.
     """
     check_level(level)
     low, high = (samples.quantile(q) for q in ((1 - level) / 2, (1 + level) / 2))
@@ -320,11 +325,11 @@ def bootstrap_summary(
 
 # %% ../../nbs/metrics/ablations.ipynb #5b7a6c01
 def bootstrap_table(
-    runs: Runs | Mapping | Sequence,  # as `Runs` takes them: responses by name, or several
+    runs: Runs | Mapping | Sequence,  # responses by name, or several runs
     scores: Sequence[str] = PRINTED_SCORES,  # names of scores
     **options: object,  # of `variant_bootstrap`
 ) -> pd.DataFrame:  # a result: the scores of `bootstrap_summary` by `respondent`
-    """Means and spreads of resampled variants, and what the means differ by from the scores on all.
+    """Means and spreads of scores on resampled variants, and differences of the means from the scores on all.
 
     `n` is the number of questions. Source: CoRA, Table 6.
     """
@@ -348,8 +353,8 @@ def paper_layout(
 ) -> pd.DataFrame:  # rows (part, score), a column for each respondent; texts such as "0.86 (1)"
     """The table as texts: ranks, or standard deviations times 1,000, in parentheses.
 
-    Beside a score from part of the divergence sets stands how much of them there is, and such runs have no ranks;
-    where prompts failed, the bounds stand there. Raises `CoraError` for any other result.
+    A score from part of the divergence sets is followed by the number of variants, and such runs have no ranks; where
+    prompts failed, the bounds follow. Raises `CoraError` for any other result.
     """
     check_count("digits", digits, 0)
     values = _by_respondent(result)
@@ -363,7 +368,7 @@ def paper_layout(
     elif body.shape[1] > 1 and not coverage.any(axis=None):
         aside = body.round(digits).rank(axis=1, method="min", ascending=False)
     else:
-        aside = np.nan * body  # one run has no rank, nor have unlike sets
+        aside = np.nan * body  # no ranks for one run or for unlike sets
     texts = _decimals(body, digits) + aside.map(lambda x: "" if np.isnan(x) else f" ({x:.0f})")
     texts += coverage.map(lambda part: f" ({part})" if part else "").where(body.notna(), "")
     texts += bounds.map(lambda part: f" ({part})" if part else "")
@@ -372,7 +377,7 @@ def paper_layout(
 
 
 def _by_respondent(result: pd.DataFrame, what: str = "value") -> pd.DataFrame:
-    "A row for each score, a column for each respondent, in their order, without the scores on all variants of Table 5."
+    "A row for each score and a column for each respondent, in their order, without the scores on all variants."
     known = isinstance(result, pd.DataFrame) and {"respondent", "score", "value"} <= set(result)
     if not known or not result["score"].str.endswith(_FROM_ALL).any():
         raise CoraError("paper_layout prints a result of ablation_table or bootstrap_table, got something else")

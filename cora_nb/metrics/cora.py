@@ -37,8 +37,8 @@ def response_consistency(
 ) -> np.ndarray:  # RC(i) in [0, 1], in the shape of `hits`
     """Share of the variants of each question that were answered correctly.
 
-    A reply that could not be parsed counts as wrong. Raises `CoraError` where a question has no reply, or
-    more hits than replies. Source: CoRA, Eq. 3.
+    A reply that could not be parsed counts as wrong. Raises `CoraError` where a question has no reply or more hits than
+    replies, and for shapes that do not fit. Source: CoRA, Eq. 3.
     """
     hits, trials = np.asarray(hits), np.asarray(trials)
     if hits.shape[-1:] != trials.shape:
@@ -64,20 +64,20 @@ def average(
         mean = values.mean(axis=-1, dtype=float)
     elif values.ndim == 1 < np.ndim(weights):
         mean = weights @ values.astype(float) / np.sum(weights, axis=-1)
-    else:  # einsum stays on one core; a product of matrices would share small sums among cores that may be busy
+    else:  # einsum stays on one core; a matrix product would split small sums over cores that may be busy
         mean = np.einsum("...q,...q->...", values, weights, dtype=float) / np.sum(weights, axis=-1)
     return float(mean) if np.ndim(mean) == 0 else mean
 
 # %% ../../nbs/metrics/cora.ipynb #98c8448c
 @dataclass(frozen=True, eq=False)
 class Counts:
-    "What a score is computed from, for some questions or for many resamples of them."
+    "The counts from which a score is computed, for some questions or for many resamples of them."
 
     hits: np.ndarray  # right replies, shape `(n_questions,)` or `(n_resamples, n_questions)`
     trials: np.ndarray  # replies, at least 1, shape `(n_questions,)`
-    original: np.ndarray  # share of right replies to the original, NaN where not asked; as `hits`, or one row
-    weights: np.ndarray | None = None  # how often each question counts, as for `average`
-    reply_weights: np.ndarray | None = None  # how often its replies count in a mean over replies; None: as `weights`
+    original: np.ndarray  # share of right replies to the original, NaN where not asked; shape of `hits`, or one row
+    weights: np.ndarray | None = None  # how often each question counts, in either shape; None: once
+    reply_weights: np.ndarray | None = None  # how often its replies count in a mean over replies; None: `weights`
 
     def __post_init__(self):
         for name in ("hits", "trials", "original"):
@@ -92,7 +92,7 @@ class Counts:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        "Of a score: `()`, or `(n_resamples,)`."
+        "The shape of a score: `()`, or `(n_resamples,)`."
         parts = (self.hits, self.original, *(() if self.weights is None else (self.weights,)))
         return np.broadcast_shapes(*(np.shape(part)[:-1] for part in parts))
 
@@ -125,7 +125,7 @@ def variant_accuracy(
 def mean_consistency(
     counts: Counts,  # of some questions
 ) -> float | np.ndarray:  # in [0, 1]
-    "Mean response consistency: the accuracy over variants, all questions weighing the same. Source: CoRA, Eq. 3."
+    "Mean response consistency: the accuracy over variants with equal weights of the questions. Source: CoRA, Eq. 3."
     return counts.mean(counts.rc)
 
 # %% ../../nbs/metrics/cora.ipynb #2e142f04
@@ -168,7 +168,7 @@ def rebalanced_accuracy(
 # %% ../../nbs/metrics/cora.ipynb #cc7f0026
 def car_curve(
     counts: Counts,  # of some questions
-    points: int = 11,  # how many values of c, evenly from 0 to 1
+    points: int = 11,  # number of values of c, evenly from 0 to 1
 ) -> pd.Series:  # BMCA(c), indexed by c
     """The consistency-accuracy relation: BMCA(c) over c.
 
@@ -205,16 +205,16 @@ def robustness(
     return core_index([bmca(counts, c) for c in _grid()])
 
 # %% ../../nbs/metrics/cora.ipynb #52db441b
-COUNTS = ["hits", "trials", "original"]  # the columns that scores look at
+COUNTS = ["hits", "trials", "original"]  # the columns that scores use
 
 
 def weighted_scores(
-    counts: pd.DataFrame | Counts,  # as from `count_hits`, every variant counting as asked; or with their weights
+    counts: pd.DataFrame | Counts,  # a table of `count_hits`, every variant counting as asked; or with weights
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
-    weights: np.ndarray | None = None,  # of a table's questions, as for `average`
-    names: Sequence[str] | None = None,  # of scores; None: all that are registered
+    weights: np.ndarray | None = None,  # of a table's questions, `(n_questions,)` or `(n_resamples, n_questions)`
+    names: Sequence[str] | None = None,  # names of scores; None: all registered scores
 ) -> dict[str, float | np.ndarray]:  # score -> value, or shape `(n_resamples,)`
-    "All registered scores. Raises `CoraError` for an unknown name, and for a formula that gives anything but numbers."
+    "All registered scores. Raises `CoraError` for an unknown name, and for a formula that does not return numbers."
     if isinstance(counts, pd.DataFrame):
         counts = Counts(*(counts[c].to_numpy(float) for c in COUNTS), weights)
     no_originals = bool(np.isnan(counts.original).any())
@@ -225,7 +225,7 @@ def weighted_scores(
 
 
 def _one_each(name: str, value: Any, shape: tuple[int, ...]) -> float | np.ndarray:
-    "What a formula gave as one number, or as one for each resample."
+    "The value of a formula as one number, or as one for each resample."
     value = np.asarray(value)
     if value.shape not in ((), shape) or value.dtype.kind not in "fiub":
         wanted = f"one number for each of {shape[0]} resamples" if shape else "one number"
@@ -234,7 +234,7 @@ def _one_each(name: str, value: Any, shape: tuple[int, ...]) -> float | np.ndarr
 
 # %% ../../nbs/metrics/cora.ipynb #c660f69f
 def score_counts(
-    counts: pd.DataFrame,  # as from `count_hits`; all columns behind `original` may be left out
+    counts: pd.DataFrame,  # a table of `count_hits`; the columns after `original` may be missing
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
 ) -> pd.Series:  # the scores by name; NaN where they are not known
     "All scores from hits, trials and originals. Source: CoRA, Eq. 1 to 7; CAT for CORE."
@@ -242,10 +242,10 @@ def score_counts(
 
 
 def judged_scores(
-    counts: pd.DataFrame,  # as for `score_counts`
+    counts: pd.DataFrame,  # a table of `count_hits`, with or without the columns after `original`
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
 ) -> pd.DataFrame:  # index the scores; columns `value`, NaN where not known; `note`, `least`, `most`
-    "All scores from hits, trials and originals, what has to be said of failed prompts, and what the scores could be."
+    "All scores from hits, trials and originals, with a note on failed prompts, and the least and most they could be."
     values = pd.Series(weighted_scores(counts, thresholds), name="score")
     if "unasked" in counts and counts["unasked"].any():
         best = weighted_scores(counts.assign(hits=counts["hits"] + counts["unasked"]), thresholds)
@@ -264,27 +264,27 @@ def judged_scores(
 
 
 def unknown_scores(
-    counts: pd.DataFrame,  # as from `count_hits`
+    counts: pd.DataFrame,  # a table of `count_hits`
     names: Sequence[str],  # of scores
 ) -> list[str]:  # some of the names
-    "Scores that are defined on complete divergence sets alone, where the counts are of incomplete ones."
+    "The scores that need complete divergence sets, if a set in the counts is incomplete; otherwise none."
     incomplete = "missing" in counts and counts["missing"].any()
     return [name for name in names if get_score(name).complete] if incomplete else []
 
 # %% ../../nbs/metrics/cora.ipynb #6cf1c676
 def score_intervals(
-    counts: pd.DataFrame,  # as from `count_hits`
+    counts: pd.DataFrame,  # a table of `count_hits`
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
     level: float = 0.95,  # of the intervals
     resamples: int = 10_000,  # of the questions, where resamples are needed
     seed: int = 0,  # of the resamples
-    clusters: np.ndarray | None = None,  # what each question belongs to, `(n_questions,)`; whole clusters are drawn
+    clusters: np.ndarray | None = None,  # cluster of each question, `(n_questions,)`; whole clusters are drawn
     method: str = "wilson",  # "bca" or "percentile" for an interval from resamples
 ) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, and `note`
     """All scores with intervals over questions, and a note where there are too few. One question has no interval.
 
-    Without resamples only for scores in [0, 1] on each question; others have BCa. Raises `CoraError` for a level, seed
-    or method that makes no sense, and for clusters that leave nothing to draw.
+    Scores outside [0, 1] on some question have BCa instead of Wilson's. Raises `CoraError` for a level not between 0
+    and 1, an unknown method, a seed or number of resamples that is not a whole number, and for fewer than two clusters.
     """
     check_level(level)
     check_option("method", method, ("wilson", *METHODS))
@@ -313,40 +313,44 @@ def score_intervals(
 # %% ../../nbs/metrics/cora.ipynb #7e41d2aa
 def coverage_notes(
     names: Sequence[str],  # of scores
-    coverage: str,  # how much of the divergence sets there is, as from `Responses.coverage`
+    coverage: str,  # the part of the divergence sets that was asked, from `Responses.coverage`
 ) -> list[str]:  # a note for each score: the coverage, or nothing for a score of the originals alone
-    "What has to be said beside each score of an incomplete run."
+    "The note of each score of an incomplete run."
     return ["" if get_score(name).originals_only else coverage for name in names]
 
 # %% ../../nbs/metrics/cora.ipynb #93e54632
 def score(
     responses: Responses | pd.DataFrame | Runs | Mapping | Sequence,  # a run; or several, by their names
-    by: str | None = None,  # "subject" or "method": the scores of each
+    by: str | None = None,  # "subject" or "method": scores for each; None: for the whole run
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     ci: float | None = None,  # level of intervals over questions, such as 0.95; None: no intervals
-    clusters: str | None = None,  # a column whose values belong together, such as "subject", for the intervals
-    failed: str = "unknown",  # "wrong": failed prompts are wrong replies, however many there are
-    also: Sequence[str] = (),  # measures of the whole run beside the scores, such as "agreement": see `RUN_SCORES`
+    clusters: str | None = None,  # a column of clusters of questions, such as "subject", for the intervals
+    failed: str = "unknown",  # "wrong": all failed prompts count as wrong replies, even more than one in a hundred
+    also: Sequence[str] = (),  # further measures of the whole run, such as "agreement": see `RUN_SCORES`
     **intervals: object,  # `method`, `resamples` and `seed` of the intervals
 ) -> pd.DataFrame:  # a result: all registered scores, for each `subject` or `method` where asked; `n` counts questions
     """All registered scores of a run: MCQA, MCQA+, RC, MV, BMCA(c), CI, CoRA, CORE, and your own.
 
-    NaN means not known: MCQA, CI and CoRA need the original of every question, CI and CoRA the complete divergence
-    set (see `Responses.complete`). What rests on an incomplete one says so in `note`, such as "2 of 26 variants". Where
-    more than one in a hundred of its prompts failed, a score is NaN; up to that, they count as wrong. The note has what
-    the score could be, such as "3 of 33,098 failed: at most 0.358", on a line of its own, and there is a warning. `RC`
-    is the mean of RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of the
-    divergence set made of the original and that method alone. Raises `CoraError` for a missing column, an unknown `by`,
-    or nothing to score. Source: CoRA, Eq. 1 to 7; CAT for CORE; `score_intervals`.
+    NaN means not known: MCQA, CI and CoRA need the original of every question, CI and CoRA the complete divergence set
+    (see `Responses.complete`). The `note` of a score on incomplete sets says so, such as "2 of 26 variants". Where more
+    than one in a hundred of its prompts failed, a score is NaN; up to that, they count as wrong. A line of the note has
+    the bounds of the score, such as "3 of 33,098 failed: at most 0.358", and there is a warning. `RC` is the mean of
+    RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of a divergence set of the
+    original and that method alone. Raises `CoraError` for a missing column, an unknown `by`, or no responses. Source:
+    CoRA, Eq. 1 to 7; CAT for CORE; `score_intervals`.
     """
     check_option("by", by, ("subject", "method", None))
     check_option("failed", failed, ("unknown", "wrong"))
     if unknown := set(intervals) - {"resamples", "seed", "method"}:
-        raise CoraError(f"score has no option {min(unknown)!r}; for intervals there are resamples, seed and method")
+        raise CoraError(
+            f"score has no option {min(unknown)!r}; the options of intervals are resamples, seed and method"
+        )
     if also and by:
-        raise CoraError(f"also goes with the whole run, not by {by}")
+        raise CoraError(f"also needs the whole run, so it cannot be combined with by={by!r}")
     if ci is None and (clusters or intervals):
-        raise CoraError(f"{clusters and 'clusters' or min(intervals)} goes with intervals: say which, such as ci=0.95")
+        raise CoraError(
+            f"{clusters and 'clusters' or min(intervals)} needs intervals: give their level, such as ci=0.95"
+        )
     few, options = {}, (by, thresholds, ci, clusters, failed, also, intervals)
     if not isinstance(responses, (Responses, pd.DataFrame)):
         found = stack_results({name: _score_run(run, few, *options) for name, run in Runs(responses).items()})
@@ -357,7 +361,7 @@ def score(
 
 
 def _score_run(responses, few, by, thresholds, ci, clusters, failed, also, intervals) -> pd.DataFrame:
-    "As `score`, of one run. Notes of intervals that rest on too little are left in `few`, by score."
+    "The scores of one run, with the options of `score`. Notes of unreliable intervals are stored in `few`, by score."
     given = as_responses(responses).count_failed_as_wrong() if failed == "wrong" else responses
     found = need(given, "question_id", "method", "correct", *(c for c in (by, clusters) if c), failed="any")
     about, parts = about_run(found), []
@@ -397,7 +401,7 @@ def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str | None, p
 
 
 def _coverage(responses: Responses, counts: pd.DataFrame) -> str:
-    "`Responses.coverage` of the questions counted. It takes time on a large run, and only where something is missing."
+    "`Responses.coverage` of the questions counted; computed only if variants are missing, since it can be slow."
     if not counts["missing"].any() and not responses.facts.get("chosen"):
         return ""
     codes, ids = responses.question_codes

@@ -30,7 +30,7 @@ from ..stats.binomial import poisson_binomial_pmf, poisson_binomial_tail, trials
 def msgr(
     p: int | Sequence[int],  # right answers asked for, 0 to `M`
     M: int | Sequence[int],  # trials, >= 1
-    k: int | Sequence[int],  # choices, >= 2; matters for `p` = 0 alone
+    k: int | Sequence[int],  # choices, >= 2; matters only for `p` = 0
     confidence: float | Sequence[float] = 0.9996,  # how sure `p` right answers must be, between 0 and 1, both excluded
 ) -> float | np.ndarray:  # success rate in (0, 1), the arguments' common shape
     """Minimum success guessing rate: the smallest rate at which `p` or more of `M` trials are right with `confidence`.
@@ -51,7 +51,10 @@ def msgr(
 def chance_rates(
     n_choices: Sequence[int],  # choices shown by each variant, shape `(n_variants,)`, >= 2
 ) -> np.ndarray:  # rate of a pure guesser on each, shape `(n_variants,)`
-    "One over the number of choices. Raises `CoraError` naming a number that is not whole or less than 2."
+    """One over the number of choices of each variant.
+
+    Raises `CoraError` with the value where a number of choices is not whole or is below 2.
+    """
     return 1 / check_numbers("n_choices", n_choices, MIN_CHOICES, whole=True)
 
 # %% ../../nbs/metrics/guessing.ipynb #a881a1d2
@@ -69,34 +72,34 @@ def divergence_set_rates(
 def expected_scores(
     sets: Iterable[tuple],  # (rate of each variant, of the original, how many questions), or one more: see below
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
-) -> pd.DataFrame:  # a result: the scores that `score` gives, of nobody in particular
-    """What is expected where the probability of a hit is known for each variant, independent of the other variants.
+) -> pd.DataFrame:  # a result: the scores that `score` gives, without a respondent
+    """Expected scores where the probability of a hit is known for each variant, independent of the other variants.
 
-    Each kind of question has the probability of a hit on each of its variants, that on its original, and how many such
-    questions there are (any weight above 0). The original is one of the variants; where none has its probability, it is
-    taken as one more draw beside them. Where several variants share one reply, a set has one rate for each reply, and
-    fourth how many variants it is a reply to; the original is then among those of the first that has its rate. The
-    products CoRA and CORE are products of expectations: their expectation in
-    the limit of many questions. Raises `CoraError` for a rate or a threshold outside [0, 1].
+    Each kind of question has the probability of a hit on each of its variants, the one on its original, and the number
+    of such questions (any weight above 0). The original is one of the variants; if no variant has its probability, the
+    original counts as one more draw beside them. Where several variants share one reply, a set has one rate for each
+    reply and, as its fourth member, the number of variants of each reply; the original then belongs to the first reply
+    that has its rate. CoRA and CORE are products of expectations, exact in the limit of many questions. Raises
+    `CoraError` for a rate or a threshold outside [0, 1], and where there are no sets.
     Source: CoRA, Eq. 1 to 7; CAT for CORE.
     """
     thresholds = check_numbers("c", thresholds, 0, 1).ravel().tolist()
     outcomes = [_outcomes(rates, original, *times) * [1, 1, 1, n] for rates, original, n, *times in sets]
     if not outcomes:
-        raise CoraError("there are no questions to expect anything of")
+        raise CoraError("sets is empty: there are no questions")
     table = pd.DataFrame(np.concatenate(outcomes), columns=[*COUNTS, "weight"])
     found = weighted_scores(table, thresholds, table["weight"].to_numpy())
     return make_result({"score": name, "value": value} for name, value in found.items())
 
 
 def _outcomes(rates: Sequence[float], original: float, times: Sequence[int] | None = None) -> np.ndarray:
-    "What may come out for one question: rows of hits, trials, original, and the probability."
+    "The possible outcomes of one question: rows of hits, trials, original, and the probability."
     pmf, rates = poisson_binomial_pmf(rates, times), np.asarray(rates, dtype=float)
     times, trials = np.ones(rates.size, dtype=int) if times is None else np.asarray(times), len(pmf) - 1
     own = np.flatnonzero(rates == original)
-    if not own.size:  # not known, or no member of the set
+    if not own.size:  # unknown, or not a member of the set
         return np.column_stack(np.broadcast_arrays(np.arange(len(pmf)), trials, original, pmf))
-    others, at_once = np.delete(rates, own[0]), times[own[0]]  # with the original, all that shares its reply
+    others, at_once = np.delete(rates, own[0]), times[own[0]]  # the original, with all variants that share its reply
     pmf = poisson_binomial_pmf(others, np.delete(times, own[0])) if others.size else np.ones(1)
     hits = np.arange(len(pmf))
     right, wrong = ((hits + hit * at_once, trials, hit, pmf * p) for hit, p in ((1, original), (0, 1 - original)))
@@ -117,7 +120,7 @@ def guesser_scores(
 
 # %% ../../nbs/metrics/guessing.ipynb #e37e8806
 def form_chances(
-    responses: Responses,  # a run; without the column `form`, all its rows are taken to be `mcq`
+    responses: Responses,  # a run; without the column `form`, all rows count as `mcq`
 ) -> np.ndarray:  # shape `(n_rows,)`, in [0, 1]
     "The probability that a pure guesser is right on each row, by the row's form and number of choices."
     t = need(responses, "n_choices", trials="all", failed="unread").table
@@ -130,7 +133,7 @@ def form_chances(
 
 
 def _forms(table: pd.DataFrame) -> dict[str, np.ndarray]:
-    "Which rows are of which form."
+    "The rows of each form, as masks."
     if "form" not in table:
         return {"mcq": np.ones(len(table), dtype=bool)}
     return {form: (table["form"] == form).to_numpy(dtype=bool) for form in table["form"].unique()}
@@ -138,13 +141,13 @@ def _forms(table: pd.DataFrame) -> dict[str, np.ndarray]:
 # %% ../../nbs/metrics/guessing.ipynb #d2d8ecd3
 def guess_rates(
     asked: Iterable[Variant] | Responses | pd.DataFrame,  # variants of one family, or responses to them
-    position: Sequence[float] = (1,),  # weight of each place when guessing, above 0; the last goes on
+    position: Sequence[float] = (1,),  # weight of each place when guessing, above 0; the last repeats
     shared: bool | None = None,  # one reply to equal prompts? None: as the run's facts say; of variants alone, no
 ) -> pd.DataFrame:  # one row for each variant asked: `question_id`, `method`, `rate`, `draw`
-    """The probability that a guesser hits each variant, and the number of its guess: rows with one `draw` share it.
+    """The probability that a guesser hits each variant, and the number of its guess: rows with equal `draw` share it.
 
-    Raises `CoraError` for a table that is empty or lacks a column, several families, a weight out of range, and a
-    `shared` that is not True, False or None.
+    Raises `CoraError` for a table that is empty or lacks a column, for several families, for a weight that is not
+    positive, and for a `shared` that is not True, False or None.
     """
     found, draw = _asked(asked, shared)
     return found.table[["question_id", "method"]].assign(rate=_rates(found, position), draw=draw)
@@ -157,10 +160,10 @@ def _rates(found: Responses, position: Sequence[float]) -> np.ndarray:
         raise CoraError(f"position must be positive weights, one for each place, such as (4, 1), got {position!r}")
     if np.ptp(weights):
         answer, n_choices = (found.table[c].to_numpy() for c in ("answer", "n_choices"))
-        weights = weights[np.minimum(np.arange(MAX_CHOICES), len(weights) - 1)]  # the last goes on
+        weights = weights[np.minimum(np.arange(MAX_CHOICES), len(weights) - 1)]  # the last repeats
         for form, rows in _forms(found.table).items():
             if get_form(form).several:
-                raise CoraError(f"a lean to some places is known for replies that name one choice, and some are {form}")
+                raise CoraError(f"position needs replies that name one choice, and some have the form {form}")
             if get_form(form).guessable:
                 rate[rows] = weights[answer[rows]] / np.cumsum(weights)[n_choices[rows] - 1]
     return rate
@@ -187,14 +190,15 @@ def chance_scores(
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     position: Sequence[float] = (1,),  # weight of each place when guessing, above 0; (1,) is a pure guesser
     shared: bool | None = None,  # one reply to equal prompts? None: as the run's facts say; of variants alone, no
-) -> pd.DataFrame:  # a result: scores, `n` and `note` as from `score`, for the respondent "chance"
-    """What a guesser is expected to score on exactly these divergence sets. What was replied plays no part.
+) -> pd.DataFrame:  # a result: the scores, `n` and `note` of `score`, for the respondent "chance"
+    """What a guesser is expected to score on exactly these divergence sets. The replies play no part.
 
     Every question has its own Poisson-binomial distribution of hits: over its variants where each is a draw of its
     own; over its different prompts where equal ones share a reply, as at temperature 0, and a note says so. CoRA and
     CORE are products of expectations: exact in the limit of many questions. NaN means not known, as in `score`: an
-    incomplete divergence set has no CI and no CoRA. Raises `CoraError` as `guess_rates` does, and for a threshold out
-    of range.
+    incomplete divergence set has no CI and no CoRA. Raises `CoraError` for a table that is empty or lacks a column, for
+    several families, for a weight that is not positive, for a `shared` that is not True, False or None, and for a
+    threshold outside [0, 1].
     """
     found, draw = _asked(asked, shared)
     numbers, rows, times = np.unique(draw, return_index=True, return_counts=True)
@@ -214,8 +218,8 @@ def _kinds_of_sets(
     draw: np.ndarray,  # rows with one number share a reply, shape `(n_rows,)`
     rows: np.ndarray,  # the first row of each draw, in the order of their numbers, shape `(n_draws,)`
     times: np.ndarray,  # how many rows each draw has, shape `(n_draws,)`
-) -> list[tuple]:  # as for `expected_scores`
-    "The rates and multiplicities of each question: sets that are equal are one, with a weight."
+) -> list[tuple]:  # the `sets` of `expected_scores`
+    "The rates and multiplicities of each question: equal sets are merged into one with a weight."
     codes, ids = found.question_codes
     original = np.isin(np.arange(len(rows)), np.searchsorted(draw[rows], draw[_is_original(found)]))
     rate, codes = rate[rows], codes[rows]
@@ -231,13 +235,13 @@ def _kinds_of_sets(
 
 
 def _is_original(found: Responses) -> np.ndarray:
-    "Which rows are of the original question."
+    "The rows of the original question, as a mask."
     return (found.table["method"] == "original").to_numpy(dtype=bool, na_value=False)
 
 # %% ../../nbs/metrics/guessing.ipynb #5e9fa642
 def guesser_order_scores(
     n_choices: int,  # choices shown, at least 2
-    orders: int = 4,  # in so many orders, at least 1
+    orders: int = 4,  # number of orders, at least 1
 ) -> pd.DataFrame:  # a result: scores `Acc`, `S_c`, `Acc-H` of the respondent "pure guesser"
     """What a pure guesser is expected to score where the same choices are shown in several orders.
 
@@ -264,10 +268,10 @@ def corrected(
     """Scores corrected for chance, (score - chance) / (1 - chance).
 
     In a result, the ends of the intervals are corrected, too. Two results are matched by the score, and by method,
-    subject and place where both have them. A registered score that gives something to somebody who is never right has
-    no reading as a share above chance: CI is NaN, with a note, and an error where nothing else is asked for. Raises
-    `CoraError` for that, for a value out of range, where the chance of a score is missing or given twice, and for
-    numbers of different shapes.
+    subject and place where both have them. A registered score that is above 0 for a respondent that is never right is
+    not a share above chance: it becomes NaN, with a note (CI, for example). Raises `CoraError` where all scores are of
+    that kind, for a value outside [0, 1], where the chance of a score is missing or given twice, and for numbers of
+    different shapes.
     """
     if isinstance(scores, pd.DataFrame):
         return _corrected_result(scores, chance)
@@ -296,17 +300,17 @@ def _corrected_result(scores: pd.DataFrame, chance: object) -> pd.DataFrame:
     floors = scores["score"].map({name: _never_right(name) for name in scores["score"].unique()})
     if not (senseless := floors > 0).any():
         return found
-    why = "not corrected for chance: somebody who is never right has " + floors.map("{:g}".format)
+    why = "not corrected for chance: a respondent that is never right has " + floors.map("{:g}".format)
     if senseless.all():
         first = scores["score"].iloc[0]
-        raise CoraError(f"{first} is {why.iloc[0]}, so that 0 would not be the bottom of the scale")
+        raise CoraError(f"{first} is {why.iloc[0]}, so 0 would not be the bottom of the scale")
     notes = scores["note"] if "note" in scores else [""] * len(scores)
     found["note"] = [join_notes(n, w if s else "") for n, w, s in zip(notes, why, senseless)]
     return make_result(found.assign(**{c: found[c].mask(senseless) for c in columns}))
 
 
 def _never_right(name: str) -> float:
-    "What a score gives somebody who is never right; 0 for one that is not registered, and where it is not known."
+    "The score of a respondent that is never right; 0 where the score is not registered or not known."
     try:
         score = get_score(name)
     except CoraError:
@@ -317,7 +321,7 @@ def _never_right(name: str) -> float:
 
 
 def _chance_of(scores: pd.DataFrame, chance: pd.DataFrame) -> np.ndarray:
-    "The chance of each number of a result."
+    "The chance of each row of a result."
     names = [c for c in ("score", "method", "subject", "place") if c in scores and c in chance]
     known = chance[[*names, "value"]].astype({c: object for c in names})
     if (twice := known.duplicated(names)).any():
@@ -332,12 +336,12 @@ def minimum_knowledge(
     rates: Sequence[float],  # a pure guesser's rate on each variant, or each prompt, shape `(n,)`, in [0, 1]
     c: float,  # share of hits asked for, in [0, 1]
     confidence: float = 0.9996,  # how sure it must be, between 0 and 1, both excluded
-    times: Sequence[int] | None = None,  # how many variants share each reply, as `rates`; None: one each
+    times: Sequence[int] | None = None,  # variants that share each reply, shape `(n,)`; None: one each
 ) -> float:  # share of occasions in [0, 1]; 0 where guessing is enough
-    """Smallest share of occasions on which one must know the answer to reach `c` with `confidence`, guessing the rest.
+    """Smallest share of occasions with a known answer that reaches `c` with `confidence`, the rest guessed.
 
-    MSGR carried over to variants with different numbers of choices. An occasion is a reply; with `times`, one reply may
-    count for several variants. Raises `CoraError` naming an argument out of range.
+    It generalises MSGR to variants with different numbers of choices. An occasion is a reply; with `times`, one reply
+    may count for several variants. Raises `CoraError` naming an argument out of range.
     """
     from scipy.optimize import brentq
 

@@ -19,7 +19,7 @@ def combinations(
     p: int,  # right answers, 0 to `M`
     M: int,  # trials, >= 1
 ) -> int:  # exact, of any size
-    """In how many ways exactly `p` of `M` trials can be right.
+    """The number of ways in which exactly `p` of `M` trials can be right.
 
     Raises `CoraError` for numbers that are not whole or out of range. Source: CoRA, Eq. 8.
     """
@@ -72,13 +72,13 @@ def binomial_tail(
 # %% ../../nbs/stats/binomial.ipynb #c8153471
 def poisson_binomial_pmf(
     rates: Sequence[float],  # probability of a hit in each trial, shape `(n_trials,)`, in [0, 1]
-    times: Sequence[int] | None = None,  # how many hits a trial gives, `(n_trials,)`, >= 1; None: one each
+    times: Sequence[int] | None = None,  # number of hits that a trial gives, `(n_trials,)`, >= 1; None: one each
 ) -> np.ndarray:  # probability of 0, 1, ..., n hits, shape `(n + 1,)`, where n is the sum of `times`
     """Distribution of the number of hits where every trial has its own rate (Poisson-binomial), by SciPy.
 
     With `times`, a trial counts several times: the hits are a weighted sum of independent trials. Even the far tails
-    are right to about 14 digits. Raises `CoraError` for a rate outside [0, 1], or none at all, and for `times` that are
-    not whole numbers of at least 1, one for each rate.
+    are right to about 14 digits. Raises `CoraError` for a rate outside [0, 1], for an empty list of rates, and for
+    `times` that are not whole numbers of at least 1, one for each rate.
     """
     from scipy.stats import poisson_binom
 
@@ -93,7 +93,7 @@ def poisson_binomial_pmf(
     pmf = np.ones(1)
     for rate, jump in zip(rates.tolist(), times.astype(int).tolist()):
         wider = np.zeros(len(pmf) + jump)
-        wider[: len(pmf)] = (1 - rate) * pmf  # wrong: as many hits as before
+        wider[: len(pmf)] = (1 - rate) * pmf  # wrong: the hits stay
         wider[jump:] += rate * pmf  # right: all of its hits at once
         pmf = wider
     return pmf
@@ -103,11 +103,11 @@ def poisson_binomial_tail(
     rates: Sequence[float],  # probability of a hit in each trial, shape `(n_trials,)`, in [0, 1]
     c: float,  # share of hits asked for, in [0, 1]
     strict: bool = False,  # more than `c` instead of at least `c`?
-    times: Sequence[int] | None = None,  # how many hits a trial gives, as for `poisson_binomial_pmf`
-) -> float:  # probability in [0, 1]; exactly 1 where nothing else is possible
+    times: Sequence[int] | None = None,  # number of hits that a trial gives, `(n_trials,)`, >= 1; None: one each
+) -> float:  # probability in [0, 1]; exactly 1 for a certain event
     """Probability that the share of hits reaches `c`. Raises `CoraError` for rates or `c` outside [0, 1].
 
-    Summed from the probabilities: SciPy's `sf` is one minus the distribution function, which loses the far tail.
+    It is a sum of probabilities: SciPy's `sf` is one minus the distribution function, which is inexact in the far tail.
     """
     c, pmf = check_number("c", c), poisson_binomial_pmf(rates, times)
     share = np.arange(len(pmf)) / (len(pmf) - 1)

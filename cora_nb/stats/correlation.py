@@ -18,16 +18,15 @@ from ..results import make_result
 # %% ../../nbs/stats/correlation.ipynb #757ac01a
 def correlations(
     x: Sequence[float],  # one number for each question, NaN where not known
-    y: Sequence[float],  # another one for each, in the same order
+    y: Sequence[float],  # another number for each question, in the same order
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     resamples: int = 2000,  # of the bootstrap for Spearman
     seed: int = 0,  # of the bootstrap
 ) -> pd.DataFrame:  # a result: the scores "Pearson's r" and "Spearman's rho", in [-1, 1]
     """Pearson's and Spearman's correlation, with intervals (Fisher's z; percentile bootstrap) and p-values.
 
-    Pairs with a NaN are left out: `n` is what remains. All is NaN for fewer than four pairs, or where one side is
-    constant.
-    Raises `CoraError` for lists of different lengths, an infinite number, and a level outside (0, 1).
+    Pairs with a NaN are left out; `n` counts the others. All values are NaN for fewer than four pairs, or where one
+    side is constant. Raises `CoraError` for lists of different lengths, an infinite number, and a level outside (0, 1).
     """
     from scipy.stats import pearsonr, rankdata, spearmanr
 

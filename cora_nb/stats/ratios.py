@@ -20,8 +20,8 @@ def ratio_interval(
     """A ratio of two paired means and Fieller's interval.
 
     All NaN where the mean of `below` is 0 or there are no questions; `low` and `high` are NaN for a single question,
-    and where that mean cannot be told from 0. Raises `CoraError` for shapes that do not fit and negative numbers.
-    Source: Fieller, 1954.
+    and where that mean does not differ significantly from 0. Raises `CoraError` for shapes that do not fit and negative
+    numbers. Source: Fieller, 1954.
     """
     from scipy.stats import t
 
@@ -39,7 +39,7 @@ def ratio_interval(
         return (0.0,) * 3
     if G < 2:
         return ratio, np.nan, np.nan
-    r, w = r / r.mean(), w / w.mean()  # now the ratio seen is 1, and small numbers keep their digits
+    r, w = r / r.mean(), w / w.mean()  # now the observed ratio is 1, and small numbers keep their digits
     s = np.cov(r, w - r) / G * t.ppf((1 + level) / 2, G - 1) ** 2
     a, B, C = 1 - s[0, 0], s[0, 1], s[1, 1]
     if a <= 1e-12:

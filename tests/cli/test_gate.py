@@ -91,7 +91,7 @@ def test_not_passed_counts_more_than_not_known(runs, capsys, monkeypatch):
         ("new --against base --margin 0.1 --score recall_spread", "a measure without a paired test"),
         ("new --at_least CoRA", "--at_least takes scores with numbers, such as CoRA=0.4,MCQA=0.6, got 'CoRA'"),
         ("new --at_least CoRA=0.4,CoRA=0.5", "names CoRA twice"),
-        ("new --at_least CoRA=nan", "what CoRA must be at least must be a number"),
+        ("new --at_least CoRA=nan", "at_least for CoRA must be a number"),
         ("new --at_least CoRA=0.4 --trials some", "trials must be first or all"),
         ("new --at_least CoRA=0.4 --alpha 0.7", "alpha must be between"),
     ],

@@ -212,7 +212,7 @@ def test_other_methods_are_not_looked_at():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: true_false_scores(TF.assign(n_choices=3, sources=[[-1, -2, -3]] * 3)), "has 2 choices"),
+        (lambda: true_false_scores(TF.assign(n_choices=3, sources=[[-1, -2, -3]] * 3)), "must have 2 choices"),
         (lambda: true_false_scores(TF, level=0), "level must be between 0 and 1"),
         (
             lambda: confidence_ratio(TF.assign(scores=["x", "y", "z"])),

@@ -523,7 +523,7 @@ def test_bad_questions():
         length_ranks(HAND, [])
     with pytest.raises(CoraError, match="two questions have the id 'q'"):
         length_ranks(HAND, [*QUESTIONS, QUESTIONS[0]])
-    with pytest.raises(CoraError, match="question 'r': the responses show its choice number 3, and it has 2"):
+    with pytest.raises(CoraError, match="question 'r': the responses show its choice number 3, but it has 2"):
         length_ranks(HAND, [QUESTIONS[0], Question("r", "?", ("a", "b"), 0), QUESTIONS[2]])
     for value in (None, "x", -1, float("nan"), float("inf")):
         with pytest.raises(CoraError, match="length of a choice must be a number of at least 0"):

@@ -125,10 +125,10 @@ def test_circular_scores_of_what_is_no_circle():
     stopped.loc[0, "prediction"], stopped.loc[0, "correct"] = -1, False
     for call, says in [
         (lambda: circular_scores(some_run([4], "order_swap", rng)), "ask the family cyclic, not order_swap"),
-        (lambda: circular_scores(run.rows(np.arange(8) != 5)), "'q1' was asked in 3 of its rotations, and circular"),
+        (lambda: circular_scores(run.rows(np.arange(8) != 5)), "'q1' was asked in 3 of its rotations, but circular"),
         (
             lambda: circular_scores(some_run([4], "permutations", rng, limit=5)),
-            "of its rotations, and circular evaluat",
+            "of its rotations, but circular evaluat",
         ),
         (lambda: circular_scores(trials.pool_trials()), "'q0' was answered several times in one order; choose one"),
         (lambda: circular_scores(stopped), "were not asked because the run stopped early"),

@@ -380,7 +380,7 @@ A, B = at_random(1), at_random(2)
         (lambda: compare(A, B, scores=["CoRA", "F1"]), "got 'F1'"),
         (lambda: compare(A, B, level=0), "level must be between 0 and 1, got 0"),
         (lambda: compare(A, B, seed=-1), "seed must be a whole number of 0 or more, got -1"),
-        (lambda: compare(A[:4], B[:4]), "at least two questions to compare, got 1"),
+        (lambda: compare(A[:4], B[:4]), "a comparison needs at least two questions, got 1"),
         (lambda: compare_all({"a": A}), "at least two runs"),
         (
             lambda: compare_all({"a": A, "b": B}, correction="none", resamples=10),

@@ -129,7 +129,8 @@ def test_a_place_that_never_changes_is_the_questions(run):
     found = inconsistency_components(kept)
     parts = variances(found)
     assert (
-        np.isnan(parts["place"]) and "place cannot be told from the question" in lookup(found, "variance, place").note
+        np.isnan(parts["place"])
+        and "place cannot be separated from the question" in lookup(found, "variance, place").note
     )
     assert sum(v for n, v in parts.items() if n not in ("place", "total")) == pytest.approx(parts["total"])
 

@@ -71,7 +71,7 @@ def test_confidences_from_both_sources():
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda: score_confidence([(0.0,)], [1]), "1 scores cannot tell about choice number 2"),
+        (lambda: score_confidence([(0.0,)], [1]), "the prediction is choice number 2, but there are 1 scores"),
         (lambda: score_confidence([(0.0, math.inf)], [0]), "log-probabilities"),
         (lambda: mean_logprob("x"), "must be numbers"),
         (lambda: mean_logprob([]), "at least one token"),

@@ -135,7 +135,7 @@ def test_faults_of_responses():
         (rows.assign(error=NOT_ASKED, prediction=-1), "stopped early"),
         (
             rows.assign(answer=[*rows["answer"][:-1], (rows["answer"].iloc[-1] + 1) % 4]),
-            "row 60: the right answer is not that of the other trials",
+            "row 60: the right answer differs from that of the other trials",
         ),
     ]:
         with pytest.raises(CoraError, match=words) as e:
@@ -155,7 +155,7 @@ def test_all_repetitions_count():
 @pytest.mark.parametrize(
     "call, words",
     [
-        (lambda: label_sequences([], "A"), "no answers"),
+        (lambda: label_sequences([], "A"), "answers is empty"),
         (lambda: label_sequences(["A", ""], "A", ids=["x", "y"]), "question 'y' has no answer"),
         (lambda: label_sequences(["AB"], [None]), "no right option"),
         (lambda: label_sequences(["AB"], "A", unparsed=None), "got None"),
@@ -176,7 +176,7 @@ def test_all_repetitions_count():
         (lambda: compare_right([1], [1], level=0), "level .* got 0"),
         (
             lambda: agreement_matrix(consistency_by({"x": label_sequences(["AB"], "A")})),
-            "must be about two formats, and it has shares of 0",
+            "must be about two formats, but it has shares of 0",
         ),
     ],
 )

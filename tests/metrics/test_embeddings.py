@@ -122,15 +122,15 @@ def test_faults_of_the_probe():
         ({"folds": 7}, "7 folds need as many questions, got 6"),
         ({"folds": 1}, "folds must be"),
         ({"permutations": 0}, "permutations must be"),
-        ({"labels": ["a"] * 12}, "two formats are needed to tell apart, got 1: a"),
+        ({"labels": ["a"] * 12}, "separability needs two formats, got 1: a"),
         ({"labels": list("abc") * 4}, "got 3: a, b, c"),
         ({"labels": ["a"]}, "each prompt needs a label and a group, got 1 and 12"),
-        ({"groups": ["q"] * 12}, "question 'q' is needed once in each format, and is there 6 times"),
+        ({"groups": ["q"] * 12}, "question 'q' is needed once in each format, but is there 6 times"),
         ({"level": 2}, "level must be"),
     ):
         with pytest.raises(CoraError, match=what):
             separability(states, **change)
-    with pytest.raises(CoraError, match="halves are made of one format, got 2"):
+    with pytest.raises(CoraError, match="random_halves needs states of one format, got 2"):
         random_halves(states)
     with pytest.raises(CoraError, match="states of the formats mcq, lfgq, got 'tfq'"):
         states.only("tfq")

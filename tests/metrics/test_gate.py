@@ -198,7 +198,9 @@ def test_a_score_without_direction_is_refused():
         return 1 - counts.mean(counts.hits / counts.trials)
 
     try:
-        with pytest.raises(CoraError, match="my error rate does not say that higher is better: declare it"):
+        with pytest.raises(
+            CoraError, match="my error rate is not declared to be better where it is higher: use register_score"
+        ):
             gate(BASE, BASE, "my error rate", 0.1)
     finally:
         del SCORES.registered["my error rate"]
@@ -213,7 +215,7 @@ def test_a_score_without_direction_is_refused():
     [
         ({}, "a gate needs a condition"),
         ({"margin": 0.1}, "a gate needs a condition"),
-        ({"margin": 0.1, "at_least": {"MCQA": 0.1}}, "a margin goes with a baseline"),
+        ({"margin": 0.1, "at_least": {"MCQA": 0.1}}, "margin needs a baseline"),
         ({"against": BASE}, "a baseline needs a margin"),
         ({"against": BASE, "margin": -0.1}, "margin must be a number from 0 to 1"),
         ({"against": BASE, "margin": 1}, "everything would pass"),
@@ -222,7 +224,7 @@ def test_a_score_without_direction_is_refused():
         ({"against": BASE, "margin": 0.1, "scores": ["MCQA", "MCQA"]}, "MCQA is named twice"),
         ({"against": BASE, "margin": 0.1, "alpha": 0.5}, "alpha must be between 0 and 0.5"),
         ({"at_least": {"CoRA": 0}}, "above 0"),
-        ({"at_least": {"CoRA": 40}}, "what CoRA must be at least must be a number from 0 to 1, got 40"),
+        ({"at_least": {"CoRA": 40}}, "at_least for CoRA must be a number from 0 to 1, got 40"),
         ({"at_least": {"CoRA": 0.4}, "clusters": "nowhere"}, "nowhere"),
     ],
 )

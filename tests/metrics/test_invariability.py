@@ -282,7 +282,8 @@ def test_nota_table_against_loops(frame, data):
 def test_nota_table_refuses_what_was_not_changed():
     rows = table([("q", "original" if i == 0 else "reordered", max(i - 1, 0), [0, 1, 2], 0, 0) for i in range(4)])
     with pytest.raises(
-        CoraError, match="after must have None of the above as the right choice, and question 'q' is there as it was"
+        CoraError,
+        match="after must have None of the above as the right choice, but question 'q' is in its original form",
     ):
         nota_table(rows, rows)
 
@@ -438,7 +439,7 @@ def test_sweep_takes_both_families_and_no_order_twice():
     for other in (again, again.table.assign(family="other")):
         with pytest.raises(CoraError, match="'q0' was asked with 4 choices in two of the runs"):
             choices_sweep({"plus": plus.table.assign(family="other"), "again": other})
-    with pytest.raises(CoraError, match="a sweep is about one respondent, got respondent, bob"):
+    with pytest.raises(CoraError, match="runs must be of one respondent, got respondent, bob"):
         choices_sweep({"ann": plus, "bob": again.table.assign(respondent="bob")})
 
 
@@ -518,10 +519,10 @@ STOPPED = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0
         (lambda: first_order(None), "responses must be Responses or a table, got a NoneType"),
         (lambda: consistency_classes(OK, level=95), "level must be between 0 and 1, got 95"),
         (lambda: nota_table(OK.iloc[:1], OK), "before must have at least 2 orders"),
-        (lambda: mcqa_plus_scores(OK, original=OK), "MCQA takes one reply to each question, and 'q' has 2"),
+        (lambda: mcqa_plus_scores(OK, original=OK), "MCQA needs one reply to each question, but 'q' has 2"),
         (
             lambda: mcqa_plus_scores(OK, sampled=OK.iloc[:1].assign(question_id="r")),
-            "2 questions are in one of the runs only, such as 'q'",
+            "2 questions are in only one of the runs, such as 'q'",
         ),
         (lambda: mcqa_plus_scores(STOPPED), "stopped early"),
         (lambda: mcqa_plus_scores(OK.iloc[1:]), "no originals among the responses"),

@@ -140,7 +140,7 @@ def test_the_trap_of_the_greedy_choice():
     cover = [set(range(6)), set(range(6, 12)), {0, 1, 2, 3, 6, 7, 8, 9}]
     result = fewest_variants(found_table([[q in c for c in cover] for q in range(12)]), 1)
     assert (result.slots, result.greedy, result.least) == (["m 0", "m 1"], 3, 2)
-    assert "no fewer would do" in str(result)
+    assert "no fewer are enough" in str(result)
 
 
 def test_a_solver_without_time_leaves_the_greedy_choice():
@@ -150,7 +150,7 @@ def test_a_solver_without_time_leaves_the_greedy_choice():
     result = fewest_variants(found_table(matrix.tolist()), 0.9, seconds=1e-6)
     assert 1 <= result.least <= len(result.slots) <= result.greedy and result.found >= 0.9 * len(matrix)
     if not result.exact:
-        assert f"fewer than {result.least} would not do" in str(result)
+        assert f"fewer than {result.least} are not enough" in str(result)
 
 
 @given(matrices)
@@ -303,15 +303,15 @@ GOOD = responses_of([(1, 0, 1), (1, 1, 1), (0, 0, 0)])
             "by must be one of method, slot, got 'subject'",
         ),
         (lambda: finding_table(finders(slot_table(GOOD.assign(correct=True)))), "no question is inconsistent"),
-        (lambda: fewest_variants(slot_table(GOOD).to_numpy()), "a table from finders is needed, got a ndarray"),
+        (lambda: fewest_variants(slot_table(GOOD).to_numpy()), "found must be a table from finders, got a ndarray"),
         (lambda: fewest_variants(finders(slot_table(GOOD)), 0), "share must be above 0 and at most 1, got 0"),
         (lambda: item_table({}), "there are no runs"),
         (lambda: item_table({"a": GOOD, "b": GOOD.assign(family="cyclic")}), "several families, cora, cyclic"),
         (
             lambda: item_table({"a": GOOD, "b": GOOD[GOOD["question_id"] != "q1"]}),
-            "b: other questions than a, 1 are in one of them only, such as 'q1'",
+            "b: other questions than a, 1 are in only one of them, such as 'q1'",
         ),
-        (lambda: item_table({"a": GOOD, "b": GOOD.iloc[:-1]}), "b: 2 variants of 'q2', and a has 3"),
+        (lambda: item_table({"a": GOOD, "b": GOOD.iloc[:-1]}), "b: 2 variants of 'q2', but a has 3"),
         (lambda: item_table({"a": GOOD.assign(error=NOT_ASKED)}), "9 of 9 prompts were not asked"),
     ],
 )

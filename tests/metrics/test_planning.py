@@ -64,14 +64,14 @@ A, B = at_random(1), at_random(2)
 @pytest.mark.parametrize(
     "call, why",
     [
-        (lambda: questions_needed(), "give half_width, for an interval, or difference, for a test"),
+        (lambda: questions_needed(), "give half_width (for an interval) or difference (for a test)"),
         (
             lambda: questions_needed(half_width=0.03, accuracy=0.5, score="CoRA"),
             "without a pilot only MCQA can be planned, got 'CoRA'",
         ),
         (
             lambda: questions_needed(half_width=0.03, pilot=A, accuracy=0.5),
-            "a pilot knows accuracy and discordance itself",
+            "accuracy and discordance come from the pilot",
         ),
         (lambda: questions_needed(half_width=0.1, difference=0.1, accuracy=0.5), "either half_width or difference"),
         (lambda: questions_needed(half_width=0.1, pilot=[A, B]), "of one respondent, got 2"),

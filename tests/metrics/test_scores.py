@@ -187,7 +187,7 @@ COUNTS = pd.DataFrame({"hits": [3, 1], "trials": 4, "original": [1.0, 0.0]})
         (lambda: get_score("F1"), "score must be one of MCQA, MCQA+, RC, MV, BMCA, CI, CoRA, CORE, got 'F1'"),
         (lambda: get_score("MV(0.5)(0.5)"), "got 'MV(0.5)(0.5)'"),
         (lambda: load_score("no/such.py:score"), "there is no file no/such.py"),
-        (lambda: load_score("math:pi"), "a score must be a function of the counts, and math:pi is a float"),
+        (lambda: load_score("math:pi"), "a score must be a function of the counts, but math:pi is a float"),
         (lambda: register_score("mine", exact=True), "a score declares source, originals, originals_only, complete"),
         (lambda: register_score("a:b")(len), "a name must be a non-empty text without a colon, got 'a:b'"),
         (lambda: weighted_scores(COUNTS, names=["MV", "F1"]), "scores must be among MCQA, MCQA+"),
@@ -236,7 +236,7 @@ def test_a_measure_of_runs_stands_beside_the_scores(measure):
     assert shown.groupby("respondent")["score"].agg(list).map(lambda s: "names A" in s and "CORE" not in s).all()
     assert "names A" not in set(score_table(run, beyond=True)["score"])
     assert ("first place", "How often the first choice was named (made up)") in list_scores()
-    with pytest.raises(CoraError, match="also goes with the whole run, not by method"):
+    with pytest.raises(CoraError, match="also needs the whole run, so it cannot be combined with by='method'"):
         score(run, by="method", also=["first place"])
     with pytest.raises(CoraError, match="run score must be one of"):
         score(run, also=["last place"])

@@ -116,7 +116,7 @@ def test_unknown_scores_have_no_interval():
         (lambda: draw_questions(np.array([0, 0]), 2.5), "resamples must be a whole number of 1 or more, got 2.5"),
         (
             lambda: draw_questions(np.array([0, 1]), 5, clusters=["a", None]),
-            "1 questions belong to no cluster, the first of them number 2",
+            "1 questions have no cluster, the first of them number 2",
         ),
         (lambda: draw_questions(np.array([0, 1]), 5, clusters=["a"]), "one cluster for each question, got 1 for 2"),
         (lambda: draw_questions(np.array([0, 1]), 5, clusters=["a", "a"]), "all questions belong to one cluster, 'a'"),
