@@ -326,7 +326,7 @@ def _row(self: CausalRespondent, position: int, prompt: Prompt) -> _Row | Reply:
     try:
         text_hash = hashlib.sha256(text.encode()).hexdigest()
     except UnicodeEncodeError as e:
-        return Reply(error=f"the prompt is no valid text ({one_line(e)})")  # half a character: tokenizers refuse it
+        return Reply(error=f"the prompt is not valid text ({one_line(e)})")  # half a character: tokenizers refuse it
     ids = array("i", self.encode(text))
     limit = self.room(prompt)
     if self.max_new_tokens is None and self.window is not None:  # the length is a default, so it may shrink

@@ -164,7 +164,7 @@ def read_reply(
         raise ValueError(f"the server sent no choices{': ' + str(answer['error']) if answer.get('error') else ''}")
     choice = choices[0]
     if not isinstance(choice, dict):
-        raise ValueError("the server sent a choice that is no JSON object")
+        raise ValueError("the server sent a choice that is not a JSON object")
     if choice.get("finish_reason") == "content_filter":
         return Reply("", meta={"finish_reason": "content_filter"})
     said = choice.get("message") if self.endpoint == "chat" else choice
@@ -210,7 +210,7 @@ def _key(self: ChatRespondent) -> str:
     "The key from the environment; empty if there is none."
     key = os.environ.get(self.key_variable, "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise CoraError(f"the environment variable {self.key_variable} holds something that cannot be a key")
+        raise CoraError(f"the environment variable {self.key_variable} does not contain a valid key")
     return key
 
 # %% ../../nbs/respondents/chat.ipynb #b294e898
@@ -355,7 +355,7 @@ def _clients(
 
     key = self._key()
     if not key and "api.openai.com" in self.base_url:
-        raise CoraError(f"the environment variable {self.key_variable} holds no key for {self.base_url}")
+        raise CoraError(f"the environment variable {self.key_variable} contains no key for {self.base_url}")
     limits = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=4, max_keepalive_connections=4)
     timeout = openai.Timeout(self.timeout, connect=min(10.0, self.timeout))  # 10 s to connect are enough
 
@@ -380,7 +380,7 @@ def _clients(
     try:
         return [client() for _ in range(math.ceil(at_once / 4))]
     except Exception as e:
-        raise CoraError(f"base_url is no address that can be asked, got {self.base_url!r} ({self._line(e)})") from None
+        raise CoraError(f"base_url is not a valid address, got {self.base_url!r} ({self._line(e)})") from None
 
 # %% ../../nbs/respondents/chat.ipynb #36b6a160
 _LAST = 5.0  # seconds for the requests under way when a run ends

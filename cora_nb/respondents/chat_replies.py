@@ -122,7 +122,7 @@ def letter_scores(
 def _logprob(value: Any) -> float:
     "A valid log-probability, or `ValueError`. Values up to 0.01 above 0 pass as rounding errors."
     if type(value) not in (int, float) or not value <= 0.01:
-        raise ValueError(f"the server sent a log-probability that is none: {value!r}")
+        raise ValueError(f"the server sent an invalid log-probability: {value!r}")
     return float(value)
 
 # %% ../../nbs/respondents/chat_replies.ipynb #7c579e7c

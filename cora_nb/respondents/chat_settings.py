@@ -22,7 +22,7 @@ def check_address(
     if "?" in base_url or "#" in base_url:
         raise CoraError(f"base_url must end before any ? or #; {secret}")
     if "@" in base_url.split("//", 1)[-1].split("/")[0]:
-        raise CoraError(f"base_url must not hold a name or a password; {secret}")
+        raise CoraError(f"base_url must not contain a name or a password; {secret}")
     if not base_url.startswith(("http://", "https://")):
         raise CoraError(f"base_url must start with http:// or https://, got {base_url!r}")
     try:
@@ -31,7 +31,7 @@ def check_address(
     except ValueError:  # a port above 65535, half of an IPv6 address
         usable = False
     if not usable:
-        raise CoraError(f"base_url is no address that can be asked, got {base_url!r}")
+        raise CoraError(f"base_url is not a valid address, got {base_url!r}")
 
 # %% ../../nbs/respondents/chat_settings.ipynb #98ac7557
 RESERVED = {  # field that `extra` must not contain -> the setting to use instead
@@ -47,7 +47,7 @@ RESERVED = {  # field that `extra` must not contain -> the setting to use instea
     "server": "base_url",
     "endpoint": "endpoint",
     "api_version": "api_version",
-    "stream": "nothing: replies are read whole",
+    "stream": "the package: replies are read whole",
     "n": "trials",
 }
 
@@ -59,11 +59,11 @@ def check_extra(
     if not isinstance(extra, dict) or not all(isinstance(name, str) for name in extra):
         raise CoraError(f"extra must be a dictionary of fields of the request body, got {extra!r}")
     if taken := sorted(extra.keys() & RESERVED.keys()):
-        raise CoraError(f"extra must not hold {taken[0]!r}: that is said by {RESERVED[taken[0]]}")
+        raise CoraError(f"extra must not contain {taken[0]!r}: it is set by {RESERVED[taken[0]]}")
     try:
         json.dumps(extra, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as e:
-        raise CoraError(f"extra must hold plain JSON values ({e})") from None
+        raise CoraError(f"extra must contain plain JSON values ({e})") from None
 
 # %% ../../nbs/respondents/chat_settings.ipynb #6a6ea1df
 def check_system(

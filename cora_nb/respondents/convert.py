@@ -25,13 +25,13 @@ def _pickled_files(
     if whole.is_file():
         return [whole]
     if not index.is_file():
-        has = "its weights are safetensors already" if any(source.glob("*.safetensors")) else "it holds no weights"
+        has = "its weights are safetensors already" if any(source.glob("*.safetensors")) else "it contains no weights"
         raise CoraError(f"{source}: there is no {PICKLED[0]} to convert; {has}")
     try:
         names = sorted(set(json.loads(index.read_text("utf-8"))["weight_map"].values()))
         bad = [name for name in names if Path(name).name != name]
     except (ValueError, LookupError, AttributeError, TypeError) as e:
-        raise CoraError(f"{index}: this is no index of weights ({one_line(e)})") from None
+        raise CoraError(f"{index}: this is not an index of weights ({one_line(e)})") from None
     if not names or bad:
         raise CoraError(f"{index}: it must name files of its own folder, got {(bad or [''])[0]!r}")
     if missing := [name for name in names if not (source / name).is_file()]:
@@ -49,13 +49,13 @@ def _read_pickled(
     except Exception as e:
         why = one_line(e)
         if "nsupported" in why or "weights_only" in why.lower():
-            why = "it holds more than tensors, and reading that would run code"
+            why = "it contains more than tensors, and reading that would run code"
         raise CoraError(f"{file}: cannot be read safely ({why})") from None
     if not isinstance(found, Mapping) or not found:
-        raise CoraError(f"{file}: it must hold tensors by name, got a {type(found).__name__}")
+        raise CoraError(f"{file}: it must contain tensors by name, got a {type(found).__name__}")
     other = [name for name, t in found.items() if not isinstance(name, str) or not isinstance(t, torch.Tensor)]
     if other:
-        raise CoraError(f"{file}: {str(other[0])[:80]!r} is no tensor; the file is no plain table of weights")
+        raise CoraError(f"{file}: {str(other[0])[:80]!r} is not a tensor; the file must be a plain table of weights")
     if odd := [name for name, t in found.items() if t.layout != torch.strided or t.is_quantized or t.is_complex()]:
         raise CoraError(f"{file}: the tensor {odd[0]!r} cannot be written as safetensors")
     seen: set[int] = set()
@@ -84,7 +84,7 @@ def convert_weights(
     if not (source / "config.json").is_file():
         raise CoraError(f"{source}: not a model's folder, there is no config.json in it")
     if target.exists() or target.is_symlink():
-        raise CoraError(f"{target}: it is there already, and nothing is overwritten")
+        raise CoraError(f"{target}: it exists already and is not overwritten")
     if not target.absolute().parent.is_dir():
         raise CoraError(f"{target}: there is no folder {target.absolute().parent}")
     files = _pickled_files(source)

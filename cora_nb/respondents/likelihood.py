@@ -285,7 +285,7 @@ def _texts(self: LikelihoodRespondent, prompt: Prompt, known: dict) -> list[tupl
             for text in self._split(c, continuations, known)
         ]
     except UnicodeEncodeError as e:
-        return Reply(error=f"the prompt is no valid text ({one_line(e)})")  # half a character: tokenizers refuse it
+        return Reply(error=f"the prompt is not valid text ({one_line(e)})")  # half a character: tokenizers refuse it
     except CoraError as e:
         return Reply(error=str(e))
     longest, largest = max(len(ids) - start for ids, start, _ in split), max(int(np.max(ids)) for ids, *_ in split)

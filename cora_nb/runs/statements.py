@@ -283,12 +283,7 @@ def read_statements(
         question, choice = _place(row, known, file.file, n)
         if (key := (question.id, choice)) in rows:
             raise BadRow(
-                f"this question and choice stand in row {rows[key]} already",
-                file.file,
-                n,
-                question.id,
-                "choice",
-                choice,
+                f"this question and choice are in row {rows[key]} already", file.file, n, question.id, "choice", choice
             )
         rows[key], found[key] = n, _statement(row, question, choice, file.file, n)
     table = statements_table(list(known.values()), found)

@@ -232,7 +232,7 @@ def _to_reply(row: tuple) -> Reply:
     *columns, checksum = row
     key, text, scores, confidence, meta = columns
     if checksum is not None and checksum != _checksum(columns):
-        raise ValueError(f"the reply with the key {str(key)[:16]}... is not what was kept")
+        raise ValueError(f"the reply with the key {str(key)[:16]}... has changed since it was stored")
     scores, meta = (None if x is None else json.loads(x) for x in (scores, meta))
     right = (
         isinstance(text, (str, type(None)))
@@ -241,7 +241,7 @@ def _to_reply(row: tuple) -> Reply:
         and isinstance(meta, (dict, type(None)))
     )
     if not right:
-        raise ValueError(f"the reply with the key {str(key)[:16]}... is not what was kept")
+        raise ValueError(f"the reply with the key {str(key)[:16]}... has changed since it was stored")
     return Reply(text, None if scores is None else tuple(scores), confidence, None, meta)
 
 
