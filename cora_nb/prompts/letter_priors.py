@@ -98,7 +98,7 @@ def divide_by_prior(
 
 
 def highest_place(
-    scores: Sequence[float],  # as from `tidy_scores`, shape `(n_choices,)`
+    scores: Sequence[float],  # from `tidy_scores`, shape `(n_choices,)`
 ) -> int:  # the place of the highest, from 0; -1 for a tie
     "The choice with the highest score."
     best = max(scores)

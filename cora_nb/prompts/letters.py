@@ -129,7 +129,7 @@ def match_text(
 def choice_text(
     text: str,  # the reply
     choices: Sequence[str],  # the texts shown
-) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
+) -> int | None:  # index of a choice; -1 for an answer that names none; None if the pattern does not occur
     'Pattern: the whole reply, or its first line, is the text of one choice. "Canberra"'
     found = match_text(text, choices)
     return match_text(text.partition("\n")[0], choices) if found is None else found
@@ -145,7 +145,7 @@ _LABELS = frozenset(
 def first_line(
     text: str,  # the reply
     choices: Sequence[str],  # the texts shown
-) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
+) -> int | None:  # index of a choice; -1 for an answer that names none; None if the pattern does not occur
     'Pattern: the first line is a letter, perhaps labelled. "(b)", "Option B"'
     line = undecorated(text.partition("\n")[0]).strip()
     if not line or len(line) > 80 or line.endswith(":"):
@@ -211,7 +211,7 @@ _STATED = re.compile(rf"(?i:{_NOUN}{_ASIDE} ?{_IS}{_ADVERB}:?|\bboxed ?\{{|\#{{4
 def stated(
     text: str,  # the reply
     choices: Sequence[str],  # the texts shown
-) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
+) -> int | None:  # index of a choice; -1 for an answer that names none; None if the pattern does not occur
     'Pattern: the last statement of an answer, by letter or by text. "The answer is (B)."'
     text, longest = undecorated(text), 2 * max(map(len, choices), default=0) + 20
     for cue in reversed(list(_STATED.finditer(text))):
@@ -238,7 +238,7 @@ _JUDGED = re.compile(
 def judged(
     text: str,  # the reply
     choices: Sequence[str],  # the texts shown
-) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
+) -> int | None:  # index of a choice; -1 for an answer that names none; None if the pattern does not occur
     'Pattern: the last letter called correct. "B is the right answer"'
     letters = [letter_index(found["letter"], len(choices)) for found in _JUDGED.finditer(undecorated(text))]
     return next((i for i in reversed(letters) if i >= 0), None)
@@ -255,7 +255,7 @@ _MEANT = re.compile(
 def meant(
     text: str,  # the reply
     choices: Sequence[str],  # the texts shown
-) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
+) -> int | None:  # index of a choice; -1 for an answer that names none; None if the pattern does not occur
     'Pattern: the last letter after a weaker word. "I think it is B"'
     text = undecorated(text)
     found = [_letter_at(text, cue.end(), choices) for cue in _MEANT.finditer(text)]
@@ -271,7 +271,7 @@ _LISTED = re.compile(r"""^[ ("'\[-]{0,4}([A-Z])[).:]""", re.M)
 def begins(
     text: str,  # the reply
     choices: Sequence[str],  # the texts shown
-) -> int | None:  # index of a choice; -1 where what is said is none of them; None where nothing is said in this way
+) -> int | None:  # index of a choice; -1 for an answer that names none; None if the pattern does not occur
     'Pattern: the reply begins with a labelled choice. "B. Canberra"'
     text = undecorated(text).lstrip(" \n#>-–—•.:([{\"'<")
     start = _LABEL.match(text).end()

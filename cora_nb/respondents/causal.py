@@ -85,7 +85,7 @@ def sent(
 @patch
 def encode(
     self: CausalRespondent,
-    text: str,  # as from `sent`
+    text: str,  # from `sent`
 ) -> list[int]:  # ids in the tokenizer's vocabulary
     "The tokens of a text: one beginning-of-text token if the model has one, and no end-of-text token."
     ids = self.tokenizer(text, add_special_tokens=not self.uses_chat, verbose=False)["input_ids"]

@@ -73,7 +73,7 @@ class DebiasedRespondent:
         return dict(getattr(self.respondent, "spent", {}))
 
     def room(self, prompt: Prompt) -> int | None:
-        "The longest reply that is asked for, in tokens; None where there is no limit."
+        "The longest reply to ask for, in tokens; None if there is no limit."
         return _room(self.respondent, prompt)
 
     def describe(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class AveragedRespondent:
         self._scored = False
 
     def room(self, prompt: Prompt) -> int | None:
-        "The longest reply that is asked for, in tokens; None where there is no limit."
+        "The longest reply to ask for, in tokens; None if there is no limit."
         return _room(self.respondent, prompt)
 
     def describe(self) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def _reader(model: LocalModel | str | Path, heads: bool) -> _Reader:
 # %% ../../nbs/respondents/hidden.ipynb #ea7b594f
 def hidden_states(
     model: LocalModel | str | Path,  # a respondent on this machine, or a path to one, such as "organism/steady"
-    prompts: Sequence[Prompt],  # any, as from `format_prompts`
+    prompts: Sequence[Prompt],  # any prompts, from `format_prompts`
     heads: bool = False,  # also collect the attention heads
     progress: bool = True,  # show a progress bar if it takes more than a second
 ) -> States:  # in the order of the prompts

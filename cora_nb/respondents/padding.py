@@ -40,7 +40,7 @@ def begin_batch(
     model: Any,  # of transformers
     texts: Sequence[Sequence[int]],  # token ids
     start: int,  # how many tokens, the same in all texts, are computed once and kept
-):  # what is to be read: ids `(n_texts, rest)`, mask `(n_texts, start + rest)`; and the cache, None without a start
+):  # the tokens to read: ids `(n_texts, rest)`, mask `(n_texts, start + rest)`; and the cache, None without a start
     "Several texts ready for a model. A model without keys and values raises its own error."
     import torch
 

@@ -59,7 +59,7 @@ def _next_pack(
     texts: _SortedTexts,  # all texts
     begin: int,  # the first row of the pack
     room: int,  # most tokens, at least 1; a single text may take more
-) -> tuple[int, int]:  # where the pack ends, and how many tokens all of its rows begin with
+) -> tuple[int, int]:  # the end of the pack, and how many tokens all of its rows begin with
     "The rows from `begin` on that are computed together."
     rows, lcp, first = texts.rows, texts.shared, texts.first
     end, shared = begin + 1, first[begin]

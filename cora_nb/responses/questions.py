@@ -35,7 +35,7 @@ def questions_table(
 
 def questions_of_rows(
     table: pd.DataFrame,  # rows of a run
-) -> pd.DataFrame:  # as from `questions_table`
+) -> pd.DataFrame:  # from `questions_table`
     "The questions with only their ids and subjects, from the rows."
     known = table.drop_duplicates("question_id")
     subject = known["subject"].array if "subject" in table else pd.array([None] * len(known), dtype=TEXT)

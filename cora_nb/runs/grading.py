@@ -33,7 +33,7 @@ from ..variants.mcqa_plus import YES_NO
 
 # %% ../../nbs/runs/grading.ipynb #42872109
 def asked_by_key(
-    asked: Sequence[Question | Variant],  # what was asked; a question stands for its long form
+    asked: Sequence[Question | Variant],  # the variants asked, or questions for their long forms
 ) -> dict[tuple[str, str, int], Variant]:  # (question id, method, index) -> variant
     "The questions that were answered in free text."
     variants = [long_form(a) if isinstance(a, Question) else a for a in asked]
@@ -42,7 +42,7 @@ def asked_by_key(
 
 def long_rows(
     responses: Responses | pd.DataFrame,  # a run
-    asked: Sequence[Question | Variant],  # what was asked, as for `asked_by_key`
+    asked: Sequence[Question | Variant],  # the variants asked, or questions for their long forms
 ) -> list[tuple[int, Variant]]:  # position of the row, and what was asked there
     "The rows with answers in free text. Raises `CoraError` if there are none, or if the choices differ."
     table = as_responses(responses).table
@@ -69,7 +69,7 @@ def long_rows(
 
 def replies_of(
     responses: Responses | pd.DataFrame,  # a run
-    rows: Sequence[tuple[int, Variant]],  # as from `long_rows`
+    rows: Sequence[tuple[int, Variant]],  # from `long_rows`
 ) -> list[str | None]:  # None if there is no reply
     "The texts to grade."
     part = as_responses(responses).table.iloc[[p for p, _ in rows]]
@@ -116,7 +116,7 @@ def _asked_judge(rows, replies):
 
 def judge_answers(
     responses: Responses | pd.DataFrame,  # a run
-    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    asked: Sequence[Question | Variant],  # the variants asked, or questions for their long forms
     judge: Respondent,  # the respondent that judges
     store: Store | None = None,  # where the judge's answers are kept and found again
     progress: bool = True,  # show a progress bar
@@ -212,9 +212,9 @@ def _graded(grader, rows, replies, keys, before):
 
 def grades(
     responses: Responses | pd.DataFrame,  # a run
-    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    asked: Sequence[Question | Variant],  # the variants asked, or questions for their long forms
     grader: str | Callable | pd.DataFrame | None = None,  # a rule, or verdicts of `judge_answers`; None: as it is
-    labels: pd.DataFrame | None = None,  # as from `read_labels`
+    labels: pd.DataFrame | None = None,  # from `read_labels`
     on_changed: str = "raise",  # for labels whose reply has changed: "raise" an error, or "skip" them
 ) -> pd.DataFrame:  # one row for each long-form reply: `KEY`, `reply`, `graded`, `label`, `prediction`
     """The grade of each reply by the grader (right, wrong, unparsed or failed) and by a person (may be missing).
@@ -256,7 +256,7 @@ def _grader_fact(grader):
 
 def regrade(
     responses: Responses | pd.DataFrame,  # a run
-    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    asked: Sequence[Question | Variant],  # the variants asked, or questions for their long forms
     grader: str | Callable | pd.DataFrame | None = None,  # a rule, or verdicts of `judge_answers`; None: no new grader
     labels: pd.DataFrame | None = None,  # from `read_labels`; they win over the grader
     on_changed: str = "raise",  # for labels whose reply has changed: "raise" an error, or "skip" them
@@ -276,7 +276,7 @@ def regrade(
 def apply_labels(
     responses: Responses | pd.DataFrame,  # a run
     labels: pd.DataFrame,  # from `read_labels`
-    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    asked: Sequence[Question | Variant],  # the variants asked, or questions for their long forms
     on_changed: str = "raise",  # for labels whose reply has changed: "raise" an error, or "skip" them
 ) -> Responses:  # new ones
     "Replace the grades of responses by a person's labels."
@@ -284,7 +284,7 @@ def apply_labels(
 
 # %% ../../nbs/runs/grading.ipynb #d6bd7a22
 def grading_summary(
-    table: pd.DataFrame,  # as from `grades`
+    table: pd.DataFrame,  # from `grades`
 ) -> pd.DataFrame:  # a result: shares, then `agreement` in [0, 1] and `kappa` in [-1, 1], NaN where not defined
     """The shares of the grades, and the agreement of grader and person.
 

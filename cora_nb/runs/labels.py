@@ -39,7 +39,7 @@ def _holds_labels(path: Path) -> str:
 
 def write_labels(
     responses: Responses | pd.DataFrame,  # a run
-    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    asked: Sequence[Question | Variant],  # the variants asked, or questions for their long forms
     path: str | Path,  # ends in .csv
 ) -> int:  # how many rows were written
     """Write a sheet for a person to fill in.
@@ -92,7 +92,7 @@ def _read_label(
 
 def read_labels(
     path: str | Path,  # a sheet from `write_labels`; it may have further columns
-    asked: Sequence[Question | Variant],  # what was asked, as for `long_rows`
+    asked: Sequence[Question | Variant],  # the variants asked, or questions for their long forms
 ) -> pd.DataFrame:  # one row for each label: `KEY`, `reply`, `right`, `choice`
     """Read a sheet that a person has filled in. Rows without a label are left out.
 

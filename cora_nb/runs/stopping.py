@@ -38,7 +38,7 @@ class _FailureRates:
     def learn(
         self,
         method: str,  # the variant's method
-        position: int,  # where its right answer stands
+        position: int,  # the position of its right answer
         correct: bool,  # whether the reply was right
     ) -> None:
         "Count one reply."
@@ -49,7 +49,7 @@ class _FailureRates:
     def estimate(
         self,
         method: str,  # the variant's method
-        position: int,  # where its right answer stands
+        position: int,  # the position of its right answer
     ) -> float:  # in (0, 1)
         "The failure rate to expect of such a variant."
         rate = 0.5
