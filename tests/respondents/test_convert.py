@@ -175,11 +175,11 @@ def test_folders_that_are_not_right(old, tmp_path):
     save(tmp_path / "safe")
     refused(tmp_path / "safe", "there is no pytorch_model.bin to convert; its weights are safetensors already")
     pickled(old)
-    refused(old, "it is there already", tmp_path / "safe")
-    refused(old, "it is there already", old)
+    refused(old, "it exists already", tmp_path / "safe")
+    refused(old, "it exists already", old)
     refused(old, "there is no folder", tmp_path / "a" / "b")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    refused(old, "it is there already", tmp_path / "link")
+    refused(old, "it exists already", tmp_path / "link")
 
 
 def test_the_error_names_the_command(old):
