@@ -9,5 +9,5 @@ __all__ = []
 from .cli.commands import cora_main
 
 # %% ../nbs/main.ipynb #e722fe3c
-if __name__ == "__main__" and __package__ == "cora_nb":  # a notebook is main, too, but in no package
+if __name__ == "__main__" and __package__ == "cora_nb":  # a notebook is also `__main__`, but without a package
     cora_main()

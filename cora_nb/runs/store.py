@@ -40,10 +40,10 @@ def reply_key(
 
 # %% ../../nbs/runs/store.ipynb #3d55ab34
 def asked_prompts(
-    respondent: Respondent,  # who is asked
+    respondent: Respondent,  # the respondent to ask
     prompts: Sequence[Prompt],  # all prompts of a run, in their order
 ) -> tuple[list[Prompt], list[str]]:  # the prompts as they are asked, and their keys; equal keys share one reply
-    "What is asked for each prompt: where replies are drawn, equal prompts get repetitions of their own."
+    "The prompts to ask and their keys. If replies are drawn, equal prompts get different trial numbers."
     asked, keys, seen, trials = [], [], Counter(), max((p.trial for p in prompts), default=0) + 1
     for prompt in prompts:
         request = respondent.request(prompt)
@@ -65,7 +65,7 @@ def _is_drawn(request: dict[str, Any]) -> bool:
     return isinstance(temperature, (int, float)) and temperature > 0
 
 # %% ../../nbs/runs/store.ipynb #1b5ebccd
-_ID, _VERSION = int.from_bytes(b"cora", "big"), 1  # what the file's header says
+_ID, _VERSION = int.from_bytes(b"cora", "big"), 1  # in the file's header
 
 _TABLES = (
     """
@@ -132,20 +132,20 @@ class Store:
 
 
 def _words(e: Exception) -> str:
-    "What an exception says, in one line that a terminal can show."
+    "An exception's message as one printable line."
     text = "".join(x if x.isprintable() else " " for x in str(e))
     text = " ".join(text.split()) or type(e).__name__
     return text if len(text) <= 200 else text[:197] + "..."
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    "A connection on which each statement is a transaction of its own."
+    "A connection on which each statement is its own transaction."
     return sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
 
 
 @contextlib.contextmanager
 def _readable(path: Path):
-    "One line where the file cannot be read."
+    "Turn errors of reading the file into a `CoraError` of one line."
     try:
         yield
     except sqlite3.ProgrammingError as e:
@@ -157,7 +157,7 @@ def _readable(path: Path):
 
 # %% ../../nbs/runs/store.ipynb #da347345
 def _make_ready(db: sqlite3.Connection, path: Path) -> None:
-    "Tables, and whose file it is. Raises `CoraError` for a file that is not ours or is damaged."
+    "Check the header and make the tables. Raises `CoraError` for a file of another program or a damaged one."
     db.execute("begin")  # one view of header and tables: another process may be making them now
     try:
         _check_header(db, path)
@@ -186,7 +186,7 @@ def _make_ready(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _execute_when_free(db: sqlite3.Connection, statement: str) -> None:
-    "A statement that SQLite refuses at once, without its 60 seconds of patience, while another process opens the file."
+    "Repeat a statement that SQLite refuses at once (without its timeout) while another process opens the file."
     end = time.monotonic() + 60
     while True:
         try:
@@ -199,17 +199,17 @@ def _execute_when_free(db: sqlite3.Connection, statement: str) -> None:
 
 
 def _header(db: sqlite3.Connection) -> tuple[int, int]:
-    "Whose file, and which layout."
+    "The application id and the number of the layout."
     return tuple(db.execute(f"pragma {what}").fetchone()[0] for what in ("application_id", "user_version"))
 
 
 def _columns(db: sqlite3.Connection) -> list[str]:
-    "The columns of the replies; none where there is no such table."
+    "The columns of the table of replies; empty if there is no such table."
     return [row[1] for row in db.execute("pragma table_info(replies)")]
 
 
 def _check_header(db: sqlite3.Connection, path: Path) -> None:
-    "Raise `CoraError` for a file that is not ours, without touching it."
+    "Raise `CoraError` for a file that is not a store, without changing it."
     whose, version = _header(db)
     tables = {row[0] for row in db.execute("select name from sqlite_master where type in ('table', 'view')")}
     columns = _columns(db)
@@ -228,11 +228,11 @@ def _checksum(columns: Sequence[Any]) -> int:
 
 
 def _to_reply(row: tuple) -> Reply:
-    "A reply from its columns. Raises `ValueError` where they are not what was kept."
+    "A reply from its columns. Raises `ValueError` if they have changed since they were stored."
     *columns, checksum = row
     key, text, scores, confidence, meta = columns
     if checksum is not None and checksum != _checksum(columns):
-        raise ValueError(f"the reply with the key {str(key)[:16]}... is not what was kept")
+        raise ValueError(f"the reply with the key {str(key)[:16]}... has changed since it was stored")
     scores, meta = (None if x is None else json.loads(x) for x in (scores, meta))
     right = (
         isinstance(text, (str, type(None)))
@@ -241,12 +241,12 @@ def _to_reply(row: tuple) -> Reply:
         and isinstance(meta, (dict, type(None)))
     )
     if not right:
-        raise ValueError(f"the reply with the key {str(key)[:16]}... is not what was kept")
+        raise ValueError(f"the reply with the key {str(key)[:16]}... has changed since it was stored")
     return Reply(text, None if scores is None else tuple(scores), confidence, None, meta)
 
 
 def _to_row(key: str, reply: Reply) -> tuple:
-    "The columns of a reply. Half a character is written as JSON writes it, \\ud800."
+    "The columns of a reply. A lone surrogate is escaped as in JSON, \\ud800."
     confidence = None if reply.confidence is None else float(reply.confidence)
     columns = (
         key,
@@ -262,8 +262,8 @@ def _to_row(key: str, reply: Reply) -> tuple:
 def get(
     self: Store,
     keys: Iterable[str],  # any number of keys
-) -> dict[str, Reply]:  # those that are there
-    "The replies that are in the store. Raises `CoraError` where it is damaged."
+) -> dict[str, Reply]:  # of the keys that are in the store
+    "The replies that are in the store. Raises `CoraError` if the store is damaged."
     keys, found = list(dict.fromkeys(keys)), {}
     for start in range(0, len(keys), 500):
         part = keys[start : start + 500]
@@ -280,7 +280,7 @@ def put(
     key: str,  # from `reply_key`
     reply: Reply,  # an answered reply
 ) -> Reply:  # the one in the store: this one, or an earlier one with the same key
-    "Keep a reply: when this returns it is on disk. Raises `CoraError` for a failed one, or where the disk refuses."
+    "Store a reply on disk. Raises `CoraError` for a failed reply, or if it cannot be written."
     if reply.error is not None:
         raise CoraError(f"a failed reply is not kept, got {reply.error!r}")
     try:
@@ -298,7 +298,7 @@ def put(
 
 
 def _not_kept(path: Path, e: Exception) -> CoraError:
-    "What to say where the disk refuses."
+    "The error for a reply that cannot be written."
     return CoraError(f"{path}: a reply could not be kept ({_words(e)}); the run stops so that nothing is lost")
 
 # %% ../../nbs/runs/store.ipynb #01eaf78c
@@ -306,7 +306,7 @@ _SILENCE = 30.0  # seconds after which a process counts as dead
 
 
 def _machine() -> str:
-    "Where a process number means a process."
+    "A name for the machine (or container) in which a process number is valid."
     with contextlib.suppress(OSError):
         return f"{platform.node()} {os.readlink('/proc/self/ns/pid')}"
     return platform.node()
@@ -314,18 +314,18 @@ def _machine() -> str:
 
 def _is_alive(machine: str, process: int, seen: float) -> bool:
     "Whether the process that claimed something is still there."
-    if machine == _machine() and os.name == "posix":  # elsewhere, asking for a process may end it
+    if machine == _machine() and os.name == "posix":  # on other systems, os.kill may end the process
         try:
             os.kill(process, 0)
         except ProcessLookupError:
             return False
         except (OSError, OverflowError):
-            pass  # somebody else's process
+            pass  # the process of another user
     return abs(time.time() - seen) < _SILENCE
 
 # %% ../../nbs/runs/store.ipynb #bf734a0a
 class Claims:
-    "What one run is asking, for others with the same store to see. To be used with `with`."
+    "The keys that one run is asking, visible to other runs with the same store. A context manager."
 
     def __init__(
         self,
@@ -348,7 +348,7 @@ class Claims:
         self._db.close()
 
     def _beat(self) -> None:
-        "Say every second that this run is alive."
+        "Record every second that this run is alive."
         while not self._end.wait(1):
             with self._lock, contextlib.suppress(sqlite3.Error):
                 self._db.execute("update askers set seen = ? where who = ?", [time.time(), self._who])
@@ -357,9 +357,9 @@ class Claims:
 @patch
 def take(
     self: Claims,
-    keys: Iterable[str],  # of what is to be asked
-) -> list[str]:  # those that nobody has answered and nobody else is asking
-    "Claim what can be claimed. Raises `CoraError` where the store cannot be written."
+    keys: Iterable[str],  # of the prompts to ask
+) -> list[str]:  # those that are neither answered nor claimed by another run
+    "Claim the keys that are free. Raises `CoraError` if the store cannot be written."
     keys, db = list(keys), self._db
     with self._lock:
         try:
@@ -391,6 +391,6 @@ def give_back(
     self: Claims,
     key: str,  # of a prompt that failed
 ) -> None:
-    "Let others ask."
+    "End the claim, so that another run may ask."
     with self._lock, contextlib.suppress(sqlite3.Error):
         self._db.execute("delete from asking where key = ? and who = ?", [key, self._who])

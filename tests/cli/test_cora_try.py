@@ -210,7 +210,7 @@ def test_a_mistake_gets_one_clear_line(try_it, spec, options, says_so):
 def test_every_kind_of_respondent(try_it, spec):
     code, out, err = try_it(spec, questions=1)
     assert (code, err) == (0, "") and recommended(out)[:2] == ["cora_run", spec]
-    assert re.search("\n[78] replies: ", out) and "nobody has counted" not in out
+    assert re.search("\n[78] replies: ", out) and "were not counted" not in out
 
 
 def test_options_that_a_run_has_anyway_are_left_out():

@@ -164,7 +164,7 @@ def test_room_for_labels():
 def test_wordings_that_make_no_sense_are_named():
     for wrong, says in (
         ({"alphabet": "greek"}, "alphabet must be one of capitals, small, digits, roman, got 'greek'"),
-        ({"choice": "{}"}, "choice must hold two places {}, for label and text, got '{}'"),
+        ({"choice": "{}"}, "choice must contain two places {}, for label and text, got '{}'"),
         ({"between": None}, "between must be a text, got None"),
         ({"answer_line": 3}, "answer_line must be a text, got 3"),
     ):

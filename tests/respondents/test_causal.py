@@ -649,7 +649,7 @@ def test_windows_of_other_architectures(folders):
 def test_text_that_is_none(llama):
     bad = Question("half", "What is \ud83d?", ("x", "y"), answer=0)
     replies = ask(llama, [*make_prompts(make_variants([bad])[:1]), *PROMPTS[:2]])
-    assert replies[0].error.startswith("the prompt is no valid text") and texts(replies[1:]) == texts(
+    assert replies[0].error.startswith("the prompt is not valid text") and texts(replies[1:]) == texts(
         ask(llama, PROMPTS[:2])
     )
 

@@ -675,11 +675,11 @@ def test_the_key_goes_to_the_server_and_nowhere_else(monkeypatch):
 
 def test_bad_keys(monkeypatch):
     monkeypatch.setenv("MY_KEY", "sk-secret\nsk-other")
-    with pytest.raises(CoraError, match="MY_KEY holds something that cannot be a key") as e:
+    with pytest.raises(CoraError, match="MY_KEY does not contain a valid key") as e:
         ask(ChatRespondent("m", base_url="http://127.0.0.1:9", key_variable="MY_KEY"), PROMPTS[:1])
     assert "secret" not in str(e.value)
     monkeypatch.setenv("MY_KEY", "  ")
-    with pytest.raises(CoraError, match="MY_KEY holds no key for https://api.openai.com/v1"):
+    with pytest.raises(CoraError, match="MY_KEY contains no key for https://api.openai.com/v1"):
         ask(ChatRespondent("m", key_variable="MY_KEY"), PROMPTS[:1])
     with FaultyServer() as server:
         ask(
@@ -703,17 +703,17 @@ def test_bad_keys(monkeypatch):
         ("top_logprobs", -1, "top_logprobs must be"),
         ("timeout", 0, "timeout must be more than 0"),
         ("base_url", "localhost:8000", "must start with http"),
-        ("base_url", "https://me:secret@host/v1", "must not hold a name or a password"),
-        ("base_url", "me:secret@host/v1", "must not hold a name or a password"),
+        ("base_url", "https://me:secret@host/v1", "must not contain a name or a password"),
+        ("base_url", "me:secret@host/v1", "must not contain a name or a password"),
         ("base_url", "https://host/v1?api_key=secret", "must end before any . or #; put the key into the environment"),
         ("base_url", "https://host/v1#secret", "must end before any . or #"),
-        ("base_url", "http://127.0.0.1:99999/v1", "no address that can be asked, got 'http://127.0.0.1:99999/v1'"),
-        ("base_url", "http://127.0.0.1:0/v1", "no address"),
-        ("base_url", "http://127.0.0.1:x/v1", "no address"),
-        ("base_url", "http://[::1/v1", "no address"),
-        ("base_url", "http:///v1", "no address"),
-        ("base_url", "http://ho st/v1", "no address"),
-        ("base_url", "http://host\x1b[2J/v1", "no address that can be asked, got 'http://host.x1b"),
+        ("base_url", "http://127.0.0.1:99999/v1", "not a valid address, got 'http://127.0.0.1:99999/v1'"),
+        ("base_url", "http://127.0.0.1:0/v1", "not a valid address"),
+        ("base_url", "http://127.0.0.1:x/v1", "not a valid address"),
+        ("base_url", "http://[::1/v1", "not a valid address"),
+        ("base_url", "http:///v1", "not a valid address"),
+        ("base_url", "http://ho st/v1", "not a valid address"),
+        ("base_url", "http://host\x1b[2J/v1", "not a valid address, got 'http://host.x1b"),
     ],
 )
 def test_bad_parameters(field, value, why):

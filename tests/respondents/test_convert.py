@@ -123,11 +123,11 @@ def test_code_in_a_pickle_is_not_run(old, tmp_path):
 @pytest.mark.parametrize(
     "content,why",
     [
-        ([torch.ones(2)], "must hold tensors by name, got a list"),
-        ({}, "must hold tensors by name"),
-        ({"state_dict": {"w": torch.ones(2)}}, "'state_dict' is no tensor"),
-        ({"w": torch.ones(2), "epoch": 3}, "'epoch' is no tensor"),
-        ({0: torch.ones(2)}, "'0' is no tensor|0 is no tensor"),
+        ([torch.ones(2)], "must contain tensors by name, got a list"),
+        ({}, "must contain tensors by name"),
+        ({"state_dict": {"w": torch.ones(2)}}, "'state_dict' is not a tensor"),
+        ({"w": torch.ones(2), "epoch": 3}, "'epoch' is not a tensor"),
+        ({0: torch.ones(2)}, "'0' is not a tensor|0 is not a tensor"),
         ({"w": torch.eye(3).to_sparse()}, "'w' cannot be written|cannot be read safely"),
     ],
 )
@@ -148,10 +148,10 @@ def test_a_damaged_file(old, n):
 @pytest.mark.parametrize(
     "index,why",
     [
-        ("nonsense", "this is no index of weights"),
-        ("[]", "this is no index of weights"),
+        ("nonsense", "this is not an index of weights"),
+        ("[]", "this is not an index of weights"),
         ('{"weight_map": {}}', "must name files of its own folder"),
-        ('{"weight_map": {"w": 3}}', "this is no index of weights"),
+        ('{"weight_map": {"w": 3}}', "this is not an index of weights"),
         ('{"weight_map": {"w": "../../secret.bin"}}', "must name files of its own folder, got '../../secret.bin'"),
         ('{"weight_map": {"w": "/etc/passwd"}}', "must name files of its own folder, got '/etc/passwd'"),
         ('{"weight_map": {"w": "a.bin", "v": "b.bin"}}', "a.bin is missing, 2 of 2 files"),
@@ -175,11 +175,11 @@ def test_folders_that_are_not_right(old, tmp_path):
     save(tmp_path / "safe")
     refused(tmp_path / "safe", "there is no pytorch_model.bin to convert; its weights are safetensors already")
     pickled(old)
-    refused(old, "it is there already", tmp_path / "safe")
-    refused(old, "it is there already", old)
+    refused(old, "it exists already", tmp_path / "safe")
+    refused(old, "it exists already", old)
     refused(old, "there is no folder", tmp_path / "a" / "b")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    refused(old, "it is there already", tmp_path / "link")
+    refused(old, "it exists already", tmp_path / "link")
 
 
 def test_the_error_names_the_command(old):
@@ -208,7 +208,7 @@ def test_the_command(old):
     assert done.returncode == 0 and out == "new: 2 files of weights, as safetensors; use it as causal:new\n"
     assert LocalModel(old.parent / "new", device="cpu").model is not None
     done = command("old", "new", cwd=old.parent)
-    assert done.communicate(timeout=120)[1] == "cora_convert: new: it is there already, and nothing is overwritten\n"
+    assert done.communicate(timeout=120)[1] == "cora_convert: new: it exists already and is not overwritten\n"
     assert done.returncode == 1
 
 

@@ -926,7 +926,10 @@ def test_text_that_is_none(folders):
     who = respondent(folders["llama"])
     bad = Question("half", "What is \ud83d?", ("x", "y"), answer=0)
     replies = ask(who, [*make_prompts(make_variants([bad])[:1], template="bare"), *SOME[:2]])
-    assert replies[0].error.startswith("the prompt is no valid text") and [r.error for r in replies[1:]] == [None, None]
+    assert replies[0].error.startswith("the prompt is not valid text") and [r.error for r in replies[1:]] == [
+        None,
+        None,
+    ]
 
 
 def test_a_tokenizer_of_another_model(folders, tmp_path):

@@ -115,7 +115,7 @@ def test_questions_that_do_not_fit_are_refused():
     table, questions = run().table, run().questions
     with pytest.raises(CoraError, match="question 'r' is not in the table of questions"):
         Responses(table, questions.iloc[:1])
-    with pytest.raises(CoraError, match="question 'q' stands twice in the table of questions"):
+    with pytest.raises(CoraError, match="question 'q' is in the table of questions twice"):
         Responses(table, pd.concat([questions, questions.iloc[:1]]))
     with pytest.raises(CoraError, match="two different questions have the id 'q'"):
         questions_table([QUESTIONS[0], Question("q", "another", ("a", "b"), 0)])

@@ -343,7 +343,7 @@ def test_everything_that_is_sent_is_in_the_key():
 @pytest.mark.parametrize("name", ["model", "messages", "prompt", "temperature", "max_tokens", "max_completion_tokens"])
 @pytest.mark.parametrize("value", ["x", None, 1])
 def test_extra_cannot_replace_what_is_ours(name, value):
-    with pytest.raises(CoraError, match=f"extra must not hold '{name}'"):
+    with pytest.raises(CoraError, match=f"extra must not contain '{name}'"):
         ChatRespondent(**CHAT, extra={name: value})
 
 
