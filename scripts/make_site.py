@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Build the documentation site from the notebooks: `python scripts/make_site.py [OUT]`, to `_site` if not told otherwise.
+"""Build the documentation site from the notebooks: `python scripts/make_site.py [OUT]`; OUT is `_site` by default.
 
 No quarto, no network: nbdev's processors prepare the notebooks (scripts/site/notebooks.py), Sphinx with myst-nb and
 pydata-sphinx-theme makes the pages (scripts/site/conf.py), MathJax lies beside it. No notebook is executed: what is
@@ -128,7 +128,8 @@ def write_settings(source: Path) -> None:
     ini = ConfigParser(delimiters=["="])
     ini.read(ROOT / "settings.ini", encoding="utf-8")
     cfg = ini["DEFAULT"]
-    facts = {name: cfg[name] for name in ("title", "author", "copyright", "version", "user", "repo", "branch", "git_url")}
+    names = ("title", "author", "copyright", "version", "user", "repo", "branch", "git_url")
+    facts = {name: cfg[name] for name in names}
     facts |= {"tools": str(TOOLS), "templates": str(TOOLS / "templates"), "static": [str(TOOLS / "static")]}
     facts["baseurl"] = f"{cfg['doc_host']}{cfg['doc_baseurl']}/"
     (source / "site.json").write_text(json.dumps(facts), encoding="utf-8")
@@ -184,11 +185,12 @@ def build(
     if formulas:
         found |= checks.check_formulas(out, found.pop("pages with formulas"), WORKERS, say)
     else:
-        found["formulas"] = "not checked"
+        found["formulas"] = "no"
     size = sum(f.stat().st_size for f in out.rglob("*") if f.is_file()) / 1e6
     seconds = time.perf_counter() - begin
+    checked = found["formulas"] if formulas is False else f"{found['formulas']:,}"
     facts = [f"{found['pages']:,} pages", f"{size:.0f} MB", f"{found['links']:,} links checked"]
-    return f"{out}: {', '.join(facts)}, {found['formulas']:,} formulas, {found['names']:,} names, {seconds:.0f} s"
+    return f"{out}: {', '.join(facts)}, {checked} formulas typeset, {found['names']:,} names, {seconds:.0f} s"
 
 
 def main() -> None:

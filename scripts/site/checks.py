@@ -1,6 +1,7 @@
 """What is looked at in the finished pages: links and anchors, other hosts, alt texts, names, formulas."""
 
 import http.server
+import inspect
 import os
 import re
 import shutil
@@ -8,6 +9,7 @@ import threading
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -24,12 +26,12 @@ VOID = set("area base br col embed hr img input link meta param source track wbr
 
 
 class Reader(HTMLParser):
-    "The links, anchors, loaded addresses and prose of a page."
+    "The links, anchors, loaded addresses, prose and text of a page."
 
     def __init__(self):
         super().__init__()
-        self.links, self.ids, self.loaded, self.without_alt, self.prose = [], set(), [], [], []
-        self.formulas, self.inside, self.in_formula = 0, [], 0
+        self.links, self.ids, self.loaded, self.without_alt = [], set(), [], []
+        self.prose, self.text, self.formulas, self.inside = [], [], 0, []
 
     def handle_starttag(self, tag, attrs):
         given = {name: value or "" for name, value in attrs}
@@ -54,6 +56,8 @@ class Reader(HTMLParser):
     def handle_data(self, data):
         if not any(tag in NO_PROSE or formula for tag, formula in self.inside):
             self.prose.append(data)
+        if not any(tag in ("script", "style") for tag, _ in self.inside):
+            self.text.append(data)
 
 
 def read_html(file: Path) -> Reader:
@@ -90,6 +94,7 @@ def check_site(
             if foreign(address):
                 wrong.append(f"{file.relative_to(out)}: {address} would be loaded from another host")
     wrong += missing_names(out, project, pages)
+    wrong += silent_pages(out, project, pages)
     if wrong:
         raise SiteError("\n".join(wrong))
     with_formulas = [f.relative_to(out).as_posix() for f, page in pages.items() if page.formulas]
@@ -128,6 +133,39 @@ def missing_names(out: Path, project: Project, pages: dict[Path, Reader]) -> lis
         ids = pages[file].ids if file in pages else set()
         wrong += [f"{page.path}: no entry for {n}" for n in page.names if f"{page.module}.{n}" not in ids]
     return wrong
+
+
+def squeezed(text: str) -> str:
+    "Text without what a page shows in another way: spaces, marks of code."
+    return "".join(text.replace("`", "").split())
+
+
+def silent_pages(out: Path, project: Project, pages: dict[Path, Reader]) -> list[str]:
+    "What `help()` says of a public function or class, paragraph by paragraph, and its page does not."
+    wrong = []
+    for page in project.pages.values():
+        file = out / (page.path.rsplit(".", 1)[0] + ".html")
+        text = squeezed("".join(pages[file].text)) if file in pages else ""
+        for name in page.names:
+            for said in help_sentences(getattr(import_module(page.module), name)):
+                if squeezed(said) not in text:
+                    wrong.append(f"{page.path}: help({name}) says {said!r}, the page does not")
+    return wrong
+
+
+def help_sentences(thing: object) -> list[str]:
+    "The paragraphs of a docstring as `help` shows it, and its words for each parameter; of a class, its methods' too."
+    if not (inspect.isroutine(thing) or inspect.isclass(thing) or hasattr(thing, "__wrapped__")):
+        return []
+    doc, _, parameters = (inspect.getdoc(thing) or "").partition("Parameters:\n")
+    if inspect.isclass(thing) and ("__doc__" not in vars(thing) or doc.startswith(f"{thing.__name__}(")):
+        doc = ""  # inherited, or made up by `dataclass`
+    said = [part for part in doc.split("\n\n") if part.strip()]
+    said += [line.split(": ", 1)[1] for line in parameters.splitlines() if re.match(r"    \w+: ", line)]
+    if inspect.isclass(thing):
+        methods = (getattr(m, "__func__", m) for n, m in vars(thing).items() if not n.startswith("_"))
+        said += [words for m in methods if inspect.isfunction(m) for words in help_sentences(m)]
+    return said
 
 
 def browser_path() -> str | None:

@@ -36,6 +36,7 @@ myst_heading_slug_func = "notebooks.slug"
 myst_dmath_allow_digits = True
 myst_dmath_allow_space = False
 mathjax_path = "mathjax/tex-svg-full.js"
+mathjax3_config = {"tex": {"packages": {"[-]": ["noerrors", "noundefined"]}}}  # what cannot be read is an error
 
 python_maximum_signature_line_length = 88
 python_display_short_literal_types = True
@@ -47,6 +48,7 @@ pygments_style = "a11y-high-contrast-light"
 html_theme = "pydata_sphinx_theme"
 html_static_path = FACTS["static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 templates_path = [FACTS["templates"]]
 html_copy_source = False
 html_show_sourcelink = False
@@ -58,7 +60,7 @@ html_context = {
     "github_version": FACTS["branch"],
     "doc_path": "nbs",
 }
-html_sidebars = {"index": [], "search": [], "genindex": [], "py-modindex": []}
+html_sidebars = {"index": [], "gallery": [], "search": [], "genindex": [], "py-modindex": []}
 html_theme_options = {
     "github_url": FACTS["git_url"],
     "navbar_align": "left",

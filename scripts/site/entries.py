@@ -107,9 +107,7 @@ def table_lines(thing: object, method: bool = False) -> list[str]:
         stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         kind = type_words(p.annotation)
         default = "" if p.default is p.empty else in_code(default_words(p.default))
-        rows.append(
-            [in_code(stars + name), in_code(kind) if kind else "", default, in_table(words.get(name, ""))]
-        )
+        rows.append([in_code(stars + name), in_code(kind) if kind else "", default, in_table(words.get(name, ""))])
     kind, said = returned(thing)
     if kind or said:
         rows.append(["*returns*", in_code(kind) if kind else "", "", in_table(said)])
@@ -144,12 +142,17 @@ def member_lines(name: str, member: object, colons: int) -> list[str]:
     if not inspect.isfunction(member):
         return []
     method = kind != "py:staticmethod"
-    return fenced(kind, name + signature_words(member, method), [*doc_lines(member), *table_lines(member, method)], colons)
+    return fenced(
+        kind, name + signature_words(member, method), [*doc_lines(member), *table_lines(member, method)], colons
+    )
 
 
 def method_lines(owner: type, elsewhere: set[str]) -> list[str]:
     "The entries of a class's own public methods and properties, in the order of the source."
-    lines = []
+    lines, below = [], [name for name in vars(owner) if f"{owner.__name__}.{name}" in elsewhere]
+    if below:
+        links = [f"[`{name}`](project:#{owner.__module__}.{owner.__name__}.{name})" for name in below]
+        lines += ["", f"Further methods on this page: {', '.join(links)}"]
     for name, member in vars(owner).items():
         if not name.startswith("_") and f"{owner.__name__}.{name}" not in elsewhere:
             lines += ["", *member_lines(name, member, 4)]

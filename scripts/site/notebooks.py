@@ -1,4 +1,4 @@
-"""From a notebook of nbs/ to a page: nbdev's processors without quarto, entries for public names, links, folds, alt text.
+"""From a notebook to a page: nbdev's processors without quarto, entries for public names, links, folds, alt texts.
 
 nbdev decides what a reader sees: hidden and exported cells go, `show_doc` comes after each definition. The entries are
 made from the module itself and not from the notebook's cells, so nothing is executed but the module's import.
@@ -89,9 +89,7 @@ def read_page(
     code = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
     module = re.search(r"^#\|\s*default_exp\s+(\S+)", code, re.MULTILINE)
     name = "" if not module else "cora_nb" if module[1] == "__init__" else f"cora_nb.{module[1]}"
-    return Page(
-        file.relative_to(nbs).as_posix(), title, summary[1] if summary else "", name, anchors_of(texts)
-    )
+    return Page(file.relative_to(nbs).as_posix(), title, summary[1] if summary else "", name, anchors_of(texts))
 
 
 def read_markdown(
@@ -282,7 +280,7 @@ def converted(
                 heading, before = (headings(source) or [heading])[-1], source
         elif cell.cell_type == "code":
             source = re.sub(r"\A(\s*#\s*\|[^\n]*\n?)+", "", source)
-            alt = (directives.get("fig-alt:") or directives.get("fig-alt") or [])
+            alt = directives.get("fig-alt:") or directives.get("fig-alt") or []
             meta["mystnb"] = {"image": {"alt": " ".join(alt).strip("\"'") or alt_text(heading, before)}}
             made |= {"execution_count": None, "outputs": [dict(o) for o in cell.get("outputs", [])]}
         made["source"] = source
