@@ -173,16 +173,23 @@ def browser_path() -> str | None:
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
+class Server(http.server.ThreadingHTTPServer):
+    "A server that bears with a browser that leaves in the middle of a page."
+
+    def handle_error(self, request, client_address):
+        pass
+
+
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    "A server that does not talk."
+    "What it answers, without a log."
 
     def log_message(self, *args):
         pass
 
 
-def serve(folder: Path) -> http.server.ThreadingHTTPServer:
+def serve(folder: Path) -> Server:
     "The site on a free port of this machine."
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    server = Server(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
 
@@ -209,13 +216,15 @@ def look_at_formulas(work: tuple[Path, list[str]]) -> tuple[int, list[str]]:
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
         tab = browser.new_page()
-        asked = []
+        asked, missing = [], []
         tab.route(lambda url: not url.startswith(base), lambda route: (asked.append(route.request.url), route.abort()))
+        tab.on("response", lambda got: missing.append(f"{got.status} {got.url}") if got.status >= 400 else None)
         for page in pages:
-            asked.clear()
+            asked.clear(), missing.clear()
             tab.goto(base + page, wait_until="load")
             seen = tab.evaluate(LOOK)
             wrong += [f"{page}: asked for {url}" for url in asked if not url.startswith(("data:", "blob:"))]
+            wrong += [f"{page}: loads what is not there: {words}" for words in missing]
             if not seen["mathjax"]:
                 wrong.append(f"{page}: MathJax was not loaded")
                 continue

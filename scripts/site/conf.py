@@ -46,6 +46,7 @@ highlight_language = "none"  # of a fence that names none
 pygments_style = "a11y-high-contrast-light"
 
 html_theme = "pydata_sphinx_theme"
+html_favicon = str(Path(FACTS["static"][0]) / "favicon.svg")
 html_static_path = FACTS["static"]
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
