@@ -164,6 +164,7 @@ def test_cells_fold_and_vanish(site):
     assert "%pip" in text_of(site[0] / "course" / "01_one.html")
     folded = re.findall(r'<details class="[^"]*\bhide\b[^"]*">.*?</details>', chapter, re.DOTALL)
     assert len(folded) == 2 and "folded solution" in re.sub("<[^>]+>", "", folded[0])
+    assert ">Drawing</p>" in folded[1] and "@title" not in chapter
 
 
 def test_figures_have_words(site):

@@ -133,9 +133,9 @@ def made_pages(project: Project, readme: str) -> dict[str, str]:  # path of a pa
         if not pages:
             continue
         if folder == "gallery":
-            top.append("/gallery")
+            top.append(f"{title} </gallery>")
             continue
-        top.append(f"/{folder}/index")
+        top.append(f"{title} </{folder}/index>")
         own = [p for p in pages if p.path.rsplit(".", 1)[0] == f"{folder}/index"]
         if own:
             continue

@@ -282,6 +282,10 @@ def converted(
             source = re.sub(r"\A(\s*#\s*\|[^\n]*\n?)+", "", source)
             alt = directives.get("fig-alt:") or directives.get("fig-alt") or []
             meta["mystnb"] = {"image": {"alt": " ".join(alt).strip("\"'") or alt_text(heading, before)}}
+            title = re.match(r"#@title +(.+)\n?", source)
+            if title:  # of a folded cell of the course
+                source = source[title.end() :]
+                meta["mystnb"] |= {"code_prompt_show": title[1], "code_prompt_hide": title[1]}
             made |= {"execution_count": None, "outputs": [dict(o) for o in cell.get("outputs", [])]}
         made["source"] = source
         cells.append(made)
