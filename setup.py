@@ -50,7 +50,8 @@ setup(
     package_data={name: ["*"] for name in data},
     install_requires=cfg["requirements"].split(),
     extras_require={
-        name: cfg[f"{name}_requirements"].split() for name in ("dev", "site", "inspect", "peers", "embeddings", "widgets")
+        name: cfg[f"{name}_requirements"].split()
+        for name in ("dev", "site", "inspect", "peers", "embeddings", "widgets")
     },
     entry_points={
         "console_scripts": [line.strip() for line in cfg["console_scripts"].splitlines() if line.strip()],
