@@ -67,7 +67,7 @@ CHAPTER = [
     md("Two bars, one longer than the other."),
     cell("code", "draw()", outputs=[shown(image_png=FIGURE, text_plain="<Figure>")]),
     cell("code", "print('folded solution')", tags=["hide-cell"]),
-    cell("code", "#@title Drawing\nprint('folded drawing')", tags=["hide-input"]),
+    cell("code", "# @title Drawing\nprint('folded drawing')", tags=["hide-input"]),
     cell("code", "print('vanished')", tags=["remove-cell"]),
     cell("code", "#| hide\nprint('hidden by nbdev')"),
     md("## The end\n\nIt costs \\$5."),

@@ -282,7 +282,7 @@ def converted(
             source = re.sub(r"\A(\s*#\s*\|[^\n]*\n?)+", "", source)
             alt = directives.get("fig-alt:") or directives.get("fig-alt") or []
             meta["mystnb"] = {"image": {"alt": " ".join(alt).strip("\"'") or alt_text(heading, before)}}
-            title = re.match(r"#@title +(.+)\n?", source)
+            title = re.match(r"# ?@title +(.+)\n?", source)
             if title:  # of a folded cell of the course
                 source = source[title.end() :]
                 meta["mystnb"] |= {"code_prompt_show": title[1], "code_prompt_hide": title[1]}
