@@ -105,7 +105,7 @@ def write_sources(
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(picture, to)
     paths = [p for p in project.pages if p != "index.md"]
-    parts = [paths[n :: WORKERS * 8] for n in range(WORKERS * 8)]
+    parts = [paths[n :: WORKERS * 8] for n in range(min(WORKERS * 8, len(paths)))]
     wrong, done = [], 0
     with ProcessPoolExecutor(WORKERS) as pool:
         for part, found in zip(parts, pool.map(convert_all, [(project, p, source, trees) for p in parts]), strict=True):
