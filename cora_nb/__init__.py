@@ -7,13 +7,16 @@ __version__ = "0.2.0"
 __all__ = ['words_beside']
 
 # %% ../nbs/front_door.ipynb #ec88fd9c
+import linecache
 import re
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from inspect import getsource, signature
-from types import ModuleType
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from inspect import cleandoc, signature, unwrap
+from types import FunctionType, ModuleType
 from warnings import warn
 
 __doc__ = """Is a multiple-choice score worth anything?
@@ -66,38 +69,108 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'cora_nb' has no attribute {name!r}")
     found = getattr(import_module(f"cora_nb.{_MODULES[name]}"), name)
     globals()[name] = found  # the next use finds it here
-    found.__doc__ = _explained(found)
     return found
-
-
-def _explained(found: object) -> str:
-    "The docstring of a function or class with the comments on its parameters, for `help`."
-    lines = [f"    {name}: {' '.join(said.split())}" for name, said in words_beside(found).items() if said]
-    return "\n".join([found.__doc__ or "", "", "Parameters:", *lines]) if lines else found.__doc__
-
-
-def words_beside(
-    found: object,  # a function or a class
-) -> dict[str, str]:  # parameter -> the comment beside it in the source; empty if there is none
-    "The comments on the parameters of a function or class, including those of its base classes."
-    from fastcore.docments import docments
-
-    words = {}
-    for part in reversed(found.__mro__[:-1]) if isinstance(found, type) else [found]:
-        with suppress(OSError, TypeError, SyntaxError, ValueError):  # there is no source or signature
-            source, said = getsource(part), docments(part)
-            for name, parameter in signature(part).parameters.items():
-                beside = re.search(
-                    rf"^\s*\*{{1,2}}{name}\b[^#\n]*# *(.*)$", source, re.MULTILINE
-                )  # docments does not find these
-                there = said.get(name) or (beside[1] if beside else "") or getattr(parameter.annotation, "help", "")
-                words[name] = there or words.get(name, "")
-    return {name: said for name, said in words.items() if name != "self"}
 
 
 def __dir__() -> list[str]:
     "The names for tab completion."
     return sorted({*(name for name in globals() if name.startswith("__")), *_MODULES})
+
+# %% ../nbs/front_door.ipynb #b7c40e19
+_BESIDE = re.compile(  # a line of a signature, or of a class's fields: the name, and the comment at the line's end
+    r"""\s+\*{0,2}(\w+)\s*[:=,](?:"[^"\n]*"|'[^'\n]*'|[^#\n"'])*#\s*(.*)"""
+)
+
+
+def words_beside(
+    found: object,  # a function, a method or a class
+) -> dict[str, str]:  # parameter -> the comment beside it in the source; empty where there is none
+    "What the source says of each parameter, those of the classes it inherits from included."
+    words = {}
+    for part in reversed(found.__mro__[:-1]) if isinstance(found, type) else [found]:
+        for name, said in _words_of_class(part) if isinstance(part, type) else _words_of_function(part):
+            words[name] = said or words.get(name, "")
+    if isinstance(found, type):
+        with suppress(ValueError):  # a class without a signature of its own, such as an error
+            words = {name: said for name, said in words.items() if name in signature(found).parameters}
+    return {name: said for name, said in words.items() if name not in ("self", "cls")}
+
+
+def _words_of_function(function: Callable) -> Iterator[tuple[str, str]]:  # parameter, the comment beside it
+    "The parameters of a function, from the lines of its signature."
+    function = unwrap(getattr(function, "__func__", function))
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return
+    beside = {}
+    for line in linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]:
+        if (there := _BESIDE.match(line)) and not line.lstrip().startswith("def "):
+            beside.setdefault(there[1], there[2].strip())
+        if re.sub(r"\s#\s.*", "", line).rstrip().endswith(":") and "@" not in line:
+            break  # the signature ends here
+    n = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    for name in code.co_varnames[:n]:  # 4 and 8: it takes *args, **kwargs
+        yield name, beside.get(name) or getattr(function.__annotations__.get(name), "help", "")
+
+
+def _words_of_class(part: type) -> Iterator[tuple[str, str]]:  # parameter, the comment beside it
+    "The parameters that a class itself adds: of its `__init__`, or its fields."
+    own = vars(part).get("__init__")
+    if isinstance(own, FunctionType) and own.__code__.co_filename != "<string>":  # not made by `dataclass`
+        yield from _words_of_function(own)
+        return
+    lines = linecache.getlines(getattr(sys.modules.get(part.__module__), "__file__", None) or "")
+    start = next((n for n, line in enumerate(lines) if re.match(rf"class {part.__name__}\b", line)), len(lines))
+    fields = getattr(part, "__annotations__", {})
+    for line in lines[start + 1 :]:
+        there = _BESIDE.match(line)
+        if there and there[1] in fields and re.match(r"    \w", line):
+            yield there[1], there[2].strip()
+        if re.match(r"    (async )?def |\S", line):
+            return
+
+
+def _explain(
+    found: object,  # what a module exports
+    module: str,  # its name
+) -> None:
+    "Put the words beside the parameters of a function or class into its docstring."
+    if isinstance(found, type) and found.__module__ == module:
+        for name, method in list(vars(found).items()):
+            method = getattr(method, "__func__", method)
+            if isinstance(method, FunctionType) and not name.startswith("_"):
+                _explain(method, method.__module__)
+    elif not (hasattr(found, "__code__") or hasattr(found, "__wrapped__")) or found.__module__ != module:
+        return  # a value, or at home elsewhere
+    doc = cleandoc(found.__doc__ or "")
+    lines = [f"    {name}: {' '.join(said.split())}" for name, said in words_beside(found).items() if said]
+    if lines and "Parameters:\n" not in doc:
+        found.__doc__ = "\n".join([*([doc, ""] if doc else []), "Parameters:", *lines])
+
+
+class _Loader(SourceFileLoader):
+    "Loads a module of the package, then explains what it exports."
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        for name in getattr(module, "__all__", ()):
+            _explain(getattr(module, name), module.__name__)
+
+
+class _Finder:
+    "Finds the modules of the package where Python would, for `_Loader`."
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name.startswith("cora_nb.") else None
+        if spec and type(spec.loader) is SourceFileLoader:
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+if not any(getattr(finder, "__qualname__", "") == "_Finder" for finder in sys.meta_path):
+    sys.meta_path.insert(0, _Finder)
+_explain(words_beside, "cora_nb")
 
 # %% ../nbs/front_door.ipynb #3c9b61d8
 _OLD_PLACES = {  # module of 0.1 -> where its names are now; "old=new" for a name that was changed as well

@@ -1,0 +1,338 @@
+"""The documentation site: what a small one shows, and that each check of the build finds its planted error.
+
+The real site is built by `.ci/run` and by a workflow. Here the same builder makes a site of a few pages: a stand-in of
+the course, a how-to page, a real module, a study, the gallery.
+"""
+
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import cora_nb as cn
+
+ROOT = Path(__file__).resolve().parent.parent
+TOOLS = ROOT / "scripts" / "site"
+FIGURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+README = """<!-- made -->
+
+# cora_nb
+
+> A score
+
+[ratios](nbs/stats/ratios.ipynb#by-hand), [course](nbs/course/01_one.ipynb), [licence](LICENSE)
+
+## Read it
+
+| folder | notebooks |
+|---|---|
+| `stats/` | [ratios](nbs/stats/ratios.ipynb) |
+
+Studies: [one](nbs/studies/one.ipynb)
+"""
+BADGE = (
+    "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)](https://colab.research.google.com/x)"
+)
+
+
+def cell(kind: str, source: str, tags: tuple = (), outputs: tuple = ()) -> dict:
+    made = {"cell_type": kind, "id": f"c{abs(hash(source)) % 10**8:08d}", "metadata": {"tags": list(tags)}}
+    made["source"] = source.splitlines(True)
+    return made | ({"execution_count": None, "outputs": list(outputs)} if kind == "code" else {})
+
+
+def shown(**data: str) -> dict:
+    data = {name.replace("_", "/"): text for name, text in data.items()}
+    return {"output_type": "display_data", "metadata": {}, "data": data}
+
+
+def md(text: str) -> dict:
+    return cell("markdown", text)
+
+
+RATIOS = [
+    md("# ratios\n\n> A mean over a mean"),
+    cell("code", "#| default_exp stats.ratios"),
+    md("## By hand\n\nThe ratio is $r/w$, and\n\n$$\\sum_i r_i = 1$$\n\n`linear_bootstrap` elsewhere."),
+]
+CHAPTER = [
+    md("# 1. One\n\n> Which is better?"),
+    md(f"{BADGE}\n\nSee [ratios](../stats/ratios.ipynb#By-hand) and [here](#the-end), and `cn.evaluate`."),
+    cell("code", "%pip install --quiet cora_nb\nx = 1  # shown"),
+    md("Two bars, one longer than the other."),
+    cell("code", "draw()", outputs=[shown(image_png=FIGURE, text_plain="<Figure>")]),
+    cell("code", "print('folded solution')", tags=["hide-cell"]),
+    cell("code", "# @title Drawing\nprint('folded drawing')", tags=["hide-input"]),
+    cell("code", "print('vanished')", tags=["remove-cell"]),
+    cell("code", "#| hide\nprint('hidden by nbdev')"),
+    md("## The end\n\nIt costs \\$5."),
+]
+
+
+@pytest.fixture(scope="module")
+def tools():
+    "The builder's modules."
+    for name in ("sphinx", "myst_nb", "pydata_sphinx_theme", "nbdev"):
+        pytest.importorskip(name, reason="pip install -e '.[site]'")
+    sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
+    try:
+        yield importlib.import_module("make_site")
+    finally:
+        del sys.path[:2]
+
+
+def exported(names: str, module: str = "stats.ratios") -> list[dict]:
+    "The cells of the real notebook that export functions."
+    book = json.loads((ROOT / "nbs" / f"{module.replace('.', '/')}.ipynb").read_text())
+    return [c for c in book["cells"] if "".join(c["source"]).startswith("#| export")]
+
+
+def project(folder: Path, **changed: list) -> Path:
+    "A checkout of five pages; `changed` replaces or adds some: ratios, chapter, howto, study, readme."
+    pages = {
+        "stats/ratios": [*RATIOS, *exported("ratios"), *changed.get("ratios", [])],
+        "course/01_one": [*CHAPTER, *changed.get("chapter", [])],
+        "course/glossary": [md("# Glossary\n\n> Words")],
+        "studies/one": [md("# A study\n\n> Of one"), *changed.get("study", [])],
+        "gallery": [md("# Gallery\n\n> Figures")],
+    }
+    for path, cells in pages.items():
+        file = folder / "nbs" / f"{path}.ipynb"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+    (folder / "nbs" / "howto").mkdir()
+    (folder / "nbs" / "howto" / "task.md").write_text("# A task\n\n> Do it\n\n[One](../course/01_one.ipynb)\n")
+    (folder / "README.md").write_text(README + "".join(changed.get("readme", [])))
+    (folder / "LICENSE").write_text("free")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(tools, tmp_path_factory):
+    "A small site without an error, and the last line of its build."
+    folder = tmp_path_factory.mktemp("site")
+    line = tools.build(project(folder), folder / "out", formulas=browser(tools))
+    return folder / "out", line
+
+
+def browser(tools) -> bool:
+    "Whether formulas can be looked at."
+    return bool(importlib.util.find_spec("playwright") and tools.checks.browser_path())
+
+
+def text_of(file: Path) -> str:
+    return re.sub(r"<[^>]+>", "", file.read_text(encoding="utf-8"))
+
+
+def test_the_last_line_counts(site, tools):
+    out, line = site
+    assert re.search(r"\d+ pages, \d+ MB, \d+ links checked, (\d+|no) formulas typeset, \d+ names, \d+ s$", line)
+    if browser(tools):
+        assert int(re.search(r"(\d+) formulas", line)[1]) == 2
+
+
+def test_all_sections_are_in_the_navigation(site):
+    start = (site[0] / "index.html").read_text()
+    sections = re.findall(
+        r'<li class="nav-item[^"]*">\s*<a class="nav-link[^"]*" href="([^"]+)"[^>]*>\s*([^<]+?)\s*</a>', start
+    )
+    assert [name for _, name in dict.fromkeys(sections)] == [
+        "Start",
+        *"Course How-to Reference Studies Gallery".split(),
+    ]
+    chapters = (site[0] / "course" / "index.html").read_text()
+    assert chapters.index("01_one.html") < chapters.index("glossary.html")
+
+
+def test_links_lead_to_pages(site):
+    out = site[0]
+    chapter = (out / "course" / "01_one.html").read_text()
+    assert 'href="../stats/ratios.html#by-hand"' in chapter and 'href="#the-end"' in chapter
+    assert "colab-badge.svg" not in chapter and ">Open in Colab<" in chapter
+    assert 'href="stats/ratios.html#by-hand"' in (out / "index.html").read_text()
+    assert "/blob/main/LICENSE" in (out / "index.html").read_text()
+
+
+def test_cells_fold_and_vanish(site):
+    chapter = (site[0] / "course" / "01_one.html").read_text()
+    assert "vanished" not in chapter and "hidden by nbdev" not in chapter
+    assert "%pip" in text_of(site[0] / "course" / "01_one.html")
+    folded = re.findall(r'<details class="[^"]*\bhide\b[^"]*">.*?</details>', chapter, re.DOTALL)
+    assert len(folded) == 2 and "folded solution" in re.sub("<[^>]+>", "", folded[0])
+    assert ">Drawing</p>" in folded[1] and "@title" not in chapter
+
+
+def test_figures_have_words(site):
+    chapter = (site[0] / "course" / "01_one.html").read_text()
+    assert 'alt="Figure: 1. One. Two bars, one longer than the other."' in chapter
+
+
+def test_every_public_name_has_an_entry(site):
+    ratios = importlib.import_module("cora_nb.stats.ratios")
+    page = (site[0] / "stats" / "ratios.html").read_text()
+    assert all(f'id="cora_nb.stats.ratios.{name}"' in page for name in ratios.__all__)
+    assert "/blob/main/cora_nb/stats/ratios.py#L" in page  # the source
+    assert (site[0] / "objects.inv").exists() and "default_exp" not in page and "#| export" not in page
+
+
+def public():
+    "Every public function and class: its module, its name, itself."
+    for info in pkgutil.walk_packages(cn.__path__, "cora_nb."):
+        if not info.name.endswith("_modidx"):
+            module = importlib.import_module(info.name)
+            for name in getattr(module, "__all__", []):
+                thing = getattr(module, name)
+                if inspect.isroutine(thing) or inspect.isclass(thing) or hasattr(thing, "__wrapped__"):
+                    yield info.name, name, thing
+
+
+def unescaped(text: str) -> str:
+    "Markdown as it is read, without spaces and marks of code."
+    return "".join(re.sub(r"\\([\\*_<>\[\]${}~^%@#|])", r"\1", text).replace("`", "").split())
+
+
+def test_the_page_and_help_say_the_same(tools):
+    "For every public function and class, each paragraph of `help` and its words for each parameter are in its entry."
+    import checks
+    import entries
+
+    names, sentences, differ = 0, 0, []
+    for module, name, thing in public():
+        entry, names = unescaped(entries.entry(module, name)), names + 1
+        for said in checks.help_sentences(thing):
+            sentences += 1
+            if "".join(said.replace("`", "").split()) not in entry:
+                differ.append(f"{module}.{name}: {said}")
+    assert names > 800 and sentences > 3000 and not differ, differ
+
+
+def test_help_explains_whatever_is_public():
+    "Each parameter with a comment is in the docstring, wherever the name is imported from."
+    silent = []
+    for module, name, thing in public():
+        words = {p: said for p, said in cn.words_beside(thing).items() if said}
+        silent += [f"{module}.{name}({p})" for p, said in words.items() if f"    {p}: {said}" not in thing.__doc__]
+    assert not silent, silent
+
+
+def test_words_beside_are_those_that_fastcore_finds():
+    "fastcore reads a function's comments with a tokenizer; ours reads lines, in a hundredth of the time."
+    from fastcore.docments import docments
+
+    differ, functions = [], 0
+    for module, name, thing in public():
+        if inspect.isfunction(thing) and not hasattr(thing, "__wrapped__"):
+            theirs = {p: " ".join(said.split()) for p, said in docments(thing).items() if said and p != "return"}
+            functions += 1
+            ours = cn.words_beside(thing)
+            differ += [f"{module}.{name}({p})" for p, said in theirs.items() if ours.get(p) != said]
+    assert functions > 600 and not differ, differ
+
+
+PLANTED = {  # what is wrong: what is changed, what the build says
+    "a link to no page": ({"chapter": [md("[x](../stats/gone.ipynb)")]}, "'../stats/gone.ipynb' leads nowhere"),
+    "a link to no heading": (
+        {"chapter": [md("[x](../stats/ratios.ipynb#no-such)")]},
+        "leads to no heading of stats/ratios.ipynb",
+    ),
+    "a link of the README": ({"readme": ["[x](nbs/gone.ipynb)"]}, "index.md: the link 'nbs/gone.ipynb' leads nowhere"),
+    "a name that the module lacks": (
+        {"ratios": [cell("code", "#| export\ndef no_such_name(x):\n    return x")]},
+        "stats/ratios.ipynb: show_doc(no_such_name) failed: AttributeError",
+    ),
+    "a warning of Sphinx": ({"chapter": [md("```{nonsense}\n```")]}, "Unknown directive type: 'nonsense'"),
+    "a formula that is left as text": ({"chapter": [md("See $$x = 1 and no end.")]}, "a formula that is no formula"),
+    "a picture from elsewhere": (
+        {"chapter": [md("![x](https://example.org/a.png)")]},
+        "https://example.org/a.png would be loaded from another host",
+    ),
+    "a script from elsewhere": (
+        {"study": [cell("code", "x", outputs=[shown(text_html='<script src="//example.org/a.js"></script>')])]},
+        "//example.org/a.js would be loaded from another host",
+    ),
+    "a picture without words": (
+        {"study": [cell("code", "x", outputs=[shown(text_html='<img src="../_static/favicon.svg">')])]},
+        "no alt text for ../_static/favicon.svg",
+    ),
+    "a link in an output": (
+        {"study": [cell("code", "x", outputs=[shown(text_html='<a href="../gone.html">x</a>')])]},
+        "'../gone.html' leads to no page",
+    ),
+    "an anchor in an output": (
+        {"study": [cell("code", "x", outputs=[shown(text_html='<a href="../gallery.html#gone">x</a>')])]},
+        "'../gallery.html#gone' leads to no place in the page",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_planted_error_fails_the_build(what, tools, tmp_path):
+    changed, message = PLANTED[what]
+    with pytest.raises(tools.SiteError, match=re.escape(message)):
+        tools.build(project(tmp_path, **changed), tmp_path / "out", formulas=False)
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [(r"$\frac{1}$", "MathJax cannot read a formula"), (r"$\nosuchmacro$", "MathJax cannot read a formula")],
+)
+def test_a_formula_that_cannot_be_read_fails_the_build(formula, message, tools, tmp_path):
+    if not browser(tools):
+        pytest.skip("no browser, or playwright is not installed")
+    with pytest.raises(tools.SiteError, match=f"course/01_one.html: {message}"):
+        tools.build(project(tmp_path, chapter=[md(formula)]), tmp_path / "out")
+
+
+def test_a_name_without_an_entry_and_a_page_that_says_less_than_help(site, tools):
+    "Both are looked for in the finished pages."
+    made = tools.read_project(site[0].parent)
+    tools.with_names(made)
+    page = made.pages["stats/ratios.ipynb"]
+    page.names = [*page.names, "Forgotten"]
+    files = {file: tools.checks.read_html(file) for file in site[0].rglob("*.html")}
+    assert tools.checks.missing_names(site[0], made, files) == ["stats/ratios.ipynb: no entry for Forgotten"]
+    page.names = page.names[:-1]
+    assert tools.checks.silent_pages(site[0], made, files) == []
+    files[site[0] / "stats" / "ratios.html"].text = ["nothing"]
+    assert any("the page does not" in words for words in tools.checks.silent_pages(site[0], made, files))
+
+
+def test_a_request_of_a_script_is_seen(site, tools):
+    "What a page asks for only when it runs, and a file that is not there."
+    if not browser(tools):
+        pytest.skip("no browser, or playwright is not installed")
+    page = site[0] / "asking.html"
+    loads = '<script src="_static/mathjax/tex-svg-full.js"></script><script src="_static/gone.js"></script>'
+    page.write_text(f"<html><body>{loads}<script>fetch('https://example.org/x')</script></body></html>")
+    try:
+        found = tools.checks.look_at_formulas((site[0], ["asking.html"]))[1]
+    finally:
+        page.unlink()
+    assert any("asked for https://example.org/x" in words for words in found)
+    assert any("loads what is not there: 404" in words for words in found)
+
+
+def test_search_finds_a_name(site, tools):
+    if not browser(tools):
+        pytest.skip("no browser, or playwright is not installed")
+    from playwright.sync_api import sync_playwright
+
+    name = importlib.import_module("cora_nb.stats.ratios").__all__[0]
+    server = tools.checks.serve(site[0])
+    with sync_playwright() as play:
+        chromium = play.chromium.launch(executable_path=tools.checks.browser_path(), args=["--no-sandbox"])
+        tab = chromium.new_page()
+        tab.goto(f"http://127.0.0.1:{server.server_port}/search.html?q={name}")
+        tab.wait_for_selector("#search-results li a", timeout=20_000)
+        assert "stats/ratios.html" in tab.get_attribute("#search-results li a", "href")
+        tab.set_viewport_size({"width": 390, "height": 800})
+        for path in ("index.html", "stats/ratios.html", "course/01_one.html"):  # nothing sticks out of a phone
+            tab.goto(f"http://127.0.0.1:{server.server_port}/{path}")
+            assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
+        chromium.close()
+    server.shutdown()
