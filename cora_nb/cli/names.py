@@ -131,7 +131,7 @@ def list_respondents() -> list[tuple[str, str]]:  # (name, one line); below each
 
 # %% ../../nbs/cli/names.ipynb #4210f008
 def list_models() -> list[tuple[str, str]]:  # (name, one line)
-    "Models of the papers, to be named as paper:KEY wherever somebody answers: hub id, kind, licence, what is not known"
+    "Models of the papers, to use as respondents paper:KEY: hub id, kind, licence, what is not known"
     rows = []
     for card in model_cards().itertuples():
         maybe = card.candidates.replace("; ", " or ")

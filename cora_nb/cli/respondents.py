@@ -126,15 +126,15 @@ def paper(
     return make_respondent(",".join([card_spec(model), *(f"{field}={value}" for field, value in fields.items())]))
 
 # %% ../../nbs/cli/respondents.ipynb #f757d634
-ORGANISMS = ("causal:organism/steady", "causal:organism/skewed")  # who answers where nobody is named
+ORGANISMS = ("causal:organism/steady", "causal:organism/skewed")  # asked if no respondent is named
 
 
 def make_respondents(
-    specs: Sequence[str],  # as for `make_respondent`; none: the two language models that ship with the package
-    benchmark: str = "math",  # what they will be asked
-    path: str | None = None,  # where that is read from
+    specs: Sequence[str],  # names such as "chat:MODEL"; none: the two language models of the package
+    benchmark: str = "math",  # the benchmark that they will be asked
+    path: str | None = None,  # the benchmark's file or folder, if given
 ) -> list[Respondent]:
-    "Respondents from their names. Raises `CoraError` where two are called the same, and for nobody to ask about this."
+    "Respondents from their names. Raises `CoraError` if two names are equal, or if a respondent must be named."
     if not specs and (path is not None or benchmark in LAYOUTS):
         raise CoraError(
             f"{benchmark}: say who answers: chat:MODEL, causal:PATH, likelihood:PATH, recorded:RUN or simulated "

@@ -121,7 +121,7 @@ def _solved(benchmark: str, path: str | None, pool: str | None) -> list:
 
 # %% ../../nbs/interop/inspect_tasks.ipynb #5d453a22
 def _room(prompt) -> int:  # tokens
-    "The maximal length of the reply to a prompt, as for a chat model of this package."
+    "The maximal length of the reply to a prompt, the same as for our chat models."
     from cora_nb.forms import get_form
 
     return get_form(prompt.variant).room(prompt.variant.n_choices, prompt.room)

@@ -62,7 +62,7 @@ class TableRows:
         self,
         column: str,  # a name in small letters
         convert: Callable[[Any], Any],  # value -> what it says; raises `ValueError` with what is wrong
-    ) -> list:  # one for each row; None where the cell is empty or the row refused, or there is no such column
+    ) -> list:  # one for each row; None if the cell is empty, the row is bad, or the column does not exist
         "The values of a column. Raises `BadRow` unless bad rows are skipped."
         found, known = [None] * len(self), {}
         for at, value in enumerate(self.columns.get(column, ())):

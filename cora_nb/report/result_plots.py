@@ -167,7 +167,7 @@ def plot_lines(
         level = behind.groupby("place")["value"].mean()
         ax.plot(level.index, level, color="0.35", linestyle=":", linewidth=1.4, label=behind["score"].iloc[0], zorder=2)
     whole, ticks = (drawn["place"] == drawn["place"].round()).all(), ax.xaxis.get_major_locator()
-    if isinstance(ticks, MaxNLocator):  # not those that somebody has set
+    if isinstance(ticks, MaxNLocator):  # keep ticks that the user has set
         ticks.set_params(integer=bool(whole))
     ax.set(xlabel="place", ylabel=_only(drawn, "score"))
     _legend(ax, lines)

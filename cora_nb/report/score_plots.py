@@ -94,7 +94,7 @@ def curve_table(
     responses: Responses | pd.DataFrame | Runs | Mapping | Sequence,  # a run; or several, by their names
     points: int = 51,  # how many values of c, evenly from 0 to 1
     ci: float = 0.95,  # level of the pointwise band
-    **options: object,  # `by`, `clusters`, `resamples`, `seed`, `method`, as for `score`
+    **options: object,  # of `score`: `by`, `clusters`, `resamples`, `seed`, `method`
 ) -> pd.DataFrame:  # a result: the score `BMCA(c)`, with c as the `place`
     """BMCA(c) over c with a pointwise band from resampled questions.
 
