@@ -117,7 +117,7 @@ def _failure(sample: Any) -> str | None:
 
 
 def _numbers(output: Any, labels: Sequence[str]) -> tuple[tuple | None, float | None, float | None]:
-    "Log-probability of each choice, probability of the whole reply, mean over its tokens; None where not recorded."
+    "Log-probability of each choice, probability of the whole reply, mean over its tokens; None if not recorded."
     logprobs = output.choices[0].logprobs
     try:
         tokens, top = read_logprobs({"logprobs": logprobs and logprobs.model_dump()})

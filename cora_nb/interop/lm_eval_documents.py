@@ -265,7 +265,7 @@ def _make_question(sample: Sample, id: str, text: str, choices: Sequence[str], a
 def scored_question(
     sample: Sample,  # of a task that scores choices
     id: str,  # the question's
-    config: dict[str, Any],  # of the task, from the results file; empty where there is none
+    config: dict[str, Any],  # of the task, from the results file; empty if there is none
     file: str,  # the log, for messages
 ) -> Question:
     "The question of a document whose choices were scored. Raises `BadRow` if its choices or its answer are not known."
@@ -318,7 +318,7 @@ def _right_label(target: str, choices: Sequence[str]) -> set[int]:
 def written_question(
     sample: Sample,  # of a task that generates
     id: str,  # the question's
-    config: dict[str, Any],  # of the task, from the results file; empty where there is none
+    config: dict[str, Any],  # of the task, from the results file; empty if there is none
     file: str,  # the log, for messages
 ) -> Question:
     "The question of a document that was answered in words. Raises `BadRow` if its choices are not known."

@@ -45,7 +45,7 @@ class PageRun:
 
     name: str  # the respondent's
     facts: list[tuple[str, str]]  # in words
-    command: str  # that repeats it; empty where it is not known
+    command: str  # that repeats the run; empty if it is not known
 
 
 class PageFacts(NamedTuple):
