@@ -43,7 +43,7 @@ def _products_up_to(
 def _draw_pair(
     operation: str,  # one of `OPERATIONS`
     largest: int,  # L, at least 4
-    *key: object,  # what the pair depends on, as for `uniforms`
+    *key: object,  # texts and numbers that determine the pair
 ) -> tuple[int, int]:  # x and y, each pair that fits equally likely
     "Two numbers whose sum (or product, for multiplication and division) is at most `largest`."
     u, v = uniforms(2, *key)
@@ -61,7 +61,7 @@ def slips(
     right: int,  # right operand
     result: int,  # the right answer
 ) -> list[int]:  # wrong answers a person might give, without repeats; some may be negative or large
-    "What comes out when the calculation goes a little wrong."
+    "The results of common mistakes in the calculation."
     wrong = [
         result + 1,
         result - 1,
@@ -86,9 +86,9 @@ def _wrong_answers(
     liked: list[int],  # plausible distractors, in the order to use them
     n: int,  # how many to return
     largest: int,  # stay within 0 to here, unless there is no room for `n` numbers
-    *key: object,  # what the choice depends on
+    *key: object,  # texts and numbers that determine the choice
 ) -> list[int]:  # `n` different numbers, none of them `result` or negative
-    "Distractors, so that the rank of the right answer among all choices tells nothing."
+    "Distractors chosen so that the rank of the right answer among all choices is random."
     below = int(uniforms(1, *key)[0] * (n + 1))
     below = min(
         max(below, n - max(largest - result, 0)), result
@@ -106,7 +106,7 @@ def _math_question(
     seed: int,  # of the benchmark
     largest: int,  # largest number that may occur
     n_choices: int,  # 2 to 26
-    taken: set[str],  # texts of the questions before, which must not come again
+    taken: set[str],  # texts of the earlier questions, which must not repeat
 ) -> Question:  # subject = the operation
     "Question `number` of the benchmark with this seed."
     operation = OPERATIONS[(number - 1) % 4]
@@ -137,9 +137,9 @@ def math_benchmark(
     largest: int = 100,  # every operand and result is a whole number from 0 to this, 4 to 1,000,000
     n_choices: int = 4,  # 2 to 26
 ) -> list[Question]:  # ids "math-SEED-NUMBER", subject = the operation
-    """Simple arithmetic questions: the four operations in turn, no question twice.
+    """Simple arithmetic questions: the four operations in turn, without repetitions.
 
-    The first k questions do not depend on `n`. Raises `CoraError` where `largest` allows fewer than `n` questions.
+    The first k questions do not depend on `n`. Raises `CoraError` if `largest` allows fewer than `n` questions.
     After Li et al. 2024, section 2, whose questions are of this kind.
     """
     check_count("n", n, 1)

@@ -20,12 +20,12 @@ from ..core import BadRow, CoraError
 # %% ../../nbs/benchmarks/files.ipynb #ac2b3e27
 @dataclass(frozen=True, slots=True)
 class Table:
-    "The rows of a file as they were read, before anybody made sense of them."
+    "The rows of a file as they were read, before they are interpreted."
 
-    file: str  # where they come from, for messages
+    file: str  # their file, for messages
     columns: tuple[str, ...]  # every column that occurs
     rows: list[tuple[int, dict | BadRow]]  # number of each row, from 1, and its values, or why it cannot be read
-    typed: bool  # False where every value is text, as in CSV
+    typed: bool  # False if every value is text, as in CSV
 
 # %% ../../nbs/benchmarks/files.ipynb #ed5bcc9b
 def read_text(
@@ -33,7 +33,7 @@ def read_text(
 ) -> str:  # its content, never blank
     """The text of a UTF-8 file.
 
-    Raises `CoraError` where the file is blank or in another encoding, with the line of the first byte at fault.
+    Raises `CoraError` if the file is blank or in another encoding, naming the line of the first invalid byte.
     """
     data = path.read_bytes()
     try:
@@ -52,7 +52,7 @@ def _refuse_twice(
     path: Path,  # the file
     header: list[str],  # its columns
 ) -> None:
-    "Refuse a file that names a column twice: nobody could say which one is meant."
+    "Raise `CoraError` if the header names a column twice, which would be ambiguous."
     if twice := sorted({c for c in header if header.count(c) > 1}):
         raise CoraError(f"{path}: the header names {', '.join(map(repr, twice))} twice")
 
@@ -82,7 +82,7 @@ def read_csv(
 
 # %% ../../nbs/benchmarks/files.ipynb #bf8c76a4
 def one_of_each(
-    pairs: list[tuple[str, object]],  # what an object holds, in order
+    pairs: list[tuple[str, object]],  # the names and values of an object, in order
 ) -> dict:  # the same as a dictionary
     "An object whose names are all different."
     if len(found := dict(pairs)) == len(pairs):
@@ -96,7 +96,7 @@ def _json_row(
     file: str,  # for the message
     n: int,  # the line's number
 ) -> dict | BadRow:  # the object, or why there is none
-    "What one line of a JSONL file holds."
+    "The object in one line of a JSONL file."
     try:
         row = json.loads(line, object_pairs_hook=one_of_each)
     except (ValueError, RecursionError) as e:
@@ -116,9 +116,9 @@ def read_jsonl(
 
 # %% ../../nbs/benchmarks/files.ipynb #20a06067
 def read_json(
-    path: Path,  # a file that holds one JSON value
-) -> object:  # what it holds
-    "What a JSON file holds. Raises `CoraError` where that is not JSON, and where an object has a name twice."
+    path: Path,  # a file with one JSON value
+) -> object:  # the value
+    "The value in a JSON file. Raises `CoraError` if it is not JSON, and if an object has a name twice."
     try:
         return json.loads(read_text(path), object_pairs_hook=one_of_each)
     except (ValueError, RecursionError) as e:
@@ -128,7 +128,7 @@ def read_json(
 def read_json_list(
     path: Path,  # a file with a JSON list of objects
 ) -> Table:  # values as JSON types them
-    "The rows of a JSON list. Raises `CoraError` where the file is not JSON, or not a list."
+    "The rows of a JSON list. Raises `CoraError` if the file is not JSON, or not a list."
     found = read_json(path)
     if not isinstance(found, list):
         raise CoraError(f"{path}: the file must hold a JSON list of objects, and holds {type(found).__name__}")
@@ -162,17 +162,17 @@ def read_parquet(
 # %% ../../nbs/benchmarks/files.ipynb #5c1e7a03
 def check_types(
     schema: object,  # of a table that was read, a `pyarrow.Schema`
-    wanted: dict[str, object],  # column -> the `pyarrow.DataType` it should have; others may be anything
+    wanted: dict[str, object],  # column -> the `pyarrow.DataType` it should have; other columns may have any type
     file: str,  # for the message
 ) -> None:
-    "Raise `CoraError` for the first column whose values are of another kind. A column of nulls may be anything."
+    "Raise `CoraError` for the first column of another type. A column of nulls is accepted for any type."
     for name in schema.names:
         if name in wanted and not _is_kind(found := schema.field(name).type, wanted[name]):
             raise CoraError(f"{file}: the column {name} must hold {wanted[name]}, and holds {found}")
 
 
 def _is_kind(found: object, wanted: object) -> bool:
-    "Whether values of one Arrow type can be taken for those of another without a change of what they say."
+    "Whether values of one Arrow type can be used for another without changing their meaning."
     from pyarrow import types as t
 
     if t.is_dictionary(found):
@@ -213,7 +213,7 @@ def read_xlsx(
 def _cell_text(
     cell: object,  # as the workbook has it
 ) -> str | None:  # None: the cell holds a date or a time
-    "What stands in a cell of a spreadsheet, as text."
+    "The value of a spreadsheet's cell as text."
     if cell is None or isinstance(cell, str):
         return cell or ""
     if isinstance(cell, bool):
@@ -250,8 +250,7 @@ def read_table(
 ) -> Table:  # its rows, at least one
     """The rows of a file, read by its extension: .csv, .jsonl, .parquet or .xlsx unless `readers` says otherwise.
 
-    Raises `CoraError` naming the file where there is none, where it is of another kind, or where it cannot be read as a
-    whole.
+    Raises `CoraError`, naming the file, if it does not exist, is of another kind, or cannot be read as a whole.
     """
     path = Path(path)
     try:
@@ -278,9 +277,9 @@ def read_table(
 # %% ../../nbs/benchmarks/files.ipynb #633f7105
 def write_whole(
     path: Path,  # the file; its folder must be there
-    write: Callable[[Path], object],  # writes the content to the path that it is given
+    write: Callable[[Path], object],  # writes the content to the given path
 ) -> None:
-    "Write a file that appears whole or not at all. Raises `CoraError` where it cannot be written."
+    "Write a file that appears whole or not at all. Raises `CoraError` if it cannot be written."
     try:
         with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".cora_nb_") as folder:
             write(part := Path(folder) / "part")

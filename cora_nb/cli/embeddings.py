@@ -26,7 +26,7 @@ from ..responses.files import write_csv
 
 # %% ../../nbs/cli/embeddings.ipynb #229ca629
 def _reader(model: str, chat: bool) -> CausalRespondent:
-    "A model to be read. Raises `CoraError` for a model of the papers that is only served."
+    "A model whose hidden states can be read. Raises `CoraError` for a model of the papers that is only served."
     if not model.startswith("paper:"):
         return CausalRespondent(model, chat=chat)
     made = make_respondent(model)
@@ -36,7 +36,7 @@ def _reader(model: str, chat: bool) -> CausalRespondent:
 
 # %% ../../nbs/cli/embeddings.ipynb #841cc827
 def _save_figure(figure: Any, file: Path) -> None:
-    "Write a figure and forget it."
+    "Write a figure and close it."
     import matplotlib.pyplot as plt
 
     figure.savefig(file, dpi=150)
@@ -81,7 +81,7 @@ def cora_embeddings(
 ):
     "Compare the hidden states of the same questions with and without choices, layer by layer."
     given = dict(locals())
-    if find_spec("sklearn") is None:  # better to know before a large model is read
+    if find_spec("sklearn") is None:  # check before a large model is loaded
         raise CoraError("hidden states are compared with scikit-learn: pip install 'cora_nb[embeddings]'")
     check_count("permutations", permutations, 1)
     if limit is None and sample is None:

@@ -35,9 +35,9 @@ from ..runs.diagnosis import Cure
 # %% ../../nbs/cli/paper.ipynb #16b452a6
 def _of_plan(
     spec: str,  # a respondent as typed
-    plan: Plan,  # what it will be asked
+    plan: Plan,  # the plan that asks it
 ) -> str:  # the same without `paper:`
-    "A model of the papers as this plan wants it. Raises `CoraError` as `card_spec` does."
+    "A model of the papers in the form for this plan. Raises `CoraError` if its card does not determine a model."
     kind, _, rest = spec.partition(":")
     if kind != "paper":
         return spec
@@ -47,9 +47,9 @@ def _of_plan(
 
 
 def _recorded_or_asked(
-    specs: Sequence[str],  # as for `make_respondents`
+    specs: Sequence[str],  # respondents as typed
 ) -> list[Respondent | Responses]:  # in the same order
-    "Whom to ask, and what was asked already. Raises `CoraError` where two are called the same."
+    "The respondents to ask, and the recorded runs. Raises `CoraError` if two have the same name."
     who = []
     for spec in specs or ORGANISMS:
         kind, _, rest = spec.partition(":")
@@ -66,14 +66,14 @@ def _recorded_or_asked(
 
 # %% ../../nbs/cli/paper.ipynb #ef7a6910
 def _folder(out: str, plan: Plan, size: Size) -> Path:
-    "Where the runs and items of a plan go."
+    "The folder for the runs and items of a plan."
     sample = f"sample {size.sample}" if size.sample else None
     parts = [plan.paper, *filter(None, [sample, size.benchmark, size.template, size.parse])]
     return Path(out) / file_name("_".join(parts).replace(" ", "_"))
 
 
 def _item_text(plan: Plan, name: str, made: Made, size: Size) -> str:
-    "An item as it is printed: what it is, the table, and what is not as in the paper."
+    "An item as printed: its title, its table, and the differences from the paper."
     item = plan.items[name]
     said = [
         f"- {line}" for line in (*(f"Here: {w}." for w in size.words([plan.runs[r] for r in item.runs])), *item.differs)
@@ -84,9 +84,9 @@ def _item_text(plan: Plan, name: str, made: Made, size: Size) -> str:
 # %% ../../nbs/cli/paper.ipynb #51c8a4a2
 def _retypers(
     given: Mapping[str, Any],  # all of the command's parameters
-    who: Sequence[Respondent | Responses],  # as they were made
-) -> dict[str, Callable[[Cure], str]]:  # of those who are asked
-    "What to type for one respondent where its replies cannot be read."
+    who: Sequence[Respondent | Responses],  # the respondents and recorded runs
+) -> dict[str, Callable[[Cure], str]]:  # of the respondents that are asked
+    "The command to type for a respondent whose replies cannot be read."
     item, *specs = given["wanted"]
     options = {**given, "wanted": (), "respondents": specs}
 
@@ -98,7 +98,7 @@ def _retypers(
 
 
 def _all_runs(asked: PlanRuns) -> dict[tuple[str, str, str], Responses]:
-    "(respondent, run, step) -> its responses. Hidden states are no replies."
+    "(respondent, run, step) -> its responses, without hidden states."
     return {
         (name, run, step): responses
         for run, whose in asked.items()
@@ -123,7 +123,7 @@ def _failed_as_wrong(asked: PlanRuns) -> PlanRuns:
 def _print_pages(
     runs: Mapping[tuple[str, str, str], Responses], folder: Path, write: bool, figures: str | None
 ) -> None:
-    "The page of each run of the plan, or how it is made. Steps of a run stand on their own."
+    "Write the page of each run of the plan, or print how to make it. Each step of a run is listed separately."
     for run in dict.fromkeys(run for _, run, _ in runs):
         named = {", ".join(filter(None, (name, step))): r for (name, which, step), r in runs.items() if which == run}
         places = [
@@ -139,8 +139,8 @@ def _make(
     plan: Plan,  # whose item it is
     name: str,  # of the item
     asked: PlanRuns,  # as from `ask_plan`
-) -> tuple[Made | None, dict[str, str]]:  # None: of nobody's replies; and why whose are not in it
-    "An item, of all whose replies allow it."
+) -> tuple[Made | None, dict[str, str]]:  # None if no respondent's replies allow it; respondent -> why it is missing
+    "An item, of all respondents whose replies allow it."
     item, why = plan.items[name], {}
     everybody = [n for n in dict.fromkeys(n for run in item.runs for n in asked[run])]
     complete = [n for n in everybody if all(n in asked[run] for run in item.runs)]
@@ -165,7 +165,7 @@ def _make(
 
 # %% ../../nbs/cli/paper.ipynb #a76f5294
 def _print_items(plan: Plan, asked: PlanRuns, size: Size, folder: Path) -> dict[str, str]:
-    "Make, write and print every item; what is not made, or of whose replies, with the reason."
+    "Make, write and print every item. Returns the missing items and respondents with their reasons."
     lost = {}
     for name in plan.items:
         made, why = _make(plan, name, asked)

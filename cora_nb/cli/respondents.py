@@ -35,7 +35,7 @@ RESPONDENTS = Registry(
 
 def recorded(
     file: str,  # a run's folder, or a Parquet file of responses
-    name: str = "",  # how it is called in tables; empty: like the folder or the file
+    name: str = "",  # its name in tables; empty: like the folder or the file
 ) -> RecordedRespondent:
     "The replies of a run on disk."
     return RecordedRespondent(read_responses(file), name or name_on_disk(file))
@@ -55,7 +55,7 @@ def _converted(field: inspect.Parameter, text: str) -> object:
 def named_fields(
     make: Callable,  # a respondent's class, or a function that makes one
 ) -> dict[str, inspect.Parameter]:  # by name
-    "What can be said on the command line: parameters that have a name and are no dictionaries."
+    "The fields that can be set on the command line: named parameters that are not dictionaries."
     try:
         parameters = inspect.signature(make).parameters.values()
     except ValueError:  # a class written in C
@@ -66,10 +66,10 @@ def named_fields(
 
 def _read_fields(
     make: Callable,  # a respondent's class, or a function that makes one
-    kind: str,  # what it is called on the command line
+    kind: str,  # its name on the command line
     text: str,  # such as "gpt-4o-mini,temperature=0.5"
 ) -> dict[str, object]:  # field -> value
-    "What stands behind the kind. Raises `CoraError` for an unknown field, a value of another type, or a missing field."
+    "The fields after the kind. Raises `CoraError` for an unknown field, a value of another type, or a missing field."
     known = named_fields(make)
     needed = [name for name, p in known.items() if p.default is p.empty]
     any_field = inspect.isfunction(make) and inspect.getfullargspec(make).varkw is not None
@@ -93,7 +93,7 @@ def _read_fields(
 
 # %% ../../nbs/cli/respondents.ipynb #9459b18a
 def make_respondent(
-    spec: str,  # a kind, "kind:what it needs", or "module:name,field=value"
+    spec: str,  # a kind, "kind:fields", or "module:name,field=value"
 ) -> Respondent:  # ready to answer
     "A respondent from its name on the command line. Raises `CoraError` for an unknown kind or field."
     kind, _, rest = spec.partition(":")
@@ -112,7 +112,7 @@ def make_respondent(
 
 
 def _is_kind(kind: str) -> bool:
-    "Whether this is a kind of respondent, and not a module. What is neither counts as a misspelt kind."
+    "Whether this is a kind of respondent, and not a module. An unknown name counts as a misspelt kind."
     if kind in RESPONDENTS.names() or kind in RESPONDENTS.installed():
         return True
     return not kind.endswith(".py") and "." not in kind and (not kind.isidentifier() or find_spec(kind) is None)
@@ -126,15 +126,15 @@ def paper(
     return make_respondent(",".join([card_spec(model), *(f"{field}={value}" for field, value in fields.items())]))
 
 # %% ../../nbs/cli/respondents.ipynb #f757d634
-ORGANISMS = ("causal:organism/steady", "causal:organism/skewed")  # who answers where nobody is named
+ORGANISMS = ("causal:organism/steady", "causal:organism/skewed")  # asked if no respondent is named
 
 
 def make_respondents(
-    specs: Sequence[str],  # as for `make_respondent`; none: the two language models that ship with the package
-    benchmark: str = "math",  # what they will be asked
-    path: str | None = None,  # where that is read from
+    specs: Sequence[str],  # names such as "chat:MODEL"; none: the two language models of the package
+    benchmark: str = "math",  # the benchmark that they will be asked
+    path: str | None = None,  # the benchmark's file or folder, if given
 ) -> list[Respondent]:
-    "Respondents from their names. Raises `CoraError` where two are called the same, and for nobody to ask about this."
+    "Respondents from their names. Raises `CoraError` if two names are equal, or if a respondent must be named."
     if not specs and (path is not None or benchmark in LAYOUTS):
         raise CoraError(
             f"{benchmark}: say who answers: chat:MODEL, causal:PATH, likelihood:PATH, recorded:RUN or simulated "

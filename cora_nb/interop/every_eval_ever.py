@@ -34,13 +34,13 @@ _LOCAL = ("causal", "likelihood", "hidden", "debiased")  # respondents on this m
 
 
 def _as_strings(values: Mapping[str, Any]) -> dict[str, str]:
-    "Values as the schema has them: texts as they are, anything else as JSON; missing ones are left out."
+    "Values in the form of the schema: texts as they are, other values as JSON, without missing ones."
     texts = {k: v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for k, v in values.items()}
     return {str(k): text for k, text in texts.items() if values[k] is not None}
 
 
 def _model_info(run: Responses, model: str | None, developer: str | None, availability: str) -> dict[str, Any]:
-    "Who answered."
+    "The record's part about the model."
     told = run.facts.get("respondent")
     told = told if isinstance(told, Mapping) else {}
     local = told.get("respondent") in _LOCAL
@@ -56,7 +56,7 @@ def _model_info(run: Responses, model: str | None, developer: str | None, availa
 
 
 def _generation_config(run: Responses) -> dict[str, Any]:
-    "With which settings."
+    "The record's part about the settings."
     told, asked = run.facts.get("respondent", {}), run.facts.get("asked", {})
     variants = run.facts.get("variants", {})
     args = {}
@@ -71,7 +71,7 @@ def _generation_config(run: Responses) -> dict[str, Any]:
 
 
 def _source_data(run: Responses, dataset: str | None, split: str | None) -> dict[str, Any]:
-    "What was asked."
+    "The record's part about the benchmark."
     told = run.facts.get("benchmark")
     told = told if isinstance(told, Mapping) else {}
     name = plain_line(about_run(run)["benchmark"] or dataset or "unknown")
@@ -83,7 +83,7 @@ def _source_data(run: Responses, dataset: str | None, split: str | None) -> dict
 
 # %% ../../nbs/interop/every_eval_ever.ipynb #f38d0932
 def _in_unit_range(score: str) -> bool:
-    "Whether a score is one of ours, which lie in [0, 1]."
+    "Whether a score is one of ours with values in [0, 1]."
     return arrange([score])[0][0] != BEYOND or score in ("RC", "CORE")
 
 
@@ -135,7 +135,7 @@ def _result_record(row: Any, run: Responses, level: float, source: Mapping[str, 
 
 
 def _eval_library(run: Responses) -> dict[str, Any]:
-    "Which program asked: this one, or the tool whose log was imported."
+    "The record's part about the program: this package, or the tool whose log was imported."
     told = run.facts.get("imported")
     if not isinstance(told, Mapping):
         return {"name": "cora_nb", "version": __version__}
@@ -158,7 +158,7 @@ def evaluation_record(
     scores: Sequence[str] = (),  # registered scores beside those of the paper's tables
     retrieved: float | None = None,  # when this record was made, in seconds since 1970; None: now
 ) -> dict[str, Any]:  # a record of Every Eval Ever, schema 0.3.0, plain JSON values
-    "The scores of a run as a record. Raises `CoraError` where no score is known, and for a word the schema lacks."
+    "The scores of a run as a record. Raises `CoraError` if no score is known, and for a word that the schema lacks."
     check_option("relationship", relationship, _RELATIONS)
     check_option("availability", availability, _AVAILABILITY)
     known, source = some_scores(run, level, scores), _source_data(run, dataset, split)
@@ -186,16 +186,16 @@ def evaluation_record(
 def export_every_eval_ever(
     runs: Runs | Mapping | Sequence | Responses,  # one or several, by name
     folder: str | Path,  # made if it does not exist
-    model: str | None = None,  # the model's id, where there is one run
+    model: str | None = None,  # the model's id, if there is one run
     level: float = 0.95,  # of the intervals
     dataset: str | None = None,  # the benchmark's id on the hub, "owner/name"
     split: str | None = None,  # the benchmark's split that was asked
-    **options: Any,  # further ones of `evaluation_record`
+    **options: Any,  # further options of `evaluation_record`
 ) -> ExportedFiles:
     """Write `data/BENCHMARK/DEVELOPER/MODEL/UUID.json` for each run.
 
-    Raises `CoraError` for `model` with several runs, where facts hold a key, and as `evaluation_record` and
-    `write_new_files` do.
+    Raises `CoraError` for `model` with several runs, if facts contain a key, if no score of a run is known, for a
+    word that the schema lacks, and if a file exists with other content.
     """
     named, files, notes = Runs(runs), {}, []
     if model is not None and len(named) > 1:
@@ -219,18 +219,18 @@ def export_every_eval_ever(
 
 
 def _json_bytes(record: Mapping[str, Any]) -> bytes:
-    "A record as a file; half a character as JSON writes it."
+    "A record as a file; half of a surrogate pair is escaped."
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", "backslashreplace")
 
 
 def _path_part(name: str) -> str:
-    "A name as a folder of the database: what cannot stand in a path is replaced as its publishers do."
+    "A name as a folder of the database; characters that a path cannot have are replaced as its publishers do."
     return re.sub(r'[<>"|?*\\]+', "-", name.replace("/", "_").replace(":", "_")).strip(". ") or "unknown"
 
 
 def _first_written(file: Path) -> str | None:
-    "When a record that is there already was made."
+    "The time stamp of an existing record; None if there is none."
     try:
         return str(json.loads(file.read_bytes())["retrieved_timestamp"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):

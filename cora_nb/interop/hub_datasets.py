@@ -52,7 +52,7 @@ def _arrow_types() -> dict[str, Any]:
 
 
 def _arrow_table(run: Responses) -> Any:  # a `pyarrow.Table`
-    "The rows of a run with their questions. Raises `CoraError` where that could not be read back."
+    "The rows of a run with their questions. Raises `CoraError` if they could not be read back."
     import pyarrow as pa
 
     if taken := [c for c in run.table if c in _QUESTION]:
@@ -73,11 +73,11 @@ def _arrow_table(run: Responses) -> Any:  # a `pyarrow.Table`
 
 
 def _check_questions(run: Responses, frame: pd.DataFrame) -> None:
-    "Raise `CoraError` where the questions say what the rows of the data set cannot."
+    "Raise `CoraError` if the questions contain something that the rows of the data set cannot represent."
     told, rebuilt = run.questions, _questions_of(frame)
     if further := [c for c in told if c not in rebuilt]:
         raise CoraError(
-            f"{plain_line(run.name)}: its questions have a column {further[0]!r}, for which there is no place"
+            f"{plain_line(run.name)}: its questions have a column {further[0]!r}, which a data set cannot store"
         )
     for column in rebuilt:
         pairs = zip(told["question_id"], told[column], rebuilt[column])
@@ -89,7 +89,7 @@ def _check_questions(run: Responses, frame: pd.DataFrame) -> None:
 
 # %% ../../nbs/interop/hub_datasets.ipynb #7fcd7613
 def _questions_of(frame: pd.DataFrame) -> pd.DataFrame:
-    "The questions of rows that carry them, in the order of their first row."
+    "The questions of the rows, in the order of their first row."
     once = frame.drop_duplicates("question_id", ignore_index=True)
     choices = [None if _is_missing(c) else tuple(c) for c in once["original_choices"]]
     found = questions_table([]).reindex(range(len(once)))
@@ -103,12 +103,12 @@ def _questions_of(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _is_missing(value: Any) -> bool:
-    "Whether this is no list."
+    "Whether the value is not a list."
     return not isinstance(value, (tuple, list, np.ndarray))
 
 # %% ../../nbs/interop/hub_datasets.ipynb #74e2cf40
 def _one_schema(tables: Mapping[str, Any]) -> dict[str, Any]:  # name -> `pyarrow.Table`
-    "The tables with the same columns. Raises `CoraError` for a column that holds different things."
+    "The tables with the same columns. Raises `CoraError` for a column with different types."
     import pyarrow as pa
 
     kinds: dict[str, Any] = {}
@@ -142,10 +142,10 @@ def _pairs(schema: Any) -> list[tuple[str, Any]]:
 
 
 def _about(key: str, run: Responses) -> dict[str, Any]:
-    "What the rows do not say of a run."
+    "The parts of a run that are not in its rows."
     try:
         facts = json.dumps(run.facts, allow_nan=False)
-        facts = json.dumps(run.facts, ensure_ascii="\\ud" in facts)  # half a character stays written out
+        facts = json.dumps(run.facts, ensure_ascii="\\ud" in facts)  # half of a surrogate pair stays escaped
     except (TypeError, ValueError) as e:
         raise CoraError(f"{plain_line(run.name)}: the facts of a run must be plain JSON values ({e})") from None
     return {"run": key, "respondent": run.name, "rows": len(run), "columns": list(run.table), "facts": facts}
@@ -156,8 +156,8 @@ def to_dataset(
 ) -> Any:  # a `datasets.Dataset` for one run, a `datasets.DatasetDict` with a split for each of several
     """Responses as a Hugging Face data set with typed columns, a row for each reply.
 
-    The names of splits are those of the runs, with `_` for what has no place there. Raises `CoraError` for runs whose
-    columns hold different things, and for questions that say something else than the rows.
+    The splits are named like the runs, with `_` for characters that they cannot have. Raises `CoraError` for runs whose
+    columns have different types, and for questions that contradict the rows.
     """
     from datasets import Dataset, DatasetDict, DatasetInfo, Features, NamedSplit
 
@@ -174,13 +174,13 @@ def to_dataset(
 # %% ../../nbs/interop/hub_datasets.ipynb #904f4af0
 def from_dataset(
     dataset: Any,  # a `Dataset` of responses, or a `DatasetDict` with one for each run
-    facts: Mapping[str, Any] | None = None,  # of the run; None: those that `to_dataset` left beside the rows
+    facts: Mapping[str, Any] | None = None,  # of the run; None: those that `to_dataset` stored with the rows
 ) -> Responses | Runs:
     """Responses from a data set that `to_dataset` made, or with its columns.
 
-    A data set that came from the hub by itself has no facts (`load_hub_runs` has): then nobody can say which variants
-    are missing of a family other than `cora`. Raises `CoraError` where a column is missing or of another type, and
-    `BadRow` for an impossible row.
+    A data set loaded from the hub by `load_dataset` has no facts (`load_hub_runs` reads them); without facts, missing
+    variants are only recognised for the family `cora`. Raises `CoraError` if a column is missing or of another type,
+    and `BadRow` for an invalid row.
     """
     if isinstance(dataset, Mapping):
         if facts is not None:
@@ -194,7 +194,7 @@ def from_dataset(
 
 
 def _told(dataset: Any) -> dict[str, Any]:
-    "What `to_dataset` noted beside the rows; nothing where it did not."
+    "The description that `to_dataset` stored with the rows; empty if there is none."
     try:
         told = json.loads(dataset.info.description)["cora_nb"]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -233,11 +233,12 @@ def export_hub(
     runs: Runs | Mapping | Sequence | Responses,  # one or several, by name
     folder: str | Path,  # made if it does not exist
     level: float = 0.95,  # of the intervals, between 0 and 1
-    title: str | None = None,  # of the card; None: who answered what
+    title: str | None = None,  # of the card; None: the names of the runs and benchmarks
 ) -> ExportedFiles:
     """Write runs as a data set in the hub's layout: Parquet files, and a card with scores and a figure.
 
-    Raises `CoraError` where facts hold a key, and as `to_dataset` and `write_new_files` do.
+    Raises `CoraError` if facts contain a key, if columns of the runs have different types, if questions contradict the
+    rows, and if a file exists with other content.
     """
     check_level(level)
     named = Runs({str(name): called_run(run, str(name)) for name, run in Runs(runs).items()})
@@ -259,7 +260,7 @@ def export_hub(
 
 
 def _runs_table(named: Runs, splits: Mapping[str, str]) -> Any:  # a `pyarrow.Table`
-    "A row for each run: what its replies do not say."
+    "A row for each run, with the parts that are not in its replies."
     import pyarrow as pa
 
     text = pa.string()
@@ -282,27 +283,27 @@ def load_hub_runs(
     source: str | Path,  # a folder that `export_hub` wrote, or the name of a data set on the hub, "owner/name"
     **options: Any,  # of `datasets.load_dataset`, such as `revision`, `cache_dir` and `token`
 ) -> Runs:
-    "Runs with their facts. Raises `CoraError` where there is no such data set, and where it holds something else."
+    "Runs with their facts. Raises `CoraError` if the data set does not exist, or has other contents."
     import datasets
 
     local = Path(source).is_dir()
     if not local and (isinstance(source, Path) or not re.fullmatch(r"[\w.-]+/[\w.-]+", source)):
         raise CoraError(f"{source}: there is no such folder, and it is not the name of a data set, such as owner/name")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
-        if local:  # what the library keeps of a folder is found by the folder's name, and may be of another one
+        if local:  # the library's cache finds a folder by its name, and may return the data of another one
             options = {"cache_dir": cache, "download_mode": "force_redownload"} | options
         try:
             with asking_hub():
                 told = datasets.load_dataset(str(source), "runs", split="runs", **options).to_list()
                 rows = datasets.load_dataset(str(source), "responses", **options)
-        except Exception as e:  # whatever the disk, the network or the hub can do wrong
+        except Exception as e:  # any error of the disk, the network or the hub
             words = _library_words(e) if local else hub_words(e)
             raise CoraError(f"{source}: cannot be loaded as a data set of runs ({words})") from e
         return Runs(dict(_checked_runs(rows, told, str(source))))
 
 
 def _library_words(error: Exception) -> str:
-    "What the library said, on one line."
+    "The library's message on one line."
     return plain_line(str(error).split("\n")[0])[:300] or type(error).__name__
 
 

@@ -26,14 +26,14 @@ if "scores" not in signature(metric).parameters:  # in older versions a metric s
 # %% ../../nbs/interop/inspect_scores.ipynb #648b1c70
 def sample_variants(
     metadata: Sequence[Mapping[str, Any] | None],  # of samples
-    place: str = "inspect",  # where they are from, for messages
+    place: str = "inspect",  # the name of the log, for messages
 ) -> list[Variant]:  # one each
-    "The variants that samples ask. Raises `CoraError` where the samples are not those of our task."
+    "The variants of samples. Raises `CoraError` if the samples are not those of our task."
     from cora_nb.variants.files import row_variants
 
     for row in metadata:
         if "recipe" not in (row or {}):
-            raise CoraError(f"{place}: the metadata of this sample hold no variant; it is not of the task cora_nb/cora")
+            raise CoraError(f"{place}: the metadata of this sample have no variant; it is not of the task cora_nb/cora")
     return row_variants(metadata, place)
 
 # %% ../../nbs/interop/inspect_scores.ipynb #43965e26
@@ -42,12 +42,12 @@ SHOWN_SPREADS = ("position range", "position sd")
 
 
 def shown_values(
-    variants: Sequence[Variant],  # what was asked
+    variants: Sequence[Variant],  # one for each reply
     predictions: Sequence[int],  # the choice that each reply names, or -1
-    selected: Sequence[Sequence[int] | None],  # all choices that it names, where several may be named; else None
+    selected: Sequence[Sequence[int] | None],  # all choices that each reply names, if several are allowed; else None
     trials: Sequence[int],  # the epoch, from 0
-) -> dict[str, float]:  # score -> value; NaN where it is not known
-    "What the table of inspect shows: some of our scores, and the spread over positions."
+) -> dict[str, float]:  # score -> value; NaN if it is not known
+    "The values in inspect's table: some of our scores, and the spread over positions."
     from cora_nb.forms import Verdict
     from cora_nb.metrics.circular import position_spread
     from cora_nb.metrics.cora import score
@@ -64,7 +64,7 @@ def shown_values(
     facts = {"variants": {"recipe": json.loads(min(recipes))}} if len(recipes) == 1 and min(recipes) else {}
     run = make_responses(variants, [""] * len(variants), trials=trials, facts=facts, verdicts=verdicts)
     if 0 not in run.trials:
-        return values  # so far, nothing of the first epoch
+        return values  # the first epoch has no replies yet
     tables = [lambda: score(run), lambda: position_spread(run, threshold=None, resamples=100)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

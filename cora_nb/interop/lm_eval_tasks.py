@@ -23,7 +23,7 @@ from ..variants.files import variant_rows
 
 # %% ../../nbs/interop/lm_eval_tasks.ipynb #7905d787
 def _check_exportable(variant: Variant) -> None:
-    "Raise `CoraError` for what no task of the harness can ask."
+    "Raise `CoraError` for a variant that no task of the harness can ask."
     form, what = get_form(variant), f"question {variant.question_id!r}, method {variant.method!r}"
     if form.several:
         raise CoraError(f"{what}: several choices may be right, and a task of lm-eval takes the likeliest one")
@@ -34,7 +34,7 @@ def _check_exportable(variant: Variant) -> None:
 
 
 def _check_texts(variant: Variant, *texts: str) -> None:
-    "Raise `CoraError` for what no file can hold."
+    "Raise `CoraError` for texts that cannot be written to a file."
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:
@@ -43,8 +43,8 @@ def _check_texts(variant: Variant, *texts: str) -> None:
 
 # %% ../../nbs/interop/lm_eval_tasks.ipynb #19400dc6
 def lm_eval_rows(
-    prompts: Sequence[Prompt],  # what is to be asked
-    adaptation: str = "joint-label",  # what is scored: one of `ADAPTATIONS`
+    prompts: Sequence[Prompt],  # the prompts to ask
+    adaptation: str = "joint-label",  # which text is scored: one of `ADAPTATIONS`
 ) -> Iterator[dict[str, Any]]:  # a row of plain JSON values for each
     "Prompts as documents of a task of lm-eval. Raises `CoraError` for a variant that no such task can ask."
     for prompt in prompts:
@@ -149,21 +149,21 @@ _ENDLESS = f""" A model without a chat format goes on writing for as long as it 
 
 # %% ../../nbs/interop/lm_eval_tasks.ipynb #03006f66
 def export_lm_eval(
-    variants: Sequence[Variant],  # what is asked, of one family
-    folder: str | Path,  # where the task goes; made if it is not there
+    variants: Sequence[Variant],  # the variants to ask, of one family
+    folder: str | Path,  # the folder for the task; made if it does not exist
     name: str = "cora",  # of the tasks: NAME_mc and NAME_gen
     template: str | Template = "cora",  # how a prompt is laid out
     shots: Sequence[Question | Variant] | None = None,  # pool of solved questions to show first
     k: int = 0,  # how many of them
-    shots_as: str = "plain",  # how they look, one of `SHOTS_AS`
-    parse: str | Callable | Mapping = "lenient",  # the rule that will read the replies: it says how long they may be
-    adaptation: str = "joint-label",  # what is scored: one of `ADAPTATIONS`
+    shots_as: str = "plain",  # how their choices are altered, one of `SHOTS_AS`
+    parse: str | Callable | Mapping = "lenient",  # the rule that will read the replies; it determines their length
+    adaptation: str = "joint-label",  # which text is scored: one of `ADAPTATIONS`
     facts: Mapping[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
 ) -> ExportedFiles:
     """Write variants as two tasks of lm-evaluation-harness, one that scores and one that generates.
 
-    Raises `CoraError`, and leaves no folder: as `prepare` does, for a name that is not one, for a variant that no such
-    task can ask, and for a folder that holds something else.
+    Raises `CoraError`, and leaves no folder, for options that cannot be used, for an invalid name, for a variant that
+    no such task can ask, and for a folder with other contents.
     """
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name, re.ASCII):
         raise CoraError(f"the name of a task must be letters, digits and any of _ . -, got {name!r}")

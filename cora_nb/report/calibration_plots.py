@@ -49,5 +49,5 @@ def _by_bin(result: pd.DataFrame, score: str) -> pd.DataFrame:
 
 
 def _lower_edge(note: str) -> float:
-    "Where a bin begins, from its edges in words: 0.2 from (0.2, 0.4]."
+    "The lower edge of a bin, from its edges in words: 0.2 from (0.2, 0.4]."
     return float(note[1:].split(",")[0])

@@ -16,13 +16,12 @@ from .style import new_axes, shade
 
 # %% ../../nbs/report/consistency_plots.ipynb #f9ec8fc8
 def plot_consistency(
-    table: pd.DataFrame,  # as from `prompt_sequences` or `label_sequences`
+    table: pd.DataFrame,  # from `prompt_sequences` or `label_sequences`
     ax: Any = None,  # matplotlib axes; None: new ones
 ) -> Any:  # the axes
     """Accuracy against K: a circle for each pair of values, its area the number of questions.
 
-    Larger circles have the number written in them. Accuracy cannot lie above the line. Raises `CoraError` where no K is
-    known.
+    The number is written into larger circles. Accuracy cannot lie above the line. Raises `CoraError` if no K is known.
     """
     check_columns(table, "K", "accuracy", what="sequences")
     rounded = table.dropna(subset=["K"]).round({"K": 9, "accuracy": 9})

@@ -20,7 +20,7 @@ from ..responses.failures import few_sentences, split_note
 from ..results import IDENTITY, make_result
 
 # %% ../../nbs/report/grid.ipynb #b9441ac7
-UNKNOWN = "–"  # what a NaN is shown as
+UNKNOWN = "–"  # shown for NaN
 
 
 def number_text(
@@ -29,7 +29,7 @@ def number_text(
 ) -> str:  # such as "0.75"; "–" for NaN
     """A number as it is printed.
 
-    Raises `CoraError` where `digits` is not a whole number from 0 to 15.
+    Raises `CoraError` unless `digits` is a whole number from 0 to 15.
     """
     check_count("digits", digits, 0, 15)
     if value != value:
@@ -51,21 +51,21 @@ def decimals_meant(
     digits: int | None,  # decimals, 0 to 15; None: 2, in percent 1
     percent: bool = False,  # whether values are printed in percent
 ) -> int:
-    "How many decimals are meant. Raises `CoraError` where that makes no sense."
+    "The number of decimals. Raises `CoraError` for an invalid number."
     digits = (1 if percent else 2) if digits is None else digits
     check_count("digits", digits, 0, 15)
     return digits
 
 # %% ../../nbs/report/grid.ipynb #985bd9e3
 def _number(cell: dict, digits: int, interval: bool = True, percent: bool = False) -> str:
-    'The value and its interval, such as "0.75 [0.51, 0.91]"; the value alone where no interval is known.'
+    'The value and its interval, such as "0.75 [0.51, 0.91]"; only the value if no interval is known.'
     scale = 100 if percent else 1
     value, low, high = (number_text(scale * cell.get(c, math.nan), digits) for c in ("value", "low", "high"))
     return f"{value} [{low}, {high}]" if interval and UNKNOWN not in (value, low, high) else value
 
 
 def _words(cell: dict, digits: int, rank: int | None = None, note: bool = True) -> str:
-    'What stands behind the number, such as ", p = 0.03 (2 of 26 variants)", or " (1)" for a rank.'
+    'The words behind the number, such as ", p = 0.03 (2 of 26 variants)", or " (1)" for a rank.'
     p, places = cell.get("p", math.nan), max(digits, 2)
     small = p < 0.5 * 10**-places
     said = "" if p != p else f", p < {10**-places:.{places}f}" if small else f", p = {number_text(p, places)}"
@@ -78,18 +78,18 @@ def _words(cell: dict, digits: int, rank: int | None = None, note: bool = True) 
 class Grid:
     "A result as rows and columns."
 
-    heads: list[str]  # what the labels of a row are
+    heads: list[str]  # the kinds of the labels of a row
     rows: list[tuple[str, ...]]  # the labels of each row
     names: list[str]  # of the columns
     cells: dict[tuple[tuple[str, ...], str], dict]  # (row, column) -> a row of the result
     paper: bool  # whether the rows are (group, score) of the CoRA paper
 
     def row(self, labels: tuple[str, ...]) -> list[dict]:
-        "The cells of a row, empty where a respondent has no such number."
+        "The cells of a row, empty if a respondent has no such number."
         return [self.cells.get((labels, name), {}) for name in self.names]
 
     def frame(self, cells: list[list]) -> pd.DataFrame:
-        "Something for each cell as a table."
+        "One value for each cell, as a table."
         one = [labels[0] for labels in self.rows]
         several = len(self.heads) > 1
         index = pd.MultiIndex.from_tuples(self.rows, names=self.heads) if several else pd.Index(one, name=self.heads[0])
@@ -97,7 +97,7 @@ class Grid:
 
 
 def _label(value: object) -> str:
-    "A name, or a place without needless decimals; empty where there is none."
+    "A name, or a place without needless decimals; empty if there is none."
     return "" if pd.isna(value) else f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
@@ -107,7 +107,7 @@ def result_grid(
 ) -> Grid:
     """A result as rows and columns.
 
-    Raises `CoraError` where this is not a result, and where two numbers would stand in one cell.
+    Raises `CoraError` if this is not a result, and if two numbers would be in one cell.
     """
     if not isinstance(result, pd.DataFrame):
         raise CoraError(f"a result is needed, as from score or another measure, got a {type(result).__name__}")
@@ -123,7 +123,7 @@ def result_grid(
         order = list(dict.fromkeys(rows))
     cells = dict(zip(zip(rows, runs), table.to_dict("records")))
     if len(cells) < len(table):
-        raise CoraError("two numbers of this result would stand in one cell, since their names look the same")
+        raise CoraError("two numbers of this result would be in one cell, since their names look the same")
     return Grid(heads, order, list(dict.fromkeys(runs)), cells, paper)
 
 
@@ -138,13 +138,13 @@ def _of_paper(table: pd.DataFrame, groups: dict[str, str], percent: bool) -> boo
 def sentences_below(
     grid: Grid,  # a result
 ) -> list[str]:  # no marks of any format in them
-    "The lines below the table, each once: what keeps the runs from being ranked, failed prompts, and uncertain scores."
+    "The lines below the table, each once: why the runs are not ranked, failed prompts, and uncertain scores."
     cells = {(row, plain_line(who)): cell for (row, who), cell in grid.cells.items()}
     return _reservations(grid) + _failures(grid) + few_sentences(cells)
 
 
 def _failures(grid: Grid) -> list[str]:
-    "How many prompts of each respondent failed, the line about the most: MCQA looks at the originals alone."
+    "The failed prompts of each respondent; the line with the largest number, since MCQA counts only the originals."
     said = {}
     for (_, who), cell in grid.cells.items():
         name = f"{plain_line(who)}: " if "respondent" in cell else ""
@@ -154,7 +154,7 @@ def _failures(grid: Grid) -> list[str]:
 
 
 def _reservations(grid: Grid) -> list[str]:
-    "What keeps the runs from being ranked, or has to be said of one."
+    "Why the runs are not ranked; or the notes on a single run."
     notes = [
         (name, split_note(grid.cells.get((row, name), {}).get("note"))[0]) for name in grid.names for row in grid.rows
     ]
@@ -168,7 +168,7 @@ def _reservations(grid: Grid) -> list[str]:
 
 
 def _benchmarks_differ(grid: Grid) -> list[str]:
-    "A sentence, where the benchmarks are known and differ."
+    "A sentence, if the benchmarks are known and differ."
     known = dict.fromkeys(plain_line(_label(cell.get("benchmark"))) for cell in grid.cells.values())
     names = ", ".join(filter(None, known))
     return [f"the runs are of different benchmarks ({names})"] if len(list(filter(None, known))) > 1 else []
@@ -177,7 +177,7 @@ def _benchmarks_differ(grid: Grid) -> list[str]:
 def check_column_names(
     names: Sequence[str],  # of the columns of a table that a program will read
 ) -> None:
-    "Raise `CoraError` where two are equal."
+    "Raise `CoraError` if two are equal."
     if twice := [name for name in names if names.count(name) > 1]:
         raise CoraError(f"two columns would be called {twice[0]!r}; give the run another name")
 
@@ -186,8 +186,8 @@ def grid_ranks(
     grid: Grid,  # a result
     digits: int,  # decimals, as printed
     percent: bool = False,  # values in percent
-) -> list[list[int | None]]:  # one for each cell; None where there is none
-    "The ranks of a table of the CoRA paper: none where something keeps the runs from being ranked."
+) -> list[list[int | None]]:  # one for each cell; None if there is none
+    "The ranks of a table of the CoRA paper; none if the runs cannot be ranked."
     scale, places = 100 if percent else 1, [[None] * len(grid.names) for _ in grid.rows]
     if not grid.paper or len(grid.names) == 1 or _reservations(grid):
         return places
@@ -201,7 +201,7 @@ def grid_texts(
     grid: Grid,  # a result
     digits: int,  # decimals
     ranks: bool = True,  # ranks behind the baselines and CoRA of the paper
-    interval: bool = True,  # intervals in brackets, where they are known
+    interval: bool = True,  # intervals in brackets, if they are known
     percent: bool = False,  # values and intervals in percent
 ) -> list[list[tuple[str, str]]]:
     "Every cell as its number and its words."
@@ -219,7 +219,7 @@ def note_at_number(
     grid: Grid,  # a result
     cell: dict,  # one of its cells
 ) -> bool:
-    "Whether the first line of a note stands at its number: why a score of the paper is not known is said below."
+    "Whether the first line of a note is beside its number; reasons for unknown scores of the paper are below."
     value = cell.get("value", math.nan)
     return not grid.paper or value == value
 
@@ -230,7 +230,7 @@ class TablePage:
 
     heads: list[str]  # above the labels
     names: list[str]  # above the numbers
-    lines: list[tuple[int, list[str], list[tuple[str, str]]]]  # how far indented, labels, cells; a heading has none
+    lines: list[tuple[int, list[str], list[tuple[str, str]]]]  # indentation, labels, cells; a heading has no cells
     below: list[str]  # sentences
     caption: str | None  # never empty
     paper: bool  # whether this is a table of the CoRA paper
@@ -240,9 +240,9 @@ def table_page(
     grid: Grid,  # a result
     texts: list[list[tuple[str, str]]],  # its cells, as from `grid_texts`
     caption: str | None = None,  # shown above the table
-    below: Sequence[str] = (),  # further sentences below the table, the first ones there
+    below: Sequence[str] = (),  # further sentences, printed first below the table
 ) -> TablePage:
-    "A result with its headings and everything that is said around it."
+    "A result with its headings, caption and sentences."
     lines = _paper_lines(grid.rows, texts) if grid.paper else _plain_lines(grid.rows, texts)
     said, caption = [*map(plain_line, below), *sentences_below(grid)], plain_line(caption or "") or None
     return TablePage([""] if grid.paper else grid.heads, grid.names, lines, said, caption, grid.paper)
@@ -263,7 +263,7 @@ def _paper_lines(rows: list[tuple[str, ...]], texts: list[list[tuple[str, str]]]
 
 
 def _plain_lines(rows: list[tuple[str, ...]], texts: list[list[tuple[str, str]]]) -> list[tuple]:
-    "A line for each row. Labels that repeat those above are left out, but for the last."
+    "A line for each row. Labels that repeat those above are left out, except for the last."
     lines, before = [], None
     full = [all(column) for column in zip(*rows)]
     for labels, cells in zip(rows, texts):

@@ -22,7 +22,7 @@ from ..responses.files import csv_text
 def styled_table(
     grid: Grid,  # a result
     texts: list[list[tuple[str, str]]],  # its cells, as from `grid_texts`
-    caption: str | None = None,  # shown above the table, or with what is said below it
+    caption: str | None = None,  # shown above the table, or below it if there are further sentences
 ):  # a `pandas.io.formats.style.Styler`
     "The numbers as a Styler that shows the texts."
     values = grid.frame([[cell.get("value", math.nan) for cell in grid.row(row)] for row in grid.rows]).astype(float)
@@ -80,7 +80,7 @@ def _breakable(name: object) -> str:
 
 
 def _html_cell(number: str, words: str) -> str:
-    "A number and what is behind it, on one line; a long note may go on below."
+    "A number and its note on one line; a long note may break."
     words = html.escape(words)
     return f"<td>{html.escape(number)}{words if len(words) < 40 else f'<span>{words}</span>'}</td>"
 
@@ -100,19 +100,19 @@ def _html_rows(grid: Grid, texts: list[list[tuple[str, str]]]) -> list[str]:
 
 
 def _html_label(name: str, inner: bool) -> str:
-    "The heading of a row. A short one stays on its line."
+    "The heading of a row. A short one does not break."
     kinds = " ".join(["inner"] * inner + ["short"] * (len(name) <= 16))
     shown = f' class="{kinds}"' if kinds else ""
     return f'<th scope="row"{shown} dir="auto">{_breakable(name)}</th>'
 
 
 def _score_label(name: str) -> str:
-    "A score as a page calls it."
+    "The name of a score on a page."
     c = threshold(name)
     return name if c is None else f"BMCA(c ≥ {c})"
 
 # %% ../../nbs/report/html_tables.ipynb #9749a6ae
-PAGE_MARK = '<meta name="generator" content="cora_nb table">'  # by these a file of ours is known
+PAGE_MARK = '<meta name="generator" content="cora_nb table">'  # identifies our own files
 TABLE_MARK = '<div class="cora-table"'
 
 
@@ -122,7 +122,7 @@ def html_table(
     caption: str | None = None,  # above the table
     below: Sequence[str] = (),  # further sentences below the table, the first ones there
 ) -> str:  # a `div` with the table, its style and its footnotes; ASCII
-    "A result as HTML, to be put into a page or to be opened as it is. No text in it can become a mark."
+    "A result as an HTML fragment for a page, or to open directly. All texts are escaped."
     said = [html.escape(plain_line(line)) for line in [*below, *sentences_below(grid)]]
     caption = html.escape(plain_line(caption or ""))
     key = f"cora-{zlib.crc32(repr((grid.rows, grid.names, texts, caption, said)).encode()):08x}"

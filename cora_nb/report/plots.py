@@ -28,13 +28,13 @@ from cora_nb.report.style import (
 from ..respondents.likelihood import IMPLEMENTATIONS
 
 # %% ../../nbs/report/plots.ipynb #58ed90e1
-NAMES = ("respondent", "benchmark", "method")  # what a run is called by: model, benchmark, way of scoring
+NAMES = ("respondent", "benchmark", "method")  # the names of a run: model, benchmark, way of scoring
 
 # %% ../../nbs/report/plots.ipynb #913d9f77
 def _shares(result: pd.DataFrame, what: str, names: Sequence[str]) -> pd.DataFrame:
-    """A score by its names, with `low`, `high`, `expected` and `key` beside it, as far as they are known.
+    """A score by its names, with `low`, `high`, `expected` and `key`, if they are known.
 
-    Raises `CoraError` where a column is missing, or holds what cannot be drawn.
+    Raises `CoraError` if a column is missing, or has values that cannot be drawn.
     """
     required = [*names, "score", "value"]
     if not isinstance(result, pd.DataFrame):
@@ -53,7 +53,7 @@ def _shares(result: pd.DataFrame, what: str, names: Sequence[str]) -> pd.DataFra
 
 
 def _rows_of(result: pd.DataFrame, score: str, columns: list[str]) -> pd.DataFrame:
-    "The rows of one score. Raises `CoraError` where a name is missing, and for two rows with the same names."
+    "The rows of one score. Raises `CoraError` if a name is missing, and for two rows with the same names."
     rows = result.loc[result["score"] == score, list(columns)].reset_index(drop=True)
     names = list(columns[: columns.index("value")])
     for c in names:
@@ -65,12 +65,12 @@ def _rows_of(result: pd.DataFrame, score: str, columns: list[str]) -> pd.DataFra
 
 
 def _place(rows: pd.DataFrame, names: Sequence[str], row: int) -> str:
-    "What names a row, in words."
+    "The names of a row, in words."
     return ", ".join(map(str, rows.loc[row, list(names)]))
 
 
 def _numbers(rows: pd.DataFrame, column: str, what: str, names: Sequence[str]) -> np.ndarray:
-    "A column of shares. Raises `CoraError` that names the first out of range; all but the value may be missing."
+    "A column of shares. Raises `CoraError`, naming the first out of range; all except the value may be missing."
     values = pd.to_numeric(rows[column], errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     bad = ~((values >= -1e-9) & (values <= 1 + 1e-9))
     if column != "value":
@@ -86,18 +86,18 @@ def _numbers(rows: pd.DataFrame, column: str, what: str, names: Sequence[str]) -
 def order_implementations(
     names: Sequence[Any],  # names of implementations, some perhaps several times
 ) -> list[Any]:  # each once
-    "Names in the paper's order, others behind them as they came."
+    "Names in the paper's order, then others in their given order."
     found = list(dict.fromkeys(names))
     return [n for n in IMPLEMENTATIONS if n in found] + [n for n in found if n not in IMPLEMENTATIONS]
 
 # %% ../../nbs/report/plots.ipynb #b7baccc9
 def _same(numbers: pd.Series) -> bool:
-    "Whether all that are known are equal, as far as rounding lets them."
+    "Whether all known numbers are equal, up to rounding."
     return numbers.max() - numbers.min() < 1e-9
 
 
 def _draw_expected(ax: Any, x: pd.Series, expected: pd.Series, half: float, line: bool) -> None:
-    "One dashed line, or a stroke across each point, with a white seam to be seen on any grey."
+    "One dashed line, or a stroke across each point, with a white edge so that it is visible on any grey."
     from matplotlib.patheffects import withStroke
 
     if line:
@@ -109,11 +109,11 @@ def _draw_expected(ax: Any, x: pd.Series, expected: pd.Series, half: float, line
 # %% ../../nbs/report/plots.ipynb #5782be76
 def draw_shares(
     result: pd.DataFrame,  # a result by `respondent` and `method` alone, such as the rows of one benchmark and place
-    what: str = "share",  # the score to draw; beside it `expected` and `key`, where the result has them
-    models: Sequence[str] | None = None,  # which shape is whose; None: as they come
+    what: str = "share",  # the score to draw, with `expected` and `key` if the result has them
+    models: Sequence[str] | None = None,  # the order of models, which determines their shapes; None: as in the result
     implementations: Sequence[str] | None = None,  # the x axis; None: as from `order_implementations`
     ax: Any = None,  # matplotlib axes; None: new ones
-    line: bool | None = None,  # `expected` as one line, else as strokes; None: a line where it is equal everywhere
+    line: bool | None = None,  # `expected` as one line or as strokes; None: a line if it is equal everywhere
 ) -> Any:  # the axes
     """Shares with their intervals, side by side over each implementation: one panel.
 
@@ -129,7 +129,7 @@ def _draw(
     models = list(models or dict.fromkeys(table["respondent"]))
     names = list(implementations or order_implementations(table["method"]))
     if unknown := [*set(table["respondent"]) - set(models), *set(table["method"]) - set(names)]:
-        raise CoraError(f"{unknown[0]!r} is in the result and not among the names to draw")
+        raise CoraError(f"{unknown[0]!r} is in the result but not among the names to draw")
     step, key = 0.72 / max(len(models), 2), "key" in table and table["key"].notna().any()
     ax = new_axes(ax, max(_panel_width(len(models), len(names) + key), 2.6), 2.4 + _below(names), frame=True)
     x = table["method"].map(names.index) + (table["respondent"].map(models.index) - (len(models) - 1) / 2) * step
@@ -158,12 +158,12 @@ def _word(name: Any) -> str:
 
 
 def _below(names: Sequence[Any]) -> float:
-    "How much higher a panel must be for these names below it, in inches."
+    "The extra height of a panel for the names below it, in inches."
     return max(0.0, text_inches([_word(name) for name in names])[0] - 0.45)
 
 
 def _panel_width(n_models: int, n_names: int) -> float:
-    "In inches: every name needs its line, and every model its mark."
+    "The width of a panel in inches, with room for every name and every model's mark."
     return max(min(0.13 * n_models + 0.1, 0.5), 0.2) * n_names + 0.5
 
 
@@ -176,11 +176,11 @@ def _name_implementations(ax: Any, names: Sequence[str], key: bool) -> None:
     ax.set_xlim(-0.6, len(names) - 0.4 + key)
 
 # %% ../../nbs/report/plots.ipynb #6e375952
-WIDEST = 11  # inches: more panels than fit beside one another are wrapped
+WIDEST = 11  # inches; panels that do not fit side by side are wrapped
 
 
 def _handles(models: Sequence[str], table: pd.DataFrame, chance: float | None, line: bool) -> tuple[list, list[str]]:
-    "What stands in the legend: lines as an example, and their names."
+    "The entries of the legend: example lines, and their names."
     from matplotlib.lines import Line2D
 
     found = [(Line2D([], [], **model_style(k, len(models))), legend_name(m)) for k, m in enumerate(models)]
@@ -196,13 +196,13 @@ def _handles(models: Sequence[str], table: pd.DataFrame, chance: float | None, l
 
 
 def _printable(name: Any) -> Any:
-    "A name of a panel, not cut: two of them remain two."
+    "A name of a panel, not cut, so that different names stay different."
     text = escape_name(name, most=10_000)
     return name if text == str(name) else text
 
 
 def _columns(n: int, width: float, room: float) -> int | None:
-    "How many panels beside one another: all where they fit (None), else as many in each row."
+    "How many panels in a row; None if all fit."
     fit = max(int(room / width), 1)
     return None if n <= fit else -(-n // -(-n // fit))
 
@@ -255,7 +255,7 @@ def plot_accuracy(
     result: pd.DataFrame,  # a result by `respondent`, `benchmark` and `method`: `consistency_table` of runs, stacked
     what: str = "accuracy",  # or "consistency", "always": a score of the result
     chance: float | None = None,  # where to draw a dotted line: what guessing gives, from 0 to 1
-    col_wrap: int | None = None,  # so many benchmarks beside one another
+    col_wrap: int | None = None,  # how many benchmarks in a row
     height: float = 2.4,  # of a panel, in inches
 ) -> Any:  # a seaborn `FacetGrid`
     """Accuracy over all orders, a panel for each benchmark. Raises `CoraError` for a result that cannot be drawn.
@@ -275,7 +275,7 @@ def plot_positions(
 ) -> Any:  # a seaborn `FacetGrid`
     """How often each place is predicted, a panel for each place and benchmark.
 
-    Where the result has them, `low` and `high`, `expected` and `key` are drawn as well. Raises `CoraError` for a result
+    If the result has `low` and `high`, `expected` and `key`, they are drawn too. Raises `CoraError` for a result
     that cannot be drawn. Source: Quadruple-Slit Experiment, Figure 3.
     """
     return _plot_ranks(result, lambda rank, last: f"place {rank}" + (" (top)" if rank == 1 else ""), col_wrap, height)
@@ -304,7 +304,7 @@ def plot_lengths(
 ) -> Any:  # a seaborn `FacetGrid`
     """How often the longest choice is predicted (rank 0), the second longest, and so on.
 
-    Where the result has them, `low` and `high`, `expected` and `key` are drawn as well. Raises `CoraError` for a result
+    If the result has `low` and `high`, `expected` and `key`, they are drawn too. Raises `CoraError` for a result
     that cannot be drawn. Source: Quadruple-Slit Experiment, Figure 4.
     """
 

@@ -22,13 +22,13 @@ from .xlsx_tables import workbook_bytes
 def printed_table(
     result: pd.DataFrame,  # as from `score_table`, or any other result
     digits: int | None = None,  # decimals, 0 to 15; None: 2, in percent 1
-    ranks: bool = True,  # ranks behind the baselines and CoRA, where there is more than one run
-    interval: bool = True,  # intervals in brackets, where they are known
+    ranks: bool = True,  # ranks behind the baselines and CoRA, if there is more than one run
+    interval: bool = True,  # intervals in brackets, if they are known
     percent: bool = False,  # values and intervals in percent
-) -> pd.DataFrame:  # a column a respondent; texts such as "0.75 [0.51, 0.91] (1)"
-    """Every number as the text that will be printed, the rows named by their labels.
+) -> pd.DataFrame:  # a column for each respondent; texts such as "0.75 [0.51, 0.91] (1)"
+    """Every number as the text that will be printed, with the rows named by their labels.
 
-    Raises `CoraError` where this is not a result, and where the number of digits makes no sense.
+    Raises `CoraError` if this is not a result, and for an invalid number of digits.
     """
     grid = result_grid(result, percent)
     texts = grid_texts(grid, decimals_meant(digits, percent), ranks, interval, percent)
@@ -43,7 +43,7 @@ def render(
     format: str = "text",  # "text", "markdown", "latex", "csv", "html", "xlsx", or "styler"
     digits: int | None = None,  # decimals, 0 to 15; None: 2, in percent 1; CSV is never rounded
     ranks: bool = True,  # ranks behind the baselines and CoRA in a table of the CoRA paper; CSV has none
-    interval: bool = True,  # intervals, where they are known: "0.87 [0.83, 0.91] (1)"; columns in CSV and a workbook
+    interval: bool = True,  # intervals, if they are known: "0.87 [0.83, 0.91] (1)"; columns in CSV and a workbook
     percent: bool = False,  # values and intervals in percent; CSV has shares
     caption: str | None = None,  # shown above the table; CSV has none
     below: Sequence[str] = (),  # further sentences below the table; CSV and the Styler have none
@@ -51,8 +51,8 @@ def render(
 ):  # a text without a last line break; for "xlsx" bytes, for "styler" a pandas Styler
     """Print a result in one of the formats: a column for each respondent, a row for each score.
 
-    Raises `CoraError` where the format or the number of digits makes no sense, where this is not a result, where there
-    is nothing to print, and for two columns of one name in CSV or in a workbook.
+    Raises `CoraError` for an unknown format or number of digits, if this is not a result, if there is nothing to
+    print, and for two columns with the same name in CSV or in a workbook.
     """
     check_option("format", format, FORMATS)
     digits, grid = decimals_meant(digits, percent), result_grid(result, percent and format != "csv")

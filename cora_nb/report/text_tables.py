@@ -19,7 +19,7 @@ from ..results import make_result
 
 # %% ../../nbs/report/text_tables.ipynb #d5efacd6
 def _width(text: str) -> int:
-    "How many columns of a terminal a line takes."
+    "The width of a line in columns of a terminal."
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
@@ -30,7 +30,7 @@ def _aligned(rows: list[list[str]]) -> list[list[str]]:
 
 
 def _points_aligned(rows: list[list[str]]) -> list[list[str]]:
-    "Numbers padded on the left, so that their decimal points stand below each other."
+    "Numbers padded on the left, so that their decimal points are aligned."
     wholes = [[len(re.match(r"[^.,\s]*", cell)[0]) for cell in row] for row in rows]
     most = [max(column) for column in zip(*wholes)]
     return [[" " * (m - n) + cell for cell, n, m in zip(row, w, most)] for row, w in zip(rows, wholes)]
@@ -54,13 +54,13 @@ _MARKDOWN = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", **{c: "\\" + 
 
 
 def _markdown(name: object, line: bool = True) -> str:
-    "A name that reads as it was written: no emphasis, and no link, not one that GitHub makes of a bare address either."
+    "A name that is shown as written: without emphasis, and without a link, even from a bare address."
     text = (plain_line(name) if line else str(name)).translate(_MARKDOWN)
     return re.sub(r"(?<=www)\.|:(?=//)|@", r"\\\g<0>", text)
 
 
 def _markdown_paragraph(sentence: str) -> str:
-    "A sentence on a line of its own: no heading and no item of a list, whatever it begins with."
+    "A sentence as a paragraph, never a heading or an item of a list."
     return re.sub(r"^(\d*)([#+=.)-])", r"\1\\\2", _markdown(sentence))
 
 
@@ -100,7 +100,7 @@ _LATEX = str.maketrans(
 
 
 def _latex(name: object, line: bool = True) -> str:
-    "A name that reads as it was written. Signs that LaTeX would join, such as two hyphens, are kept apart."
+    "A name that is printed as written. Characters that LaTeX would join, such as two hyphens, are separated."
     text = plain_line(name) if line else str(name)
     return re.sub(r"([-',])(?=\1)", "\\1\0", text).translate(_LATEX)
 
@@ -108,7 +108,7 @@ def _latex(name: object, line: bool = True) -> str:
 def latex_table(
     page: TablePage,  # as from `table_page`
 ) -> str:
-    "A `tabular` to be included, with a caption a floating `table`; needs `booktabs`."
+    "A `tabular` to include, or with a caption a floating `table`; needs `booktabs`."
 
     rows = []
     for depth, labels, cells in page.lines:
@@ -162,7 +162,7 @@ def _csv(frame: pd.DataFrame) -> str:
 
 
 def _paper_columns(grid: Grid, interval: bool) -> pd.DataFrame:
-    "The paper's table, several columns a run as far as anything is known. Raises `CoraError` for columns of one name."
+    "The paper's table, with one or more columns for each run. Raises `CoraError` for columns with the same name."
     said = {
         c: grid.frame([[cell.get(c) for cell in grid.row(row)] for row in grid.rows]) for c in ("value", "low", "high")
     }

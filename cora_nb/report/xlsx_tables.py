@@ -22,7 +22,7 @@ from ..responses.failures import split_note
 def _table_columns(
     grid: Grid, digits: int, ranks: bool, interval: bool, percent: bool
 ) -> list[tuple[str, str, list[Any]]]:
-    "Name, number format and values of each column with numbers. Raises `CoraError` for two columns of one name."
+    "Name, number format and values of each column with numbers. Raises `CoraError` for two columns with the same name."
     places = grid_ranks(grid, digits, percent) if ranks else [[None] * len(grid.names) for _ in grid.rows]
     format = f"0{'.' * (digits > 0)}{'0' * digits}{'%' * percent}"
     formats = {"value": format, "low": format, "high": format, "rank": "0", "p": "General", "note": "General"}
@@ -42,7 +42,7 @@ def _table_columns(
 
 
 def _value(grid: Grid, cell: dict, what: str, rank: int | None) -> Any:
-    "What a number's cell or one beside it holds; None for nothing."
+    "The value of a number's cell, or of one beside it; None if it is empty."
     if what == "rank":
         return rank
     if what == "note":
@@ -83,14 +83,14 @@ def _write_cell(
 
 
 def _fit_widths(sheet: Any, most: int = 40) -> None:
-    "Make each column as wide as what stands in it."
+    "Make each column as wide as its contents."
     for cells in sheet.iter_cols(max_row=sheet.max_row):
         texts = [_shown_length(cell) for cell in cells]
         sheet.column_dimensions[cells[0].column_letter].width = min(most, max(6, *texts) + 2)
 
 
 def _shown_length(cell: Any) -> int:
-    "About how many characters a cell shows. A heading may take two lines."
+    "The approximate number of characters in a cell. A heading may take two lines."
     length = len(str(cell.value if cell.value is not None else ""))
     if cell.data_type == "n":
         return min(length, 8) if cell.number_format == "General" else len(cell.number_format)
@@ -98,7 +98,7 @@ def _shown_length(cell: Any) -> int:
 
 # %% ../../nbs/report/xlsx_tables.ipynb #cfd4f099
 def _write_table(sheet: Any, heads: Sequence[str], rows: Sequence[Sequence[tuple[Any, str]]], labels: int) -> None:
-    "Headings that stay in sight, and rows of values with their formats below."
+    "Headings that stay visible, and below them rows of values with their formats."
     from openpyxl.styles import Alignment, Border, Font, Side
 
     bold, line = Font(bold=True), Border(bottom=Side("thin"))
@@ -120,7 +120,7 @@ def _fact_rows(facts: Mapping[str, Mapping[str, Any]]) -> list[list[tuple[Any, s
 
 
 def _flat(facts: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    "Facts by dotted names. What is no text and no number is written as JSON."
+    "Facts by dotted names. Values that are not texts or numbers are written as JSON."
     found = {}
     for key, value in facts.items():
         if isinstance(value, Mapping) and value:
@@ -131,20 +131,20 @@ def _flat(facts: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return found
 
 # %% ../../nbs/report/xlsx_tables.ipynb #a4ead34d
-MADE_BY = "cora_nb"  # the creator of our workbooks, and who saved them last
+MADE_BY = "cora_nb"  # the creator of our workbooks, and the user who saved them last
 
 
 def workbook_bytes(
     grid: Grid,  # a result
     digits: int = 2,  # decimals that are shown
-    ranks: bool = True,  # a column for ranks, where there are any
-    interval: bool = True,  # columns for intervals, where they are known
+    ranks: bool = True,  # a column for ranks, if there are any
+    interval: bool = True,  # columns for intervals, if they are known
     percent: bool = False,  # values and intervals shown in percent
     caption: str | None = None,  # below the table, and in the properties of the file
-    below: Sequence[str] = (),  # further sentences below the table, the first ones there
+    below: Sequence[str] = (),  # further sentences, printed first below the table
     facts: Mapping[str, Mapping[str, Any]] | None = None,  # run -> its facts, for a second sheet; None: no such sheet
 ) -> bytes:  # an xlsx file
-    "A result as a workbook. Raises `CoraError` for two columns of one name."
+    "A result as a workbook. Raises `CoraError` for two columns with the same name."
     from openpyxl import Workbook
     from openpyxl.styles import Font
 
@@ -166,7 +166,7 @@ def workbook_bytes(
 
 
 def _without_times(book: Any) -> bytes:
-    "An xlsx file that says nothing of when it was made."
+    "An xlsx file without the time at which it was made."
     book.save(made := io.BytesIO())
     packed = io.BytesIO()
     with zipfile.ZipFile(made) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:

@@ -20,7 +20,7 @@ from ..core import BadRow, CoraError, Question, Variant, Wording
 def _wording_text(
     wording: Wording | None,  # of a variant
 ) -> str:  # JSON; empty for None
-    "What differs from the defaults, as text."
+    "The fields that differ from the defaults, as text."
     if wording is None:
         return ""
     default = asdict(Wording())
@@ -30,7 +30,7 @@ def _wording_text(
 def _read_wording(
     text: str | None,  # from `_wording_text`
 ) -> Wording | None:
-    "The wording again. Raises `ValueError` where the text is something else."
+    "The wording from its text. Raises `ValueError` for any other text."
     if not text:
         return None
     try:
@@ -42,7 +42,7 @@ def _read_wording(
 def variants_table(
     variants: Sequence[Variant],  # any variants
 ) -> object:  # a `pyarrow.Table`, one row each
-    "Variants as an Arrow table: what is shown, and the original question beside it."
+    "Variants as an Arrow table: the choices shown, and the original question."
     import pyarrow as pa
 
     text, texts, number, numbers = pa.string(), pa.list_(pa.string()), pa.int32(), pa.list_(pa.int16())
@@ -79,7 +79,7 @@ def write_variants(
     variants: Sequence[Variant],  # any variants
     path: str | Path,  # a Parquet file
 ) -> None:
-    "Store variants in a Parquet file, each page with its checksum. Raises `CoraError` where it cannot be written."
+    "Store variants in a Parquet file, each page with a checksum. Raises `CoraError` if it cannot be written."
     import pyarrow.parquet as pq
 
     table = variants_table(variants)
@@ -87,10 +87,10 @@ def write_variants(
 
 # %% ../../nbs/variants/files.ipynb #480a091a
 def _number_new(
-    sources: Sequence[int],  # what is shown, as version 0.1 wrote it
-    choices: Sequence[str],  # the texts of it
-    numbers: dict[tuple[str, int], int],  # (new text, how often it stood before) -> its number; grows
-) -> tuple[int, ...]:  # each new choice with a number of its own
+    sources: Sequence[int],  # of the choices shown, as version 0.1 wrote them
+    choices: Sequence[str],  # their texts
+    numbers: dict[tuple[str, int], int],  # (new text, number of earlier occurrences) -> its number; grows
+) -> tuple[int, ...]:  # each new choice with its own number
     "The sources of a row of version 0.1, in which all new choices are -1."
     if list(sources).count(-1) < 2:
         return tuple(sources)
@@ -161,9 +161,9 @@ def _row_variants(
 
 # %% ../../nbs/variants/files.ipynb #e04e3f65
 def read_variants(
-    path: str | Path,  # a Parquet file written by `write_variants`, or a data set's with the same columns
+    path: str | Path,  # a Parquet file written by `write_variants`, or of a data set with the same columns
 ) -> list[Variant]:  # the variants, equal to those that were written
-    "Read variants back. Raises `CoraError` that names the file, and the row, where it holds something else."
+    "Read variants back. Raises `CoraError`, naming the file and the row, for a file with other contents."
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -191,9 +191,9 @@ def variant_rows(
 
 
 def row_variants(
-    rows: Sequence[Mapping[str, Any]],  # as from `variant_rows`, from JSON; further columns are left aside
-    file: str,  # where they are from, for messages
-) -> list[Variant]:  # equal to those that the rows were made of
+    rows: Sequence[Mapping[str, Any]],  # as from `variant_rows`, from JSON; further columns are ignored
+    file: str,  # the name of their file, for messages
+) -> list[Variant]:  # equal to those that the rows were made from
     "Rows of another tool's log as variants. Raises `BadRow` with the row's place, the column and the value."
     import pyarrow as pa
 

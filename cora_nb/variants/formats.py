@@ -19,15 +19,15 @@ from .operators import make_variant
 def long_form(
     question: Question,  # A choices
     family: str = "formats",  # the family the variant is for
-) -> Variant:  # its A choices are what a reply is graded by, and are not shown
+) -> Variant:  # its A choices are not shown; the reply is graded by them
     "The question without its choices. Source: Li et al., section 4.1."
     return replace(make_variant(question, family, "lfgq", 0, tuple(range(question.n_choices))), form="lfgq")
 
 # %% ../../nbs/variants/formats.ipynb #300b6422
 def claim(
     question: Question,  # A choices
-    seed: int = 0,  # with the question's id, what the claim depends on
-) -> int:  # index of a choice: the right one with probability 1/2, else a wrong one, all alike
+    seed: int = 0,  # with the question's id, determines the claim
+) -> int:  # index of a choice: the right one with probability 1/2, else a wrong one, all equally likely
     "The choice that a single true-or-false question is about."
     true, which = uniforms(2, seed, question.id, "claim")
     return question.answer if true < 0.5 else question.distractors[int(which * len(question.distractors))]
@@ -55,7 +55,7 @@ def _check_format_options(
     only: object,  # methods wanted
     sizes: object,  # numbers of choices
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:  # the methods and the sizes
-    "Raise `CoraError` for an option that makes no sense."
+    "The methods and sizes. Raises `CoraError` for an invalid option."
     if claims not in CLAIMS:
         raise CoraError(f"claims must be one of {', '.join(CLAIMS)}, got {claims!r}")
     wanted = (only,) if isinstance(only, str) else tuple(only) if isinstance(only, Sequence) else None
@@ -69,21 +69,21 @@ def _check_format_options(
     if len(set(sizes)) < len(sizes):
         raise CoraError(f"sizes must be different numbers, got {sizes!r}")
     if not wanted and not sizes:
-        raise CoraError("nothing is left to ask: only names no form, and there are no sizes")
+        raise CoraError("nothing is left to ask: only is empty, and there are no sizes")
     return wanted, tuple(sizes)
 
 # %% ../../nbs/variants/formats.ipynb #664856d9
 def formats(
     question: Question,  # A choices
-    seed: int = 0,  # decides what a claim is about and which distractors go
+    seed: int = 0,  # determines the claims and the removed distractors
     claims: str = "one",  # "one" true-or-false question, or "all": one for each choice
     only: str | Sequence[str] = FORMAT_METHODS,  # the forms wanted, any of `mcq`, `tfq`, `lfgq`
     sizes: int | Sequence[int] = (),  # numbers of choices for the methods `mcq_n`, the answer last
-    statements: Mapping | None = None,  # (question id, choice) -> its true-or-false statement, written by someone
+    statements: Mapping | None = None,  # (question id, choice) -> a true-or-false statement written in advance
 ) -> Iterator[Variant]:  # in the order `mcq`, `tfq`, `lfgq`, then the sizes; 3 by default
     """The same question in several forms. Source: Li et al., section 4.1.
 
-    Raises `CoraError` for an option that makes no sense, and `LeftOut` for fewer choices than the largest of `sizes`.
+    Raises `CoraError` for an invalid option, and `LeftOut` for fewer choices than the largest of `sizes`.
     """
     only, sizes = _check_format_options(claims, only, sizes)
     if question.n_choices < max(sizes, default=0):
@@ -100,12 +100,12 @@ def formats(
 
 
 def _formats_members(n_choices: int, options: Mapping[str, object]) -> dict[str, int] | None:
-    "What `divergence_set` asks for. Who wrote the statements makes no difference to their number."
+    "The counts for `divergence_set`, which do not depend on the statements."
     return count_members(formats, n_choices, {name: v for name, v in options.items() if name != "statements"})
 
 
 def _options_elsewhere(question: Question, options: Mapping[str, object]) -> dict[str, object]:
-    "What `alter_like` asks for: nobody has written statements about another question."
+    "The options for another question, for `alter_like`: without the statements."
     return {name: value for name, value in options.items() if name != "statements"}
 
 

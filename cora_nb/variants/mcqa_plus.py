@@ -32,9 +32,9 @@ def _true_false_text(
 def true_false(
     question: Question,  # A choices
     choice: int,  # index of the choice that is judged
-    statements: Mapping | None = None,  # (question id, choice) -> its true-or-false statement, written by someone
+    statements: Mapping | None = None,  # (question id, choice) -> a true-or-false statement written in advance
     family: str = "mcqa_plus",  # the family the variant is for
-) -> Variant:  # its index is the choice judged; Yes (0) is right for the question's answer, No (1) else
+) -> Variant:  # its index is the choice judged; Yes (0) is right for the question's answer, No (1) for the others
     "One choice as a true-or-false question. Source: MCQA+, section 3.2."
     written = (statements or {}).get((question.id, choice))
     if written is not None and (not isinstance(written, str) or not written.strip()):
@@ -50,7 +50,7 @@ def true_false(
 # %% ../../nbs/variants/mcqa_plus.ipynb #7b2509b3
 def true_false_shots(
     shots: tuple[Question | Variant, ...],  # examples
-) -> tuple[Variant, ...]:  # the same number; what is a variant already stays as it is
+) -> tuple[Variant, ...]:  # the same number; an example that is already a variant stays as it is
     "Examples as true-or-false questions: the first is right, the second wrong, and so on."
     return tuple(
         s if isinstance(s, Variant) else true_false(s, s.distractors[0] if i % 2 else s.answer)
@@ -59,7 +59,7 @@ def true_false_shots(
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #5643c161
 SIZES = (2, 3, 6, 8, 10)  # numbers of choices shown, Figure 8
-_ORDERS = 4  # of the choices as they are, the initial one among them
+_ORDERS = 4  # of the choices as they are, including the initial one
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #a6b77c31
 def _all_mcqa_plus(
@@ -67,8 +67,8 @@ def _all_mcqa_plus(
     seed: int,  # for everything random
     statements: Mapping[tuple[str, int], str] | None,  # written true-or-false questions
     nota: str,  # how "None of the above" is worded
-    nota_place: str,  # where it stands
-    orders: int,  # of the choices as they are, the initial one among them
+    nota_place: str,  # its place
+    orders: int,  # of the choices as they are, including the initial one
 ) -> Iterator[Variant]:  # 14 variants for A = 4
     "Every variant of one question, the original first."
     A = question.n_choices
@@ -83,10 +83,10 @@ def _all_mcqa_plus(
 def drawn_places(
     n: int,  # variants of a question
     question_id: str,  # the question's id
-    seed: int,  # another seed, another draw
-    sample: int | None,  # so many of them; None: all
-) -> list[int]:  # their places, ascending
-    "Which of a question's variants are drawn for MCQA+ (x1), or for a larger sample."
+    seed: int,  # another seed gives another draw
+    sample: int | None,  # how many to draw; None: all
+) -> list[int]:  # their positions, ascending
+    "The positions of the variants drawn for MCQA+ (x1), or for a larger sample."
     return sorted(permutation(n, seed, question_id, "sample")[:sample])
 
 
@@ -95,8 +95,8 @@ _METHODS = ["original", "reordered", *(f"options_{n}" for n in SIZES), "nota_ans
 
 def method_rank(
     method: str,  # of a variant
-) -> int:  # smaller for what comes earlier among the variants of a question, with `index` for those of one method
-    "Where the variants of a method stand. What is written by somebody stands where the rule's would."
+) -> int:  # smaller for earlier variants of a question; `index` orders the variants of one method
+    "The position of a method among a question's variants. A written statement has the position of the rule's."
     name = method.removesuffix("_written")
     return _METHODS.index(name) if name in _METHODS else len(_METHODS)
 
@@ -104,15 +104,15 @@ def method_rank(
 def mcqa_plus(
     question: Question,  # A choices
     seed: int = 0,  # for orders, removals, fillers and the sample
-    sample: int | None = None,  # so many of the variants, drawn evenly; None: all. 1 is MCQA+ (x1)
-    statements: Mapping | None = None,  # (question id, choice) -> its true-or-false statement, written by someone
+    sample: int | None = None,  # how many variants to draw, all equally likely; None: all. 1 is MCQA+ (x1)
+    statements: Mapping | None = None,  # (question id, choice) -> a true-or-false statement written in advance
     nota: str = NOTA_TEXT,  # how "None of the above" is worded
-    nota_place: str = "answer",  # where it stands: in the answer's place, or "last" as in the paper's figures
-    orders: int = _ORDERS,  # at most so many orders of the choices as they are, the initial one included
+    nota_place: str = "answer",  # its place: that of the answer, or "last" as in the paper's figures
+    orders: int = _ORDERS,  # the largest number of orders of the choices as they are, including the initial one
 ) -> Iterator[Variant]:  # 14 variants for A = 4, the original first
     """The MCQA+ variants of one question. Source: MCQA+, section 4, Figure 8 and appendix B.
 
-    Raises `CoraError` for an option that makes no sense.
+    Raises `CoraError` for an invalid option.
     """
     if sample is not None:
         check_count("sample", sample, 1)
@@ -127,14 +127,14 @@ def mcqa_plus(
 
 
 def _mcqa_plus_members(n_choices: int, options: Mapping[str, object]) -> dict[str, int] | None:
-    "What `divergence_set` asks for: unknown for a sample, and where some statements may be written and others not."
+    "The counts for `divergence_set`; None for a sample, and with statements, which may exist for some choices only."
     if options.get("sample") is not None or options.get("statements") is not None:
         return None
     return count_members(mcqa_plus, n_choices, options)
 
 
 def _options_elsewhere(question: Question, options: Mapping[str, object]) -> dict[str, object]:
-    "What `alter_like` asks for: another question has no statements, and all of its variants are at hand."
+    "The options for another question, for `alter_like`: without statements, and with all variants."
     return {name: value for name, value in options.items() if name not in ("statements", "sample")}
 
 
@@ -146,7 +146,7 @@ register_family(mcqa_plus);
 def may_be_several(
     question: Question,  # A choices
 ) -> Variant:  # method "multiple_selection"
-    "The question as it is, and all correct choices are asked for. Source: MCQA+, section 3.3."
+    "The question as it is, asking for all correct choices. Source: MCQA+, section 3.3."
     return replace(
         make_variant(question, "misleading", "multiple_selection", 0, tuple(range(question.n_choices))), form="several"
     )
@@ -154,9 +154,9 @@ def may_be_several(
 # %% ../../nbs/variants/mcqa_plus.ipynb #31d40170
 def _check_misleading(
     question: Question,  # A choices
-    choice: object,  # what should be the index of a wrong one
+    choice: object,  # should be the index of a wrong choice
 ) -> None:
-    "Raise `CoraError` unless it is a wrong choice of the question."
+    "Raise `CoraError` unless `choice` is the index of a wrong choice of the question."
     if isinstance(choice, bool) or not isinstance(choice, Integral) or choice not in question.distractors:
         raise CoraError(
             f"the misleading choice of question {question.id!r} must be the index of one of its wrong choices, "
@@ -166,7 +166,7 @@ def _check_misleading(
 # %% ../../nbs/variants/mcqa_plus.ipynb #17d60129
 def without_misleading(
     question: Question,  # A choices
-    misleading: int,  # index of the choice that goes; a wrong one
+    misleading: int,  # index of the wrong choice to replace
     seed: int = 0,  # with the question's id, decides the filler
 ) -> Variant:  # method "replaced"
     "A filler in the place of the misleading choice. Source: MCQA+, section 3.3."
@@ -182,8 +182,8 @@ def misleading(
 ) -> Iterator[Variant]:  # two variants: `multiple_selection`, then `replaced`
     """A question that was answered wrongly, asked in two further ways. Source: MCQA+, section 3.3.
 
-    Raises `LeftOut` for a question without a misleading choice, and `CoraError` for one that is not a wrong choice
-    of the question.
+    Raises `LeftOut` for a question without a misleading choice, and `CoraError` if the misleading choice is not one
+    of the question's wrong choices.
     """
     if misleading is None:
         raise CoraError(
@@ -199,12 +199,12 @@ def misleading(
 
 
 def _misleading_members(n_choices: int, options: Mapping[str, object]) -> dict[str, int]:
-    "What `divergence_set` asks for: every question that is not left out has both variants."
+    "The counts for `divergence_set`: every question that is not left out has both variants."
     return {"multiple_selection": 1, "replaced": 1}
 
 
 def _misleading_elsewhere(question: Question, options: Mapping[str, object]) -> dict[str, object]:
-    "What `alter_like` asks for: nobody was misled by another question, and its first wrong choice stands for that."
+    "The options for another question, for `alter_like`: its first wrong choice is used as the misleading one."
     return {"misleading": {question.id: question.distractors[0]}}
 
 

@@ -21,7 +21,7 @@ def _order_of_rank(
     rank: int,  # from 0 to `n! - 1`
     n: int,  # how many things to order, at least 1
 ) -> tuple[int, ...]:  # the numbers 0 to `n - 1` in the order of that rank
-    """The order that stands on line `rank` of the dictionary of all orders.
+    """The order on line `rank` of the sorted list of all orders.
 
     Raises `CoraError` for a rank or a number of things out of range.
     """
@@ -50,9 +50,9 @@ def _draw_different(
 # %% ../../nbs/variants/orders.ipynb #394add64
 def _random_numbers(
     bounds: Sequence[int],  # one for each number wanted, 1 to `26!`
-    *key: object,  # as for `uniforms`
+    *key: object,  # texts and numbers that determine the draw
 ) -> list[int]:  # each at least 0 and less than its bound
-    "Random whole numbers that are a function of their key, each below a bound of its own."
+    "Random whole numbers, each below its own bound, that depend on the key alone."
     words = [int(u * 2**53) for u in uniforms(3 * len(bounds), *key)]
     triples = zip(words[::3], words[1::3], words[2::3])
     return [((a << 106 | b << 53 | c) * bound) >> 159 for (a, b, c), bound in zip(triples, bounds)]
@@ -60,12 +60,12 @@ def _random_numbers(
 # %% ../../nbs/variants/orders.ipynb #c046b76e
 def sample_orders(
     n: int,  # how many things to order, at least 1
-    limit: int,  # at most so many orders, at least 1
-    *key: object,  # as for `uniforms`; plays no part where all orders fit
+    limit: int,  # the largest number of orders, at least 1
+    *key: object,  # texts and numbers that determine the draw; no effect if all orders fit the limit
 ) -> Iterator[tuple[int, ...]]:  # `min(limit, n!)` different orders of the numbers 0 to `n - 1`, their own order first
-    """All orders if they fit the limit, a random sample without repetition if they do not.
+    """All orders if they fit the limit, otherwise a random sample without repetition.
 
-    Raises `CoraError` for a limit or a number of things that is not a whole number of at least 1.
+    Raises `CoraError` unless `n` and `limit` are whole numbers of at least 1.
     """
     check_count("n", n, 1)
     check_count("limit", limit, 1)
@@ -77,11 +77,11 @@ def sample_orders(
 # %% ../../nbs/variants/orders.ipynb #9ef251ac
 def permutations(
     question: Question,  # A choices
-    seed: int = 0,  # for the sample; plays no part where all orders fit
-    limit: int = 100,  # at most so many orders of a question, the original included
+    seed: int = 0,  # for the sample; no effect if all orders fit the limit
+    limit: int = 100,  # the largest number of orders of a question, including the original
     most_choices: int = 6,  # leave out questions with more choices
 ) -> Iterator[Variant]:  # `min(limit, A!)` variants, the original first
-    """The choices of one question in many orders, no order twice.
+    """The choices of one question in many different orders.
 
     Raises `LeftOut` for a question with more than `most_choices` choices, and `CoraError` for an option that is
     not a whole number of at least 1 (`limit`) or 2 (`most_choices`).
@@ -101,7 +101,7 @@ register_family(permutations);
 # %% ../../nbs/variants/orders.ipynb #8d802a44
 def cyclic(
     question: Question,  # A choices
-    seed: int = 0,  # plays no part; every family takes one
+    seed: int = 0,  # no effect; every family takes a seed
 ) -> Iterator[Variant]:  # A variants, the original first
     "The rotations of the choices of one question: every choice stands in every place exactly once."
     A = question.n_choices
@@ -116,10 +116,10 @@ register_family(cyclic);
 def reorder(
     v: Variant,  # any variant of form "mcq"
     n: int,  # how many other orders
-    seed: int = 0,  # with the question's id, what the orders depend on
-    last_stays: bool = False,  # the last choice stays there, and the others change places
+    seed: int = 0,  # with the question's id, determines the orders
+    last_stays: bool = False,  # the last choice stays last, and the others change places
 ) -> Iterator[Variant]:  # `min(n, A! - 1)` variants of the method `reordered`, of A choices that change places
-    "The same choices in other orders, none of them the one given and none twice. Source: MCQA+, appendix A."
+    "The same choices in different orders other than the given one. Source: MCQA+, appendix A."
     moving = v.n_choices - last_stays
     orders = itertools.islice(sample_orders(moving, n + 1, seed, v.question.id, "reordered"), 1, None)
     for index, order in enumerate(orders):
@@ -134,13 +134,13 @@ def reorderings(
     question: Question,  # A choices
     seed: int = 0,  # for removals, fillers and orders
     n_choices: int | None = None,  # how many to show, 2 to 26; None: all of them
-    nota: bool | str = False,  # the right choice replaced by None of the above; a text words it in another way
-    orders: int = 4,  # at most so many orders, the initial one included
-    nota_place: str = "answer",  # None of the above in the answer's place, or "last" in all orders
+    nota: bool | str = False,  # replace the right choice by "None of the above"; a text gives other words for it
+    orders: int = 4,  # the largest number of orders, including the initial one
+    nota_place: str = "answer",  # "None of the above" in the answer's place, or "last" in all orders
 ) -> Iterator[Variant]:  # `min(orders, n_choices!)` variants, the initial order first
     """The choices of one question in a few orders. Source: MCQA+, sections 2.2 and 3.1, appendix A.
 
-    Raises `CoraError` for an option that makes no sense.
+    Raises `CoraError` for an invalid option.
     """
     check_count("orders", orders, 1)
     if n_choices is not None:
@@ -163,14 +163,14 @@ register_family(reorderings);
 # %% ../../nbs/variants/orders.ipynb #7c34fdb8
 def order_swap(
     question: Question,  # A choices, at least 3
-    seed: int = 0,  # plays no part: nothing is random
+    seed: int = 0,  # no effect: nothing is random
 ) -> Iterator[Variant]:  # `case_1` and `case_2`
-    """The right choice last, then the first two exchanged. Raises `LeftOut` for two choices.
+    """The right choice last, then the first two wrong choices exchanged. Raises `LeftOut` for two choices.
 
     Source: Li et al., section 3.1.
     """
     if question.n_choices < 3:
-        raise LeftOut("two choices have one wrong one, and nothing to exchange it with")
+        raise LeftOut("with two choices there is only one wrong choice, and nothing to exchange")
     first, second, *rest = question.distractors
     yield make_variant(question, "order_swap", "case_1", 0, (first, second, *rest, question.answer))
     yield make_variant(question, "order_swap", "case_2", 0, (second, first, *rest, question.answer))
@@ -181,9 +181,9 @@ register_family(order_swap);
 # %% ../../nbs/variants/orders.ipynb #47c171c3
 def answer_swap(
     question: Question,  # A choices
-    seed: int = 0,  # plays no part; every family takes one
+    seed: int = 0,  # no effect; every family takes a seed
 ) -> Iterator[Variant]:  # A variants, the original first
-    "The right choice at each place in turn, exchanged with what stands there. Source: SCORE, arXiv 2503.00137."
+    "The right choice at each place in turn, exchanged with the choice there. Source: SCORE, arXiv 2503.00137."
     own = tuple(range(question.n_choices))
     yield make_variant(question, "answer_swap", "original", 0, own)
     for index, place in enumerate(question.distractors):

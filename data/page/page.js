@@ -1,6 +1,6 @@
 "use strict";
-// The page of cora_nb: replies of models to variants of questions, to look at. No library, no request to anywhere.
-// Every text of a model, a question or a file goes into the page through textContent alone.
+// The page of cora_nb shows the replies of models to variants of questions. It uses no library and sends no request.
+// Every text of a model, a question or a file is written through textContent only.
 
 const RIGHT = 0, WRONG = 1, UNPARSED = 2, CUT_OFF = 3, FAILED = 4, NOT_ASKED = 5, NONE = 9;
 const NOT_RIGHT = [WRONG, UNPARSED, CUT_OFF];
@@ -29,7 +29,7 @@ async function unpack(base64) {
   return JSON.parse(await new Response(stream).text());
 }
 
-// One run, its replies to be found by question and slot. The map shows the first repetition.
+// One run, with its replies by question and slot (a slot is a method and an index). The map shows the first repetition.
 function indexed(run, nQuestions, nSlots) {
   const cells = new Int32Array(nQuestions * nSlots).fill(-1);
   const more = new Map();  // cell -> further repetitions
@@ -63,7 +63,7 @@ const state = { runs: [0], sort: "file", picked: [], at: -1, open: -1, cell: 12,
 
 // ---------------------------------------------------------------- which questions
 
-function kinds() {  // what the list can be narrowed to: words, and whether a question belongs
+function kinds() {  // the filters of the list: words, and a function that selects questions
   const any = (q, outcomes) => state.runs.some((r) => data.slots.some((_, s) => outcomes.includes(outcome(runs[r], q, s))));
   const asked = (q) => state.runs.filter((r) => runs[r].tried[q] > 0);
   const rightAsItStands = (q, r) => original >= 0 && outcome(runs[r], q, original) === RIGHT;
@@ -106,7 +106,7 @@ const SORTS = {
   subject: ["by subject", (a, b) => compare(data.questions.subject[a], data.questions.subject[b])],
 };
 const compare = (a, b) => String(a ?? "").localeCompare(String(b ?? ""));
-const known = (x) => (Number.isNaN(x) ? 2 : x);  // questions that nobody was asked come last
+const known = (x) => (Number.isNaN(x) ? 2 : x);  // questions that were not asked come last
 const low = (q) => known(consistency(runs[state.runs[0]], q));
 const mean = (q) => {
   const shares = runs.map((run) => consistency(run, q)).filter((x) => !Number.isNaN(x));
@@ -238,7 +238,7 @@ function draw() {
   }
 }
 
-// Right is pale, wrong is dark; the others carry a mark, so that no colour is needed to tell them apart.
+// Right is pale, wrong is dark, and the others have marks, so they can be told apart without colour.
 function drawCell(context, x, y, size, o, bare) {
   const side = bare ? size : size - 1;
   context.fillStyle = colours.cells[o];
@@ -259,7 +259,7 @@ function drawCell(context, x, y, size, o, bare) {
   context.stroke();
 }
 
-function under(event) {  // what the pointer is over: [row, run, slot]
+function under(event) {  // the cell under the pointer: [row, run, slot]
   const box = $("map-scroll"), frame = box.getBoundingClientRect();
   const row = Math.floor((event.clientY - frame.top + box.scrollTop) / state.cell);
   const x = event.clientX - frame.left + box.scrollLeft - left, block = blockWidth() + gap;
@@ -333,7 +333,7 @@ function promptText(run, i) {
 }
 
 function promptTitle(run) {
-  if (!run.whole) return "what was shown (the words around it are not known)";
+  if (!run.whole) return "question and choices as shown (the words around them are not known)";
   return run.shots ? `prompt, without its ${run.shots} examples` : "prompt";
 }
 
@@ -344,7 +344,7 @@ function readAs(run, i) {  // the choice that was read, in words
   return `${LETTERS[run.p[i]] ?? run.p[i] + 1}${shown ? ` (${shown[run.p[i]]})` : ""}`;
 }
 
-function chosen(run, i) {  // which choice of the question was picked, wherever it stood; null where none
+function chosen(run, i) {  // the picked choice of the question, at any place; null if none
   if (i < 0 || run.p[i] < 0 || !run.src || run.src[i] < 0) return null;
   return data.sources[run.src[i]][run.p[i]];
 }

@@ -40,7 +40,7 @@ def test_math_300_of_li_et_al(recorded_at):
 
 @pytest.mark.parametrize("name", ["order_predictions", "consistency_lfg_gpt35"])
 def test_published_replies_are_no_benchmark(name, recorded_at):
-    with pytest.raises(CoraError, match=f"{name}.csv: the choices must stand in"):
+    with pytest.raises(CoraError, match=f"{name}.csv: the choices must be in"):
         load_benchmark(name, path=recorded_at(f"li2024/{name}"))
 
 

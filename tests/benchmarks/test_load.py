@@ -457,13 +457,13 @@ BAD_FILES = {
     "no answer": (
         "f.csv",
         csv_text(HEAD[:-1], FINE[:-1]),
-        "the answer must stand in one of the columns answer, answer_letter, answer_index, answer_text; "
+        "the answer must be in one of the columns answer, answer_letter, answer_index, answer_text; "
         "the file has only 'id'",
     ),
     "no choices": (
         "f.csv",
         csv_text(["question", "answer"], ["a?", "A"]),
-        "the choices must stand in a column choices or in columns A, B, C",
+        "the choices must be in a column choices or in columns A, B, C",
     ),
     "choices twice": ("f.jsonl", jsonl(row(A="x", B="y")), "the file has choices and A, B; keep one"),
     "answer twice": ("f.jsonl", jsonl(row(answer_text="Mars")), "the file has answer and answer_text; keep one"),
@@ -521,10 +521,10 @@ def test_what_does_not_exist_says_what_does(tmp_path):
         (dict(name="mmlu", path=tmp_path), ["cais__mmlu", "no split 'test'; there is dev"]),
         (dict(name="mmlu", path=tmp_path, split="tset"), ["no split 'tset'; there is dev"]),
         (dict(name="medqa", path=tmp_path), ["no folder bigbio__med_qa; there is cais__mmlu"]),
-        (dict(name="nmlu", path=tmp_path), ["'nmlu' has none", "known are arc, arc_all, csqa"]),
+        (dict(name="nmlu", path=tmp_path), ["with a layout, not 'nmlu'", "known are arc, arc_all, csqa"]),
         (dict(name="nmlu"), ["no benchmark 'nmlu'", "known are arc, arc_all, csqa", "path="]),
         (dict(name="math", split="dev"), ["math: no split 'dev'"]),
-        (dict(name="math", path=tmp_path), ["'math' has none"]),
+        (dict(name="math", path=tmp_path), ["with a layout, not 'math'"]),
     ]:
         with pytest.raises(CoraError) as caught:
             load_benchmark(**options)
@@ -1147,7 +1147,7 @@ def test_shots(tmp_path):
     path = put(tmp_path, "f.jsonl", jsonl(row(id=type(None))))
     assert load_shots("mine", path=path)[0].id == "mine-shots-1"
     for options in (dict(), dict(path=tmp_path)):
-        with pytest.raises(CoraError, match="'mine' is no known benchmark"):
+        with pytest.raises(CoraError, match="'mine' is not a known benchmark"):
             load_shots("mine", **options)
 
 

@@ -225,7 +225,7 @@ def test_a_package_adds_a_command_and_names(monkeypatch, capsys):
     cora_main(["collect", "recipes"])
     assert "lenient" in capsys.readouterr().out
     cora_main([])
-    assert re.search(r"^  collect +Say which", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^  collect +List the", capsys.readouterr().out, re.MULTILINE)
     rows = dict(list_families())
     assert rows["doubled"].startswith("Serialize") and rows["gone"].startswith("(cannot be loaded: ") and rows["cora"]
     assert "recipes" in names_of("")

@@ -77,5 +77,5 @@ def test_one_line(place, words, why):
 def test_questions_of_one_name_that_are_not_the_same():
     one, other = (make_variants([Question("q", text, ("x", "y"), 0)]) for text in ("this?", "that?"))
     runs = [evaluate(SimulatedRespondent(name=n), v, progress=False) for n, v in (("a", one), ("b", other))]
-    with pytest.raises(CoraError, match="question 'q' is another one in another run"):
+    with pytest.raises(CoraError, match="question 'q' differs between the runs"):
         make_report(runs, pictures=False)

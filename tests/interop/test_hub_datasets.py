@@ -154,7 +154,7 @@ def test_questions_that_say_something_else_than_the_rows(run):
     questions = run.questions.assign(subject="botany")
     with pytest.raises(CoraError, match="skewed, question 'math-0-1': its subject is 'botany', and in the rows"):
         to_dataset(Responses(run.table, questions, run.facts, run.name))
-    with pytest.raises(CoraError, match="its questions have a column 'source', for which there is no place"):
+    with pytest.raises(CoraError, match="its questions have a column 'source', which a data set cannot store"):
         to_dataset(Responses(run.table, run.questions.assign(source="x"), run.facts, run.name))
     with pytest.raises(CoraError, match="a column of the run is called 'question', as one of its questions"):
         to_dataset(changed(run, run.table.assign(question="x")))

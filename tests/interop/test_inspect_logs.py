@@ -132,7 +132,7 @@ def test_rule_with_code_is_not_taken_from_a_log(tmp_path):
         log["eval"]["metadata"]["cora_nb"]["asked"]["parse"]["mcq"] = f"{tmp_path}/evil.py:rule"
 
     path = edited(tmp_path, change, OURS / "cora_style_order_swap_1_epoch.json")
-    with pytest.raises(CoraError, match="which is none of ours; name it yourself"):
+    with pytest.raises(CoraError, match="in the log is not one of ours; name the rule yourself"):
         import_inspect(path)
     assert len(import_inspect(path, parse="lenient")) == 6
 
@@ -316,9 +316,7 @@ def test_unscored_log_needs_a_rule():
 def test_other_tasks_are_refused():
     with pytest.raises(BadRow) as e:
         import_inspect(FOREIGN / "free_text.eval")
-    says = (
-        "id '1', choices: the sample has no choices: it is of no multiple-choice task, and nothing else can be imported"
-    )
+    says = "id '1', choices: the sample has no choices, and only multiple-choice tasks can be imported"
     assert says in str(e.value)
 
 
@@ -393,7 +391,7 @@ def says_one_line(path, *parts, **options):
 def test_log_cut_off(tmp_path, part):
     data = (FOREIGN / "quiz.eval").read_bytes()
     (path := tmp_path / "cut.eval").write_bytes(data[: int(len(data) * part)])
-    says_one_line(path, "this is no log of inspect: its end is missing, so it was cut off")
+    says_one_line(path, "this is not a log of inspect: its end is missing, so it was cut off")
     data = (FOREIGN / "quiz_json.json").read_bytes()
     (path := tmp_path / "cut.json").write_bytes(data[: int(len(data) * part)])
     says_one_line(path, "inspect cannot read")
@@ -401,7 +399,7 @@ def test_log_cut_off(tmp_path, part):
 
 def test_no_log_at_all(tmp_path):
     (path := tmp_path / "x.eval").write_bytes(b"not a zip")
-    says_one_line(path, "this is no log of inspect: it is no zip file")
+    says_one_line(path, "this is not a log of inspect: it is not a zip file")
     path.write_bytes(b"")
     says_one_line(path, "the file is empty")
     with zipfile.ZipFile(path, "w") as file:

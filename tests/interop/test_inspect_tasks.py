@@ -287,7 +287,7 @@ def test_an_empty_list_and_half_a_run():
 def test_samples_of_another_task_are_refused():
     with pytest.raises(CoraError, match="not of the task cora_nb/cora"):
         sample_variants([None], "sample 3")
-    with pytest.raises(CoraError, match="sample 3: the metadata of this sample hold no variant"):
+    with pytest.raises(CoraError, match="sample 3: the metadata of this sample have no variant"):
         sample_variants([{"question": "?"}], "sample 3")
 
 
@@ -312,7 +312,7 @@ def test_samples_of_another_task_are_refused():
         ({"style": "nix"}, "style must be one of cora, inspect, got 'nix'"),
         ({"famly": "cora"}, "there is no option 'famly'; there are benchmark, path, "),
         ({"style": "inspect", "template": "bare"}, "there is no place for the template 'bare'"),
-        ({"style": "inspect", "shots": 5}, "which knows no examples: got shots=5"),
+        ({"style": "inspect", "shots": 5}, "which shows no examples: got shots=5"),
         ({"style": "inspect", "parse": "first_token"}, "parse=first_token reads one token; use parse=lenient"),
         ({"style": "inspect", "family": "formats"}, "tfq of the family formats has the form tfq; use style=cora"),
         ({"style": "inspect", "family": "wording"}, "has other words around it; use style=cora"),

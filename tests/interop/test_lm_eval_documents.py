@@ -83,7 +83,7 @@ def test_choices_are_continuations_less_the_delimiter():
     assert scored_question(read_sample(other, 1, "log"), "q", {}, "log").choices == ("A", "B", "C")
     mixed = scored_row()
     mixed["arguments"]["gen_args_1"]["arg_0"] = "Other?"
-    with pytest.raises(BadRow, match="contexts and continuations both differ"):
+    with pytest.raises(BadRow, match="both contexts and continuations differ"):
         scored_question(read_sample(mixed, 1, "log"), "q", {}, "log")
 
 
@@ -128,7 +128,7 @@ def test_a_blank_with_three_choices_needs_more_than_a_verdict():
         ({"target": "2"}, {}, "the target must be the letter or the text of one choice, got '2'"),
         ({"target": "D"}, {}, "the target must be the letter"),
         ({"context": "A. y\nB. x\nC. z"}, {}, "the prompt does not show these choices in this order"),
-        ({"doc": {"q": 1}}, {}, "no column is known to hold the choices"),
+        ({"doc": {"q": 1}}, {}, "no known column contains the choices"),
         ({"doc": {"choices": ["x", "B", "z"]}, "context": "x B z"}, {}, 1),
         ({"doc": {"choices": ["B", "y", "z"]}, "context": "B y z"}, {}, "the letter or the text of one choice"),
     ],

@@ -102,7 +102,7 @@ def test_real_filters_and_repetitions():
 def test_real_tasks_that_are_refused():
     with pytest.raises(BadRow, match="row 1, id '0', target: 2 choices are right, and a question here has one"):
         import_lm_eval(recorded("arith_several"))
-    why = "no column is known to hold the choices, so there is nothing to choose from, got .'question', 'result'"
+    why = "no known column contains the choices, so there is nothing to choose from, got .'question', 'result'"
     with pytest.raises(BadRow, match=why):
         import_lm_eval(recorded("arith_open"))
     with pytest.raises(CoraError, match="no row could be read, the first of them: "):

@@ -331,8 +331,11 @@ WHOLE = [
     ("id,answer,prediction\nq1,A,A\n", "the column question_id is missing; there are id, answer, prediction"),
     ("question_id,prediction\nq1,A\n", "the column answer is missing; there are question_id, prediction"),
     ("question_id,answer\nq1,A\n", "there is no column prediction, reply or scores"),
-    ("question_id,answer,reply\nq1,A,\n", "there is no column prediction, reply or scores, or nothing stands in it"),
-    ("question_id,answer,reply\nq1,A,A\n", "it must be known how many choices were shown; add the column n_choices"),
+    ("question_id,answer,reply\nq1,A,\n", "there is no column prediction, reply or scores, or it is empty"),
+    (
+        "question_id,answer,reply\nq1,A,A\n",
+        "to read replies, the number of choices shown is needed; add the column n_choices",
+    ),
     ("question_id,answer,answer_index,prediction\nq1,A,0,A\n", "answer and answer_index say the same"),
     ("question_id,answer,Answer,prediction\nq1,A,A,A\n", "two columns are called 'answer'"),
     ("question_id,answer,answer,prediction\nq1,A,A,A\n", "the header names 'answer' twice"),

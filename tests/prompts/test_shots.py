@@ -179,7 +179,13 @@ def test_variants_in_the_pool_stay_as_they_are():
 @pytest.mark.parametrize(
     "family, options, question, shot, says",
     [
-        ("order_swap", {}, sized(3), sized(2), "does not take question 'q2-0': two choices have one wrong one"),
+        (
+            "order_swap",
+            {},
+            sized(3),
+            sized(2),
+            "does not take question 'q2-0': with two choices there is only one wrong choice",
+        ),
         ("formats", {"only": "mcq", "sizes": (4,)}, sized(4), sized(3), "fewer than 4 choices"),
     ],
 )

@@ -319,7 +319,7 @@ def test_wrapping_goes_with_one_benchmark():
 
 
 def test_a_name_that_is_not_drawn_is_told():
-    with pytest.raises(CoraError, match="'m2' is in the result and not among the names"):
+    with pytest.raises(CoraError, match="'m2' is in the result but not among the names"):
         draw_shares(one_panel(rank_rows()), models=["m1"])
 
 

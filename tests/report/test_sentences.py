@@ -49,16 +49,16 @@ def test_the_numbers_are_those_of_the_run():
 @pytest.mark.parametrize("position, leans", [((8, 1), True), (None, False)])
 def test_a_leaning_is_said_where_there_is_one(position, leans):
     run = ask("m", slips=0.1, **({"position": position} if position else {}))
-    sentence = one(said(run), "lean|Where the right answer stands")
+    sentence = one(said(run), "lean|No effect of the right answer")
     assert sentence.startswith("m leans on place 1 of 4: it is right in ") == leans
-    assert ("makes no difference to m that is seen" in sentence) != leans
+    assert ("No effect of the right answer's place on the accuracy of m is seen" in sentence) != leans
 
 
 @pytest.mark.parametrize("position, leans", [((8, 1), True), (None, False)])
 def test_a_leaning_where_the_answer_never_moves(position, leans):
     variants = [v for v in make_variants(math_benchmark(200)) if v.method == "original"]
     who = SimulatedRespondent(slips=0.4, name="m", **({"position": position} if position else {}))
-    sentence = one(said(evaluate(who, variants, progress=False)), "lean|Where the right")
+    sentence = one(said(evaluate(who, variants, progress=False)), "lean|No effect of the right|No preference")
     table = position_spread(evaluate(who, variants, progress=False), threshold=None, resamples=1000)
     assert ("leans" in sentence) == (lookup(table, "position range").p < 0.05)
 
@@ -76,7 +76,7 @@ def test_unread_and_failed():
     replies = [kinds[i % 7] for i in range(len(VARIANTS))]
     found = said(make_responses(VARIANTS, replies, name="m"))
     assert "229 of 1,600 replies of m cannot be read, and count as wrong." in found
-    assert "229 of 1,600 prompts put to m failed: what it would have said is not known." in found
+    assert "229 of 1,600 prompts for m failed, so these replies are not known." in found
     assert not [s for s in found if s.startswith("The accuracy of m is")]
     assert one(found, "CoRA of m is not known")
 

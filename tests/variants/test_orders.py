@@ -347,7 +347,7 @@ def test_two_choices_are_left_out():
     pair, triple = Question("p", "?", ("yes", "no"), 0), Question("t", "?", ("a", "b", "c"), 0)
     with pytest.raises(LeftOut, match="nothing to exchange"):
         list(order_swap(pair))
-    with pytest.warns(UserWarning, match=r"order_swap: left out 1 of 2 questions: two choices"):
+    with pytest.warns(UserWarning, match=r"order_swap: left out 1 of 2 questions: with two choices"):
         made = make_variants([pair, triple], "order_swap")
     assert [v.sources for v in made] == [(1, 2, 0), (2, 1, 0)]
 
