@@ -154,7 +154,7 @@ def _control(name: str, what: object, start: object, width: str) -> object:
 # %% ../nbs/teaching.ipynb #bffbc6a3
 def explore(
     draw: Callable,  # draws a figure; its parameters have defaults, with which it is drawn where no reader is
-    **controls: object,  # parameter -> `(low, high)` or `(low, high, step)` of a slider, a list to choose from, or a widget
+    **controls: object,  # parameter -> `(low, high, step)` or `(low, high)` of a slider, a list of choices, or a widget
 ) -> None:
     "Draw a figure, with sliders above it where a reader can move them."
     if not has_reader():

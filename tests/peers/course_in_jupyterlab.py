@@ -35,6 +35,8 @@ MACHINE = re.compile(r"/(?:work|tmp|root|home|opt)/\S*|site-packages\S*")
 EXPLAINED = ("FewWarning: few questions",)  # warnings that the chapter speaks of
 STDERR = '[data-mime-type="application/vnd.jupyter.stderr"]'
 ERROR = '[data-mime-type="application/vnd.jupyter.error"]'
+BEGUN = """() => [...document.querySelectorAll('.jp-Notebook .jp-InputArea .jp-InputPrompt')].some(
+    e => /\\[[*\\d]+\\]/.test(e.textContent))"""
 RAN = """() => {  // every cell that is open has its number, and the kernel has been idle for a second
     const open = [...document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputArea .jp-InputPrompt')];
     const idle = document.querySelector('.jp-Notebook-ExecutionIndicator')?.dataset.status === 'idle';
@@ -44,7 +46,10 @@ RAN = """() => {  // every cell that is open has its number, and the kernel has 
 }"""
 WATCH = """cell => {  // the least height while the sliders move: a picture that vanishes between two states flickers
     const area = cell.querySelector('.jp-Cell-outputArea'), seen = {least: area.offsetHeight};
-    const look = () => { seen.least = Math.min(seen.least, area.offsetHeight); window.look = requestAnimationFrame(look) };
+    const look = () => {
+        seen.least = Math.min(seen.least, area.offsetHeight);
+        window.look = requestAnimationFrame(look);
+    };
     window.seen = seen; look();
 }"""
 CUT = """cell => [...cell.querySelectorAll('.widget-label, .widget-readout')].filter(
@@ -85,9 +90,13 @@ def server(jupyter: str, folder: Path):
         log.close()
 
 
+def sessions(address: str) -> list[dict]:
+    return json.load(urllib.request.urlopen(f"{address}/api/sessions", timeout=30))
+
+
 def end_kernels(address: str) -> None:
     "So that one notebook at a time takes memory."
-    for session in json.load(urllib.request.urlopen(f"{address}/api/sessions")):
+    for session in sessions(address):
         urllib.request.urlopen(urllib.request.Request(f"{address}/api/sessions/{session['id']}", method="DELETE"))
 
 
@@ -95,11 +104,19 @@ def run_all(page, address: str, name: str) -> tuple[float, int]:
     "Open a notebook, run all cells from the menu, wait: seconds of the run, outputs that were folded before it."
     page.goto(f"{address}/lab/tree/{name}?reset")
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+    while not any(s["kernel"]["execution_state"] == "idle" for s in sessions(address)):
+        page.wait_for_timeout(200)
     page.wait_for_selector('.jp-Notebook-ExecutionIndicator[data-status="idle"]', timeout=90_000)
     folded = page.locator(".jp-Notebook .jp-OutputPlaceholder").count()  # a run opens them, and so shows "✓"
-    start = time.perf_counter()
-    page.click('.lm-MenuBar-itemLabel:text-is("Run")')
-    page.click('.lm-Menu-itemLabel:text-is("Run All Cells")')
+    page.click(".jp-Notebook .jp-Cell >> nth=0")
+    for _ in range(5):
+        start = time.perf_counter()
+        page.click('.lm-MenuBar-itemLabel:text-is("Run")')
+        page.click('.lm-Menu-itemLabel:text-is("Run All Cells")')
+        with contextlib.suppress(TooLong):  # a menu does nothing while the page is still being put together
+            page.wait_for_function(BEGUN, timeout=5000)
+            break
+        page.keyboard.press("Escape")  # a dialog, where the kernel was not there yet
     page.wait_for_function(RAN, timeout=LONGEST * 1000)
     seconds = time.perf_counter() - start
     page.wait_for_timeout(1500)  # the front end draws the sliders after the kernel is idle
@@ -198,7 +215,8 @@ def look(page, address: str, notebook: Path, out: Path) -> list[str]:
     page.locator(".jp-Notebook .jp-Cell").first.scroll_into_view_if_needed()
     page.screenshot(path=out / f"{name}-page.png")
     code = sum(cell["cell_type"] == "code" for cell in cells)
-    print(f"{name}: {code} cells, {seconds:.0f} s, {sliders} sliders, {checks} checks, {solutions} solutions", flush=True)
+    counts = f"{sliders} sliders, {checks} checks, {solutions} solutions"
+    print(f"{name}: {code} cells, {seconds:.0f} s, {counts}", flush=True)
     wrong += [f"{folded} outputs of {solutions} solutions were folded"] if folded != solutions else []
     return wrong
 
