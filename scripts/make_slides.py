@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Make slides for a lecture of chapters of the course, as their notebooks are: OUT/NAME.html, to open in any browser.
 
-nbconvert writes the pages, reveal.js shows them, MathJax typesets the formulas; both lie in OUT/slides, and nothing is
-asked of the network. A heading begins a slide; a figure begins a sub-slide, and so does the code after a question (so
-that the guess comes before the result); the page itself divides what is taller than a slide. Left out are the badges, imports,
-exercises with their checks and solutions, and the code of folded cells, whose figures stay.
+nbconvert writes the pages, reveal.js shows them, MathJax typesets the formulas; both lie in OUT/slides, and nothing
+is asked of the network. A heading begins a slide; a figure begins a sub-slide, and so does the code after a question
+(so that the guess comes before the result); the page itself divides what is taller than a slide. Left out are the
+badges, imports, exercises with their checks and solutions, and the code of folded cells, whose figures stay.
 
     python scripts/make_slides.py                   # chapters 1 and 4, into slides/
     python scripts/make_slides.py OUT --chapters nbs/course/07_where_it_leans.ipynb

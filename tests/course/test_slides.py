@@ -1,4 +1,4 @@
-"""The slides of two chapters in a real browser: nothing is cut off, formulas are typeset, nothing comes from elsewhere."""
+"""The slides of two chapters in a real browser: nothing is cut off, formulas are typeset, all files are at hand."""
 
 import importlib.util
 import json

@@ -100,14 +100,18 @@ def end_kernels(address: str) -> None:
         urllib.request.urlopen(urllib.request.Request(f"{address}/api/sessions/{session['id']}", method="DELETE"))
 
 
-def run_all(page, address: str, name: str) -> tuple[float, int]:
+def run_all(page, address: str, name: str, code: int) -> tuple[float, int]:
     "Open a notebook, run all cells from the menu, wait: seconds of the run, outputs that were folded before it."
     page.goto(f"{address}/lab/tree/{name}?reset")
     page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
-    while not any(s["kernel"]["execution_state"] == "idle" for s in sessions(address)):
+    for _ in range(300):
+        if any(s["kernel"]["execution_state"] == "idle" for s in sessions(address)):
+            break
         page.wait_for_timeout(200)
     page.wait_for_selector('.jp-Notebook-ExecutionIndicator[data-status="idle"]', timeout=90_000)
     folded = page.locator(".jp-Notebook .jp-OutputPlaceholder").count()  # a run opens them, and so shows "✓"
+    if not code:
+        return 0, folded
     page.click(".jp-Notebook .jp-Cell >> nth=0")
     for _ in range(5):
         start = time.perf_counter()
@@ -179,9 +183,9 @@ def move_sliders(page, cell, name: str, out: Path) -> tuple[int, list[str]]:
 def look(page, address: str, notebook: Path, out: Path) -> list[str]:
     "What is wrong with one notebook."
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    name = notebook.stem
+    name, code = notebook.stem, sum(cell["cell_type"] == "code" for cell in cells)
     try:
-        seconds, folded = run_all(page, address, notebook.name)
+        seconds, folded = run_all(page, address, notebook.name, code)
     except TooLong:
         page.screenshot(path=out / f"{name}-stuck.png")
         return ["did not come to an end"]
@@ -214,7 +218,6 @@ def look(page, address: str, notebook: Path, out: Path) -> list[str]:
             wrong += [f"{where}: {words}" for words in bad]
     page.locator(".jp-Notebook .jp-Cell").first.scroll_into_view_if_needed()
     page.screenshot(path=out / f"{name}-page.png")
-    code = sum(cell["cell_type"] == "code" for cell in cells)
     counts = f"{sliders} sliders, {checks} checks, {solutions} solutions"
     print(f"{name}: {code} cells, {seconds:.0f} s, {counts}", flush=True)
     wrong += [f"{folded} outputs of {solutions} solutions were folded"] if folded != solutions else []
