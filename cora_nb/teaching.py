@@ -6,10 +6,12 @@
 __all__ = ['same_answer', 'Exercise', 'has_reader', 'explore']
 
 # %% ../nbs/teaching.ipynb #daea815a
+import inspect
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from decimal import Decimal
 
 from .core import CoraError
 
@@ -126,15 +128,42 @@ def has_reader() -> bool:
     shell = get_ipython()
     return shell is not None and "__vsc_ipynb_file__" in shell.user_ns
 
+# %% ../nbs/teaching.ipynb #e07b41c2
+def _decimals(*numbers: float) -> int:
+    "How many decimals the numbers have at most: 3 for 0.005, 0 for whole numbers."
+    return max(0, *(-Decimal(str(number)).as_tuple().exponent for number in numbers))
+
+
+def _control(name: str, what: object, start: object, width: str) -> object:
+    "The widget for a parameter: a slider for a tuple, a menu for a list; a widget is left as it is."
+    import ipywidgets
+
+    words = {"value": start, "description": name.replace("_", " "), "style": {"description_width": width}}
+    if isinstance(what, list):
+        return ipywidgets.Dropdown(options=what, **words)
+    if not isinstance(what, tuple):
+        return what
+    words["layout"] = {"width": "32em", "max_width": "100%"}
+    if all(isinstance(number, int) for number in what):
+        low, high, step = (*what, 1)[:3]
+        return ipywidgets.IntSlider(min=low, max=high, step=step, readout_format=",d", **words)
+    low, high, step = (*what, 0.1)[:3]
+    places = _decimals(low, high, step)
+    return ipywidgets.FloatSlider(min=low, max=high, step=step, readout_format=f".{places}f", **words)
+
 # %% ../nbs/teaching.ipynb #bffbc6a3
 def explore(
     draw: Callable,  # draws a figure; its parameters have defaults, with which it is drawn where no reader is
-    **controls: object,  # parameter -> `(low, high, step)` of a slider, a list to choose from, or a widget
+    **controls: object,  # parameter -> `(low, high, step)` or `(low, high)` of a slider, a list of choices, or a widget
 ) -> None:
     "Draw a figure, with sliders above it where a reader can move them."
     if not has_reader():
         draw()
         return
-    from ipywidgets import interact
+    from IPython.display import display
+    from ipywidgets import VBox, interactive_output
 
-    interact(draw, **controls)
+    defaults = inspect.signature(draw).parameters
+    width = f"{max(map(len, controls), default=0) + 1}ch"  # the sliders begin below each other
+    made = {name: _control(name, what, defaults[name].default, width) for name, what in controls.items()}
+    display(VBox([*made.values(), interactive_output(draw, made)]))

@@ -91,10 +91,44 @@ def test_without_a_reader_it_draws_once_with_the_defaults(monkeypatch):
     assert drawn == [2]
 
 
-def test_with_a_reader_there_are_sliders(monkeypatch):
-    widgets = pytest.importorskip("ipywidgets")
+def controls(monkeypatch, draw, **asked):
+    "What `explore` shows a reader: the controls, and where the picture goes."
+    pytest.importorskip("ipywidgets", reason="ipywidgets is not installed")
+    shown = []
     monkeypatch.setenv("JPY_SESSION_NAME", "course/04.ipynb")
-    asked = []
-    monkeypatch.setattr(widgets, "interact", lambda draw, **controls: asked.append(controls))
-    explore(lambda power=2: None, power=(1, 9))
-    assert asked == [{"power": (1, 9)}]
+    monkeypatch.setattr("IPython.display.display", shown.append)
+    explore(draw, **asked)
+    (box,) = shown
+    return box.children[:-1]
+
+
+def test_with_a_reader_there_are_sliders(monkeypatch):
+    drawn = []
+
+    def draw(power=2, half_width=0.03, model="skewed"):
+        drawn.append((power, half_width, model))
+
+    asked = {"power": (1, 9), "half_width": (0.01, 0.1, 0.005), "model": ["steady", "skewed"]}
+    power, width, model = controls(monkeypatch, draw, **asked)
+    assert (power.min, power.max, power.step, power.value) == (1, 9, 1, 2)
+    assert (width.min, width.max, width.step, width.value) == (0.01, 0.1, 0.005, 0.03)
+    assert (width.readout_format, width.description) == (".3f", "half width")
+    assert (model.options, model.value) == (("steady", "skewed"), "skewed")
+    assert drawn == [(2, 0.03, "skewed")]
+    power.value = 3
+    model.value = "steady"
+    assert drawn[1:] == [(3, 0.03, "skewed"), (3, 0.03, "steady")]
+
+
+@pytest.mark.parametrize(
+    ("range_", "shown"), [((0, 1, 0.05), ".2f"), ((0.5, 5, 0.1), ".1f"), ((0.99, 1, 0.0001), ".4f"), ((0, 1.0), ".1f")]
+)
+def test_a_slider_shows_the_decimals_of_its_steps(monkeypatch, range_, shown):
+    (slider,) = controls(monkeypatch, lambda share=1.0: None, share=range_)
+    assert slider.readout_format == shown
+
+
+def test_a_widget_is_left_as_it_is(monkeypatch):
+    widgets = pytest.importorskip("ipywidgets", reason="ipywidgets is not installed")
+    mine = widgets.Checkbox(True)
+    assert controls(monkeypatch, lambda log=False: None, log=mine) == (mine,)
