@@ -44,9 +44,13 @@ RAN = """() => {  // every cell that is open has its number, and the kernel has 
     if (!done) window.since = 0; else window.since ||= Date.now();
     return done && Date.now() - window.since > 1000;
 }"""
-WATCH = """cell => {  // the least height while the sliders move: a picture that vanishes between two states flickers
-    const area = cell.querySelector('.jp-Cell-outputArea'), seen = {least: area.offsetHeight};
+WATCH = """cell => {  // while the sliders move: the least height, and for how long there is no picture
+    const area = cell.querySelector('.jp-Cell-outputArea'), seen = {least: area.offsetHeight, longest: 0};
+    let since = performance.now();
     const look = () => {
+        const image = area.querySelector('img');
+        if (image && image.complete && image.offsetHeight > 50) since = performance.now();
+        else seen.longest = Math.max(seen.longest, performance.now() - since);
         seen.least = Math.min(seen.least, area.offsetHeight);
         window.look = requestAnimationFrame(look);
     };
@@ -170,7 +174,10 @@ def move_sliders(page, cell, name: str, out: Path) -> tuple[int, list[str]]:
                 break
         else:
             wrong.append(f"slider {i + 1} changes nothing")
-    least = page.evaluate("() => { cancelAnimationFrame(window.look); return window.seen.least }")
+    page.wait_for_timeout(1500)
+    least, gone = page.evaluate("() => (cancelAnimationFrame(window.look), [window.seen.least, window.seen.longest])")
+    if gone > 100:
+        wrong.append(f"no picture for {gone:.0f} ms while a slider moves")
     if least < 0.9 * height:
         wrong.append(f"flickers: {height} pixels high, {least} while a slider moves")
     if cell.locator(".jp-OutputArea-output img").count() != 1:
