@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from inspect import cleandoc, signature, unwrap
 from types import FunctionType, ModuleType
@@ -155,14 +156,19 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
         for name in getattr(module, "__all__", ()):
             _explain(getattr(module, name), module.__name__)
+        _keep_old_names(module)
 
 
 class _Finder:
-    "Finds the modules of the package where Python would, for `_Loader`."
+    "Finds the modules of the package where Python would, for `_Loader`, and those of 0.1."
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path, target) if name.startswith("cora_nb.") else None
+        if not name.startswith("cora_nb."):
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is None and name.removeprefix("cora_nb.") in _OLD_PLACES:
+            return ModuleSpec(name, _Gone())
         if spec and type(spec.loader) is SourceFileLoader:
             spec.loader = _Loader(spec.loader.name, spec.loader.path)
         return spec
@@ -272,11 +278,18 @@ class _Runs(ModuleType):
         super().__setattr__(name, value)
 
 
-for _module in _OLD_PLACES:
-    _full = f"cora_nb.{_module}"
-    try:
-        _there = import_module(_full)
-    except ModuleNotFoundError:
-        _there = sys.modules[_full] = ModuleType(_full)
-    _there.__getattr__ = partial(_old_name, _module)
-sys.modules["cora_nb.runs"].__class__ = _Runs
+def _keep_old_names(
+    module: ModuleType,  # that was just loaded
+) -> None:
+    "Let a module find the names that 0.1 had in it."
+    if (old := module.__name__.removeprefix("cora_nb.")) in _OLD_PLACES:
+        module.__getattr__ = partial(_old_name, old)
+    if old == "runs":
+        module.__class__ = _Runs
+
+
+class _Gone(Loader):
+    "Makes a module of 0.1 that is no longer there: empty, but for the old names."
+
+    def exec_module(self, module: ModuleType) -> None:
+        _keep_old_names(module)

@@ -132,7 +132,7 @@ def test_an_unknown_old_name_is_one_line_that_names_the_list():
     done = python("from cora_nb.tables import to_csv")
     assert done.stderr.splitlines()[-1].startswith("ImportError: cannot import name 'to_csv' from 'cora_nb.tables'")
     with pytest.raises(AttributeError, match="CHANGELOG.md lists the names of 0.1"):
-        sys.modules["cora_nb.tables"].to_csv
+        importlib.import_module("cora_nb.tables").to_csv
     assert python("import cora_nb.no_such_module").returncode == 1
 
 

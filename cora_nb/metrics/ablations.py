@@ -237,10 +237,7 @@ def variant_bootstrap(
     seed: int = 0,  # of the draws; runs with the same variants and the same seed have the same draws
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
     over: str = "variants",  # one of `OVER`
-    methods: str
-    | Sequence[str]
-    | Callable
-    | None = None,  # the variants to draw from, as `subset` takes them; None: all
+    methods: str | Sequence[str] | Callable | None = None,  # the variants to draw from, as for `subset`; None: all
     by_size: bool = False,  # allow sets of different sizes, each drawing from its own slots
     scores: Sequence[str] | None = None,  # names of scores; None: all that are registered but `NOT_DRAWN`
     room: int = 1 << 21,  # largest number of hits in memory at a time

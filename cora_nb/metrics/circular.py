@@ -193,8 +193,7 @@ _LARGEST = {"position range": 1.0, "position sd": 0.5}  # of numbers in [0, 1]
 # %% ../../nbs/metrics/circular.ipynb #7fd69086
 def position_spread(
     responses: Responses | pd.DataFrame,  # a run in which the right answer stands at several places
-    n_choices: int
-    | None = None,  # use prompts with this number of choices; None: the most frequent, the larger at a tie
+    n_choices: int | None = None,  # only prompts with so many choices; None: the most frequent (at a tie, the larger)
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     threshold: float | None = 0.05,  # warn of a range above it that is beyond chance; None: no warning
     resamples: int = 2000,  # of the exchanges, and of the bootstrap

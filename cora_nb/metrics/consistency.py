@@ -177,9 +177,7 @@ def prompt_sequences(
 
 # %% ../../nbs/metrics/consistency.ipynb #85cd3dfc
 def consistency_by(
-    groups: Mapping[
-        Any, pd.DataFrame
-    ],  # name, such as a temperature -> table of `prompt_sequences` or `label_sequences`
+    groups: Mapping[Any, pd.DataFrame],  # name, such as 0.5 -> table of `prompt_sequences` or `label_sequences`
     level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
     seed: int = 0,  # of the bootstrap
     column: str | Sequence[str] = "respondent",  # column for the names, such as place; several if the names are tuples

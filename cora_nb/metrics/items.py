@@ -38,9 +38,7 @@ def _label(slot: object) -> str:
 def method_table(
     responses: Responses | pd.DataFrame,  # a run
     level: float = 0.95,  # of the intervals
-) -> (
-    pd.DataFrame
-):  # a result: scores "accuracy" (with an interval; number of replies in `note`) and "chance" by `method`
+) -> pd.DataFrame:  # a result: scores "accuracy" (number of replies in `note`) and "chance" by `method`
     """Accuracy of each method with an interval over questions, and the accuracy of guessing.
 
     `n` is the number of questions. There is no "chance" where the number of choices is not known. Raises `CoraError`
@@ -94,9 +92,7 @@ def finders(
 def finding_table(
     found: pd.DataFrame,  # from `finders`
     by: str = "method",  # or "slot"
-) -> (
-    pd.DataFrame
-):  # a result: scores "found" (number of variants in `note`) and "found by no other" by `method` or slot
+) -> pd.DataFrame:  # a result: scores "found" (variants in `note`), "found by no other" by `method` or slot
     """The share of the inconsistent questions that each method, or each slot, finds, and that no other finds.
 
     The column `method` also has the slots, such as "nota 2"; `n` is the number of inconsistent questions. Raises
