@@ -153,6 +153,7 @@ class _Loader(SourceFileLoader):
     "Loads a module of the package, then explains what it exports."
 
     def exec_module(self, module: ModuleType) -> None:
+        linecache.checkcache(self.path)  # the file may have changed since it was loaded before
         super().exec_module(module)
         for name in getattr(module, "__all__", ()):
             _explain(getattr(module, name), module.__name__)
@@ -174,7 +175,7 @@ class _Finder:
         return spec
 
 
-if not any(getattr(finder, "__qualname__", "") == "_Finder" for finder in sys.meta_path):
+if ("cora_nb", "_Finder") not in [(f.__module__, getattr(f, "__name__", "")) for f in sys.meta_path]:
     sys.meta_path.insert(0, _Finder)
 _explain(words_beside, "cora_nb")
 
@@ -200,7 +201,12 @@ _OLD_PLACES = {  # module of 0.1 -> where its names are now; "old=new" for a nam
         " score score_counts score_intervals weighted_scores",
         "metrics.counts": "count_hits",
     },
+    "metrics.calibration": {"report.calibration_plots": "plot_reliability"},
+    "metrics.comparison": {"metrics.planning": "questions_needed"},
+    "metrics.consistency": {"report.consistency_plots": "plot_consistency"},
+    "metrics.guessing": {"stats.binomial": "binomial_tail"},
     "metrics.order_places": {"metrics.order": "pattern_table place_odds wrong_places"},
+    "metrics.replies": {"stats.shares": "share_interval"},
     "metrics.unified_confidence": {"metrics.confidence": "answer_shares label_shares mean_logprob unified_confidence"},
     "parsing": {"prompts.letters": "explain get_rule in_words parse register_rule selected yes_no"},
     "plots": {"report.plots": "plot_accuracy plot_lengths plot_positions"},

@@ -10,6 +10,7 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence, Set
+from copy import deepcopy
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -18,6 +19,8 @@ from .core import CoraError
 # %% ../nbs/teaching.ipynb #0b8f7159
 def _is_number(value: object) -> bool:
     "Whether a value is a single number, of Python or of numpy, and not a truth value."
+    if isinstance(value, type):
+        return False
     return hasattr(value, "__float__") and not isinstance(value, (bool, str)) and not getattr(value, "shape", ())
 
 
@@ -28,7 +31,7 @@ def _is_truth(value: object) -> bool:
 
 def _plain(value: object) -> object:
     "A value with arrays and columns of a table as lists."
-    return value.tolist() if hasattr(value, "tolist") else value
+    return value.tolist() if hasattr(value, "tolist") and not isinstance(value, type) else value
 
 # %% ../nbs/teaching.ipynb #241594bd
 def same_answer(
@@ -36,13 +39,16 @@ def same_answer(
     right: object,  # likewise
     tolerance: float = 0.005,  # numbers that differ by at most this are the same
 ) -> bool:
-    "Whether two answers are the same: numbers within a tolerance, texts without case and outer spaces."
+    """Whether two answers are the same: numbers within a tolerance, texts without case and outer spaces.
+
+    Sets are compared as they are.
+    """
     given, right = _plain(given), _plain(right)
     if _is_truth(given) or _is_truth(right):
         return _is_truth(given) and _is_truth(right) and bool(given) == bool(right)
     if _is_number(given) and _is_number(right):
         both_nan = math.isnan(float(given)) and math.isnan(float(right))
-        return both_nan or abs(float(given) - float(right)) <= tolerance + 1e-12
+        return both_nan or given == right or abs(float(given) - float(right)) <= tolerance + 1e-12
     if isinstance(given, str) and isinstance(right, str):
         return given.strip().casefold() == right.strip().casefold()
     if isinstance(given, Mapping) and isinstance(right, Mapping):
@@ -54,7 +60,7 @@ def same_answer(
     return given is right
 
 # %% ../nbs/teaching.ipynb #bc9ca02e
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Exercise:
     "A question to a reader whose answer can be checked. Raises `CoraError` where a wrong answer would pass."
 
@@ -65,7 +71,11 @@ class Exercise:
     tolerance: float = 0.005  # numbers that differ by at most this are the same
 
     def __post_init__(self):
+        if not self.cases and not self.grade(deepcopy(self.answer))[0]:
+            raise CoraError(f"exercise {self.number}: an answer like {self.answer!r} cannot be compared")
         for given, hint in self.wrong:
+            if self.cases:
+                _returned(self.number, given, self.cases)
             if self.grade(given)[0]:
                 raise CoraError(f"exercise {self.number}: the wrong answer {given!r} passes; its hint is {hint!r}")
 
@@ -112,6 +122,15 @@ class Exercise:
         print(f"{mark} Exercise {self.number}: {words}.")
 
 
+def _returned(number: str, wrong: Callable, cases: Sequence[tuple[tuple, object]]) -> None:
+    "Raise `CoraError` unless a typical wrong answer is a function that returns something for each case."
+    try:
+        [wrong(*arguments) for arguments, _ in cases]
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        raise CoraError(f"exercise {number}: the wrong answer {wrong!r} must be a function; {why}") from None
+
+
 def _call(arguments: tuple) -> str:
     "Arguments as they stand in a call."
     return "(" + ", ".join(map(repr, arguments)) + ")"
@@ -144,7 +163,7 @@ def _control(name: str, what: object, start: object, width: str) -> object:
     if not isinstance(what, tuple):
         return what
     words["layout"] = {"width": "32em", "max_width": "100%"}
-    if all(isinstance(number, int) for number in what):
+    if all(isinstance(number, int) for number in (*what, start)):
         low, high, step = (*what, 1)[:3]
         return ipywidgets.IntSlider(min=low, max=high, step=step, readout_format=",d", **words)
     low, high, step = (*what, 0.1)[:3]
@@ -156,14 +175,25 @@ def explore(
     draw: Callable,  # draws a figure; its parameters have defaults, with which it is drawn where no reader is
     **controls: object,  # parameter -> `(low, high, step)` or `(low, high)` of a slider, a list of choices, or a widget
 ) -> None:
-    "Draw a figure, with sliders above it where a reader can move them."
+    """Draw a figure, with sliders above it where a reader can move them.
+
+    Raises `CoraError` for a control that is no parameter, or whose default is outside its range.
+    """
+    defaults = {name: p.default for name, p in inspect.signature(draw).parameters.items()}
+    for name, what in controls.items():
+        start = defaults.get(name, inspect.Parameter.empty)
+        if start is inspect.Parameter.empty:
+            raise CoraError(f"{name} must be a parameter of the function, with a default")
+        if isinstance(what, (list, tuple)) and not (
+            start in what if isinstance(what, list) else what[0] <= start <= what[1]
+        ):
+            raise CoraError(f"the default of {name} must be within {what!r}, got {start!r}")
     if not has_reader():
         draw()
         return
     from IPython.display import display
     from ipywidgets import VBox, interactive_output
 
-    defaults = inspect.signature(draw).parameters
     width = f"{max(map(len, controls), default=0) + 1}ch"  # the sliders begin below each other
-    made = {name: _control(name, what, defaults[name].default, width) for name, what in controls.items()}
+    made = {name: _control(name, what, defaults[name], width) for name, what in controls.items()}
     display(VBox([*made.values(), interactive_output(draw, made)]))

@@ -30,7 +30,7 @@ def part_of(
 def ruff(
     *args: str,  # of the command
 ) -> int:  # its exit status
-    return subprocess.run(["ruff", *args]).returncode
+    return subprocess.run([sys.executable, "-m", "ruff", *args], cwd=ROOT).returncode
 
 
 def main(
@@ -38,7 +38,7 @@ def main(
 ) -> int:  # the exit status: 1 where a file would change, or lint finds something
     paths = sorted((ROOT / "nbs").rglob("*.ipynb"))
     paths = [path for path in paths if ".ipynb_checkpoints" not in path.parts]
-    books = {path: json.loads(path.read_text()) for path in paths}
+    books = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
     status, changed = 0, set()
     with tempfile.TemporaryDirectory() as folder:
         for part, width in WIDTHS.items():
@@ -46,12 +46,12 @@ def main(
                 cells = [cell if part_of(cell) == part else BLANK for cell in book["cells"]]
                 copy = Path(folder, part, path.relative_to(ROOT))
                 copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_text(json.dumps({**book, "cells": cells}))
+                copy.write_text(json.dumps({**book, "cells": cells}), encoding="utf-8")
             options = ["--config", str(ROOT / "pyproject.toml"), "--line-length", str(width)]
             status |= ruff("format", "--quiet", *options, str(Path(folder, part)))
             status |= ruff("check", "--select", "E501,E701,E702,E703", *options, str(Path(folder, part)))
             for path, book in books.items():
-                copy = json.loads(Path(folder, part, path.relative_to(ROOT)).read_text())
+                copy = json.loads(Path(folder, part, path.relative_to(ROOT)).read_text(encoding="utf-8"))
                 for cell, formatted in zip(book["cells"], copy["cells"], strict=True):
                     if part_of(cell) == part and cell["source"] != formatted["source"]:
                         cell["source"] = formatted["source"]
@@ -60,7 +60,7 @@ def main(
         print(("would change " if check else "changed ") + str(path.relative_to(ROOT)))
         if not check:
             book = json.dumps(books[path], indent=1, ensure_ascii=False, sort_keys=True)
-            path.write_text(book + "\n")
+            path.write_text(book + "\n", encoding="utf-8")
     status |= ruff("format", *(["--check"] if check else []), *FILES)
     status |= ruff("check", "nbs", *FILES)
     return 1 if status or (check and changed) else 0

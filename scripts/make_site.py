@@ -132,7 +132,6 @@ def write_settings(source: Path) -> None:
     facts = {name: cfg[name] for name in names}
     facts |= {"tools": str(TOOLS), "templates": str(TOOLS / "templates"), "static": [str(TOOLS / "static")]}
     facts["baseurl"] = f"{cfg['doc_host']}{cfg['doc_baseurl']}/"
-    (source / "site.json").write_text(json.dumps(facts), encoding="utf-8")
     shutil.copyfile(TOOLS / "conf.py", source / "conf.py")
     mathjax = source / "mathjax_files" / "mathjax"
     mathjax.mkdir(parents=True)

@@ -17,7 +17,6 @@ import yaml
 import cora_nb as cn
 
 ROOT = Path(__file__).resolve().parent.parent
-VERSION = "0.2.0"
 LAST_OF_0_1 = "fc9a1e0"  # the last commit before Part 7, which moved the names
 OLD_NAMES = [
     (module, *word.partition("=")[::2], place)
@@ -42,7 +41,7 @@ def test_the_version_is_the_same_everywhere():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     newest = re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[1]
     found = {ini["DEFAULT"]["version"], cn.__version__, str(citation["version"]), newest}
-    assert found == {VERSION}
+    assert len(found) == 1, found
 
 
 def test_the_package_says_what_it_is():
@@ -349,7 +348,7 @@ def test_the_sdist_holds_what_the_build_reads(tmp_path):
             (copy / name).write_bytes((ROOT / name).read_bytes())
     command = [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True, cwd=copy)
-    with tarfile.open(tmp_path / f"cora_nb-{VERSION}.tar.gz") as archive:
+    with tarfile.open(tmp_path / f"cora_nb-{cn.__version__}.tar.gz") as archive:
         held = {name.partition("/")[2] for name in archive.getnames()}
     wanted = {name for name in tracked if name.startswith(("cora_nb/", "data/"))}
     wanted |= {"settings.ini", "setup.py", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff"}

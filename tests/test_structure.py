@@ -5,7 +5,6 @@ Exceptions are listed here, each with what it waits for. A list only shrinks: an
 
 import ast
 import json
-import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -41,7 +40,6 @@ IMPORTS_TO_REMOVE = set()
 NAMES_TO_SEPARATE = set()
 MODULES_TO_DIVIDE = set()
 MOST_LINES, TOLERANCE = 400, 40  # of a module: cells are exported whole, and a comment must not decide
-FLAGS = re.compile(r"^#\| *(slow|gpu|network)\b", re.MULTILINE)  # `tst_flags` of settings.ini: the tests skip the cell
 LONG_LINES_LEFT = 0  # in all notebooks, tests and scripts: what is left from before the limit, to fall to 0
 
 
@@ -158,42 +156,3 @@ def test_lines_are_short():
     found = sum(long.values())
     most = {name: n for name, n in sorted(long.items(), key=lambda item: -item[1])[:10] if n}
     assert found <= LONG_LINES_LEFT, f"{found} lines of more than 120 characters, at most {LONG_LINES_LEFT}: {most}"
-
-
-def asks_for_full_run(statement: ast.stmt) -> bool:
-    'Whether a statement is `if os.environ.get("CORA_FULL"): ...` with an `else` that prints something.'
-    asks = isinstance(statement, ast.If) and ast.unparse(statement.test) == "os.environ.get('CORA_FULL')"
-    return asks and any("print(" in ast.unparse(line) for line in statement.orelse)
-
-
-def guarded(source: str) -> bool:
-    "Whether a cell does nothing without CORA_FULL but to import and to say what it would do."
-    body = ast.parse(source).body
-    rest = [line for line in body if not isinstance(line, ast.Import | ast.ImportFrom)]
-    return bool(rest) and all(map(asks_for_full_run, rest))
-
-
-def test_run_all_is_safe():
-    "A flag means nothing in Jupyter: a cell that the tests skip asks for CORA_FULL in code as well."
-    flagged = {}
-    for file in sorted((ROOT / "nbs").rglob("*.ipynb")):
-        for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
-            if cell["cell_type"] == "code" and FLAGS.search(source := "".join(cell["source"])):
-                flagged[f"{file.relative_to(ROOT).as_posix()}, cell {cell['id']}"] = guarded(source)
-    bare = [name for name, safe in flagged.items() if not safe]
-    assert not bare, f'flagged, but without `if os.environ.get("CORA_FULL"): ... else: print(...)`: {bare}'
-
-
-@pytest.mark.parametrize(
-    "source, safe",
-    [
-        ("#| slow\nif os.environ.get('CORA_FULL'):\n    run()\nelse:\n    print('it would run')", True),
-        ("#| slow\nimport os\n\nif os.environ.get('CORA_FULL'):\n    run()\nelse:\n    print('it would run')", True),
-        ("#| slow\nif os.environ.get('CORA_FULL'):\n    run()", False),  # says nothing
-        ("#| slow\nrun()\nif os.environ.get('CORA_FULL'):\n    run()\nelse:\n    print('ran')", False),
-        ("#| slow\nif not os.environ.get('CORA_FULL'):\n    run()\nelse:\n    print('ran')", False),
-        ("#| slow\nrun()", False),
-    ],
-)
-def test_what_counts_as_a_guard(source, safe):
-    assert FLAGS.search(source) and guarded(source) == safe
