@@ -336,3 +336,11 @@ def test_search_finds_a_name(site, tools):
             assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
         chromium.close()
     server.shutdown()
+
+
+def test_chapters_stand_in_the_order_of_the_front_page(tools):
+    "Although one of its paragraphs links to 1, 2, 4 and 6 alone."
+    real = tools.read_project(ROOT)
+    text = tools.notebook_text(ROOT / "nbs" / "course" / "index.ipynb")
+    tree = tools.navigation.own_indexes(real, {"course/index.ipynb": text})["course/index.ipynb"]
+    assert re.findall(r"^/course/(\d\d)_", tree, re.MULTILINE) == [f"{n:02}" for n in range(1, 12)]

@@ -29,7 +29,13 @@ def ordered(
     paths = {page.path for page in pages}
     lines = re.split(r"\n\s*\n|\n(?=\|)", text)
     most = max(lines, key=lambda line: len(paths & set(re.findall(r"\]\((?:nbs/)?([^)#\s]+)", line))))
-    text = f"{most}\n{text}"
+    return by_first_link(pages, f"{most}\n{text}")
+
+
+def by_first_link(
+    pages: list[Page],  # of one folder
+    text: str,  # that links to them
+) -> list[Page]:  # in the order in which it does; those without a link follow, by their names
     places = {path: n for n, path in reversed(list(enumerate(re.findall(r"\]\((?:nbs/)?([^)#\s]+)", text))))}
     return sorted(pages, key=lambda page: (places.get(page.path, len(text)), page.path))
 
@@ -161,7 +167,7 @@ def own_indexes(
     for path, text in read.items():
         folder = path.split("/")[0]
         pages = [p for p in project.pages.values() if p.path.startswith(f"{folder}/") and p.path != path]
-        made[path] = trees(ordered(pages, re.sub(r"\]\(", f"]({folder}/", text)))
+        made[path] = trees(by_first_link(pages, re.sub(r"\]\(", f"]({folder}/", text)))
     return made
 
 
