@@ -107,7 +107,7 @@ class Exercise:
         if not bad:
             return True, "right"
         for wrong, hint in self.wrong:
-            if same_answer(returned, [wrong(*arguments) for arguments, _ in self.cases], self.tolerance):
+            if same_answer(returned, _returned(self.number, wrong, self.cases), self.tolerance):
                 return False, hint
         arguments, right = self.cases[bad[0]]
         return False, f"not yet: for {_call(arguments)} it returns {returned[bad[0]]!r}, and {right!r} is right"
@@ -122,10 +122,10 @@ class Exercise:
         print(f"{mark} Exercise {self.number}: {words}.")
 
 
-def _returned(number: str, wrong: Callable, cases: Sequence[tuple[tuple, object]]) -> None:
-    "Raise `CoraError` unless a typical wrong answer is a function that returns something for each case."
+def _returned(number: str, wrong: Callable, cases: Sequence[tuple[tuple, object]]) -> list:
+    "What a typical wrong answer returns for each case. Raises `CoraError` where it cannot be called with one."
     try:
-        [wrong(*arguments) for arguments, _ in cases]
+        return [wrong(*arguments) for arguments, _ in cases]
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
         raise CoraError(f"exercise {number}: the wrong answer {wrong!r} must be a function; {why}") from None
@@ -151,6 +151,13 @@ def has_reader() -> bool:
 def _decimals(*numbers: float) -> int:
     "How many decimals the numbers have at most: 3 for 0.005, 0 for whole numbers."
     return max(0, *(-Decimal(str(number)).as_tuple().exponent for number in numbers))
+
+
+def _allows(what: object, start: object) -> bool:
+    "Whether a value is one of a list's choices or in a tuple's range; a widget decides for itself."
+    if isinstance(what, list):
+        return start in what
+    return not isinstance(what, tuple) or what[0] <= start <= what[1]
 
 
 def _control(name: str, what: object, start: object, width: str) -> object:
@@ -184,9 +191,7 @@ def explore(
         start = defaults.get(name, inspect.Parameter.empty)
         if start is inspect.Parameter.empty:
             raise CoraError(f"{name} must be a parameter of the function, with a default")
-        if isinstance(what, (list, tuple)) and not (
-            start in what if isinstance(what, list) else what[0] <= start <= what[1]
-        ):
+        if not _allows(what, start):
             raise CoraError(f"the default of {name} must be within {what!r}, got {start!r}")
     if not has_reader():
         draw()

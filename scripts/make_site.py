@@ -12,6 +12,7 @@ Install what it needs with `pip install -e '.[site]'`; the formulas are checked 
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parent / "site"
 ROOT = TOOLS.parent.parent
-sys.path[:0] = [str(ROOT), str(TOOLS)]
+sys.path[:0] = [str(ROOT), str(TOOLS), str(TOOLS.parent)]
 
 import checks  # noqa: E402
 import navigation  # noqa: E402
@@ -44,9 +45,9 @@ def read_project(root: Path) -> Project:
     ini.read(ROOT / "settings.ini", encoding="utf-8")
     cfg, nbs = ini["DEFAULT"], root / "nbs"
     project = Project(root, nbs, cfg["git_url"], cfg["branch"])
-    files = [f for suffix in ("ipynb", "md") for f in nbs.rglob(f"*.{suffix}")]
-    for file in sorted(f for f in files if not any(part.startswith((".", "_")) for part in f.relative_to(nbs).parts)):
-        page = (notebooks.read_page if file.suffix == ".ipynb" else notebooks.read_markdown)(file, nbs)
+    files = [f for f in nbs.rglob("*.ipynb") if not any(p.startswith((".", "_")) for p in f.relative_to(nbs).parts)]
+    for file in sorted(files):
+        page = notebooks.read_page(file, nbs)
         if page.path != "index.ipynb":
             project.pages[page.path] = page
     readme = (root / "README.md").read_text(encoding="utf-8")
@@ -75,10 +76,6 @@ def convert_all(jobs: tuple[Project, list[str], Path, dict[str, str]]) -> list[s
         page, file, to = project.pages[path], project.nbs / path, source / path
         to.parent.mkdir(parents=True, exist_ok=True)
         try:
-            if file.suffix == ".md":
-                text = notebooks.linked(file.read_text(encoding="utf-8"), file.parent, path, project)
-                to.write_text(text + "\n\n" + trees.get(path, ""), encoding="utf-8")
-                continue
             made = notebooks.converted(file, page, project)
             if path in trees:
                 made["cells"].append({"cell_type": "markdown", "id": "tree", "metadata": {}, "source": trees[path]})
@@ -94,7 +91,7 @@ def write_sources(
 ) -> None:
     "All pages, as Sphinx reads them."
     readme = (project.root / "README.md").read_text(encoding="utf-8")
-    indexes = {p: notebook_text(project.nbs / p) for p in project.pages if p.count("/") == 1 and "/index." in p}
+    indexes = {p: notebook_text(project.nbs / p) for p in project.pages if re.fullmatch(r"[^/]+/index\.ipynb", p)}
     trees = navigation.own_indexes(project, indexes)
     made = navigation.made_pages(project, readme)
     for path, text in made.items():
@@ -116,11 +113,9 @@ def write_sources(
 
 
 def notebook_text(file: Path) -> str:
-    "The Markdown of a page."
-    text = file.read_text(encoding="utf-8")
-    if file.suffix == ".md":
-        return text
-    return "\n\n".join("".join(c["source"]) for c in json.loads(text)["cells"] if c["cell_type"] == "markdown")
+    "The Markdown of a notebook."
+    cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
 
 
 def write_settings(source: Path) -> None:
@@ -164,6 +159,8 @@ def build(
 ) -> str:  # the last line: what was built
     "The whole build. Raises `SiteError` where something is wrong."
     begin = time.perf_counter()
+    if formulas:
+        checks.try_browser()  # now, and not when all pages are made
     with tempfile.TemporaryDirectory() as folder:
         source = keep or Path(folder, "source")
         shutil.rmtree(source, ignore_errors=True)

@@ -62,6 +62,17 @@ def organism_run(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def postgres():
+    "A PostgreSQL server of this session's own; its `empty_store()` gives an address."
+    from postgres_server import PostgresServer, missing
+
+    if reason := missing():
+        pytest.skip(reason)
+    with PostgresServer("fsync=off") as server:  # a machine that crashes is not among the tests
+        yield server
+
+
+@pytest.fixture(scope="session")
 def recorded_at():
     """Where a published file of raw data is, by its name in `papers.recorded`; asked for once in a session.
 

@@ -20,7 +20,9 @@ from cora_nb.core import Question
 from cora_nb.metrics.comparison import exchange_scores, put_together
 from cora_nb.metrics.cora import score_counts
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.stats.finite import random_order
 from cora_nb.stats.paired import exchange_p
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.operators import filler, says_none
@@ -38,7 +40,7 @@ def run(*words, cwd, **env):
     return done.returncode, done.stdout, done.stderr
 
 
-def kill_at_reply(pid: int, store: Path, n: int, alive, pause: float = 0.0) -> int:
+def kill_at_reply(pid: int, store: Path | str, n: int, alive, pause: float = 0.0) -> int:
     """SIGKILL to a process once it has stored its n-th reply, and `pause` seconds later; the replies in the store then.
 
     What a clock says has no part in it: on a busy machine, all kills after a time came before the first reply.
@@ -53,8 +55,14 @@ def kill_at_reply(pid: int, store: Path, n: int, alive, pause: float = 0.0) -> i
     return stored_replies(store)
 
 
-def stored_replies(store: Path) -> int:
-    "How many replies lie in a store, which another process may be about to create."
+def stored_replies(store: Path | str) -> int:
+    "How many replies lie in a store, which another process may be about to create: a file, or an address."
+    if isinstance(store, str):
+        import psycopg
+
+        with psycopg.connect(store) as db:
+            begun = db.execute("select to_regclass('cora_nb.replies')").fetchone()[0]
+            return db.execute("select count(*) from cora_nb.replies").fetchone()[0] if begun else 0
     if not store.exists():
         return 0
     try:
@@ -81,6 +89,24 @@ class Forgetful:
         for i in range(len(prompts) - 1, -1, -2):
             await asyncio.sleep(0)
             yield i, Reply("A")
+
+
+def stopped_when_precise(run, share=0.5, scores=("CoRA",), half_width=0.05):
+    """A complete run as `stop="precise"` would have left it: of a share of its questions, drawn at random, all prompts
+    were asked, and of the others none."""
+    codes, ids = run.question_codes
+    drawn = random_order(ids.tolist(), 0)[: max(2, round(share * len(ids)))]
+    lost, table = ~np.isin(codes, drawn), run.to_frame()
+    for column in ("reply", "confidence", "mean_logprob", "n_tokens", "selected", "scores"):
+        if column in table:
+            table[column] = table[column].where(~lost)
+    table["prediction"], table["correct"] = table["prediction"].where(~lost, -1), table["correct"] & ~lost
+    table["error"] = (table["error"] if "error" in table else pd.Series(None, table.index, dtype="string")).mask(
+        lost, NOT_ASKED
+    )
+    sample = {"scores": list(scores), "half_width": half_width, "level": 0.95, "level_at_stop": 0.955, "seed": 0}
+    sample |= {"prompts": len(run), "kind": "questions", "originals": len(drawn), "exact": False, "ended": True}
+    return Responses(table, run.questions, run.facts | {"sample": sample}, run.name, failed_wrong=run.failed_wrong)
 
 
 texts = st.sampled_from(

@@ -5,6 +5,7 @@ import configparser
 import importlib
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -30,6 +31,15 @@ def python(code: str, *options: str) -> subprocess.CompletedProcess:
     "A program in a process of its own, with the package of this checkout."
     command = [sys.executable, *options, "-c", code]
     return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+
+def git(*command: str, check: bool = True) -> subprocess.CompletedProcess:
+    "What git says of this checkout; a skip where there is no git, or the files came without their history."
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
+    if not (ROOT / ".git").exists():
+        pytest.skip(f"{ROOT} is no git checkout")
+    return subprocess.run(["git", *command], capture_output=True, text=True, check=check, cwd=ROOT)
 
 
 # --- what the package says of itself -----------------------------------------------------------------------------
@@ -182,9 +192,7 @@ def test_new_places_in_the_changelog_exist():
 
 def test_every_public_name_of_0_1_is_in_the_changelog():
     "Read from git, where the history is at hand."
-    listed = subprocess.run(
-        ["git", "ls-tree", "-r", "--name-only", LAST_OF_0_1, "cora_nb"], capture_output=True, text=True, cwd=ROOT
-    )
+    listed = git("ls-tree", "-r", "--name-only", LAST_OF_0_1, "cora_nb", check=False)
     if listed.returncode:
         pytest.skip(f"the history down to {LAST_OF_0_1} is not at hand")
     gone = CHANGES[CHANGES.index("These are gone") : CHANGES.index("## 0.1.0")]
@@ -198,9 +206,7 @@ def test_every_public_name_of_0_1_is_in_the_changelog():
     now = importlib.import_module("cora_nb._modidx").d["syms"]
     missing, found = [], 0
     for file in filter(lambda f: f.endswith(".py") and "_modidx" not in f, listed.stdout.split()):
-        source = subprocess.run(
-            ["git", "show", f"{LAST_OF_0_1}:{file}"], capture_output=True, text=True, check=True, cwd=ROOT
-        ).stdout
+        source = git("show", f"{LAST_OF_0_1}:{file}").stdout
         module = file.removeprefix("cora_nb/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         tree = ast.parse(source)
         public = [
@@ -339,10 +345,8 @@ def test_the_sdist_holds_what_the_build_reads(tmp_path):
     "Without settings.ini in it, no wheel can be made from the sdist. Built in a copy, by setuptools alone."
     pytest.importorskip("setuptools")
     copy = tmp_path / "copy"
-    tracked = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True, cwd=ROOT).stdout.split(
-        "\n"
-    )
-    for name in filter(None, tracked):
+    tracked = git("ls-files").stdout.splitlines()
+    for name in tracked:
         if name.startswith(("cora_nb/", "data/")) or "/" not in name:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             (copy / name).write_bytes((ROOT / name).read_bytes())

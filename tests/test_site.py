@@ -17,7 +17,7 @@ import pytest
 import cora_nb as cn
 
 ROOT = Path(__file__).resolve().parent.parent
-TOOLS = ROOT / "scripts" / "site"
+TOOLS = ROOT / "scripts" / "site"  # the folder above it is on the path, by pyproject.toml
 FIGURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 README = """<!-- made -->
 
@@ -79,11 +79,12 @@ def tools():
     "The builder's modules."
     for name in ("sphinx", "myst_nb", "pydata_sphinx_theme", "nbdev"):
         pytest.importorskip(name, reason="pip install -e '.[site]'")
-    sys.path[:0] = [str(TOOLS), str(TOOLS.parent)]
+    saved = sys.path.copy()  # the builder adds folders of its own
+    sys.path.insert(0, str(TOOLS))
     try:
         yield importlib.import_module("make_site")
     finally:
-        del sys.path[:2]
+        sys.path[:] = saved
 
 
 def exported(names: str, module: str = "stats.ratios") -> list[dict]:
@@ -93,11 +94,15 @@ def exported(names: str, module: str = "stats.ratios") -> list[dict]:
 
 
 def project(folder: Path, **changed: list) -> Path:
-    "A checkout of five pages; `changed` replaces or adds some: ratios, chapter, howto, study, readme."
+    "A checkout of a few pages; `changed` adds cells to some: ratios, chapter, study; and a line to the readme."
     pages = {
         "stats/ratios": [*RATIOS, *exported("ratios"), *changed.get("ratios", [])],
+        "course/index": [md("# The course\n\n> In this order\n\n[One](01_one.ipynb), [words](glossary.ipynb)")],
         "course/01_one": [*CHAPTER, *changed.get("chapter", [])],
+        "course/extra": [md("# Extra\n\n> No page links here")],
         "course/glossary": [md("# Glossary\n\n> Words")],
+        "howto/index": [md("# How to\n\n> Do things\n\n[a task](task.ipynb)")],
+        "howto/task": [md("# A task\n\n> Do it\n\n[One](../course/01_one.ipynb)")],
         "studies/one": [md("# A study\n\n> Of one"), *changed.get("study", [])],
         "gallery": [md("# Gallery\n\n> Figures")],
     }
@@ -105,8 +110,6 @@ def project(folder: Path, **changed: list) -> Path:
         file = folder / "nbs" / f"{path}.ipynb"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    (folder / "nbs" / "howto").mkdir()
-    (folder / "nbs" / "howto" / "task.md").write_text("# A task\n\n> Do it\n\n[One](../course/01_one.ipynb)\n")
     (folder / "README.md").write_text(README + "".join(changed.get("readme", [])))
     (folder / "LICENSE").write_text("free")
     return folder
@@ -145,12 +148,19 @@ def test_all_sections_are_in_the_navigation(site):
         "Start",
         *"Course How-to Reference Studies Gallery".split(),
     ]
-    chapters = (site[0] / "course" / "index.html").read_text()
-    assert chapters.index("01_one.html") < chapters.index("glossary.html")
+    assert beside(site[0] / "course" / "index.html") == ["01_one.html", "glossary.html", "extra.html"]
+    assert beside(site[0] / "howto" / "index.html") == ["task.html"]
+
+
+def beside(page: Path) -> list[str]:
+    "The pages of its section in the sidebar."
+    tree = re.search(r'<ul class="nav bd-sidenav">.*?</nav>', page.read_text(encoding="utf-8"), re.DOTALL)[0]
+    return re.findall(r'<li class="toctree-l1[^"]*"><a class="[^"]*" href="([^"]+)"', tree)
 
 
 def test_links_lead_to_pages(site):
     out = site[0]
+    assert 'href="../course/01_one.html"' in (out / "howto" / "task.html").read_text()
     chapter = (out / "course" / "01_one.html").read_text()
     assert 'href="../stats/ratios.html#by-hand"' in chapter and 'href="#the-end"' in chapter
     assert "colab-badge.svg" not in chapter and ">Open in Colab<" in chapter
@@ -286,6 +296,29 @@ def test_a_formula_that_cannot_be_read_fails_the_build(formula, message, tools, 
         pytest.skip("no browser, or playwright is not installed")
     with pytest.raises(tools.SiteError, match=f"course/01_one.html: {message}"):
         tools.build(project(tmp_path, chapter=[md(formula)]), tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("chromium", "message"),
+    [
+        ("", "neither $CHROMIUM nor PATH has one, and playwright's own does not start: "),
+        ("no-such-browser", "neither $CHROMIUM nor PATH has one, and playwright's own does not start: "),
+        (sys.executable, f"{sys.executable} does not start: "),
+    ],
+)
+def test_without_a_browser_one_line_names_the_option(chromium, message, site, tools, tmp_path, monkeypatch):
+    "Neither on PATH, nor in $CHROMIUM, nor playwright's own."
+    pytest.importorskip("playwright", reason="pip install -e '.[site]'")
+    for name, value in {"CHROMIUM": chromium, "PATH": str(tmp_path), "PLAYWRIGHT_BROWSERS_PATH": str(tmp_path)}.items():
+        monkeypatch.setenv(name, value)
+    for look in (
+        lambda: tools.build(project(tmp_path / "checkout"), tmp_path / "out"),
+        lambda: tools.checks.check_formulas(site[0], ["index.html"], 1),
+    ):
+        with pytest.raises(tools.SiteError, match=re.escape(message)) as wrong:
+            look()
+        assert "--no-formulas" in str(wrong.value) and "\n" not in str(wrong.value)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_name_without_an_entry_and_a_page_that_says_less_than_help(site, tools):

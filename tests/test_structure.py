@@ -21,6 +21,7 @@ ROOMS = (
         "forms",
         "checks",
         "results",
+        "stats",
         "benchmarks",
         "variants",
         "prompts",
@@ -28,7 +29,7 @@ ROOMS = (
         "responses",
         "runs",
     ),
-    *("stats", "metrics", "report", "interop", "papers", "teaching", "cli", "__main__"),
+    *("metrics", "report", "interop", "papers", "teaching", "cli", "__main__"),
 )  # a module imports from its own room and from rooms earlier in this list
 FOUNDATION = {"core", "registry", "forms", "checks", "results"}
 NARROWER = {  # rooms that may import less than the order allows, and what
@@ -40,7 +41,6 @@ IMPORTS_TO_REMOVE = set()
 NAMES_TO_SEPARATE = set()
 MODULES_TO_DIVIDE = set()
 MOST_LINES, TOLERANCE = 400, 40  # of a module: cells are exported whole, and a comment must not decide
-LONG_LINES_LEFT = 0  # in all notebooks, tests and scripts: what is left from before the limit, to fall to 0
 
 
 def module_name(file: Path) -> str:
@@ -153,6 +153,6 @@ def test_lines_are_short():
     files = [ROOT / "setup.py", *(f for d in ("tests", "scripts") for f in (ROOT / d).rglob("*.py"))]
     files += [f for f in (ROOT / "nbs").rglob("*.ipynb") if ".ipynb_checkpoints" not in f.parts]
     long = {f.relative_to(ROOT).as_posix(): sum(len(line) > 120 for line in code_lines(f)) for f in files}
-    found = sum(long.values())
-    most = {name: n for name, n in sorted(long.items(), key=lambda item: -item[1])[:10] if n}
-    assert found <= LONG_LINES_LEFT, f"{found} lines of more than 120 characters, at most {LONG_LINES_LEFT}: {most}"
+    assert len(long) > 400, "the files were not read"
+    found = {name: n for name, n in long.items() if n}
+    assert not found, f"lines of more than 120 characters: {found}"

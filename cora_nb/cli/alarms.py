@@ -15,6 +15,7 @@ from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
 from ..runs.alarm import responses_alarm
 from ..runs.diagnosis import Cure, cured_command
+from ..runs.store_addresses import without_password
 
 # %% ../../nbs/cli/alarms.ipynb #c3f4d481
 def typed_options(
@@ -24,7 +25,7 @@ def typed_options(
     "The typed options, without the respondents: all that differ from their defaults."
     usual = inspect.signature(command).parameters
     return {
-        name: value
+        name: without_password(str(value)) if name == "store" else value
         for name, value in given.items()
         if name in usual and name != "respondents" and value != usual[name].default
     }

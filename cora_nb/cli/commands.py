@@ -23,6 +23,7 @@ from .names import names_of
 from .shared import one_line_errors
 from ..core import CoraError
 from ..registry import Registry
+from ..runs.store_addresses import without_password
 
 try:  # in Python from version 3.11 on
     import tomllib
@@ -80,6 +81,8 @@ def options_in_force(
     "A run's record of the command that started it."
     plain = {name: value if isinstance(value, (str, int, float)) else list(value)
              for name, value in options.items() if value is not None}  # fmt: skip
+    if "store" in plain:  # facts are published
+        plain["store"] = without_password(str(plain["store"]))
     return {"command": command, **plain}
 
 
@@ -247,6 +250,7 @@ COMMANDS = Registry(
         "table": "cora_nb.cli.table:cora_table",
         "import": "cora_nb.cli.importing:cora_import",
         "report": "cora_nb.cli.report:cora_report",
+        "join": "cora_nb.cli.join:cora_join",
         "export": "cora_nb.cli.exporting:cora_export",
         "gate": "cora_nb.cli.gate:cora_gate",
         "mcqa_plus": "cora_nb.cli.mcqa_plus:cora_mcqa_plus",
@@ -254,6 +258,7 @@ COMMANDS = Registry(
         "try": "cora_nb.cli.try_out:cora_try",
         "convert": "cora_nb.cli.convert:cora_convert",
         "paper": "cora_nb.cli.paper:cora_paper",
+        "store": "cora_nb.cli.stores:cora_store",
         "list": "cora_nb.cli.lists:cora_list",
     },
 )

@@ -18,6 +18,7 @@ from .table import column_names
 from ..core import CoraError
 from ..interop.exporters import get_exporter
 from ..report.tables import plain_line
+from ..responses.failures import unasked_rows
 from ..responses.files import read_responses
 from ..variants.families import make_variants
 
@@ -94,7 +95,9 @@ def cora_export(
         more = {what: given[what] for what in _ABOUT_RUNS if what in takes and given[what] is not None}
         written = export(named, folder, **called, **more)
         for who, responses in named.items():
-            print(f"{plain_line(who)}: {len(responses.questions)} questions, {len(responses.table)} replies")
+            unasked = int(unasked_rows(responses.table).sum())
+            said = f"{len(responses.questions)} questions, {len(responses.table) - unasked} replies"
+            print(f"{plain_line(who)}: {said}" + (f", {unasked} prompts not asked" if unasked else ""))
     else:
         questions, told, chosen = asked_questions(given)
         variants = make_variants(questions, family=family, seed=seed)

@@ -9,6 +9,7 @@ __all__ = ['ask_each', 'refuse_lost', 'failed_line', 'failures_said', 'end_incom
 import contextlib
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,9 @@ from ..core import CoraError
 from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent
-from ..responses.failures import FailureWarning, failed_rows, unasked_rows
+from ..responses.columns import NOT_ASKED, OVER_BUDGET
+from ..responses.failures import FailureWarning, failed_rows
+from ..responses.parts import ResponseParts, count_errors
 from ..responses.responses import Responses
 from ..runs.store import Store
 
@@ -59,23 +62,24 @@ def refuse_lost(
 
 # %% ../../nbs/cli/failures.ipynb #11d0c49f
 def failed_line(
-    runs: Iterable[Responses],  # of one respondent
+    runs: Iterable[Responses | ResponseParts],  # of one respondent
     respondent: Respondent | None = None,  # the respondent asked; None: the runs were read from files
     store: Store | None = None,  # the store for its replies, if any
 ) -> str:  # empty if nothing failed
     "The number of failed prompts, the most frequent reason, and how to ask for the rest."
-    asked, why = 0, []
+    asked, why = 0, Counter()
     for run in runs:
-        asked += len(run) - int(unasked_rows(run.table).sum())
-        why += run.table["error"][failed_rows(run.table)].tolist() if "error" in run.table else []
+        errors, n = count_errors(run)
+        asked += n
+        why.update({error: n for error, n in errors.items() if error not in (NOT_ASKED, OVER_BUDGET)})
     if not why:
         return ""
-    reason = max(dict.fromkeys(why), key=why.count)
-    times = "" if why.count(reason) == len(why) else f"{why.count(reason):,} times "
-    said = f"{len(why):,} of {asked:,} prompts failed ({times}{plain_line(reason)[:200]})"
+    (reason, most), failed = why.most_common(1)[0], why.total()
+    times = "" if most == failed else f"{most:,} times "
+    said = f"{failed:,} of {asked:,} prompts failed ({times}{plain_line(reason)[:200]})"
     if respondent is None or isinstance(respondent, RecordedRespondent):  # asking again would not help
         return said
-    kept = f"{asked - len(why):,} replies are kept, {len(why):,} {'is' if len(why) == 1 else 'are'} asked"
+    kept = f"{asked - failed:,} replies are kept, {failed:,} {'is' if failed == 1 else 'are'} asked"
     return f"{said}; run the same command again: {'nothing is kept, so all are asked' if store is None else kept}"
 
 # %% ../../nbs/cli/failures.ipynb #6d144fc9

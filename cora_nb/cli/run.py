@@ -6,15 +6,25 @@
 __all__ = ['cora_run']
 
 # %% ../../nbs/cli/run.ipynb #ed80be70
+from dataclasses import replace
 from pathlib import Path
 
 from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondents
 from .alarms import print_alarms, retyper
 from .budgets import check_spent, read_budget, stop_line
+from .precise import expected_lines, precise_options
 from .report import page_lines
+from cora_nb.cli.sharding import (
+    ask_own_shards,
+    ask_spread,
+    read_spread,
+    share_line,
+    spread_client,
+    store_here,
+    with_command,
+)
 from .failures import ask_each, end_incomplete, failed_line, failures_said, refuse_lost
-from .respondents import make_respondents
 from cora_nb.cli.shared import (
     asked_questions,
     open_store,
@@ -32,6 +42,7 @@ from ..report.render import render
 from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
 from ..runs.evaluate import plan, prepare
+from ..runs.shards import check_shards_there, known_facts
 from ..variants.families import make_variants
 
 # %% ../../nbs/cli/run.ipynb #7a43a51d
@@ -58,9 +69,15 @@ def cora_run(
     shots_as: str = "plain",  # how they look: plain, or like_variant, their choices altered like the question's
     trials: int = 1,  # how often each prompt is asked
     parse: str = "lenient",  # the rule from reply to choice, or FILE.py:NAME
-    stop: str = None,  # ask only what is needed: cora or bmca
+    stop: str = None,  # ask only what is needed: cora or bmca, exactly; precise: to within --half_width
+    precise_for: str = None,  # with --stop precise: scores that must be precise, with commas between; CoRA
+    half_width: float = None,  # with --stop precise: how far an interval may reach to either side; 0.02
+    level: float = None,  # with --stop precise: of the intervals; 0.95
     seed: int = 0,  # for the variants, the sample and the order of choices
-    store: str = None,  # the file that keeps replies; "none" to keep nothing
+    store: str = None,  # a file that keeps replies, or postgresql://... for a team; "none" to keep nothing
+    workers: int = None,  # ask models on this machine with so many processes, one for each core or GPU
+    scheduler: str = None,  # ask on the workers of this dask scheduler, such as tcp://10.0.0.1:8786
+    shard: str = None,  # ask only this part of the questions, such as 3/64; cora_join puts the parts together
     strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     dry: bool = False,  # only say what the run would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
@@ -79,37 +96,48 @@ def cora_run(
     check_count("digits", digits, 0, 15)
     check_option("failed", failed, ("unknown", "wrong"))
     beyond, budget = own_scores(score), read_budget(max_calls, max_cost, price)
+    precisely = precise_options(stop, precise_for, half_width, level, seed)
     who = make_respondents(respondents, benchmark, path)
-    folders = run_folders(out, benchmark, who)
+    folders, spread = run_folders(out, benchmark, who), read_spread(given, who)
     retypers = {w.name: retyper(cora_run, given, i, w) for i, w in enumerate(who)}
     questions, told, chosen = asked_questions(given)
     variants = make_variants(questions, family=family, seed=seed)
     solved = shot_pool(benchmark, path, pool) if shots else None
     asked = {"template": template, "shots": solved, "k": shots, "shots_as": shots_as, "trials": trials, "parse": parse}
-    with open_store(store, who) as replies:
+    with open_store(store_here(given, spread), who) as replies, spread_client(spread) as spread:
         if dry:
             plans = [plan(w, variants, store_for(w, replies), read_prices(price), **asked) for w in who]
             if chosen:
                 print(f"{benchmark}: {len(questions)} questions{chosen}")
-            return print(plan_table(plans, stop))
+            return print(plan_table(plans, stop) + share_line(given) + expected_lines(variants, plans, precisely))
         told |= {"family": family, "seed": seed, "pool": pool}
-        asked |= {"stop": stop, "facts": told}
+        asked |= {"stop": stop, "facts": told, **precisely}
         prepared, from_store, stops = prepare(variants, **asked), {}, {}
+        belongs = list(zip(respondents or ORGANISMS, folders))
+        if spread and spread.shard:
+            parts = [with_command(prepared, options, spec) for spec, _ in belongs]
+            return ask_own_shards(spread, who, parts, folders, strict)
         for w, folder in zip(who, folders):
-            check_folder(folder, prepared.facts(w))
+            if not spread:  # the shards are checked when they are asked
+                check_folder(folder, prepared.facts(w))
+                check_shards_there(folder, known_facts(prepared, w))
 
         def ask(w, own):  # each is on disk before the next begins
             (spec, folder), kept = own, store_for(w, replies)
-            run = prepared.ask(w, kept, strict=strict, retype=retypers[w.name], budget=budget)
+            mine = replace(spread, store=store_for(w, spread.store)) if spread else None
+            if mine:
+                run = ask_spread(mine, spec, with_command(prepared, options, spec), folder, parse, strict)
+            else:
+                run = prepared.ask(w, kept, strict=strict, retype=retypers[w.name], budget=budget)
             check_spent(run, budget, folder)
             run.facts["run"]["command"] = options | {"respondents": [spec]}
             write_responses(run, folder)
             refuse_lost(run, out)
             stops[w.name] = stop_line(run, budget, kept)
-            from_store[w.name] = [failed_line([run], w, kept), stops[w.name], store_line(kept, run), str(folder)]
+            found = mine.line(run, folder) if mine else store_line(kept, run)
+            from_store[w.name] = [failed_line([run], w, mine or kept), stops[w.name], found, str(folder)]
             return run
 
-        belongs = list(zip(respondents or ORGANISMS, folders))
         runs, stopped = ask_each(who, ask, belongs, "cora_run", strict)
     print_alarms(runs, retypers)
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}\n")

@@ -177,7 +177,7 @@ _FREE = (SimulatedRespondent, RecordedRespondent)  # their replies cost nothing,
 
 
 def open_store(
-    store: str | None,  # a file; "none" to keep nothing; None: the one in the user's cache, if a respondent needs it
+    store: str | None,  # a file or postgresql://...; "none": keep nothing; None: the user's cache, if one needs it
     respondents: Sequence[Respondent],  # who will be asked
 ) -> contextlib.AbstractContextManager:  # gives a `Store`, or None
     "The store to use."
@@ -197,7 +197,7 @@ def _say_what_is_kept(path: str | Path):
         try:
             yield replies
         except KeyboardInterrupt:
-            kept = f"{replies.kept} new replies are kept in {path}: the same command goes on from there"
+            kept = f"{replies.kept} new replies are kept in {replies.path}: the same command goes on from there"
             raise KeyboardInterrupt(kept) from None
 
 

@@ -17,9 +17,11 @@ from ..core import CoraError
 from ..report.render import render
 from ..report.table_files import check_table_file, table_format, write_printed
 from ..report.tables import plain_line, score_table
-from ..responses.failures import over_budget_rows
-from ..responses.files import read_responses
+from ..responses.columns import OVER_BUDGET
+from ..responses.files import is_parts_folder, read_responses
+from ..responses.parts import ResponseParts, count_errors
 from ..responses.responses import Responses
+from ..runs.alarm import too_many_unread
 
 # %% ../../nbs/cli/table.ipynb #7d481398
 def column_names(
@@ -33,10 +35,10 @@ def column_names(
 
 # %% ../../nbs/cli/table.ipynb #c1dd1318
 def _choose_trials(
-    responses: Responses,  # a run
+    responses: Responses | ResponseParts,  # a run
     trial: int | None = None,  # the number of one repetition; None: the first there is
     trials: str = "first",  # "all": every repetition is a further reply
-) -> Responses:
+) -> Responses | ResponseParts:
     "The repetitions that count. Raises `CoraError` for one that does not exist, and if both options are given."
     if trials not in ("first", "all"):
         raise CoraError(f"trials must be first or all, got {trials!r}; one repetition is chosen with --trial")
@@ -50,11 +52,32 @@ def _choose_trials(
 
 # %% ../../nbs/cli/table.ipynb #4481ae9f
 def _uneven_trials(
-    responses: Responses,  # a run
+    responses: Responses | ResponseParts,  # a run
 ) -> str:  # such as "1 to 11 for each variant"; empty if each variant was asked equally often
     "The range of the numbers of repetitions, if they differ."
-    counts = responses.table.groupby(["question_id", "method", "index"], observed=True).size()
-    return "" if counts.nunique() == 1 else f"{counts.min()} to {counts.max()} for each variant"
+    if isinstance(responses, ResponseParts):
+        least, most = responses.repetitions()
+    else:
+        counts = responses.table.groupby(["question_id", "method", "index"], observed=True).size()
+        least, most = counts.min(), counts.max()
+    return "" if least == most else f"{least} to {most} for each variant"
+
+# %% ../../nbs/cli/table.ipynb #7d3e5f11
+def _run_or_parts(path: str) -> Responses | ResponseParts:
+    "A run from disk, or the parts of one that is read in pieces."
+    return ResponseParts(path) if is_parts_folder(path) else read_responses(path)
+
+
+def _parts_alarm(parts: ResponseParts, name: str) -> str:  # empty if at most a tenth cannot be read
+    "How many replies cannot be read, and how to look at some of them."
+    if not all("prediction" in file.columns for file in parts.files):
+        return ""
+    found = parts.summary().loc["all"]
+    unread, replies = found["unparsed"] + found["cut_off"], found["rows"] - found["failed"] - found["not_asked"]
+    if not too_many_unread(unread, replies):
+        return ""
+    said = f"{plain_line(name)}: {unread:,} of {replies:,} replies cannot be read, and count as wrong"
+    return f"{said}; look at some: ResponseParts({parts.path!r}).read(100).table['reply']"
 
 # %% ../../nbs/cli/table.ipynb #a052eb41
 @command(
@@ -63,7 +86,7 @@ def _uneven_trials(
     "cora_table responses/math/* --interval 0.95 --out scores.xlsx",
 )
 def cora_table(
-    runs: list[str],  # folders of runs, or responses files; one for each column
+    runs: list[str],  # folders of runs, or of their parts, or responses files; one for each column
     format: str = None,  # text, markdown, latex, csv, html or xlsx; without it, that of --out, or text
     out: str = None,  # a file such as scores.tex; a table that is there is replaced, and nothing else is
     caption: str = None,  # above the table
@@ -81,12 +104,16 @@ def cora_table(
     if interval is not None and not 0 < interval < 1:
         raise CoraError(f"interval must be a level between 0 and 1, such as 0.95, got {interval!r}")
     check_option("failed", failed, ("unknown", "wrong"))
-    named = dict(zip(column_names(runs), map(read_responses, runs)))
+    named = dict(zip(column_names(runs), map(_run_or_parts, runs)))
     chosen = {name: _choose_trials(responses, trial, trials) for name, responses in named.items()}
     for name, responses in chosen.items():
         if responses.pooled and (counts := _uneven_trials(responses)):
             print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
-    print_alarms(chosen, aside=format != "text" or out is not None)
+    aside = format != "text" or out is not None
+    print_alarms({name: run for name, run in chosen.items() if isinstance(run, Responses)}, aside=aside)
+    for name, run in chosen.items():
+        if isinstance(run, ResponseParts) and (line := _parts_alarm(run, name)):
+            print(line, end="\n\n", file=sys.stderr if aside else sys.stdout)
     if failed == "wrong":
         chosen = {name: responses.count_failed_as_wrong() for name, responses in chosen.items()}
     with failures_said():
@@ -103,7 +130,7 @@ def cora_table(
     for name, line in lines.items():
         if line:
             print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
-    cut = any(over_budget_rows(responses.table).any() for responses in chosen.values())
+    cut = any(OVER_BUDGET in count_errors(responses)[0] for responses in chosen.values())
     end_incomplete(cut or any(lines.values()), {}, "cora_table")
 
 

@@ -17,12 +17,13 @@ from typing import Any
 
 from .. import __version__
 from ..checks import check_option
-from ..core import CoraError
+from ..core import CoraError, threshold
 from .exporters import ExportedFiles
 from .result_files import check_no_keys, known_scores, metric_name
 from .result_files import called_run, local_paths, one_line_note, some_scores, write_new_files
 from ..metrics.scores import get_score
-from ..report.tables import arrange, BEYOND, plain_line, threshold
+from ..report.tables import arrange, BEYOND, plain_line
+from ..responses.estimate_notes import is_estimated
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
 
@@ -122,7 +123,10 @@ def _result_record(row: Any, run: Responses, level: float, source: Mapping[str, 
         details["details"] = told
     details["uncertainty"] = {"num_samples": int(row.n)}
     if row.low == row.low:
-        ends = {"lower": row.low, "upper": row.high, "confidence_level": level, "method": interval_method(row.score)}
+        how = interval_method(row.score)
+        if is_estimated(row.note):
+            how = "interval of an estimate of the full run on these questions (cora_nb.estimate_scores)"
+        ends = {"lower": row.low, "upper": row.high, "confidence_level": level, "method": how}
         details["uncertainty"]["confidence_interval"] = ends
     return {
         "evaluation_result_id": f"{name}/{row.score}",

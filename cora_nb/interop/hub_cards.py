@@ -17,6 +17,8 @@ from .result_files import local_paths
 from ..report.render import render
 from ..report.score_plots import plot_scores
 from ..report.tables import plain_line
+from ..responses.estimate_notes import ESTIMATE, exact_words, is_estimated, precise_words
+from ..responses.failures import unasked_rows
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
 
@@ -59,8 +61,10 @@ def _facts_of(run: Responses) -> Iterator[tuple[str, str]]:
     asked, variants, who = (facts.get(part) or {} for part in ("asked", "variants", "respondent"))
     recipe, outcomes = variants.get("recipe") or {}, run.outcomes().sum()
     yield "questions", f"{len(run.questions):,}"
-    yield "replies", f"{len(run):,}"
+    unasked = int(unasked_rows(run.table).sum())
+    yield "replies", f"{len(run) - unasked:,}" + (f", of {len(run):,} prompts" if unasked else "")
     yield "what became of them", ", ".join(f"{n:,} {what.replace('_', ' ')}" for what, n in outcomes.items() if n)
+    yield "not asked because", precise_words(facts) or exact_words(facts)[0]
     yield "family of variants", run.family
     yield "missing variants", run.coverage and f"there are {run.coverage}"
     yield "seed, options", f"{recipe['seed']}, {recipe.get('options') or 'none'}" if "seed" in recipe else None
@@ -123,13 +127,16 @@ _MEANING = {
     "reply": "the raw text; null where choices were scored",
     "scores": "log-probability of each choice shown",
     "confidence, mean_logprob, n_tokens, finish": "further values that the respondent returned with its reply",
-    "error": "why there is no reply; null for nearly all",
+    "error": "why there is no reply; null where there is one",
 }
 
 # %% ../../nbs/interop/hub_cards.ipynb #1e172d91
 _ABOUT = """A multiple-choice score says how often a model picked the right choice. This data set shows whether it \
 *knows*: each question was asked in several variants, with choices shuffled, thinned out, or with a None of the above \
-among them, and every reply is here. Made with `cora_nb` {version}."""
+among them, and every reply is here.{unasked} Made with `cora_nb` {version}."""
+
+_UNASKED = """ {unasked:,} of the {total:,} prompts were not asked, because {why} stopped early: their rows have no \
+reply, and `error` begins with `not asked`."""
 
 _LOAD = """```python
 from datasets import load_dataset
@@ -171,9 +178,9 @@ def hub_card(
     lines = [
         _card_data(named, splits, title, digest),
         f"# {markdown_text(title)}",
-        _ABOUT.format(version=__version__),
+        _ABOUT.format(version=__version__, unasked=_not_asked(named)),
         "## Scores",
-        f"In brackets: {100 * level:g}% intervals over questions.{_repetitions(named)}",
+        f"In brackets: {100 * level:g}% intervals over questions{_estimates(table)}.{_repetitions(named)}",
         render(table, format="markdown", digits=3),
         "![The scores of the runs, with their intervals](scores.png)" if figure else "",
         "## To load it",
@@ -196,6 +203,21 @@ def _title(named: Runs) -> str:
     benchmarks = list(dict.fromkeys(filter(None, (about_run(run)["benchmark"] for run in named.values()))))
     who = " and ".join(map(plain_line, named)) if len(named) < 3 else f"{len(named)} respondents"
     return f"Replies of {who}" + (f" to {', '.join(map(plain_line, benchmarks))}" if benchmarks else "")
+
+
+def _not_asked(named: Runs) -> str:
+    "A sentence on the prompts that were not asked; empty if there are none."
+    counts = {name: int(unasked_rows(run.table).sum()) for name, run in named.items()}
+    if not (unasked := sum(counts.values())):
+        return ""
+    why = "the run" if len(named) == 1 else "a run" if sum(n > 0 for n in counts.values()) == 1 else "runs"
+    return _UNASKED.format(unasked=unasked, total=sum(map(len, named.values())), why=why)
+
+
+def _estimates(table: pd.DataFrame) -> str:
+    "What the intervals of estimates are about; empty if there are none."
+    some = "note" in table and table["note"].map(is_estimated).any()
+    return f"; at {ESTIMATE}, of the full run on these questions" if some else ""
 
 
 def _repetitions(named: Runs) -> str:

@@ -19,10 +19,11 @@ import pandas as pd
 from .. import __version__
 from ..benchmarks.files import write_whole
 from ..checks import check_level
-from ..core import CoraError
+from ..core import CoraError, threshold
 from .exporters import ExportedFiles
+from .masking import holds_secret, is_secret_name
 from ..metrics.scores import get_score
-from ..report.tables import plain_line, score_table, threshold
+from ..report.tables import plain_line, score_table
 from ..responses.failures import few_lines
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
@@ -64,8 +65,6 @@ def one_line_note(
     return "; ".join(plain_line(line) for line in str(note or "").split("\n") if plain_line(line))
 
 # %% ../../nbs/interop/result_files.ipynb #1a59a2f6
-_KEY_FIELD = re.compile(r"(api[-_]?key|authorization|passw(or)?d|secret|(access|auth|bearer|hf)[-_]?token)$", re.I)
-_KEY_TEXT = re.compile(r"\b(sk|pk|hf|gsk|ghp|xai)[-_][\w-]{16,}|\bBearer\s+\S{8,}|://[^/\s:@]+:[^/\s@]+@")
 _KEY_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.I)
 
 
@@ -76,13 +75,13 @@ def check_no_keys(
     named = [v.strip() for k, v in os.environ.items() if _KEY_VARIABLE.search(k)]
     secrets = [v for v in named if len(v) >= 12 and "/" not in v[:1]]  # neither a word nor a path
     for place, text in _texts_of(run.facts, "facts"):
-        if isinstance(text, str) and (_KEY_TEXT.search(text) or any(s in text for s in secrets)):
+        if isinstance(text, str) and (holds_secret(text) or any(s in text for s in secrets)):
             raise CoraError(f"{plain_line(run.name)}: {place} holds what looks like a key; nothing was written")
-        if text and not isinstance(text, bool) and _KEY_FIELD.search(place):
+        if text and text != "***" and not isinstance(text, int | float) and is_secret_name(place.rpartition(".")[2]):
             raise CoraError(f"{plain_line(run.name)}: {place} is called like a key and not empty; nothing was written")
     errors = run.table["error"].dropna().unique() if "error" in run.table else []
     for text in errors:
-        if _KEY_TEXT.search(text) or any(s in text for s in secrets):
+        if holds_secret(text) or any(s in text for s in secrets):
             raise CoraError(
                 f"{plain_line(run.name)}: the error of a row holds what looks like a key; nothing was written"
             )

@@ -25,6 +25,7 @@ from cora_nb.metrics.cora import (
     weighted_scores,
 )
 from .counts import count_hits
+from .estimated import why_not_estimated
 from .scores import score_members
 from ..responses.failures import split_note
 from ..responses.responses import Responses, need
@@ -100,7 +101,8 @@ def subset_scores(
 def _noted_scores(counts: pd.DataFrame, whole: Responses, thresholds: Sequence[float] = THRESHOLDS) -> pd.DataFrame:
     "Columns `value` and `note` by score; the note has the number of variants of incomplete sets, and the failures."
     found = judged_scores(counts, thresholds)[["value", "note"]]
-    return found.assign(note=list(map(join_notes, coverage_notes(found.index, whole.coverage), found["note"])))
+    why = [why_not_estimated(whole) if value != value else "" for value in found["value"]]
+    return found.assign(note=list(map(join_notes, coverage_notes(found.index, whole.coverage), found["note"], why)))
 
 
 def _about(run: Responses) -> dict[str, str | None]:

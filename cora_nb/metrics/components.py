@@ -43,7 +43,7 @@ def components_of_right(
     responses: Responses,  # the rows that count, from `need`
 ) -> Components:  # of being right; groups are questions, cells their variants, effects "method" and "place"
     "The variance components of being right, by the names of `variance_components`."
-    t = responses.table
+    t = need(responses, trials="all", asked=True, failed="unread").table
     question, ids = responses.question_codes
     if len(ids) < 2:
         raise CoraError("variance components need at least two questions, got 1")

@@ -9,7 +9,7 @@ __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'varia
            'score']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,11 +19,13 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_number, check_option, check_seed
 from ..core import CoraError, THRESHOLDS
-from .counts import count_hits
+from .counts import question_weights, total_count
+from .streamed import count_groups
 from .scores import get_score, register_score, run_scores, score_members
 from .failures import cut_as_failed, judge_cut, judge_failures, possible_counts
-from .replies import question_column
+from ..registry import load_address
 from ..responses.responses import Responses, as_responses, need
+from ..responses.parts import ResponseParts, runs_or_parts
 from ..responses.runs import Runs, about_run
 from ..results import join_notes, make_result, stack_results
 from ..stats.resampling import design_effect, draw_questions, few_clusters, few_unlike, interval, kinds
@@ -209,13 +211,14 @@ COUNTS = ["hits", "trials", "original"]  # the columns that scores use
 
 
 def weighted_scores(
-    counts: pd.DataFrame | Counts,  # a table of `count_hits`, every variant counting as asked; or with weights
+    counts: pd.DataFrame | Counts,  # from `count_hits` or `count_kinds`, every variant counting as asked
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
-    weights: np.ndarray | None = None,  # of a table's questions, `(n_questions,)` or `(n_resamples, n_questions)`
+    weights: np.ndarray | None = None,  # of a table's rows, `(n_rows,)` or `(n_resamples, n_rows)`; None: see above
     names: Sequence[str] | None = None,  # names of scores; None: all registered scores
 ) -> dict[str, float | np.ndarray]:  # score -> value, or shape `(n_resamples,)`
     "All registered scores. Raises `CoraError` for an unknown name, and for a formula that does not return numbers."
     if isinstance(counts, pd.DataFrame):
+        weights = question_weights(counts) if weights is None else weights
         counts = Counts(*(counts[c].to_numpy(float) for c in COUNTS), weights)
     no_originals = bool(np.isnan(counts.original).any())
     found = {}
@@ -253,14 +256,18 @@ def judged_scores(
         values = values.where(known)
     values[unknown_scores(counts, values.index)] = np.nan
     if "over_budget" in counts:
-        hits, original = possible_counts(cut_as_failed(counts))
-        possible = weighted_scores(Counts(hits, counts["trials"].to_numpy(float), original), thresholds)
+        possible = _possible_scores(cut_as_failed(counts), thresholds)
         return judge_cut(counts, possible, unknown_scores(counts, values.index))
     if "failed" not in counts or not counts[["failed", "original_lost"]].any(axis=None):
         return pd.DataFrame({"value": values, "note": "", "least": values, "most": values}).rename_axis("score")
+    return judge_failures(counts, values, _possible_scores(counts, thresholds))
+
+
+def _possible_scores(counts: pd.DataFrame, thresholds: Sequence[float]) -> dict[str, np.ndarray]:
+    "The scores of all possible counts."
     hits, original = possible_counts(counts)
-    possible = weighted_scores(Counts(hits, counts["trials"].to_numpy(float), original), thresholds)
-    return judge_failures(counts, values, possible)
+    trials, weights = counts["trials"].to_numpy(float), question_weights(counts)
+    return weighted_scores(Counts(hits, trials, original, weights), thresholds)
 
 
 def unknown_scores(
@@ -278,8 +285,9 @@ def score_intervals(
     level: float = 0.95,  # of the intervals
     resamples: int = 10_000,  # of the questions, where resamples are needed
     seed: int = 0,  # of the resamples
-    clusters: np.ndarray | None = None,  # cluster of each question, `(n_questions,)`; whole clusters are drawn
+    clusters: np.ndarray | None = None,  # cluster of each row of `counts`; whole clusters are drawn
     method: str = "wilson",  # "bca" or "percentile" for an interval from resamples
+    population: int | None = None,  # more questions, of which those counted are a random part; None: endlessly many
 ) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, and `note`
     """All scores with intervals over questions, and a note where there are too few. One question has no interval.
 
@@ -291,24 +299,41 @@ def score_intervals(
     check_count("resamples", resamples, 1)
     check_seed(seed)
     table = score_counts(counts, thresholds).to_frame("value").assign(low=np.nan, high=np.nan, note="")
-    found, kind = kinds(counts[COUNTS].to_numpy(float))
-    if len(kind) < 2:
+    (found, kind), times, n = kinds(counts[COUNTS].to_numpy(float)), question_weights(counts), total_count(counts)
+    if n < 2:
         return table
+    if population is not None:
+        check_count("population", population, n + 1)
+    unseen = 1.0 if population is None else (population - n) / (population - 1)  # of the variance: Cochran, 1977
     known, drawn, few, ends_of = pd.DataFrame(found, columns=COUNTS), None, few_clusters(clusters), {}
-    (without, sizes), (rows, row_sizes) = left_out(kind), left_out(kind, clusters)
+    (without, sizes), (rows, row_sizes) = left_out(kind, None, times), left_out(kind, clusters, times)
     left, apart, alone = (weighted_scores(known, thresholds, w) for w in (without, rows, np.eye(len(sizes))))
+    reach = {} if population is None else _question_reach(known, sizes, thresholds)
     for name, value in table["value"].dropna().items():
         each = pseudo_values(value, left[name], sizes)
         if method == "wilson" and ((0 <= alone[name]) & (alone[name] <= 1)).all():
             effect = 1.0 if clusters is None else design_effect(value, each, sizes, apart[name])
-            ends = graded_interval(each, sizes, level, effect, int(row_sizes.sum()) - 1)
+            df = int(row_sizes.sum()) - 1
+            ends = graded_interval(each, sizes, level, effect * unseen, df, reach.get(name, (0.0, 1.0)))
         else:
-            drawn = drawn or weighted_scores(known, thresholds, draw_questions(kind, resamples, seed, clusters))
+            draws = None if drawn else draw_questions(kind, resamples, seed, clusters, times)
+            drawn = drawn or weighted_scores(known, thresholds, draws)
             ends = interval(drawn[name], value, apart[name], row_sizes, level, "bca" if method == "wilson" else method)
+            ends = tuple(value + (end - value) * unseen**0.5 for end in ends)
         ends_of[name] = *ends, join_notes(few, few_unlike(each, sizes))
     for column, ends in zip(("low", "high", "note"), zip(*ends_of.values())):
         table.loc[list(ends_of), column] = ends
     return table
+
+
+def _question_reach(known: pd.DataFrame, sizes: np.ndarray, thresholds: Sequence[float]) -> dict:
+    "For each score, the least and greatest contribution of one more question that is always wrong, or always right."
+    most = known["trials"].max()
+    further = pd.DataFrame({"hits": [0, 1, most - 1, most], "trials": most, "original": [0.0, 1.0, 0.0, 1.0]})
+    weights = np.hstack([np.tile([*sizes], (5, 1)), np.eye(5, 4, -1)])
+    found = weighted_scores(pd.concat([known, further], ignore_index=True), thresholds, weights)
+    moved = {name: each[0] + (sizes.sum() + 1) * (each[1:] - each[0]) for name, each in found.items()}
+    return {name: (min(0.0, each.min()), max(1.0, each.max())) for name, each in moved.items()}
 
 # %% ../../nbs/metrics/cora.ipynb #7e41d2aa
 def coverage_notes(
@@ -320,7 +345,7 @@ def coverage_notes(
 
 # %% ../../nbs/metrics/cora.ipynb #93e54632
 def score(
-    responses: Responses | pd.DataFrame | Runs | Mapping | Sequence,  # a run; or several, by their names
+    responses: Responses | ResponseParts | pd.DataFrame | Runs | Mapping | Sequence,  # a run; or several, by name
     by: str | None = None,  # "subject" or "method": scores for each; None: for the whole run
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     ci: float | None = None,  # level of intervals over questions, such as 0.95; None: no intervals
@@ -352,8 +377,8 @@ def score(
             f"{clusters and 'clusters' or min(intervals)} needs intervals: give their level, such as ci=0.95"
         )
     few, options = {}, (by, thresholds, ci, clusters, failed, also, intervals)
-    if not isinstance(responses, (Responses, pd.DataFrame)):
-        found = stack_results({name: _score_run(run, few, *options) for name, run in Runs(responses).items()})
+    if not isinstance(responses, (Responses, ResponseParts, pd.DataFrame)):
+        found = stack_results({name: _score_run(run, few, *options) for name, run in runs_or_parts(responses).items()})
     else:
         found = _score_run(responses, few, *options)
     warn_of_few(few)
@@ -362,47 +387,51 @@ def score(
 
 def _score_run(responses, few, by, thresholds, ci, clusters, failed, also, intervals) -> pd.DataFrame:
     "The scores of one run, with the options of `score`. Notes of unreliable intervals are stored in `few`, by score."
-    given = as_responses(responses).count_failed_as_wrong() if failed == "wrong" else responses
-    found = need(given, "question_id", "method", "correct", *(c for c in (by, clusters) if c), failed="any")
+    given = responses if isinstance(responses, ResponseParts) else as_responses(responses)
+    found = given = given.count_failed_as_wrong() if failed == "wrong" else given
+    if isinstance(given, Responses):
+        found = need(given, "question_id", "method", "correct", *(c for c in (by, clusters) if c), failed="any")
+    elif also:
+        raise CoraError(given.not_loaded)
     about, parts = about_run(found), []
-    for name, counts, coverage in _parts(found, by):
-        table, said = judged_scores(counts, thresholds)[["value", "note"]], {}
-        if ci is not None:
-            groups = question_column(found, clusters, counts.index).to_numpy() if clusters else None
+    for name, counts, coverage in count_groups(found, by, clusters):
+        _check_weights(counts)
+        table, said = _known_scores(found, counts, thresholds, by, ci, clusters), {}
+        if ci is not None and "low" not in table:
+            groups = counts["cluster"].to_numpy() if clusters else None
             bounds = score_intervals(counts, thresholds, ci, clusters=groups, **intervals)
             table, said = table.join(bounds[["low", "high"]]), bounds["note"].to_dict()
             few.update({s: few.get(s) or note for s, note in said.items()})
         notes = zip(table.index, coverage_notes(table.index, coverage), table["note"])
         notes = [join_notes(missing, said.get(s), failures) for s, missing, failures in notes]
-        said = {"n": len(counts), "note": notes} | ({by: name} if by else {})
+        said = {"n": total_count(counts), "note": notes} | ({by: name} if by else {})
         parts.append(table.rename_axis("score").reset_index().assign(**said))
     table = make_result(pd.concat(parts), **about | {"note": about["note"] if found.failed_wrong else None})
     if not also:
         return table
-    more = run_scores(as_responses(given), also, ci)
+    more = run_scores(given, also, ci)
     whose = {what: about[what] for what in ("respondent", "benchmark") if what not in more}
     return make_result(pd.concat([table, make_result(more, **whose)]))
 
 
-def _parts(responses: Responses, by: str | None) -> Iterator[tuple[str | None, pd.DataFrame, str]]:
-    "The name, counts and coverage of each subject, or of each method with the original as a divergence set of its own."
-    if by == "method":
-        method, coverage = responses.table["method"], responses.coverage
-        for name in method.unique():
-            part = responses.rows(method.isin(["original", name]).to_numpy(dtype=bool), chosen=f"original and {name}")
-            yield name, count_hits(part), coverage
-        return
-    counts = count_hits(responses)
-    if by is None:
-        yield None, counts, _coverage(responses, counts)
-        return
-    for name, part in counts.groupby(question_column(responses, by, counts.index).to_numpy()):
-        yield name, part, _coverage(responses, part)
+def _known_scores(found, counts, thresholds, by, ci, clusters) -> pd.DataFrame:
+    "The scores of a run or of a part of it, with notes; with intervals where they are estimates of the full run."
+    if not (found.facts.get("sample") or (found.facts.get("asked") or {}).get("stop")):
+        return judged_scores(counts, thresholds)[["value", "note"]]
+    if clusters:
+        load_address(f"{_ESTIMATED}:refuse_estimates")([found], "clusters need")
+    return load_address(f"{_ESTIMATED}:sampled_scores")(found, counts, thresholds, by is None, ci)
 
 
-def _coverage(responses: Responses, counts: pd.DataFrame) -> str:
-    "`Responses.coverage` of the questions counted; computed only if variants are missing, since it can be slow."
-    if not counts["missing"].any() and not responses.facts.get("chosen"):
-        return ""
-    codes, ids = responses.question_codes
-    return responses.rows(ids.isin(counts.index)[codes]).coverage
+_ESTIMATED = "cora_nb.metrics.estimated"  # uses these scores, so it is found by its address
+
+
+def _check_weights(counts: pd.DataFrame) -> None:
+    "Raise `CoraError` for a score that ignores how many questions a row of counts stands for."
+    if "questions" not in counts:
+        return
+    some = counts.iloc[:200].assign(questions=lambda t: np.arange(len(t)) % 3 + 1)
+    apart = some.loc[some.index.repeat(some["questions"])].drop(columns="questions")
+    for name, value in weighted_scores(some).items():
+        if not np.isclose(value, weighted_scores(apart, names=[name])[name], rtol=1e-9, equal_nan=True):
+            raise CoraError(f"the score {name} ignores the weights, which parts of a run need: use counts.mean")

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from .counts import question_weights, total_count
 from .scores import get_score
 from ..responses.failures import failure_line, too_many
 
@@ -45,9 +46,11 @@ def failed_prompts(
 ) -> tuple[int, int, bool]:  # failed prompts, all prompts, and whether too many failed to give the score
     "The number of prompts that a score uses, and how many of them have no reply."
     if get_score(name).originals_only:
-        lost, asked = counts["original_lost"], int(counts["original"].notna().sum())
-        return int((lost > 0).sum()), asked, too_many(lost.sum(), asked)
-    failed, asked = int(counts["failed"].sum()), int((counts["trials"] - counts["unasked"]).sum())
+        lost, weights = counts["original_lost"], question_weights(counts)
+        asked = total_count(counts[counts["original"].notna()])
+        shares = lost.sum() if weights is None else lost.to_numpy() @ weights
+        return total_count(counts[lost > 0]), asked, too_many(shares, asked)
+    failed, asked = total_count(counts, "failed"), total_count(counts, "trials") - total_count(counts, "unasked")
     return failed, asked, too_many(failed, asked)
 
 
@@ -92,8 +95,8 @@ def judge_cut(
     unknown: Sequence[str] = (),  # scores that are not known for another reason
 ) -> pd.DataFrame:  # index the scores; columns `value`, NaN unless nothing can change it; `note`, `least`, `most`
     "The known scores of a run that a budget has cut off, and the bounds of the others."
-    failed, cut = int(counts["failed"].sum()), int(counts["over_budget"].sum())
-    total, what = int(counts["trials"].sum()), "failed or not asked" if failed else "not asked"
+    failed, cut = total_count(counts, "failed"), total_count(counts, "over_budget")
+    total, what = total_count(counts, "trials"), "failed or not asked" if failed else "not asked"
     rows = {}
     for name, values in possible.items():
         low, high = values.min(), values.max()

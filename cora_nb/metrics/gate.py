@@ -14,11 +14,13 @@ import pandas as pd
 
 from ..checks import check_names, check_number
 from ..core import CoraError
-from .comparison import chosen_scores, compare
+from .comparison import compare
 from .cora import score
-from .scores import RUN_SCORES, get_score
+from .estimated_differences import estimate_bounds
+from .estimates import is_estimate
+from .scores import RUN_SCORES, chosen_scores, get_score
 from ..responses.columns import OVER_BUDGET
-from ..responses.failures import failed_rows
+from ..responses.failures import failed_rows, unasked_rows
 from ..responses.responses import Responses, as_responses
 from ..results import join_notes, make_result
 
@@ -112,7 +114,8 @@ def _open(run: Responses, name: str, whose: str) -> str:
     elif run.complete is False:
         return f"{whose} has {run.coverage}"
     if failed := int(failed_rows(table).sum()):
-        return f"{failed:,} of {len(table):,} prompts of {whose} failed; run again to ask for them"
+        asked = len(table) - int(unasked_rows(table).sum())
+        return f"{failed:,} of {asked:,} prompts of {whose} failed; run again to ask for them"
     if "error" in table and (cut := int((table["error"] == OVER_BUDGET).sum())):
         return f"{cut:,} of {len(table):,} prompts of {whose} were not asked (a budget); run again to go on"
     return ""
@@ -163,7 +166,7 @@ def gate(
         if against is not None:
             found += _not_worse(run, as_responses(against), names, float(margin), alpha, clusters, resamples)
         if floors:
-            rows = score(run, ci=level, clusters=clusters).set_index("score", drop=False)
+            rows = _scores(run, level, clusters, list(floors))
             for name, floor in floors.items():
                 words = f"at least {floor:g}"
                 found.append(_decided(rows.loc[name], name, _open(run, name, run.name), words, floor, alpha))
@@ -192,6 +195,14 @@ def _check_options(against: object, names: list[str], margin: float | None, floo
     for name, floor in floors.items():
         if check_number(f"at_least for {name}", floor) == 0:
             raise CoraError(f"at_least for {name} must be above 0, got 0: everything would pass")
+
+
+def _scores(run: Responses, level: float, clusters: str | None, names: list[str]) -> pd.DataFrame:
+    "The scores of a run with intervals over questions, also where they are estimates of the full run."
+    rows = score(run, ci=level, clusters=clusters).set_index("score", drop=False)
+    if is_estimate(run):
+        rows.loc[names, ["value", "low", "high", "note"]] = estimate_bounds(run, names, level)
+    return rows
 
 
 def _not_worse(

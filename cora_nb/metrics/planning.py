@@ -15,16 +15,11 @@ import pandas as pd
 
 from ..checks import check_level, check_number
 from ..core import CoraError
-from cora_nb.metrics.comparison import (
-    chosen_scores,
-    incomplete_runs,
-    matched_counts,
-    matched_runs,
-    put_together,
-    resampled_scores,
-)
+from .comparison import incomplete_runs, put_together, resampled_scores
 from .cora import score_counts
-from .scores import get_score
+from .estimated import refuse_estimates
+from .matching import matched_counts, matched_runs
+from .scores import chosen_scores, get_score
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..stats.planning import n_for_difference, n_for_two_shares, n_for_width
@@ -81,6 +76,7 @@ def _pilots(pilot: Any, score: str) -> Runs | None:
     elif not isinstance(pilot, Mapping):
         raise CoraError(f"pilot must be a run, or two of them, got a {type(pilot).__name__}")
     runs = matched_runs(pilot)
+    refuse_estimates(runs.values(), "a pilot needs")
     if (said := incomplete_runs(runs)) and get_score(score).complete:
         raise CoraError(f"the pilot cannot tell: its {score} is not known, {'; '.join(said)}")
     return runs

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['UNKNOWN', 'number_text', 'competition_ranks', 'decimals_meant', 'Grid', 'result_grid', 'sentences_below',
-           'check_column_names', 'grid_ranks', 'grid_texts', 'note_at_number', 'TablePage', 'table_page']
+           'has_estimates', 'check_column_names', 'grid_ranks', 'grid_texts', 'note_at_number', 'TablePage',
+           'table_page']
 
 # %% ../../nbs/report/grid.ipynb #fdd950a7
 import math
@@ -14,8 +15,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ..checks import check_count
-from ..core import CoraError
-from .tables import BEYOND, RANKED, arrange, plain_line, threshold
+from ..core import CoraError, threshold
+from .tables import BEYOND, RANKED, arrange, plain_line
+from ..responses.estimate_notes import ESTIMATE, estimate_lines, estimate_sentences, EXACT_LINE, is_estimated
 from ..responses.failures import few_sentences, split_note
 from ..results import IDENTITY, make_result
 
@@ -61,7 +63,10 @@ def _number(cell: dict, digits: int, interval: bool = True, percent: bool = Fals
     'The value and its interval, such as "0.75 [0.51, 0.91]"; only the value if no interval is known.'
     scale = 100 if percent else 1
     value, low, high = (number_text(scale * cell.get(c, math.nan), digits) for c in ("value", "low", "high"))
-    return f"{value} [{low}, {high}]" if interval and UNKNOWN not in (value, low, high) else value
+    estimated = is_estimated(cell.get("note"))  # never without its interval
+    value = ESTIMATE * (estimated and value != UNKNOWN) + value
+    told = (interval or estimated) and EXACT_LINE not in estimate_lines(cell.get("note"))
+    return f"{value} [{low}, {high}]" if told and UNKNOWN not in (value, low, high) else value
 
 
 def _words(cell: dict, digits: int, rank: int | None = None, note: bool = True) -> str:
@@ -140,7 +145,7 @@ def sentences_below(
 ) -> list[str]:  # no marks of any format in them
     "The lines below the table, each once: why the runs are not ranked, failed prompts, and uncertain scores."
     cells = {(row, plain_line(who)): cell for (row, who), cell in grid.cells.items()}
-    return _reservations(grid) + _failures(grid) + few_sentences(cells)
+    return _reservations(grid) + _failures(grid) + estimate_sentences(cells) + few_sentences(cells)
 
 
 def _failures(grid: Grid) -> list[str]:
@@ -163,8 +168,19 @@ def _reservations(grid: Grid) -> list[str]:
         return list(dict.fromkeys(sentences))
     named = any("respondent" in cell for cell in grid.cells.values())
     coverage = [f"{plain_line(name)} has {plain_line(first)}" for name, (first, *_) in notes if first and named]
+    ranked = grid.names if len(grid.names) > 1 else []
+    coverage += [f"{plain_line(name)} has estimates of the full run" for name in ranked if has_estimates(grid, name)]
     said = list(dict.fromkeys(coverage + sentences)) or _benchmarks_differ(grid)
     return [f"No ranks: {line}" for line in said] if len(grid.names) > 1 else said
+
+
+def has_estimates(
+    grid: Grid,  # a result
+    name: str | None = None,  # of a column; None: all
+) -> bool:
+    "Whether a number is an estimate of the full run, which has no rank and never stands without its interval."
+    cells = [cell for (_, who), cell in grid.cells.items() if name in (None, who)]
+    return any(is_estimated(cell.get("note")) for cell in cells)
 
 
 def _benchmarks_differ(grid: Grid) -> list[str]:

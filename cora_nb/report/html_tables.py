@@ -14,8 +14,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from ..core import threshold
 from .grid import Grid, sentences_below
-from .tables import plain_line, threshold
+from .tables import plain_line
 from ..responses.files import csv_text
 
 # %% ../../nbs/report/html_tables.ipynb #8908a791

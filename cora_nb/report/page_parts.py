@@ -25,6 +25,7 @@ from ..metrics.circular import position_spread
 from ..metrics.comparison import compare, rank_table
 from ..metrics.components import inconsistency_components
 from ..metrics.confidence import confidences
+from ..metrics.estimates import is_estimate
 from ..metrics.items import method_table
 from .calibration_plots import plot_reliability
 from .grid import grid_texts, result_grid, sentences_below
@@ -33,6 +34,7 @@ from .score_plots import curve_table, plot_scores
 from .style import figure_bytes, save_figure
 from ..metrics.cora import score
 from .tables import plain_line, score_table
+from ..responses.estimate_notes import exact_words, precise_words
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import questions_of_run
@@ -95,6 +97,7 @@ def _fact_lines(run: Responses) -> list[tuple[str, str]]:
         ("questions", f"{len(run.questions):,}"),
         ("variants", f"family {run.family}" + (f", {run.coverage}" if run.coverage else "")),
         ("replies", f"{len(run):,}: {told}"),
+        ("not asked because", precise_words(facts) or exact_words(facts)[0]),
         ("repetitions", str(len(run.trials)) if len(run.trials) > 1 else None),
         ("template", asked.get("template")),
         ("examples", shots if "k" in asked else None),
@@ -166,6 +169,8 @@ def table_parts(
                 found.append(_grouped(named, "How probable each rank by CoRA is"))
             if len(runs) == 2:
                 words = f"Difference, paired by questions, with {100 * level:g}% intervals and p"
+                if any(map(is_estimate, runs.values())):
+                    words = f"Difference, estimated, with {100 * level:g}% intervals"
                 found.append(_grouped(compare(*runs.values(), level=level), words))
         except CoraError as e:
             found.append(PageTable(f"The runs cannot be compared: {e}", [], [], []))
@@ -187,23 +192,28 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
     def by_length(run, level):
         return length_ranks(run, questions_of_run(run), level=level)
 
+    all_runs, runs = runs, Runs({name: run for name, run in runs.items() if not precise_words(run.facts)} or runs)
+    others = ", ".join(plain_line(name) for name in all_runs if name not in runs)
+    without = f"; not of {others}: not all prompts were asked" if others else ""
     plans = {
-        ("scores", "Scores with intervals"): lambda: plot_scores(score(runs, ci=level)),
+        ("scores", "Scores with intervals"): lambda: plot_scores(score(all_runs, ci=level)),
         ("consistency", "Share of the questions with a consistency of at least c"): lambda: plot_lines(
-            curve_table(runs, 21, ci=level)
+            curve_table(all_runs, 21, ci=level)
         ),
-        ("methods", "Accuracy of each kind of variant, and what guessing gives"): lambda: plot_points(
+        ("methods", f"Accuracy of each kind of variant, and what guessing gives{without}"): lambda: plot_points(
             _stacked(runs, method_table, level)
         ),
-        ("answer_places", "Accuracy by the place of the right answer"): lambda: plot_bars(_by_answer(runs, level)),
-        ("places", "How often each place is chosen, and the share expected without a preference"): lambda: plot_bars(
-            _shares_by_place(runs, position_ranks, level)
+        ("answer_places", f"Accuracy by the place of the right answer{without}"): lambda: plot_bars(
+            _by_answer(runs, level)
         ),
-        ("lengths", "How often the longest choice (0), the second longest and so on are chosen"): lambda: plot_bars(
-            _shares_by_place(runs, by_length, level)
+        ("places", f"How often each place is chosen, and the share expected without a preference{without}"): lambda: (
+            plot_bars(_shares_by_place(runs, position_ranks, level))
         ),
-        ("subjects", "CoRA by subject"): lambda: plot_points(_by_subject(runs, level)),
-        ("components", "What being right depends on: shares of its variance"): lambda: plot_points(
+        ("lengths", f"How often the longest choice (0), the second longest and so on are chosen{without}"): lambda: (
+            plot_bars(_shares_by_place(runs, by_length, level))
+        ),
+        ("subjects", f"CoRA by subject{without}"): lambda: plot_points(_by_subject(runs, level)),
+        ("components", f"What being right depends on: shares of its variance{without}"): lambda: plot_points(
             _components(runs, level)
         ),
     }

@@ -27,6 +27,7 @@ from cora_nb.report.style import (
     shade,
     text_inches,
 )
+from ..responses.estimate_notes import is_estimated
 from ..results import IDENTITY, make_result
 
 # %% ../../nbs/report/result_plots.ipynb #4e9130f9
@@ -63,16 +64,35 @@ def _bars(some: pd.DataFrame) -> np.ndarray:  # shape `(2, n_rows)`
     return np.nan_to_num(np.clip([some["value"] - some["low"], some["high"] - some["value"]], 0, None))
 
 
-def _beside(series: Sequence[str], behind: pd.DataFrame) -> tuple[float, float]:
-    "Width and height of the legend, if there are several series or references."
-    names = [*series, *behind["score"].iloc[:1]]
+def _estimated(some: pd.DataFrame) -> np.ndarray:  # shape `(n_rows,)`, bool
+    "Which rows are estimates of the full run."
+    notes = some["note"] if "note" in some else [None] * len(some)
+    return np.array([is_estimated(note) for note in notes], dtype=bool) & some["value"].notna().to_numpy()
+
+
+def _ring(ax: Any, x: Sequence[float], y: Sequence[float], some: pd.DataFrame) -> None:
+    "A ring around each estimate of the full run."
+    if (marked := _estimated(some)).any():
+        ax.plot(np.asarray(x)[marked], np.asarray(y)[marked], "o", zorder=4, **_RING_STYLE)
+
+
+_RING = "in a ring: estimate of the full run"
+_RING_STYLE = {"markersize": 10, "markerfacecolor": "none", "markeredgecolor": "0.15", "markeredgewidth": 0.8}
+
+
+def _beside(series: Sequence[str], behind: pd.DataFrame, drawn: pd.DataFrame) -> tuple[float, float]:
+    "Width and height of the legend, if there are several series, references or estimates."
+    rings = [_RING] * bool(_estimated(drawn).any())
+    names = [*series, *behind["score"].iloc[:1], *rings]
     return legend_inches(names) if len(names) > 1 else (0.0, 0.0)
 
 
-def _legend(ax: Any, series: Sequence[str]) -> None:
-    "A legend beside the axes, if there are several series or references."
+def _legend(ax: Any, series: Sequence[str], drawn: pd.DataFrame) -> None:
+    "A legend beside the axes, if there are several series, references or estimates."
+    if _estimated(drawn).any():
+        ax.errorbar([], [], fmt="o", label=_RING, **_RING_STYLE)  # behind the series, whatever they are drawn as
     labels = [label for label in ax.get_legend_handles_labels()[1] if label]
-    if len(series) > 1 or set(labels) & set(REFERENCES):
+    if len(series) > 1 or set(labels) & {*REFERENCES, _RING}:
         draw_legend(ax)
 
 # %% ../../nbs/report/result_plots.ipynb #3b8c3e5c
@@ -89,7 +109,7 @@ def plot_points(
     drawn, behind, told = _parts(result, by)
     names, series = _names(drawn, told or ["score"]), list(dict.fromkeys(drawn["series"]))
     rows = list(dict.fromkeys(names))
-    labels, (right, least) = [escape_name(name, _ROW_WIDTH) for name in rows], _beside(series, behind)
+    labels, (right, least) = [escape_name(name, _ROW_WIDTH) for name in rows], _beside(series, behind, drawn)
     left, right = text_inches(labels)[0] + 0.4, max(right, 0.9 * drawn["p"].notna().any())
     each = max(0.16 + 0.12 * len(series), max(text_inches([label])[1] for label in labels) + 0.06)
     ax = new_axes(ax, max(5.5, left + 2.5 + right), max(0.7 + len(rows) * each, least))
@@ -99,6 +119,7 @@ def plot_points(
         at = y[mine] + (k - (len(series) - 1) / 2) * 0.72 / max(len(series), 2)
         style = {"ecolor": "0.15", "elinewidth": 0.9, "capsize": 2, "zorder": 3, **model_style(k, len(series))}
         ax.errorbar(drawn["value"][mine], at, xerr=_bars(drawn[mine]), label=legend_name(one), **style)
+        _ring(ax, drawn["value"][mine], at, drawn[mine])
     _draw_chance(ax, behind, told, rows)
     if np.nanmin(drawn[["value", "low"]].to_numpy(float), initial=0) < 0:
         ax.axvline(0, color="0.4", linewidth=1, zorder=1)
@@ -108,7 +129,7 @@ def plot_points(
     for line in range(1, len(rows)):
         ax.axhline(line - 0.5, color="0.92", linewidth=0.8, zorder=0)
     ax.set(ylim=(len(rows) - 0.45, -0.55), xlabel=_only(drawn, "score"))
-    _legend(ax, series)
+    _legend(ax, series, drawn)
     return ax
 
 
@@ -158,7 +179,7 @@ def plot_lines(
         drawn, [c for c in ("series", *told) if c != "place" and (c != "series" or by in drawn)] or ["score"]
     )
     lines = list(dict.fromkeys(names))
-    right, least = _beside(lines, behind)
+    right, least = _beside(lines, behind, drawn)
     ax = new_axes(ax, max(5, 3.3 + right), max(3.4, least))
     for k, name in enumerate(lines):
         some = drawn[[n == name for n in names]].sort_values("place")
@@ -170,7 +191,7 @@ def plot_lines(
     if isinstance(ticks, MaxNLocator):  # keep ticks that the user has set
         ticks.set_params(integer=bool(whole))
     ax.set(xlabel="place", ylabel=_only(drawn, "score"))
-    _legend(ax, lines)
+    _legend(ax, lines, drawn)
     return ax
 
 
@@ -189,7 +210,9 @@ def _draw_line(ax: Any, some: pd.DataFrame, name: str, k: int, n: int) -> None:
     style = model_style(k, n)  # a line as light as its marks would be lost on paper
     style |= {"color": shade(0.2, k), "markerfacecolor": style["color"], "linestyle": LINES[k % len(LINES)]}
     style |= {"linewidth": 1.3, "label": legend_name(name)}
-    if len(some) > MANY_POINTS:
+    if sampled := _estimated(some).any():  # only at some places, with nothing known between them
+        some, style = some[some["value"].notna()], style | {"linestyle": ""}
+    if len(some) > MANY_POINTS and not sampled:
         ax.fill_between(
             some["place"], some["low"], some["high"], color=shade(0.4, k), alpha=0.22, linewidth=0, zorder=1
         )
@@ -197,6 +220,7 @@ def _draw_line(ax: Any, some: pd.DataFrame, name: str, k: int, n: int) -> None:
     else:
         bar = {"elinewidth": 0.9, "capsize": 2, "zorder": 3}
         ax.errorbar(some["place"], some["value"], yerr=_bars(some), **bar, **style)
+    _ring(ax, some["place"], some["value"], some)
 
 # %% ../../nbs/report/result_plots.ipynb #581549ac
 _PLACE_WIDTH = 30  # characters of a line below a bar
@@ -215,7 +239,7 @@ def plot_bars(
     names, series = _names(drawn, told or ["score"]), list(dict.fromkeys(drawn["series"]))
     places, width = list(dict.fromkeys(names)), 0.8 / len(series)
     x = np.array([places.index(name) for name in names])
-    labels, (right, least) = [escape_name(name, _PLACE_WIDTH) for name in places], _beside(series, behind)
+    labels, (right, least) = [escape_name(name, _PLACE_WIDTH) for name in places], _beside(series, behind, drawn)
     each, below = max(0.5, 0.22 * len(series)), text_inches(labels)[0]
     turned = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if below > each - 0.08 else {}
     if turned:
@@ -229,6 +253,7 @@ def plot_bars(
         look |= {"edgecolor": "0", "linewidth": 0.8, "label": legend_name(one)}
         ax.bar(at, drawn["value"][mine].fillna(0), width * 0.94, **look)
         ax.errorbar(at, drawn["value"][mine], yerr=_bars(drawn[mine]), fmt="none", ecolor="0", elinewidth=1, capsize=3)
+        _ring(ax, at, drawn["value"][mine], drawn[mine])
     at = [places.index(n) if n in places else np.nan for n in _names(behind, [c for c in told if c != "score"])]
     if len(behind):
         ax.hlines(
@@ -237,5 +262,5 @@ def plot_bars(
         ax.plot([], [], color="0.2", linestyle="--", linewidth=1.2, label=behind["score"].iloc[0])
     ax.set_xticks(range(len(places)), labels, **turned)
     ax.set(xlabel="place" if told == ["place"] else "", ylabel=_only(drawn, "score"))
-    _legend(ax, series)
+    _legend(ax, series, drawn)
     return ax

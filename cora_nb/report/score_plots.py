@@ -19,6 +19,7 @@ from ..metrics.cora import score
 from .result_plots import plot_points
 from .style import escape_name, fit_name, heat_colours, new_axes, new_panels, shade, text_inches
 from .tables import BEYOND, arrange
+from ..responses.estimate_notes import estimate_lines
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..results import make_result, IDENTITY
@@ -109,6 +110,8 @@ def curve_table(
     found = found[found["score"].isin(c)]
     found = found.assign(place=found["score"].map(c), score="BMCA(c)")
     found.loc[found["place"] == 0, ["value", "low", "high"]] = 1.0  # at least 0 of the variants are right, always
+    if "note" in found:
+        found["note"] = found["note"].mask((found["place"] == 0) & found["note"].map(estimate_lines).map(bool), "")
     return make_result(found)
 
 # %% ../../nbs/report/score_plots.ipynb #7d16df49

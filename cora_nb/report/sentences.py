@@ -21,6 +21,7 @@ from ..metrics.cora import score
 from ..metrics.counts import count_hits
 from ..metrics.items import method_table
 from .grid import number_text
+from ..responses.estimate_notes import is_estimated, precise_words
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..results import lookup
@@ -41,6 +42,8 @@ def _between(low: float, high: float, level: float) -> str:  # such as "95% inte
 def _fragile(name: str, run: Responses, level: float) -> Iterator[str]:
     "How many of the right answers fail on a variant."
     counts = count_hits(run)
+    if precise_words(run.facts):  # many of the right answers were not asked again
+        return
     if counts["original"].isna().any() or not (counts["trials"] > 1).any():
         return
     right = counts[counts["original"] == 1]
@@ -65,7 +68,10 @@ def _left(name: str, run: Responses, level: float) -> Iterator[str]:
         yield f"CoRA of {name} is not known{f': {note}' if note else ''}."
         return
     bounds = "" if cora.low != cora.low else f" [{number_text(cora.low)}, {number_text(cora.high)}]"
-    said = f"The accuracy of {name} is {number_text(plain.value)}; with consistency counted in, CoRA, it is"
+    if is_estimated(cora.get("note")):
+        bounds += f", estimated for the full run: {precise_words(run.facts)}"
+    exact = "about " * is_estimated(plain.get("note"))
+    said = f"The accuracy of {name} is {exact}{number_text(plain.value)}; with consistency counted in, CoRA, it is"
     yield f"{said} {number_text(cora.value)}{bounds}."
 
 
@@ -157,8 +163,9 @@ def _ahead(runs: Runs, level: float) -> Iterator[str]:
                 row = lookup(table, name)
                 if row.value != row.value:
                     continue
-                bounds = f"[{number_text(row.low)}, {number_text(row.high)}], p {_small_words(row.p)}"
-                if row.p < 1 - level:
+                bounds = f"[{number_text(row.low)}, {number_text(row.high)}]"
+                bounds += ", estimated" if row.p != row.p else f", p {_small_words(row.p)}"
+                if row.p < 1 - level or row.p != row.p and not row.low <= 0 <= row.high:
                     first, second = (a, b) if row.value > 0 else (b, a)
                     yield f"By {name}, {first} is ahead of {second} ({a} - {b}: {number_text(row.value)} {bounds})."
                 else:

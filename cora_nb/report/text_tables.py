@@ -11,8 +11,9 @@ import unicodedata
 
 import pandas as pd
 
-from .grid import UNKNOWN, Grid, TablePage, check_column_names
+from .grid import UNKNOWN, Grid, TablePage, check_column_names, has_estimates
 from .tables import plain_line
+from ..responses.estimate_notes import ESTIMATE
 from ..responses.failures import split_note
 from ..responses.files import csv_text
 from ..results import make_result
@@ -94,6 +95,7 @@ _LATEX = str.maketrans(
         '"': r"\symbol{34}",
         "≥": r"$\geq$",
         UNKNOWN: "--",
+        ESTIMATE: r"$\approx$",
         "\0": "{}",
     }
 )
@@ -152,7 +154,7 @@ def csv_table(
     if grid.paper:
         return _csv(_paper_columns(grid, interval))
     table = make_result(result)
-    table = table if interval else table.drop(columns=["low", "high"], errors="ignore")
+    table = table if interval or has_estimates(grid) else table.drop(columns=["low", "high"], errors="ignore")
     return csv_text(table)
 
 
@@ -171,7 +173,7 @@ def _paper_columns(grid: Grid, interval: bool) -> pd.DataFrame:
     texts = [[[*further, ": ".join(filter(None, failed))] for (_, *further), *failed in row] for row in notes]
     said["note"] = grid.frame([[plain_line("; ".join(filter(None, lines))) for lines in row] for row in texts])
     known = {what: (frame.notna() & frame.ne("")).any(axis=None) for what, frame in said.items()}
-    bounds = ["low", "high"] if interval and (known["low"] or known["high"]) else []
+    bounds = ["low", "high"] if (interval or has_estimates(grid)) and (known["low"] or known["high"]) else []
     levels = ["value", *bounds, *(what for what in ("coverage", "note") if known[what])]
     columns = [
         (name if what == "value" else f"{name} {what}", said[what][name]) for name in grid.names for what in levels

@@ -14,15 +14,17 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .grid import Grid, check_column_names, grid_ranks, note_at_number, sentences_below
+from .grid import Grid, check_column_names, grid_ranks, has_estimates, note_at_number
+from .grid import sentences_below
 from .tables import plain_line
+from ..responses.estimate_notes import ESTIMATE, is_estimated
 from ..responses.failures import split_note
 
 # %% ../../nbs/report/xlsx_tables.ipynb #7081f17f
 def _table_columns(
     grid: Grid, digits: int, ranks: bool, interval: bool, percent: bool
-) -> list[tuple[str, str, list[Any]]]:
-    "Name, number format and values of each column with numbers. Raises `CoraError` for two columns with the same name."
+) -> list[tuple[str, list[str], list[Any]]]:
+    "Name, number formats and values of each column with numbers. Raises `CoraError` for two columns of one name."
     places = grid_ranks(grid, digits, percent) if ranks else [[None] * len(grid.names) for _ in grid.rows]
     format = f"0{'.' * (digits > 0)}{'0' * digits}{'%' * percent}"
     formats = {"value": format, "low": format, "high": format, "rank": "0", "p": "General", "note": "General"}
@@ -31,14 +33,22 @@ def _table_columns(
         for i, name in enumerate(grid.names)
         for cells in [[(grid.row(row)[i], places[n][i]) for n, row in enumerate(grid.rows)]]
         for what in formats
-        if interval or what not in ("low", "high")
+        if interval or what not in ("low", "high") or has_estimates(grid, name)
     }
     known = {"value", *(what for (_, what), values in found.items() if any(value is not None for value in values))}
     known |= {"low", "high"} if known & {"low", "high"} else set()
-    columns = [(name, what, values) for (name, what), values in found.items() if what in known]
-    columns = [(name if what == "value" else f"{name} {what}", formats[what], vs) for name, what, vs in columns]
+    columns = []
+    for (name, what), values in found.items():
+        if what in known:
+            shown = [_mark(grid.cells.get((row, name), {}), what) + formats[what] for row in grid.rows]
+            columns.append((name if what == "value" else f"{name} {what}", shown, values))
     check_column_names([*map(plain_line, grid.heads), *(plain_line(name) for name, *_ in columns)])
     return columns
+
+
+def _mark(cell: dict, what: str) -> str:
+    "The mark of an estimate as the beginning of a number format."
+    return f'"{ESTIMATE}"' if what == "value" and is_estimated(cell.get("note")) else ""
 
 
 def _value(grid: Grid, cell: dict, what: str, rank: int | None) -> Any:
@@ -153,7 +163,7 @@ def workbook_bytes(
     sheet = book.active
     sheet.title = "scores"
     texts = [[(label, "General") for label in row] for row in grid.rows]
-    rows = [[*texts[n], *((values[n], format) for _, format, values in columns)] for n in range(len(grid.rows))]
+    rows = [[*texts[n], *((values[n], shown[n]) for _, shown, values in columns)] for n in range(len(grid.rows))]
     _write_table(sheet, [*grid.heads, *(name for name, *_ in columns)], rows, labels)
     caption, after = plain_line(caption or ""), len(grid.rows) + 3
     for n, line in enumerate([*([caption] if caption else []), *below, *sentences_below(grid)], after):

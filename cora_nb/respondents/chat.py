@@ -12,8 +12,9 @@ import math
 import os
 import time
 import warnings
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastcore.basics import patch
@@ -23,20 +24,17 @@ from ..core import CoraError
 from ..forms import get_form
 from ..prompts.templates import Prompt
 from cora_nb.respondents.chat_replies import (
-    UnusableBody,
     clean_text,
     finish_reason,
-    guard_response,
     letter_scores,
     read_logprobs,
-    refused_for_good,
     short_text,
-    ssl_context,
     token_count,
-    visible_line,
 )
-from .chat_settings import check_address, check_extra, check_system
-from .patience import Again, Patience, retry_after, within
+from .chat_server import ChatServer
+from .chat_settings import check_extra, check_server_name, check_system, key_from, server_addresses
+from .fleet import Fleet, FleetMember
+from .patience import Again, within
 from .protocol import ENDLESS, Reply
 
 # %% ../../nbs/respondents/chat.ipynb #1080b6ea
@@ -45,7 +43,7 @@ class ChatRespondent:
     "A model behind an OpenAI-compatible server."
 
     model: str  # the model's name on the server
-    base_url: str | None = None  # such as "http://127.0.0.1:8000/v1"; None: OpenAI, or OPENAI_BASE_URL
+    base_url: str | list[str] | None = None  # "http://gpu1:8000/v1", or more with +; None: OpenAI, or OPENAI_BASE_URL
     temperature: float = 0.0  # 0 for the likeliest reply; above it, replies vary from trial to trial
     max_tokens: int | None = None  # the longest reply, in tokens; None: as many as its parsing rule needs
     endpoint: str = "chat"  # "chat", or "completions" for models without a chat format
@@ -55,15 +53,19 @@ class ChatRespondent:
     extra: dict[str, Any] = field(default_factory=dict)  # further fields of the request body
     key_variable: str = "OPENAI_API_KEY"  # the environment variable with the key
     api_version: str | None = None  # Azure's API version; None: not an Azure server
-    concurrency: int = 32  # requests under way at a time
+    concurrency: int = 32  # requests under way at a time, at each server
     timeout: float = 60.0  # seconds for one request, to the last byte of its reply
     retries: int = 6  # how often a failed request is tried again
     name: str = ""  # its name in tables; empty: the model's name
+    server: str = ""  # what the store's keys call the server; empty: its address, or "fleet" for several
 
     def __post_init__(self):
         self.name = self.name or self.model
-        self.base_url = (self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1").rstrip("/")
-        check_address(self.base_url, self.key_variable)
+        given = self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
+        addresses = server_addresses(given, self.key_variable)
+        self.base_url = " ".join(addresses)
+        check_server_name(self.server, self.key_variable)
+        self._called = self.server or (self.base_url if len(addresses) == 1 else "fleet")  # in facts and keys
         check_option("endpoint", self.endpoint, ("chat", "completions"))
         if self.max_tokens is not None:
             check_count("max_tokens", self.max_tokens, 1)
@@ -77,19 +79,23 @@ class ChatRespondent:
         self._dialect = {} if self.api_version is None else {"api_version": self.api_version}  # in facts and keys
         if not 0 < self.timeout < math.inf:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
-        self._tokens_field = "max_tokens"  # newer models of OpenAI want max_completion_tokens, and say so
-        self._patience = Patience(f"{self.model} at {self.base_url}")
+        about = (self.model, self.endpoint, self.key_variable, self.api_version, self.timeout)
+        self._fleet = Fleet([ChatServer(address, *about) for address in addresses], self._say)
         self._asking, self._stopping = set(), False  # workers with a request under way; whether the run is ending
         self.budget = None  # a `Budget` that is asked before each request; None: no limit
-        # counts so far: without any answer, the server is absent or expects other requests
-        self._answered = self._refused = self._forbidden = 0
+        self.proven = False  # whether the store of this run has replies of it: then refusals are about the prompts
+
+    def _say(self, message: str) -> None:
+        "Give a warning."
+        warnings.warn(f"{self.name}: {message}")
 
     def describe(self) -> dict[str, Any]:
         "The settings that decide the replies, for a run's facts."
         return {
             "respondent": "chat",
             "model": self.model,
-            "server": self.base_url,
+            "server": self._called,
+            **({"servers": self.base_url.split()} if self._called != self.base_url else {}),
             "endpoint": self.endpoint,
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
@@ -137,7 +143,7 @@ def request(
     prompt: Prompt,  # what to ask
 ) -> dict[str, Any]:  # plain JSON values
     "Everything that decides a reply except the trial: the server, the body and the length limit."
-    where = {"server": self.base_url, "endpoint": self.endpoint, **self._dialect}
+    where = {"server": self._called, "endpoint": self.endpoint, **self._dialect}
     return {**where, "max_tokens": self.room(prompt), **self.body(prompt)}
 
 
@@ -178,7 +184,7 @@ def read_reply(
         self._warn_once(
             "the server was asked for log-probabilities and sent none; there will be no scores and no confidence"
         )
-    usage, key = answer.get("usage"), self._key()
+    usage, key = answer.get("usage"), key_from(self.key_variable)
     mean = sum(tokens) / len(tokens) if tokens else math.inf
     meta = {
         "prompt_tokens": token_count(usage, "prompt_tokens"),
@@ -202,185 +208,80 @@ def _warn_once(self: ChatRespondent, message: str) -> None:
     "Give a warning the first time it occurs."
     if message not in (said := self.__dict__.setdefault("_said", set())):
         said.add(message)
-        warnings.warn(f"{self.name}: {message}")
-
-# %% ../../nbs/respondents/chat.ipynb #6bc41608
-@patch
-def _key(self: ChatRespondent) -> str:
-    "The key from the environment; empty if there is none."
-    key = os.environ.get(self.key_variable, "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise CoraError(f"the environment variable {self.key_variable} does not contain a valid key")
-    return key
-
-# %% ../../nbs/respondents/chat.ipynb #b294e898
-@patch
-def _line(
-    self: ChatRespondent,
-    words: Any,  # of a server or a library
-) -> str:  # one line, at most 300 characters
-    "A server's words as one line for an error message."
-    return visible_line(words, self._key())
-
-# %% ../../nbs/respondents/chat.ipynb #20f2a0cc
-_PATIENCE = 20  # refusals without a single reply before the run stops; also the limit for forbidden prompts
-
-
-@patch
-def _refuse(self: ChatRespondent, why: str, what: str = "refused") -> Reply:
-    "Record a prompt that will not be answered. Raises `CoraError` if no prompt was answered so far."
-    self._refused += 1
-    if self._refused >= _PATIENCE and not self._answered:
-        raise CoraError(
-            f"{self.model} at {self.base_url}: the first {self._refused} prompts were all {what}: {why}"
-        ) from None
-    return Reply(error=why)
-
-
-@patch
-def _judge(self: ChatRespondent, e: Exception) -> Reply:
-    "Turn a failure into a reply with an error, `Again` (try again), or `CoraError` (the end of the run)."
-    import openai
-
-    if isinstance(e, UnicodeEncodeError):
-        return Reply(error=f"this prompt cannot be sent ({self._line(e)})")
-    lost = "absent" if type(e.__cause__).__name__ in ("ConnectError", "ConnectTimeout") else "lost"  # httpx's names
-    if isinstance(e, (openai.APITimeoutError, TimeoutError)):
-        raise Again(f"no reply within {self.timeout:g} s", lost) from None
-    if isinstance(e, openai.APIConnectionError) and not isinstance(e.__cause__, UnusableBody):
-        raise Again(f"connection failed ({self._line(e.__cause__ or e)})", lost) from None
-    if not isinstance(e, openai.APIStatusError):
-        raise Again(f"unusable reply ({self._line(e.__cause__ or e)})") from None
-    return self._judge_status(e)
-
-# %% ../../nbs/respondents/chat.ipynb #b7e91f24
-@patch
-def _judge_status(self: ChatRespondent, e) -> Reply:
-    "The same for an HTTP status other than 200."
-    detail, status = e.body if isinstance(e.body, dict) else {}, e.status_code
-    why = f"{status} {self._line(detail.get('message') or e.response.content.decode(errors='replace') or e.message)}"
-    stop = CoraError(f"{self.model} at {self.base_url}: {why}")
-    if status in (401, 402, 405) or "insufficient_quota" in (detail.get("code"), detail.get("type")):
-        raise stop from None
-    if status in (403, 404):
-        self._forbidden += 1
-        if not self._answered or self._forbidden > max(_PATIENCE, 0.05 * self._answered):
-            raise stop from None
-        return Reply(error=why)
-    wait = retry_after(dict(e.response.headers))
-    if status == 429 or (status == 503 and wait):
-        raise Again(why, "limited", wait) from None
-    if status in (408, 409) or status >= 500:
-        raise Again(why) from None
-    refused = self._refuse(why)
-    if refused_for_good(status, detail.get("code"), why):
-        return Reply("", meta={"finish_reason": "refusal"})  # a reply, and never asked again
-    return refused
-
-# %% ../../nbs/respondents/chat.ipynb #e4b35fc8
-@patch
-async def _try(self: ChatRespondent, client, prompt: Prompt) -> Reply:
-    "One request."
-    import openai
-
-    limit, path = self._tokens_field, "/chat/completions" if self.endpoint == "chat" else "/completions"
-    fields = self.body(prompt) | {limit: self.room(prompt)}
-    try:  # plain JSON values: building openai's typed objects would cost half as much again as the request
-        answer = await within(self.timeout, client.post(path, body=fields, cast_to=object))
-        if isinstance(answer, str):
-            answer = json.loads(answer)  # the server did not declare its JSON as JSON
-        v = prompt.variant
-        reply = self.read_reply(answer, v.scored)
-        self._answered += 1
-        return reply
-    except (CoraError, Warning):
-        raise
-    except Exception as e:  # the libraries below may raise anything for an invalid answer
-        if limit == "max_tokens" and isinstance(e, openai.BadRequestError) and "max_completion_tokens" in str(e):
-            self._tokens_field = "max_completion_tokens"
-            raise Again("400", "reword") from None
-        return self._judge(e)
+        self._say(message)
 
 # %% ../../nbs/respondents/chat.ipynb #0c1b101f
+_LIMITED = 20  # rate limits of one prompt, while as many others are answered, after which it is recorded as an error
+
+
 @patch
-async def _reply(self: ChatRespondent, client, prompt: Prompt) -> Reply:
-    "Ask until there is a reply or the tries are used up. A rate limit uses up no try."
-    patience, tries, limits, replies = self._patience, 0, 0, self._patience.replies
-    last = replies  # the count of replies when this prompt was last limited
+async def _try(self: ChatRespondent, member: FleetMember, started: float, prompt: Prompt) -> Reply:
+    "One request to one server. Raises `Again` for a failure that may pass."
+    labels = prompt.variant.scored
+    reply = await member.server.ask(
+        self.body(prompt), self.room(prompt), lambda answer: self.read_reply(answer, labels)
+    )
+    if reply.error is not None:
+        member.patience.heard()
+        return reply
+    if self._fleet.alone is None:
+        reply = replace(reply, meta={**(reply.meta or {}), "server": member.server.address})
+    self._fleet.replied(member, reply, started)
+    return reply
+
+
+@patch
+def _failed(self: ChatRespondent, member: FleetMember, started: float, failure: Again, stubborn: bool, last: bool):
+    "Tell the fleet what has happened to a request. Raises `CoraError` if continuing is pointless."
+    if failure.kind == "limited":
+        self._fleet.limited(member, started, failure.wait, stubborn)
+    elif failure.kind == "bad":
+        self._fleet.unusable(member, started, str(failure))
+    elif failure.kind != "reword" and not (last and self._fleet.alone is member and not member.server.known):
+        self._fleet.lost(member, started, str(failure))
+
+
+@patch
+async def _reply(self: ChatRespondent, prompt: Prompt) -> Reply:
+    "Ask until there is a reply or the tries are used up. A rate limit uses up no try, and neither does another server."
+    fleet, budget, tries, limits = self._fleet, self.budget, 0, 0
+    replies = last = fleet.replies  # when it began, and when this prompt was last limited
+    missed: list[FleetMember] = []  # where it has failed since its last pause
     while True:
-        ticket = None if self.budget is None else await self.budget.admit(*self.most(prompt))
-        if self.budget is not None and ticket is None:
-            return self.budget.refusal
-        started, cost = await patience.turn(), None
+        ticket = None if budget is None else await budget.admit(*self.most(prompt))
+        if budget is not None and ticket is None:
+            return budget.refusal
+        (member, started), cost = await fleet.turn(missed), None
         self._asking.add(worker := asyncio.current_task())
         try:
-            reply = cost = await self._try(client, prompt)
-            patience.replied() if reply.error is None else patience.heard()
+            reply = cost = await self._try(member, started, prompt)
             return reply
         except Again as again:
             failure = again
             cost = Reply(error="not billed") if failure.kind in ("limited", "reword", "absent") else None
-            if failure.kind == "limited":
-                patience.limited(started, failure.wait, limits > 3 and patience.replies > last)
-            elif failure.kind == "bad":
-                patience.heard()
-            elif self._answered or self._refused or tries < self.retries:
-                patience.lost(started, str(failure))
+            self._failed(member, started, failure, limits > 3 and fleet.replies > last, tries >= self.retries)
         finally:
-            patience.left()
+            member.patience.left()
             self._asking.discard(worker)
             if ticket is not None:
-                self.budget.settle(ticket, cost)
+                budget.settle(ticket, cost)
         if self._stopping:
             return Reply(error=str(failure))
         if failure.kind in ("limited", "reword"):
-            limits, last = limits + (failure.kind == "limited"), patience.replies
-            if limits >= _PATIENCE and patience.replies - replies >= _PATIENCE:
+            limits, last = limits + (failure.kind == "limited"), fleet.replies
+            if limits >= _LIMITED and fleet.replies - replies >= _LIMITED:
                 return Reply(error=f"{failure}, {limits} times while other prompts were answered")
             continue
+        new = member not in missed  # otherwise no other server had room for it
+        missed.append(member)
+        if new and fleet.elsewhere(missed):
+            continue
+        missed.clear()
         if (tries := tries + 1) > self.retries:
-            if failure.kind == "absent" and not (self._answered or self._refused):
-                raise CoraError(f"{self.model} at {self.base_url}: {failure}")
-            return self._refuse(f"{failure}, tried {tries} times", "without a usable reply")
-        await patience.pause(tries - 1)
-
-# %% ../../nbs/respondents/chat.ipynb #29771bef
-@patch
-def _clients(
-    self: ChatRespondent,
-    at_once: int,  # requests under way at a time
-) -> list:
-    "`openai` clients for this server, with four connections each."
-    import openai
-
-    key = self._key()
-    if not key and "api.openai.com" in self.base_url:
-        raise CoraError(f"the environment variable {self.key_variable} contains no key for {self.base_url}")
-    limits = type(openai.DEFAULT_CONNECTION_LIMITS)(max_connections=4, max_keepalive_connections=4)
-    timeout = openai.Timeout(self.timeout, connect=min(10.0, self.timeout))  # 10 s to connect are enough
-
-    def client():
-        common = {
-            "api_key": key or "none",
-            "timeout": timeout,
-            "max_retries": 0,
-            "http_client": openai.DefaultAsyncHttpxClient(
-                limits=limits,
-                verify=ssl_context(),
-                headers={"Accept-Encoding": "identity"},
-                event_hooks={"response": [guard_response]},
-            ),
-        }
-        if self.api_version:
-            return openai.AsyncAzureOpenAI(
-                azure_endpoint=self.base_url, api_version=self.api_version, azure_deployment=self.model, **common
-            )
-        return openai.AsyncOpenAI(base_url=self.base_url, **common)
-
-    try:
-        return [client() for _ in range(math.ceil(at_once / 4))]
-    except Exception as e:
-        raise CoraError(f"base_url is not a valid address, got {self.base_url!r} ({self._line(e)})") from None
+            if failure.kind == "absent" and not any(m.server.known for m in fleet.members):
+                raise CoraError(f"{member.server.who}: {failure}")
+            return member.server.refuse(f"{failure}, tried {tries} times", "without a usable reply")
+        await member.patience.pause(tries - 1)
 
 # %% ../../nbs/respondents/chat.ipynb #36b6a160
 _LAST = 5.0  # seconds for the requests under way when a run ends
@@ -391,32 +292,48 @@ async def answer(
     self: ChatRespondent,
     prompts: Sequence[Prompt],  # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
-    """Keep `concurrency` requests under way and hand over each reply as it arrives.
+    """Keep `concurrency` requests under way at each server and hand over each reply as it arrives.
 
     Raises `CoraError` if continuing is pointless. Before any early end, requests under way get a few seconds to be
     answered, and their replies are handed over too.
     """
-    at_once = min(self.concurrency, len(prompts))
-    clients, todo, arrived = self._clients(at_once), iter(enumerate(prompts)), asyncio.Queue()
-    self._patience.open(at_once)
+    at_once = min(self.concurrency * len(self._fleet.members), len(prompts))
+    todo, arrived, news = iter(enumerate(prompts)), deque(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for member in self._fleet.members:
+        member.server.proven = self.proven
+    self._fleet.open(min(self.concurrency, len(prompts)))
     self._asking, self._stopping = set(), False
 
-    async def worker(client):
+    async def worker():
         for position, prompt in todo:
-            taken = asyncio.Event()
-            arrived.put_nowait((position, await self._reply(client, prompt), taken))
-            await taken.wait()  # the reply is stored before the next question is asked
+            reply, taken = await self._reply(prompt), loop.create_future()
+            arrived.append((position, reply, taken))
+            news.set()
+            await taken  # the reply is stored before the next question is asked
 
-    workers = [asyncio.create_task(worker(clients[i % len(clients)])) for i in range(at_once)]
+    def ended(worker):
+        if not worker.cancelled() and worker.exception():
+            arrived.append(worker.exception())
+            news.set()
+
+    async def first():
+        while not arrived:
+            news.clear()
+            await news.wait()
+        return arrived.popleft()
+
+    workers = [asyncio.create_task(worker()) for _ in range(at_once)]
     for w in workers:
-        w.add_done_callback(lambda w: w.cancelled() or w.exception() and arrived.put_nowait(w.exception()))
+        w.add_done_callback(ended)
     try:
         for _ in prompts:
-            if isinstance(found := await arrived.get(), Exception):
+            found = arrived.popleft() if arrived else await first()
+            if isinstance(found, Exception):
                 raise found
             position, reply, taken = found
             yield position, reply
-            taken.set()
+            taken.done() or taken.set_result(None)  # done already if its worker was cancelled
     except GeneratorExit:
         raise
     except BaseException:  # an early end, from here or from the caller
@@ -425,9 +342,9 @@ async def answer(
             if w not in self._asking:
                 w.cancel()
         end = time.monotonic() + _LAST
-        while self._asking or not arrived.empty():
+        while self._asking or arrived:
             try:
-                found = await within(end - time.monotonic(), arrived.get())
+                found = await within(end - time.monotonic(), first())
             except TimeoutError:
                 break
             if not isinstance(found, Exception) and found[1].error is None:
@@ -436,4 +353,5 @@ async def answer(
     finally:
         for w in workers:
             w.cancel()
-        await asyncio.gather(*workers, *(c.close() for c in clients), return_exceptions=True)
+        await asyncio.gather(*workers, return_exceptions=True)
+        await self._fleet.close()

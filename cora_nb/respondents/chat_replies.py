@@ -4,9 +4,11 @@
 
 # %% auto #0
 __all__ = ['LARGEST', 'escaped', 'visible_line', 'clean_text', 'refused_for_good', 'token_count', 'short_text', 'finish_reason',
-           'letter_scores', 'read_logprobs', 'UnusableBody', 'http_library', 'ssl_context', 'guard_response']
+           'letter_scores', 'read_logprobs', 'UnusableBody', 'http_library', 'broken_connections', 'status_error',
+           'ssl_context', 'guard_response']
 
 # %% ../../nbs/respondents/chat_replies.ipynb #1e93f5ea
+import json
 import math
 import re
 import sys
@@ -163,6 +165,32 @@ def http_library():
     return sys.modules[type(openai.DEFAULT_CONNECTION_LIMITS).__module__.split(".")[0]]
 
 # %% ../../nbs/respondents/chat_replies.ipynb #691a2698
+def broken_connections() -> tuple[type[Exception], ...]:
+    "Failures of a connection that the HTTP library passes on under the names of the libraries below it."
+    import ssl
+
+    import anyio  # comes with openai
+
+    return ssl.SSLError, anyio.EndOfStream
+
+
+def status_error(
+    response: Any,  # of the HTTP library, with a status that is no success
+) -> Exception:
+    "The `openai.APIStatusError` for an answer: its `body` is what the server says of the error."
+    import openai
+
+    try:
+        said = json.loads(response.content)
+    except (ValueError, RecursionError):
+        said = response.content.decode(errors="replace")
+    said = said.get("error", said) if isinstance(said, dict) else said
+    words = said.get("message") if isinstance(said, dict) else None
+    kind = openai.BadRequestError if response.status_code == 400 else openai.APIStatusError
+    line = f"Error code: {response.status_code}" + (f" - {words}" if isinstance(words, str) else "")
+    return kind(line, response=response, body=said)
+
+
 @lru_cache(maxsize=1)
 def ssl_context():
     "The SSL context of the HTTP library that `openai` uses, with that library's defaults."
@@ -197,7 +225,7 @@ async def _read_with_care(
             except zlib.error as e:
                 raise UnusableBody(f"a body that cannot be unpacked: {e}") from None
         size += len(chunk)
-        if max(came, size) > LARGEST:
+        if came > LARGEST or size > LARGEST:
             raise UnusableBody(f"larger than {LARGEST // 2**20} MiB")
         yield chunk
     if unpack is not None and came and not unpack.eof:
@@ -214,9 +242,8 @@ def _careful_stream() -> type:
         def __init__(self, stream, packed, network):
             self.stream, self.packed, self.network = stream, packed, network
 
-        async def __aiter__(self):
-            async for chunk in _read_with_care(self.stream, self.packed, self.network):
-                yield chunk
+        def __aiter__(self):
+            return _read_with_care(self.stream, self.packed, self.network)
 
         async def aclose(self):
             await self.stream.aclose()
@@ -228,12 +255,15 @@ async def guard_response(
     response: Any,  # of the HTTP library, before its body is read
 ) -> None:
     "An event hook for a client that checks the body. Raises `UnusableBody` if the headers already show a problem."
-    packing = response.headers.get("content-encoding", "identity").strip().lower()
-    if packing not in ("identity", "", "gzip", "x-gzip"):
-        raise UnusableBody(f"packed with {packing!r}, which was not asked for")
-    length = response.headers.get("content-length", "0")
-    if length.isdecimal() and (len(length) > 15 or int(length) > LARGEST):
-        raise UnusableBody(f"larger than {LARGEST // 2**20} MiB")
-    response.headers.pop("content-encoding", None)
+    names = {name.lower() for name, _ in response.headers.raw}  # the library's look-up takes ten times as long
+    packing = ""
+    if b"content-encoding" in names:
+        packing = response.headers.pop("content-encoding").strip().lower()
+        if packing not in ("identity", "", "gzip", "x-gzip"):
+            raise UnusableBody(f"packed with {packing!r}, which was not asked for")
+    if b"content-length" in names:
+        length = response.headers["content-length"]
+        if length.isdecimal() and (len(length) > 15 or int(length) > LARGEST):
+            raise UnusableBody(f"larger than {LARGEST // 2**20} MiB")
     network = response.extensions.get("network_stream")
     response.stream = _careful_stream()(response.stream, packing in ("gzip", "x-gzip"), network)

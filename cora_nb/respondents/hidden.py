@@ -132,7 +132,7 @@ class _Reader(CausalRespondent):
     def generate(self, rows):
         "The states of a batch: a pair (layers, heads) for each prompt. Raises `CoraError` if they are not finite."
         torch, _ = libraries()
-        ids, mask = (t.to(self.model.device) for t in pad_left([row.ids for row in rows]))
+        ids, mask = pad_left([row.ids for row in rows], self.model.device)
         with torch.inference_mode(), _listening(self.model, self.heads) as heard:
             self._step(ids, mask, None, False)
 

@@ -42,8 +42,10 @@ def outgoing(
     path = "/chat/completions" if self.endpoint == "chat" else "/completions"
     if self.api_version:  # Azure's dialect
         path = f"/openai/deployments/{quote(self.model)}{path}?api-version={self.api_version}"
-    body = self.body(prompt) | {self._tokens_field: self.room(prompt)}
-    return f"POST {self.base_url}{path}\n{_as_json(body)}"
+    first, *others = (member.server for member in self._fleet.members)
+    body = self.body(prompt) | {first.tokens_field: self.room(prompt)}
+    fleet = f" (one of {len(others) + 1} servers)" if others else ""
+    return f"POST {first.address}{path}{fleet}\n{_as_json(body)}"
 
 # %% ../../nbs/respondents/outgoing.ipynb #a012a594
 @patch

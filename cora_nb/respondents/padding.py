@@ -16,16 +16,18 @@ from .token_trees import common_start
 # %% ../../nbs/respondents/padding.ipynb #f9b99f0d
 def pad_left(
     rows: Sequence[Sequence[int]],  # token ids, of any lengths
-):  # ids and mask, tensors of shape `(n_rows, longest)`; the mask is 1 where a token is
-    "Token ids as one block, with shorter rows padded on the left."
+    device: Any = "cpu",  # where the tensors are needed
+):  # ids and mask, tensors of shape `(n_rows, longest)` on the device; the mask is 1 where a token is
+    "Token ids as one block, with shorter rows padded on the left. The mask is made on the device, from the lengths."
     import torch
 
     longest = max(map(len, rows))
-    ids, mask = torch.zeros((2, len(rows), longest), dtype=torch.long)
+    block = np.zeros((len(rows), longest), dtype=np.int64)
     for i, row in enumerate(rows):
-        ids[i, longest - len(row) :] = torch.tensor(row)
-        mask[i, longest - len(row) :] = 1
-    return ids, mask
+        block[i, longest - len(row) :] = row
+    padding = torch.tensor([longest - len(row) for row in rows], device=device)
+    mask = torch.arange(longest, device=device) >= padding[:, None]
+    return torch.from_numpy(block).to(device), mask.long()
 
 # %% ../../nbs/respondents/padding.ipynb #ce3a5e4b
 def shared_start(
@@ -44,7 +46,7 @@ def begin_batch(
     "Several texts ready for a model. A model without keys and values raises its own error."
     import torch
 
-    ids, mask = (t.to(model.device) for t in pad_left([text[start:] for text in texts]))
+    ids, mask = pad_left([text[start:] for text in texts], model.device)
     if not start:
         return ids, mask, None
     once = torch.tensor([list(texts[0][:start])], device=model.device)

@@ -81,7 +81,7 @@ class _TokenTree:
 
     ids: np.ndarray  # shape (n,), the tokens
     positions: np.ndarray  # shape (n,), the position of each token in its text
-    sees: np.ndarray  # shape (n, n), whether token i sees token j
+    ends: np.ndarray  # shape (n,), the place in the row where the branches that grow out of each token end
     paths: list[np.ndarray]  # for each text, the indices of its tokens in the row
 
     @property
@@ -95,21 +95,28 @@ def _make_tree(
     shared: int,  # tokens that all begin with, left out here
 ) -> _TokenTree:
     "The tree of some sorted texts."
-    ids, positions, paths, path, blocks = [], [], [], [], []
-    for i, row in enumerate(rows):
-        kept = common_start(rows[i - 1], row) - shared if i else 0
-        new = np.arange(len(ids), len(ids) + len(row) - shared - kept)
-        blocks.append((path[:kept], new))
-        path = [*path[:kept], *new]
-        paths.append(np.array(path, dtype=int))
-        ids.extend(row[shared + kept :].tolist())
-        positions.extend(range(shared + kept, len(row)))
-    sees = np.zeros((len(ids), len(ids)), dtype=bool)
-    for before, new in blocks:
-        if len(new):
-            sees[new[0] : new[-1] + 1, before] = True
-            sees[new[0] : new[-1] + 1, new] = np.tri(len(new), dtype=bool)
-    return _TokenTree(np.array(ids, dtype=int), np.array(positions, dtype=int), sees, paths)
+    kept = [shared, *(common_start(a, b) for a, b in zip(rows, rows[1:]))]
+    n = sum(map(len, rows)) - sum(kept)
+    ids, positions, ends = np.empty(n, dtype=int), np.empty(n, dtype=int), np.full(n, n)
+    paths, path, size = [], np.array([], dtype=int), 0
+    for row, k in zip(rows, kept):
+        new = np.arange(size, size + len(row) - k)
+        ends[path[k - shared :]] = size  # the row leaves the path of the one before
+        path = np.concatenate([path[: k - shared], new])
+        paths.append(path)
+        ids[new], positions[new] = row[k:], np.arange(k, len(row))
+        size += len(new)
+    return _TokenTree(ids, positions, ends, paths)
+
+
+def _unseen(
+    ends,  # from `_TokenTree`, tensor of shape `(n,)` on any device
+):  # tensor of shape `(n, n)` on the same device: whether token i does not see token j
+    "What the mask of a tree hides."
+    import torch
+
+    i = torch.arange(len(ends), device=ends.device)
+    return (i[:, None] < i) | (i[:, None] >= ends)
 
 # %% ../../nbs/respondents/token_trees.ipynb #d26271a7
 MODES = ("tree", "start", "whole")  # fastest first
@@ -169,6 +176,15 @@ def longest_texts(
     return {"tree": min(changes + windows, default=float("inf")), "start": min(changes, default=float("inf"))}
 
 # %% ../../nbs/respondents/token_trees.ipynb #d1d8d3b0
+def _tree_mask(ends, before: int, dtype):
+    "The mask of a tree behind `before` tokens that all see: shape `(1, 1, n, before + n)`, on the device of `ends`."
+    import torch
+
+    mask = torch.zeros(len(ends), before + len(ends), dtype=dtype, device=ends.device)
+    mask[:, before:].masked_fill_(_unseen(ends), torch.finfo(dtype).min)
+    return mask[None, None]
+
+
 @patch
 def _forward(self: TreeScorer, ids: np.ndarray, keep: np.ndarray, tree: _TokenTree | None = None):
     "Logits after the tokens at the places `keep`, in float32; the tokens are added to the cache."
@@ -178,11 +194,8 @@ def _forward(self: TreeScorer, ids: np.ndarray, keep: np.ndarray, tree: _TokenTr
     if self.mode != "whole":
         inputs |= {"past_key_values": self._cache, "use_cache": True}
     if tree is not None:
-        seen = np.concatenate([np.ones((len(ids), len(self.tokens)), dtype=bool), tree.sees], axis=1)
-        mask = torch.zeros(seen.shape, dtype=model.dtype).masked_fill_(
-            torch.from_numpy(~seen), torch.finfo(model.dtype).min
-        )
-        inputs |= {"attention_mask": mask[None, None], "position_ids": torch.from_numpy(tree.positions)[None]}
+        mask = _tree_mask(torch.from_numpy(tree.ends).to(model.device), len(self.tokens), model.dtype)
+        inputs |= {"attention_mask": mask, "position_ids": torch.from_numpy(tree.positions)[None]}
     self.computed += len(ids)
     self.tokens = np.concatenate([self.tokens, ids.astype(">u4")])
     moved = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in inputs.items()}

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['MOST_FAILED', 'unasked_rows', 'over_budget_rows', 'failed_rows', 'FailureWarning', 'too_many', 'check_failed',
-           'failure_line', 'split_note', 'few_lines', 'few_sentences']
+           'check_failed_counts', 'failure_line', 'split_note', 'few_lines', 'few_sentences']
 
 # %% ../../nbs/responses/failures.ipynb #5ca45f7f
 import math
@@ -17,6 +17,7 @@ import pandas as pd
 
 from ..core import CoraError
 from .columns import NOT_ASKED, OVER_BUDGET
+from .estimate_notes import estimate_lines
 
 # %% ../../nbs/responses/failures.ipynb #9e63af7d
 def unasked_rows(
@@ -70,9 +71,18 @@ def check_failed(
     refuse: bool = True,  # whether too many failures are an error
 ) -> None:
     "Warn of prompts that failed. Raises `CoraError` if there are too many."
-    if not (failed := int(failed_rows(table).sum())):
+    check_failed_counts(name, int(failed_rows(table).sum()), int(len(table) - unasked_rows(table).sum()), refuse)
+
+
+def check_failed_counts(
+    name: str,  # the respondent's name
+    failed: int,  # how many prompts failed
+    asked: int,  # how many were asked
+    refuse: bool = True,  # whether too many failures are an error
+) -> None:
+    "Warn of prompts that failed. Raises `CoraError` if there are too many."
+    if not failed:
         return
-    asked = int(len(table) - unasked_rows(table).sum())
     said, again = f"{name}: {failed:,} of {asked:,} prompts failed", "run again to ask for them"
     if refuse and too_many(failed, asked):
         unknown = "more than one in a hundred, and what they would have said is not known"
@@ -102,11 +112,11 @@ def failure_line(
 
 def split_note(
     note: str | None,  # of a result
-    few: bool = False,  # keep the lines that `few_lines` finds, at the end
+    few: bool = False,  # keep the lines that `few_lines` and `estimate_lines` find, at the end
 ) -> tuple[list[str], str, str]:  # its other lines, the first perhaps empty; the failures; the bounds
     "Split a note into its lines and its statement about failures."
-    uncertain, failed, bounds = few_lines(note), "", ""
-    lines = ["" if line in uncertain else line for line in str(note or "").split("\n")] + uncertain * few
+    apart, failed, bounds = [*few_lines(note), *estimate_lines(note)], "", ""
+    lines = ["" if line in apart else line for line in str(note or "").split("\n")] + apart * few
     for i, line in enumerate(lines):
         if found := _LINE.fullmatch(line):
             lines[i], failed, bounds = "", found[1], found[2] or ""

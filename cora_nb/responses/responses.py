@@ -16,11 +16,10 @@ from fastcore.basics import patch
 
 from ..core import CoraError, Question, Variant
 from .columns import KEY, LIST, TEXT, checked_table, column_types, storable
+from .estimate_notes import precise_words
 from .failures import check_failed, failed_rows, failure_line, over_budget_rows, unasked_rows
-from .questions import ordered_questions, questions_of_rows, questions_table
+from .questions import ordered_questions, questions_of_rows, questions_table, set_sizes
 from .rows import graded_table
-
-from ..variants.families import divergence_set
 
 # %% ../../nbs/responses/responses.ipynb #cf89e369
 class Responses:
@@ -227,20 +226,8 @@ def members(
     ids = pd.Index(self.questions["question_id"], name="question_id")
     first = self.trial(self.trials[0]).table if len(self) else self.table
     there = np.bincount(ids.get_indexer(first["question_id"]), minlength=len(ids))
-    expected = pd.array(_expected(self, first), dtype=pd.Int64Dtype())
+    expected = pd.array(set_sizes(self.facts, self.family, _own_choices(self, first)), dtype=pd.Int64Dtype())
     return pd.DataFrame({"there": there, "expected": expected}, index=ids)
-
-
-def _expected(self: Responses, first: pd.DataFrame) -> list[int | None]:
-    "The size of each question's divergence set; None if unknown."
-    known = self.facts.get("variants", {}).get("recipe")
-    options = known.get("options", {}) if known else {} if self.family == "cora" else None
-    if options is None or self.family is None:
-        return [None] * len(self.questions)
-    size = _own_choices(self, first)
-    family = known["family"] if known else self.family  # the recipe names the file of a family of the user's
-    sets = {A: None if A is None else divergence_set(family, A, options) for A in set(size)}
-    return [None if sets[A] is None else sum(sets[A].values()) for A in size]
 
 
 def _own_choices(self: Responses, first: pd.DataFrame) -> list[int | None]:
@@ -381,6 +368,8 @@ def as_responses(
         return responses
     if isinstance(responses, pd.DataFrame):
         return Responses(responses)
+    if why := getattr(responses, "not_loaded", ""):  # parts of a run, of which most measures can take only some
+        raise CoraError(why)
     raise CoraError(f"responses must be Responses or a table, got a {type(responses).__name__}")
 
 
@@ -411,8 +400,8 @@ def need(
     if scores and ("scores" not in found.table or found.table["scores"].isna().any()):
         raise CoraError("this needs the scores of every choice: ask a respondent that gives log-probabilities")
     if asked and (unasked := unasked_rows(found.table)).any():
-        cut = over_budget_rows(found.table).any()
-        why, then = ("the budget was used up", "to go on") if cut else ("the run stopped early", "without stop")
+        cut, early = over_budget_rows(found.table).any(), precise_words(found.facts) or "the run stopped early"
+        why, then = ("the budget was used up", "to go on") if cut else (early, "without stop")
         raise CoraError(
             f"{unasked.sum()} of {len(unasked)} prompts were not asked because {why}; "
             f"the remaining replies are not a random sample, so run again {then}"

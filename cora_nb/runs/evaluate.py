@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -28,9 +29,10 @@ from ..responses.columns import NOT_ASKED, OVER_BUDGET
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
 from .alarm import Alarm
-from .budget import Budget, BudgetWarning, asks_budget, budget_line, most_tokens, question_order
+from .budget import Budget, BudgetWarning, budget_line, most_tokens, question_order, respondent_with
 from .diagnosis import Cure
 from .facts import asked_facts
+from .precise import PreciseStop
 from .stopping import EarlyStop
 from .store import Claims, Store, asked_prompts
 
@@ -81,10 +83,14 @@ class _Asking:
         self.money_before = budget.money if budget else 0.0
         self.asked_as, self.keys = asked_prompts(respondent, prompts)
         self.claims = None if store is None else Claims(store)
+        self.left_out: list[str] = []  # claimed keys that the budget did not cover
         self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
         self.verdicts = [Verdict(-1, None, False)] * len(prompts)
         self.known = {} if store is None else store.get(self.keys)
-        self.found, self.asked, self.tokens = len(self.known), 0, {"prompt_tokens": 0, "completion_tokens": 0}
+        self.unused = set(self.known)  # keys of replies in the store that this run has not needed so far
+        self.found, self.asked, self.tokens = 0, 0, {"prompt_tokens": 0, "completion_tokens": 0}
+        if (server := respondent_with(respondent, "proven")) is not None:
+            server.proven = any((r.meta or {}).get("finish_reason") != "refusal" for r in self.known.values())
         self.before = dict(getattr(respondent, "spent", {}))  # for a respondent that counts its work
 
     def take(self, position: int, reply: Reply) -> None:
@@ -103,10 +109,12 @@ class _Asking:
         """
         waiting: dict[str, list[int]] = {}
         for i in positions:
-            if self.keys[i] in self.known:
-                self.take(i, self.known[self.keys[i]])
+            if (key := self.keys[i]) in self.known:
+                self.found += key in self.unused
+                self.unused.discard(key)
+                self.take(i, self.known[key])
             else:
-                waiting.setdefault(self.keys[i], []).append(i)
+                waiting.setdefault(key, []).append(i)
         while waiting:
             start = time.monotonic()
             mine = list(waiting) if self.claims is None else self.claims.take(waiting)
@@ -134,12 +142,15 @@ class _Asking:
         self.asked += len(groups)
         if groups:
             self.send([self.asked_as[places[0]] for _, places in groups], arrived)
+        if self.left_out and self.claims is not None:
+            self.claims.give_back(*self.left_out)
+            self.left_out = []
 
     def send(self, prompts: Sequence[Prompt], arrived: Callable[[int, Reply], None]) -> None:
         "Send prompts until the budget is used up."
         if self.budget is None:
             return stream(self.respondent, prompts, arrived)
-        if (asks := asks_budget(self.respondent)) is not None and not self.budget.used_up:
+        if (asks := respondent_with(self.respondent, "budget")) is not None and not self.budget.used_up:
             before, asks.budget = asks.budget, self.budget
             try:
                 return stream(self.respondent, prompts, arrived)
@@ -159,11 +170,17 @@ class _Asking:
 
     def leave_out(self, key: str, places: Sequence[int]) -> None:
         "Record a prompt that the budget did not cover."
-        if self.claims is not None:
-            self.claims.give_back(key)
+        self.left_out.append(key)
         self.asked -= 1
         for i in places:
             self.replies[i] = self.budget.refusal
+
+    def cut_off(self) -> bool:
+        "Whether the budget is used up; then nothing is known about any prompt that was not asked."
+        if self.budget is None or not any(r.error == OVER_BUDGET for r in self.replies):
+            return False
+        self.replies = [self.budget.refusal if r.error == NOT_ASKED else r for r in self.replies]
+        return True
 
     def find(self, waiting: dict[str, list[int]]) -> int:  # how many replies were found
         "Take replies that other runs have stored in the meantime."
@@ -200,7 +217,7 @@ class _Asking:
         return {"requests": self.budget.calls_made - self.calls_before, **money}
 
 # %% ../../nbs/runs/evaluate.ipynb #3b9d41f2
-STOPS = {None: None, "cora": (1.0,), "bmca": THRESHOLDS}  # thresholds c to settle for each question
+STOPS = {None: None, "cora": (1.0,), "bmca": THRESHOLDS, "precise": ()}  # thresholds c to settle for each question
 
 
 @dataclass(frozen=True)
@@ -209,7 +226,7 @@ class PreparedRun:
 
     prompts: list[Prompt]  # one for each variant and trial
     rules: Mapping[str, Callable]  # from reply to choice, by form
-    limits: Sequence[float] | None  # the values of c for which a question is asked until it is settled; None: ask all
+    stopper: Callable[[Sequence[Prompt]], EarlyStop | PreciseStop] | None  # makes what chooses them; None: ask all
     batch: int  # prompts at a time when stopping early
     known: Mapping[str, Any]  # the facts, apart from the respondent's
 
@@ -232,7 +249,7 @@ class PreparedRun:
     ) -> Responses:
         "Ask a respondent and grade its replies."
         facts = self.facts(respondent)
-        early = None if self.limits is None else EarlyStop(self.prompts, self.limits)
+        early = None if self.stopper is None else self.stopper(self.prompts)
         todo = early.first() if early else question_order(self.prompts) if budget else range(len(self.prompts))
         if budget is not None:
             budget.begin()
@@ -247,6 +264,8 @@ class PreparedRun:
                 asking.get(todo)
                 if not early:
                     break
+                if isinstance(early, PreciseStop) and asking.cut_off():
+                    break
                 for i in todo:
                     early.learn(i, None if asking.replies[i].error else asking.verdicts[i].correct)
                 todo = early.next(self.batch)
@@ -257,7 +276,7 @@ class PreparedRun:
             asking.replies,
             trials=[p.trial for p in self.prompts],
             name=respondent.name,
-            facts=facts | {"calls": asking.calls()},
+            facts=facts | {"calls": asking.calls()} | ({"sample": early.sample()} if hasattr(early, "sample") else {}),
             verdicts=asking.verdicts,
         )
 
@@ -308,10 +327,14 @@ def prepare(
     shots_as: str = "plain",  # how they look, one of `SHOTS_AS`: "like_variant" alters their choices like the variant's
     trials: int = 1,  # how often each prompt is asked
     parse: str | Callable | Mapping = "lenient",  # from reply to choice; a mapping names a rule for each form
-    stop: str | None = None,  # "cora": ask only what CoRA needs; "bmca": what BMCA(c) needs; None: everything
+    stop: str | None = None,  # "cora" or "bmca": only what CoRA or BMCA(c) needs; "precise": a sample; None: everything
     thresholds: Sequence[float] | None = None,  # the values of c that matter with stop="bmca"; None: those of the paper
     batch: int = 256,  # prompts at a time when stopping early
     facts: dict[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
+    score: str | Sequence[str] = "CoRA",  # with stop="precise": the score or scores wanted
+    half_width: float = 0.02,  # with stop="precise": the greatest half width of their intervals
+    level: float = 0.95,  # with stop="precise": probability that an interval holds the score of the full run
+    sample_seed: int = 0,  # with stop="precise": of the order of the questions
 ) -> PreparedRun:
     """A run before it starts, for one respondent or several.
 
@@ -322,12 +345,17 @@ def prepare(
     if thresholds is not None and stop != "bmca":
         raise CoraError("thresholds go with stop='bmca'")
     rules, prompts = rules_by_form(parse), make_prompts(variants, template, shots, k, shots_as, trials, parse)
-    limits = (thresholds or STOPS[stop]) if stop else None
-    if stop:
-        EarlyStop(prompts, limits)  # refuses what it cannot stop
+    if stop != "precise" and (score, half_width, level, sample_seed) != ("CoRA", 0.02, 0.95, 0):
+        raise CoraError("score, half_width, level and sample_seed go with stop='precise'")
     told = None if thresholds is None else list(map(float, thresholds))
-    stopping = {"stop": stop, "thresholds": told, "batch": batch if stop else None}
-    return PreparedRun(prompts, rules, limits, batch, asked_facts(prompts, rules, shots_as, stopping, facts))
+    stopper, stopping = None, {"stop": stop, "thresholds": told, "batch": batch if stop else None}
+    if stop == "precise":
+        stopper = partial(PreciseStop, score=score, half_width=half_width, level=level, seed=sample_seed)
+        stopping |= stopper(prompts).asked()
+    elif stop:
+        stopper = partial(EarlyStop, thresholds=thresholds or STOPS[stop])
+        stopper(prompts)  # refuses what it cannot stop
+    return PreparedRun(prompts, rules, stopper, batch, asked_facts(prompts, rules, shots_as, stopping, facts))
 
 # %% ../../nbs/runs/evaluate.ipynb #53f95985
 def evaluate(
@@ -340,17 +368,22 @@ def evaluate(
     trials: int = 1,  # how often each prompt is asked
     parse: str | Callable | Mapping = "lenient",  # from reply to choice; a mapping names a rule for each form
     store: Store | None = None,  # where replies are kept and found again
-    stop: str | None = None,  # "cora": ask only what CoRA needs; "bmca": what BMCA(c) needs; None: everything
+    stop: str | None = None,  # "cora" or "bmca": only what CoRA or BMCA(c) needs; "precise": a sample; None: everything
     thresholds: Sequence[float] | None = None,  # the values of c that matter with stop="bmca"; None: those of the paper
     batch: int = 256,  # prompts at a time when stopping early
     progress: bool | str = True,  # show a progress bar; a text names it in place of the respondent
     facts: dict[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
     strict: bool | None = False,  # stop the run if many replies cannot be parsed; None: do not even warn
     budget: Budget | None = None,  # the most that the run may spend; it ends before it exceeds this
+    score: str | Sequence[str] = "CoRA",  # with stop="precise": the score or scores wanted
+    half_width: float = 0.02,  # with stop="precise": the greatest half width of their intervals
+    level: float = 0.95,  # with stop="precise": probability that an interval holds the score of the full run
+    sample_seed: int = 0,  # with stop="precise": of the order of the questions
 ) -> Responses:
     """Ask a respondent all variants and grade its replies.
 
-    With `stop`, the scores that are known are exactly those of the full run, and all others are NaN.
+    With `stop`, the scores that are known are exactly those of the full run, and all others are NaN; except for
+    "precise", which gives estimates of the full run's scores, see `estimate_scores`.
 
     Before asking, raises `CoraError` for no variants, for several families or a variant that occurs twice, for an
     unknown template, rule, `shots_as` or stop, for too few shots, and for a shot that cannot be altered.
@@ -362,7 +395,8 @@ def evaluate(
     questions could change are NaN. `prepare` gives the prompts and facts without asking.
     """
     _check_respondent(respondent)
-    run = prepare(variants, template, shots, k, shots_as, trials, parse, stop, thresholds, batch, facts)
+    sampled = (score, half_width, level, sample_seed)
+    run = prepare(variants, template, shots, k, shots_as, trials, parse, stop, thresholds, batch, facts, *sampled)
     found = run.ask(respondent, store, progress, strict, budget=budget)
     if line := budget_line(found, budget):
         warnings.warn(f"{found.name}: {line}", BudgetWarning, stacklevel=2)

@@ -6,16 +6,9 @@
 __all__ = ['reply_key', 'asked_prompts', 'Store', 'Claims']
 
 # %% ../../nbs/runs/store.ipynb #ed6e7043
-import contextlib
 import json
-import os
-import platform
-import random
-import sqlite3
 import threading
-import time
 import uuid
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -28,6 +21,10 @@ from fastcore.basics import patch
 from ..core import CoraError
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Reply, Respondent
+from .postgres_store import PostgresReplies
+from .reply_rows import not_kept_error, printable_words, reply_row, row_reply
+from .sqlite_store import SqliteReplies
+from .store_addresses import is_database_address
 
 # %% ../../nbs/runs/store.ipynb #d9c4db02
 def reply_key(
@@ -64,61 +61,22 @@ def _is_drawn(request: dict[str, Any]) -> bool:
     temperature = request.get("temperature")
     return isinstance(temperature, (int, float)) and temperature > 0
 
-# %% ../../nbs/runs/store.ipynb #1b5ebccd
-_ID, _VERSION = int.from_bytes(b"cora", "big"), 1  # in the file's header
-
-_TABLES = (
-    """
-create table if not exists replies (
-    key text primary key,
-    text text,         -- null for respondents that only score
-    scores text,       -- JSON list of log-probabilities, or null
-    confidence real,
-    meta text,         -- JSON object: tokens, as the server counted them; or null
-    checksum integer   -- CRC-32 of the columns before; null in rows of earlier versions
-) without rowid
-""",
-    "create table if not exists asking (key text primary key, who text) without rowid",  # what is asked at the moment
-    """
-create table if not exists askers (
-    who text primary key,
-    machine text,
-    process integer,
-    seen real          -- when it last said that it is alive, in seconds
-) without rowid
-""",
-)
-_COLUMNS = ["key", "text", "scores", "confidence", "meta", "checksum"]
-
 # %% ../../nbs/runs/store.ipynb #4e596e91
 class Store:
-    "Replies in a SQLite file, found by their key. Several processes may share one."
+    "Replies in a SQLite file or a PostgreSQL database, found by their key. Several processes may share one."
 
     def __init__(
         self,
-        path: str | Path,  # the file; made if it does not exist
+        path: str | Path,  # a file, or postgresql://USER:PASSWORD@HOST:PORT/DATABASE
+        create: bool = True,  # make it if it does not exist
     ):
-        self.path = Path(path)
-        if not self.path.absolute().parent.is_dir():
-            raise CoraError(f"{path}: there is no folder {self.path.parent}")
-        if self.path.exists() and not self.path.is_file():
-            raise CoraError(f"{path}: not a usable store of replies (this is not a file)")
+        self.rows = (PostgresReplies if is_database_address(path) else SqliteReplies)(path, create)
+        self.path = self.rows.path  # of a database: its address without the password
         self.kept = 0  # replies that were new
-        try:
-            self._db = _connect(self.path)
-        except sqlite3.Error as e:
-            raise CoraError(f"{path}: not a usable store of replies ({_words(e)})") from None
-        try:
-            _make_ready(self._db, self.path)
-        except BaseException as e:
-            self._db.close()
-            if isinstance(e, sqlite3.Error):
-                raise CoraError(f"{path}: not a usable store of replies ({_words(e)})") from None
-            raise
 
     def close(self) -> None:
-        "Close the file."
-        self._db.close()
+        "Close the file or the connection."
+        self.rows.close()
 
     def __enter__(self):
         return self
@@ -127,135 +85,7 @@ class Store:
         self.close()
 
     def __len__(self):
-        with _readable(self.path):
-            return self._db.execute("select count(*) from replies").fetchone()[0]
-
-
-def _words(e: Exception) -> str:
-    "An exception's message as one printable line."
-    text = "".join(x if x.isprintable() else " " for x in str(e))
-    text = " ".join(text.split()) or type(e).__name__
-    return text if len(text) <= 200 else text[:197] + "..."
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    "A connection on which each statement is its own transaction."
-    return sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-
-
-@contextlib.contextmanager
-def _readable(path: Path):
-    "Turn errors of reading the file into a `CoraError` of one line."
-    try:
-        yield
-    except sqlite3.ProgrammingError as e:
-        raise CoraError(f"{path}: the store cannot be read ({_words(e)})") from None
-    except (sqlite3.Error, ValueError, TypeError, RecursionError) as e:
-        raise CoraError(
-            f"{path}: the store is damaged ({_words(e)}); move it away, and a new one is begun in its place"
-        ) from None
-
-# %% ../../nbs/runs/store.ipynb #da347345
-def _make_ready(db: sqlite3.Connection, path: Path) -> None:
-    "Check the header and make the tables. Raises `CoraError` for a file of another program or a damaged one."
-    db.execute("begin")  # one view of header and tables: another process may be making them now
-    try:
-        _check_header(db, path)
-    finally:
-        if db.in_transaction:
-            db.execute("rollback")
-    _execute_when_free(db, "pragma journal_mode = wal")  # readers and one writer at the same time
-    db.execute("pragma synchronous = normal")  # survives a kill of the process; a power cut may cost the last replies
-    if _header(db) != (_ID, _VERSION):
-        db.execute("begin immediate")
-        try:
-            _check_header(db, path)  # another process may have been here
-            for table in _TABLES:
-                db.execute(table)
-            if _columns(db) != _COLUMNS:
-                db.execute("alter table replies add column checksum integer")
-            db.execute(f"pragma application_id = {_ID}")
-            db.execute(f"pragma user_version = {_VERSION}")
-            db.execute("commit")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("rollback")
-            raise
-    if (found := db.execute("pragma integrity_check(1)").fetchone()[0]) != "ok":
-        raise sqlite3.DatabaseError(f"the file is damaged: {' '.join(found.split())}")
-
-
-def _execute_when_free(db: sqlite3.Connection, statement: str) -> None:
-    "Repeat a statement that SQLite refuses at once (without its timeout) while another process opens the file."
-    end = time.monotonic() + 60
-    while True:
-        try:
-            db.execute(statement)
-            return
-        except sqlite3.OperationalError as e:
-            if "locked" not in str(e) or time.monotonic() > end:
-                raise
-            time.sleep(random.uniform(0.001, 0.02))
-
-
-def _header(db: sqlite3.Connection) -> tuple[int, int]:
-    "The application id and the number of the layout."
-    return tuple(db.execute(f"pragma {what}").fetchone()[0] for what in ("application_id", "user_version"))
-
-
-def _columns(db: sqlite3.Connection) -> list[str]:
-    "The columns of the table of replies; empty if there is no such table."
-    return [row[1] for row in db.execute("pragma table_info(replies)")]
-
-
-def _check_header(db: sqlite3.Connection, path: Path) -> None:
-    "Raise `CoraError` for a file that is not a store, without changing it."
-    whose, version = _header(db)
-    tables = {row[0] for row in db.execute("select name from sqlite_master where type in ('table', 'view')")}
-    columns = _columns(db)
-    if whose == _ID:
-        if version not in (0, _VERSION):
-            raise CoraError(f"{path}: a store of layout {version}, and this version of cora_nb reads layout {_VERSION}")
-        if not tables >= {"replies", "asking", "askers"} or columns != _COLUMNS:
-            raise CoraError(f"{path}: the store is damaged: its tables are not those of a store; move it away")
-    elif whose or version or tables and (tables != {"replies"} or columns != _COLUMNS[:-1]):
-        raise CoraError(f"{path}: not a usable store of replies (a database of another program); it is left alone")
-
-# %% ../../nbs/runs/store.ipynb #e9963591
-def _checksum(columns: Sequence[Any]) -> int:
-    "CRC-32 over a row."
-    return zlib.crc32(json.dumps(columns).encode())
-
-
-def _to_reply(row: tuple) -> Reply:
-    "A reply from its columns. Raises `ValueError` if they have changed since they were stored."
-    *columns, checksum = row
-    key, text, scores, confidence, meta = columns
-    if checksum is not None and checksum != _checksum(columns):
-        raise ValueError(f"the reply with the key {str(key)[:16]}... has changed since it was stored")
-    scores, meta = (None if x is None else json.loads(x) for x in (scores, meta))
-    right = (
-        isinstance(text, (str, type(None)))
-        and (scores is None or isinstance(scores, list) and all(isinstance(s, (int, float)) for s in scores))
-        and isinstance(confidence, (float, type(None)))
-        and isinstance(meta, (dict, type(None)))
-    )
-    if not right:
-        raise ValueError(f"the reply with the key {str(key)[:16]}... has changed since it was stored")
-    return Reply(text, None if scores is None else tuple(scores), confidence, None, meta)
-
-
-def _to_row(key: str, reply: Reply) -> tuple:
-    "The columns of a reply. A lone surrogate is escaped as in JSON, \\ud800."
-    confidence = None if reply.confidence is None else float(reply.confidence)
-    columns = (
-        key,
-        None if reply.text is None else reply.text.encode("utf-8", "backslashreplace").decode(),
-        None if reply.scores is None else json.dumps(reply.scores),
-        None if confidence != confidence else confidence,  # SQLite knows no NaN
-        None if reply.meta is None else json.dumps(reply.meta),
-    )
-    return *columns, _checksum(columns)
+        return self.rows.count()
 
 # %% ../../nbs/runs/store.ipynb #36eb9c66
 @patch
@@ -266,11 +96,11 @@ def get(
     "The replies that are in the store. Raises `CoraError` if the store is damaged."
     keys, found = list(dict.fromkeys(keys)), {}
     for start in range(0, len(keys), 500):
-        part = keys[start : start + 500]
-        columns, marks = ", ".join(_COLUMNS), ",".join("?" * len(part))
-        with _readable(self.path):
-            rows = self._db.execute(f"select {columns} from replies where key in ({marks})", part)
-            found |= {row[0]: _to_reply(row) for row in rows}
+        rows = self.rows.find(keys[start : start + 500])
+        try:
+            found |= {row[0]: row_reply(row) for row in rows}
+        except (ValueError, TypeError, RecursionError) as e:
+            raise CoraError(f"{self.path}: the store is damaged ({printable_words(e)}); {self.rows.remedy}") from None
     return found
 
 # %% ../../nbs/runs/store.ipynb #03c9aee5
@@ -284,44 +114,16 @@ def put(
     if reply.error is not None:
         raise CoraError(f"a failed reply is not kept, got {reply.error!r}")
     try:
-        row = _to_row(key, reply)
-        marks = ",".join("?" * len(row))
-        new = self._db.execute(f"insert or ignore into replies values ({marks})", row).rowcount
-    except (sqlite3.Error, TypeError, ValueError) as e:
-        raise _not_kept(self.path, e) from None
+        row = reply_row(key, reply)
+    except (TypeError, ValueError) as e:
+        raise not_kept_error(self.path, e) from None
+    new = self.rows.add([row])
     self.kept += new
     if new:
         return reply if row[1] == reply.text else replace(reply, text=row[1])
     if key not in (there := self.get([key])):
         raise CoraError(f"{self.path}: the store is damaged (a reply is there and cannot be found); move it away")
     return there[key]
-
-
-def _not_kept(path: Path, e: Exception) -> CoraError:
-    "The error for a reply that cannot be written."
-    return CoraError(f"{path}: a reply could not be kept ({_words(e)}); the run stops so that nothing is lost")
-
-# %% ../../nbs/runs/store.ipynb #01eaf78c
-_SILENCE = 30.0  # seconds after which a process counts as dead
-
-
-def _machine() -> str:
-    "A name for the machine (or container) in which a process number is valid."
-    with contextlib.suppress(OSError):
-        return f"{platform.node()} {os.readlink('/proc/self/ns/pid')}"
-    return platform.node()
-
-
-def _is_alive(machine: str, process: int, seen: float) -> bool:
-    "Whether the process that claimed something is still there."
-    if machine == _machine() and os.name == "posix":  # on other systems, os.kill may end the process
-        try:
-            os.kill(process, 0)
-        except ProcessLookupError:
-            return False
-        except (OSError, OverflowError):
-            pass  # the process of another user
-    return abs(time.time() - seen) < _SILENCE
 
 # %% ../../nbs/runs/store.ipynb #bf734a0a
 class Claims:
@@ -331,8 +133,7 @@ class Claims:
         self,
         store: Store,  # the store of the run
     ):
-        self.path, self._who, self._lock, self._end = store.path, uuid.uuid4().hex, threading.Lock(), threading.Event()
-        self._db = _connect(self.path)
+        self.rows, self._end = store.rows.claims(uuid.uuid4().hex), threading.Event()
         self._heart = threading.Thread(target=self._beat, daemon=True)
 
     def __enter__(self):
@@ -342,55 +143,27 @@ class Claims:
         self._end.set()
         if self._heart.ident is not None:
             self._heart.join()
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            for table in ("asking", "askers"):
-                self._db.execute(f"delete from {table} where who = ?", [self._who])
-        self._db.close()
+        self.rows.end()
 
     def _beat(self) -> None:
-        "Record every second that this run is alive."
-        while not self._end.wait(1):
-            with self._lock, contextlib.suppress(sqlite3.Error):
-                self._db.execute("update askers set seen = ? where who = ?", [time.time(), self._who])
+        "Record regularly that this run is alive."
+        while not self._end.wait(self.rows.beat_every):
+            self.rows.beat()
 
-# %% ../../nbs/runs/store.ipynb #a19a2577
-@patch
-def take(
-    self: Claims,
-    keys: Iterable[str],  # of the prompts to ask
-) -> list[str]:  # those that are neither answered nor claimed by another run
-    "Claim the keys that are free. Raises `CoraError` if the store cannot be written."
-    keys, db = list(keys), self._db
-    with self._lock:
-        try:
-            db.execute("begin immediate")
-            for who, *about in db.execute("select * from askers where who <> ?", [self._who]).fetchall():
-                if not _is_alive(*about):
-                    db.execute("delete from asking where who = ?", [who])
-                    db.execute("delete from askers where who = ?", [who])
-            db.execute(
-                "insert or replace into askers values (?, ?, ?, ?)", [self._who, _machine(), os.getpid(), time.time()]
-            )
-            db.executemany(
-                "insert or ignore into asking select ?, ? where not exists (select 1 from replies where key = ?)",
-                [(key, self._who, key) for key in keys],
-            )
-            mine = {row[0] for row in db.execute("select key from asking where who = ?", [self._who])}
-            db.execute("commit")
-        except (sqlite3.Error, TypeError) as e:
-            if db.in_transaction:
-                db.execute("rollback")
-            raise _not_kept(self.path, e) from None
-    if self._heart.ident is None:
-        self._heart.start()
-    return [key for key in keys if key in mine]
+    def take(
+        self,
+        keys: Iterable[str],  # of the prompts to ask
+    ) -> list[str]:  # those that are neither answered nor claimed by another run
+        "Claim the keys that are free. Raises `CoraError` if the store cannot be written."
+        keys = list(keys)
+        mine = self.rows.take(keys)
+        if self._heart.ident is None:
+            self._heart.start()
+        return [key for key in keys if key in mine]
 
-
-@patch
-def give_back(
-    self: Claims,
-    key: str,  # of a prompt that failed
-) -> None:
-    "End the claim, so that another run may ask."
-    with self._lock, contextlib.suppress(sqlite3.Error):
-        self._db.execute("delete from asking where key = ? and who = ?", [key, self._who])
+    def give_back(
+        self,
+        *keys: str,  # of prompts that failed or are not asked
+    ) -> None:
+        "End the claims, so that another run may ask."
+        self.rows.give_back(*keys)

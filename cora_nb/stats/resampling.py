@@ -44,6 +44,7 @@ def _kinds_with_nan(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def cluster_table(
     kind: np.ndarray,  # the kind of each question, shape `(n_questions,)`, from 0
     clusters: Sequence | None = None,  # cluster of each question, shape `(n_questions,)`; None: no clusters
+    times: np.ndarray | None = None,  # how many questions each entry stands for, shape of `kind`; None: one
 ) -> (
     np.ndarray | None
 ):  # number of questions of each kind in a cluster, shape `(n_clusters, n_kinds)`; None without clusters
@@ -59,7 +60,14 @@ def cluster_table(
     if len(names) < 2:
         raise CoraError(f"all questions belong to one cluster, {str(names[0])!r}; clusters need at least two")
     n_kinds = int(kind.max()) + 1
-    return np.bincount(code * n_kinds + kind, minlength=len(names) * n_kinds).reshape(len(names), n_kinds)
+    return _kind_counts(code * n_kinds + kind, times, len(names) * n_kinds).reshape(len(names), n_kinds)
+
+
+def _kind_counts(kind: np.ndarray, times: np.ndarray | None, least: int = 0) -> np.ndarray:
+    "The number of questions of each kind, as whole numbers."
+    if times is None:
+        return np.bincount(kind, minlength=least)
+    return np.bincount(kind, weights=times, minlength=least).round().astype(int)  # exact up to 2**53
 
 # %% ../../nbs/stats/resampling.ipynb #e0aa166f
 def draw_questions(
@@ -67,6 +75,7 @@ def draw_questions(
     resamples: int = 10_000,  # number to draw
     seed: int | np.random.Generator = 0,  # of the draws; or a generator
     clusters: Sequence | None = None,  # cluster of each question; whole clusters are drawn
+    times: np.ndarray | None = None,  # how many questions each entry stands for, shape of `kind`; None: one
 ) -> np.ndarray:  # how often each kind was drawn, shape `(resamples, n_kinds)`
     """Resamples of the questions. Source: Efron, 1979.
 
@@ -74,9 +83,10 @@ def draw_questions(
     """
     check_count("resamples", resamples, 1)
     check_seed(seed)
-    rng, table = np.random.default_rng(seed), cluster_table(kind, clusters)
+    rng, table = np.random.default_rng(seed), cluster_table(kind, clusters, times)
     if table is None:
-        return rng.multinomial(len(kind), np.bincount(kind) / len(kind), size=resamples)
+        counts = _kind_counts(kind, times)
+        return rng.multinomial(counts.sum(), counts / counts.sum(), size=resamples)
     return (
         rng.multinomial(len(table), np.full(len(table), 1 / len(table)), size=resamples).astype(float) @ table
     )  # whole numbers have no fast matrix product
@@ -85,11 +95,12 @@ def draw_questions(
 def left_out(
     kind: np.ndarray,  # the kind of each question, shape `(n_questions,)`, from 0
     clusters: Sequence | None = None,  # cluster of each question; whole clusters are left out
+    times: np.ndarray | None = None,  # how many questions each entry stands for, shape of `kind`; None: one
 ) -> tuple[
     np.ndarray, np.ndarray
 ]:  # counts of the remaining kinds, shape `(n_rows, n_kinds)`, and the number of questions (or clusters) of each row
     "The counts of kinds with one question, or one cluster, left out."
-    all_of_them, table = np.bincount(kind), cluster_table(kind, clusters)
+    all_of_them, table = _kind_counts(kind, times), cluster_table(kind, clusters, times)
     if table is None:
         return all_of_them - np.eye(len(all_of_them), dtype=int), all_of_them
     return all_of_them - table, np.ones(len(table), dtype=int)

@@ -48,6 +48,7 @@ def graded_interval(
     level: float = 0.95,  # probability that the interval holds the true mean, between 0 and 1
     effect: float = 1.0,  # number of questions worth one independent question, above 0
     df: int | None = None,  # degrees of freedom of the variance; None: number of questions minus one
+    reach: tuple[float, float] = (0.0, 1.0),  # least and greatest contribution that a question can have
 ) -> tuple[float, float]:  # low and high of the mean, in [0, 1]; NaN where a value is not known
     "Wilson's interval for a mean of graded values, with their spread and skewness. Source: Wilson, 1927, for shares."
     from scipy.stats import t
@@ -62,12 +63,12 @@ def graded_interval(
         (sizes @ (each - m) ** k for k in (2, 3)),
     )
 
-    def reach(sign, room):
+    def distance(sign, room):
         skew = (sign * third + room**3) / (second + room**2) if room > 0 else sign * (1 - 2 * m)
         scale = n / effect + z2
         return (z2 * skew + np.sqrt((z2 * skew) ** 2 + 4 * scale * z2 * second / n)) / (2 * scale)
 
-    low, high = m - reach(-1, m), m + reach(1, 1 - m)
+    low, high = m - distance(-1, m - reach[0]), m + distance(1, reach[1] - m)
     return float(np.clip(low, 0, m)), float(np.clip(high, m, 1))
 
 # %% ../../nbs/stats/shares.ipynb #aebc0932

@@ -40,16 +40,17 @@ function indexed(run, nQuestions, nSlots) {
     else if (run.t && run.t[i] < run.t[first]) { cells[cell] = i; more.set(cell, [first, ...(more.get(cell) || [])]); }
     else more.set(cell, [...(more.get(cell) || []), i]);
   }
-  const tried = new Int32Array(nQuestions), hits = new Int32Array(nQuestions);
+  const tried = new Int32Array(nQuestions), hits = new Int32Array(nQuestions), left = new Int32Array(nQuestions);
   for (let q = 0; q < nQuestions; q++) {
     for (let s = 0; s < nSlots; s++) {
       const i = cells[q * nSlots + s];
+      if (i >= 0 && run.o[i] === "5") left[q] += 1;
       if (i < 0 || run.o[i] === "5") continue;
       tried[q] += 1;
       hits[q] += run.o[i] === "0";
     }
   }
-  return Object.assign(run, { cells, more, tried, hits });
+  return Object.assign(run, { cells, more, tried, hits, left });
 }
 
 const outcome = (run, q, s) => {
@@ -71,8 +72,8 @@ function kinds() {  // the filters of the list: words, and a function that selec
     all: ["all questions", () => true],
     inconsistent: ["right as it stands, wrong on a variant",
       (q) => state.runs.some((r) => rightAsItStands(q, r) && data.slots.some((_, s) => NOT_RIGHT.includes(outcome(runs[r], q, s))))],
-    always: ["right on every variant", (q) => asked(q).length > 0 && asked(q).every((r) => runs[r].hits[q] === runs[r].tried[q])],
-    never: ["never right", (q) => asked(q).length > 0 && asked(q).every((r) => runs[r].hits[q] === 0)],
+    always: ["right on every variant", (q) => asked(q).length > 0 && asked(q).every((r) => runs[r].hits[q] === runs[r].tried[q] && !runs[r].left[q])],
+    never: ["never right when asked", (q) => asked(q).length > 0 && asked(q).every((r) => runs[r].hits[q] === 0)],
     unparsed: ["with replies that cannot be read", (q) => any(q, [UNPARSED, CUT_OFF])],
     failed: ["with failed prompts", (q) => any(q, [FAILED])],
     differ: ["where the runs differ", (q) => data.slots.some((_, s) => differs(q, s))],

@@ -2,9 +2,7 @@
 
 import http.server
 import inspect
-import os
 import re
-import shutil
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -13,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from browser import browser_path
 from notebooks import Project, SiteError
 
 LOADING = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("video", "src"), ("audio", "src")}
@@ -20,7 +19,6 @@ LOADING |= {("object", "data"), ("embed", "src"), ("input", "src"), ("img", "src
 LOADED_LINKS = {"stylesheet", "preload", "prefetch", "icon", "modulepreload", "preconnect", "dns-prefetch", "manifest"}
 ADDRESS = re.compile(r"(?:https?:)?//", re.IGNORECASE)
 NO_PROSE = {"script", "style", "pre", "code", "textarea"}
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 RAW_FORMULA = re.compile(r"\$\$|\\\(|\\\[|\\begin\{|\\(?:frac|cdot|sum|text|mathrm)\b")
 VOID = set("area base br col embed hr img input link meta param source track wbr".split())
 
@@ -168,11 +166,6 @@ def help_sentences(thing: object) -> list[str]:
     return said
 
 
-def browser_path() -> str | None:
-    "The browser at hand, None for playwright's own."
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
-
-
 class Server(http.server.ThreadingHTTPServer):
     "A server that bears with a browser that leaves in the middle of a page."
 
@@ -206,6 +199,27 @@ LOOK = """async () => {
 }"""
 
 
+def launched(play):
+    "A browser, playwright's own where no other is found. Raises `SiteError` where none starts."
+    from playwright.sync_api import Error
+
+    path = browser_path()
+    try:
+        return play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    except Error as e:
+        which = path or "neither $CHROMIUM nor PATH has one, and playwright's own"
+        why = f"{which} does not start: {e.message.splitlines()[0]}"
+        raise SiteError(f"the formulas need a browser, Chromium or Chrome ({why}); --no-formulas skips them") from None
+
+
+def try_browser() -> None:
+    "Raise `SiteError` unless a browser starts."
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        launched(play).close()
+
+
 def look_at_formulas(work: tuple[Path, list[str]]) -> tuple[int, list[str]]:
     "Load pages in a browser that may reach this machine alone; how many formulas there were, and what is wrong."
     from playwright.sync_api import sync_playwright
@@ -214,7 +228,7 @@ def look_at_formulas(work: tuple[Path, list[str]]) -> tuple[int, list[str]]:
     server, wrong, formulas = serve(out.resolve()), [], 0
     base = f"http://127.0.0.1:{server.server_port}/"
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
+        browser = launched(play)
         tab = browser.new_page()
         asked, missing = [], []
         tab.route(lambda url: not url.startswith(base), lambda route: (asked.append(route.request.url), route.abort()))

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from notebooks import Page, Project, linked
 
-SECTIONS = {  # folder -> title of its index and what it says first; a folder that is not there has no section
-    "course": ("Course", "Chapters with exercises, for readers who know Python and averages."),
-    "howto": ("How-to", "One task a page."),
+SECTIONS = {  # folder -> its title, and what an index made for it says first; a folder that is not there has no section
+    "course": ("Course", ""),
+    "howto": ("How-to", ""),
     "reference": (
         "Reference",
         "Every module, by folder, in the order in which they import each other: a page defines, explains and tests one "
@@ -18,7 +18,6 @@ SECTIONS = {  # folder -> title of its index and what it says first; a folder th
     "gallery": ("Gallery", ""),
 }
 GROUND = "The ground"  # the modules that lie in no folder
-LAST = ("glossary", "for_teachers")  # pages of the course that follow the chapters
 
 
 def ordered(
@@ -79,16 +78,6 @@ def trees(pages: list[Page], by_name: bool = False) -> str:
     return toctree([f"{name} <{path}>" if by_name else path for name, path in names])
 
 
-def course_index(pages: list[Page]) -> str:
-    "The course's front page, where it has none of its own: the chapters, then what goes with them."
-    chapters = [p for p in pages if not p.path.endswith(tuple(f"{name}.ipynb" for name in LAST))]
-    rest = [p for p in pages if p not in chapters]
-    parts = [f"# {SECTIONS['course'][0]}", SECTIONS["course"][1], listed(chapters)]
-    if rest:
-        parts += ["## With it", listed(rest)]
-    return "\n\n".join([*parts, trees(chapters + rest)])
-
-
 def folder_index(pages: list[Page], title: str, said: str = "", by_name: bool = False) -> str:
     "A page for a folder: its pages with their summaries."
     parts = [f"# {title}", said, listed(pages, by_name), trees(pages, by_name)]
@@ -142,16 +131,13 @@ def made_pages(project: Project, readme: str) -> dict[str, str]:  # path of a pa
             top.append(f"{title} </gallery>")
             continue
         top.append(f"{title} </{folder}/index>")
-        own = [p for p in pages if p.path.rsplit(".", 1)[0] == f"{folder}/index"]
-        if own:
+        if f"{folder}/index.ipynb" in project.pages:
             continue
         if folder == "reference":
             folders = folders_in_order(pages, readme)
             made["reference/index.md"] = reference_index(folders)
             for name, inside in folders.items():
                 made[f"{name or 'ground'}/index.md"] = folder_index(inside, name or GROUND, by_name=True)
-        elif folder == "course":
-            made["course/index.md"] = course_index(sorted(pages, key=lambda page: page.path))
         else:
             made[f"{folder}/index.md"] = folder_index(ordered(pages, readme), title, said)
     made["index.md"] = "\n\n".join([start_page(project, readme), toctree(top)])

@@ -92,16 +92,6 @@ def read_page(
     return Page(file.relative_to(nbs).as_posix(), title, summary[1] if summary else "", name, anchors_of(texts))
 
 
-def read_markdown(
-    file: Path,  # a page written in Markdown
-    nbs: Path,  # the folder of notebooks
-) -> Page:  # what other pages need to know
-    text = file.read_text(encoding="utf-8")
-    summary = re.search(r"^>\s*(.+)$", text, re.MULTILINE)
-    title = next(iter(headings(text)), file.stem)
-    return Page(file.relative_to(nbs).as_posix(), title, summary[1] if summary else "", "", anchors_of([text]))
-
-
 def led_elsewhere(
     target: str,  # of a link, as written
     folder: Path,  # where the page that holds it lies
@@ -124,8 +114,6 @@ def led_elsewhere(
             page = project.pages[file.relative_to(project.nbs).as_posix()]
         elif file.suffix.lower() in (".png", ".svg", ".jpg", ".jpeg", ".gif"):
             return "/" + file.relative_to(project.nbs).as_posix()
-        elif file.is_dir() and f"{file.relative_to(project.nbs).as_posix()}/index.md" in project.pages:
-            page = project.pages[f"{file.relative_to(project.nbs).as_posix()}/index.md"]
         else:
             kind = "tree" if file.is_dir() else "blob"
             return f"{project.repository}/{kind}/{project.branch}/{file.relative_to(project.root).as_posix()}"
@@ -257,7 +245,7 @@ def converted(
     project: Project,
 ) -> dict:  # the notebook of the page
     "One notebook for the site."
-    from execnb.nbio import nb2dict, read_nb
+    from execnb.nbio import read_nb
     from nbdev.process import NBProcessor
 
     nb = read_nb(file)
@@ -294,8 +282,7 @@ def converted(
         cells.append({"cell_type": "markdown", "id": "also-exported", "metadata": {}, "source": rest})
     language = {"name": "python", "pygments_lexer": "ipython3"}
     metadata = {"kernelspec": {"display_name": "python3", "language": "python", "name": "python3"}}
-    done = {"cells": cells, "metadata": metadata | {"language_info": language}, "nbformat": 4, "nbformat_minor": 5}
-    return json.loads(json.dumps(nb2dict(done) if not isinstance(done, dict) else done, default=dict))
+    return {"cells": cells, "metadata": metadata | {"language_info": language}, "nbformat": 4, "nbformat_minor": 5}
 
 
 def head_of(page: Page) -> str:

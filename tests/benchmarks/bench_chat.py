@@ -3,16 +3,23 @@
 The ideal is 256 / 50 ms. The server's capacity is what a raw socket load (no HTTP library) gets out of it. The bare
 `openai` client is the same 5,000 requests by the same number of tasks with nothing of ours around it: as its
 documentation uses it, and then with our measures, pools of four connections (with one SSL context) and the reply left
-as plain JSON. What is between the last of these and ours is our own layer: retries, pauses, deadlines, reading, order.
+as plain JSON. Ours differs from the last of these in two ways: it adds a layer (retries, pauses, deadlines, reading,
+order), and it saves what the package does to build each request, because it copies a pattern that was built once.
+A last way is the whole of `evaluate`, with a store on disk: prompts, keys, grading, progress, and the table as well.
 
 The server is a process of its own on 127.0.0.1. On two cores it takes one and the client the other. Processor time
-is printed beside the rate: on a busy machine it is the steadier of the two. Needs no network, and stops by itself.
+is printed beside the rate: on a busy machine it is the steadier of the two, but not steady. So ours and the bare client
+with plain JSON are measured next to each other in each round, first the one and then the other, and the ratio is taken
+within a round. `--pairs` measures only these two. Needs no network, and stops by itself.
 """
 
 import argparse
 import asyncio
+import gc
 import json
 import multiprocessing
+import statistics
+import tempfile
 import time
 import warnings
 
@@ -21,10 +28,13 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.chat_replies import ssl_context
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from measure import report
 
 REQUESTS, AT_ONCE, SECONDS = 5000, 256, 0.05
+LEAST = "bare openai client, pools of 4, plain JSON"
 LIMIT = 120.0  # seconds for any one of the measurements
 BODY = json.dumps(
     {
@@ -143,21 +153,32 @@ async def ours(address: str, prompts) -> int:
     return replies.count(Reply("B", meta=replies[0].meta))
 
 
+def whole_run(address: str, variants) -> int:
+    "`evaluate` with a store: prompts, keys, claims, requests, grading, the store's file, and the table."
+    who = ChatRespondent("m", base_url=address, concurrency=AT_ONCE)
+    with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/r.sqlite") as store:
+        run = evaluate(who, variants, template="bare", store=store, progress=False, strict=None)
+    return int((run.table["reply"] == "B").sum()) - run.facts["calls"]["prompts"] + run.facts["calls"]["asked"]
+
+
 def timed(work) -> tuple[float, float]:
     "Requests a second, and milliseconds of processor time for each."
+    gc.collect()
     start, cpu = time.perf_counter(), time.process_time()
-    answered = asyncio.run(asyncio.wait_for(work, LIMIT))
+    answered = work() if callable(work) else asyncio.run(asyncio.wait_for(work, LIMIT))
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    assert answered == REQUESTS, f"{answered} of {REQUESTS} answered"
-    return REQUESTS / seconds, 1000 * cpu / REQUESTS
+    assert answered == REQUESTS or callable(work), f"{answered} of {REQUESTS} answered"
+    return answered / seconds, 1000 * cpu / answered
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="each way is measured so often, in turn; the best counts")
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--pairs", action="store_true", help="only ours and the bare client with plain JSON")
+    rounds, only_pairs = parser.parse_args().rounds, parser.parse_args().pairs
     warnings.simplefilter("error")
-    prompts = make_prompts(make_variants(math_benchmark(n=REQUESTS // 20)), template="bare")[:REQUESTS]
+    variants = make_variants(math_benchmark(n=REQUESTS // 20))
+    prompts = make_prompts(variants, template="bare")[:REQUESTS]
     assert len(prompts) == REQUESTS
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -170,18 +191,33 @@ if __name__ == "__main__":
             "server's capacity (raw sockets)": lambda: raw_load(address, prompts),
             "bare openai client": lambda: bare_client(address, prompts, AT_ONCE),
             "bare openai client, pools of 4": lambda: bare_client(address, prompts, 4),
-            "bare openai client, pools of 4, plain JSON": lambda: bare_client(address, prompts, 4, typed=False),
+            LEAST: lambda: bare_client(address, prompts, 4, typed=False),
             "ours": lambda: ours(address, prompts),
+            "ours, the whole of evaluate": lambda: lambda: whole_run(address, variants),
         }
+        if only_pairs:
+            ways = {name: ways[name] for name in (LEAST, "ours")}
         found = {name: [] for name in ways}
-        for _ in range(rounds):
-            for name, way in ways.items():
-                found[name].append(timed(way()))
+        for turn in range(-1, rounds):  # the first round is not counted
+            for name, way in list(ways.items())[:: -1 if turn % 2 else 1]:
+                measured = timed(way())
+                found[name] += [measured] if turn >= 0 else []
     finally:
         server.terminate()
         server.join(10)
     rate = {name: max(r for r, _ in runs) for name, runs in found.items()}
     cpu = {name: min(c for _, c in runs) for name, runs in found.items()}
+    pairs = sorted(a[1] / b[1] for a, b in zip(found["ours"], found[LEAST]))
+    report(
+        f"processor time, ours over {LEAST}, within a round",
+        median=statistics.median(pairs),
+        lowest=pairs[0],
+        highest=pairs[-1],
+        of_sums=sum(c for _, c in found["ours"]) / sum(c for _, c in found[LEAST]),
+        of_the_best=cpu["ours"] / cpu[LEAST],
+    )
+    if only_pairs:
+        raise SystemExit
     ideal = AT_ONCE / SECONDS
     report("ideal", requests_per_second=ideal)
     for name in ways:
@@ -199,5 +235,5 @@ if __name__ == "__main__":
     report(
         "processor time, ours over",
         bare_client=cpu["ours"] / cpu["bare openai client"],
-        pools_of_4_plain_JSON=cpu["ours"] / cpu["bare openai client, pools of 4, plain JSON"],
+        pools_of_4_plain_JSON=cpu["ours"] / cpu[LEAST],
     )

@@ -6,16 +6,17 @@ Asked of 33,098 replies: under 1.5 MB and 2 s. The recorded replies need `../sha
 are made on the spot. Without Chromium and playwright the browser's columns are left out. About three minutes.
 """
 
-import shutil
 import sys
 import tempfile
 import time
 import warnings
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "scripts")]
 
 import numpy as np
+from browser import browser_path
 from measure import measure, report
 
 from cora_nb.benchmarks.load import load_benchmark
@@ -78,7 +79,7 @@ def cases():
 
 def in_browser(path: Path) -> dict[str, float]:
     "Seconds until the map is there, memory of the page's script, and seconds of a search and of scrolling to the end."
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    browser = browser_path()
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:

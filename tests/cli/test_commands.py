@@ -16,6 +16,7 @@ from cora_nb.cli.names import LISTS, list_families, names_of
 from cora_nb.papers.models import model_cards
 from cora_nb.papers.plans import plan_list
 from cora_nb.cli.run import cora_run
+from cora_nb.cli.shared import own_scores
 from cora_nb.core import CoraError
 from helpers import run
 
@@ -43,6 +44,27 @@ def test_words_and_files_give_the_same_values(tmp_path):
     typed = parse_words(takes, ["c", "--count=4", "--no-flag", "--config", str(file)])
     assert typed == ALL | {"what": ["c"], "count": 4, "flag": False}
     assert parse_words(takes, []) == {}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_the_examples_of_a_command_are_understood(name, monkeypatch):
+    found = []
+
+    def kept(function, words, program, examples):
+        found.append((function, examples))
+        raise CoraError("not run")
+
+    monkeypatch.setattr("cora_nb.cli.commands.parse_words", kept)
+    with pytest.raises(SystemExit):
+        COMMANDS.get(name).typed([])
+    (function, examples), *_ = found
+    assert len(examples) >= 2
+    for example in examples:
+        program, *words = shlex.split(example, comments=True)
+        given = parse_words(function, words)
+        assert program == function.__name__
+        if given.get("score") and ".py:" not in given["score"]:
+            own_scores(given["score"])
 
 
 @pytest.mark.parametrize(
@@ -245,7 +267,9 @@ def test_what_the_lists_say(capsys, monkeypatch):
     cora_list(["respondents", "scores", "benchmarks"])
     out = capsys.readouterr().out
     assert re.search(r"^chat:MODEL +A model behind an OpenAI-compatible server$", out, re.MULTILINE)
-    assert re.search(r"^  concurrency +whole number; requests under way at a time \[32\]$", out, re.MULTILINE)
+    assert re.search(
+        r"^  concurrency +whole number; requests under way at a time, at each server \[32\]$", out, re.MULTILINE
+    )
     assert re.search(r"^  model +text; the model's name on the server \(needed\)$", out, re.MULTILINE)
     assert re.search(r"^CoRA +.+ \(CoRA, Eq. 7\)$", out, re.MULTILINE)
     assert re.search(r"^mmlu +cais/mmlu/all, split test; examples from mmlu dev. .+", out, re.MULTILINE)

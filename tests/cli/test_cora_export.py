@@ -6,7 +6,7 @@ import pytest
 
 from cora_nb.cli.exporting import cora_export
 from cora_nb.cli.run import cora_run
-from cora_nb.responses.files import read_facts
+from cora_nb.responses.files import read_facts, read_responses
 from cora_nb.variants.files import row_variants
 
 
@@ -93,6 +93,13 @@ def test_a_kind_that_exports_a_run(place, capsys):
         "guesser: 3 questions, 60 replies", "mine.py:card: out", "  fill in the licence", "", "load('out')"
     ]  # fmt: skip
     assert (place / "out" / "README.md").read_text().startswith("# his: guesser")
+    cora_run(["simulated:knows=0,name=early"], limit=3, stop="cora")
+    cora_export("mine.py:card", "early", run=str(next(place.glob("responses/math/early"))))
+    unasked = int(read_responses(place / "responses/math/early").table["error"].notna().sum())
+    assert (
+        unasked
+        and f"early: 3 questions, {60 - unasked} replies, {unasked} prompts not asked\n" in capsys.readouterr().out
+    )
     assert refusal("mine.py:card", "b") == "cora_export: mine.py:card exports runs: say which with --run FOLDER"
     assert refusal("mine.py:card", "b", run=run, family="cyclic") == "cora_export: mine.py:card takes no --family"
     assert refusal("mine.py:card", "b", run=run, benchmark="medqa") == "cora_export: mine.py:card takes no --benchmark"

@@ -32,8 +32,15 @@ NO_COMMANDS = {
     "csv",
     "html",
     "embeddings",
-    "inspect",  # extras
+    "inspect",
+    "workers",
+    "postgres",  # extras
     "--log_samples",  # an option of another tool
+    "--scheduler tcp://...",  # these need a cluster, an array of jobs, or a database: tests/runs/test_workers.py,
+    "--shard 3/64",  # tests/cli/test_join.py,
+    "cora_join responses/math/NAME",
+    "--store postgresql://...",  # tests/runs/test_postgres_store.py,
+    "cora_store",  # tests/cli/test_cora_store.py
 }  # code in the table that is named only
 FEW = {"cora_run": ["--limit", "3"], "cora_mcqa_plus": ["--limit", "2"], "cora_embeddings": ["--limit", "5"]}
 
@@ -56,10 +63,10 @@ def typed_commands(pieces):
     commands, options = [], []
     for piece in pieces:
         first = piece.split()[0]
-        if first in scripts():
-            commands.append(piece)
-        elif piece in NO_COMMANDS or piece.startswith("inspect eval "):  # tests/interop/test_inspect_tasks.py
+        if piece in NO_COMMANDS or piece.startswith("inspect eval "):  # tests/interop/test_inspect_tasks.py
             continue
+        elif first in scripts():
+            commands.append(piece)
         elif first.startswith("--"):  # beside the last command
             options.append(f"{commands[-1]} {piece}")
             if first == "--format":
@@ -142,6 +149,7 @@ def test_each_row_works_as_typed(desk, tmp_path, what):
     "Options beside a command come after it, and write to a place of their own: another setting is another run."
     offline = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
     env = {"OPENAI_API_KEY": "sk-0123456789abcdef", "NO_PROXY": "127.0.0.1", "HF_HUB_OFFLINE": "1", **offline}
+    env["PYTHONPATH"] = str(ROOT)  # a worker looks in its folder first, where these tests keep a cache called cora_nb
     with FaultyServer(plan) as server:
         for number, command in enumerate(TYPED[what]):
             name, *words = shlex.split(command.replace(ADDRESS, server.url).replace(" PATH", " path/to/model"))

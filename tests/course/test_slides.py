@@ -3,10 +3,11 @@
 import importlib.util
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
+
+from browser import browser_path
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1280, 720
@@ -48,9 +49,9 @@ def pages(maker, tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    path = browser_path()
     if path is None:
-        pytest.skip("chromium is not installed")
+        pytest.skip("there is no Chromium on this machine")
     with playwright.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser

@@ -2281,9 +2281,10 @@ def imported():
 
 @quietly
 def table_parts():
+    from cora_nb.core import threshold
     from cora_nb.report.grid import competition_ranks, number_text as printed
     from cora_nb.report.render import printed_table
-    from cora_nb.report.tables import arrange, score_table, threshold
+    from cora_nb.report.tables import arrange, score_table
 
     t = Tidy()
     t.add("ranks", competition_ranks([0.751, 0.749, 0.75, math.nan, 0.2, 0.9]))

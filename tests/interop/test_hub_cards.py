@@ -12,13 +12,19 @@ from cora_nb.core import CoraError
 from cora_nb.interop.hub_cards import hub_card, markdown_text, score_figure
 from cora_nb.interop.hub_datasets import export_hub
 from cora_nb.report.tables import plain_line, score_table
+from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses
-from exported_runs import changed, in_part, NASTY, scored, simulated, with_failures
+from cora_nb.runs.evaluate import evaluate
+from exported_runs import changed, in_part, NASTY, scored, simulated, VARIANTS, with_failures
 
 
 @pytest.fixture(scope="module")
 def run() -> Responses:
     return simulated()
+
+
+def stopped(name: str, **how) -> Responses:
+    return evaluate(SimulatedRespondent(knows=0.6, seed=1, name=name), VARIANTS, progress=False, **how)
 
 
 def card_of(runs, **options) -> str:
@@ -62,6 +68,24 @@ def test_a_part_and_failures_are_told(run):
     assert "lost: 20 of 200 failed" in text and "20 failed" in text
     (line,) = [line for line in text.split("\n") if line.startswith("| CoRA")]
     assert line.count("–") == 2
+
+
+def test_a_run_that_stopped_early_says_how_many_replies_it_has(run):
+    "Rows of prompts that were not asked are no replies; the page says how many, why, and what they look like."
+    early = stopped("early", stop="cora")
+    asked = int(early.table["error"].isna().sum())
+    text, rows = card_of(early), {row[0].strip(): row[1].strip() for row in table_rows(card_of(early)) if len(row) == 2}
+    assert 0 < asked < 200 and rows["replies"] == f"{asked}, of 200 prompts"
+    said = f"{200 - asked} of the 200 prompts were not asked, because the run stopped early: their rows have no reply"
+    assert f"every reply is here. {said}, and `error` begins with `not asked`." in text
+    assert early.table["error"].dropna().str.startswith("not asked").all()
+    small = stopped("small", stop="precise", half_width=0.2)
+    both = card_of({"early": early, "full": run})
+    assert f"{200 - asked} of the 400 prompts were not asked, because a run stopped early" in both
+    assert "because runs stopped early" in card_of({"early": early, "small": small})
+    assert "| not asked because | the run stopped when every question was settled for CoRA |" in card_of(small)
+    whole = card_of(run)
+    assert "not asked" not in whole and "| replies | 200 |" in whole and "null where there is one" in whole
 
 
 def test_facts_of_a_run_that_says_nothing(run):

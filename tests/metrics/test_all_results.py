@@ -42,16 +42,19 @@ from cora_nb.report.result_plots import plot_points
 from cora_nb.report.score_plots import curve_table
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.estimate_notes import is_estimated
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import Responses
 from cora_nb.results import IDENTITY, RESULT, make_result, stack_results
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.correlation import correlations
 from cora_nb.variants.families import make_variants
+from helpers import stopped_when_precise
 
 # Tables that are not results: a row for each question or reply, resamples, bins, counts, texts; formulas over counts.
 MATERIALS = {
     *("right_matrix", "variant_bootstrap", "paper_layout", "order_consistency", "binned", "joined", "matched_counts"),
+    *("count_kinds", "count_groups", "count_parts"),
     *("compare_counts", "answer_shares", "label_shares", "unified_confidence", "confidences", "label_sequences"),
     *("prompt_sequences", "agreement_matrix", "car_curve", "count_hits", "score_counts", "score_intervals"),
     *(
@@ -75,6 +78,12 @@ MATERIALS = {
         "corrected",
         "judged_scores",
         "cut_as_failed",
+        "estimate_bounds",
+        "estimate_scores",
+        "estimated_difference",
+        "estimated_scores",
+        "part_estimates",
+        "sampled_scores",
         "judge_cut",
         "judge_failures",
     ),
@@ -223,7 +232,7 @@ def embeddings_of(questions):
 def with_confidence(responses):
     table = responses.table
     table = responses.to_frame().assign(confidence=np.linspace(0.1, 1, len(table)))
-    return Responses(table, failed_wrong=responses.failed_wrong)
+    return Responses(table, responses.questions, responses.facts, responses.name, failed_wrong=responses.failed_wrong)
 
 
 def test_every_table_is_a_result_or_known_not_to_be_one():
@@ -333,3 +342,43 @@ def test_no_measure_takes_failed_prompts_for_answers(made, every):
     untouched = set(before) - touched - refused
     assert {"chance_scores", "guesser_scores", "rank_test"} <= untouched
     assert not {"score", "position_ranks", "method_table", "order_tests", "consistency_by"} & untouched
+
+
+# ---- a run that was stopped when precise enough
+
+ESTIMATED = {"score", "compare", "compare_all", "rank_table", "curve_table", "score_table"}
+
+
+def test_no_measure_takes_the_prompts_asked_for_the_full_run(made):
+    """Of a run that was stopped when precise enough, every number is marked as an estimate and has its interval.
+
+    Or it is NaN, or the measure refuses in one line that says why and what to do; or it does not read the replies.
+    """
+    questions, runs, battery = made
+    less = {f: {name: stopped_when_precise(run) for name, run in some.items()} for f, some in runs.items()}
+    few = {name: stopped_when_precise(run) for name, run in battery.items()}
+    marked, refused, unknown = set(), set(), set()
+    for name, call in measures(*made).items():
+        try:
+            found = measures(questions, less, few)[name]()
+        except CoraError as e:
+            assert "precise enough" in str(e) and "run again without stop" in str(e) and "\n" not in str(e), (name, e)
+            refused.add(name)
+            continue
+        truth = call().reindex(columns=found.columns)
+        if found.equals(truth):
+            continue  # nothing of it comes from replies
+        columns = list(dict.fromkeys([*found.columns, "low", "high", "note"]))
+        known = found[found["value"].notna()].reindex(columns=columns)
+        if not len(known):
+            assert (found["note"].str.contains("not estimated") | found["score"].str.contains("difference")).all(), name
+            unknown.add(name)
+            continue
+        estimates = known[known["note"].map(is_estimated)]
+        others = known.drop(estimates.index)
+        assert estimates[["low", "high"]].notna().all(axis=None), name
+        assert name == "curve_table" and set(others["place"]) == {0.0} or not len(others), (name, others)
+        marked.add(name)
+    assert marked == ESTIMATED
+    assert unknown == {"subset_scores", "ablation_table"}
+    assert len(refused) > 35 and {"method_table", "bootstrap_table", "calibration_table", "nota_table"} <= refused

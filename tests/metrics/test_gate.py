@@ -16,6 +16,7 @@ from cora_nb.metrics.gate import Gate, gate
 from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
+from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import Responses
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.paired import paired_interval
@@ -149,6 +150,22 @@ def test_missing_replies_are_no_pass(side, error, said):
     found = gate(*runs, margin=0.4)
     assert found.passed is None and said.format(f"the {side}") in found.lines[0]
     assert found.lines[0].startswith("not known: ")
+
+
+@pytest.mark.parametrize("options", [{"stop": "cora"}, {"stop": "precise", "half_width": 0.1}])
+def test_failed_prompts_are_told_of_those_asked(options):
+    "As everywhere: prompts that the run did not need are not among them."
+    run = simulated(**options)
+    asked = np.flatnonzero(run.table["error"].isna())
+    lost = with_error(run, [asked[-1]], "timeout")
+    assert len(asked) < len(run) == 1600
+    with pytest.warns(FailureWarning, match=f"1 of {len(asked):,} prompts failed"):
+        score(lost)
+    for found in (gate(lost, at_least={"CoRA": 0.1}), gate(lost, lost, margin=0.4)):
+        assert f": 1 of {len(asked):,} prompts of " in found.lines[0] and "failed; run again" in found.lines[0]
+    first = asked[run.table["method"].iloc[asked] == "original"]
+    line = gate(with_error(run, [first[0]], "timeout"), at_least={"MCQA": 0.1}).lines[0]
+    assert f": 1 of {len(first)} prompts of ann failed" in line
 
 
 def test_a_failed_variant_does_not_matter_to_mcqa():

@@ -186,6 +186,7 @@ COUNTS = pd.DataFrame({"hits": [3, 1], "trials": 4, "original": [1.0, 0.0]})
     [
         (lambda: get_score("F1"), "score must be one of MCQA, MCQA+, RC, MV, BMCA, CI, CoRA, CORE, got 'F1'"),
         (lambda: get_score("MV(0.5)(0.5)"), "got 'MV(0.5)(0.5)'"),
+        (lambda: get_score("BMCA(1.2.3)"), "got 'BMCA(1.2.3)'"),
         (lambda: load_score("no/such.py:score"), "there is no file no/such.py"),
         (lambda: load_score("math:pi"), "a score must be a function of the counts, but math:pi is a float"),
         (lambda: register_score("mine", exact=True), "a score declares source, originals, originals_only, complete"),

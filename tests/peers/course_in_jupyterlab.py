@@ -22,10 +22,14 @@ import time
 import urllib.request
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from browser import browser_path
 from playwright.sync_api import TimeoutError as TooLong
 from playwright.sync_api import sync_playwright
 
-COURSE = Path(__file__).resolve().parents[2] / "nbs" / "course"
+COURSE = ROOT / "nbs" / "course"
 LONGEST = 300  # seconds a notebook may take
 SETTINGS = {  # no question about news; all cells are in the page at once, so that they can be looked at
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
@@ -236,12 +240,11 @@ if __name__ == "__main__":
     notebooks = [Path(n) for n in names] or sorted(COURSE.glob("*.ipynb"))
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     bad = 0
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
         shutil.copytree(COURSE, Path(folder) / "course")
         with server(str(Path(jupyter).resolve()), Path(folder)) as address:
-            browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+            browser = play.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
             for notebook in notebooks:
                 page = browser.new_page(viewport={"width": 1300, "height": 900})
                 for words in look(page, address, notebook, out):

@@ -6,10 +6,12 @@
 Prints the violations at 1,400 and 400 pixels, light and dark, and ends with 1 where one is serious or critical.
 """
 
-import shutil
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+from browser import browser_path
 from playwright.sync_api import sync_playwright
 
 SERIOUS = ("serious", "critical")
@@ -30,10 +32,9 @@ def violations(browser, address: str, axe: str, width: int, scheme: str) -> list
 
 if __name__ == "__main__":
     axe, *pages = sys.argv[1:]
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
     bad = 0
     with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = play.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
         for name in pages:
             file, _, question = name.partition("#")
             address = Path(file).resolve().as_uri() + (f"#{question}" if question else "")

@@ -1,10 +1,10 @@
 """The page in a real browser: it opens, sorts, filters, searches, links, exports; nothing runs, nothing is loaded."""
 
 import csv
-import shutil
 
 import pytest
 
+from browser import browser_path
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import Question
 from cora_nb.metrics.counts import count_hits
@@ -18,7 +18,7 @@ from cora_nb.results import lookup
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+BROWSER = browser_path()
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine")
 

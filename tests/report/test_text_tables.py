@@ -15,9 +15,10 @@ from hypothesis import given, settings, strategies as st
 from score_tables import published, sure
 from table_readers import NASTY, latex_text, read_html, read_latex, read_markdown, read_xlsx, shown
 
+from cora_nb.core import threshold
 from cora_nb.report.grid import number_text
 from cora_nb.report.render import printed_table, render
-from cora_nb.report.tables import score_table, threshold
+from cora_nb.report.tables import score_table
 from cora_nb.report.text_tables import _latex, _markdown, _markdown_paragraph
 from cora_nb.responses.files import from_csv_cell
 from cora_nb.results import make_result

@@ -14,6 +14,7 @@ from collections import Counter
 from contextlib import aclosing
 
 import numpy as np
+import openai
 import pytest
 from hypothesis import given, strategies as st
 
@@ -176,6 +177,28 @@ def test_a_server_that_refuses_every_prompt_stops_the_run():
         replies = ask(ChatRespondent("m", base_url=server.url, concurrency=4), PROMPTS[:60])
         assert texts(replies).count("B") == 1 and len(server.asked) == 60
         assert texts(replies).count("") == 59 and not any(r.error for r in replies)  # refused, each of them
+
+
+def test_prompts_that_are_refused_again_are_failures_again(tmp_path):
+    "A second run asks only those that failed: all are refused, and its replies in the store show that they are why."
+    variants = make_variants(math_benchmark(n=4))
+    bad = {p.text for p in make_prompts(variants)[-30:]}
+    refused = Answer(422, refusal("bad thing"))
+    with FaultyServer(lambda asked: refused if asked.prompt in bad else GOOD) as server, Store(tmp_path / "s") as store:
+        for _ in range(2):
+            run = evaluate(ChatRespondent("m", base_url=server.url), variants, store=store, progress=False, strict=None)
+            assert int(run.table["error"].notna().sum()) == sum(p.text in bad for p in make_prompts(variants)) >= 25
+        with pytest.raises(CoraError, match="the first 20 prompts were all refused: 422 bad thing"):
+            ask(ChatRespondent("m", base_url=server.url), make_prompts(variants)[-30:])
+
+
+def test_kept_refusals_do_not_speak_for_a_server(tmp_path):
+    "A wrongly configured server refuses the second run as it refused the first, part of which is in the store."
+    variants = make_variants(math_benchmark(n=6))
+    with FaultyServer(lambda asked: RECORDED["400"]) as server, Store(tmp_path / "s") as store:
+        for _ in range(2):
+            with pytest.raises(CoraError, match="the first 20 prompts were all refused: 400"):
+                evaluate(ChatRespondent("m", base_url=server.url), variants, store=store, progress=False, strict=None)
 
 
 def test_timeouts_and_slow_replies():
@@ -345,9 +368,9 @@ def test_a_pause_holds_for_everybody(clock, monkeypatch):
     "After the server's word has been heard, no request starts before the time it named."
     starts, send = [], ChatRespondent._try
 
-    async def seen(self, client, prompt):
-        starts.append((clock.now, self._patience.quiet_until))
-        return await send(self, client, prompt)
+    async def seen(self, member, started, prompt):
+        starts.append((clock.now, member.patience.quiet_until))
+        return await send(self, member, started, prompt)
 
     monkeypatch.setattr(ChatRespondent, "_try", seen)
     with FaultyServer(
@@ -559,6 +582,104 @@ def test_azure():
         ) == ["B", "B"]
     assert {a.path for a in server.asked} == {"/openai/deployments/my-model/chat/completions?api-version=2024-10-21"}
     assert {a.headers["api-key"] for a in server.asked} == {KEY}
+
+
+# headers that may differ: our pattern is built by openai's synchronous client, no read has a time limit of its own, and
+# older versions write JSON with spaces
+ITS_OWN = {"user-agent", "x-stainless-async", "x-stainless-read-timeout", "accept-encoding", "host", "content-length"}
+
+
+def test_a_request_is_the_one_of_the_openai_package():
+    "The same fields and the same headers, except those named above."
+
+    async def as_documented(url):
+        async with openai.AsyncOpenAI(base_url=url, max_retries=0) as client:
+            await client.chat.completions.create(
+                model="m", messages=PROMPTS[0].messages, temperature=0.0, max_tokens=30, extra_body={"ä": "–"}
+            )
+
+    with FaultyServer() as server:
+        asyncio.run(as_documented(server.url))
+        ask(ChatRespondent("m", base_url=server.url, max_tokens=30, extra={"ä": "–"}), PROMPTS[:1])
+        theirs, ours = server.asked
+    assert ours.body == theirs.body and ours.path == theirs.path
+    differ = {n for n in theirs.headers | ours.headers if theirs.headers.get(n) != ours.headers.get(n)}
+    assert differ <= ITS_OWN and ours.headers["accept-encoding"] == "identity"
+    assert ours.headers["user-agent"].removeprefix("Async") == theirs.headers["user-agent"].removeprefix("Async")
+
+
+def test_cookies_and_redirects_are_followed():
+    "A load balancer may keep a connection at one server with a cookie, and a proxy may move the address."
+    with FaultyServer(
+        [Answer(headers={"Set-Cookie": "at=gpu7; Path=/"}), GOOD, Answer(307, b"", {"Location": "/v2"})]
+    ) as server:
+        assert texts(ask(ChatRespondent("m", base_url=server.url, concurrency=1), PROMPTS[:3])) == ["B"] * 3
+    assert [a.headers.get("cookie") for a in server.asked] == [None] + ["at=gpu7"] * 3
+    assert [a.path for a in server.asked[2:]] == ["/v1/chat/completions", "/v2"]
+    assert server.asked[3].body == server.asked[2].body == {**server.asked[0].body, "messages": PROMPTS[2].messages}
+
+
+@pytest.mark.parametrize("azure", [False, True])
+def test_another_server_gets_no_key_by_a_redirect(azure):
+    with FaultyServer() as other:
+        with FaultyServer([Answer(307, b"", {"Location": other.url + "/chat/completions"})]) as server:
+            dialect = {"api_version": "2024-10-21"} if azure else {}
+            assert texts(ask(ChatRespondent("m", base_url=server.url, **dialect), PROMPTS[:1])) == ["B"]
+    assert KEY in str(server.asked[0].headers) and KEY not in str(other.asked[0].headers)
+    assert other.asked[0].body == server.asked[0].body
+
+
+ENVIRONMENT = {  # what the `openai` package reads by itself
+    "OPENAI_ORG_ID": "our-organization",
+    "OPENAI_PROJECT_ID": "our-project",
+    "OPENAI_CUSTOM_HEADERS": "X-Team: cora",
+    "AZURE_OPENAI_AD_TOKEN": "a-token",
+    "OPENAI_BASE_URL": "http://another.invalid/v1",
+}
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "completions"])
+@pytest.mark.parametrize("path, api_version", [("/v1", None), ("/v1/", None), ("", "2024-10-21")])
+def test_the_environment_counts_as_in_the_openai_package(monkeypatch, endpoint, path, api_version):
+    "Address and headers are those of its asynchronous client, and requests go through the proxy of the environment."
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    address = "http://server.invalid" + path
+
+    def client():
+        if api_version is None:
+            return openai.AsyncOpenAI(base_url=address, max_retries=0)
+        azure = {"azure_endpoint": address, "azure_deployment": "m", "api_key": KEY}
+        return openai.AsyncAzureOpenAI(api_version=api_version, max_retries=0, **azure)
+
+    async def as_documented():
+        async with client() as asks:
+            if endpoint == "chat":
+                return await asks.chat.completions.create(model="m", messages=PROMPTS[0].messages)
+            return await asks.completions.create(model="m", prompt=PROMPTS[0].text)
+
+    body = completion()
+    body["choices"][0]["text"] = "B"  # for completions
+    with FaultyServer(lambda asked: Answer(body=body)) as proxy:
+        for name in ("HTTP_PROXY", "http_proxy"):
+            monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
+        asyncio.run(as_documented())
+        who = ChatRespondent("m", base_url=address, endpoint=endpoint, api_version=api_version)
+        assert texts(ask(who, PROMPTS[:1])) == ["B"]
+        theirs, ours = proxy.asked
+    assert ours.path == theirs.path and "server.invalid" in ours.path + ours.headers["host"]
+    differ = {n for n in theirs.headers | ours.headers if theirs.headers.get(n) != ours.headers.get(n)}
+    assert differ <= ITS_OWN and ours.headers["host"] == theirs.headers["host"]
+
+
+def test_the_key_is_forgotten_at_the_end_of_a_run():
+    "A request of the run, with the key in it, is kept only while the run lasts."
+    with FaultyServer() as server:
+        model = ChatRespondent("m", base_url=server.url)
+        ask(model, PROMPTS[:2])
+        assert model._fleet.alone.server._pattern is None
+        again = ask(model, PROMPTS[2:4])  # and read again
+    assert texts(again) == ["B"] * 2 and {a.headers["authorization"] for a in server.asked} == {f"Bearer {KEY}"}
 
 
 # ---- log-probabilities

@@ -40,7 +40,7 @@ from cora_nb.respondents.likelihood import (
 )
 from cora_nb.respondents.local import LocalModel
 from cora_nb.respondents.weights import Weights
-from cora_nb.respondents.token_trees import MODES, TreeScorer, _make_tree, _next_pack, _sort_texts
+from cora_nb.respondents.token_trees import MODES, TreeScorer, _make_tree, _next_pack, _sort_texts, _tree_mask, _unseen
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -211,13 +211,34 @@ def test_packs_follow_one_another_and_fit(texts, room):
         )
         tree = _make_tree(pack, shared)
         assert len(tree.ids) <= room or len({r.tobytes() for r in pack}) == 1
+        sees = ~_unseen(torch.from_numpy(tree.ends)).numpy()
         for row, path in zip(pack, tree.paths):
             assert tree.ids[path].tolist() == row[shared:].tolist() and tree.positions[path].tolist() == list(
                 range(shared, len(row))
             )
             for place, token in enumerate(path):  # sees its own past and nothing else
-                assert set(np.flatnonzero(tree.sees[token])) == set(path[: place + 1].tolist())
+                assert set(np.flatnonzero(sees[token])) == set(path[: place + 1].tolist())
         begin = end
+
+
+def mask_made_here(tree, before, dtype):
+    "The mask as it was made before the device did it: a table of n x n in numpy, then a tensor."
+    seen = np.zeros((len(tree.ids), before + len(tree.ids)), dtype=bool)
+    seen[:, :before] = True
+    for path in tree.paths:
+        for place, token in enumerate(path):
+            seen[token, before + path[: place + 1]] = True
+    return torch.zeros(seen.shape, dtype=dtype).masked_fill_(torch.from_numpy(~seen), torch.finfo(dtype).min)
+
+
+@given(token_texts(most=20), st.integers(0, 30), st.sampled_from([torch.float32, torch.bfloat16, torch.float16]))
+def test_the_mask_made_on_the_device_is_the_mask_made_here(texts, before, dtype):
+    tree = _make_tree(_sort_texts(*texts).rows, 0)
+    mask = _tree_mask(torch.from_numpy(tree.ends), before, dtype)
+    assert mask.dtype == dtype and mask.shape[:2] == (1, 1)
+    assert torch.equal(mask[0, 0], mask_made_here(tree, before, dtype))
+    there = _tree_mask(torch.from_numpy(tree.ends).to("meta"), before, dtype)  # a device without memory
+    assert there.device.type == "meta" and there.shape == mask.shape
 
 
 @given(token_texts(most=20), st.sampled_from(sorted(TREES)))
@@ -570,7 +591,7 @@ def test_a_stored_reply_holds_the_sums(folders, tmp_path):
     own_model(who).config.max_position_embeddings = 50
     with Store(tmp_path / "replies.sqlite") as store:
         evaluate(who, VARIANTS[:1], template="bare", store=store, progress=False)
-        rows = store._db.execute("select scores, meta from replies").fetchall()
+        rows = store.rows._db.execute("select scores, meta from replies").fetchall()
     ((scores, meta),) = ((json.loads(s), json.loads(m)) for s, m in rows)
     sums, tokens = plain_sums(who, make_prompts(VARIANTS[:1], template="bare")[0])
     close(scores, sums)

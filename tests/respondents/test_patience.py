@@ -227,7 +227,7 @@ def test_one_lost_connection_holds_nobody_up():
     with FaultyServer(lambda asked: lost if asked.number == 5 else GOOD, gate=0) as server:
         model = ChatRespondent("m", base_url=server.url, concurrency=8)
         assert [r.text for r in ask(model, PROMPTS[:60])] == ["B"] * 60
-        assert model._patience.at_once == 8 and model._patience.quiet_until == 0
+        assert model._fleet.alone.patience.at_once == 8 and model._fleet.alone.patience.quiet_until == 0
 
 
 def test_connections_lost_together_are_one_loss(clock):
@@ -237,11 +237,41 @@ def test_connections_lost_together_are_one_loss(clock):
         assert [r.text for r in ask(model, PROMPTS[:100])] == ["B"] * 100
 
 
+class BlockingStore(Store):
+    "Stands still once, like a database that is being restarted."
+
+    def put(self, key, reply):
+        if self.kept == 10:
+            time.sleep(1.5)
+        return super().put(key, reply)
+
+
+def test_replies_that_arrive_while_a_reply_is_stored_are_received(tmp_path):
+    "A time limit of 0.5 s, and a store that stands still for 1.5 s: nothing is asked, and paid, twice."
+    variants = make_variants(math_benchmark(n=12))[:60]
+    with FaultyServer(lambda asked: Answer(wait=0.1)) as server, BlockingStore(tmp_path / "s.db") as store:
+        who = ChatRespondent("m", server.url, concurrency=16, timeout=0.5)
+        found = evaluate(who, variants, store=store, progress=False)
+        assert found.table["error"].isna().all()
+        assert len(server.asked) == len(store)
+
+
+def test_a_server_that_is_too_slow_is_still_given_up(monkeypatch, tmp_path):
+    "The store stands still all the time, and the time limit still ends a request that gets no reply."
+    variants = make_variants(math_benchmark(n=12))[:30]
+    monkeypatch.setattr(Store, "put", lambda self, key, reply, put=Store.put: time.sleep(0.15) or put(self, key, reply))
+    with FaultyServer(lambda asked: Answer(wait=60 if asked.number == 3 else 0.01)) as server:
+        with Store(tmp_path / "s.db") as store:
+            who = ChatRespondent("m", server.url, concurrency=2, timeout=0.5, retries=1)
+            assert evaluate(who, variants, store=store, progress=False).table["error"].isna().all()
+            assert len(server.asked) == len(store) + 1
+
+
 def test_what_was_learnt_is_kept_for_the_next_prompts(clock):
     with FaultyServer(lambda asked: Answer(429, refusal("slow")) if asked.number == 0 else GOOD) as server:
         model = ChatRespondent("m", base_url=server.url, concurrency=4)
         ask(model, PROMPTS[:2])
-        assert model._patience.rate < 10
+        assert model._fleet.alone.patience.rate < 10
         start = clock.now
         ask(model, PROMPTS[2:4])
         assert clock.now - start > 0.5

@@ -1,15 +1,20 @@
-"""The batch road: what is handed in, what is read back, and that it joins the ordinary road without a trace."""
+"""The batch road: what is handed in, what is read back, and that it joins the ordinary road without a trace.
+
+`tests/peers/record_vllm_batch.py` made the files of vLLM, by running the real `vllm run-batch`.
+"""
 
 import json
+import math
 import random
 import warnings
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.runs.batch import _batch_line, read_batch, write_batch
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.core import BadRow, CoraError
+from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import ask
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -24,6 +29,7 @@ VARIANTS = make_variants(math_benchmark(n=10, seed=3))
 PROMPTS = make_prompts(VARIANTS, template="bare", trials=2)
 MODEL = ChatRespondent("m", base_url="http://127.0.0.1:9/v1", seed=5)
 DIFFERENT = {(p.text, p.trial): p for p in PROMPTS}
+DIFFERENT_KEYS = [_batch_line(MODEL, p)["custom_id"] for p in DIFFERENT.values()]
 
 
 @pytest.fixture
@@ -166,6 +172,19 @@ def test_answered_in_one_file_and_failed_in_another(tmp_path, store, order):
     assert store.get([request["custom_id"]])[request["custom_id"]].text == "C"
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_answered_in_one_file_and_refused_in_another(tmp_path, store, order):
+    "A server that refuses a prompt and one that answers it: the answer counts, whatever the order of the files."
+    (file,) = write_batch(MODEL, PROMPTS[:1], tmp_path / "r.jsonl")
+    (request,) = lines(file)
+    body = {"error": {"message": "This model's maximum context length is 16 tokens", "code": "context_length_exceeded"}}
+    refused = {"custom_id": request["custom_id"], "response": {"status_code": 400, "body": body}, "error": None}
+    files = [save(tmp_path / "out.jsonl", results([request], "C")), save(tmp_path / "err.jsonl", [refused])]
+    got = read_batch(MODEL, PROMPTS[:1], [files[i] for i in order], store)
+    assert (got.answered, got.failed, got.missing) == (1, {}, 0)
+    assert store.get([request["custom_id"]])[request["custom_id"]].text == "C"
+
+
 @pytest.mark.parametrize(
     "result,why",
     [
@@ -181,6 +200,10 @@ def test_answered_in_one_file_and_failed_in_another(tmp_path, store, order):
         ({"response": {"status_code": 500, "body": {"error": {"message": "broken"}}}}, "500 broken"),
         ({"response": {"status_code": 503, "body": "busy"}}, "503 busy"),
         ({"response": "B"}, "unusable reply"),
+        ({"error": {"error": {"error": {"message": "deep", "code": 500}}}}, "500: deep"),
+        ({"error": {"error": {"message": "deep"}}, "response": {"status_code": 404, "body": None}}, "404 deep"),
+        ({"error": "no such place", "response": {"status_code": 400, "body": None}}, "400 no such place"),
+        ({"error": {"error": None}, "response": None}, "{'error': None}"),
     ],
 )
 def test_what_counts_as_failed(tmp_path, store, result, why):
@@ -194,6 +217,108 @@ def test_what_counts_as_failed(tmp_path, store, result, why):
         and got.answered == 0 == len(store)
         and got.missing == len(DIFFERENT) - 1
     )
+
+
+TOO_LONG = "This model's maximum context length is 1024 tokens. However, your prompt contains at least 1025"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"response": {"status_code": 400, "body": {"error": {"message": TOO_LONG}}}},
+        {"response": {"status_code": 400, "body": None}, "error": {"error": {"message": TOO_LONG, "code": 400}}},
+        {"response": {"status_code": 400, "body": {"error": {"code": "content_filter", "message": "no"}}}},
+    ],
+)
+def test_a_prompt_that_is_refused_for_good_is_answered_by_nothing(tmp_path, store, result):
+    "The same as asking one by one: it counts as wrong, and is never asked again."
+    refused = [r | result for r in results(lines(*write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl")))]
+    with pytest.raises(CoraError, match=f"{len(DIFFERENT)} prompts were refused and none was answered: "):
+        read_batch(MODEL, PROMPTS, save(tmp_path / "all.jsonl", refused), store)
+    assert len(store) == 0
+    for rows, n in ((refused[:19], 19), (refused[19:], len(DIFFERENT))):  # few; and many where others are answered
+        got = read_batch(MODEL, PROMPTS, save(tmp_path / "out.jsonl", rows), store)
+        assert (got.answered, got.failed, len(store)) == (len(rows), {}, n)
+    replies = store.get([r["custom_id"] for r in refused]).values()
+    assert {(r.text, r.meta["finish_reason"], r.error) for r in replies} == {("", "refusal", None)}
+
+
+VLLM = Path(__file__).parents[1] / "peers" / "recorded" / "vllm_batch"
+
+
+def test_what_the_real_vllm_wrote(tmp_path, store):
+    model = ChatRespondent("steady", base_url="http://127.0.0.1:8000/v1", top_logprobs=5, max_tokens=4)
+    long = Question("long", "Is it true? " * 400, ("yes", "no"), answer=0)
+    variants = [*make_variants(math_benchmark(n=1, seed=3))[:6], make_variants([long])[0]]
+    prompts = make_prompts(variants, template="bare")
+    (file,) = write_batch(model, prompts, tmp_path / "r.jsonl", server="vllm")
+    requests = lines(VLLM / "requests.jsonl")
+    assert lines(file) == requests[: len(prompts)]
+    got = read_batch(model, prompts, VLLM / "output.jsonl", store)
+    assert (got.answered, got.failed, got.missing, got.unknown) == (7, {}, 0, 4)  # four ids that are not ours
+    replies = [store.get([r["custom_id"]])[r["custom_id"]] for r in requests[: len(prompts)]]
+    assert [r.text for r in replies] == [" A . 91", " C . 91", *[" A . 91"] * 3, " D . 91", ""]
+    assert replies[-1].meta["finish_reason"] == "refusal"  # longer than the model's window
+    for variant, reply in zip(variants[:-1], replies):
+        best = max(range(variant.n_choices), key=reply.scores.__getitem__)
+        assert best == "ABCD".index(reply.text.strip()[0]) and -0.002 < reply.scores[best] < 0
+        assert reply.meta["completion_tokens"] == 4 and math.isfinite(reply.confidence)
+
+
+def test_the_errors_of_the_real_vllm(tmp_path, store):
+    "The four lines that were wrong on purpose, as if each had been the answer to our prompt."
+    rows, (asked,) = lines(VLLM / "output.jsonl")[-4:], DIFFERENT_KEYS[:1]
+    assert all(r["response"]["body"] is None for r in rows)
+    said = {}
+    for row in rows:
+        file = save(tmp_path / "out.jsonl", [row | {"custom_id": asked}])
+        ((said[row["custom_id"]], _),) = read_batch(MODEL, PROMPTS, file, store).failed.items()
+    assert said == {
+        "another-model": "404 The model `other` does not exist. Valid aliases: steady.",
+        "too-many-logprobs": "400 Requested sample logprobs of 50, which is greater than max allowed: 20"
+        " (parameter=logprobs, value=50)",
+        "too-much-room": "400 max_tokens=5000 cannot be greater than max_model_len=1024."
+        " Please request fewer output tokens. (parameter=max_tokens, value=5000)",
+        "no-such-place": "400 URL /v1/nothing was used. Supported endpoints: /v1/chat/completions, /v1/embeddings,"
+        " /v1/audio/transcriptions, /v1/audio/translations, /score, /rerank.",
+    }
+    assert len(store) == 0
+
+
+def test_small_files_for_vllm(tmp_path):
+    many = make_prompts(make_variants(math_benchmark(n=300, seed=1)), template="bare")
+    files = write_batch(MODEL, many, tmp_path / "v.jsonl", server="vllm")
+    assert len(files) == 2 and len(lines(files[0])) == 5000
+    (whole,) = write_batch(MODEL, many, tmp_path / "o.jsonl")
+    assert lines(whole) == lines(*files)
+    with pytest.raises(CoraError, match="m: vllm run-batch reads chat requests only"):
+        write_batch(ChatRespondent("m", endpoint="completions"), PROMPTS, tmp_path / "c.jsonl", server="vllm")
+    with pytest.raises(CoraError, match="server must be one of openai, vllm, got 'tgi'"):
+        write_batch(MODEL, PROMPTS, tmp_path / "c.jsonl", server="tgi")
+    assert not list(tmp_path.glob("c*"))
+
+
+def test_no_half_of_a_batch_is_left(tmp_path, monkeypatch):
+    "An error at the third file takes the first two away; files of an earlier batch stay, and are named."
+    from cora_nb.runs import batch
+
+    written, real = [], batch.write_whole
+
+    def full_after_two(path, write):
+        if len(written) == 2:
+            raise CoraError(f"{path}: cannot be written (No space left on device)")
+        real(path, write)
+        written.append(path)
+
+    monkeypatch.setattr(batch, "write_whole", full_after_two)
+    with pytest.raises(CoraError, match="r-3.jsonl: cannot be written"):
+        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", max_requests=10)
+    assert len(written) == 2 and list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    (tmp_path / "r-7.jsonl").write_text("of an earlier, larger batch")
+    with pytest.raises(CoraError, match="r-7.jsonl: there is a file of this name already"):
+        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl")
+    assert [p.name for p in tmp_path.iterdir()] == ["r-7.jsonl"]
 
 
 def test_scores_tokens_and_the_first_of_two_answers(tmp_path, store):
@@ -263,7 +388,7 @@ def test_what_is_refused(tmp_path, store):
         write_batch(SimulatedRespondent(), PROMPTS, tmp_path / "r.jsonl")
     with pytest.raises(CoraError, match="does not fit into a file of 100"):
         write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", max_bytes=100)
-    with pytest.raises(CoraError, match="max_requests must be at least 1"):
+    with pytest.raises(CoraError, match="max_requests must be a whole number of 1 or more"):
         write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", max_requests=0)
     with pytest.raises(CoraError, match="cannot be written"):
         write_batch(MODEL, PROMPTS, tmp_path / "no" / "r.jsonl")

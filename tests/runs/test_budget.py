@@ -17,7 +17,7 @@ from cora_nb.metrics.cora import score
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.items import method_table, slot_table
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents import chat
+from cora_nb.respondents import patience
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.debiased import AveragedRespondent
 from cora_nb.respondents.protocol import Reply
@@ -26,7 +26,7 @@ from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
 from cora_nb.responses.failures import failed_rows, over_budget_rows, unasked_rows
 from cora_nb.runs.budget import Budget, BudgetWarning, budget_line, complete_questions, question_order
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.store import Store
+from cora_nb.runs.store import Claims, Store
 from cora_nb.variants.families import make_variants
 
 VARIANTS = make_variants(math_benchmark(6))  # 6 questions of 20 variants
@@ -40,9 +40,9 @@ def quick(monkeypatch):
     async def at_once(self, tries):
         await asyncio.sleep(0)
 
-    monkeypatch.setattr(chat.Patience, "pause", at_once)
-    monkeypatch.setattr(chat.Patience, "limited", lambda self, *how: self.heard())
-    monkeypatch.setattr(chat.Patience, "lost", lambda self, *how: None)
+    monkeypatch.setattr(patience.Patience, "pause", at_once)
+    monkeypatch.setattr(patience.Patience, "limited", lambda self, *how: self.heard())
+    monkeypatch.setattr(patience.Patience, "lost", lambda self, *how: None)
 
 
 def run(url, budget, at_once=8, store=None, variants=VARIANTS, **options):
@@ -125,6 +125,20 @@ def test_resume_asks_nothing_twice(at_once, calls, seed, tmp_path_factory):
         texts = [asked.prompt for asked in server.asked]
     assert len(texts) == len(set(texts)) == different, "each prompt once, over all runs"
     assert found.table.equals(whole.table)
+
+
+def test_what_the_budget_leaves_out_is_given_back_together(tmp_path, monkeypatch):
+    "Others may ask it when the run still goes on; with a database, each claim of its own would be a round trip."
+    given, usual = [], Claims.give_back
+    monkeypatch.setattr(Claims, "give_back", lambda self, *keys: given.append(keys) or usual(self, *keys))
+    with Store(tmp_path / "s.sqlite") as store, FaultyServer() as server:
+        run(server.url, Budget(calls=5), store=store)
+        assert len(given) == 1 and len(given[0]) == len(set(given[0])) > 20
+        simulated, given[:] = SimulatedRespondent(knows=0.5), []  # its prompts are counted by `send` itself
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", BudgetWarning)
+            evaluate(simulated, VARIANTS, store=store, budget=Budget(calls=5), progress=False)
+        assert len(given) == 1 and len(given[0]) > 20
 
 
 def test_what_is_stored_costs_nothing(tmp_path):

@@ -126,7 +126,7 @@ def test_a_prepared_run_asks_each_respondent_as_evaluate_does(stopping):
 @pytest.mark.parametrize(
     "asked, said",
     [
-        ({"stop": "soon"}, "stop must be one of None, cora, bmca, got 'soon'"),
+        ({"stop": "soon"}, "stop must be one of None, cora, bmca, precise, got 'soon'"),
         ({"thresholds": (0.5,)}, "thresholds go with stop='bmca'"),
         ({"stop": "bmca", "thresholds": (2,)}, "thresholds must be numbers in"),
         ({"stop": "cora", "trials": 2}, "one trial"),

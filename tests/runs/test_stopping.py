@@ -17,7 +17,7 @@ from cora_nb.responses.columns import NOT_ASKED, checked_table
 from cora_nb.responses.failures import split_note
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.stopping import EarlyStop, is_settled
+from cora_nb.runs.stopping import CellRates, EarlyStop, is_settled
 from cora_nb.variants.families import make_variants
 
 FOUR = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
@@ -36,6 +36,28 @@ def test_settled_means_that_no_continuation_matters(size, thresholds, data):
         for rest in itertools.product([0, 1], repeat=size - asked)
     }
     assert is_settled(hits, size - asked, size, thresholds) == (len(outcomes) == 1)
+
+
+@given(st.lists(st.integers(0, 9).flatmap(lambda n: st.tuples(*[st.integers(0, n)] * 2, st.just(n + 1))), max_size=8))
+def test_many_questions_at_once_are_settled_as_one_by_one(questions):
+    hits, asked, size = np.array(questions, int).reshape(-1, 3).T
+    hits = np.minimum(hits, asked)
+    for limits in ((1.0,), (0.0, 0.5, 2 / 3)):
+        one_by_one = [is_settled(int(h), int(n - a), int(n), limits) for h, a, n in zip(hits, asked, size)]
+        assert is_settled(hits, size - asked, size, limits).tolist() == one_by_one
+    with pytest.raises(CoraError, match="size must be a whole number of 1 or more, got"):
+        is_settled(hits, hits, np.append(size, 0), [1.0])
+
+
+def test_failure_rates_are_those_counted_by_hand():
+    "Cells 0 and 1 share a method, cell 2 has its own; a cell is drawn to its method, that to all, all to one half."
+    rates = CellRates([0, 0, 1])
+    for cells, right in (([0, 0, 1], [True, False, False]), ([], []), ([2], [True])):
+        rates.learn(cells, right)
+    overall = (2 + 1) / (4 + 2)
+    first, second = (2 + 2 * overall) / (3 + 2), (0 + 2 * overall) / (1 + 2)
+    by_hand = [(1 + 5 * first) / (2 + 5), (1 + 5 * first) / (1 + 5), (0 + 5 * second) / (1 + 5)]
+    np.testing.assert_allclose(rates.estimate(), by_hand, rtol=1e-12)
 
 
 @given(

@@ -5,15 +5,17 @@ import json
 import math
 import multiprocessing
 import os
+import platform
 import random
 import signal
 import sqlite3
 import threading
 import time
+import uuid
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from tqdm.auto import tqdm
 
 from cora_nb.benchmarks.load import load_benchmark
@@ -22,14 +24,31 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.runs import postgres_store, sqlite_store
 from cora_nb.runs.batch import write_batch
 from cora_nb.runs.evaluate import evaluate, plan
+from cora_nb.runs.reply_rows import reply_row
 from cora_nb.runs.store import Claims, Store, asked_prompts, reply_key
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, completion, refusal
-from helpers import kill_at_reply
+from helpers import kill_at_reply, stored_replies
 
 VARIANTS = make_variants(load_benchmark("math")[:100])
+
+
+@pytest.fixture(params=["SQLite", "PostgreSQL"])
+def place(request, tmp_path):
+    "The address of a store that does not exist yet, in a file and in a database."
+    return tmp_path / "r.sqlite" if request.param == "SQLite" else request.getfixturevalue("postgres").empty_store()
+
+
+def claims_left(store) -> int:
+    "How many rows of claims and of claiming runs there are."
+    connection, schema = (store.rows._db, "") if isinstance(store.path, Path) else (store.rows._db._db, "cora_nb.")
+    counts = [f"(select count(*) from {schema}{table})" for table in ("asking", "askers")]
+    return connection.execute(f"select {' + '.join(counts)}").fetchone()[0]
+
+
 texts = st.text(max_size=20).map(lambda t: t.encode("utf-8", "backslashreplace").decode())
 
 
@@ -45,29 +64,28 @@ texts = st.text(max_size=20).map(lambda t: t.encode("utf-8", "backslashreplace")
         max_size=30,
     )
 )
-@settings(max_examples=40)
-def test_what_goes_in_comes_out(tmp_path_factory, replies):
-    with Store(tmp_path_factory.mktemp("s") / "r.sqlite") as store:
-        for i, reply in enumerate(replies):
-            assert store.put(str(i), reply) == reply
-        assert store.get(map(str, range(len(replies) + 5))) == {str(i): r for i, r in enumerate(replies)} and len(
-            store
-        ) == len(replies)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_goes_in_comes_out(place, replies):
+    with Store(place) as store:
+        before = len(store)
+        keys = [str(before + i) for i in range(len(replies) + 5)]
+        for key, reply in zip(keys, replies):
+            assert store.put(key, reply) == reply
+        assert store.get(keys) == dict(zip(keys, replies)) and len(store) == before + len(replies)
 
 
-def test_many_keys_at_once(tmp_path):
-    with Store(tmp_path / "r.sqlite") as store:
+def test_many_keys_at_once(place):
+    with Store(place) as store:
         for i in range(1300):
             store.put(f"k{i}", Reply(str(i)))
         assert len(store.get(f"k{i}" for i in range(2000))) == 1300
 
 
-def test_the_first_reply_stays():
+def test_the_first_reply_stays(place):
     "Two runs that ask the same thing at the same time go on with the same reply."
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/r") as one, Store(f"{folder}/r") as two:
+    with Store(place) as one, Store(place) as two:
         assert one.put("k", Reply("first")) == two.put("k", Reply("second")) == Reply("first")
+        assert (one.kept, two.kept) == (1, 0)
 
 
 def test_every_part_of_a_request_is_in_the_key():
@@ -104,7 +122,7 @@ def test_a_store_that_is_none(tmp_path):
 
 def test_a_disk_that_refuses_stops_the_run(tmp_path):
     store = Store(tmp_path / "r.sqlite")
-    store._db = sqlite3.connect(f"file:{tmp_path / 'r.sqlite'}?mode=ro", uri=True, check_same_thread=False)
+    store.rows._db = sqlite3.connect(f"file:{tmp_path / 'r.sqlite'}?mode=ro", uri=True, check_same_thread=False)
     with pytest.raises(CoraError, match="could not be kept .* so that nothing is lost"):
         evaluate(SimulatedRespondent(), VARIANTS[:20], store=store, progress=False)
 
@@ -124,39 +142,38 @@ class Logged:
                 yield i, reply
 
 
-def _run(folder, log_name, pause, stop):
+def _run(place, folder, log_name, pause, stop):
     tqdm.set_lock(
         threading.RLock()
     )  # tqdm's own is shared with forked children: one killed while it holds it would block everybody
     log = os.open(folder / log_name, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-    with Store(folder / "r.sqlite") as store:
+    with Store(place) as store:
         evaluate(Logged(log, pause), VARIANTS, store=store, stop=stop, progress=False)
     os._exit(0)
 
 
 @pytest.mark.parametrize("stop,kills", [(None, 70), ("cora", 30)])
-def test_a_run_killed_at_any_moment_resumes(tmp_path, stop, kills):
+def test_a_run_killed_at_any_moment_resumes(place, tmp_path, stop, kills):
     """SIGKILL after the n-th reply, for n from 0 on: nothing that was stored is asked again, and the end is that of an
     undisturbed run."""
     fork, rng, known = multiprocessing.get_context("fork"), random.Random(0), set()
-    for kill in range(kills):
-        child = fork.Process(target=_run, args=(tmp_path, f"log{kill}", 0.0005, stop))
+    in_a_file = isinstance(place, Path)
+    for kill in range(kills if in_a_file else kills // 4):
+        child = fork.Process(target=_run, args=(place, tmp_path, f"log{kill}", 0.0005, stop))
         child.start()
         new = 0 if kill % 10 == 0 else rng.randint(1, 20)  # 0: while it starts
-        kill_at_reply(
-            child.pid, tmp_path / "r.sqlite", len(known) + new, child.is_alive, rng.uniform(0, 0.002 if new else 0.02)
-        )
+        kill_at_reply(child.pid, place, len(known) + new, child.is_alive, rng.uniform(0, 0.002 if new else 0.02))
         child.join()
         assert child.exitcode == -signal.SIGKILL
         before = len(known)
         calls = (tmp_path / f"log{kill}").read_text().split() if (tmp_path / f"log{kill}").exists() else []
         assert not known & {c for c in calls if len(c) == 64} and len(calls) == len(set(calls))
-        with Store(tmp_path / "r.sqlite") as store:
-            known = {row[0] for row in store._db.execute("select key from replies")}
-            assert len(known) >= before + new
-            assert store._db.execute("pragma integrity_check").fetchone() == ("ok",)
+        with Store(place) as store:
+            known = {row[0] for row in store.rows.piece("", 10_000)}
+            assert before + new <= len(known) == len(store)
+            assert not in_a_file or store.rows._db.execute("pragma integrity_check").fetchone() == ("ok",)
     log = os.open(tmp_path / "last", os.O_CREAT | os.O_WRONLY)
-    with Store(tmp_path / "r.sqlite") as store:
+    with Store(place) as store:
         resumed = evaluate(Logged(log), VARIANTS, store=store, stop=stop, progress=False)
     os.close(log)
     undisturbed = evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, stop=stop, progress=False)
@@ -173,12 +190,14 @@ def _open(path, together):
         os._exit(len(store))
 
 
-def test_a_new_store_is_opened_by_several_at_once(tmp_path):
+def test_a_new_store_is_opened_by_several_at_once(place, tmp_path, request):
     "Whoever comes while another one makes the tables waits, and does not call the file locked or somebody else's."
     fork = multiprocessing.get_context("fork")
-    for i in range(40):
+    in_a_file = isinstance(place, Path)
+    for i in range(40 if in_a_file else 10):
+        new = tmp_path / f"{i}.sqlite" if in_a_file else request.getfixturevalue("postgres").empty_store()
         together = fork.Barrier(6)
-        children = [fork.Process(target=_open, args=(tmp_path / f"{i}.sqlite", together)) for _ in range(6)]
+        children = [fork.Process(target=_open, args=(new, together)) for _ in range(6)]
         for c in children:
             c.start()
         for c in children:
@@ -186,16 +205,16 @@ def test_a_new_store_is_opened_by_several_at_once(tmp_path):
         assert [c.exitcode for c in children] == [0] * 6
 
 
-def test_two_runs_share_a_store(tmp_path):
+def test_two_runs_share_a_store(place, tmp_path):
     "At the same time, in two processes: both end with the same responses, and nothing is broken."
     fork = multiprocessing.get_context("fork")
-    children = [fork.Process(target=_run, args=(tmp_path, f"log{i}", 0.0001, None)) for i in range(3)]
+    children = [fork.Process(target=_run, args=(place, tmp_path, f"log{i}", 0.0001, None)) for i in range(3)]
     for c in children:
         c.start()
     for c in children:
         c.join()
     assert [c.exitcode for c in children] == [0, 0, 0]
-    with Store(tmp_path / "r.sqlite") as store:
+    with Store(place) as store:
         assert len(store) == len(VARIANTS)
         after = evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, store=store, progress=False)
     assert after.facts["calls"]["asked"] == 0 and after.table.equals(
@@ -241,8 +260,8 @@ def test_equal_prompts_are_asked_once():
     assert evaluate(Parrot(), VARIANTS, trials=2, progress=False).facts["calls"]["asked"] == 2 * len(parrot.calls)
 
 
-def test_failures_are_not_kept_and_asked_again(tmp_path):
-    with Store(tmp_path / "r.sqlite") as store:
+def test_failures_are_not_kept_and_asked_again(place):
+    with Store(place) as store:
         first = evaluate(Parrot(fails={3, 5}), VARIANTS[:20], store=store, progress=False)
         assert first.table["error"].notna().sum() >= 2 and plan(Parrot(), VARIANTS[:20], store)["calls"] == 2
         parrot = Parrot()
@@ -393,7 +412,7 @@ def test_a_store_of_the_version_before_stays_usable(tmp_path, which):
             store.put("new", Reply("D"))
             assert len(store) == 2
     with Store(path) as store:
-        rows = dict(store._db.execute("select key, checksum from replies"))
+        rows = dict(store.rows._db.execute("select key, checksum from replies"))
         assert rows[key] is None and rows["new"] is not None and store.get(["new"]) == {"new": Reply("D")}
 
 
@@ -414,12 +433,12 @@ ONCE = [v for v in make_variants(load_benchmark("math")) if v.method == "origina
 
 
 @pytest.mark.parametrize("fields", [{}, {"concurrency": 4}, {"temperature": 0.7}])
-def test_two_processes_do_not_pay_twice(tmp_path, fields):
+def test_two_processes_do_not_pay_twice(place, fields):
     "200 equal prompts: at most 210 requests, and the same replies for both."
     fork = multiprocessing.get_context("fork")
     with FaultyServer(lambda asked: Answer(body=completion("AB"[asked.number % 2]), wait=0.01)) as server:
         result = fork.Queue()
-        args = (server.url, tmp_path / "r.sqlite", fields, 200, result)
+        args = (server.url, place, fields, 200, result)
         children = [fork.Process(target=_ask_server, args=args) for _ in range(2)]
         for c in children:
             c.start()
@@ -432,12 +451,12 @@ def test_two_processes_do_not_pay_twice(tmp_path, fields):
         assert calls["asked"] + calls["in_store"] == calls_two["asked"] + calls_two["in_store"] == 200
 
 
-def test_what_one_run_fails_to_get_another_asks_for(tmp_path):
+def test_what_one_run_fails_to_get_another_asks_for(place):
     "Failures of one process are not waited for by the other."
     fork, result = multiprocessing.get_context("fork"), multiprocessing.get_context("fork").Queue()
     bad = Answer(400, refusal("no"))
     with FaultyServer(lambda asked: bad if asked.number % 10 == 5 else Answer(wait=0.01)) as server:
-        args = (server.url, tmp_path / "r.sqlite", {}, 60, result)
+        args = (server.url, place, {}, 60, result)
         children = [fork.Process(target=_ask_server, args=args) for _ in range(2)]
         for c in children:
             c.start()
@@ -445,11 +464,11 @@ def test_what_one_run_fails_to_get_another_asks_for(tmp_path):
         for c in children:
             c.join()
         failed = sum(f[1] for f in found)
-        assert len(server.asked) == 60 + failed - (len({*range(60)}) - len(Store(tmp_path / "r.sqlite")))
+        assert len(server.asked) == 60 + failed - (len({*range(60)}) - stored_replies(place))
 
 
 @pytest.mark.parametrize("n", range(20))
-def test_a_run_that_waits_takes_over_from_a_killed_one(tmp_path, n):
+def test_a_run_that_waits_takes_over_from_a_killed_one(place, tmp_path, n):
     "SIGKILL to one of two processes after the n-th reply: the other asks the rest, and nothing stored twice."
     fork = multiprocessing.get_context("fork")
     some = VARIANTS[:40]
@@ -457,7 +476,7 @@ def test_a_run_that_waits_takes_over_from_a_killed_one(tmp_path, n):
     def work(log, pause):
         tqdm.set_lock(threading.RLock())
         log = os.open(tmp_path / log, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-        with Store(tmp_path / "r.sqlite") as store:
+        with Store(place) as store:
             evaluate(Logged(log, pause), some, store=store, progress=False)
         os._exit(0)
 
@@ -467,30 +486,65 @@ def test_a_run_that_waits_takes_over_from_a_killed_one(tmp_path, n):
         time.sleep(0.001)
     other = fork.Process(target=work, args=("other", 0))
     other.start()
-    kill_at_reply(first.pid, tmp_path / "r.sqlite", n, first.is_alive)
+    kill_at_reply(first.pid, place, n, first.is_alive)
     first.join()
-    with Store(tmp_path / "r.sqlite") as store:
-        before = len(store)
+    before = stored_replies(place)
     other.join(60)
     assert other.exitcode == 0 and n <= before
     calls, more = ((tmp_path / name).read_text().split() for name in ("first", "other"))
-    with Store(tmp_path / "r.sqlite") as store:
+    with Store(place) as store:
         assert len(store) == len({*calls, *more}) == len(some)
         assert len(set(calls) & set(more)) <= 1  # the one that was under way
-        assert not store._db.execute("select * from asking").fetchall()
-        assert not store._db.execute("select * from askers").fetchall()
+        assert not claims_left(store)
 
 
-def test_a_silent_process_is_given_up(tmp_path):
+def test_a_silent_process_is_given_up(place, monkeypatch):
     "One on another machine, or one whose number is another process's by now."
-    with Store(tmp_path / "r.sqlite") as store, Claims(store) as gone:
+    with Store(place) as store, Claims(store) as gone:
         assert gone.take(["a", "b"]) == ["a", "b"]
         gone._end.set()
         gone._heart.join()
         with Claims(store) as other:
             assert other.take(["a", "c"]) == ["c"]
-            store._db.execute("update askers set seen = seen - 31, machine = 'elsewhere' where who = ?", [gone._who])
+            if isinstance(place, Path):
+                silence = "update askers set seen = seen - 31, machine = 'elsewhere' where who = ?"
+                store.rows._db.execute(silence, [gone.rows.who])
+            else:
+                silence = "update cora_nb.askers set machine = 'elsewhere' where who = %s"
+                store.rows._db._db.execute(silence, [gone.rows.who])
+                assert other.take(["a", "b", "c"]) == ["c"]
+                monkeypatch.setattr("cora_nb.runs.postgres_store.SILENCE", 0.05)
+                time.sleep(0.06)
             assert other.take(["a", "b", "c"]) == ["a", "b", "c"]
+
+
+def test_claims_are_given_back_one_or_many(place):
+    with Store(place) as store, Claims(store) as one, Claims(store) as other:
+        assert one.take("abcde") == [*"abcde"]
+        one.give_back("b")
+        assert other.take("abcde") == ["b"]
+        one.give_back("a", "b", "d", "nowhere")  # b is another's
+        assert other.take("abcde") == ["a", "b", "d"]
+        assert one.take("abcde") == ["c", "e"]
+
+
+def test_two_machines_of_one_name_are_told_apart_everywhere(monkeypatch, tmp_path):
+    "Without /proc, as on macOS, by their network card; a process number of the other machine means nothing here."
+
+    def nowhere(*_, **__):
+        raise FileNotFoundError
+
+    here = sqlite_store.this_machine()
+    assert here == sqlite_store.this_machine()
+    monkeypatch.setattr(Path, "read_text", nowhere)
+    without_boot = sqlite_store.this_machine()
+    monkeypatch.setattr(os, "readlink", nowhere)
+    names = []
+    for card in (0x2FC00000001, 0x2FC00000002):
+        monkeypatch.setattr(uuid, "getnode", lambda card=card: card)
+        names.append(sqlite_store.this_machine())
+    assert len({here, without_boot, *names}) == 4 and all(name.split()[0] == platform.node() for name in names)
+    assert postgres_store.this_machine is sqlite_store.this_machine
 
 
 # ---------------------------------------------------------------- damage
@@ -651,18 +705,43 @@ def test_every_byte_of_a_store_counts(tmp_path):
     assert refused > 100
 
 
-def test_a_closed_store_says_so(tmp_path):
-    store = Store(tmp_path / "r.sqlite")
+def test_a_closed_store_says_so(place):
+    store = Store(place)
     store.close()
     for what in (lambda: store.get(["a"]), lambda: store.put("a", Reply("B")), lambda: len(store)):
-        with pytest.raises(CoraError, match="r.sqlite: .*closed"):
+        with pytest.raises(CoraError, match=f"{store.path}: .*closed"):
             what()
 
 
-def test_replies_of_every_kind_are_kept_or_refused(tmp_path):
-    with Store(tmp_path / "r.sqlite") as store:
+def test_replies_of_every_kind_are_kept_or_refused(place):
+    with Store(place) as store:
         half = store.put("half", Reply("half \ud800 a character"))
         assert half == store.get(["half"])["half"] and half.text == "half \\ud800 a character"
         assert store.put("nan", Reply("A", confidence=math.nan)).text == "A" and store.get(["nan"])["nan"].text == "A"
+        nul = Reply("\0 before, \0 and behind \0", meta={"\0": "\0"})
+        assert store.put("nul", nul) == nul == store.get(["nul"])["nul"]
         with pytest.raises(CoraError, match="could not be kept"):
             store.put("set", Reply("A", meta={"a": {1, 2}}))
+        with pytest.raises(CoraError, match="a failed reply is not kept"):
+            store.put("error", Reply(error="timeout"))
+
+
+def test_a_store_that_must_be_there(place):
+    with pytest.raises(CoraError, match="there is no store"):
+        Store(place, create=False)
+    with Store(place) as store:
+        store.put("k", Reply("A"))
+    with Store(place, create=False) as store:
+        assert len(store) == 1
+
+
+def test_rows_come_in_pieces_in_the_order_of_their_keys(place):
+    "Keys are compared byte by byte in both kinds of store, whatever the language of the database."
+    keys = ["a", "B", "b", "aa", "A1", "a-1", "é", "z", "0"]
+    with Store(place) as store:
+        assert store.rows.add([reply_row(key, Reply(key)) for key in keys]) == len(keys)
+        assert store.rows.add([reply_row(key, Reply("other")) for key in [*keys, "new"]]) == 1
+        found, after = [], ""
+        while part := store.rows.piece(after, 4):
+            found, after = found + part, part[-1][0]
+        assert found == [reply_row(key, Reply("other" if key == "new" else key)) for key in sorted([*keys, "new"])]

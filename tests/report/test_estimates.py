@@ -1,0 +1,167 @@
+"""Estimates of the full run in every printed form, on the page, in figures and in exported files: always marked."""
+
+import io
+import json
+import re
+import warnings
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+from openpyxl import load_workbook
+
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.interop.every_eval_ever import evaluation_record
+from cora_nb.interop.hub_cards import hub_card
+from cora_nb.interop.result_files import model_index
+from cora_nb.metrics.comparison import compare
+from cora_nb.metrics.cora import score
+from cora_nb.report.grid import grid_ranks, result_grid
+from cora_nb.report.page import make_report
+from cora_nb.report.page_parts import table_parts
+from cora_nb.report.render import FORMATS, printed_table, render
+from cora_nb.report.result_plots import plot_bars, plot_lines, plot_points
+from cora_nb.report.score_plots import curve_table, plot_scores
+from cora_nb.report.sentences import sentences
+from cora_nb.report.tables import score_table
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.estimate_notes import estimate_line, estimate_lines, estimate_sentences, is_estimated
+from cora_nb.responses.failures import split_note
+from cora_nb.responses.runs import Runs
+from cora_nb.results import lookup
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.variants.families import make_variants
+
+MARKS = {"text": "≈", "markdown": "≈", "latex": r"$\approx$", "html": "&#8776;", "styler": "≈"}
+
+
+@pytest.fixture(scope="module")
+def runs():
+    "Ann in full, and Bob stopped within 0.06."
+    variants = make_variants(math_benchmark(150, seed=1))
+    ann, bob = (
+        SimulatedRespondent(knows=k, slips=0.05, seed=i, name=n)
+        for i, (n, k) in enumerate((("ann", 0.8), ("bob", 0.4)))
+    )
+    part = evaluate(bob, variants, progress=False, stop="precise", half_width=0.06)
+    return Runs({"ann": evaluate(ann, variants, progress=False), "bob": part})
+
+
+@pytest.mark.parametrize("interval", [True, False])
+@pytest.mark.parametrize("format", [f for f in FORMATS if f not in ("csv", "xlsx")])
+def test_every_estimate_is_printed_with_mark_and_interval(runs, format, interval):
+    "Also where no intervals were asked for; and a number that is known exactly has no mark."
+    row, printed = lookup(score(runs["bob"]), "CoRA"), render(score_table(runs), format, interval=interval)
+    printed = printed if isinstance(printed, str) else printed.to_html()
+    assert f"{MARKS[format]}{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]" in printed
+    known = score(runs["bob"]).dropna(subset=["value"])
+    paper = known[~known["score"].isin(["RC", "CORE"])]["note"].map(is_estimated).sum()
+    assert printed.count(MARKS[format]) == paper + 1  # and in the sentence below
+    assert f"{lookup(score(runs['ann']), 'CoRA').value:.2f}" in printed
+    assert "No ranks: bob has estimates of the full run" in printed and "not estimated: the run stopped" in printed
+
+
+@pytest.mark.parametrize("interval", [True, False])
+def test_files_for_programs_have_the_bounds_and_the_note(runs, interval):
+    row = lookup(score(runs["bob"]), "CoRA")
+    table = pd.read_csv(io.StringIO(render(score_table(runs), "csv", interval=interval))).set_index("score").loc["CoRA"]
+    assert (table["bob"], table["bob low"], table["bob high"]) == (row.value, row.low, row.high)
+    assert is_estimated(table["bob note"])
+    plain = pd.read_csv(io.StringIO(render(curve_table(runs["bob"], 11), "csv", interval=interval)))
+    assert {"low", "high", "note"} <= set(plain)
+    sheet = load_workbook(io.BytesIO(render(score_table(runs), "xlsx", interval=interval))).active
+    heads, *rows = [list(line) for line in sheet.iter_rows()]
+    names = [cell.value for cell in heads]
+    (cora,) = [line for line in rows if line[1].value == "CoRA"]
+    cells = {name: cora[names.index(name)] for name in ("ann", "bob", "bob low", "bob high")}
+    assert [float(cells[name].value) for name in ("bob", "bob low", "bob high")] == [row.value, row.low, row.high]
+    assert cells["bob"].number_format == '"≈"0.00' and cells["ann"].number_format == "0.00"
+    assert "bob rank" not in names and "ann rank" not in names
+
+
+def test_estimates_are_not_ranked(runs):
+    grid = result_grid(score_table(runs))
+    assert all(rank is None for row in grid_ranks(grid, 2) for rank in row)
+    full = score_table({"ann": runs["ann"], "again": runs["ann"]})
+    assert any(rank == 1 for row in grid_ranks(result_grid(full), 2) for rank in row)
+    assert printed_table(score_table(runs), percent=True).loc[("Proposed metric", "CoRA"), "bob"].startswith("≈")
+
+
+def test_the_page_marks_them(runs):
+    page = make_report(runs, pictures=False).html
+    scores, difference = table_parts(runs)
+    row = lookup(score(runs["bob"]), "CoRA")
+    text = f"≈{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]"
+    assert [cells for group, rows in scores.groups for name, cells in rows if name == "CoRA"][0][1] == text
+    assert text in page and "the run stopped when CoRA was precise enough (within 0.06)" in page
+    assert difference.caption.startswith("Difference, estimated") and "p = " not in page.split("What was asked")[0]
+    assert any(line.startswith("ann - bob: ≈ estimate of the full runs") for line in difference.below)
+
+
+def test_sentences_say_that_they_are_estimates(runs):
+    said = " ".join(sentences(runs))
+    assert "The accuracy of ann is 0." in said and "estimated for the full run: the run stopped when CoRA" in said
+    assert "that bob gets right as they stand" not in said  # most of them were not asked again
+    assert re.search(r"By CoRA, ann is ahead of bob \(ann - bob: 0\.\d\d \[0\.\d\d, 0\.\d\d\], estimated\)", said)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        row = lookup(compare(*runs.values()), "CoRA")
+    assert row.low > 0
+
+
+def rings(ax):
+    "The middles of the rings in a figure, without that of the legend."
+    found = [line for line in ax.lines if line.get_markerfacecolor() == "none" and line.get_markersize() == 10]
+    return [tuple(xy) for line in found for xy in line.get_xydata()]
+
+
+def test_figures_have_rings_around_them(runs):
+    table = score(runs, ci=0.95)
+    row = lookup(table, "CoRA", respondent="bob")
+    ax = plot_scores(table)
+    assert row.value in [x for x, _ in rings(ax)]
+    assert len(rings(ax)) == table["note"].map(is_estimated).sum()
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert words[-1] == "in a ring: estimate of the full run"
+    bars = table[table["score"].isin(["MCQA", "CoRA"])]
+    assert row.value in [y for _, y in rings(plot_bars(bars))]
+    curve = curve_table(runs, 21)
+    ax = plot_lines(curve)
+    top = lookup(table, "BMCA(1.0)", respondent="bob")
+    assert (1.0, top.value) in rings(ax)
+    drawn = [segment for bars in ax.collections for segment in getattr(bars, "get_segments", list)()]
+    ends = [(round(float(low), 9), round(float(high), 9)) for (_, low), (_, high) in drawn]
+    assert (round(top.low, 9), round(top.high, 9)) in ends  # with its interval, although most places are not known
+    assert not rings(plot_points(score(runs["ann"], ci=0.95)))
+    plt.close("all")
+
+
+def test_exported_files_say_so(runs):
+    row, run = lookup(score(runs["bob"]), "CoRA"), runs["bob"]
+    record = evaluation_record(run, retrieved=0)
+    (found,) = [r for r in record["evaluation_results"] if r["metric_config"]["metric_name"] == "CoRA"]
+    assert is_estimated(found["score_details"]["details"]["note"])
+    interval = found["score_details"]["uncertainty"]["confidence_interval"]
+    assert (interval["lower"], interval["upper"]) == (row.low, row.high) and "estimate of the full run" in interval[
+        "method"
+    ]
+    names = [m["name"] for m in model_index(run)[0]["results"][0]["metrics"]]
+    assert any(name.startswith("CoRA (estimate of the full run: ") for name in names), names
+    assert not any(name.startswith("MV") for name in names)
+    card = hub_card(runs, {"ann": "ann", "bob": "bob"}, score_table(runs, ci=0.95), 0.95)
+    assert "intervals over questions; at ≈, of the full run on these questions." in card
+    assert json.dumps(run.facts["sample"], allow_nan=False)
+
+
+def test_lines_of_notes():
+    line = estimate_line(5310, 280840, 0.9, 0.0187)
+    assert estimate_lines(f"2 of 26 variants\n{line}\nother") == [line]
+    assert split_note(f"2 of 26 variants\n{line}\n3 of 52 failed: at most 0.4") == (
+        ["2 of 26 variants"],
+        "3 of 52 failed",
+        "at most 0.4",
+    )
+    assert split_note(line, few=True)[0] == ["", line]
+    cells = {(n, "a"): {"score": n, "note": f"not estimated: why{n[-1] * 0}"} for n in "rstuvwxyz"}
+    assert estimate_sentences(cells) == ["r, s, t, u, v and 4 more not estimated: why"]
+    assert estimate_sentences({("r", "a"): {"score": "r", "note": "3 of 5 failed"}}) == []

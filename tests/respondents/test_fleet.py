@@ -1,0 +1,324 @@
+"""Several servers behind one respondent: who is asked, who is left out, what is kept, and what the store finds again.
+
+The servers are real ones on this machine (`FaultyServer`) that count what they are asked. The heavy version, with
+servers of different speed and rates beside their sum, is tests/stress/fleet.py.
+"""
+
+import itertools
+import random
+import threading
+import time
+import warnings
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import replace
+
+import pytest
+
+from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.cli.respondents import make_respondent
+from cora_nb.core import CoraError
+from cora_nb.prompts.templates import make_prompts
+from cora_nb.respondents import fleet
+from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.respondents.outgoing import outgoing_text
+from cora_nb.respondents.protocol import ask
+from cora_nb.runs.budget import Budget, BudgetWarning
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.runs.store import Store, reply_key
+from cora_nb.variants.families import make_variants
+from faulty_server import Answer, FaultyServer, completion, refusal
+
+VARIANTS = make_variants(math_benchmark(n=10))
+PROMPTS = list({p.text: p for p in make_prompts(VARIANTS, template="bare")}.values())
+NOBODY = "http://127.0.0.1:9/v1"  # nobody listens there
+BROKEN, GONE = Answer(500, refusal("out of memory")), Answer(cut="before")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    "No random pauses, and servers that are gone are tried again soon."
+    monkeypatch.setattr(random, "uniform", lambda low, high: 0.0)
+    monkeypatch.setattr(fleet, "_LATER", 0.05)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+
+def echo(asked, wait=0.0):
+    return Answer(body=completion(asked.prompt[-40:]), wait=wait)
+
+
+def servers(*plans):
+    "An `ExitStack` of running servers, and the servers."
+    stack = ExitStack()
+    return stack, [stack.enter_context(FaultyServer(plan)) for plan in plans]
+
+
+def asked_of(*those, **options):
+    "A respondent with these servers."
+    return ChatRespondent("m", base_url=[s if isinstance(s, str) else s.url for s in those], **options)
+
+
+def check_all_answered(replies, prompts):
+    assert [r.error for r in replies] == [None] * len(prompts)
+    assert [r.text for r in replies] == [p.text[-40:] for p in prompts]
+
+
+def lines_of(said):
+    return [str(w.message) for w in said if "left out" in str(w.message) or "is back" in str(w.message)]
+
+
+# ---- who is asked
+
+
+def test_all_are_asked_each_prompt_once_and_never_more_than_concurrency():
+    stack, (a, b, c) = servers(*[lambda asked: echo(asked, 0.01)] * 3)
+    with stack, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        replies = ask(asked_of(a, b, c, concurrency=3), PROMPTS[:120])
+    check_all_answered(replies, PROMPTS[:120])
+    assert Counter(x.prompt for s in (a, b, c) for x in s.asked) == Counter(p.text for p in PROMPTS[:120])
+    assert all(s.most_at_once <= 3 and len(s.asked) > 10 for s in (a, b, c))
+    said = Counter(r.meta["server"] for r in replies)
+    assert said == {s.url: len(s.asked) for s in (a, b, c)}  # each reply says who gave it
+
+
+def test_a_fast_server_gets_more():
+    stack, (fast, slow) = servers(lambda asked: echo(asked, 0.005), lambda asked: echo(asked, 0.2))
+    with stack:
+        check_all_answered(ask(asked_of(slow, fast, concurrency=4), PROMPTS[:150]), PROMPTS[:150])
+    assert len(fast.asked) > 2 * len(slow.asked) and slow.most_at_once <= 4
+
+
+def test_a_rate_limit_of_one_server_does_not_hold_up_the_other():
+    times = []
+
+    def five_a_second(asked):
+        now = time.monotonic()
+        if sum(t > now - 1 for t in times) < 5:
+            times.append(now)
+            return echo(asked)
+        return Answer(429, refusal("slow down"), {"Retry-After": "1"})
+
+    stack, (limited, free) = servers(five_a_second, lambda asked: echo(asked, 0.02))
+    with stack:
+        start = time.monotonic()
+        check_all_answered(ask(asked_of(limited, free, concurrency=4, retries=0), PROMPTS[:150]), PROMPTS[:150])
+        assert time.monotonic() - start < 15 and len(free.asked) > 100  # 150 at five a second would take 30 s
+
+
+# ---- who is left out
+
+
+@pytest.mark.parametrize("fault", ["nobody", GONE, BROKEN], ids=["nobody", "cut", "500"])
+def test_a_server_that_never_works_costs_no_prompt_and_no_try(fault, monkeypatch):
+    "Not even one that fails at once, and so is never busy."
+    monkeypatch.setattr(fleet, "_LATER", 5.0)  # how often it is tried again must not depend on how busy this machine is
+    stack, (good, bad) = servers(lambda asked: echo(asked, 0.01), lambda asked: fault)
+    with stack, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        where = NOBODY if fault == "nobody" else bad
+        replies = ask(asked_of(where, good, concurrency=4, retries=0), PROMPTS[:150])
+    check_all_answered(replies, PROMPTS[:150])
+    (line,) = lines_of(said)
+    assert line.startswith(f"m: {where if where == NOBODY else where.url} is left out, without a reply so far (")
+    assert line.endswith("; one server goes on, and it is tried again now and then")
+    assert len(good.asked) == 150 and len(bad.asked) < 60
+
+
+def test_a_server_that_dies_and_comes_back(tmp_path):
+    "Said once each; what failed is answered by the other at once; nothing is asked twice of those that answered."
+    answered, down = [], threading.Event()
+
+    def plan(asked):
+        if down.is_set():
+            return GONE
+        answered.append(asked.prompt)
+        return echo(asked, 0.01)
+
+    def other(asked):
+        answered.append(asked.prompt)
+        if len(answered) > 60:
+            (down.set if len(answered) < 120 else down.clear)()
+        return echo(asked, 0.01)
+
+    stack, (a, b) = servers(plan, other)
+    with stack, warnings.catch_warnings(record=True) as said, Store(tmp_path / "r.db") as store:
+        warnings.simplefilter("always")
+        who = asked_of(a, b, concurrency=2, retries=0)
+        run = evaluate(who, VARIANTS, template="bare", store=store, progress=False, strict=None)
+        assert len(store) == len(PROMPTS)
+    assert run.table["error"].isna().all() and Counter(answered) == Counter(p.text for p in PROMPTS)
+    gone, back = lines_of(said)
+    assert gone.startswith(f"m: {a.url} is left out, after ") and "(connection failed" in gone
+    assert back.startswith(f"m: {a.url} is back after ") and back.endswith(": now 2 of 2")
+
+
+def test_a_server_that_asks_for_a_day_is_left_out_and_the_other_goes_on():
+    stack, (a, b) = servers(
+        lambda asked: Answer(429, refusal("quota"), {"Retry-After": "86400"}) if asked.number >= 5 else echo(asked),
+        lambda asked: echo(asked, 0.01),
+    )
+    with stack, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        check_all_answered(ask(asked_of(a, b, concurrency=2), PROMPTS[:100]), PROMPTS[:100])
+    (line,) = lines_of(said)
+    assert "(the server asks for a pause of 24 h); one server goes on" in line and len(a.asked) <= 7
+
+
+@pytest.mark.filterwarnings("ignore:.*(left out|is back)")
+def test_all_gone_stops_the_run_and_the_store_keeps_what_came(tmp_path, monkeypatch):
+    answered = []
+
+    def plan(asked):
+        if len(answered) >= 40:
+            return GONE
+        answered.append(asked.prompt)
+        return echo(asked)
+
+    stack, (a, b) = servers(plan, plan)
+    with stack, Store(tmp_path / "r.db") as store:
+        who = asked_of(a, b, concurrency=4)
+        with pytest.raises(CoraError, match="none of 2 servers can be asked: m at http://.*8 times in a row") as e:
+            evaluate(who, VARIANTS, template="bare", store=store, progress=False, strict=None)
+        assert "\n" not in str(e.value) and len(store) == 40
+        answered.clear()
+        a.plan = b.plan = echo
+        run = evaluate(who, VARIANTS, template="bare", store=store, progress=False, strict=None)
+        assert run.table["error"].isna().all() and len(store) == len(PROMPTS)
+
+
+def test_a_prompt_that_no_server_can_answer_is_recorded_and_the_servers_stay():
+    poison = PROMPTS[3].text
+    stack, (a, b) = servers(*[lambda asked: BROKEN if asked.prompt == poison else echo(asked, 0.002)] * 2)
+    with stack, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        replies = ask(asked_of(a, b, concurrency=4, retries=2), PROMPTS[:100])
+    assert [i for i, r in enumerate(replies) if r.error] == [3]
+    assert replies[3].error == "500 out of memory, tried 3 times"
+    assert sum(x.prompt == poison for s in (a, b) for x in s.asked) == 6  # each try at both
+
+
+@pytest.mark.parametrize("status,word", [(401, "no such key"), (404, "no such model")])
+def test_a_mistake_in_the_setup_of_one_server_stops_the_run_with_its_address(status, word):
+    stack, (a, b) = servers(lambda asked: echo(asked, 0.01), lambda asked: Answer(status, refusal(word)))
+    with stack, pytest.raises(CoraError, match=f"^m at {b.url}: {status} {word}$"):
+        ask(asked_of(a, b, concurrency=2), PROMPTS[:50])
+
+
+def test_different_models_are_mentioned_once():
+    as_ = [lambda asked, name=name: Answer(body=completion() | {"model": name}, wait=0.01) for name in ("x-7b", "x-8b")]
+    stack, (a, b) = servers(*as_)
+    with stack, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        ask(asked_of(a, b, concurrency=2), PROMPTS[:40])
+    (line,) = [str(w.message) for w in said]
+    assert f"{a.url} says 'x-7b'" in line and f"{b.url} says 'x-8b'" in line
+
+
+# ---- money, keys and facts
+
+
+def test_one_budget_for_all(tmp_path):
+    stack, (a, b, c) = servers(echo, lambda asked: BROKEN if asked.number % 3 == 0 else echo(asked), echo)
+    with stack, warnings.catch_warnings():
+        warnings.simplefilter("ignore", BudgetWarning)
+        budget = Budget(calls=70)
+        run = evaluate(asked_of(a, b, c), VARIANTS, template="bare", budget=budget, progress=False, strict=None)
+    assert sum(len(s.asked) for s in (a, b, c)) == 70 == budget.calls_made
+    assert run.facts["calls"]["requests"] == 70
+
+
+A, B, C = (f"http://gpu{i}:8000/v1" for i in "abc")
+
+
+def key(base_url, **options):
+    who = ChatRespondent("m", base_url=base_url, **options)
+    return reply_key(who.request(PROMPTS[0])), who.describe()
+
+
+def test_the_key_of_a_fleet_does_not_depend_on_its_servers():
+    keys = [key(urls)[0] for urls in ([A, B], [B, A], [A, B, C], f"{A} {C}", f"{A}+{B}/")]
+    assert len(set(keys)) == 1
+    assert key([A, B], server="lab")[0] != keys[0] != key(A)[0]
+    assert key([A, B], server="lab")[0] == key([C], server="lab")[0]
+
+
+def test_the_key_of_one_server_is_what_it_was():
+    who = ChatRespondent("m", base_url=A)
+    expected = {"server": A, "endpoint": "chat", "max_tokens": who.room(PROMPTS[0]), "model": "m"}
+    expected |= {"messages": PROMPTS[0].messages, "temperature": 0.0}
+    assert who.request(PROMPTS[0]) == expected and who.describe()["server"] == A and "servers" not in who.describe()
+    assert key([A]) == key(A) == key(A, server=A)
+    assert key([A, B], server=A)[0] == key(A)[0]  # a second server for a run that began with one
+
+
+def test_facts_list_the_servers():
+    facts = key([B, A])[1]
+    assert facts["server"] == "fleet" and facts["servers"] == [B, A]
+    assert key(A, server="lab")[1] | {"server": "lab", "servers": [A]} == key(A, server="lab")[1]
+
+
+def test_replies_are_found_again_with_one_more_server(tmp_path):
+    stack, (a, b, c) = servers(echo, echo, echo)
+    with stack, Store(tmp_path / "r.db") as store:
+        evaluate(asked_of(a, b), VARIANTS, template="bare", store=store, progress=False, strict=None)
+        before = len(a.asked) + len(b.asked)
+        again = evaluate(asked_of(c, b, a), VARIANTS, template="bare", store=store, progress=False, strict=None)
+        assert before == len(PROMPTS) and again.facts["calls"]["asked"] == 0 and not c.asked
+
+
+def test_on_the_command_line():
+    who = make_respondent(f"chat:m,base_url={A}+{B},concurrency=8,server=lab")
+    assert who.describe()["servers"] == [A, B] and who.request(PROMPTS[0])["server"] == "lab"
+    assert outgoing_text(who, PROMPTS[0]).startswith(f"POST {A}/chat/completions (one of 2 servers)\n")
+
+
+@pytest.mark.parametrize(
+    "options,why",
+    [
+        ({"base_url": [A, A + "/"]}, f"base_url contains {A} twice"),
+        ({"base_url": [A, 5]}, "must be an address or a list of addresses"),
+        ({"base_url": f"{A}+https://me:secret@host/v1"}, "must not contain a name or a password"),
+        ({"base_url": A, "server": "two\nlines"}, "server must be a name on one line"),
+        ({"base_url": A, "server": "https://me:secret@host/v1"}, "must not contain a name or a password"),
+    ],
+)
+def test_bad_addresses(options, why):
+    with pytest.raises(CoraError, match=why.replace("+", r"\+")) as e:
+        ChatRespondent("m", **options)
+    assert "secret" not in str(e.value)
+
+
+# ---- what a review found
+
+
+def test_a_copy_with_another_address_has_the_keys_of_that_address():
+    first = ChatRespondent("m", base_url="http://127.0.0.1:1/v1")
+    second = replace(first, base_url="http://127.0.0.1:2/v1")
+    assert second.request(PROMPTS[0])["server"] == second.describe()["server"] == "http://127.0.0.1:2/v1"
+    assert replace(first, server="lab").request(PROMPTS[0])["server"] == "lab"
+
+
+def test_a_fleet_whose_servers_all_break_ends_as_one_server_does(monkeypatch):
+    monkeypatch.setattr(fleet, "_LATER", 30.0)  # as in real life: the last server must not be left out
+    stack, broken = servers(lambda asked: BROKEN, lambda asked: BROKEN)
+    with stack, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        start = time.monotonic()
+        with pytest.raises(CoraError, match="without a usable reply"):
+            ask(asked_of(*broken, concurrency=4, retries=1), PROMPTS[:60])
+        assert time.monotonic() - start < 60 and all(server.asked for server in broken)
+
+
+def test_a_prompt_that_waits_for_one_server_does_not_keep_others_from_a_free_one():
+    "One in ten replies of the fast server is unusable: those prompts wait for the slow one, and others go on."
+    count, asked_before = itertools.count(1), []
+
+    def slow(asked):
+        asked_before.append(len(both[0].asked))
+        return echo(asked, 3.0)
+
+    stack, both = servers(lambda asked: BROKEN if next(count) % 10 == 0 else echo(asked, 0.01), slow)
+    with stack:
+        check_all_answered(ask(asked_of(*both, concurrency=2, retries=3), PROMPTS[:80]), PROMPTS[:80])
+    assert asked_before[2] > 30, "the fast server stood still while prompts waited for the slow one"
