@@ -12,6 +12,7 @@ import functools
 import os
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
@@ -49,6 +50,19 @@ def _plain_warnings(name: str):
         warnings.formatwarning = usual
 
 
+def _let_go(
+    interrupted: KeyboardInterrupt,  # just caught
+) -> None:
+    "Let go of what an interrupt met half made: a progress bar without its place, for one, complains as it goes."
+    usual, sys.unraisablehook = sys.unraisablehook, lambda complaint: None
+    try:
+        while interrupted is not None:
+            traceback.clear_frames(interrupted.__traceback__)
+            interrupted = interrupted.__context__
+    finally:
+        sys.unraisablehook = usual
+
+
 def one_line_errors(
     command: Callable,  # a command
 ) -> Callable:  # the same, with a `CoraError` turned into one line and exit code 1
@@ -68,6 +82,7 @@ def one_line_errors(
                 sys.exit(status)
             sys.exit(f"{command.__name__}: {e}")
         except KeyboardInterrupt as e:
+            _let_go(e)
             sys.exit(f"{command.__name__}: interrupted{''.join(f'; {kept}' for kept in e.args)}")
         except BrokenPipeError:  # the reader of our output went away, as `| head` does
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

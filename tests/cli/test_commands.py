@@ -344,3 +344,27 @@ def test_models_and_tables_of_the_papers_are_listed(capsys):
     assert all(f"{item.item} {item.about} (" in out for item in items.itertuples())
     assert names_of("models") == (cards["paper"] + "/" + cards["key"]).tolist()
     assert names_of("papers") == items["item"].tolist() and "(33,098 prompts)" in out and "(nobody is asked)" in out
+
+
+HALF_MADE_BAR = """
+import tqdm
+from cora_nb.cli.shared import one_line_errors
+
+def interrupted(*_):
+    raise KeyboardInterrupt
+
+tqdm.tqdm._get_free_pos = classmethod(interrupted)  # what comes before a bar has its place
+
+@one_line_errors
+def cora_wait():
+    with tqdm.tqdm(total=2):
+        pass
+
+cora_wait()
+"""
+
+
+def test_an_interrupt_while_a_bar_is_made_is_one_line():
+    "The bar, half made, complained as it was thrown away."
+    done = subprocess.run([sys.executable, "-c", HALF_MADE_BAR], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and done.stderr == "cora_wait: interrupted\n"
