@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core import CoraError
 from .postgres_connection import PatientConnection
-from .reply_rows import ROW_COLUMNS, not_kept_error
+from .reply_rows import ROW_COLUMNS, StoredRows, not_kept_error
 from .sqlite_store import SILENCE, process_is_gone, this_machine
 
 # %% ../../nbs/runs/postgres_store.ipynb #8bf2e86a
@@ -83,10 +83,11 @@ def _make_ready(db: Any, path: str, create: bool) -> None:
         db.execute("insert into cora_nb.layout values (%s)", [_LAYOUT])
 
 # %% ../../nbs/runs/postgres_store.ipynb #c676cdaf
-class PostgresReplies:
+class PostgresReplies(StoredRows):
     "The rows of a store in a PostgreSQL database, which any number of machines may share."
 
     remedy = "delete that row, and its prompt is asked again"  # for a damaged store
+    _table, _mark = "cora_nb.replies", "%s"
 
     def __init__(
         self,
@@ -109,34 +110,16 @@ class PostgresReplies:
         "Close the connection."
         self._db.close()
 
-    def count(self) -> int:
-        "The number of replies."
-        return self._read("select count(*) from cora_nb.replies")[0][0]
-
-    def find(
+    def claims(
         self,
-        keys: Sequence[str],  # at most 500
-    ) -> list[tuple]:  # of the keys that are there
-        "The rows with these keys."
-        rows = self._read(f"select {', '.join(ROW_COLUMNS)} from cora_nb.replies where key = any(%s)", list(keys))
-        return [_as_in_a_file(row) for row in rows]
+        who: str,  # a name that no other run has
+    ) -> "PostgresClaims":
+        "The claims of a run."
+        return PostgresClaims(self._db, who)
 
-    def piece(
-        self,
-        after: str,  # the last key of the piece before; "" at the beginning
-        n: int,  # at most so many rows
-    ) -> list[tuple]:  # in the order of their keys
-        "The rows that come next, to go through a whole store."
-        select = f"select {', '.join(ROW_COLUMNS)} from cora_nb.replies where key > %s order by key limit %s"
-        return [_as_in_a_file(row) for row in self._read(select, after, n)]
-
-    def add(
-        self,
-        rows: Sequence[tuple],  # columns in the order of `ROW_COLUMNS`
-    ) -> int:  # how many were new
-        "Commit rows; a row whose key is there already is left out."
-        marks = ",".join(["%s"] * len(ROW_COLUMNS))
-        statement = f"insert into cora_nb.replies values ({marks}) on conflict (key) do nothing"
+    def _insert(self, statement: str, rows: Sequence[tuple]) -> int:
+        "Execute a statement for each row, committed when this returns."
+        encoded = [(key, None if text is None else text.encode(), *more) for key, text, *more in rows]
 
         def insert(db) -> int:
             if len(rows) == 1:  # a transaction of its own
@@ -145,21 +128,14 @@ class PostgresReplies:
                 cursor.executemany(statement, encoded)
                 return cursor.rowcount
 
-        try:
-            encoded = [(key, None if text is None else text.encode(), *more) for key, text, *more in rows]
-            return self._db.run(insert, unsaved=len(rows))
-        except (self._errors, TypeError, UnicodeError) as e:
-            raise not_kept_error(self.path, e) from None
+        return self._db.run(insert, unsaved=len(rows))
 
-    def claims(
-        self,
-        who: str,  # a name that no other run has
-    ) -> "PostgresClaims":
-        "The claims of a run."
-        return PostgresClaims(self._db, who)
+    def _rows(self, where: str, *values: Any) -> list[tuple]:
+        "The rows for which something holds, as they are in a file."
+        return [_as_in_a_file(row) for row in super()._rows(where, *values)]
 
     def _read(self, statement: str, *values: Any) -> list[tuple]:
-        "The rows that a statement finds."
+        "What a statement finds."
         try:
             return self._db.run(lambda db: db.execute(statement, values or None).fetchall())
         except (self._errors, UnicodeError) as e:
