@@ -8,7 +8,7 @@ __all__ = ['PostgresReplies', 'PostgresClaims']
 # %% ../../nbs/runs/postgres_store.ipynb #e33d2a57
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core import CoraError
@@ -184,6 +184,7 @@ class PostgresClaims:
     def take(
         self,
         keys: Iterable[str],  # of the prompts to ask
+        silenced: bool = False,  # whether no run of this machine could say for a while that it is alive
     ) -> set[str]:  # those claimed by this run
         "Claim the keys that are neither answered nor claimed. Raises `CoraError` if the store cannot be written."
         keys = list(keys)
@@ -192,6 +193,8 @@ class PostgresClaims:
             with db.transaction():
                 db.execute("set local idle_in_transaction_session_timeout = '60s'")  # if this machine freezes here
                 db.execute("select pg_advisory_xact_lock(%s)", [_LOCK])
+                if silenced:
+                    self._say_alive(db, silenced)
                 for who, machine, process, silence in db.execute(_ASKERS, [self.who]).fetchall():
                     gone = machine == this_machine() and process_is_gone(process)
                     if gone or silence > SILENCE or who in _ENDED:
@@ -212,23 +215,33 @@ class PostgresClaims:
         *keys: str,  # of prompts that failed or are not asked
     ) -> None:
         "End the claims, so that another run may ask."
-        self._try("delete from cora_nb.asking where key = any(%s) and who = %s", [list(keys), self.who])
+        statement = "delete from cora_nb.asking where key = any(%s) and who = %s"
+        self._try(lambda db: db.execute(statement, [list(keys), self.who]))
 
-    def beat(self) -> None:
+    def beat(
+        self,
+        silenced: bool = False,  # as for `take`
+    ) -> bool:  # whether it could be recorded
         "Record that this run is alive."
-        self._try("update cora_nb.askers set seen = clock_timestamp() where who = %s", [self.who])
+        return self._try(lambda db: self._say_alive(db, silenced))
 
     def end(self) -> None:
         "End all claims of this run. If the database is away, the next run that asks ends them."
         _ENDED.add(self.who)
-        with contextlib.suppress(self._errors, CoraError):
-            self._db.run(lambda db: _forget(db, self.who), patient=False)
+        if self._try(lambda db: _forget(db, self.who)):
             _ENDED.discard(self.who)
 
-    def _try(self, statement: str, values: list) -> None:
-        "Execute a statement; if the database is away, it is left out."
+    def _try(self, work: Callable[[Any], Any]) -> bool:
+        "Do something, unless the database is away; whether it was done."
         with contextlib.suppress(self._errors, CoraError):
-            self._db.run(lambda db: db.execute(statement, values), patient=False)
+            self._db.run(work, patient=False)
+            return True
+        return False
+
+    def _say_alive(self, db: Any, silenced: bool) -> None:
+        "Record that this run is alive, and if they were silenced, all runs of this machine."
+        whose, name = ("machine", this_machine()) if silenced else ("who", self.who)
+        db.execute(f"update cora_nb.askers set seen = clock_timestamp() where {whose} = %s", [name])
 
 
 def _forget(db: Any, who: str) -> None:

@@ -11,7 +11,6 @@ import os
 import platform
 import random
 import sqlite3
-import threading
 import time
 import uuid
 from collections.abc import Iterable, Sequence
@@ -231,16 +230,19 @@ class SqliteClaims:
         path: Path,  # the file of the store
         who: str,  # a name that no other run has
     ):
-        self.path, self.who, self._lock, self._db = path, who, threading.Lock(), _connect(path)
+        self.path, self.who, self._db = path, who, _connect(path)
 
     def take(
         self,
         keys: Iterable[str],  # of the prompts to ask
+        silenced: bool = False,  # whether no run of this machine could say for a while that it is alive
     ) -> set[str]:  # those claimed by this run, now and before
         "Claim the keys that are neither answered nor claimed. Raises `CoraError` if the store cannot be written."
         db = self._db
         try:
-            with self._lock, _transaction(db):
+            with _transaction(db):
+                if silenced:
+                    self._say_alive(silenced)
                 for who, *about in db.execute("select * from askers where who <> ?", [self.who]).fetchall():
                     if not _is_alive(*about):
                         self._forget(who)
@@ -259,20 +261,30 @@ class SqliteClaims:
         *keys: str,  # of prompts that failed or are not asked
     ) -> None:
         "End the claims, so that another run may ask."
-        with self._lock, contextlib.suppress(sqlite3.Error), _transaction(self._db):
+        with contextlib.suppress(sqlite3.Error), _transaction(self._db):
             statement = "delete from asking where key = ? and who = ?"
             self._db.executemany(statement, [(key, self.who) for key in keys])
 
-    def beat(self) -> None:
+    def beat(
+        self,
+        silenced: bool = False,  # as for `take`
+    ) -> bool:  # whether it could be recorded
         "Record that this run is alive."
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            self._db.execute("update askers set seen = ? where who = ?", [time.time(), self.who])
+        with contextlib.suppress(sqlite3.Error):
+            self._say_alive(silenced)
+            return True
+        return False
 
     def end(self) -> None:
         "End all claims of this run."
-        with self._lock, contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(sqlite3.Error):
             self._forget(self.who)
         self._db.close()
+
+    def _say_alive(self, silenced: bool) -> None:
+        "Record that this run is alive, and if they were silenced, all runs of this machine."
+        whose, name = ("machine", this_machine()) if silenced else ("who", self.who)
+        self._db.execute(f"update askers set seen = ? where {whose} = ?", [time.time(), name])
 
     def _forget(self, who: str) -> None:
         "Delete all claims of a run."

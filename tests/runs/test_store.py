@@ -520,6 +520,32 @@ def test_a_silent_process_is_given_up(place, monkeypatch):
             assert other.take(["a", "b", "c"]) == ["a", "b", "c"]
 
 
+def test_a_machine_that_slept_is_no_end_of_its_runs(place):
+    "All were silent for an hour; the first to notice keeps the others. Who is silent while it is awake is given up."
+    if isinstance(place, Path):
+        table, hour, now = "askers", "3600", str(time.time())
+    else:
+        table, hour, now = "cora_nb.askers", "interval '1 hour'", "now()"
+    with Store(place) as store, Claims(store) as one, Claims(store) as other:
+        db = store.rows._db if isinstance(place, Path) else store.rows._db._db
+
+        def silent():
+            return db.execute(f"select count(*) from {table} where seen < {now} - {hour} / 2").fetchone()[0]
+
+        assert one.take("a") == ["a"] and other.take("b") == ["b"] and not silent()
+        for claims in (one, other):
+            claims._end.set()
+            claims._heart.join()
+        for speak in (lambda: other.take("ac") == ["c"], lambda: other.rows.beat(other._was_silenced())):
+            db.execute(f"update {table} set seen = seen - {hour}")
+            other._said -= 3600
+            assert silent() == 2 and speak() and not silent()
+        db.execute(f"update {table} set seen = seen - {hour}")
+        other._said = time.time()
+        if isinstance(place, Path):  # in a database, silence counts from its start at the earliest
+            assert other.take("a") == ["a"]
+
+
 def test_claims_are_given_back_one_or_many(place):
     with Store(place) as store, Claims(store) as one, Claims(store) as other:
         assert one.take("abcde") == [*"abcde"]
