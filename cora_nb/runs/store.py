@@ -124,7 +124,8 @@ def put(
     if new:
         return reply if row[1] == reply.text else replace(reply, text=row[1])
     if key not in (there := self.get([key])):
-        raise CoraError(f"{self.path}: the store is damaged (a reply is there and cannot be found); move it away")
+        said = "the store is damaged (a reply is there and cannot be found)"
+        raise CoraError(f"{self.path}: {said}; {self.rows.remedy}")
     return there[key]
 
 # %% ../../nbs/runs/store.ipynb #bf734a0a
