@@ -7,8 +7,10 @@ waits until a pipe from this process is closed, and then stops the server and re
 `with`, and also when this process is killed.
 """
 
+import contextlib
 import getpass
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -39,9 +41,11 @@ def programs() -> Path | None:
 
 
 def free_port() -> int:
-    "A port that nobody listens on."
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
+    "A port that nobody listens on, below those that a system gives out: while the server is stopped, it stays free."
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 class PostgresServer:

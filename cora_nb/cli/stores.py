@@ -7,6 +7,7 @@ __all__ = ['cora_store']
 
 # %% ../../nbs/cli/stores.ipynb #b534473f
 from .commands import command
+from ..checks import check_option
 from ..core import CoraError
 from ..runs.store import Store
 from ..runs.store_copies import copy_replies, export_replies
@@ -27,8 +28,7 @@ def cora_store(
     A copy leaves replies as they are that the other store has already; the same copy again copies what is missing.
     An export writes a new file; one that exists is left alone.
     """
-    if what not in ("count", "copy", "export"):
-        raise CoraError(f"what must be one of count, copy, export, got {what!r}")
+    check_option("what", what, ("count", "copy", "export"))
     if what == "count":
         for place in stores:
             with Store(place, create=False) as store:

@@ -168,8 +168,12 @@ def _reply(
 
 # %% ../../nbs/runs/batch.ipynb #e61c27a8
 def _keep_refusals(respondent: ChatRespondent, refused: dict[str, dict], store: Store, asked: Sequence[str]) -> None:
-    "Store the empty replies of refused prompts. Raises `CoraError` if many of those asked are refused, none answered."
-    if len(refused) >= MOST_REFUSED and not store.get(asked):
+    """Store the empty replies of refused prompts.
+
+    Raises `CoraError` if many are refused and none of those asked was ever answered. A refusal that an earlier file
+    has brought into the store is no answer.
+    """
+    if len(refused) >= MOST_REFUSED and all(reply == _REFUSED for reply in store.get(asked).values()):
         line = next(iter(refused.values()))
         why = _innermost(line.get("error") or line["response"]["body"])
         why = why.get("message", why) if isinstance(why, dict) else why

@@ -8,12 +8,12 @@ __all__ = ['PostgresReplies', 'PostgresClaims']
 # %% ../../nbs/runs/postgres_store.ipynb #e33d2a57
 import contextlib
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core import CoraError
 from .postgres_connection import PatientConnection
-from .reply_rows import ROW_COLUMNS, not_kept_error
+from .reply_rows import ROW_COLUMNS, StoredRows, not_kept_error
 from .sqlite_store import SILENCE, process_is_gone, this_machine
 
 # %% ../../nbs/runs/postgres_store.ipynb #8bf2e86a
@@ -83,10 +83,11 @@ def _make_ready(db: Any, path: str, create: bool) -> None:
         db.execute("insert into cora_nb.layout values (%s)", [_LAYOUT])
 
 # %% ../../nbs/runs/postgres_store.ipynb #c676cdaf
-class PostgresReplies:
+class PostgresReplies(StoredRows):
     "The rows of a store in a PostgreSQL database, which any number of machines may share."
 
     remedy = "delete that row, and its prompt is asked again"  # for a damaged store
+    _table, _mark = "cora_nb.replies", "%s"
 
     def __init__(
         self,
@@ -109,34 +110,16 @@ class PostgresReplies:
         "Close the connection."
         self._db.close()
 
-    def count(self) -> int:
-        "The number of replies."
-        return self._read("select count(*) from cora_nb.replies")[0][0]
-
-    def find(
+    def claims(
         self,
-        keys: Sequence[str],  # at most 500
-    ) -> list[tuple]:  # of the keys that are there
-        "The rows with these keys."
-        rows = self._read(f"select {', '.join(ROW_COLUMNS)} from cora_nb.replies where key = any(%s)", list(keys))
-        return [_as_in_a_file(row) for row in rows]
+        who: str,  # a name that no other run has
+    ) -> "PostgresClaims":
+        "The claims of a run."
+        return PostgresClaims(self._db, who)
 
-    def piece(
-        self,
-        after: str,  # the last key of the piece before; "" at the beginning
-        n: int,  # at most so many rows
-    ) -> list[tuple]:  # in the order of their keys
-        "The rows that come next, to go through a whole store."
-        select = f"select {', '.join(ROW_COLUMNS)} from cora_nb.replies where key > %s order by key limit %s"
-        return [_as_in_a_file(row) for row in self._read(select, after, n)]
-
-    def add(
-        self,
-        rows: Sequence[tuple],  # columns in the order of `ROW_COLUMNS`
-    ) -> int:  # how many were new
-        "Commit rows; a row whose key is there already is left out."
-        marks = ",".join(["%s"] * len(ROW_COLUMNS))
-        statement = f"insert into cora_nb.replies values ({marks}) on conflict (key) do nothing"
+    def _insert(self, statement: str, rows: Sequence[tuple]) -> int:
+        "Execute a statement for each row, committed when this returns."
+        encoded = [(key, None if text is None else text.encode(), *more) for key, text, *more in rows]
 
         def insert(db) -> int:
             if len(rows) == 1:  # a transaction of its own
@@ -145,21 +128,14 @@ class PostgresReplies:
                 cursor.executemany(statement, encoded)
                 return cursor.rowcount
 
-        try:
-            encoded = [(key, None if text is None else text.encode(), *more) for key, text, *more in rows]
-            return self._db.run(insert, unsaved=len(rows))
-        except (self._errors, TypeError, UnicodeError) as e:
-            raise not_kept_error(self.path, e) from None
+        return self._db.run(insert, unsaved=len(rows))
 
-    def claims(
-        self,
-        who: str,  # a name that no other run has
-    ) -> "PostgresClaims":
-        "The claims of a run."
-        return PostgresClaims(self._db, who)
+    def _rows(self, where: str, *values: Any) -> list[tuple]:
+        "The rows for which something holds, as they are in a file."
+        return [_as_in_a_file(row) for row in super()._rows(where, *values)]
 
     def _read(self, statement: str, *values: Any) -> list[tuple]:
-        "The rows that a statement finds."
+        "What a statement finds."
         try:
             return self._db.run(lambda db: db.execute(statement, values or None).fetchall())
         except (self._errors, UnicodeError) as e:
@@ -208,6 +184,7 @@ class PostgresClaims:
     def take(
         self,
         keys: Iterable[str],  # of the prompts to ask
+        silenced: bool = False,  # whether no run of this machine could say for a while that it is alive
     ) -> set[str]:  # those claimed by this run
         "Claim the keys that are neither answered nor claimed. Raises `CoraError` if the store cannot be written."
         keys = list(keys)
@@ -216,6 +193,8 @@ class PostgresClaims:
             with db.transaction():
                 db.execute("set local idle_in_transaction_session_timeout = '60s'")  # if this machine freezes here
                 db.execute("select pg_advisory_xact_lock(%s)", [_LOCK])
+                if silenced:
+                    self._say_alive(db, silenced)
                 for who, machine, process, silence in db.execute(_ASKERS, [self.who]).fetchall():
                     gone = machine == this_machine() and process_is_gone(process)
                     if gone or silence > SILENCE or who in _ENDED:
@@ -236,23 +215,33 @@ class PostgresClaims:
         *keys: str,  # of prompts that failed or are not asked
     ) -> None:
         "End the claims, so that another run may ask."
-        self._try("delete from cora_nb.asking where key = any(%s) and who = %s", [list(keys), self.who])
+        statement = "delete from cora_nb.asking where key = any(%s) and who = %s"
+        self._try(lambda db: db.execute(statement, [list(keys), self.who]))
 
-    def beat(self) -> None:
+    def beat(
+        self,
+        silenced: bool = False,  # as for `take`
+    ) -> bool:  # whether it could be recorded
         "Record that this run is alive."
-        self._try("update cora_nb.askers set seen = clock_timestamp() where who = %s", [self.who])
+        return self._try(lambda db: self._say_alive(db, silenced))
 
     def end(self) -> None:
         "End all claims of this run. If the database is away, the next run that asks ends them."
         _ENDED.add(self.who)
-        with contextlib.suppress(self._errors, CoraError):
-            self._db.run(lambda db: _forget(db, self.who), patient=False)
+        if self._try(lambda db: _forget(db, self.who)):
             _ENDED.discard(self.who)
 
-    def _try(self, statement: str, values: list) -> None:
-        "Execute a statement; if the database is away, it is left out."
+    def _try(self, work: Callable[[Any], Any]) -> bool:
+        "Do something, unless the database is away; whether it was done."
         with contextlib.suppress(self._errors, CoraError):
-            self._db.run(lambda db: db.execute(statement, values), patient=False)
+            self._db.run(work, patient=False)
+            return True
+        return False
+
+    def _say_alive(self, db: Any, silenced: bool) -> None:
+        "Record that this run is alive, and if they were silenced, all runs of this machine."
+        whose, name = ("machine", this_machine()) if silenced else ("who", self.who)
+        db.execute(f"update cora_nb.askers set seen = clock_timestamp() where {whose} = %s", [name])
 
 
 def _forget(db: Any, who: str) -> None:

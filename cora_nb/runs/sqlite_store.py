@@ -11,15 +11,15 @@ import os
 import platform
 import random
 import sqlite3
-import threading
 import time
 import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..core import CoraError
 from .file_systems import check_local_disk
-from .reply_rows import ROW_COLUMNS, not_kept_error, printable_words
+from .reply_rows import ROW_COLUMNS, StoredRows, not_kept_error, printable_words
 
 # %% ../../nbs/runs/sqlite_store.ipynb #14750f2b
 _ID, _VERSION = int.from_bytes(b"cora", "big"), 1  # in the file's header
@@ -47,10 +47,11 @@ create table if not exists askers (
 )
 
 # %% ../../nbs/runs/sqlite_store.ipynb #32fbcb40
-class SqliteReplies:
+class SqliteReplies(StoredRows):
     "The rows of a store in a SQLite file. Several processes of one machine may share it."
 
     remedy = "move it away, and a new one is begun in its place"  # for a damaged store
+    _errors = sqlite3.Error
 
     def __init__(
         self,
@@ -81,47 +82,6 @@ class SqliteReplies:
         "Close the file."
         self._db.close()
 
-    def count(self) -> int:
-        "The number of replies."
-        with self._readable():
-            return self._db.execute("select count(*) from replies").fetchone()[0]
-
-    def find(
-        self,
-        keys: Sequence[str],  # at most 500
-    ) -> list[tuple]:  # of the keys that are there
-        "The rows with these keys."
-        marks = ",".join("?" * len(keys))
-        with self._readable():
-            return self._db.execute(
-                f"select {', '.join(ROW_COLUMNS)} from replies where key in ({marks})", keys
-            ).fetchall()
-
-    def piece(
-        self,
-        after: str,  # the last key of the piece before; "" at the beginning
-        n: int,  # at most so many rows
-    ) -> list[tuple]:  # in the order of their keys
-        "The rows that come next, to go through a whole store."
-        with self._readable():
-            return self._db.execute(
-                f"select {', '.join(ROW_COLUMNS)} from replies where key > ? order by key limit ?", [after, n]
-            ).fetchall()
-
-    def add(
-        self,
-        rows: Sequence[tuple],  # columns in the order of `ROW_COLUMNS`
-    ) -> int:  # how many were new
-        "Write rows to disk; a row whose key is there already is left out."
-        statement = f"insert or ignore into replies values ({','.join('?' * len(ROW_COLUMNS))})"
-        try:
-            if len(rows) == 1:  # a transaction of its own
-                return self._db.execute(statement, rows[0]).rowcount
-            with _transaction(self._db):
-                return self._db.executemany(statement, rows).rowcount
-        except (sqlite3.Error, TypeError, ValueError) as e:
-            raise not_kept_error(self.path, e) from None
-
     def claims(
         self,
         who: str,  # a name that no other run has
@@ -129,11 +89,17 @@ class SqliteReplies:
         "The claims of a run."
         return SqliteClaims(self.path, who)
 
-    @contextlib.contextmanager
-    def _readable(self):
-        "Turn errors of reading the file into a `CoraError` of one line."
+    def _insert(self, statement: str, rows: Sequence[tuple]) -> int:
+        "Execute a statement for each row, on disk when this returns."
+        if len(rows) == 1:  # a transaction of its own
+            return self._db.execute(statement, rows[0]).rowcount
+        with _transaction(self._db):
+            return self._db.executemany(statement, rows).rowcount
+
+    def _read(self, statement: str, *values: Any) -> list[tuple]:
+        "What a statement finds."
         try:
-            yield
+            return self._db.execute(statement, values).fetchall()
         except sqlite3.ProgrammingError as e:
             raise CoraError(f"{self.path}: the store cannot be read ({printable_words(e)})") from None
         except sqlite3.Error as e:
@@ -264,16 +230,19 @@ class SqliteClaims:
         path: Path,  # the file of the store
         who: str,  # a name that no other run has
     ):
-        self.path, self.who, self._lock, self._db = path, who, threading.Lock(), _connect(path)
+        self.path, self.who, self._db = path, who, _connect(path)
 
     def take(
         self,
         keys: Iterable[str],  # of the prompts to ask
+        silenced: bool = False,  # whether no run of this machine could say for a while that it is alive
     ) -> set[str]:  # those claimed by this run, now and before
         "Claim the keys that are neither answered nor claimed. Raises `CoraError` if the store cannot be written."
         db = self._db
         try:
-            with self._lock, _transaction(db):
+            with _transaction(db):
+                if silenced:
+                    self._say_alive(silenced)
                 for who, *about in db.execute("select * from askers where who <> ?", [self.who]).fetchall():
                     if not _is_alive(*about):
                         self._forget(who)
@@ -292,20 +261,30 @@ class SqliteClaims:
         *keys: str,  # of prompts that failed or are not asked
     ) -> None:
         "End the claims, so that another run may ask."
-        with self._lock, contextlib.suppress(sqlite3.Error), _transaction(self._db):
+        with contextlib.suppress(sqlite3.Error), _transaction(self._db):
             statement = "delete from asking where key = ? and who = ?"
             self._db.executemany(statement, [(key, self.who) for key in keys])
 
-    def beat(self) -> None:
+    def beat(
+        self,
+        silenced: bool = False,  # as for `take`
+    ) -> bool:  # whether it could be recorded
         "Record that this run is alive."
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            self._db.execute("update askers set seen = ? where who = ?", [time.time(), self.who])
+        with contextlib.suppress(sqlite3.Error):
+            self._say_alive(silenced)
+            return True
+        return False
 
     def end(self) -> None:
         "End all claims of this run."
-        with self._lock, contextlib.suppress(sqlite3.Error):
+        with contextlib.suppress(sqlite3.Error):
             self._forget(self.who)
         self._db.close()
+
+    def _say_alive(self, silenced: bool) -> None:
+        "Record that this run is alive, and if they were silenced, all runs of this machine."
+        whose, name = ("machine", this_machine()) if silenced else ("who", self.who)
+        self._db.execute(f"update askers set seen = ? where {whose} = ?", [time.time(), name])
 
     def _forget(self, who: str) -> None:
         "Delete all claims of a run."

@@ -7,7 +7,9 @@ __all__ = ['reply_key', 'asked_prompts', 'Store', 'Claims']
 
 # %% ../../nbs/runs/store.ipynb #ed6e7043
 import json
+import math
 import threading
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,7 +25,7 @@ from ..prompts.templates import Prompt
 from ..respondents.protocol import Reply, Respondent
 from .postgres_store import PostgresReplies
 from .reply_rows import not_kept_error, printable_words, reply_row, row_reply
-from .sqlite_store import SqliteReplies
+from .sqlite_store import SILENCE, SqliteReplies
 from .store_addresses import is_database_address
 
 # %% ../../nbs/runs/store.ipynb #d9c4db02
@@ -122,7 +124,8 @@ def put(
     if new:
         return reply if row[1] == reply.text else replace(reply, text=row[1])
     if key not in (there := self.get([key])):
-        raise CoraError(f"{self.path}: the store is damaged (a reply is there and cannot be found); move it away")
+        said = "the store is damaged (a reply is there and cannot be found)"
+        raise CoraError(f"{self.path}: {said}; {self.rows.remedy}")
     return there[key]
 
 # %% ../../nbs/runs/store.ipynb #bf734a0a
@@ -135,6 +138,7 @@ class Claims:
     ):
         self.rows, self._end = store.rows.claims(uuid.uuid4().hex), threading.Event()
         self._heart = threading.Thread(target=self._beat, daemon=True)
+        self._lock, self._said = threading.Lock(), math.inf  # when it last said that it is alive
 
     def __enter__(self):
         return self
@@ -148,7 +152,13 @@ class Claims:
     def _beat(self) -> None:
         "Record regularly that this run is alive."
         while not self._end.wait(self.rows.beat_every):
-            self.rows.beat()
+            with self._lock:
+                if self.rows.beat(self._was_silenced()):
+                    self._said = time.time()
+
+    def _was_silenced(self) -> bool:
+        "Whether this run could not say for a while that it is alive, because its machine slept, for instance."
+        return time.time() - self._said > SILENCE / 2
 
     def take(
         self,
@@ -156,7 +166,9 @@ class Claims:
     ) -> list[str]:  # those that are neither answered nor claimed by another run
         "Claim the keys that are free. Raises `CoraError` if the store cannot be written."
         keys = list(keys)
-        mine = self.rows.take(keys)
+        with self._lock:
+            mine = self.rows.take(keys, self._was_silenced())
+            self._said = time.time()
         if self._heart.ident is None:
             self._heart.start()
         return [key for key in keys if key in mine]
@@ -166,4 +178,5 @@ class Claims:
         *keys: str,  # of prompts that failed or are not asked
     ) -> None:
         "End the claims, so that another run may ask."
-        self.rows.give_back(*keys)
+        with self._lock:
+            self.rows.give_back(*keys)

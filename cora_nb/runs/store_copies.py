@@ -21,6 +21,7 @@ from ..core import CoraError
 from ..respondents.protocol import Reply
 from .reply_rows import printable_words, row_reply
 from .store import Store
+from .store_addresses import without_password
 
 # %% ../../nbs/runs/store_copies.ipynb #9f135733
 _PIECE = 500  # replies, as many as `find` takes
@@ -80,7 +81,7 @@ def export_replies(
     path = Path(file)
     writers = {".jsonl": _write_jsonl, ".parquet": _write_parquet}
     if path.suffix not in writers:
-        raise CoraError(f"{file}: replies are exported to a file .jsonl or .parquet")
+        raise CoraError(f"{without_password(str(file))}: replies are exported to a file .jsonl or .parquet")
     if not path.absolute().parent.is_dir():
         raise CoraError(f"{file}: there is no folder {path.parent}")
     if path.exists():
@@ -112,7 +113,7 @@ def _plain_all(value: Any) -> Any:
 def _write_jsonl(pieces: Iterator[list[tuple[tuple, Reply]]], path: Path) -> int:
     "One JSON object in each line."
     count = 0
-    with open(path, "w", encoding="utf-8", newline="\n") as f:
+    with open(path, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as f:  # half a character: \ud800
         for piece in pieces:
             for (key, *_), r in piece:
                 told = {"key": key, "text": r.text, "scores": r.scores, "confidence": r.confidence, "meta": r.meta}

@@ -50,6 +50,10 @@ def test_a_team_joins_its_files_in_a_database(postgres, place):
         (["export", "a.sqlite"], "export needs a store and a file"),
         (["export", "a.sqlite", "b.sqlite", "c.jsonl"], "export needs a store and a file"),
         (["export", "a.sqlite", "all.xlsx"], "all.xlsx: replies are exported to a file .jsonl or .parquet"),
+        (
+            ["export", "a.sqlite", "postgresql://u:secret@h/d"],
+            "postgresql://u@h/d: replies are exported to a file .jsonl",
+        ),
         (["count", "mysql://u:secret@h/d"], "a store is a file, or a database postgresql://..."),
     ],
 )

@@ -128,40 +128,42 @@ def test_a_disk_that_refuses_stops_the_run(tmp_path):
 
 
 class Logged:
-    "A slow respondent that writes down every call before it answers."
+    "A slow respondent that writes down every call before it answers, and answers no more after some of them."
 
-    def __init__(self, log, pause=0.0):
+    def __init__(self, log, pause=0.0, most=None):
         self.inner, self.log, self.pause = SimulatedRespondent(knows=0.5, slips=0.1), log, pause
+        self.calls, self.most = 0, most
         self.name, self.describe, self.request = self.inner.name, self.inner.describe, self.inner.request
 
     async def answer(self, prompts):
         for i, p in enumerate(prompts):
             os.write(self.log, (reply_key(self.request(p), p.trial) + "\n").encode())
-            time.sleep(self.pause)
+            time.sleep(60 if self.calls == self.most else self.pause)
+            self.calls += 1
             async for _, reply in self.inner.answer([p]):
                 yield i, reply
 
 
-def _run(place, folder, log_name, pause, stop):
+def _run(place, folder, log_name, pause, stop, most=None):
     tqdm.set_lock(
         threading.RLock()
     )  # tqdm's own is shared with forked children: one killed while it holds it would block everybody
     log = os.open(folder / log_name, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     with Store(place) as store:
-        evaluate(Logged(log, pause), VARIANTS, store=store, stop=stop, progress=False)
+        evaluate(Logged(log, pause, most), VARIANTS, store=store, stop=stop, progress=False)
     os._exit(0)
 
 
 @pytest.mark.parametrize("stop,kills", [(None, 70), ("cora", 30)])
 def test_a_run_killed_at_any_moment_resumes(place, tmp_path, stop, kills):
     """SIGKILL after the n-th reply, for n from 0 on: nothing that was stored is asked again, and the end is that of an
-    undisturbed run."""
+    undisturbed run. A run that is to be killed stops answering soon after, however late the kill comes."""
     fork, rng, known = multiprocessing.get_context("fork"), random.Random(0), set()
     in_a_file = isinstance(place, Path)
     for kill in range(kills if in_a_file else kills // 4):
-        child = fork.Process(target=_run, args=(place, tmp_path, f"log{kill}", 0.0005, stop))
-        child.start()
         new = 0 if kill % 10 == 0 else rng.randint(1, 20)  # 0: while it starts
+        child = fork.Process(target=_run, args=(place, tmp_path, f"log{kill}", 0.0005, stop, new + 5))
+        child.start()
         kill_at_reply(child.pid, place, len(known) + new, child.is_alive, rng.uniform(0, 0.002 if new else 0.02))
         child.join()
         assert child.exitcode == -signal.SIGKILL
@@ -473,18 +475,18 @@ def test_a_run_that_waits_takes_over_from_a_killed_one(place, tmp_path, n):
     fork = multiprocessing.get_context("fork")
     some = VARIANTS[:40]
 
-    def work(log, pause):
+    def work(log, pause, most):
         tqdm.set_lock(threading.RLock())
         log = os.open(tmp_path / log, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
         with Store(place) as store:
-            evaluate(Logged(log, pause), some, store=store, progress=False)
+            evaluate(Logged(log, pause, most), some, store=store, progress=False)
         os._exit(0)
 
-    first = fork.Process(target=work, args=("first", 0.01))
+    first = fork.Process(target=work, args=("first", 0.01, n + 2))  # it is at work when it is killed
     first.start()
     while not (tmp_path / "first").exists() or not (tmp_path / "first").read_text():
         time.sleep(0.001)
-    other = fork.Process(target=work, args=("other", 0))
+    other = fork.Process(target=work, args=("other", 0, None))
     other.start()
     kill_at_reply(first.pid, place, n, first.is_alive)
     first.join()
@@ -516,6 +518,32 @@ def test_a_silent_process_is_given_up(place, monkeypatch):
                 monkeypatch.setattr("cora_nb.runs.postgres_store.SILENCE", 0.05)
                 time.sleep(0.06)
             assert other.take(["a", "b", "c"]) == ["a", "b", "c"]
+
+
+def test_a_machine_that_slept_is_no_end_of_its_runs(place):
+    "All were silent for an hour; the first to notice keeps the others. Who is silent while it is awake is given up."
+    if isinstance(place, Path):
+        table, hour, now = "askers", "3600", str(time.time())
+    else:
+        table, hour, now = "cora_nb.askers", "interval '1 hour'", "now()"
+    with Store(place) as store, Claims(store) as one, Claims(store) as other:
+        db = store.rows._db if isinstance(place, Path) else store.rows._db._db
+
+        def silent():
+            return db.execute(f"select count(*) from {table} where seen < {now} - {hour} / 2").fetchone()[0]
+
+        assert one.take("a") == ["a"] and other.take("b") == ["b"] and not silent()
+        for claims in (one, other):
+            claims._end.set()
+            claims._heart.join()
+        for speak in (lambda: other.take("ac") == ["c"], lambda: other.rows.beat(other._was_silenced())):
+            db.execute(f"update {table} set seen = seen - {hour}")
+            other._said -= 3600
+            assert silent() == 2 and speak() and not silent()
+        db.execute(f"update {table} set seen = seen - {hour}")
+        other._said = time.time()
+        if isinstance(place, Path):  # in a database, silence counts from its start at the earliest
+            assert other.take("a") == ["a"]
 
 
 def test_claims_are_given_back_one_or_many(place):

@@ -70,6 +70,17 @@ def test_a_password_that_is_written_correctly_is_left_out(before, after, port, o
     )
 
 
+def test_what_postgresql_calls_a_secret_is_left_out_and_nothing_else():
+    "Its own list marks what a form should hide; the keys made from a password (SCRAM) are as good as the password."
+    psycopg = pytest.importorskip("psycopg")
+    options = {o.keyword.decode(): o.dispchar for o in psycopg.pq.Conninfo.get_defaults()}
+    secret = {name for name, how in options.items() if how == b"*"} | {"scram_client_key", "scram_server_key"}
+    assert {"password", "sslpassword"} <= secret and len(options) > 30
+    for name in options.keys() | secret:
+        shown = "postgresql://ann@h/d" + ("" if name in secret else f"?{name}={SECRET}")
+        assert without_password(f"postgresql://ann@h/d?{name}={SECRET}") == shown
+
+
 @given(st.text("@/:?#%& a=[]", max_size=6), st.text("@/:?#%& a=[]", max_size=6))
 def test_a_password_that_is_not_is_shown_in_no_message(before, after):
     "What PostgreSQL would read as the machine's name or as an option may be a part of the password."
