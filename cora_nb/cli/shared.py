@@ -53,7 +53,7 @@ def _plain_warnings(name: str):
 def _let_go(
     interrupted: KeyboardInterrupt,  # just caught
 ) -> None:
-    "Let go of what an interrupt met half made: a progress bar without its place, for one, complains as it goes."
+    "Free the objects that an interrupt left half made. Some, such as a progress bar, would print a complaint now."
     usual, sys.unraisablehook = sys.unraisablehook, lambda complaint: None
     try:
         while interrupted is not None:
