@@ -53,7 +53,7 @@ def _plain_warnings(name: str):
 def _let_go(
     interrupted: KeyboardInterrupt,  # just caught
 ) -> None:
-    "Free the objects that an interrupt left half made. Some, such as a progress bar, would print a complaint now."
+    "Free what an interrupt left half made, and suppress what such objects print when they go, as progress bars do."
     usual, sys.unraisablehook = sys.unraisablehook, lambda complaint: None
     try:
         while interrupted is not None:
