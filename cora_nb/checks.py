@@ -53,7 +53,7 @@ def check_number(
     fits = not isinstance(value, bool) and isinstance(value, Real) and low <= value <= high
     if not fits or (not ends and value in (low, high)):
         allowed = f"a number from {low:.4g} to {high:.4g}" if ends else f"between {low:.4g} and {high:.4g}"
-        raise CoraError(f"{name} must be {allowed}, got {value!r}")
+        raise CoraError(f"{name} must be {allowed}, got {value!r}" + "; the ends are excluded" * fits)
     return float(value)
 
 

@@ -21,7 +21,6 @@ from ..responses.columns import NOT_ASKED, OVER_BUDGET
 from ..responses.failures import FailureWarning, failed_rows
 from ..responses.parts import ResponseParts, count_errors
 from ..responses.responses import Responses
-from ..runs.store import Store
 
 # %% ../../nbs/cli/failures.ipynb #d4d4a4fd
 def ask_each(
@@ -64,7 +63,7 @@ def refuse_lost(
 def failed_line(
     runs: Iterable[Responses | ResponseParts],  # of one respondent
     respondent: Respondent | None = None,  # the respondent asked; None: the runs were read from files
-    store: Store | None = None,  # the store for its replies, if any
+    store: object | None = None,  # what keeps its replies: a store, or the shards of the run; None: nothing
 ) -> str:  # empty if nothing failed
     "The number of failed prompts, the most frequent reason, and how to ask for the rest."
     asked, why = 0, Counter()

@@ -133,7 +133,7 @@ def cora_mcqa_plus(
     nota_place: str = "last",  # None of the above last, as in the paper's figures, or in the answer's place
     statements: str = None,  # a file of true-or-false questions, as an earlier run with a writer left it
     seed: int = 0,  # for the variants, the sample and the order of choices
-    store: str = None,  # a file that keeps replies, or postgresql://... for a team; "none" to keep nothing
+    store: str = None,  # a file that keeps replies (default: one in your cache), postgresql://... for a team, or "none"
     strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     dry: bool = False,  # only say what the runs would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10

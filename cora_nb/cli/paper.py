@@ -190,7 +190,7 @@ def cora_paper(
     path: str = None,  # a folder laid out like the hub; without it, the Hugging Face hub
     template: str = None,  # how prompts are laid out, in place of the paper's way
     parse: str = None,  # the rule from reply to choice, in place of the plan's
-    store: str = None,  # a file that keeps replies, or postgresql://... for a team; "none" to keep nothing
+    store: str = None,  # a file that keeps replies (default: one in your cache), postgresql://... for a team, or "none"
     strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     price: str = None,  # money for a million tokens read and written, as 2.5/10
     max_calls: int = None,  # stop before more requests than that are sent, retries among them

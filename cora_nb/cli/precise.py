@@ -13,6 +13,7 @@ import pandas as pd
 
 from ..checks import check_level, check_number
 from ..core import CoraError, threshold, THRESHOLDS, Variant
+from ..metrics.estimates import check_score_names
 from ..runs.precise import ASSUMED, expected_calls
 
 # %% ../../nbs/cli/precise.ipynb #99401787
@@ -22,6 +23,7 @@ def precise_options(
     half_width: float | None,  # as typed
     level: float | None,  # as typed
     seed: int,  # of the command: the order in which the questions are drawn
+    trials: int = 1,  # how often each prompt is asked
 ) -> dict[str, Any]:  # arguments of `prepare`; none for any other run
     "The options of precise stopping. Raises `CoraError` where they are given without it, or out of range."
     given = {"precise_for": precise_for, "half_width": half_width, "level": level}
@@ -33,16 +35,26 @@ def precise_options(
     names = [name.strip() for name in (precise_for or "CoRA").split(",") if name.strip()]
     if not names:
         raise CoraError(f"--precise_for needs the name of a score, such as CoRA, got {precise_for!r}")
+    names = list(dict.fromkeys(_name_in_tables(name) for name in names))
+    check_score_names(names)
     if own := [name for name in names if threshold(name) not in (None, *THRESHOLDS)]:
         usual = ", ".join(map(str, THRESHOLDS))
         raise CoraError(
             f"--precise_for {own[0]}: the tables have BMCA(c) for c = {usual}; "
             'another c needs evaluate(stop="precise") and score(thresholds=...)'
         )
+    if trials != 1:
+        raise CoraError(f"--stop precise works with one trial of each prompt, got --trials {trials}")
     half_width, level = 0.02 if half_width is None else half_width, 0.95 if level is None else level
     check_number("half_width", half_width, 0, 0.5, ends=False)
     check_level(level)
     return {"score": names, "half_width": half_width, "level": level, "sample_seed": seed}
+
+
+def _name_in_tables(name: str) -> str:
+    "The name of a score as the tables have it: BMCA(1.0) for BMCA(1)."
+    c = threshold(name)
+    return name if c is None else f"BMCA({c})"
 
 # %% ../../nbs/cli/precise.ipynb #7ee924fc
 def expected_lines(
@@ -71,7 +83,7 @@ def expected_lines(
             if "cost" in plan and plan["calls"]:
                 cost = plan["cost"] / plan["calls"] * calls["precise"]
                 rows[kind][f"cost{f' of {plan.name}' if len(plans) > 1 else ''}, at most"] = f"{cost:,.2f}"
-    names = " and ".join(options["score"])
+    names = ", ".join(options["score"])
     said = f"expected with --stop precise ({names} within {options['half_width']:g}, {100 * options['level']:g}%)"
     table = pd.DataFrame.from_dict(rows, orient="index").to_string()
     kept = ", ".join(f"{plan['in_store']:,} of {plan.name}" for plan in plans if plan.get("in_store"))

@@ -41,7 +41,7 @@ from ..checks import check_count, check_option
 from ..report.render import render
 from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
-from ..runs.evaluate import plan, prepare
+from ..runs.evaluate import plan, prepare, STOPS
 from ..runs.shards import check_shards_there, known_facts
 from ..variants.families import make_variants
 
@@ -69,15 +69,15 @@ def cora_run(
     shots_as: str = "plain",  # how they look: plain, or like_variant, their choices altered like the question's
     trials: int = 1,  # how often each prompt is asked
     parse: str = "lenient",  # the rule from reply to choice, or FILE.py:NAME
-    stop: str = None,  # ask only what is needed: cora or bmca, exactly; precise: to within --half_width
-    precise_for: str = None,  # with --stop precise: scores that must be precise, with commas between; CoRA
-    half_width: float = None,  # with --stop precise: how far an interval may reach to either side; 0.02
-    level: float = None,  # with --stop precise: of the intervals; 0.95
+    stop: str = None,  # ask only what a score needs: cora or bmca, to know it exactly; precise, to within --half_width
+    precise_for: str = None,  # with --stop precise: scores that must be precise, with commas between (default: CoRA)
+    half_width: float = None,  # with --stop precise: how far an interval may reach to either side (default: 0.02)
+    level: float = None,  # with --stop precise: the probability that an interval holds the score (default: 0.95)
     seed: int = 0,  # for the variants, the sample and the order of choices
-    store: str = None,  # a file that keeps replies, or postgresql://... for a team; "none" to keep nothing
-    workers: int = None,  # ask models on this machine with so many processes, one for each core or GPU
+    store: str = None,  # a file that keeps replies (default: one in your cache), postgresql://... for a team, or "none"
+    workers: int = None,  # ask a model on this machine in so many processes, each with its copy; at most one per GPU
     scheduler: str = None,  # ask on the workers of this dask scheduler, such as tcp://10.0.0.1:8786
-    shard: str = None,  # ask only this part of the questions, such as 3/64; cora_join puts the parts together
+    shard: str = None,  # ask only one part of the questions, such as 3/64, the third of 64; cora_join joins the parts
     strict: bool = False,  # stop where more than a tenth of the replies cannot be read
     dry: bool = False,  # only say what the run would take
     price: str = None,  # money for a million tokens read and written, as 2.5/10
@@ -95,8 +95,9 @@ def cora_run(
     options = options_in_force("cora_run", given)
     check_count("digits", digits, 0, 15)
     check_option("failed", failed, ("unknown", "wrong"))
+    check_option("stop", stop, STOPS)
     beyond, budget = own_scores(score), read_budget(max_calls, max_cost, price)
-    precisely = precise_options(stop, precise_for, half_width, level, seed)
+    precisely = precise_options(stop, precise_for, half_width, level, seed, trials)
     who = make_respondents(respondents, benchmark, path)
     folders, spread = run_folders(out, benchmark, who), read_spread(given, who)
     retypers = {w.name: retyper(cora_run, given, i, w) for i, w in enumerate(who)}

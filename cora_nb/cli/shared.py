@@ -53,7 +53,7 @@ def _plain_warnings(name: str):
 def _let_go(
     interrupted: KeyboardInterrupt,  # just caught
 ) -> None:
-    "Let go of what an interrupt met half made: a progress bar without its place, for one, complains as it goes."
+    "Free what an interrupt left half made, and suppress what such objects print when they go, as progress bars do."
     usual, sys.unraisablehook = sys.unraisablehook, lambda complaint: None
     try:
         while interrupted is not None:

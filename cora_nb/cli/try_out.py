@@ -126,7 +126,7 @@ def cora_try(
     trials: int = 1,  # of the full run: how often each prompt is asked
     parse: str = "lenient",  # the rule from reply to choice, or FILE.py:NAME
     seed: int = 0,  # for the variants, the sample and the order of choices
-    store: str = None,  # a file that keeps replies, or postgresql://... for a team; "none" to keep nothing
+    store: str = None,  # a file that keeps replies (default: one in your cache), postgresql://... for a team, or "none"
     price: str = None,  # money for a million tokens read and written, as 2.5/10
     questions: int = 5,  # how many questions to try
     whole: bool = False,  # print everything that is sent, and long replies in full

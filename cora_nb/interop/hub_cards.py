@@ -17,7 +17,7 @@ from .result_files import local_paths
 from ..report.render import render
 from ..report.score_plots import plot_scores
 from ..report.tables import plain_line
-from ..responses.estimate_notes import ESTIMATE, exact_words, is_estimated, precise_words
+from ..responses.estimate_notes import ESTIMATE, is_estimated, unasked_words
 from ..responses.failures import unasked_rows
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
@@ -64,7 +64,7 @@ def _facts_of(run: Responses) -> Iterator[tuple[str, str]]:
     unasked = int(unasked_rows(run.table).sum())
     yield "replies", f"{len(run) - unasked:,}" + (f", of {len(run):,} prompts" if unasked else "")
     yield "what became of them", ", ".join(f"{n:,} {what.replace('_', ' ')}" for what, n in outcomes.items() if n)
-    yield "not asked because", precise_words(facts) or exact_words(facts)[0]
+    yield "not asked because", unasked_words(facts, run.table)
     yield "family of variants", run.family
     yield "missing variants", run.coverage and f"there are {run.coverage}"
     yield "seed, options", f"{recipe['seed']}, {recipe.get('options') or 'none'}" if "seed" in recipe else None
@@ -135,8 +135,8 @@ _ABOUT = """A multiple-choice score says how often a model picked the right choi
 *knows*: each question was asked in several variants, with choices shuffled, thinned out, or with a None of the above \
 among them, and every reply is here.{unasked} Made with `cora_nb` {version}."""
 
-_UNASKED = """ {unasked:,} of the {total:,} prompts were not asked, because {why} stopped early: their rows have no \
-reply, and `error` begins with `not asked`."""
+_UNASKED = """ {unasked:,} of the {total:,} prompts were not asked: {why}. Their rows have no reply, and `error` \
+begins with `not asked`."""
 
 _LOAD = """```python
 from datasets import load_dataset
@@ -207,17 +207,16 @@ def _title(named: Runs) -> str:
 
 def _not_asked(named: Runs) -> str:
     "A sentence on the prompts that were not asked; empty if there are none."
-    counts = {name: int(unasked_rows(run.table).sum()) for name, run in named.items()}
-    if not (unasked := sum(counts.values())):
-        return ""
-    why = "the run" if len(named) == 1 else "a run" if sum(n > 0 for n in counts.values()) == 1 else "runs"
-    return _UNASKED.format(unasked=unasked, total=sum(map(len, named.values())), why=why)
+    unasked = sum(int(unasked_rows(run.table).sum()) for run in named.values())
+    whys = dict.fromkeys(filter(None, (unasked_words(run.facts, run.table) for run in named.values())))
+    told = _UNASKED.format(unasked=unasked, total=sum(map(len, named.values())), why=markdown_text("; ".join(whys)))
+    return told if unasked else ""
 
 
 def _estimates(table: pd.DataFrame) -> str:
     "What the intervals of estimates are about; empty if there are none."
     some = "note" in table and table["note"].map(is_estimated).any()
-    return f"; at {ESTIMATE}, of the full run on these questions" if some else ""
+    return f"; where a number is marked {ESTIMATE}, for the full run on these questions only" if some else ""
 
 
 def _repetitions(named: Runs) -> str:

@@ -34,7 +34,8 @@ from .score_plots import curve_table, plot_scores
 from .style import figure_bytes, save_figure
 from ..metrics.cora import score
 from .tables import plain_line, score_table
-from ..responses.estimate_notes import exact_words, precise_words
+from ..responses.estimate_notes import precise_words, unasked_words
+from ..responses.failures import unasked_rows
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import questions_of_run
@@ -83,7 +84,7 @@ def _fact_lines(run: Responses) -> list[tuple[str, str]]:
     facts = run.facts
     who, asked, ran, imported = (facts.get(what) or {} for what in ("respondent", "asked", "run", "imported"))
     who, ran = ({} if not isinstance(what, Mapping) else what for what in (who, ran))
-    counts = run.summary().loc["all"]
+    counts, (unasked, of_prompts) = run.summary().loc["all"], _unasked(run)
     told = ", ".join(
         f"{counts[what]:,} {what.replace('_', ' ')}" for what in counts.index if what != "rows" and counts[what]
     )
@@ -96,8 +97,8 @@ def _fact_lines(run: Responses) -> list[tuple[str, str]]:
         ("benchmark", ran.get("benchmark")),
         ("questions", f"{len(run.questions):,}"),
         ("variants", f"family {run.family}" + (f", {run.coverage}" if run.coverage else "")),
-        ("replies", f"{len(run):,}: {told}"),
-        ("not asked because", precise_words(facts) or exact_words(facts)[0]),
+        ("replies", f"{len(run) - unasked:,}{of_prompts}: {told}"),
+        ("not asked because", unasked_words(facts, run.table)),
         ("repetitions", str(len(run.trials)) if len(run.trials) > 1 else None),
         ("template", asked.get("template")),
         ("examples", shots if "k" in asked else None),
@@ -108,6 +109,12 @@ def _fact_lines(run: Responses) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in pairs if value]
 
 
+def _unasked(*runs: Responses) -> tuple[int, str]:
+    "How many prompts were not asked, and words to put behind the number of replies if there are any."
+    unasked, prompts = sum(int(unasked_rows(run.table).sum()) for run in runs), sum(map(len, runs))
+    return unasked, f", of {prompts:,} prompts" if unasked else ""
+
+
 def asked_parts(
     runs: Runs,  # one run or several
 ) -> PageFacts:
@@ -116,7 +123,8 @@ def asked_parts(
     benchmarks = list(dict.fromkeys(str(t["benchmark"]) for t in told if isinstance(t, Mapping) and t.get("benchmark")))
     names, on = ", ".join(map(str, runs)), f" on {', '.join(benchmarks)}" if benchmarks else ""
     questions = len({id for run in runs.values() for id in run.questions["question_id"]})
-    about = f"{questions:,} questions, {sum(map(len, runs.values())):,} replies"
+    unasked, of_prompts = _unasked(*runs.values())
+    about = f"{questions:,} questions, {sum(map(len, runs.values())) - unasked:,} replies{of_prompts}"
     shown = []
     for name, run in runs.items():
         ran = run.facts.get("run")
@@ -192,35 +200,41 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
     def by_length(run, level):
         return length_ranks(run, questions_of_run(run), level=level)
 
-    all_runs, runs = runs, Runs({name: run for name, run in runs.items() if not precise_words(run.facts)} or runs)
-    others = ", ".join(plain_line(name) for name in all_runs if name not in runs)
-    without = f"; not of {others}: not all prompts were asked" if others else ""
+    whole, without = _some(runs, lambda run: not unasked_rows(run.table).any())
+    settled, but = _some(runs, lambda run: not precise_words(run.facts))
     plans = {
-        ("scores", "Scores with intervals"): lambda: plot_scores(score(all_runs, ci=level)),
+        ("scores", "Scores with intervals"): lambda: plot_scores(score(runs, ci=level)),
         ("consistency", "Share of the questions with a consistency of at least c"): lambda: plot_lines(
-            curve_table(all_runs, 21, ci=level)
+            curve_table(runs, 21, ci=level)
         ),
         ("methods", f"Accuracy of each kind of variant, and what guessing gives{without}"): lambda: plot_points(
-            _stacked(runs, method_table, level)
+            _stacked(whole, method_table, level)
         ),
         ("answer_places", f"Accuracy by the place of the right answer{without}"): lambda: plot_bars(
-            _by_answer(runs, level)
+            _by_answer(whole, level)
         ),
         ("places", f"How often each place is chosen, and the share expected without a preference{without}"): lambda: (
-            plot_bars(_shares_by_place(runs, position_ranks, level))
+            plot_bars(_shares_by_place(whole, position_ranks, level))
         ),
         ("lengths", f"How often the longest choice (0), the second longest and so on are chosen{without}"): lambda: (
-            plot_bars(_shares_by_place(runs, by_length, level))
+            plot_bars(_shares_by_place(whole, by_length, level))
         ),
-        ("subjects", f"CoRA by subject{without}"): lambda: plot_points(_by_subject(runs, level)),
+        ("subjects", f"CoRA by subject{but}"): lambda: plot_points(_by_subject(settled, level)),
         ("components", f"What being right depends on: shares of its variance{without}"): lambda: plot_points(
-            _components(runs, level)
+            _components(whole, level)
         ),
     }
     for name, run in [*runs.items()][:3]:
         words = f"confidence_{name}", f"Confidence of {name} and how often it is right"
         plans[words] = lambda run=run: plot_reliability(_reliability(run))
     return plans
+
+
+def _some(runs: Runs, fits: Callable[[Responses], bool]) -> tuple[Runs, str]:
+    "The runs that a figure can show, or all if it can show none, and words for its caption about the others."
+    some = Runs({name: run for name, run in runs.items() if fits(run)} or runs)
+    others = ", ".join(plain_line(name) for name in runs if name not in some)
+    return some, f"; not of {others}: not all prompts were asked" if others else ""
 
 
 def _drawn(runs: Runs, level: float, use: Callable[[str, str, Any], Any]) -> list[Any]:

@@ -90,7 +90,7 @@ def _beside(series: Sequence[str], behind: pd.DataFrame, drawn: pd.DataFrame) ->
 def _legend(ax: Any, series: Sequence[str], drawn: pd.DataFrame) -> None:
     "A legend beside the axes, if there are several series, references or estimates."
     if _estimated(drawn).any():
-        ax.errorbar([], [], fmt="o", label=_RING, **_RING_STYLE)  # behind the series, whatever they are drawn as
+        ax.errorbar([], [], fmt="o", label=_RING, **_RING_STYLE)  # legends list error bars last: behind the series
     labels = [label for label in ax.get_legend_handles_labels()[1] if label]
     if len(series) > 1 or set(labels) & {*REFERENCES, _RING}:
         draw_legend(ax)

@@ -164,8 +164,8 @@ def _ahead(runs: Runs, level: float) -> Iterator[str]:
                 if row.value != row.value:
                     continue
                 bounds = f"[{number_text(row.low)}, {number_text(row.high)}]"
-                bounds += ", estimated" if row.p != row.p else f", p {_small_words(row.p)}"
-                if row.p < 1 - level or row.p != row.p and not row.low <= 0 <= row.high:
+                bounds += ", estimated" if is_estimated(row.get("note")) else f", p {_small_words(row.p)}"
+                if row.low > 0 or row.high < 0:  # as p < 1 - level, which an estimate does not have
                     first, second = (a, b) if row.value > 0 else (b, a)
                     yield f"By {name}, {first} is ahead of {second} ({a} - {b}: {number_text(row.value)} {bounds})."
                 else:

@@ -14,8 +14,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .grid import Grid, check_column_names, grid_ranks, has_estimates, note_at_number
-from .grid import sentences_below
+from .grid import Grid, check_column_names, grid_ranks, has_estimates, note_at_number, sentences_below
 from .tables import plain_line
 from ..responses.estimate_notes import ESTIMATE, is_estimated
 from ..responses.failures import split_note

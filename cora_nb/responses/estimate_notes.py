@@ -4,12 +4,16 @@
 
 # %% auto #0
 __all__ = ['ESTIMATE', 'EXACT_LINE', 'estimate_line', 'estimate_lines', 'is_estimated', 'precise_words', 'exact_words',
-           'settled_words', 'estimate_sentences']
+           'settled_words', 'unasked_words', 'estimate_sentences']
 
 # %% ../../nbs/responses/estimate_notes.ipynb #d4bbe396
 import re
 from collections.abc import Mapping
 from typing import Any
+
+import pandas as pd
+
+from .columns import NOT_ASKED, OVER_BUDGET
 
 # %% ../../nbs/responses/estimate_notes.ipynb #fe6c7fbf
 ESTIMATE = "≈"  # before an estimated number
@@ -87,6 +91,18 @@ def settled_words(
 
 _SMALL = "exact for the full run: fewer than 80 questions are asked until all are settled, whatever the half width"
 _NO_CHEAPER = "exact for the full run: to settle every question took hardly more calls than a sample would"
+
+# %% ../../nbs/responses/estimate_notes.ipynb #746109e8
+def unasked_words(
+    facts: Mapping[str, Any],  # of a run
+    table: pd.DataFrame,  # its rows
+) -> str:  # such as "the run stopped when every question was settled for CoRA"; empty if all prompts were asked
+    "Why a run did not ask all of its prompts."
+    errors = set(table["error"].dropna().unique()) if "error" in table else set()
+    if OVER_BUDGET in errors:
+        return "the budget was used up" + ", or the question was settled before" * (NOT_ASKED in errors)
+    stopped = precise_words(facts) or exact_words(facts)[0] or settled_words(facts) or "the run stopped early"
+    return stopped if NOT_ASKED in errors else ""
 
 # %% ../../nbs/responses/estimate_notes.ipynb #49a2e3d5
 def estimate_sentences(

@@ -51,10 +51,12 @@ def test_a_run_prints_estimates_and_keeps_its_options(folder, capsys, monkeypatc
 
 def test_scores_level_and_seed_arrive(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    cora_run([ANN], limit=150, seed=3, stop="precise", precise_for="MCQA, CI", half_width=0.1, level=0.9)
+    cora_run(
+        [ANN], limit=150, seed=3, stop="precise", precise_for="MCQA, BMCA(1), BMCA(1.0)", half_width=0.1, level=0.9
+    )
     assert "CORE" not in (out := capsys.readouterr().out) and "intervals of 90% in brackets" in out
     sample = read_responses("responses/math/ann").facts["sample"]
-    wanted = {"scores": ["MCQA", "CI"], "half_width": 0.1, "level": 0.9, "seed": 3}
+    wanted = {"scores": ["MCQA", "BMCA(1.0)"], "half_width": 0.1, "level": 0.9, "seed": 3}
     assert {name: sample[name] for name in wanted} == wanted
     cora_run([ANN], limit=150, stop="precise", precise_for="MV,CORE", half_width=0.15, out="own")
     assert re.search(r"CORE +≈0", capsys.readouterr().out)  # beyond the paper, but asked for
@@ -69,15 +71,16 @@ def test_scores_level_and_seed_arrive(tmp_path, monkeypatch, capsys):
         ({"stop": "precise", "precise_for": "CORA"}, "got 'CORA'"),
         ({"stop": "precise", "precise_for": " ,"}, "--precise_for needs the name of a score, such as CoRA, got ' ,'"),
         ({"stop": "precise", "precise_for": "BMCA(0.55)"}, "BMCA(c) for c = 0.5, 0.6, 0.7, 0.8, 0.9, 1.0; another c"),
-        ({"stop": "precise", "half_width": 2.0}, "half_width must be"),
+        ({"stop": "precise", "half_width": 2.0}, "half_width must be between 0 and 0.5, got 2.0"),
+        ({"stop": "precise", "half_width": 0.5}, "between 0 and 0.5, got 0.5; the ends are excluded"),
         ({"stop": "precise", "level": 95.0}, "level must be"),
         ({"stop": "precise", "trials": 2}, "one trial"),
+        ({"stop": "precisely"}, "stop must be one of None, cora, bmca, precise, got 'precisely'"),
     ],
 )
 @pytest.mark.parametrize("dry", [False, True])
 def test_what_cannot_be_is_refused_in_one_line(options, why, dry, tmp_path, monkeypatch, capsys):
-    if dry and "trials" in options:
-        pytest.skip("a dry run counts the prompts of all trials")
+    "Before the benchmark is loaded, so also in a dry run."
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as e:
         cora_run([ANN], limit=5, dry=dry, **options)

@@ -14,6 +14,7 @@ from cora_nb.interop.hub_datasets import export_hub
 from cora_nb.report.tables import plain_line, score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses
+from cora_nb.runs.budget import Budget
 from cora_nb.runs.evaluate import evaluate
 from exported_runs import changed, in_part, NASTY, scored, simulated, VARIANTS, with_failures
 
@@ -76,16 +77,26 @@ def test_a_run_that_stopped_early_says_how_many_replies_it_has(run):
     asked = int(early.table["error"].isna().sum())
     text, rows = card_of(early), {row[0].strip(): row[1].strip() for row in table_rows(card_of(early)) if len(row) == 2}
     assert 0 < asked < 200 and rows["replies"] == f"{asked}, of 200 prompts"
-    said = f"{200 - asked} of the 200 prompts were not asked, because the run stopped early: their rows have no reply"
+    why = "the run stopped when every question was settled for CoRA"
+    said = f"{200 - asked} of the 200 prompts were not asked: {why}. Their rows have no reply"
     assert f"every reply is here. {said}, and `error` begins with `not asked`." in text
-    assert early.table["error"].dropna().str.startswith("not asked").all()
+    assert early.table["error"].dropna().str.startswith("not asked").all() and f"| not asked because | {why} |" in text
     small = stopped("small", stop="precise", half_width=0.2)
     both = card_of({"early": early, "full": run})
-    assert f"{200 - asked} of the 400 prompts were not asked, because a run stopped early" in both
-    assert "because runs stopped early" in card_of({"early": early, "small": small})
-    assert "| not asked because | the run stopped when every question was settled for CoRA |" in card_of(small)
+    assert f"{200 - asked} of the 400 prompts were not asked: {why}. " in both
+    assert f"prompts were not asked: {why}. " in card_of({"early": early, "small": small})  # once
+    assert f"| not asked because | {why} |" in card_of(small)
     whole = card_of(run)
     assert "not asked" not in whole and "| replies | 200 |" in whole and "null where there is one" in whole
+
+
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+def test_a_run_that_its_budget_cut_off_says_so(run):
+    cut, early = stopped("cut", budget=Budget(calls=50)), stopped("early", stop="cora")
+    assert "150 of the 200 prompts were not asked: the budget was used up. " in card_of(cut)
+    assert "| not asked because | the budget was used up |" in card_of(cut)
+    reasons = "the budget was used up; the run stopped when every question was settled for CoRA"
+    assert f"prompts were not asked: {reasons}. " in card_of({"cut": cut, "early": early, "full": run})
 
 
 def test_facts_of_a_run_that_says_nothing(run):

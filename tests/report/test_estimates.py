@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import re
 import warnings
 
@@ -18,7 +19,7 @@ from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.cora import score
 from cora_nb.report.grid import grid_ranks, result_grid
 from cora_nb.report.page import make_report
-from cora_nb.report.page_parts import table_parts
+from cora_nb.report.page_parts import asked_parts, picture_parts, table_parts
 from cora_nb.report.render import FORMATS, printed_table, render
 from cora_nb.report.result_plots import plot_bars, plot_lines, plot_points
 from cora_nb.report.score_plots import curve_table, plot_scores
@@ -28,7 +29,8 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.estimate_notes import estimate_line, estimate_lines, estimate_sentences, is_estimated
 from cora_nb.responses.failures import split_note
 from cora_nb.responses.runs import Runs
-from cora_nb.results import lookup
+from cora_nb.results import lookup, make_result
+from cora_nb.runs.budget import Budget
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -98,6 +100,39 @@ def test_the_page_marks_them(runs):
     assert any(line.startswith("ann - bob: ≈ estimate of the full runs") for line in difference.below)
 
 
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"stop": "cora"}, "the run stopped when every question was settled for CoRA"),
+        ({"stop": "precise", "half_width": 0.1}, "the run stopped when CoRA was precise enough (within 0.1)"),
+        ({"budget": Budget(calls=500)}, "the budget was used up"),
+    ],
+)
+def test_the_page_says_why_prompts_were_not_asked_and_draws_the_others(options, why, runs):
+    variants = make_variants(math_benchmark(150, seed=1))
+    early = evaluate(SimulatedRespondent(knows=0.8, name="early"), variants, progress=False, **options)
+    asked, both = int(early.table["error"].isna().sum()), Runs({"ann": runs["ann"], "early": early})
+    assert 0 < asked < 3000
+    assert asked_parts(Runs({"early": early})).about == f"150 questions, {asked:,} replies, of 3,000 prompts"
+    whole, told = (dict(run.facts) for run in asked_parts(both).runs)
+    assert told["not asked because"] == why and told["replies"].startswith(f"{asked:,}, of 3,000 prompts: ")
+    assert "not asked because" not in whole and whole["replies"].startswith("3,000: ")
+    captions = [picture.caption for picture in picture_parts(both)]
+    words = "Accuracy of each kind of variant, and what guessing gives; not of early: not all prompts were asked"
+    assert words in captions and "Scores with intervals" in captions
+
+
+def test_without_a_p_no_run_is_called_ahead(runs, monkeypatch):
+    "Such as where a score is not known for the questions one by one."
+    row = {"score": "CoRA", "value": 0.5, "low": math.nan, "high": math.nan, "p": math.nan, "respondent": "ann - bob"}
+    monkeypatch.setattr(
+        "cora_nb.report.sentences.compare", lambda *_, **__: make_result([row, row | {"score": "MCQA"}])
+    )
+    said = " ".join(sentences(runs))
+    assert "ahead of" not in said and "By CoRA, ann and bob cannot be told apart" in said and ", estimated)" not in said
+
+
 def test_sentences_say_that_they_are_estimates(runs):
     said = " ".join(sentences(runs))
     assert "The accuracy of ann is 0." in said and "estimated for the full run: the run stopped when CoRA" in said
@@ -149,7 +184,7 @@ def test_exported_files_say_so(runs):
     assert any(name.startswith("CoRA (estimate of the full run: ") for name in names), names
     assert not any(name.startswith("MV") for name in names)
     card = hub_card(runs, {"ann": "ann", "bob": "bob"}, score_table(runs, ci=0.95), 0.95)
-    assert "intervals over questions; at ≈, of the full run on these questions." in card
+    assert "intervals over questions; where a number is marked ≈, for the full run on these questions only." in card
     assert json.dumps(run.facts["sample"], allow_nan=False)
 
 
