@@ -118,7 +118,7 @@ class FaultyServer:
     def __init__(
         self,
         plan: Sequence[Answer] | Callable[[Asked], Answer] = (),  # what to do with each request
-        gate: int = 0,  # no request is answered before so many are under way at once
+        gate: float = 0,  # no request is answered before so many are under way at once, or before `open_gate`
         port: int = 0,  # 0: any that is free
     ):
         self.plan, self.gate, self.port = plan, gate, port
@@ -148,6 +148,10 @@ class FaultyServer:
         for transport in list(self._connections):
             transport.abort()
         await asyncio.sleep(0)  # each connection hears of its end
+
+    def open_gate(self) -> None:
+        "Answer what the gate has held back, and from now on everything; from any thread."
+        self._loop.call_soon_threadsafe(self._open.set)
 
     def choose(self, asked: Asked) -> Answer:
         "The plan's answer."

@@ -40,13 +40,15 @@ def server_addresses(
     base_url: Any,  # an address, several in one text, or a list of addresses
     key_variable: str,  # the environment variable for the key
 ) -> list[str]:  # without a slash at the end
-    "The addresses of a respondent's servers. Raises `CoraError` for none, one given twice, or an invalid one."
+    "The addresses of a respondent's servers. Raises `CoraError` for none, one given twice, one invalid or left out."
     given = [base_url] if isinstance(base_url, str) else base_url
     if not isinstance(given, (list, tuple)) or not given or not all(isinstance(part, str) for part in given):
         raise CoraError(f"base_url must be an address or a list of addresses, got {base_url!r}")
     found = [one.rstrip("/") for part in given for one in re.split(r"(?:[\s,]+|\+)(?=https?://)", part.strip())]
     for address in found:
         check_address(address, key_variable)
+        if address.endswith(("+", ",")):
+            raise CoraError(f"base_url must contain an address behind {address[-1]!r}, got {address!r}")
     if twice := [address for address in found if found.count(address) > 1]:
         raise CoraError(f"base_url contains {twice[0]} twice")
     return found

@@ -110,6 +110,7 @@ def test_ctrl_c(tmp_path, at_once):
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         while stored_replies(tmp_path / "r.sqlite") < 15:
+            assert done.poll() is None, done.communicate()
             time.sleep(0.001)
         done.send_signal(signal.SIGINT)
         _, err = done.communicate(timeout=60)
