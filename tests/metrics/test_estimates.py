@@ -91,6 +91,20 @@ def test_what_the_design_does_not_cover_is_unknown():
     assert set(estimate_scores(precise(score="MCQA"))["value"].dropna().index) == {"MCQA"}
 
 
+@pytest.mark.parametrize("wanted", ["MCQA+", "CoRA"])
+def test_the_interval_covers_failed_prompts_as_wrong_and_as_right(wanted):
+    "Its ends are those of the intervals with all of them wrong and with all of them right, not of the values alone."
+    run = precise(score=wanted)
+    table, right = run.to_frame(), np.flatnonzero(run.table["correct"] & (run.table["method"] != "original"))
+    failed = right[:: len(right) // max(1, int(run.table["error"].isna().sum() * 0.009)) + 1]
+    table.loc[failed, ["correct", "prediction", "reply", "error"]] = [False, -1, None, "timed out"]
+    lost = Responses(table.astype({"correct": bool}), run.questions, run.facts, run.name)
+    runs = (lost, run, lost.count_failed_as_wrong())
+    found, best, worst = (estimate_scores(some).loc[wanted] for some in runs)
+    assert best["value"] > worst["value"] == found["value"] and "failed" in found["note"]
+    assert (found["low"], found["high"]) == pytest.approx((worst["low"], best["high"]))
+
+
 def test_a_file_keeps_the_estimates(tmp_path):
     run = precise()
     write_responses(run, tmp_path / "run")
