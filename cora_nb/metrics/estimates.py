@@ -54,14 +54,13 @@ def sample_of(
     responses: Responses,  # a run
 ) -> Mapping | None:  # the facts of its sample; None: it did not stop for precision
     'What `stop="precise"` recorded of the sample.'
-    found = responses.facts.get("sample")
-    return found if isinstance(found, Mapping) else None
+    return responses.facts.get("sample") or None
 
 
 def _whole(responses: Responses, sample: Mapping) -> bool:
     "Whether the rows are those of the whole run, not of a part."
     parts = any(responses.facts.get(key) for key in ("rows", "chosen"))
-    return not parts and len(responses) == sample["prompts"]
+    return not parts and len(responses) == sample.get("prompts")  # several files have in common what is equal in all
 
 
 def is_estimate(
@@ -69,7 +68,8 @@ def is_estimate(
 ) -> bool:
     "Whether the scores of this run are known as estimates: it stopped when they were precise enough, and is whole."
     sample = sample_of(as_responses(responses))
-    return bool(sample and not sample["exact"] and sample["ended"] and _whole(as_responses(responses), sample))
+    whole = bool(sample) and _whole(as_responses(responses), sample)
+    return whole and sample["ended"] and not sample["exact"]
 
 
 _NOT_COVERED = "not known from this sample"
