@@ -54,14 +54,13 @@ def sample_of(
     responses: Responses,  # a run
 ) -> Mapping | None:  # the facts of its sample; None: it did not stop for precision
     'What `stop="precise"` recorded of the sample.'
-    found = responses.facts.get("sample")
-    return found if isinstance(found, Mapping) else None
+    return responses.facts.get("sample") or None
 
 
 def _whole(responses: Responses, sample: Mapping) -> bool:
     "Whether the rows are those of the whole run, not of a part."
     parts = any(responses.facts.get(key) for key in ("rows", "chosen"))
-    return not parts and len(responses) == sample["prompts"]
+    return not parts and len(responses) == sample.get("prompts")  # several files have in common what is equal in all
 
 
 def is_estimate(
@@ -69,7 +68,8 @@ def is_estimate(
 ) -> bool:
     "Whether the scores of this run are known as estimates: it stopped when they were precise enough, and is whole."
     sample = sample_of(as_responses(responses))
-    return bool(sample and not sample["exact"] and sample["ended"] and _whole(as_responses(responses), sample))
+    whole = bool(sample) and _whole(as_responses(responses), sample)
+    return whole and sample["ended"] and not sample["exact"]
 
 
 _NOT_COVERED = "not known from this sample"
@@ -104,7 +104,7 @@ def estimate_scores(
     lost = failure_line(failed, asked) if failed else ""
     estimate = _phases if sample["kind"] == "phases" else _questions
     try:
-        ends = estimate(found, sample, limits).dropna().reindex(table.index)
+        ends = estimate(found, sample).dropna().reindex(table.index)
     except CoraError as why:  # replies that were graded differently while they were asked
         return table.assign(note=lost if too_many(failed, asked) else str(why))
     known = ends["value"].notna()
@@ -114,7 +114,7 @@ def estimate_scores(
     return table.assign(note=np.where(known, join_notes(said, lost), _NOT_COVERED))
 
 # %% ../../nbs/metrics/estimates.ipynb #8857a61a
-def _phases(responses: Responses, sample: Mapping, limits: Sequence[float]) -> pd.DataFrame:
+def _phases(responses: Responses, sample: Mapping) -> pd.DataFrame:
     "The estimates of a survey in phases."
     t, (codes, ids) = responses.table, responses.question_codes
     place = np.empty(len(ids), dtype=int)
@@ -141,15 +141,24 @@ def _phases(responses: Responses, sample: Mapping, limits: Sequence[float]) -> p
         try_wrong = wrong if later else wrong | unsure  # in the last group that it reached
         counts = count_phases(try_first, made, try_wrong, *design)
         found.append(pd.DataFrame(phase_estimates(counts, z2, names), index=["value", "low", "high"]).T)
-    low, high = (np.array([f[end] for f in found]) for end in ("low", "high"))
-    return found[0].assign(low=low.min(axis=0), high=high.max(axis=0))
+    return _widest(found)
 
 
-def _questions(responses: Responses, sample: Mapping, limits: Sequence[float]) -> pd.DataFrame:
+def _questions(responses: Responses, sample: Mapping) -> pd.DataFrame:
     "The estimates from a random sample of whole questions."
     counts, wanted = count_hits(responses), sample["scores"]
-    n, N = sample["originals"], len(counts)
+    n, N, level = sample["originals"], len(counts), sample["level_at_stop"]
     drawn = counts.iloc[random_order(counts.index.tolist(), sample["seed"])[:n]]
-    ends = part_estimates(drawn, N, sample["level_at_stop"], wanted)
-    possible = judged_scores(drawn, limits)
-    return ends.assign(low=np.fmin(ends["low"], possible["least"]), high=np.fmax(ends["high"], possible["most"]))
+    found, first = [part_estimates(drawn, N, level, wanted)], drawn["failed_originals"]
+    for start, later in ((0, 1), (1, 0), (1, 1)) if drawn["failed"].any() else ():
+        hits = drawn["hits"] + start * first + later * (drawn["failed"] - first)
+        tried = drawn.assign(hits=hits, original=drawn["original"] + start * drawn["original_lost"])
+        tried[["failed", "failed_originals", "original_lost"]] = 0
+        found.append(part_estimates(tried, N, level, wanted))
+    return _widest(found)
+
+
+def _widest(found: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    "The first of several estimates, with the lowest and the highest end of all."
+    low, high = (np.array([f[end] for f in found]) for end in ("low", "high"))
+    return found[0].assign(low=np.fmin.reduce(low), high=np.fmax.reduce(high))

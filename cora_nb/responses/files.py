@@ -24,6 +24,7 @@ from ..benchmarks.files import check_types, write_whole
 from ..core import BadRow, CoraError
 from ..prompts.letters import selected
 from .columns import TEXT, column_types
+from .estimate_notes import are_stop_facts
 from .responses import Responses
 from .runs import different_facts
 
@@ -219,7 +220,8 @@ def _are_facts(facts: dict[str, Any]) -> bool:
     if not all(isinstance(part, dict) for part in parts):
         return False
     recipe = parts[1].get("recipe")
-    return recipe is None or isinstance(recipe, dict) and isinstance(recipe.get("family"), str)
+    known = recipe is None or isinstance(recipe, dict) and isinstance(recipe.get("family"), str)
+    return known and are_stop_facts(facts)
 
 
 def _metadata(file: Path) -> dict[bytes, bytes]:

@@ -18,6 +18,7 @@ from ..core import CoraError, threshold, Variant
 from ..prompts.templates import Prompt
 from ..registry import load_address
 from .sampling import LOST, NEARLY_ALL, pilot_size, RIGHT, Survey, UNASKED, WRONG
+from .stopping import failure_cells
 from ..stats.finite import look_level, random_order, squared_quantile
 from ..stats.phases import assumed_hazards, Hazards, PHASE_SCORES, PhaseCounts, plan_phases
 
@@ -141,7 +142,7 @@ class PreciseStop:
 
 def _matrix(prompts: Sequence[Prompt], seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     "Positions of prompts and their cells, a row for each question in the random order; and the method of each cell."
-    members, original, cell_of = defaultdict(list), {}, {}
+    members, original = defaultdict(list), {}
     for i, p in enumerate(prompts):
         v = p.variant
         members[v.question_id]
@@ -149,19 +150,15 @@ def _matrix(prompts: Sequence[Prompt], seed: int) -> tuple[np.ndarray, np.ndarra
             original[v.question_id] = i
         else:
             members[v.question_id].append(i)
-            cell_of.setdefault((v.method, v.answer), len(cell_of))
     if missing := members.keys() - original.keys():
         raise CoraError(f"precise stopping needs the original of every question; {min(missing)!r} has none")
     ids = list(members)
     places = np.full((len(ids), 1 + max(map(len, members.values()), default=0)), -1)
-    cells = np.full(places.shape, -1)
     for row, place in enumerate(random_order(ids, seed)):
         found = [original[ids[place]], *members[ids[place]]]
         places[row, : len(found)] = found
-        cells[row, 0] = 0
-        cells[row, 1 : len(found)] = [cell_of[prompts[i].variant.method, prompts[i].variant.answer] for i in found[1:]]
-    names = list(dict.fromkeys(method for method, _ in cell_of))
-    return places, cells, np.array([names.index(method) for method, _ in cell_of] or [0])
+    cells, methods = failure_cells(prompts)
+    return places, np.where(places >= 0, np.array(cells)[places], -1), np.array(methods)
 
 # %% ../../nbs/runs/precise.ipynb #5c0a11f9
 ASSUMED = {  # MCQA and BMCA(1.0)

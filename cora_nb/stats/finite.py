@@ -26,9 +26,9 @@ def random_order(
 
 # %% ../../nbs/stats/finite.ipynb #4d9f0be7
 def finite_wilson(
-    hits: float,  # hits among the members drawn, from 0 to `n`
+    hits: float,  # hits among the members drawn, from 0 to `n`; not necessarily whole, since a plan expects a number
     n: float,  # members drawn at random without replacement, at least 0
-    population: float,  # all members, at least `n`; not necessarily whole, since it may be an estimate
+    population: int,  # all members, at least `n`
     z2: float,  # the square of the normal quantile for the level
 ) -> tuple[float, float]:  # low and high of the share of hits in the population; 0 and 1 where nobody was drawn
     "Wilson's interval for a share of a finite population. Source: Wilson, 1927, with the variance of Cochran, 1977."

@@ -13,6 +13,7 @@ from cora_nb.metrics.estimates import estimate_scores, is_estimate, part_estimat
 from cora_nb.metrics.scores import register_score, SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import concat
 from cora_nb.results import values_of
@@ -91,6 +92,20 @@ def test_what_the_design_does_not_cover_is_unknown():
     assert set(estimate_scores(precise(score="MCQA"))["value"].dropna().index) == {"MCQA"}
 
 
+@pytest.mark.parametrize("wanted", ["MCQA+", "CoRA"])
+def test_the_interval_covers_failed_prompts_as_wrong_and_as_right(wanted):
+    "Its ends are those of the intervals with all of them wrong and with all of them right, not of the values alone."
+    run = precise(score=wanted)
+    table, right = run.to_frame(), np.flatnonzero(run.table["correct"] & (run.table["method"] != "original"))
+    failed = right[:: len(right) // max(1, int(run.table["error"].isna().sum() * 0.009)) + 1]
+    table.loc[failed, ["correct", "prediction", "reply", "error"]] = [False, -1, None, "timed out"]
+    lost = Responses(table.astype({"correct": bool}), run.questions, run.facts, run.name)
+    runs = (lost, run, lost.count_failed_as_wrong())
+    found, best, worst = (estimate_scores(some).loc[wanted] for some in runs)
+    assert best["value"] > worst["value"] == found["value"] and "failed" in found["note"]
+    assert (found["low"], found["high"]) == pytest.approx((worst["low"], best["high"]))
+
+
 def test_a_file_keeps_the_estimates(tmp_path):
     run = precise()
     write_responses(run, tmp_path / "run")
@@ -107,6 +122,21 @@ def test_parts_have_no_estimates_and_the_whole_made_of_them_has():
     assert is_estimate(whole) and estimate_scores(whole)[["value", "low", "high"]].equals(
         estimate_scores(run)[["value", "low", "high"]]
     )
+
+
+def test_two_runs_in_one_folder_of_parts_are_no_estimate(tmp_path):
+    "What their samples have in common is not a sample, even if one of them is exact and the other is not."
+    halves = [[v for v in VARIANTS if v.question.subject in some] for some in ({"addition"}, {"subtraction"})]
+    for i, half in enumerate(halves):
+        run = evaluate(WHO, half, stop="precise", half_width=0.2, progress=False)
+        told = {"exact": bool(i), "level_at_stop": 0.9575, "prompts": len(run) + i}
+        facts = run.facts | {"sample": run.facts["sample"] | told}
+        write_responses(Responses(run.table, run.questions, facts, run.name), tmp_path / f"{i}")
+        (tmp_path / "parts").mkdir(exist_ok=True)
+        (tmp_path / f"{i}" / "responses.parquet").rename(tmp_path / "parts" / f"{i}.parquet")
+    both = ResponseParts(tmp_path / "parts").read(1000)
+    assert not {"exact", "prompts"} & both.facts["sample"].keys()
+    assert not is_estimate(both) and score(both)["value"].isna().any()
 
 
 def test_the_order_of_the_rows_does_not_matter():

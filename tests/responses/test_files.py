@@ -205,6 +205,34 @@ def test_files_that_are_none(tmp_path):
         read_responses(tmp_path / "facts.parquet")
 
 
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"asked": "cora"},
+        {"asked": {"stop": ["cora"]}},
+        {"asked": {"stop": "bmca", "thresholds": 0.5}},
+        {"asked": {"stop": "bmca", "thresholds": ["half"]}},
+        {"sample": "CoRA"},
+        *({"sample": more} for more in ({"scores": []}, {"scores": "CoRA"}, {"half_width": "0.02"}, {"level": 95})),
+        *({"sample": more} for more in ({"level_at_stop": None}, {"originals": 0}, {"pilot": 99}, {"seed": True})),
+        *({"sample": more} for more in ({"profile": [3]}, {"profile": [["a", 1]]}, {"kind": "none"}, {"ended": 1})),
+    ],
+)
+def test_facts_of_how_a_run_stopped_that_were_changed_are_refused_when_read(tmp_path, facts):
+    "So that what reads them later, such as `score`, needs no check of its own."
+    good = {"scores": ["CoRA"], "half_width": 0.02, "level": 0.95, "level_at_stop": 0.9575, "seed": 0, "prompts": 9}
+    good |= {"kind": "phases", "questions": 60, "pilot": 30, "originals": 50, "profile": [[1, 50]]}
+    good |= {"exact": False, "ended": True}
+    write_responses(run(facts={"sample": good, "asked": {"stop": "precise", "thresholds": None}}), tmp_path / "run")
+    assert read_facts(tmp_path / "run")["sample"] == good
+    if isinstance(facts.get("sample"), dict):
+        facts = {"sample": good | facts["sample"]}
+    table = pq.read_table(file := tmp_path / "run" / "responses.parquet")
+    pq.write_table(table.replace_schema_metadata({b"cora_nb": json.dumps(facts).encode()}), file)
+    with pytest.raises(CoraError, match="responses.parquet: the facts in the file's metadata are broken"):
+        read_responses(tmp_path / "run")
+
+
 def test_a_table_of_questions_that_lacks_one_is_noticed(tmp_path):
     write_responses(run(), tmp_path / "r")
     part = pd.read_parquet(tmp_path / "r" / "questions.parquet").iloc[:1]
