@@ -139,7 +139,8 @@ class FaultyServer:
         self._thread.join(30)
 
     def wait_until_left(self, seconds: float = 30) -> None:
-        "Until all that clients sent is in `asked`; for clients that have ended, of which this one is then the last."
+        "Wait until `asked` has everything that was sent by clients that have ended; no other client may be there."
+        # Connections are taken in the order in which they came: when this one is there, so were all others.
         with socket.create_connection(self._listening.sockets[0].getsockname()) as connection:
             last = connection.getsockname()
         end = time.monotonic() + seconds

@@ -28,6 +28,7 @@ import numpy as np
 import torch
 import transformers
 from bench_likelihood import Counted
+from count_tokens import computed_tokens
 from measure import measure, report
 from random_llama import make_llama, train_tokenizer
 
@@ -113,7 +114,7 @@ def causal(folder: Path, variants, pool, place: dict) -> None:
     who = CausalRespondent(folder, max_new_tokens=1, chat=False, **place)
     prompts = {p.text: p for p in make_prompts(variants, shots=pool, k=5)}
     texts = [who.encode(who.sent(p)) for p in prompts.values()]
-    asked, least = sum(map(len, texts)), len_of_trees(texts)
+    asked, least = sum(map(len, texts)), computed_tokens(texts)[1]
     work = lambda: evaluate(who, variants, shots=pool, k=5, progress=False)  # noqa: E731
     done, _ = measured(place["device"], who.model.base_model, work)
     report(
@@ -125,11 +126,6 @@ def causal(folder: Path, variants, pool, place: dict) -> None:
         computed_over_least=done["computed"] / least,
         **done,
     )
-
-
-def len_of_trees(texts: list[list[int]]) -> int:
-    "The number of different beginnings."
-    return _sort_texts([[*t, 0] for t in texts], [len(t) for t in texts]).least_tokens
 
 
 def harness(folder: Path, ours: dict, place: dict, minutes: float) -> None:
