@@ -7,7 +7,9 @@ what, and how many requests were under way at once.
 
 import asyncio
 import json
+import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -136,9 +138,20 @@ class FaultyServer:
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(30)
 
+    def wait_until_left(self, seconds: float = 30) -> None:
+        "Wait until `asked` has everything that was sent by clients that have ended; no other client may be there."
+        # Connections are taken in the order in which they came: when this one is there, so were all others.
+        with socket.create_connection(self._listening.sockets[0].getsockname()) as connection:
+            last = connection.getsockname()
+        end = time.monotonic() + seconds
+        while self._connections or self._newest != last:
+            assert time.monotonic() < end, "a client is still there"
+            time.sleep(0.001)
+
     async def _serve(self, ready: threading.Event) -> None:
         self._loop, self._end, self._open = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
         self._connections: set[asyncio.Transport] = set()
+        self._newest = None  # address of the client that came last
         server = await self._loop.create_server(lambda: _Connection(self), "127.0.0.1", self.port, backlog=1024)
         self._listening = server
         self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
@@ -169,6 +182,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport):
         self.transport = transport
         self.server._connections.add(transport)
+        self.server._newest = transport.get_extra_info("peername")
 
     def connection_lost(self, exc):
         self.server._connections.discard(self.transport)

@@ -36,7 +36,7 @@ def command(*words):
 def run(*words, cwd, **env):
     "Exit code, output, errors of a command; replies are kept in a store of the folder's own."
     env = {**os.environ, "COLUMNS": "120", "XDG_CACHE_HOME": str(cwd), **env}
-    done = subprocess.run(command(*words), cwd=cwd, capture_output=True, text=True, timeout=300, env=env)
+    done = subprocess.run(command(*words), cwd=cwd, capture_output=True, text=True, timeout=600, env=env)  # ends a hang
     return done.returncode, done.stdout, done.stderr
 
 

@@ -27,8 +27,10 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from bench_likelihood import Counted, make_model
+from bench_likelihood import Counted
+from count_tokens import computed_tokens
 from measure import measure, report
+from random_llama import make_llama, train_tokenizer
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.benchmarks.load import load_benchmark, load_shots
@@ -42,12 +44,12 @@ from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
 HUB = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data" / "hub"
-SHAPES = {  # hidden, intermediate, layers, heads, heads of keys and values, vocabulary
-    "1b": (2048, 8192, 16, 32, 8, 128_256),  # Llama 3.2 1B
-    "3b": (3072, 8192, 28, 24, 8, 128_256),  # Llama 3.2 3B
-    "7b": (3584, 18944, 28, 28, 4, 152_064),  # Qwen 2.5 7B
-    "8b": (4096, 14336, 32, 32, 8, 128_256),  # Llama 3.1 8B
-    "tiny": (256, 688, 8, 4, 4, 2048),
+SHAPES = {  # hidden, intermediate, layers, heads, heads of keys and values; vocabulary
+    "1b": ((2048, 8192, 16, 32, 8), 128_256),  # Llama 3.2 1B
+    "3b": ((3072, 8192, 28, 24, 8), 128_256),  # Llama 3.2 3B
+    "7b": ((3584, 18944, 28, 28, 4), 152_064),  # Qwen 2.5 7B
+    "8b": ((4096, 14336, 32, 32, 8), 128_256),  # Llama 3.1 8B
+    "tiny": ((256, 688, 8, 4, 4), 2048),
 }
 LEARNT = 8192  # most words that the tokenizer learns: the rows of the vocabulary behind them are never used
 
@@ -59,34 +61,6 @@ def questions_and_pool(n: int, data: Path) -> tuple[list, list, str]:
         return every[:: len(every) // n][:n], load_shots("mmlu", path=data), "MMLU"
     solved = [Question(f"shot {i}", q.text, q.choices, q.answer) for i, q in enumerate(math_benchmark(40, seed=1))]
     return math_benchmark(n), solved, "arithmetic (MMLU is not at hand)"
-
-
-def random_model(folder: Path, texts: list[str], size: str, dtype: torch.dtype, device: str) -> int:
-    "A model's folder with random weights, made on the device because there it takes seconds; returns its parameters."
-    hidden, inner, layers, heads, keys, vocabulary = SHAPES[size]
-    make_model(folder, texts, vocabulary=min(LEARNT, vocabulary), window=64)  # for its tokenizer
-    config = transformers.LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=hidden,
-        intermediate_size=inner,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        num_key_value_heads=keys,
-        max_position_embeddings=8192,
-        tie_word_embeddings=size in ("1b", "3b", "tiny"),
-        bos_token_id=None,
-        eos_token_id=0,
-        dtype=dtype,
-    )
-    torch.manual_seed(0)
-    torch.set_default_dtype(dtype)  # 8 billion parameters in float32 would take twice the room
-    try:
-        with torch.device(device):
-            model = transformers.LlamaForCausalLM(config)
-    finally:
-        torch.set_default_dtype(torch.float32)
-    model.save_pretrained(folder)
-    return sum(p.numel() for p in model.parameters())
 
 
 def measured(device: str, model, work) -> tuple[dict, object]:
@@ -140,7 +114,7 @@ def causal(folder: Path, variants, pool, place: dict) -> None:
     who = CausalRespondent(folder, max_new_tokens=1, chat=False, **place)
     prompts = {p.text: p for p in make_prompts(variants, shots=pool, k=5)}
     texts = [who.encode(who.sent(p)) for p in prompts.values()]
-    asked, least = sum(map(len, texts)), len_of_trees(texts)
+    asked, least = sum(map(len, texts)), computed_tokens(texts)[1]
     work = lambda: evaluate(who, variants, shots=pool, k=5, progress=False)  # noqa: E731
     done, _ = measured(place["device"], who.model.base_model, work)
     report(
@@ -152,11 +126,6 @@ def causal(folder: Path, variants, pool, place: dict) -> None:
         computed_over_least=done["computed"] / least,
         **done,
     )
-
-
-def len_of_trees(texts: list[list[int]]) -> int:
-    "The number of different beginnings."
-    return _sort_texts([[*t, 0] for t in texts], [len(t) for t in texts]).least_tokens
 
 
 def harness(folder: Path, ours: dict, place: dict, minutes: float) -> None:
@@ -209,7 +178,17 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         folder, variants = Path(name), make_variants(questions)
         learnt = [p.text for p in make_prompts(make_variants(questions + pool[:50])[::20])]
-        parameters = random_model(folder, learnt, size, getattr(torch, options.dtype), device)
+        shape, vocabulary = SHAPES[size]
+        train_tokenizer(folder, learnt, min(LEARNT, vocabulary))
+        parameters = make_llama(
+            folder,
+            shape,
+            vocabulary,
+            getattr(torch, options.dtype),
+            device,
+            tie_word_embeddings=size in ("1b", "3b", "tiny"),
+            initializer_range=0.02,
+        )
         report(
             where,
             model=size,

@@ -23,7 +23,6 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.benchmarks.load import load_benchmark, load_shots
@@ -34,9 +33,11 @@ from cora_nb.respondents.token_trees import _sort_texts
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from measure import measure, report
+from random_llama import make_llama, train_tokenizer
 
 HUB = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared")) / "data" / "hub"
 
+SHAPE = (256, 688, 8, 4)  # of the model, as `make_llama` takes it
 WORKLOADS = {"joint-desc": "cora", "separate": "permutations"}  # adaptation -> family
 
 
@@ -47,36 +48,6 @@ def questions_and_pool(n: int) -> tuple[list, list]:
     return math_benchmark(n), [
         Question(f"shot {i}", q.text, q.choices, q.answer) for i, q in enumerate(math_benchmark(40, seed=1))
     ]
-
-
-def make_model(folder: Path, texts: list[str], vocabulary: int = 2048, window: int = 4096) -> None:
-    "A random Llama of 6.8 million parameters with a byte-level BPE tokenizer trained on the benchmark's own words."
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    tokenizer.train_from_iterator(
-        texts,
-        trainers.BpeTrainer(
-            vocab_size=vocabulary,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            special_tokens=["</s>"],
-            show_progress=False,
-        ),
-    )
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="</s>").save_pretrained(folder)
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=256,
-        intermediate_size=688,
-        num_hidden_layers=8,
-        num_attention_heads=4,
-        max_position_embeddings=window,
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=0,
-        initializer_range=0.05,
-    )
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
 
 
 class Counted:
@@ -226,12 +197,8 @@ if __name__ == "__main__":
     questions, pool = questions_and_pool(options.questions)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        make_model(folder, [p.text for p in make_prompts(make_variants(questions + pool)[::20])])
-        report(
-            "model",
-            parameters=sum(p.numel() for p in transformers.AutoModelForCausalLM.from_pretrained(folder).parameters()),
-            threads=torch.get_num_threads(),
-        )
+        train_tokenizer(folder, [p.text for p in make_prompts(make_variants(questions + pool)[::20])])
+        report("model", parameters=make_llama(folder, SHAPE), threads=torch.get_num_threads())
         for adaptation in [options.only] if options.only else WORKLOADS:
             compare(
                 folder,

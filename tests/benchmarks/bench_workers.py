@@ -17,9 +17,8 @@ import time
 from pathlib import Path
 
 import torch
-import transformers
-from bench_likelihood import make_model
 from measure import report
+from random_llama import make_llama, train_tokenizer
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.respondents import make_respondent
@@ -30,29 +29,6 @@ from cora_nb.runs.workers import evaluate_on
 from cora_nb.variants.families import make_variants
 
 SHAPES = {"tiny": (128, 344, 2, 4), "50m": (640, 1728, 10, 10), "110m": (768, 2048, 16, 12)}
-VOCABULARY = 2048
-
-
-def random_model(folder: Path, texts: list[str], size: str) -> int:
-    "A model's folder with random weights; returns its parameters."
-    make_model(folder, texts, vocabulary=VOCABULARY, window=64)  # for its tokenizer
-    hidden, inner, layers, heads = SHAPES[size]
-    torch.manual_seed(0)
-    config = transformers.LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=hidden,
-        intermediate_size=inner,
-        num_hidden_layers=layers,
-        num_attention_heads=heads,
-        max_position_embeddings=1024,
-        tie_word_embeddings=True,
-        bos_token_id=None,
-        eos_token_id=0,
-        initializer_range=0.05,
-    )
-    model = transformers.LlamaForCausalLM(config)
-    model.save_pretrained(folder)
-    return sum(p.numel() for p in model.parameters())
 
 
 def worker_time(client) -> float:
@@ -91,7 +67,8 @@ def main() -> None:
     ways = {name: Best(name) for name in (f"one process, {usual} threads", "one process, 1 thread")}
     with tempfile.TemporaryDirectory(prefix="bench_workers_") as name:
         folder = Path(name)
-        parameters = random_model(folder / "random", [p.text for p in make_prompts(variants)], given.size)
+        train_tokenizer(folder / "random", [p.text for p in make_prompts(variants)])
+        parameters = make_llama(folder / "random", SHAPES[given.size])
         spec = f"{given.respondent}:{folder / 'random'}"
         print(f"{parameters:,} parameters, {given.respondent}, {len(variants):,} variants, {os.cpu_count()} cores")
         respondent = make_respondent(spec)

@@ -4,7 +4,7 @@
 
 TOKENIZER is a folder or a name that transformers knows, or a `tekken` file of Mistral (needs `tiktoken`). The committed
 numbers were counted with `tekken_240911.json`, 131,072 tokens, as the package mistral_common 1.13.1 ships it. Needs the
-shared data; ten minutes.
+shared data; four to ten minutes.
 
 One line for each number of solved questions shown first and each part of the run: the originals alone, or a share of
 all variants, drawn at random over the benchmark. A run that stops early asks such a share, but not at random: it asks

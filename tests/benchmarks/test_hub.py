@@ -26,8 +26,9 @@ def nowhere(monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
 
 
-def test_a_benchmark_offline_is_one_line_at_once(nowhere, capfd):
-    start = time.monotonic()
+def test_a_benchmark_offline_is_one_line_at_once(nowhere, capfd, monkeypatch):
+    pauses = []  # a clock would count what a busy machine takes to import the libraries
+    monkeypatch.setattr(time, "sleep", pauses.append)
     with pytest.raises(CoraError) as e:
         load_benchmark("mmlu")
     assert str(e.value) == (
@@ -35,7 +36,7 @@ def test_a_benchmark_offline_is_one_line_at_once(nowhere, capfd):
         "there is no copy on this machine); path= (--path of a command) reads a file or folder instead"
     )
     out, err = capfd.readouterr()
-    assert "Retrying" not in out + err and time.monotonic() - start < 15  # five tries alone wait for 23 s
+    assert "Retrying" not in out + err and sum(pauses) < 1  # five tries alone wait for 23 s
 
 
 def test_a_model_offline_is_one_line_at_once(nowhere, capfd):

@@ -187,6 +187,7 @@ def killed(disturb: Callable[[Desk], None], names: tuple[str, ...] = ("m",)) -> 
         with FaultyServer(says) as server:
             desk = Desk(folder, server, names)
             disturb(desk)
+            server.wait_until_left()  # else what the dead have sent would count as asked afterwards
             kept, before = desk.stored(), len(server.asked)
             last = desk.start()
             code = last.wait(300)
