@@ -21,7 +21,8 @@ from ..benchmarks.files import write_whole
 from ..checks import check_level
 from ..core import CoraError, threshold
 from .exporters import ExportedFiles
-from .masking import holds_secret, is_secret_name
+from .masking import holds_secret
+from ..runs.store_addresses import is_secret_name
 from ..metrics.scores import get_score
 from ..report.tables import plain_line, score_table
 from ..responses.failures import few_lines

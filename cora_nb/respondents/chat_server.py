@@ -27,7 +27,7 @@ from cora_nb.respondents.chat_replies import (
 )
 from .chat_settings import key_from
 from .patience import Again, Patience, retry_after, within
-from .protocol import Reply
+from .protocol import REFUSED_REPLY, Reply
 
 # %% ../../nbs/respondents/chat_server.ipynb #e478df20
 @dataclass(eq=False)
@@ -259,5 +259,5 @@ def judge_status(
         raise Again(why) from None
     refused = self.refuse(why)
     if refused_for_good(status, detail.get("code"), why):
-        return Reply("", meta={"finish_reason": "refusal"})  # a reply, and never asked again
+        return REFUSED_REPLY
     return refused

@@ -18,7 +18,7 @@ from ..checks import check_count, check_option
 from ..core import BadRow, CoraError
 from ..benchmarks.files import read_jsonl, write_whole
 from ..prompts.templates import Prompt
-from ..respondents.protocol import Reply
+from ..respondents.protocol import REFUSED_REPLY, Reply, is_refusal
 from ..respondents.chat import ChatRespondent
 from ..respondents.chat_replies import refused_for_good, visible_line
 from ..respondents.chat_server import MOST_REFUSED
@@ -123,9 +123,6 @@ def write_batch(
     return written
 
 # %% ../../nbs/runs/batch.ipynb #af2993ad
-_REFUSED = Reply("", meta={"finish_reason": "refusal"})  # of a prompt that the server will never answer
-
-
 def _innermost(error: Any) -> Any:
     "What the servers wrap: the error within an error within an error."
     while isinstance(error, dict) and error.get("error"):
@@ -143,7 +140,7 @@ def _failure(respondent: ChatRespondent, error: Any, status: Any = None) -> Repl
     error = _innermost(error)
     code, message = (error.get("code"), error.get("message")) if isinstance(error, dict) else (None, error)
     if isinstance(status, int) and refused_for_good(status, code, str(message)):
-        return _REFUSED
+        return REFUSED_REPLY
     if status is not None:
         return Reply(error=_line(respondent, f"{status} {message or error}"))
     return Reply(error=_line(respondent, ": ".join(str(x) for x in (code, message) if x) or error))
@@ -173,13 +170,13 @@ def _keep_refusals(respondent: ChatRespondent, refused: dict[str, dict], store: 
     Raises `CoraError` if many are refused and none of those asked was ever answered. A refusal that an earlier file
     has brought into the store is no answer.
     """
-    if len(refused) >= MOST_REFUSED and all(reply == _REFUSED for reply in store.get(asked).values()):
+    if len(refused) >= MOST_REFUSED and all(map(is_refusal, store.get(asked).values())):
         line = next(iter(refused.values()))
         why = _innermost(line.get("error") or line["response"]["body"])
         why = why.get("message", why) if isinstance(why, dict) else why
         raise CoraError(f"{len(refused)} prompts were refused and none was answered: {_line(respondent, why)}")
     for key in refused:
-        store.put(key, _REFUSED)
+        store.put(key, REFUSED_REPLY)
 
 # %% ../../nbs/runs/batch.ipynb #bdef9507
 @dataclass(frozen=True)
@@ -233,7 +230,7 @@ def read_batch(
             continue
         variant = asked[key].variant
         reply = _reply(respondent, row, variant.scored)
-        if reply == _REFUSED:
+        if is_refusal(reply):
             refused[key] = row
         elif reply.error is None:
             refused.pop(key, None)

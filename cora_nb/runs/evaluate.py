@@ -24,7 +24,7 @@ from ..core import CoraError, Question, THRESHOLDS, Variant
 from ..forms import Verdict
 from ..prompts.letters import rules_by_form
 from ..prompts.templates import Prompt, Template, make_prompts
-from ..respondents.protocol import Reply, Respondent, finished, stream
+from ..respondents.protocol import Reply, Respondent, finished, is_refusal, stream
 from ..responses.columns import NOT_ASKED, OVER_BUDGET
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
@@ -90,7 +90,7 @@ class _Asking:
         self.unused = set(self.known)  # keys of replies in the store that this run has not needed so far
         self.found, self.asked, self.tokens = 0, 0, {"prompt_tokens": 0, "completion_tokens": 0}
         if (server := respondent_with(respondent, "proven")) is not None:
-            server.proven = any((r.meta or {}).get("finish_reason") != "refusal" for r in self.known.values())
+            server.proven = not all(map(is_refusal, self.known.values()))
         self.before = dict(getattr(respondent, "spent", {}))  # for a respondent that counts its work
 
     def take(self, position: int, reply: Reply) -> None:

@@ -46,12 +46,12 @@ _ESTIMATES = "cora_nb.metrics.estimates"  # a later room, found by its address a
 
 
 def _score_names(score: str | Sequence[str]) -> tuple[str, ...]:
-    "The names of the scores wanted. Raises `CoraError` for none, and for an unknown one."
+    "The names of the scores wanted, each once. Raises `CoraError` for none, and for an unknown one."
     names = (score,) if isinstance(score, str) else tuple(score or ())
     if not names or not all(isinstance(name, str) for name in names):
         raise CoraError(f"score must be the name of a score or several, such as 'CoRA', got {score!r}")
     load_address(f"{_ESTIMATES}:check_score_names")(names)
-    return names
+    return tuple(dict.fromkeys(names))
 
 
 class PreciseStop:
