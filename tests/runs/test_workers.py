@@ -472,7 +472,7 @@ def test_a_slurm_cluster_scores(tmp_path, monkeypatch):
     assert run.equals(alone(ANN, some(8)))
     began = time.monotonic()
     while jobs_running(env):
-        assert time.monotonic() - began < 30, "scancel did not end the job"
+        assert time.monotonic() - began < 120, "scancel did not end the job"
         time.sleep(0.1)
 
 
