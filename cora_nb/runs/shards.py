@@ -29,6 +29,7 @@ from ..responses.columns import NOT_ASKED
 from cora_nb.responses.files import (
     SHARDS_FOLDER,
     check_folder,
+    check_same_run,
     number_ranges,
     read_facts,
     read_responses,
@@ -239,11 +240,7 @@ def _check_shard_there(file: Path, facts: dict[str, Any]) -> dict[str, Any]:
     with _damage_said():
         told = read_facts(file)
     asked = {group: told.get(group) for group in facts}
-    if different := different_facts(asked, json.loads(json.dumps(facts))):
-        raise CoraError(
-            f"{file}: this is a shard of another run, with other {', '.join(different[:3])}; "
-            "write to another folder, or move the shards away"
-        )
+    check_same_run(file, asked, facts, "this is a shard of another run", "the shards")
     return told
 
 
@@ -274,11 +271,7 @@ def check_run_there(
         return
     told = read_facts(folder)
     told.get("asked", {}).pop("room", None)
-    if different := different_facts({group: told.get(group) for group in facts}, json.loads(json.dumps(facts))):
-        raise CoraError(
-            f"{folder}: there is another run here already, with other {', '.join(different[:3])}; "
-            "write to another folder, or move it away"
-        )
+    check_same_run(folder, {group: told.get(group) for group in facts}, facts)
 
 
 def known_facts(

@@ -135,6 +135,6 @@ def local_workers(
     ):
         try:
             client.wait_for_workers(1, timeout=120)
-        except TimeoutError:
+        except (TimeoutError, asyncio.TimeoutError):  # two classes before Python 3.11
             raise CoraError("no worker has started within two minutes") from None
         yield client

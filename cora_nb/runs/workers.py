@@ -37,6 +37,7 @@ from cora_nb.runs.shards import (
     Shard,
     ShardRun,
     check_run_there,
+    check_shards_there,
     finished_shard,
     join_shards,
     keep_shard,
@@ -129,10 +130,15 @@ def _check_same_package(settings: _Settings, prompts: Sequence[Prompt]) -> None:
         raise CoraError(f"a worker has another template {settings.known['asked']['template']!r} than the client")
 
 
-def _ask_here(settings: _Settings, part: ShardRun, earlier: Responses | None) -> dict[str, Any]:
-    "Ask a shard on this worker. An error that the user can correct is returned, and so is not tried again."
+def _ask_here(settings: _Settings, part: ShardRun | None, earlier: Responses | None) -> dict[str, Any]:
+    """Ask a shard on this worker; without one, only describe the respondent.
+
+    An error that the user can correct is returned, and so is not tried again.
+    """
     worker = dask_distributed().get_worker()
     try:
+        if part is None:
+            return {"respondent": _respondent_here(worker, settings)[0].describe(), "content": None}
         _check_same_package(settings, part.run.prompts)
         respondent, lock = _respondent_here(worker, settings)
         with lock:
@@ -146,10 +152,10 @@ def _asked_here(
 ) -> dict[str, Any]:
     "The summary of a shard, with its content if the client has to write it."
     facts = {"respondent": respondent.describe(), **settings.known}
-    summary = {"rows": len(part.rows), "respondent": facts["respondent"], "content": None}
+    summary = {"respondent": facts["respondent"], "content": None}
     shared, file = settings.sign.exists(), shard_file(settings.folder, part.shard)
     if shared and (told := finished_shard(settings.folder, part.shard, facts)) and not told["shard"]["failed"]:
-        return summary | {"failed": 0}  # a worker that has died since then has written it
+        return summary  # a worker that has died since then has written it
 
     def say(done: int) -> None:
         worker.log_event(settings.name, {"shard": part.shard.number, "done": done})
@@ -157,7 +163,6 @@ def _asked_here(
     part = replace(part, run=replace(part.run, rules=rules_by_form(settings.parse)))
     with contextlib.nullcontext() if settings.store is None else Store(settings.store) as store:
         found = part.ask(_Counted(respondent, say), earlier, store, False, settings.strict or None)
-    summary["failed"] = found.facts["shard"]["failed"]
     if not shared:
         return summary | {"content": shard_bytes(found)}
     keep_shard(shard_bytes(found), file)
@@ -206,7 +211,7 @@ def _next_done(client: Any, arriving: queue.Queue) -> str:
 def _hand_out(
     client: Any,  # a dask client
     settings: _Settings,
-    parts: Mapping[Shard, tuple[ShardRun, Responses | None]],  # the shards to ask
+    parts: Mapping[Shard, tuple[ShardRun | None, Responses | None]],  # what `_ask_here` gets for each
     retries: int,
     take: Callable[[Shard, dict[str, Any]], None],  # gets what each has become
 ) -> dict[Shard, str]:  # why shards were given up
@@ -262,6 +267,7 @@ def ask_on(
     kept = store if store is None or is_database_address(store) else str(Path(store).absolute())
     settings = _Settings(respondent, parse, known, str(folder), kept, bool(strict))
     _check_can_be_sent(settings)
+    parts = shard_runs(prepared, count)
     name = progress if isinstance(progress, str) else respondent if isinstance(respondent, str) else "all workers"
     try:
         settings.sign.parent.mkdir(parents=True, exist_ok=True)
@@ -270,12 +276,10 @@ def ask_on(
         raise CoraError(f"{folder}: cannot be written ({e.strerror or e})") from None
     try:
         with _Bar(client, settings, len(prepared.prompts), name, bool(progress)) as bar:
-            _ask_all(client, settings, shard_runs(prepared, count), retries, bar)
+            _ask_all(client, settings, parts, retries, bar)
     finally:
         settings.sign.unlink(missing_ok=True)
     run = join_shards(folder)
-    for left in settings.sign.parent.glob(".cora_nb-*"):  # of calls that were killed
-        left.unlink(missing_ok=True)
     if strict is False and (text := responses_alarm(run)):
         warnings.warn(text, UnreadRepliesWarning, stacklevel=2)
     return run
@@ -306,13 +310,18 @@ def _ask_all(client: Any, settings: _Settings, parts: Mapping[Shard, ShardRun], 
         part = replace(part, run=replace(part.run, rules={}))  # a rule of a user's file cannot be sent
         todo[shard] = part, read_responses(shard_file(folder, shard)) if again else None
 
+    # if all are finished, the respondent is still made once: the shards may be those of another one
+    todo = todo or {shard: (None, None)}
+
     def take(shard: Shard, summary: dict[str, Any]) -> None:
         if "wrong" in summary:
             raise CoraError(summary["wrong"])
-        check_run_there(folder, {"respondent": summary["respondent"], **settings.known})
+        facts = {"respondent": summary["respondent"], **settings.known}
+        check_run_there(folder, facts)
+        check_shards_there(folder, facts)
         if summary["content"] is not None:
             keep_shard(summary["content"], shard_file(folder, shard))
-        bar.set(shard.number, summary["rows"], final=True)
+        bar.set(shard.number, len(parts[shard].rows), final=True)
 
     try:
         given_up = _hand_out(client, settings, todo, retries, take)

@@ -74,7 +74,7 @@ def test_other_runs_are_not_written_over(tmp_path):
     assert run(*words, cwd=tmp_path)[0] == 0
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
     code, out, err = run("cora_mcqa_plus", "simulated:name=new", *words[1:], "--seed", 1, cwd=tmp_path)
-    assert code == 1 and not out and "there is another run here already, with other variants.hash" in err
+    assert code == 1 and not out and "there is another run here already, with other seed (0 there, 1 now);" in err
     assert len(err.strip().splitlines()) == 1 and "replies/s" not in err
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
     assert run("cora_run", "simulated:knows=0.5,name=a", "--limit", 5, cwd=tmp_path)[0] == 0

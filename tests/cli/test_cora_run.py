@@ -94,16 +94,16 @@ def test_another_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch, 
     before = files(tmp_path)
     for who, options, fact in [
         (["simulated:name=a,seed=1"], {}, "respondent.seed"),
-        (["simulated:name=new", "simulated:name=a"], {"seed": 1}, "variants."),
-        (["simulated:name=a"], {"limit": 4}, "benchmark.questions"),
-        (["simulated:name=a"], {"seed": 1}, "variants."),
-        (["simulated:name=a"], {"template": "bare"}, "asked.template"),
+        (["simulated:name=new", "simulated:name=a"], {"seed": 1}, "other seed (0 there, 1 now);"),
+        (["simulated:name=a"], {"limit": 4}, "other limit (3 there, 4 now), benchmark.questions (3 there, 4 now)"),
+        (["simulated:name=a"], {"seed": 1}, "other seed (0 there, 1 now);"),
+        (["simulated:name=a"], {"template": "bare"}, "other template (cora there, bare now);"),
         (["simulated:name=a"], {"template": "words.py:bare"}, "asked.template_hash"),
-        (["simulated:name=a"], {"shots": 1}, "asked.k"),
-        (["simulated:name=a"], {"trials": 2}, "asked."),
-        (["simulated:name=a"], {"parse": "tolerant"}, "asked.parse"),
-        (["simulated:name=a"], {"stop": "cora"}, "asked.stop"),
-        (["simulated:name=a"], {"family": "permutations"}, "variants.families"),
+        (["simulated:name=a"], {"shots": 1}, "other shots (0 there, 1 now)"),
+        (["simulated:name=a"], {"trials": 2}, "other trials (1 there, 2 now);"),
+        (["simulated:name=a"], {"parse": "tolerant"}, "other parse (lenient there, tolerant now)"),
+        (["simulated:name=a"], {"stop": "cora"}, "other stop (none there, cora now), batch (none there, 256 now);"),
+        (["simulated:name=a"], {"family": "permutations"}, "other family (cora there, permutations now), "),
     ]:
         capsys.readouterr()
         with pytest.raises(SystemExit, match="responses/math/a: there is another run here already, with other ") as e:

@@ -219,7 +219,10 @@ def test_an_import_never_replaces_another(tmp_path):
     assert read_responses(tmp_path / "kept").name == "lab/m"
     assert run("cora_import", "kept.csv", "--model", "lab/m", cwd=tmp_path)[0] == 0
     code, _, err = run("cora_import", "kept.csv", "--model", "lab/m", "--parse", "tolerant", cwd=tmp_path)
-    assert code == 1 and "there is another run here already, with other imported.parse" in err
+    assert (
+        code == 1
+        and "there is another run here already, with other imported.parse (as recorded there, tolerant now);" in err
+    )
     cat_file(tmp_path / "kept.csv", "B", "B")
     code, _, err = run("cora_import", "kept.csv", "--model", "lab/m", cwd=tmp_path)
     assert code == 1 and "there is another run here already, with other imported.hash" in err

@@ -233,8 +233,11 @@ ANN = SimulatedRespondent(name="ann", knows=0.5)
 @pytest.mark.parametrize(
     "other, why",
     [
-        (lambda q, place: ask_shard(prepare(make_variants(q, seed=1)), ANN, "2/3", place), "variants.hash"),
-        (lambda q, place: ask_shard(prepare(make_variants(q), template="bare"), ANN, "2/3", place), "asked.template"),
+        (
+            lambda q, place: ask_shard(prepare(make_variants(q, seed=1)), ANN, "2/3", place),
+            r"other seed \(0 there, 1 now\);",
+        ),
+        (lambda q, place: ask_shard(prepare(make_variants(q), template="bare"), ANN, "2/3", place), "other template"),
         (lambda q, place: ask_shard(prepare(make_variants(q)), ANN, "2/4", place), "are of 3, and not of 4"),
         (
             lambda q, place: ask_shard(prepare(make_variants(q)), replace(ANN, slips=0.5), "1/3", place),
@@ -346,7 +349,7 @@ def test_precise_stopping_is_refused_before_anything_is_asked(tmp_path):
 def test_shards_over_another_run_are_refused_before_anything_is_asked(tmp_path):
     variants, who = make_variants(some(4), family="cyclic"), Drawing()
     write_responses(evaluate(Drawing(), variants, template="bare", progress=False), tmp_path / "run")
-    with pytest.raises(CoraError, match="another run here already, with other asked.template"):
+    with pytest.raises(CoraError, match=r"another run here already, with other template \(bare there, cora now\);"):
         ask_shard(prepare(variants), who, "1/2", tmp_path / "run", progress=False)
     assert who.calls == 0 and not (tmp_path / "run/shards").exists()
     ask_shard(prepare(variants, template="bare"), who, "1/2", tmp_path / "run", progress=False)  # the same run
