@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..benchmarks.files import write_whole
 from ..core import CoraError
 from ..registry import Registry
-from ..responses.runs import different_facts
+from ..responses.runs import told_differences
 
 # %% ../../nbs/interop/exporters.ipynb #8b96cbbd
 EXPORTERS = Registry(
@@ -85,9 +85,9 @@ def check_export_folder(
     ours = isinstance(told, dict) and "export" in told
     if foreign := [name for name in there if not ours or name not in (*parts, _FACTS)]:
         raise CoraError(f"{folder}: this folder holds something else ({foreign[0]}); it is left alone")
-    if different := different_facts(told, dict(facts)):
+    if different := told_differences(told, dict(facts)):
         raise CoraError(
-            f"{folder}: there is another export here already, with other {', '.join(different[:3])}; "
+            f"{folder}: there is another export here already, with other {different}; "
             "write to another folder, or move it away"
         )
     return folder

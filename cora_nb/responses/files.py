@@ -25,9 +25,8 @@ from ..benchmarks.files import check_types, write_whole
 from ..core import BadRow, CoraError
 from ..prompts.letters import selected
 from .columns import TEXT, column_types
-from .estimate_notes import are_stop_facts
 from .responses import Responses
-from .runs import different_facts, told_differences
+from .runs import different_facts, facts_of_text, told_differences
 
 # %% ../../nbs/responses/files.ipynb #0936e15c
 _PARTS = ("responses.parquet", "questions.parquet", "facts.json")
@@ -214,24 +213,7 @@ def read_facts(
         )
     if not file.is_file():
         raise CoraError(f"{path}: there is no run here" if Path(path).exists() else f"{path}: there is no such file")
-    kept = _metadata(file).get(b"cora_nb", b"{}")
-    try:
-        facts = json.loads(kept)
-    except (ValueError, RecursionError):
-        facts = None
-    if not isinstance(facts, dict) or not _are_facts(facts):
-        raise CoraError(f"{file}: the facts in the file's metadata are broken")
-    return facts
-
-
-def _are_facts(facts: dict[str, Any]) -> bool:
-    "Whether the parts of the facts that we read have the right types."
-    parts = [facts.get(what, {}) for what in ("respondent", "variants", "calls")]
-    if not all(isinstance(part, dict) for part in parts):
-        return False
-    recipe = parts[1].get("recipe")
-    known = recipe is None or isinstance(recipe, dict) and isinstance(recipe.get("family"), str)
-    return known and are_stop_facts(facts)
+    return facts_of_text(_metadata(file).get(b"cora_nb", b"{}"), f"{file}: the facts in the file's metadata")
 
 
 def _metadata(file: Path) -> dict[bytes, bytes]:

@@ -6,7 +6,6 @@
 __all__ = ['PartFile', 'open_parts', 'value_of_all', 'facts_of_all', 'whole_questions', 'rows_of_questions']
 
 # %% ../../nbs/responses/footers.ipynb #5364fd71
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ import pandas as pd
 
 from ..core import CoraError
 from .files import check_schema, number_ranges, open_parquet, part_files, read_facts
-from .runs import differences_of_parts, longest_room, summed_calls
+from .runs import differences_of_parts, facts_of_text, longest_room, summed_calls
 
 # %% ../../nbs/responses/footers.ipynb #013c7f12
 @dataclass(frozen=True, eq=False)
@@ -170,7 +169,7 @@ def facts_of_all(
     told = [file.facts for file in files]
     beside = files[0].path.with_name("facts.json")
     if not any(told) and beside.is_file():
-        return json.loads(beside.read_text(encoding="utf-8"))
+        return facts_of_text(beside.read_bytes(), f"{beside}: the facts")
     for file in files[1:]:
         found = differences_of_parts(files[0], file)
         if found or file.facts.get("chosen") != files[0].facts.get("chosen"):

@@ -16,7 +16,7 @@ from fastcore.basics import patch
 
 from ..core import CoraError, Question, Variant
 from .columns import KEY, LIST, TEXT, checked_table, column_types, storable
-from .estimate_notes import precise_words
+from .estimate_notes import unasked_words
 from .failures import check_failed, failed_rows, failure_line, over_budget_rows, unasked_rows
 from .questions import ordered_questions, questions_of_rows, questions_table, set_sizes
 from .rows import graded_table
@@ -348,8 +348,11 @@ def _same_list(a: tuple | None, b: tuple | None) -> bool:
 # %% ../../nbs/responses/responses.ipynb #e5cf23f4
 @patch
 def __repr__(self: Responses) -> str:
-    questions = f"{len(self.questions)} questions, {len(self)} replies"
-    return f"Responses({self.name!r}: {questions}{f', {self.family}' if self.family else ''})"
+    unasked = int(unasked_rows(self.table).sum())
+    rows = f"{len(self) - unasked} replies{f', {unasked} prompts not asked' if unasked else ''}"
+    return (
+        f"Responses({self.name!r}: {len(self.questions)} questions, {rows}{f', {self.family}' if self.family else ''})"
+    )
 
 
 @patch
@@ -400,11 +403,11 @@ def need(
     if scores and ("scores" not in found.table or found.table["scores"].isna().any()):
         raise CoraError("this needs the scores of every choice: ask a respondent that gives log-probabilities")
     if asked and (unasked := unasked_rows(found.table)).any():
-        cut, early = over_budget_rows(found.table).any(), precise_words(found.facts) or "the run stopped early"
-        why, then = ("the budget was used up", "to go on") if cut else (early, "without stop")
+        then = "to go on" if over_budget_rows(found.table).any() else "without stop"
         raise CoraError(
-            f"{unasked.sum()} of {len(unasked)} prompts were not asked because {why}; "
-            f"the remaining replies are not a random sample, so run again {then}"
+            f"{unasked.sum()} of {len(unasked)} prompts were not asked because "
+            f"{unasked_words(found.facts, found.table)}; the remaining replies are not a random sample, "
+            f"so run again {then}"
         )
     if failed != "unread" and not found.failed_wrong:
         check_failed(found.name, found.table, refuse=failed == "few")

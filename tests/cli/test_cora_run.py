@@ -319,7 +319,8 @@ def test_ctrl_c_is_one_line(desk):
     )
     seen = b""
     while b"replies" not in seen:
-        seen += done.stderr.read(1)
+        seen += (more := done.stderr.read(1))
+        assert more, seen
     done.send_signal(signal.SIGINT)
     _, err = done.communicate(timeout=120)
     assert done.returncode == 1 and b"Traceback" not in err and b"cora_run: interrupted" in err
@@ -360,6 +361,7 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         while stored_replies(tmp_path / "r.sqlite") < 10:
+            assert done.poll() is None, done.communicate()
             time.sleep(0.001)
         done.send_signal(signal.SIGINT)
         _, err = done.communicate(timeout=120)

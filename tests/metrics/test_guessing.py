@@ -330,9 +330,9 @@ def test_chance_of_mixed_forms():
 def test_a_benchmark_of_thousands_is_quick():
     import time
 
-    variants, start = make_variants(quiz([4], 3000)), time.perf_counter()
+    variants, start = make_variants(quiz([4], 3000)), time.process_time()
     chance_scores(variants, position=(3, 1))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("n, orders", [(2, 1), (2, 2), (2, 5), (3, 3), (4, 4), (5, 4), (3, 7)])
@@ -677,9 +677,9 @@ def test_shared_chance_of_a_benchmark_of_thousands_is_quick():
 
     variants = make_variants(quiz([4], 800))
     run = evaluate(SimulatedRespondent(knows=0), variants, progress=False)
-    start = time.perf_counter()
+    start = time.process_time()
     chance_scores(run, shared=True)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 # --- what bad input gets --------------------------------------------------------------------------------------------

@@ -204,10 +204,10 @@ def test_kept_refusals_do_not_speak_for_a_server(tmp_path):
 def test_timeouts_and_slow_replies():
     slow = Answer(wait=60)
     with FaultyServer(lambda asked: slow if asked.prompt == PROMPTS[0].text else GOOD) as server:
-        replies = ask(ChatRespondent("m", base_url=server.url, timeout=0.5, retries=1, concurrency=1), PROMPTS[:2])
-        assert replies[0].error == "no reply within 0.5 s, tried 2 times" and replies[1].text == "B"
+        replies = ask(ChatRespondent("m", base_url=server.url, timeout=2.5, retries=1, concurrency=1), PROMPTS[:2])
+        assert replies[0].error == "no reply within 2.5 s, tried 2 times" and replies[1].text == "B"
     with FaultyServer([slow]) as server:  # once slow
-        assert texts(ask(ChatRespondent("m", base_url=server.url, timeout=0.5), PROMPTS[:1])) == ["B"]
+        assert texts(ask(ChatRespondent("m", base_url=server.url, timeout=2.5), PROMPTS[:1])) == ["B"]
     with FaultyServer([Answer(wait=0.3)] * 4) as server:  # slow, and patient
         assert texts(ask(ChatRespondent("m", base_url=server.url), PROMPTS[:4])) == ["B"] * 4 and len(server.asked) == 4
 
@@ -215,7 +215,7 @@ def test_timeouts_and_slow_replies():
 def test_a_reply_that_trickles_in_has_no_more_time_than_another():
     with FaultyServer([Answer(drip=0.05)] * 2) as server:  # each byte arrives in time, the whole would take 10 s
         assert (
-            texts(ask(ChatRespondent("m", base_url=server.url, timeout=1.0), PROMPTS[:1])) == ["B"]
+            texts(ask(ChatRespondent("m", base_url=server.url, timeout=2.5), PROMPTS[:1])) == ["B"]
             and len(server.asked) == 3
         )
     with FaultyServer([Answer(drip=0.0005)]) as server:  # slowly, but surely

