@@ -131,7 +131,7 @@ def test_a_run_in_full_is_another_run(folder, monkeypatch):
     monkeypatch.chdir(folder)
     with pytest.raises(SystemExit, match="there is another run here already"):
         cora_run([ANN], limit=150, **STOP)
-    with pytest.raises(SystemExit, match="asked.half_width"):
+    with pytest.raises(SystemExit, match=r"with other half_width \(0.06 there, 0.05 now\);"):
         cora_run([ANN], limit=150, out="precise", stop="precise", half_width=0.05)
 
 
