@@ -184,7 +184,7 @@ def pieces(
                 piece = make_piece(table, str(file.path), which, self.trials[0], start, **about)
                 start += len(table)
                 bar.update(len(table))
-                if not len(piece):
+                if not len(piece) and not len(piece.absent):
                     continue
                 questions, digest = asked_hashes(piece)
                 seen, variants = [*seen, questions], variants + digest

@@ -17,7 +17,10 @@ from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
 from cora_nb.responses.failures import FailureWarning
-from cora_nb.responses.responses import Responses
+from cora_nb.responses.files import write_responses
+from cora_nb.responses.parts import ResponseParts
+from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.responses.runs import concat
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.paired import paired_interval
 from cora_nb.variants.families import make_variants
@@ -262,3 +265,46 @@ def test_a_plain_table_will_do():
     assert isinstance(frame, pd.DataFrame) and gate(frame, frame, "MCQA", 0.2).passed is True
     wide = gate(frame, at_random(2, m=2), "MCQA", 0.2, clusters="subject").conditions[0]
     assert "clusters" in wide.why or wide.low < wide.value
+
+
+# ---- a question that the first trial lacks
+
+
+def _without_first_trial():
+    "Two trials of five questions, four of them always right; the fifth has rows in the second trial only."
+    asked = make_variants(math_benchmark(5))
+    pairs = [(v, t) for v in asked for t in (0, 1) if t or v.question_id != asked[-1].question_id]
+    said = ["ABCDE"[v.answer - (v.question_id == asked[-1].question_id)] for v, _ in pairs]
+    recipe = {"variants": {"recipe": {"family": "cora", "seed": 0, "options": {}}}}
+    return make_responses([v for v, _ in pairs], said, trials=[t for _, t in pairs], name="ann", facts=recipe)
+
+
+def _first_of(kind, tmp_path):
+    run = _without_first_trial()
+    if kind == "plain table":
+        return run.to_frame()
+    if kind == "parts":
+        write_responses(run, tmp_path / "run")
+        return ResponseParts(tmp_path / "run" / "responses.parquet")
+    if kind == "joined":
+        last = run.table["question_id"] == run.table["question_id"].iloc[-1]
+        return concat([run.rows(~last), run.rows(last)])
+    return run.first_trial() if kind == "chosen" else run
+
+
+@pytest.mark.parametrize("kind", ["run", "chosen", "plain table", "joined", "parts"])
+@pytest.mark.parametrize("by", [None, "method"])
+def test_a_question_without_a_row_in_the_first_trial_is_not_dropped(kind, by, tmp_path):
+    found = score(_first_of(kind, tmp_path), by=by)
+    for name in ("MCQA", "RC", "BMCA(1.0)", "CI", "CoRA"):
+        rows = found[found["score"] == name]
+        assert rows["value"].isna().all() and (rows["n"] == 5).all()
+        assert rows["note"].str.contains("0 to .* of .* variants").all()
+
+
+def test_the_gate_does_not_pass_a_run_that_lacks_a_question_in_the_first_trial():
+    for run in (_without_first_trial(), _without_first_trial().first_trial()):
+        assert run.complete is False and run.coverage == "0 to 20 of 20 variants"
+        found = gate(run, at_least={"CoRA": 0.6, "MCQA": 0.6})
+        assert found.passed is None and [c.passed for c in found.conditions] == [None, None]
+        assert all("0 to 20 of 20 variants" in line for line in found.lines)
