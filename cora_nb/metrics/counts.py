@@ -18,12 +18,13 @@ def count_hits(
 ) -> pd.DataFrame:  # a row for each question; columns `hits`, `trials`, `original`, `unasked`, `missing`, and below
     """Hits, variants, the share of right replies to the original, and the variants that are absent.
 
-    The share is NaN where the original was not asked. The first repetition of each prompt counts, or all of them after
-    `pool_trials`. A question without any row there stands last, as one prompt that was not asked. `trials` includes
-    prompts that failed. `failed` is their number, `failed_originals` the number of originals among them, and
-    `original_lost` the share of those in the replies to the original; all are 0 after `count_failed_as_wrong`. Where a budget was used up, `over_budget` counts the prompts left out (also in `unasked`),
-    `cut_originals` the originals among them, `original_cut` the share of those in the originals. Raises `CoraError`
-    where there are no replies.
+    The share is NaN where the original was not asked. The first repetition of each prompt counts, or all of them
+    after `pool_trials`. A question without any row there stands last, as one prompt that was not asked. `trials`
+    includes prompts that failed. `failed` is their number, `failed_originals` the number of originals among them,
+    and `original_lost` the share of those in the replies to the original; all are 0 after `count_failed_as_wrong`.
+    Where a budget was used up, `over_budget` counts the prompts left out (also in `unasked`), `cut_originals` the
+    originals among them, `original_cut` the share of those in the originals. Raises `CoraError` where there are no
+    replies.
     """
     found = need(responses, "question_id", "method", "correct", failed="unread")
     t, (codes, ids) = found.table, found.question_codes

@@ -18,7 +18,7 @@ from fastcore.basics import patch
 from ..core import CoraError
 from .columns import KEY
 from .estimate_notes import are_stop_facts
-from .responses import Responses, as_responses
+from .responses import Responses, as_responses, facts_of_part
 
 # %% ../../nbs/responses/runs.ipynb #5dd41b0d
 class Runs(Mapping[str, Responses]):
@@ -273,7 +273,7 @@ def _subjects(part: Responses, named: str | Sequence[str] | None) -> list[str]:
 
 def _facts_together(parts: Sequence[Responses], counts: dict[str, int]) -> dict[str, Any]:
     "The facts of the whole."
-    facts = {k: v for k, v in parts[0].facts.items() if k not in ("calls", "rows")}
+    facts = dict(parts[0].facts)
     if any(p.facts.get("sample") != facts.get("sample") for p in parts):
         del facts["sample"]  # two samples are not one
     for group in ("benchmark", "variants", "asked"):
@@ -282,10 +282,12 @@ def _facts_together(parts: Sequence[Responses], counts: dict[str, int]) -> dict[
             facts[group] = _added(told, counts)
     if (run := _subjects_together(parts)) is not None:
         facts["run"] = run
-    if calls := [p.facts["calls"] for p in parts if "calls" in p.facts]:
-        facts["calls"] = summed_calls(calls)
+    if any(p.facts.get("rows", {}).get("shared") for p in parts):
+        facts["rows"] = {"shared": True}
     whole = max(p.facts.get("rows", {}).get("of", 0) for p in parts)
-    return facts | ({"rows": {"kept": counts["rows"], "of": whole}} if whole > counts["rows"] else {})
+    facts = facts_of_part(facts, counts, max(whole, counts["rows"]))
+    calls = [p.facts.get("calls") for p in parts]
+    return facts | ({"calls": summed_calls(calls)} if all(calls) else {})
 
 # %% ../../nbs/responses/runs.ipynb #5a7c1e03
 def differences_of_parts(
