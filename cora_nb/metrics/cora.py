@@ -301,7 +301,7 @@ def score_intervals(
     table = score_counts(counts, thresholds).to_frame("value").assign(low=np.nan, high=np.nan, note="")
     (found, kind), times, n = kinds(counts[COUNTS].to_numpy(float)), question_weights(counts), total_count(counts)
     if n < 2:
-        return table
+        return table.assign(note=table["value"].notna().map({True: f"{n} question: few to rely on", False: ""}))
     if population is not None:
         check_count("population", population, n + 1)
     unseen = 1.0 if population is None else (population - n) / (population - 1)  # of the variance: Cochran, 1977
