@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..checks import check_names, check_number
 from ..core import CoraError
-from .comparison import compare
+from .comparison import compare, unlike_words
 from .cora import score
 from .estimated_differences import estimate_bounds
 from .estimates import is_estimate
@@ -213,6 +213,7 @@ def _not_worse(
     rows = compare(run, base, 1 - 2 * alpha, resamples, clusters=clusters, scores=names).set_index("score", drop=False)
     rows["respondent"], words, found = " - ".join(whose), f"not worse by more than {margin:g}", []
     for name in names:
-        unknown = "; ".join(filter(None, (_open(r, name, who) for r, who in zip((run, base), whose))))
+        reasons = [_open(r, name, who) for r, who in zip((run, base), whose)]
+        unknown = "; ".join(filter(None, [unlike_words([run, base]), *reasons]))
         found.append(_decided(rows.loc[name], name, unknown, words, -margin, alpha))
     return found

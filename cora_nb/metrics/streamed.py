@@ -18,6 +18,7 @@ from ..responses.failures import check_failed_counts
 from ..responses.parts import ResponseParts
 from ..responses.piece import Piece, asked_hashes, make_piece, question_hashes
 from ..responses.responses import Responses, coverage_words
+from ..responses.runs import prompt_differences
 
 # %% ../../nbs/metrics/streamed.ipynb #e0811a3e
 _MOST_APART, _GROUPS = 10_000, 32  # questions whose original failed; groups of a kind beyond these
@@ -210,7 +211,10 @@ def different_prompts(
         same = len(np.intersect1d(_questions_of(run), _questions_of(reference)))
         counts = f"{mine[0]} and {theirs[0]}, {same} of them the same"
         return f"{name} and {first} were asked different questions ({counts})"
-    return f"{name} and {first} were asked different variants of the same questions" * (mine[2] != theirs[2])
+    if mine[2] != theirs[2]:
+        return f"{name} and {first} were asked different variants of the same questions"
+    unlike = ", ".join(prompt_differences(reference, run))
+    return f"{name} and {first} were not asked the same prompts: they differ in {unlike}" if unlike else ""
 
 
 def _pieces(run: Responses | ResponseParts) -> Iterator[Piece]:

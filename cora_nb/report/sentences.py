@@ -23,7 +23,7 @@ from ..metrics.items import method_table
 from .grid import number_text
 from ..responses.estimate_notes import is_estimated, precise_words
 from ..responses.responses import Responses
-from ..responses.runs import Runs
+from ..responses.runs import Runs, prompt_differences
 from ..results import lookup
 from ..stats.shares import count_interval
 
@@ -157,6 +157,8 @@ def _ahead(runs: Runs, level: float) -> Iterator[str]:
     if len(runs) > 3:
         return
     for a, b in combinations(runs, 2):
+        if prompt_differences(runs[a], runs[b]):
+            continue
         with suppress(CoraError):
             table = compare(runs[a], runs[b], level=level, scores=["MCQA", "CoRA"])
             for name in ("MCQA", "CoRA"):

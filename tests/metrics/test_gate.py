@@ -1,6 +1,9 @@
 """The gate: passes only what is shown to be not worse by the margin, keeps its level at the border, and never passes in
 silence what is not known."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,17 +13,20 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.comparison import compare
+from cora_nb.metrics.comparison import compare, rank_table
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.gate import Gate, gate
 from cora_nb.metrics.scores import SCORES, register_score
+from cora_nb.report.render import render
+from cora_nb.report.sentences import sentences
+from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.files import write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses, make_responses
-from cora_nb.responses.runs import concat
+from cora_nb.responses.runs import Runs, concat
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.paired import paired_interval
 from cora_nb.variants.families import make_variants
@@ -308,3 +314,44 @@ def test_the_gate_does_not_pass_a_run_that_lacks_a_question_in_the_first_trial()
         found = gate(run, at_least={"CoRA": 0.6, "MCQA": 0.6})
         assert found.passed is None and [c.passed for c in found.conditions] == [None, None]
         assert all("0 to 20 of 20 variants" in line for line in found.lines)
+
+
+# ---- runs that were not asked the same
+
+
+@pytest.mark.parametrize(
+    "made, words",
+    [
+        (dict(answer_first=False), "answer_first"),
+        (dict(seed=5), r"seed \(0 and 5\)"),
+        (dict(template="plain"), "template"),
+        (dict(text="Another text"), "the text of 10 questions, such as"),
+    ],
+)
+def test_unlike_runs_are_named_and_not_ranked(made, words):
+    questions = math_benchmark(10)
+    one = evaluate(SimulatedRespondent(0.9, name="one"), make_variants(questions), progress=False)
+    text, template = made.pop("text", None), made.pop("template", None)
+    if text:
+        questions = [replace(q, text=f"{text}: {q.text}") for q in questions]
+    two = evaluate(SimulatedRespondent(0.5, name="two"), make_variants(questions, **made), progress=False)
+    if template:
+        asked = two.facts["asked"] | {"template": template, "template_hash": "another"}
+        two = Responses(two.table, two.questions, two.facts | {"asked": asked}, two.name)
+    (said,) = Runs([one, two]).differences()
+    assert re.search(words, said)
+    printed = render(score_table(Runs([one, two])))
+    assert "No ranks: " in printed and re.search(words, " ".join(printed.split())) and "(1)" not in printed
+    if text:
+        with pytest.raises(CoraError, match="another text"):
+            compare(one, two, resamples=50)
+        return
+    assert compare(one, two, resamples=50)["note"].str.contains(words).all()
+    ranks = rank_table(Runs([one, two]), ["CoRA"], resamples=50)
+    ranks = ranks[ranks["score"] != "CoRA"]
+    assert ranks["value"].isna().all() and ranks["note"].str.contains(words).all()
+    found = gate(one, two, margin=0.5, resamples=50)
+    assert found.passed is None and re.search(words, found.lines[0])
+    unknown = Responses(two.table, two.questions, {}, "two")  # nothing is known to differ
+    assert Runs([one, unknown]).differences() == []
+    assert not any("is ahead of" in line for line in sentences(Runs([one, two])))
