@@ -355,3 +355,13 @@ def test_unlike_runs_are_named_and_not_ranked(made, words):
     unknown = Responses(two.table, two.questions, {}, "two")  # nothing is known to differ
     assert Runs([one, unknown]).differences() == []
     assert not any("is ahead of" in line for line in sentences(Runs([one, two])))
+
+
+def test_cora_of_another_family_is_named():
+    variants = make_variants(math_benchmark(6), "cyclic")
+    one, two = (evaluate(SimulatedRespondent(k, name=n), variants, progress=False) for k, n in ((0.9, "a"), (0.4, "b")))
+    printed = render(score_table(Runs([one, two])))
+    assert "CoRA (cyclic)" in printed and "Proposed metric" in printed
+    assert "CoRA (cyclic)" in " ".join(sentences(Runs([one])))
+    assert "CoRA (cyclic) at least 0.1" in gate(one, at_least={"CoRA": 0.1}).lines[0]
+    assert "CoRA (" not in render(score_table(BASE))
