@@ -34,6 +34,8 @@ def make_result(
     if "note" in common and "note" in table:
         common["note"] = [join_notes(own, common["note"]) for own in table["note"]]
     table = table.assign(**common)
+    note = table["note"].astype(object).fillna("") if "note" in table else pd.Series("", table.index)
+    table["note"] = note.astype(str)
     if unknown := [c for c in table if c not in RESULT]:
         raise CoraError(f"the columns of a result are {', '.join(RESULT)}; got {unknown[0]!r}")
     if missing := [c for c in ("score", "value") if c not in table]:
@@ -42,8 +44,8 @@ def make_result(
     table = table.reset_index(drop=True)
     for column in (c for c in (*_NUMBERS, "n") if c in table):
         table[column] = _numbers(table[column], "Int64" if column == "n" else float)
-    if "note" in table:
-        table["note"] = table["note"].fillna("")
+    if {"low", "high"} <= set(table):
+        table.loc[(table["low"] == table["high"]) & (table["note"] == ""), "note"] = _POINT
     names = [c for c in IDENTITY if c in table]
     if (twice := table.duplicated(names)).any():
         raise CoraError(f"a result has two numbers for {_said(table.loc[twice.idxmax(), names])}")
@@ -51,7 +53,8 @@ def make_result(
 
 
 _NUMBERS = ("value", "low", "high", "p")
-_ALWAYS = ("score", *_NUMBERS, "n")  # kept even if all values are missing
+_POINT = "the interval is a point, since nothing varies here: few to rely on"
+_ALWAYS = ("score", *_NUMBERS, "n", "note")  # kept even if all values are missing
 
 
 def _numbers(column: pd.Series, type: object) -> pd.Series:

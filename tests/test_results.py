@@ -52,7 +52,7 @@ def test_every_row_is_found_by_what_names_it(some):
 
 def test_what_all_rows_share_is_given_once():
     result = make_result([{"score": "a", "value": 1}, {"score": "b", "value": 2}], respondent="ada", subject=None, n=3)
-    assert list(result) == ["respondent", "score", "value", "n"] and result["n"].tolist() == [3, 3]
+    assert list(result) == ["respondent", "score", "value", "n", "note"] and result["n"].tolist() == [3, 3]
     assert values_of(result).to_dict() == {"a": 1, "b": 2}
 
 
@@ -102,3 +102,13 @@ def test_runs_with_several_names_are_told_apart_by_all_of_them():
     for name in ("m", ("m", 1, 2)):
         with pytest.raises(CoraError, match="a name must be a tuple of respondent, place, got"):
             stack_results({name: one}, ("respondent", "place"))
+
+
+def test_the_note_is_always_there_and_a_point_is_never_without_one():
+    assert make_result([{"score": "a", "value": 1}])["note"].tolist() == [""]
+    assert make_result([{"score": "a", "value": 1, "note": None}])["note"].tolist() == [""]
+    assert make_result([])["note"].tolist() == []
+    rows = [dict(score="a", value=1, low=1, high=1), dict(score="b", value=1, low=0, high=1), dict(score="c", value=1)]
+    found = make_result([*rows, dict(score="d", value=1, low=1, high=1, note="exact")])
+    point = "the interval is a point, since nothing varies here: few to rely on"
+    assert found["note"].tolist() == [point, "", "", "exact"]

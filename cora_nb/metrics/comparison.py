@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['LOOKED_AT', 'RANK_PROBABILITY', 'Together', 'put_together', 'resampled_scores', 'exchange_scores', 'compare_counts',
-           'incomplete_runs', 'compare', 'compare_all', 'rank_table']
+           'incomplete_runs', 'unlike_words', 'compare', 'compare_all', 'rank_table']
 
 # %% ../../nbs/metrics/comparison.ipynb #f4ea2b9f
 import warnings
@@ -28,7 +28,7 @@ from .replies import question_column
 from .scores import SCORES, chosen_scores, get_score
 from ..responses.failures import failure_line, few_lines
 from ..responses.responses import as_responses, Responses
-from ..responses.runs import about_run, Runs
+from ..responses.runs import about_run, prompt_differences, Runs
 from ..results import join_notes, make_result
 from ..stats.corrections import adjust_p
 from ..stats.paired import difference_interval, exchange_p, stretch_exchanged
@@ -197,6 +197,15 @@ def incomplete_runs(
     return [f"{name} has {run.coverage}" for name, run in runs.items() if run.complete is False]
 
 
+def unlike_words(
+    runs: Sequence[Responses],  # at least one
+) -> str:  # empty if nothing is known to differ
+    "What the prompts of some runs differ in, in words."
+    first, *others = runs
+    unlike = dict.fromkeys(what for other in others for what in prompt_differences(first, other))
+    return f"not the same prompts: they differ in {', '.join(unlike)}" if unlike else ""
+
+
 def _unknown_scores(names: Sequence[str], runs: Runs, stacklevel: int = 3) -> dict[str, str]:
     "The scores that need the whole divergence set, where a run lacks a part: score -> the runs, in words."
     whole = [name for name, score in SCORES.registered.items() if score.complete]
@@ -235,6 +244,7 @@ def compare(
 def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **options: Any) -> pd.DataFrame:
     "Every pair of matched runs, score by score."
     counts, pairs = matched_counts(runs), list(combinations(runs, 2))
+    unlike = {pair: unlike_words([runs[name] for name in pair]) for pair in pairs}
     groups = _clusters(runs, clusters, next(iter(counts.values())).index)
     tables = {pair: _pair_table(runs, counts, pair, groups, **options) for pair in pairs}
     unknown, rows = _unknown_scores(tables[pairs[0]].index, runs, stacklevel=4), []
@@ -253,7 +263,7 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
             failed = _failed_pair(name, [counts[who] for who in pair], [judged[who] for who in pair])
             said = "" if name in unknown else tables[pair].loc[name, "note"]
             few[name] = few.get(name) or join_notes(*few_lines(said))
-            note = join_notes(unknown.get(name) or (adjusted if p == p else ""), said, failed)
+            note = join_notes(unknown.get(name) or (adjusted if p == p else ""), unlike[pair], said, failed)
             rows.append(about | {"value": difference, "low": low, "high": high, "p": p, "note": note})
     warn_of_few(few, stacklevel=4)
     return make_result(rows, benchmark=_benchmark(runs), n=len(next(iter(counts.values()))))
@@ -336,8 +346,11 @@ def rank_table(
     values.loc[list(unknown)] = np.nan
     estimated = {who: estimated_scores(run, names) for who, run in matched.items() if is_estimate(run)}
     unranked = "".join(f"no ranks: {who} has estimates of the full run" for who in list(estimated)[:1])
+    if unlike := unlike_words(list(matched.values())):
+        unranked = f"no ranks: {unlike}"
     for name in names:
-        for who, value, rank, expected, *shares in _ranks(values.loc[name], drawn[name]).itertuples(name=None):
+        ranked = _ranks(values.loc[name] * (np.nan if unlike else 1), drawn[name]).assign(value=values.loc[name])
+        for who, value, rank, expected, *shares in ranked.itertuples(name=None):
             note = join_notes(unknown.get(name), judged[who].loc[name, "note"])
             own = estimated[who].loc[name].to_dict() if who in estimated else {"value": value, "note": note}
             rows.append({"respondent": str(who), "score": name} | own)

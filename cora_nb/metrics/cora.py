@@ -301,7 +301,7 @@ def score_intervals(
     table = score_counts(counts, thresholds).to_frame("value").assign(low=np.nan, high=np.nan, note="")
     (found, kind), times, n = kinds(counts[COUNTS].to_numpy(float)), question_weights(counts), total_count(counts)
     if n < 2:
-        return table
+        return table.assign(note=table["value"].notna().map({True: f"{n} question: few to rely on", False: ""}))
     if population is not None:
         check_count("population", population, n + 1)
     unseen = 1.0 if population is None else (population - n) / (population - 1)  # of the variance: Cochran, 1977
@@ -403,7 +403,8 @@ def _score_run(responses, few, by, thresholds, ci, clusters, failed, also, inter
             table, said = table.join(bounds[["low", "high"]]), bounds["note"].to_dict()
             few.update({s: few.get(s) or note for s, note in said.items()})
         notes = zip(table.index, coverage_notes(table.index, coverage), table["note"])
-        notes = [join_notes(missing, said.get(s), failures) for s, missing, failures in notes]
+        lost = dict.fromkeys(table.index[table["value"].isna()], coverage)  # also of the originals
+        notes = [join_notes(missing or lost.get(s), said.get(s), failures) for s, missing, failures in notes]
         said = {"n": total_count(counts), "note": notes} | ({by: name} if by else {})
         parts.append(table.rename_axis("score").reset_index().assign(**said))
     table = make_result(pd.concat(parts), **about | {"note": about["note"] if found.failed_wrong else None})

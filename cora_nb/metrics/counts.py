@@ -18,12 +18,13 @@ def count_hits(
 ) -> pd.DataFrame:  # a row for each question; columns `hits`, `trials`, `original`, `unasked`, `missing`, and below
     """Hits, variants, the share of right replies to the original, and the variants that are absent.
 
-    The share is NaN where the original was not asked. The first repetition of each prompt counts, or all of them after
-    `pool_trials`. `trials` includes prompts that failed. `failed` is their number, `failed_originals` the number of
-    originals among them, and `original_lost` the share of those in the replies to the original; all are 0 after
-    `count_failed_as_wrong`. Where a budget was used up, `over_budget` counts the prompts left out (also in `unasked`),
-    `cut_originals` the originals among them, `original_cut` the share of those in the originals. Raises `CoraError`
-    where there are no replies.
+    The share is NaN where the original was not asked. The first repetition of each prompt counts, or all of them
+    after `pool_trials`. A question without any row there stands last, as one prompt that was not asked. `trials`
+    includes prompts that failed. `failed` is their number, `failed_originals` the number of originals among them,
+    and `original_lost` the share of those in the replies to the original; all are 0 after `count_failed_as_wrong`.
+    Where a budget was used up, `over_budget` counts the prompts left out (also in `unasked`), `cut_originals` the
+    originals among them, `original_cut` the share of those in the originals. Raises `CoraError` where there are no
+    replies.
     """
     found = need(responses, "question_id", "method", "correct", failed="unread")
     t, (codes, ids) = found.table, found.question_codes
@@ -43,7 +44,7 @@ def count_hits(
         lost = np.bincount(codes[original[cut[original]]], minlength=n)
         cut_off = {"over_budget": np.bincount(codes[cut], minlength=n), "cut_originals": lost}
         cut_off |= {"original_cut": lost / np.maximum(asked + lost, 1)}
-    return pd.DataFrame(
+    counts = pd.DataFrame(
         {
             "hits": hits,
             "trials": wrong + hits,
@@ -57,6 +58,17 @@ def count_hits(
         },
         index=pd.Index(ids, name="question_id"),
     )
+    return pd.concat([counts, _absent_counts(found, counts)]) if len(found.absent) else counts
+
+
+def _absent_counts(responses: Responses, counts: pd.DataFrame) -> pd.DataFrame:
+    "The counts of questions that have no row in the trial chosen: each is a prompt that was not asked."
+    ids = pd.Index(responses.absent["question_id"].drop_duplicates(), name="question_id")
+    one = dict.fromkeys(("trials", "unasked", "missing", *_CUT), 1) | {"original": np.nan}
+    return pd.DataFrame({column: one.get(column, 0) for column in counts}, index=ids).astype(counts.dtypes)
+
+
+_CUT = ("over_budget", "cut_originals", "original_cut")  # there if a budget was used up
 
 
 def question_weights(

@@ -8,17 +8,17 @@ __all__ = ['GateCondition', 'Gate', 'gate']
 # %% ../../nbs/metrics/gate.ipynb #3ca23ce8
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from ..checks import check_names, check_number
 from ..core import CoraError
-from .comparison import compare
+from .comparison import compare, unlike_words
 from .cora import score
 from .estimated_differences import estimate_bounds
 from .estimates import is_estimate
-from .scores import RUN_SCORES, chosen_scores, get_score
+from .scores import RUN_SCORES, chosen_scores, get_score, score_label
 from ..responses.columns import OVER_BUDGET
 from ..responses.failures import failed_rows, unasked_rows
 from ..responses.responses import Responses, as_responses
@@ -43,11 +43,13 @@ class GateCondition:
     why: str = ""  # why it is not known, or a note on few questions
     alpha: float = 0.05  # probability to pass at the limit, at most
     n: int = 0  # questions
+    family: str | None = None  # of the variants, which `line` names; None: unknown
 
     @property
     def line(self) -> str:
         "The condition in words, for the log of a build."
-        said = f"{_VERDICTS[self.passed]}: {self.respondent}: {self.score} {self.wanted}"
+        name = score_label(self.score, self.family)
+        said = f"{_VERDICTS[self.passed]}: {self.respondent}: {name} {self.wanted}"
         if self.passed is None:
             return f"{said}: {self.why}"
         signed = "+.4f" if " - " in self.respondent else ".4f"
@@ -170,7 +172,7 @@ def gate(
             for name, floor in floors.items():
                 words = f"at least {floor:g}"
                 found.append(_decided(rows.loc[name], name, _open(run, name, run.name), words, floor, alpha))
-    return Gate(tuple(found))
+    return Gate(tuple(replace(condition, family=run.family) for condition in found))
 
 # %% ../../nbs/metrics/gate.ipynb #8e45e29d
 def _check_options(against: object, names: list[str], margin: float | None, floors: dict, alpha: float) -> None:
@@ -213,6 +215,7 @@ def _not_worse(
     rows = compare(run, base, 1 - 2 * alpha, resamples, clusters=clusters, scores=names).set_index("score", drop=False)
     rows["respondent"], words, found = " - ".join(whose), f"not worse by more than {margin:g}", []
     for name in names:
-        unknown = "; ".join(filter(None, (_open(r, name, who) for r, who in zip((run, base), whose))))
+        reasons = [_open(r, name, who) for r, who in zip((run, base), whose)]
+        unknown = "; ".join(filter(None, [unlike_words([run, base]), *reasons]))
         found.append(_decided(rows.loc[name], name, unknown, words, -margin, alpha))
     return found

@@ -31,7 +31,7 @@ def question_column(
     ids: pd.Index,  # the questions wanted, from `question_codes`
 ) -> pd.Series:  # a value for each question, index `ids`
     "The value of a column for each question. Raises `CoraError` where the column or a value is missing."
-    table = need(responses, column, trials="all", failed="unread").table
+    table = pd.concat([need(responses, column, trials="all", failed="unread").table, responses.absent])
     found = table.drop_duplicates("question_id").set_index("question_id")[column].reindex(ids)
     if (lost := found.isna()).any():
         first = found.index[lost][0]

@@ -17,7 +17,8 @@ from .replies import question_column
 from ..responses.failures import check_failed_counts
 from ..responses.parts import ResponseParts
 from ..responses.piece import Piece, asked_hashes, make_piece, question_hashes
-from ..responses.responses import Responses
+from ..responses.responses import Responses, coverage_words
+from ..responses.runs import prompt_differences
 
 # %% ../../nbs/metrics/streamed.ipynb #e0811a3e
 _MOST_APART, _GROUPS = 10_000, 32  # questions whose original failed; groups of a kind beyond these
@@ -102,13 +103,13 @@ def count_kinds(
             n, total = table["questions"][lost].sum(), table["questions"].sum()
             raise CoraError(f"{n:,} of {total:,} questions have no {name}")
     if by is None:
-        yield None, table, _coverage(table)
+        yield None, table, coverage_words(table)
         return
-    known = _coverage(covered.table()) if by == "method" else None
+    known = coverage_words(covered.table()) if by == "method" else None
     names = kinds.names if by == "method" else sorted(kinds.names)
     for name in names:
         some = table[table["group"] == name].drop(columns="group").reset_index(drop=True)
-        yield name, some, _coverage(some) if known is None else known
+        yield name, some, coverage_words(some) if known is None else known
 
 
 def _check_parts(parts: ResponseParts, columns: list[str]) -> None:
@@ -129,11 +130,12 @@ def _counts_of(piece: Piece, by: str | None, clusters: str | None) -> Iterator[p
     codes, ids = piece.question_codes
     first = np.empty(len(ids), dtype=np.int64)
     first[codes[::-1]] = np.arange(len(codes))[::-1]  # the first row of each question
+    rows = pd.concat([piece.table.iloc[first], piece.absent.drop_duplicates("question_id")])
 
     def of_questions(column):
-        if column not in piece.table:
-            return pd.Series(np.nan, ids, dtype=object)
-        return pd.Series(piece.table[column].iloc[first].astype(object).to_numpy(na_value=np.nan), ids)
+        if column not in rows:
+            return pd.Series(np.nan, rows["question_id"], dtype=object)
+        return pd.Series(rows[column].astype(object).to_numpy(na_value=np.nan), rows["question_id"])
 
     added = {"cluster": of_questions(clusters)} if clusters else {}
     if by != "method":
@@ -146,15 +148,6 @@ def _counts_of(piece: Piece, by: str | None, clusters: str | None) -> Iterator[p
         some = piece.rows(method.isin(["original", name]).to_numpy(dtype=bool), chosen=f"original and {name}")
         counts = count_hits(some)
         yield counts.assign(group=name, **{c: values.reindex(counts.index) for c, values in added.items()})
-
-
-def _coverage(kinds: pd.DataFrame) -> str:
-    'The part of the divergence sets that was asked, such as "2 of 26 variants"; empty if complete or unknown.'
-    there, expected = kinds["there"], kinds["expected"]
-    if expected.isna().any() or (there >= expected).all():
-        return ""
-    ranges = [sorted({int(c.min()), int(c.max())}) for c in (there, expected)]
-    return f"{' of '.join(' to '.join(map(str, ends)) for ends in ranges)} variants"
 
 # %% ../../nbs/metrics/streamed.ipynb #09570eb6
 def count_groups(
@@ -191,8 +184,7 @@ def _coverage_of(responses: Responses, counts: pd.DataFrame) -> str:
     "`Responses.coverage` of the questions counted; computed only if variants are missing, since it can be slow."
     if not counts["missing"].any() and not responses.facts.get("chosen"):
         return ""
-    codes, ids = responses.question_codes
-    return responses.rows(ids.isin(counts.index)[codes]).coverage
+    return coverage_words(responses.members().loc[counts.index])
 
 # %% ../../nbs/metrics/streamed.ipynb #908fc9a7
 def count_parts(
@@ -219,7 +211,10 @@ def different_prompts(
         same = len(np.intersect1d(_questions_of(run), _questions_of(reference)))
         counts = f"{mine[0]} and {theirs[0]}, {same} of them the same"
         return f"{name} and {first} were asked different questions ({counts})"
-    return f"{name} and {first} were asked different variants of the same questions" * (mine[2] != theirs[2])
+    if mine[2] != theirs[2]:
+        return f"{name} and {first} were asked different variants of the same questions"
+    unlike = ", ".join(prompt_differences(reference, run))
+    return f"{name} and {first} were not asked the same prompts: they differ in {unlike}" if unlike else ""
 
 
 def _pieces(run: Responses | ResponseParts) -> Iterator[Piece]:

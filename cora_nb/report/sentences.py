@@ -20,10 +20,11 @@ from ..metrics.comparison import compare
 from ..metrics.cora import score
 from ..metrics.counts import count_hits
 from ..metrics.items import method_table
+from ..metrics.scores import score_label
 from .grid import number_text
 from ..responses.estimate_notes import is_estimated, precise_words
 from ..responses.responses import Responses
-from ..responses.runs import Runs
+from ..responses.runs import Runs, prompt_differences
 from ..results import lookup
 from ..stats.shares import count_interval
 
@@ -65,13 +66,13 @@ def _left(name: str, run: Responses, level: float) -> Iterator[str]:
     plain, cora = (lookup(table, which) for which in ("MCQA", "CoRA"))
     if plain.value != plain.value or cora.value != cora.value:
         note = str(cora.get("note") or "").partition("\n")[0]
-        yield f"CoRA of {name} is not known{f': {note}' if note else ''}."
+        yield f"{score_label('CoRA', run.family)} of {name} is not known{f': {note}' if note else ''}."
         return
     bounds = "" if cora.low != cora.low else f" [{number_text(cora.low)}, {number_text(cora.high)}]"
     if is_estimated(cora.get("note")):
         bounds += f", estimated for the full run: {precise_words(run.facts)}"
-    exact = "about " * is_estimated(plain.get("note"))
-    said = f"The accuracy of {name} is {exact}{number_text(plain.value)}; with consistency counted in, CoRA, it is"
+    exact, label = "about " * is_estimated(plain.get("note")), score_label("CoRA", run.family)
+    said = f"The accuracy of {name} is {exact}{number_text(plain.value)}; with consistency counted in, {label}, it is"
     yield f"{said} {number_text(cora.value)}{bounds}."
 
 
@@ -157,19 +158,22 @@ def _ahead(runs: Runs, level: float) -> Iterator[str]:
     if len(runs) > 3:
         return
     for a, b in combinations(runs, 2):
+        if prompt_differences(runs[a], runs[b]):
+            continue
         with suppress(CoraError):
             table = compare(runs[a], runs[b], level=level, scores=["MCQA", "CoRA"])
             for name in ("MCQA", "CoRA"):
-                row = lookup(table, name)
+                row, label = lookup(table, name), score_label(name, runs[a].family)
                 if row.value != row.value:
                     continue
                 bounds = f"[{number_text(row.low)}, {number_text(row.high)}]"
                 bounds += ", estimated" if is_estimated(row.get("note")) else f", p {_small_words(row.p)}"
                 if row.low > 0 or row.high < 0:  # as p < 1 - level, which an estimate does not have
                     first, second = (a, b) if row.value > 0 else (b, a)
-                    yield f"By {name}, {first} is ahead of {second} ({a} - {b}: {number_text(row.value)} {bounds})."
+                    yield f"By {label}, {first} is ahead of {second} ({a} - {b}: {number_text(row.value)} {bounds})."
                 else:
-                    yield f"By {name}, {a} and {b} cannot be told apart (difference {number_text(row.value)} {bounds})."
+                    apart = f"(difference {number_text(row.value)} {bounds})"
+                    yield f"By {label}, {a} and {b} cannot be told apart {apart}."
 
 # %% ../../nbs/report/sentences.ipynb #7174e15e
 def sentences(

@@ -15,7 +15,7 @@ import pandas as pd
 from ..core import CoraError, threshold, THRESHOLDS
 from ..metrics.cora import score
 from ..metrics.estimates import sample_of
-from ..metrics.scores import RUN_SCORES, score_members
+from ..metrics.scores import RUN_SCORES, score_label, score_members
 from ..metrics.streamed import different_prompts
 from ..responses.failures import few_lines
 from ..responses.parts import ResponseParts, runs_or_parts
@@ -35,7 +35,11 @@ def arrange(
     "Put scores into the groups and the order of the paper."
     names = list(dict.fromkeys(scores))
     bmca = sorted((s for s in names if threshold(s) is not None), key=threshold)
-    order = {BASELINES: ["MCQA", "MCQA+", "MV"], PROPOSED: ["CoRA"], SECONDARY: [*bmca, "CI"]}
+    order = {
+        BASELINES: ["MCQA", "MCQA+", "MV"],
+        PROPOSED: [s for s in names if s == "CoRA" or s.startswith("CoRA (")],
+        SECONDARY: [*bmca, "CI"],
+    }
     known = {s for group in order.values() for s in group}
     order[BEYOND] = [s for s in names if s not in known]
     return [(group, s) for group, members in order.items() for s in members if s in names]
@@ -140,7 +144,10 @@ def score_table(
     scores = [s for group, s in wanted if group != BEYOND or beyond is True or beyond and _wanted(s, beyond, also)]
     if not scores:
         raise CoraError(f"nothing to show: no run among {list(given)} has a score of the table")
-    return stack_results({name: _chosen(table, scores, differ.get(name, "")) for name, table in found.items()})
+    table = stack_results({name: _chosen(table, scores, differ.get(name, "")) for name, table in found.items()})
+    families = {name: getattr(run, "family", None) for name, run in given.items()}
+    labels = [score_label(s, families.get(who)) for s, who in zip(table["score"], table["respondent"])]
+    return table.assign(score=pd.Series(labels, table.index, dtype=table["score"].dtype))
 
 
 def _asked_for(runs: Mapping[str, object]) -> list[str]:

@@ -16,7 +16,7 @@ import numpy as np
 from ..benchmarks.pitfalls import NOTA_TEXT
 from ..core import Variant
 from ..forms import get_form
-from .responses import Responses, need
+from .responses import Responses, calls_share_replies, need
 from .shown import made_again, questions_of_run
 
 # %% ../../nbs/responses/equal_prompts.ipynb #f1f01534
@@ -78,12 +78,11 @@ def replies_shared(
     facts: Mapping[str, Any],  # of a run, as in `Responses.facts`
 ) -> bool:  # False if nothing is known
     "Whether equal prompts of a run got one reply, as they do at temperature 0."
-    who, calls = ({} if facts.get(name) is None else facts[name] for name in ("respondent", "calls"))
+    who, calls, rows = ({} if facts.get(name) is None else facts[name] for name in ("respondent", "calls", "rows"))
     if who.get("respondent") == "recorded":
         return replies_shared(who.get("run") or {})
     if isinstance(who.get("shares"), bool):
         return who["shares"]
     if isinstance(who.get("temperature"), (int, float)):
         return not who["temperature"] > 0
-    answered = calls.get("prompts", 0) - calls.get("not_asked", 0)
-    return answered > calls.get("asked", answered) + calls.get("in_store", 0)
+    return bool(rows.get("shared")) or calls_share_replies(calls)

@@ -24,7 +24,7 @@ from .files import checked_questions, filled_in, frame_of_parquet, open_parquet
 from .footers import PartFile, facts_of_all, open_parts, rows_of_questions, value_of_all
 from .footers import whole_questions
 from .piece import Piece, asked_hashes, make_piece, question_hashes
-from .responses import Responses, as_responses
+from .responses import Responses, as_responses, facts_of_part
 from .runs import Runs
 
 # %% ../../nbs/responses/parts.ipynb #58694ac1
@@ -184,7 +184,7 @@ def pieces(
                 piece = make_piece(table, str(file.path), which, self.trials[0], start, **about)
                 start += len(table)
                 bar.update(len(table))
-                if not len(piece):
+                if not len(piece) and not len(piece.absent):
                     continue
                 questions, digest = asked_hashes(piece)
                 seen, variants = [*seen, questions], variants + digest
@@ -302,10 +302,14 @@ def _read_all(self: ResponseParts, where: Mapping[str, PartFile]) -> Responses:
     questions = self._questions_of(list(where))
     if questions is not None:
         questions = checked_questions(questions, self.files[0].path)
-    facts = self.facts if len(table) == len(self) else self.facts | {"rows": {"kept": len(table), "of": len(self)}}
+    sizes = {"questions": len(where), "rows": len(table), "count": len(table.drop_duplicates(_VARIANT))}
+    facts = self.facts if len(table) == len(self) else facts_of_part(self.facts, sizes, len(self))
     same = {"pooled": self.pooled, "failed_wrong": self.failed_wrong}
     found = Responses(table, questions, facts, self.name, str(self.path), **same)
     return found if self._which is None else found.trial(self._which)
+
+
+_VARIANT = ["question_id", "method", "index"]
 
 # %% ../../nbs/responses/parts.ipynb #af87d716
 @patch

@@ -76,6 +76,10 @@ class Piece(Responses):
         "The number of variants of each question, and the size of its divergence set; see `Responses.members`."
         (codes, ids), t = self.question_codes, self.table
         first = t["trial"].to_numpy() == self.first
+        if len(self.absent):
+            ids = ids.append(pd.Index(self.absent["question_id"].drop_duplicates()))
+            t = pd.concat([t, self.absent], ignore_index=True)
+            codes, first = ids.get_indexer(t["question_id"]), np.append(first, np.zeros(len(self.absent), dtype=bool))
         there, known = np.bincount(codes[first], minlength=len(ids)), np.zeros(len(ids), dtype=np.int64)
         if "n_choices" in t:
             original = np.flatnonzero((t["method"] == "original").to_numpy(dtype=bool, na_value=False))
@@ -144,13 +148,17 @@ def make_piece(
         raise CoraError(f"{file}, row {start + row + 1}: {said}")
     columns = {"question_id": _texts(codes, ids), "method": _texts(method, names), **columns}
     frame = pd.DataFrame(columns, copy=False)
+    absent = frame[:0]
     if which is not None and not (kept := trial == which).all():
+        lost = np.bincount(codes[kept], minlength=len(ids)) == 0
+        absent = frame[lost[codes]]
         frame, asked = frame[kept].reset_index(drop=True), asked[kept]
         codes, ids = coded(_dictionary(codes[kept], ids), file)
     named = [(names[m].as_py(), int(i)) for m, i in slots]
     piece = object.__new__(Piece)  # without the checks of `Responses`
     usual = {"pooled": False, "failed_wrong": False, "sizes_of": None, "facts": {}, "name": "", "file": file}
     piece.__dict__.update(usual | about | {"table": frame, "_questions": None, "asked": asked, "slots": named})
+    piece.__dict__["absent"] = absent
     ids = pd.Index(pd.array(ids, dtype=TEXT))
     piece.__dict__.update({"question_codes": (codes, ids), "first": first if which is None else which})
     return piece

@@ -341,3 +341,8 @@ def test_light_import():
     code = "import sys, cora_nb.metrics.calibration, cora_nb.report.calibration_plots; "
     code += f"assert not {heavy} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_interval_without_width_says_so():
+    found = ece_interval([1.0] * 500, [True] * 500, resamples=50).set_index("score")
+    assert tuple(found.loc["ECE", ["low", "high"]]) == (0, 0) and "few to rely on" in found.loc["ECE", "note"]

@@ -256,8 +256,8 @@ def test_the_flag():
     assert row.note.startswith("above the threshold 0.05, and more than chance gives (p") and row.low > 0.05
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert "note" not in position_spread(run, threshold=None)
-        assert "note" not in position_spread(run, threshold=0.9)
+        assert not position_spread(run, threshold=None)["note"].any()
+        assert not position_spread(run, threshold=0.9)["note"].any()
     few = evaluate(SimulatedRespondent(knows=0), make_variants(quiz([4] * 5), "cyclic"), progress=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

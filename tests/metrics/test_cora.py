@@ -10,15 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.core import THRESHOLDS, CoraError
+from cora_nb.core import THRESHOLDS, CoraError, Question
 from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, robustness, score, score_counts, score_intervals
 from cora_nb.metrics.counts import count_hits
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
-from cora_nb.responses.responses import Responses
+from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup, make_result, values_of
 from cora_nb.runs.evaluate import evaluate
+from cora_nb.stats.resampling import FewWarning
 from cora_nb.variants.families import make_variants
 
 METHODS = ["original", "shuffled", "nota", "decoupled"]
@@ -269,7 +270,7 @@ def test_a_chosen_part_is_a_set_of_its_own(run):
     part = run.rows(lambda t: t["method"].isin(["original", "shuffled"]), chosen="without replaced choices")
     assert unknown(score(part)) == [] and (count_hits(part)["missing"] == 0).all()
     assert set(score(part).query("score != 'MCQA'")["note"]) == {"2 of 26 variants"}  # what was chosen, all the same
-    assert unknown(score(run, by="method")) == [] and "note" not in score(run, by="method")
+    assert unknown(score(run, by="method")) == [] and not score(run, by="method")["note"].any()
 
 
 def test_by_subject_only_the_incomplete_one_is_not_known(run):
@@ -304,7 +305,7 @@ def test_the_note_says_what_the_scores_rest_on(run):
     few = run.rows(lambda t: t["method"].isin(["original", "shuffled"]))
     notes = values_of(score(few), "note")
     assert notes["MCQA"] == "" and set(notes.drop("MCQA")) == {few.coverage} == {"2 of 26 variants"}
-    assert "note" not in score(run) and set(score(run)["n"]) == {12}
+    assert not score(run)["note"].any() and set(score(run)["n"]) == {12}
     by_method = score(few, by="method")
     assert set(by_method.query("score != 'MCQA'")["note"]) == {few.coverage}
 
@@ -338,3 +339,12 @@ def test_originals_alone_have_no_cora_in_a_bare_table():
     found = values_of(score(table))
     assert found["MCQA"] == 0.5
     assert np.isnan(found[["CI", "CoRA"]].to_numpy(float)).all()
+
+
+def test_one_question_has_no_interval_and_says_why():
+    one = make_responses(
+        asked := make_variants([Question("q", "?", ("a", "b"), 0)]), ["ABCDE"[v.answer] for v in asked]
+    )
+    with pytest.warns(FewWarning):
+        found = score(one, ci=0.95)
+    assert found["low"].isna().all() and (found["note"] == "1 question: few to rely on").all()

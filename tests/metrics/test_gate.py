@@ -1,6 +1,9 @@
 """The gate: passes only what is shown to be not worse by the margin, keeps its level at the border, and never passes in
 silence what is not known."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,14 +13,20 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.comparison import compare
+from cora_nb.metrics.comparison import compare, rank_table
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.gate import Gate, gate
 from cora_nb.metrics.scores import SCORES, register_score
+from cora_nb.report.render import render
+from cora_nb.report.sentences import sentences
+from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
 from cora_nb.responses.failures import FailureWarning
-from cora_nb.responses.responses import Responses
+from cora_nb.responses.files import write_responses
+from cora_nb.responses.parts import ResponseParts
+from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.responses.runs import Runs, concat
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.paired import paired_interval
 from cora_nb.variants.families import make_variants
@@ -262,3 +271,97 @@ def test_a_plain_table_will_do():
     assert isinstance(frame, pd.DataFrame) and gate(frame, frame, "MCQA", 0.2).passed is True
     wide = gate(frame, at_random(2, m=2), "MCQA", 0.2, clusters="subject").conditions[0]
     assert "clusters" in wide.why or wide.low < wide.value
+
+
+# ---- a question that the first trial lacks
+
+
+def _without_first_trial():
+    "Two trials of five questions, four of them always right; the fifth has rows in the second trial only."
+    asked = make_variants(math_benchmark(5))
+    pairs = [(v, t) for v in asked for t in (0, 1) if t or v.question_id != asked[-1].question_id]
+    said = ["ABCDE"[v.answer - (v.question_id == asked[-1].question_id)] for v, _ in pairs]
+    recipe = {"variants": {"recipe": {"family": "cora", "seed": 0, "options": {}}}}
+    return make_responses([v for v, _ in pairs], said, trials=[t for _, t in pairs], name="ann", facts=recipe)
+
+
+def _first_of(kind, tmp_path):
+    run = _without_first_trial()
+    if kind == "plain table":
+        return run.to_frame()
+    if kind == "parts":
+        write_responses(run, tmp_path / "run")
+        return ResponseParts(tmp_path / "run" / "responses.parquet")
+    if kind == "joined":
+        last = run.table["question_id"] == run.table["question_id"].iloc[-1]
+        return concat([run.rows(~last), run.rows(last)])
+    return run.first_trial() if kind == "chosen" else run
+
+
+@pytest.mark.parametrize("kind", ["run", "chosen", "plain table", "joined", "parts"])
+@pytest.mark.parametrize("by", [None, "method"])
+def test_a_question_without_a_row_in_the_first_trial_is_not_dropped(kind, by, tmp_path):
+    found = score(_first_of(kind, tmp_path), by=by)
+    for name in ("MCQA", "RC", "BMCA(1.0)", "CI", "CoRA"):
+        rows = found[found["score"] == name]
+        assert rows["value"].isna().all() and (rows["n"] == 5).all()
+        assert rows["note"].str.contains("0 to .* of .* variants").all()
+
+
+def test_the_gate_does_not_pass_a_run_that_lacks_a_question_in_the_first_trial():
+    for run in (_without_first_trial(), _without_first_trial().first_trial()):
+        assert run.complete is False and run.coverage == "0 to 20 of 20 variants"
+        found = gate(run, at_least={"CoRA": 0.6, "MCQA": 0.6})
+        assert found.passed is None and [c.passed for c in found.conditions] == [None, None]
+        assert all("0 to 20 of 20 variants" in line for line in found.lines)
+
+
+# ---- runs that were not asked the same
+
+
+@pytest.mark.parametrize(
+    "made, words",
+    [
+        (dict(answer_first=False), "answer_first"),
+        (dict(seed=5), r"seed \(0 and 5\)"),
+        (dict(template="plain"), "template"),
+        (dict(text="Another text"), "the text of 10 questions, such as"),
+    ],
+)
+def test_unlike_runs_are_named_and_not_ranked(made, words):
+    questions = math_benchmark(10)
+    one = evaluate(SimulatedRespondent(0.9, name="one"), make_variants(questions), progress=False)
+    text, template = made.pop("text", None), made.pop("template", None)
+    if text:
+        questions = [replace(q, text=f"{text}: {q.text}") for q in questions]
+    two = evaluate(SimulatedRespondent(0.5, name="two"), make_variants(questions, **made), progress=False)
+    if template:
+        asked = two.facts["asked"] | {"template": template, "template_hash": "another"}
+        two = Responses(two.table, two.questions, two.facts | {"asked": asked}, two.name)
+    (said,) = Runs([one, two]).differences()
+    assert re.search(words, said)
+    printed = render(score_table(Runs([one, two])))
+    assert "No ranks: " in printed and re.search(words, " ".join(printed.split())) and "(1)" not in printed
+    if text:
+        with pytest.raises(CoraError, match="another text"):
+            compare(one, two, resamples=50)
+        return
+    assert compare(one, two, resamples=50)["note"].str.contains(words).all()
+    ranks = rank_table(Runs([one, two]), ["CoRA"], resamples=50)
+    ranks = ranks[ranks["score"] != "CoRA"]
+    assert ranks["value"].isna().all() and ranks["note"].str.contains(words).all()
+    found = gate(one, two, margin=0.5, resamples=50)
+    assert found.passed is None and re.search(words, found.lines[0])
+    unknown = Responses(two.table, two.questions, {}, "two")  # nothing is known to differ
+    assert Runs([one, unknown]).differences() == []
+    assert not any("is ahead of" in line for line in sentences(Runs([one, two])))
+
+
+def test_cora_of_another_family_is_named():
+    variants = make_variants(math_benchmark(6), "cyclic")
+    one, two = (evaluate(SimulatedRespondent(k, name=n), variants, progress=False) for k, n in ((0.9, "a"), (0.4, "b")))
+    printed = render(score_table(Runs([one, two])))
+    assert "CoRA (cyclic)" in printed and "Proposed metric" in printed
+    assert "CoRA (cyclic)" in " ".join(sentences(Runs([one])))
+    assert "CoRA (cyclic) at least 0.1" in gate(one, at_least={"CoRA": 0.1}).lines[0]
+    assert "CoRA (" not in render(score_table(BASE))

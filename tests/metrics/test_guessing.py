@@ -403,7 +403,7 @@ def test_corrected_keeps_the_shape():
     meant = plain[plain["score"] != "CI"]
     assert corrected(meant, 0.2)["value"].tolist() == corrected(meant["value"].tolist(), 0.2).tolist()
     assert corrected(meant, zero)["value"].tolist() == once["value"].dropna().tolist()
-    assert "note" not in corrected(meant, zero)
+    assert not corrected(meant, zero)["note"].any()
     assert corrected(0.6, 0.2) == pytest.approx(0.5) and corrected([0.2, 1], 0.2).tolist() == [0, 1]
     assert corrected(0.1, 0.2) < 0 and np.isnan(corrected(np.nan, 0.2)) and np.isnan(corrected(1, 1))
     assert corrected([[0.2, 0.5], [1, 0.75]], [0.2, 0.5]).tolist() == [[0, 0], [1, 0.5]]
@@ -572,7 +572,7 @@ def test_the_facts_of_a_run_say_whether_replies_are_shared():
     assert note == f"{guess_rates(variants, shared=True)['draw'].nunique()} of {len(variants)} prompts differ, and " + (
         "equal ones share a reply"
     )
-    assert lookup(both[True], "MCQA").note == "" and "note" not in both[False]
+    assert lookup(both[True], "MCQA").note == "" and not both[False]["note"].any()
 
 
 def test_repetitions_at_temperature_0_are_one_reply():

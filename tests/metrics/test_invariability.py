@@ -473,7 +473,7 @@ def test_a_part_of_the_variants_is_told():
     variants, who = make_variants(QUESTIONS[:6], "mcqa_plus"), SimulatedRespondent(knows=0.5)
     two = [v for v in variants if v.method in ("original", "options_2")]
     whole, part = (evaluate(who, v, progress=False) for v in (variants, two))
-    assert "note" not in mcqa_plus_scores(whole)
+    assert not mcqa_plus_scores(whole)["note"].any()
     notes = values_of(mcqa_plus_scores(part), "note")
     assert notes["MCQA"] == "" and notes.drop("MCQA").eq("2 of 14 variants").all()
     sampled = evaluate(who, make_variants(QUESTIONS[:6], "mcqa_plus", sample=1), progress=False)

@@ -12,6 +12,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, checked_table
 from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.responses.equal_prompts import replies_shared
 from cora_nb.responses.responses import Responses, as_responses, make_responses, need, questions_table
 from cora_nb.responses.runs import Runs, concat
 from cora_nb.runs.evaluate import evaluate
@@ -171,7 +172,31 @@ def test_parts_make_the_whole_again():
     assert sorted(made.facts["asked"]["shots"]) == ["shot x", "shot y"] == sorted(whole.facts["asked"]["shots"])
     halves = [whole.rows(lambda t, s=s: t["subject"] == s) for s in "xy"]
     assert "rows" not in concat(halves).facts and "rows" in concat(halves[:1]).facts
-    assert concat(halves).facts == whole.facts | {"calls": concat(halves).facts["calls"]}
+    joined, asked = concat(halves).facts, {k: v for k, v in whole.facts["asked"].items() if k != "prompts"}
+    known = {k: v for k, v in whole.facts["variants"].items() if k != "hash"}
+    same = {k: v for k, v in whole.facts.items() if k not in ("calls", "shard")}
+    assert joined == same | {"benchmark": {"questions": 6}, "variants": known, "asked": asked}
+
+
+def test_facts_describe_the_rows_beside_them():
+    variants = make_variants([Question(f"q{i}", "?", ("a", "b", "c"), i % 3, "xy"[i % 2]) for i in range(6)])
+    whole = evaluate(SimulatedRespondent(), variants, trials=2, progress=False)
+    assert whole.facts["calls"]["prompts"] == 2 * len(variants) and whole.facts["variants"]["count"] == len(variants)
+    part = whole.rows(lambda t: t["question_id"].isin(["q0", "q1"]))
+    assert part.facts["benchmark"] == {"questions": 2} and "calls" not in part.facts
+    assert part.facts["variants"]["count"] == len(variants) // 3 and "hash" not in part.facts["variants"]
+    assert "prompts" not in part.facts["asked"] and part.facts["respondent"] == whole.facts["respondent"]
+    first = whole.first_trial()  # all questions and variants are there, but not all calls
+    assert first.facts["benchmark"] == whole.facts["benchmark"] and first.facts["variants"] == whole.facts["variants"]
+    assert "calls" not in first.facts and first.facts["rows"] == {"kept": len(variants), "of": 2 * len(variants)}
+    rest = whole.rows(lambda t: ~t["question_id"].isin(["q0", "q1"]))
+    for halves in ([whole.trial(0), whole.trial(1)], [part, rest], [rest, part]):
+        joined = concat(halves).facts
+        assert "calls" not in joined and "rows" not in joined
+        assert joined["variants"]["count"] == len(variants) and joined["benchmark"]["questions"] == 6
+    calls = {"prompts": 4, "asked": 3}  # equal prompts got one reply: a part remembers it
+    told = run(facts={"calls": calls})
+    assert replies_shared(told.facts) and replies_shared(told.rows(lambda t: t["question_id"] == "q").facts)
 
 
 def test_what_is_no_part_is_refused():
