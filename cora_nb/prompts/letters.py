@@ -367,7 +367,6 @@ _LABELLED = re.compile(r"(?:^|[\n,;]|\band\b)[ *(\[]*(?:(?i:option|choice|answer
 _JOINED = re.compile(r"(?<![A-Za-z'])[A-Z](?:, ?[A-Z](?![A-Za-z']))*,? ?(?:and|&) ?[A-Z](?![A-Za-z'])")
 
 
-
 def selected(
     reply: str | None,  # what the model wrote
     choices: Sequence[str],  # the texts shown
