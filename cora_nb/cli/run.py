@@ -41,6 +41,7 @@ from ..checks import check_count, check_option
 from ..report.render import render
 from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
+from ..runs.alarm import unshown_line
 from ..runs.evaluate import plan, prepare, STOPS
 from ..runs.shards import check_shards_there, known_facts
 from ..variants.families import make_variants
@@ -146,7 +147,7 @@ def cora_run(
         shown = {name: run.count_failed_as_wrong() if failed == "wrong" else run for name, run in runs.items()}
         print(render(score_table(shown, beyond=beyond), digits=digits))
     for name, responses in runs.items():
-        lines = [f"{name}: {replies_line(responses)}", *from_store[name]]
+        lines = [f"{name}: {replies_line(responses)}", unshown_line(responses), *from_store[name]]
         print("\n" + "\n  ".join(line for line in lines if line))
     places = dict(zip([w.name for w in who], folders))
     there = [places[name] for name in runs]

@@ -120,7 +120,7 @@ def _numbers(output: Any, labels: Sequence[str]) -> tuple[tuple | None, float | 
     "Log-probability of each choice, probability of the whole reply, mean over its tokens; None if not recorded."
     logprobs = output.choices[0].logprobs
     try:
-        tokens, top = read_logprobs({"logprobs": logprobs and logprobs.model_dump()})
+        tokens, top = read_logprobs({"logprobs": logprobs and logprobs.model_dump()}, output.completion, labels)
     except ValueError:
         tokens, top = [], {}
     if not tokens:

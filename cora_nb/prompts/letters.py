@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['PATTERNS', 'LETTER_RULES', 'RULES', 'letter_index', 'first_token', 'first_alphanumeric', 'first_character',
-           'own_words', 'undecorated', 'match_text', 'choice_text', 'first_line', 'stated', 'judged', 'meant', 'begins',
-           'explain', 'tolerant', 'yes_no', 'selected', 'in_words', 'register_rule', 'get_rule', 'rules_by_form',
-           'parse']
+           'own_words', 'undecorated', 'match_text', 'choice_text', 'first_line', 'stated', 'judged', 'meant',
+           'begins_with_word', 'begins', 'explain', 'tolerant', 'yes_no', 'selected', 'in_words', 'register_rule',
+           'get_rule', 'rules_by_form', 'parse']
 
 # %% ../../nbs/prompts/letters.ipynb #425713b1
 import re
@@ -261,6 +261,28 @@ def meant(
     found = [_letter_at(text, cue.end(), choices) for cue in _MEANT.finditer(text)]
     return next((i for i in reversed(found) if i is not None and i >= 0), None)
 
+# %% ../../nbs/prompts/letters.ipynb #5b7e21c4
+_AFTER_LETTER = r"is|seems|has|fits|and|or|but|because|since|as|for|due|based|which|it|the|this|i"  # "A is right"
+_ARTICLE = re.compile(
+    r"[^\w\s*]*\*?(?:"
+    rf"A [\"'“‘]?(?!(?i:{_AFTER_LETTER}|was|would|must|could|should|might|looks|appears|in)(?![\w-]))"
+    r"(?:[a-z]|[0-9][0-9.,:/]*[-– ]?[a-z]|[A-Z]{2,} [A-Z]{2,}\b)"
+    rf"|I,? (?!(?i:{_AFTER_LETTER})(?![\w-])|and I\b)(?:[a-z*_]|[A-Z]{{2,}} [A-Z]{{2,}}\b)"
+    r"|I, (?:as|for|the|this)\b|I['’´](?:[dm]|ll|ve)\b)"
+)
+
+
+def begins_with_word(
+    text: str,  # a reply, or a line of it
+    choices: Sequence[str],  # the texts shown
+) -> bool:
+    'Whether a reply begins with the article "A" or the pronoun "I", and not with the letter of a choice.'
+    if not (found := _ARTICLE.match(text)):
+        return False
+    i = letter_index("A" if "A" in found[0].split()[0] else "I", len(choices))
+    said = _caseless(text[found.start() :].lstrip("*_\"'([ ")[1:])  # "A red blood cell" may name a choice by both
+    return i < 0 or not (own := _caseless(choices[i])) or not re.match(rf"{re.escape(own)}(?!\w)", said)
+
 # %% ../../nbs/prompts/letters.ipynb #db617b95
 _LABEL = re.compile(
     r"(?i:(?:the )?(?:final |correct |right |best |my )?(?:option|choice|answer|letter|alternative)\b ?[:#]? ?)?"
@@ -273,6 +295,8 @@ def begins(
     choices: Sequence[str],  # the texts shown
 ) -> int | None:  # index of a choice; -1 for an answer that names none; None if the pattern does not occur
     'Pattern: the reply begins with a labelled choice. "B. Canberra"'
+    if begins_with_word(text, choices):
+        return None
     text = undecorated(text).lstrip(" \n#>-–—•.:([{\"'<")
     start = _LABEL.match(text).end()
     found = _letter_at(text, start, choices)
@@ -341,7 +365,6 @@ _LIST = re.compile(r"[\W_]*((?:[A-Z](?:[\W_]*(?:\band\b)?[\W_]*)(?![a-z]))+)")
 _SMALL_LIST = re.compile(r"[(\[]?[a-z][)\].]?(?:(?:\s*[,;/&]\s*|\s+)(?:and\s+)?[(\[]?[a-z][)\].]?)+\s*\.?")
 _LABELLED = re.compile(r"(?:^|[\n,;]|\band\b)[ *(\[]*(?:(?i:option|choice|answer) )?([A-Z])[*)\]]*[.):](?=[ *])")
 _JOINED = re.compile(r"(?<![A-Za-z'])[A-Z](?:, ?[A-Z](?![A-Za-z']))*,? ?(?:and|&) ?[A-Z](?![A-Za-z'])")
-_ARTICLE = re.compile(r"A (?!is\b|and\b|or\b|because\b|since\b|as\b|seems\b|would\b)[a-z]")
 
 
 def selected(
@@ -354,7 +377,7 @@ def selected(
     labelled = _LABELLED.findall(text)
     joined = _JOINED.search(line)
     line = _LEAD.sub("", line)
-    listed = None if _ARTICLE.match(line) else _LIST.match(line)
+    listed = None if begins_with_word(line, choices) else _LIST.match(line)
     if len(set(labelled)) > 1:  # "A. 12, C. 15"
         letters = labelled
     elif joined:  # "Both A and C are correct"

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 
 from cora_nb.prompts.letters import (
     begins,
+    begins_with_word,
     choice_text,
     first_line,
     first_token,
     in_words,
     own_words,
     selected,
+    stated,
     tolerant,
     undecorated,
     yes_no,
@@ -24,13 +26,24 @@ from cora_nb.prompts.letters import (
 from .replies import EXPLANATION, REASONING, answer_part, with_room
 
 # %% ../../nbs/prompts/reasoned.ipynb #ee654304
+_SENTENCE = re.compile(r"[^\w\s]*[A-Z][^\w\s]* (?:is|was|seems|looks|appears|would|could|might|may|has)\b")
+
+
 def lenient(
     reply: str | None,  # what the model wrote
     choices: Sequence[str],  # the texts shown
 ) -> int:  # index of a choice, or -1
-    "The choice that `first_token` finds, or else the one that `tolerant` finds. The default for one letter."
-    found = first_token(answer_part(reply), choices) if isinstance(reply, str) else -1
-    return tolerant(reply, choices) if found < 0 else found
+    """The choice that `first_token` finds, or else the one that `tolerant` finds. The default for one letter.
+
+    An article ("A patient ...") or a pronoun ("I cannot ...") is no letter; in a sentence that begins with a letter
+    ("A is tempting, but ..."), a later "the answer is C" counts.
+    """
+    text = answer_part(reply).lstrip() if isinstance(reply, str) else ""
+    found = first_token(text, choices)
+    if found < 0 or begins_with_word(text, choices):
+        return tolerant(reply, choices)
+    later = stated(own_words(reply), choices) if _SENTENCE.match(text) else None
+    return found if later is None or later < 0 else later
 
 
 with_room(lenient, EXPLANATION);

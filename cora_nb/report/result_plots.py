@@ -158,6 +158,7 @@ def _only(drawn: pd.DataFrame, column: str) -> str:
     return escape_name(drawn[column].iloc[0], _ROW_WIDTH) if drawn[column].nunique() == 1 else ""
 
 # %% ../../nbs/report/result_plots.ipynb #08199394
+_OVER = {"BMCA(c)": "c, the least share of right replies to a question"}  # what the places of a score are
 MANY_POINTS = 12  # intervals of more points than these are drawn as a band
 
 
@@ -190,7 +191,8 @@ def plot_lines(
     whole, ticks = (drawn["place"] == drawn["place"].round()).all(), ax.xaxis.get_major_locator()
     if isinstance(ticks, MaxNLocator):  # keep ticks that the user has set
         ticks.set_params(integer=bool(whole))
-    ax.set(xlabel="place", ylabel=_only(drawn, "score"))
+    score = _only(drawn, "score")
+    ax.set(xlabel=_OVER.get(score, "place"), ylabel=score)
     _legend(ax, lines, drawn)
     return ax
 

@@ -22,9 +22,11 @@ from fastcore.basics import patch
 from ..checks import check_count, check_option
 from ..core import CoraError
 from ..forms import get_form
+from ..prompts.replies import answer_part
 from ..prompts.templates import Prompt
 from cora_nb.respondents.chat_replies import (
     clean_text,
+    error_words,
     finish_reason,
     letter_scores,
     read_logprobs,
@@ -35,7 +37,7 @@ from .chat_server import ChatServer
 from .chat_settings import check_extra, check_server_name, check_system, key_from, server_addresses
 from .fleet import Fleet, FleetMember
 from .patience import Again, within
-from .protocol import ENDLESS, Reply
+from .protocol import ENDLESS, Reply, is_refusal
 
 # %% ../../nbs/respondents/chat.ipynb #1080b6ea
 @dataclass
@@ -171,6 +173,8 @@ def read_reply(
     choice = choices[0]
     if not isinstance(choice, dict):
         raise ValueError("the server sent a choice that is not a JSON object")
+    if (failed := answer.get("error") or choice.get("error")) or choice.get("finish_reason") == "error":
+        raise ValueError(f"the server sent an error: {error_words(failed)}")
     if choice.get("finish_reason") == "content_filter":
         return Reply("", meta={"finish_reason": "content_filter"})
     said = choice.get("message") if self.endpoint == "chat" else choice
@@ -179,10 +183,11 @@ def read_reply(
     text = said.get("content") or "" if self.endpoint == "chat" else said.get("text")
     if not isinstance(text, str):
         raise ValueError("the server sent no text")
-    tokens, top = read_logprobs(choice)
-    if self.top_logprobs and text and not tokens:
+    tokens, top = read_logprobs(choice, text, labels)
+    if self.top_logprobs and answer_part(text).strip() and not tokens:
+        sent = "sent those of another text" if choice.get("logprobs") else "sent none"
         self._warn_once(
-            "the server was asked for log-probabilities and sent none; there will be no scores and no confidence"
+            f"the server was asked for log-probabilities and {sent}; there will be no scores and no confidence"
         )
     usage, key = answer.get("usage"), key_from(self.key_variable)
     mean = sum(tokens) / len(tokens) if tokens else math.inf
@@ -296,6 +301,9 @@ async def answer(
 
     Raises `CoraError` if continuing is pointless. Before any early end, requests under way get a few seconds to be
     answered, and their replies are handed over too.
+
+    A refusal waits until another prompt has been answered: where all are refused, the setting is wrong and not the
+    prompts. If none is answered to the end, refusals become failures.
     """
     at_once = min(self.concurrency * len(self._fleet.members), len(prompts))
     todo, arrived, news = iter(enumerate(prompts)), deque(), asyncio.Event()
@@ -304,18 +312,40 @@ async def answer(
         member.server.proven = self.proven
     self._fleet.open(min(self.concurrency, len(prompts)))
     self._asking, self._stopping = set(), False
+    held: list[tuple[int, Reply]] = []  # refusals that nobody has answered a prompt after
+    left = at_once  # workers at work
+
+    def hand_over(position, reply):
+        arrived.append((position, reply, loop.create_future()))
+        news.set()
+        return arrived[-1][2]
+
+    def release(believed):
+        servers = [m.server for m in self._fleet.members]
+        why = next((s.last_refusal for s in servers if s.last_refusal), "refused")
+        while held:
+            position, reply = held.pop(0)
+            hand_over(position, reply if believed else Reply(error=why))
 
     async def worker():
         for position, prompt in todo:
-            reply, taken = await self._reply(prompt), loop.create_future()
-            arrived.append((position, reply, taken))
-            news.set()
-            await taken  # the reply is stored before the next question is asked
+            reply = await self._reply(prompt)
+            if is_refusal(reply):
+                held.append((position, reply))
+                continue
+            if reply.error is None:
+                release(True)
+            await hand_over(position, reply)  # the reply is stored before the next question is asked
 
     def ended(worker):
+        nonlocal left
+        left -= 1
         if not worker.cancelled() and worker.exception():
             arrived.append(worker.exception())
             news.set()
+        elif not left and not self._stopping:
+            servers = [m.server for m in self._fleet.members]
+            release(self.proven or any(s.answered for s in servers))
 
     async def first():
         while not arrived:

@@ -48,6 +48,7 @@ class ChatServer:
         self.proven = False  # whether it has answered prompts of this run before, in another process
         # counts so far: without any answer, the server is absent or expects other requests
         self.answered = self.refused = self.forbidden = 0
+        self.last_refusal, self.alike = "", 0  # its words; refusals of 413 or 451 since the last reply
         path = "/chat/completions" if self.endpoint == "chat" else "/completions"
         self._url = path if self.api_version else self.address + path  # Azure's client changes the path itself
         self._idle, self._made = [], set()  # clients without a request under way; all clients of this run
@@ -186,7 +187,7 @@ async def ask(
         self._idle.append(client)
         client = None
         reply = read(json.loads(response.content))
-        self.answered += 1
+        self.answered, self.alike = self.answered + 1, 0
         return reply
     except (CoraError, Warning):
         raise
@@ -257,7 +258,10 @@ def judge_status(
         raise Again(why, "limited", wait) from None
     if status in (408, 409) or status >= 500:
         raise Again(why) from None
-    refused = self.refuse(why)
+    refused, self.last_refusal = self.refuse(why), why
+    self.alike += status in (413, 451)  # a proxy may say so to everything
+    if self.alike >= MOST_REFUSED:
+        raise CoraError(f"{self.who}: {self.alike} prompts in a row were refused: {why}") from None
     if refused_for_good(status, detail.get("code"), why):
         return REFUSED_REPLY
     return refused

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ENOUGH_REPLIES', 'TOLERATED', 'UnreadRepliesWarning', 'too_many_unread', 'alarm_text', 'Alarm', 'unread_replies',
-           'responses_alarm']
+           'unshown_line', 'responses_alarm']
 
 # %% ../../nbs/runs/alarm.ipynb #d90805e4
 import warnings
@@ -19,7 +19,7 @@ from ..forms import Verdict
 from ..respondents.chat_replies import escaped
 from ..respondents.protocol import Reply
 from ..responses.responses import Responses
-from .diagnosis import UNREAD_KINDS, Cure, Unread, cure, readings, unread_kind
+from .diagnosis import UNREAD_KINDS, Cure, Unread, cure, names_unshown, readings, unread_kind
 from ..variants.mcqa_plus import YES_NO
 from ..variants.wording import recorded_wording
 
@@ -103,6 +103,11 @@ def alarm_text(
     return "\n".join(lines)
 
 # %% ../../nbs/runs/alarm.ipynb #f97f57ab
+def _shows_letters(form: str, wording: Any) -> bool:
+    "Whether one of the letters A, B, ... is asked for."
+    return form == "mcq" and wording is None
+
+
 class Alarm:
     "Counts the replies of a run, and reports once if too many cannot be read."
 
@@ -129,6 +134,8 @@ class Alarm:
         "Count a reply. Raises `CoraError` if there are too many unreadable ones and `strict` is set."
         kind = unread_kind(reply, verdict.parsed)
         self.replies += reply.error is None or bool(kind)
+        if kind == "unparsed" and _shows_letters(variant.form, variant.wording):
+            kind = "" if names_unshown(reply.text, variant.n_choices) else kind
         if kind:
             tokens = (reply.meta or {}).get("completion_tokens")
             self.unread.append(Unread(variant, reply.text, kind, tokens))
@@ -202,6 +209,7 @@ def unread_replies(
         unread_kind(Reply(text, error=error, meta={"finish_reason": finish}), False)
         for text, finish, error in zip(cells["reply"], cells["finish"], cells["error"])
     ]
+    kinds = ["" if wrong else kind for kind, wrong in zip(kinds, _unshown(table, cells["reply"], kinds))]
     places = [i for i, kind in enumerate(kinds) if kind]
     some = places[:: -(-len(places) // _EXAMINED) or 1]
     rows, questions = table.iloc[some].to_dict("records"), _questions_by_id(responses, table.iloc[some])
@@ -215,6 +223,29 @@ def unread_replies(
     no_reply = int((found["failed"] | found["not_asked"]).sum())
     refused = sum(cells["error"][i] is not None for i in places)
     return unread, counts, len(responses) - no_reply + refused
+
+
+def _unshown(table: pd.DataFrame, texts: Sequence[str | None], kinds: Sequence[str]) -> list[bool]:
+    "For each row of unread replies: whether it names a letter that was not shown."
+    usual = {"form": "mcq", "family": "cora", "method": "original", "index": 0}
+    own = zip(*(table[c] if c in table else [value] * len(table) for c, value in usual.items()), table["n_choices"])
+    return [
+        kind == "unparsed" and _shows_letters(form, recorded_wording(*recipe)) and names_unshown(text, int(n))
+        for text, kind, (form, *recipe, n) in zip(texts, kinds, own)
+    ]
+
+
+def unshown_line(
+    responses: Responses,  # a run
+) -> str:  # one line; empty if there are none
+    "How many replies name a letter that was not shown. They count as wrong, and no other rule reads them."
+    if not {"n_choices", "reply"} <= set(responses.table):
+        return ""
+    table = responses.table[responses.outcomes()["unparsed"].to_numpy()]
+    texts = list(map(_missing_as_none, table["reply"]))
+    kinds = [unread_kind(Reply(text), False) for text in texts]
+    n = sum(_unshown(table, texts, kinds))
+    return f"{n} of the unparsed replies name a letter that was not shown: wrong under every rule" if n else ""
 
 
 def _questions_by_id(responses: Responses, part: pd.DataFrame) -> dict[str, dict[str, Any]]:

@@ -24,7 +24,7 @@ from ..core import CoraError, Question, THRESHOLDS, Variant
 from ..forms import Verdict
 from ..prompts.letters import rules_by_form
 from ..prompts.templates import Prompt, Template, make_prompts
-from ..respondents.protocol import Reply, Respondent, finished, is_refusal, stream
+from ..respondents.protocol import Reply, Respondent, finished, stream
 from ..responses.columns import NOT_ASKED, OVER_BUDGET
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
@@ -86,11 +86,11 @@ class _Asking:
         self.left_out: list[str] = []  # claimed keys that the budget did not cover
         self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
         self.verdicts = [Verdict(-1, None, False)] * len(prompts)
-        self.known = {} if store is None else store.get(self.keys)
+        self.known = {} if store is None else store.without_lone_refusals(store.get(self.keys))
         self.unused = set(self.known)  # keys of replies in the store that this run has not needed so far
         self.found, self.asked, self.tokens = 0, 0, {"prompt_tokens": 0, "completion_tokens": 0}
         if (server := respondent_with(respondent, "proven")) is not None:
-            server.proven = not all(map(is_refusal, self.known.values()))
+            server.proven = bool(self.known)
         self.before = dict(getattr(respondent, "spent", {}))  # for a respondent that counts its work
 
     def take(self, position: int, reply: Reply) -> None:

@@ -118,6 +118,14 @@ class StoredRows:
         except (self._errors, TypeError, UnicodeError) as e:
             raise not_kept_error(self.path, e) from None
 
+    def remove(
+        self,
+        keys: Sequence[str],  # of rows that may be there
+    ) -> None:
+        "Remove rows."
+        for key in keys:
+            self._read(f"delete from {self._table} where key = {self._mark} returning key", key)
+
     def _rows(self, where: str, *values: Any) -> list[tuple]:
         "The rows for which something holds, with the columns in the order of `ROW_COLUMNS`."
         return self._read(f"select {', '.join(ROW_COLUMNS)} from {self._table} where {where}", *values)

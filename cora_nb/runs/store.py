@@ -22,7 +22,7 @@ from fastcore.basics import patch
 
 from ..core import CoraError
 from ..prompts.templates import Prompt
-from ..respondents.protocol import Reply, Respondent
+from ..respondents.protocol import Reply, Respondent, is_refusal
 from .postgres_store import PostgresReplies
 from .reply_rows import not_kept_error, printable_words, reply_row, row_reply
 from .sqlite_store import SILENCE, SqliteReplies
@@ -106,6 +106,18 @@ def get(
     return found
 
 # %% ../../nbs/runs/store.ipynb #03c9aee5
+@patch
+def without_lone_refusals(
+    self: Store,
+    found: dict[str, Reply],  # what is in the store of a run
+) -> dict[str, Reply]:  # the same, or nothing
+    "Remove the refusals of a run that has nothing else: where no prompt was answered, they are not the prompts' fault."
+    if not found or not all(map(is_refusal, found.values())):
+        return found
+    self.rows.remove(list(found))
+    return {}
+
+
 @patch
 def put(
     self: Store,

@@ -138,3 +138,20 @@ def test_each_remedy_is_shown_once(capsys):
     assert out.count("in Python") == 1 + ("in Python" in out.rpartition("d: ")[2])
     print_alarms(runs, aside=True)
     assert capsys.readouterr() == ("", out)
+
+
+def test_letters_that_were_not_shown_are_the_models_mistake(desk, capsys):
+    "No alarm and nothing to type, and one line below the table."
+    with server("J") as there:
+        cora_run([f"chat:m,base_url={there.url}"], limit=4)
+    out, err = capsys.readouterr()
+    assert not heads(out) and not heads(err) and "type:" not in out + err
+    assert len(re.findall("80 of the unparsed replies name a letter that was not shown", out)) == 1
+    assert out.index("CoRA") < out.index("name a letter that was not shown")
+
+
+def test_the_bundled_demonstration_raises_no_alarm(desk, capsys):
+    cora_run(limit=12, store="none")
+    out, err = capsys.readouterr()
+    assert not heads(out) and not heads(err) and "type:" not in out + err
+    assert out.count("name a letter that was not shown") == 1, "skewed leans on a place, and names it where it is not"

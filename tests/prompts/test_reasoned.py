@@ -3,7 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from cora_nb.prompts.letters import first_token, parse, rules_by_form, tolerant
+from cora_nb.core import LETTERS
+from cora_nb.prompts.letters import first_token, parse, rules_by_form, selected, tolerant
 from cora_nb.prompts.reasoned import last_answer, last_line, last_line_several, last_line_yes_no, lenient
 from cora_nb.prompts.replies import answer_part
 
@@ -30,6 +31,48 @@ def test_lenient_is_the_strict_rule_where_that_reads_anything(reply):
     strict = first_token(answer_part(reply), CITIES)  # the rule itself looks at no reply that deliberates first
     assert lenient(reply, CITIES) == (tolerant(reply, CITIES) if strict == -1 else strict)
     assert first_token(reply, CITIES) in (-1, lenient(reply, CITIES))
+
+
+TEN = tuple(f"choice {i}" for i in range(10))
+ENDS = ("The answer is C.", "The correct option is (C).", "So the answer would be C", "Answer: C")
+
+
+@pytest.mark.parametrize("opening", ["A patient with these signs needs rest.", "A 45-year-old man has a fever.",
+                                     '"A healthy" man?', "A PATIENT IS ILL.", "(A common mistake.)", "*A note:*",
+                                     "I cannot be sure.", "I, as a model, guess.", "I'd guess.", "I think so.",
+                                     "A is tempting.", "B was my first thought."])  # fmt: skip
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("rule", [lenient, tolerant])
+def test_an_article_a_pronoun_or_a_sentence_about_a_letter_is_no_answer(opening, end, rule):
+    assert rule(f"{opening} {end}", TEN) == rule(f"<think>B</think>{opening}\n{end}", TEN) == 2
+
+
+@pytest.mark.parametrize("said", ["I cannot answer", "I don't know.", "I, for one, have no idea", "A difficult one",
+                                  "I was not told", "I CANNOT ANSWER"])  # fmt: skip
+def test_without_an_answer_nothing_is_read(said):
+    assert lenient(said, TEN) == tolerant(said, TEN) == -1 and selected(said, TEN) == ()
+
+
+@given(
+    st.sampled_from("AI"),
+    st.sampled_from(["{}", "{}.", "{})", "({})", "{}:", "**{}**", "{}, because", "{} because it fits", "{} - text",
+                     "{} is right", "{}\npatients know", "**{}** is what I think", "{} (the answer)"]),
+)  # fmt: skip
+def test_a_letter_is_a_letter_in_every_dress(letter, dress):
+    assert lenient(dress.format(letter), TEN) == LETTERS.index(letter) == first_token(dress.format(letter), TEN)
+
+
+def test_a_letter_before_the_text_of_its_choice_is_no_article():
+    cells = ("red blood cell", "white blood cell", "platelet")
+    assert lenient("A red blood cell", cells) == 0 == lenient("A red blood cell, since it is round", cells)
+    assert lenient("A white blood cell", cells) == -1, "an article, or the letter of another choice"
+    assert lenient("I choice 8", TEN) == 8
+
+
+@given(st.sampled_from("ABCD"), st.sampled_from([s for s in SAID if not s.startswith("<")]))
+def test_a_perfect_respondent_in_words_is_always_read(letter, before):
+    text = f"A man saw {before.strip()} there. The answer is {letter}."
+    assert lenient(text, CITIES) == LETTERS.index(letter)
 
 
 def test_the_first_word_after_a_thought_decides():

@@ -148,3 +148,9 @@ def test_any_result_is_drawn_whole(rows):
     assert sum(map(len, drawn)) == len(result) == len(bars.patches)
     points.figure.canvas.draw(), bars.figure.canvas.draw()  # names with dollars and backslashes are no formulas
     plt.close("all")
+
+
+def test_the_axis_of_a_curve_over_c_says_what_c_is():
+    curve = make_result([{"place": c, "score": "BMCA(c)", "value": 1 - c / 2} for c in (0, 0.5, 1)])
+    assert plot_lines(curve).get_xlabel() == "c, the least share of right replies to a question"
+    assert plot_lines(curve.assign(score="Acc")).get_xlabel() == "place"

@@ -7,6 +7,7 @@ import asyncio
 import email.utils
 import gc
 import json
+import math
 import random
 import time
 import warnings
@@ -25,7 +26,7 @@ from cora_nb.respondents import patience
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.patience import retry_after
-from cora_nb.respondents.protocol import ask, stream
+from cora_nb.respondents.protocol import REFUSED_REPLY, ask, stream
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, asked_prompts
 from cora_nb.variants.families import make_variants
@@ -847,3 +848,129 @@ def test_defaults_and_the_environment(monkeypatch):
     assert ChatRespondent("m").base_url == "https://api.openai.com/v1" and ChatRespondent("m").name == "m"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:8000/v1/")
     assert ChatRespondent("m").base_url == "http://127.0.0.1:8000/v1"
+
+
+# ---- what is the setting's fault, and not the prompts'
+
+
+TOO_SMALL = refusal(
+    "This model's maximum context length is 16 tokens, however you requested 99", code="context_length_exceeded"
+)
+SINGLE = [v for v in VARIANTS if v.method == "original"]  # no two with the same prompt
+TEXTS = [p.text for p in make_prompts(SINGLE, "bare")]
+ALIKE = {  # what a wrong setting says to everything
+    "413": Answer(413, b"<html>Request Entity Too Large</html>", {"Content-Type": "text/html"}),
+    "451": Answer(451, b"blocked by policy", {"Content-Type": "text/plain"}),
+    "a window too small": Answer(400, TOO_SMALL),
+}
+
+
+@pytest.mark.parametrize("fault", ALIKE)
+@pytest.mark.parametrize("n", [5, 26])
+def test_a_refusal_of_all_prompts_is_no_reply(fault, n, tmp_path):
+    "After the repair, the same command asks everything: nothing was stored."
+    answers = iter(())
+    with FaultyServer(lambda asked: next(answers, ALIKE[fault])) as server, Store(tmp_path / "s.sqlite") as store:
+
+        def run():
+            who = ChatRespondent("m", base_url=server.url, concurrency=3)
+            return evaluate(who, SINGLE[:n], template="bare", store=store, progress=False, strict=None)
+
+        if n < 20:
+            assert run().table["error"].notna().all() and fault[:3] in run().table["error"][0] + "a w"
+        else:
+            with pytest.raises(CoraError, match="the first 20 prompts were all refused"):
+                run()
+        assert len(store) == 0
+        answers = iter([GOOD] * 1000)  # repaired
+        assert run().table["reply"].eq("B").all() and len(store) == n
+
+
+@pytest.mark.parametrize("status", ["413", "451"])
+def test_a_server_that_begins_to_refuse_everything_stops_the_run(status, tmp_path):
+    with FaultyServer(lambda asked: GOOD if asked.number < 30 else ALIKE[status]) as server:
+        with Store(tmp_path / "s.sqlite") as store:
+            who = ChatRespondent("m", base_url=server.url, concurrency=3)
+            with pytest.raises(CoraError, match=f"20 prompts in a row were refused: {status}"):
+                evaluate(who, SINGLE[:90], template="bare", store=store, progress=False, strict=None)
+            assert len(store) == 30
+
+
+def test_single_prompts_are_refused_first_and_last(tmp_path):
+    "Refusals wait for an answer, and are stored then; a later run asks for none of them."
+    long = {TEXTS[i] for i in (0, 1, 2, 8)}
+    plan = lambda asked: ALIKE["413"] if asked.prompt in long else GOOD  # noqa: E731
+    with FaultyServer(plan) as server, Store(tmp_path / "s.sqlite") as store:
+        for asked in (9, 9):
+            who = ChatRespondent("m", base_url=server.url, concurrency=1)
+            run = evaluate(who, SINGLE[:9], template="bare", store=store, progress=False, strict=None)
+            assert list(run.table["reply"]) == ["", "", "", "B", "B", "B", "B", "B", ""] and len(server.asked) == asked
+
+
+def test_refusals_alone_in_an_older_store_are_asked_again(tmp_path):
+    with FaultyServer() as server, Store(tmp_path / "s.sqlite") as store:
+        who = ChatRespondent("m", base_url=server.url)
+        for key in asked_prompts(who, make_prompts(SINGLE[:9], "bare"))[1]:
+            store.put(key, REFUSED_REPLY)
+        for _ in range(2):
+            run = evaluate(who, SINGLE[:9], template="bare", store=store, progress=False, strict=None)
+            assert run.table["reply"].eq("B").all() and len(server.asked) == 9
+
+
+INSIDE = {  # failures inside an answer with status 200
+    "of the choice": completion("", error={"code": 502, "message": "upstream is down"}, finish_reason="error"),
+    "as the reason": completion("The ans", finish_reason="error"),
+    "of the answer": completion("") | {"error": {"message": "upstream is down"}},
+}
+
+
+@pytest.mark.parametrize("what", INSIDE)
+def test_a_failure_inside_an_answer_is_a_failure(what, tmp_path):
+    with FaultyServer([GOOD, Answer(body=INSIDE[what])]) as server:  # once: tried again
+        replies = ask(ChatRespondent("m", base_url=server.url, concurrency=1), PROMPTS[:3])
+        assert texts(replies) == ["B"] * 3 and len(server.asked) == 4
+    bad = TEXTS[1]
+    plan = lambda asked: Answer(body=INSIDE[what]) if asked.prompt == bad else GOOD  # noqa: E731
+    with FaultyServer(plan) as server, Store(tmp_path / "s.sqlite") as store:
+        who = ChatRespondent("m", base_url=server.url, retries=0)
+        run = evaluate(who, SINGLE[:3], template="bare", store=store, progress=False, strict=None)
+        assert list(run.table["error"].notna()) == [False, True, False] and len(store) == 2
+        assert "the server sent an error" in run.table["error"][1]
+
+
+THOUGHT = ["<think>", "A", " or", " B", "?", "</think>", "\n\n"]
+
+
+def spelled(*tokens, likely="B"):
+    "Log-probabilities of tokens; at each, A and B are among the likeliest, and first `likely`."
+    other = "A" if likely == "B" else "B"
+    top = [{"token": likely, "logprob": -0.1}, {"token": other, "logprob": -3.0}]
+    wrong = [{"token": "A", "logprob": -0.2}, {"token": "B", "logprob": -2.0}]
+    rows = [{"token": t, "logprob": -0.1, "top_logprobs": top if t.strip() == likely else wrong} for t in tokens]
+    return {"content": rows}
+
+
+@pytest.mark.parametrize("text", ["".join(THOUGHT) + "B", "B", "\n\nB"], ids=["in the text", "apart", "apart, spaced"])
+@pytest.mark.parametrize("end", [[], ["<|im_end|>"]], ids=["", "with its end"])
+def test_scores_are_of_the_first_token_of_the_reply_itself(text, end):
+    "A reasoning model writes other tokens first; the reasoning may be in the text, or in a field of its own."
+    with FaultyServer(lambda asked: Answer(body=completion(text, logprobs=spelled(*THOUGHT, "B", *end)))) as server:
+        (reply,) = ask(ChatRespondent("m", base_url=server.url, top_logprobs=2), PROMPTS[:1])
+    assert reply.scores[:2] == pytest.approx((-3.0, -0.1)) and np.argmax(reply.scores) == 1
+    assert reply.confidence == pytest.approx(math.exp(-0.1 * (1 + len(end)))), "without the reasoning's tokens"
+
+
+@pytest.mark.parametrize("text,tokens", [("B", ["C"]), ("B", THOUGHT), ("B", ["The", " answer", " is", " B"])])
+def test_tokens_of_another_text_give_no_scores_and_one_warning(text, tokens):
+    with FaultyServer(lambda asked: Answer(body=completion(text, logprobs=spelled(*tokens)))) as server:
+        with pytest.warns(UserWarning, match="sent those of another text") as said:
+            replies = ask(ChatRespondent("m", base_url=server.url, top_logprobs=2), PROMPTS[:3])
+    assert len(said) == 1 and {(r.scores, r.confidence) for r in replies} == {(None, None)}
+
+
+def test_a_sentence_has_a_confidence_and_no_scores():
+    "Its first token is no letter, so the likeliest letters there say nothing about the answer."
+    logprobs = spelled("The", " answer", " is", " B")
+    with FaultyServer(lambda asked: Answer(body=completion("The answer is B", logprobs=logprobs))) as server:
+        (reply,) = ask(ChatRespondent("m", base_url=server.url, top_logprobs=2), PROMPTS[:1])
+    assert reply.scores is None and reply.confidence == pytest.approx(math.exp(-0.4))
