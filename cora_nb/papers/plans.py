@@ -103,7 +103,7 @@ def _made(cls: type, name: str, told: Any, place: str) -> Any:
         if not _fits(value, kinds[key]):
             raise CoraError(f"{place}: {key} cannot be {value!r}")
         if key in _NAMES and ":" in value:
-            how = f"type --{key} {value}" if key in _TYPED else f"register it in Python, and write its name here"
+            how = f"type --{key} {value}" if key in _TYPED else "register it in Python, and write its name here"
             raise CoraError(f"{place}: {key} cannot be {value!r}: code that a file names is not loaded; {how}")
     lacking = [f.name for f in fields.values() if f.default is f.default_factory is dataclasses.MISSING]
     if absent := [key for key in lacking if key not in told]:
