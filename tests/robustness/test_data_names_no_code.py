@@ -54,6 +54,11 @@ TRIED = Counter()  # readers, fields, displays -> how often
 SEEN: dict[str, set] = {"readers": set(), "fields": set(), "displays": set()}
 
 
+FIELD_BY_FIELD = pytest.mark.parametrize(  # field by field, one way of attack in the fast stage
+    "attack", ["file", *(pytest.param(name, marks=pytest.mark.slow) for name in ("module", "shell"))]
+)
+
+
 @lru_cache
 def sound_run(name="theirs"):
     facts = {"benchmark": "math", "family": "cora", "limit": 2, "command": {"command": "cora_run", "limit": 2}}
@@ -209,7 +214,7 @@ def described(dataset, facts: dict):
 # ---------------------------------------------------------------- runs and their facts
 
 
-@pytest.mark.parametrize("attack", ["module", "file", "shell"])
+@FIELD_BY_FIELD
 def test_every_field_of_the_facts(trap, tmp_path, attack):
     "In a run's folder, a single file and a data set; each field alone."
     write_responses(sound_run(), tmp_path / "run")
@@ -246,9 +251,15 @@ def test_every_field_in_every_display(trap, tmp_path, attack):
 
 @pytest.mark.parametrize("attack", ["module", "file", "shell"])
 def test_all_names_at_once_in_every_display(trap, tmp_path, attack):
-    *_, (field, told) = attacked(sound_run().facts, trap.attacks[attack])
+    found = dict(attacked(sound_run().facts, trap.attacks[attack]))
+    field, told = "all names", found["all names"]
     write_responses(sound_run(), tmp_path / "run")
     write_responses(sound_run(), tmp_path / "sound")
+    with_facts(tmp_path / "run" / "responses.parquet", found["recipe and seed"])
+    with pytest.raises(
+        CoraError, match="facts in the file's metadata are broken: variants.recipe.seed must be a whole"
+    ):
+        read_responses(tmp_path / "run")
     with_facts(tmp_path / "run" / "responses.parquet", told)
     run = read_responses(tmp_path / "run")
     with pytest.warns(UserWarning, match="are not known, since code that data name is not loaded; if you trust it"):
@@ -271,7 +282,7 @@ def test_a_data_set_of_the_hub(trap, tmp_path, attack):
             look(trap, "hub folder", field, run, cheap_displays(run))
 
 
-@pytest.mark.parametrize("attack", ["module", "file", "shell"])
+@FIELD_BY_FIELD
 def test_shards(trap, tmp_path, attack):
     prepared = prepare(VARIANTS, facts=dict(sound_run().facts["run"]))
     for shard in ("1/2", "2/2"):
@@ -302,7 +313,7 @@ def test_shards(trap, tmp_path, attack):
 # ---------------------------------------------------------------- rows, logs and tables of others
 
 
-@pytest.mark.parametrize("attack", ["module", "file", "shell"])
+@FIELD_BY_FIELD
 def test_text_cells_of_a_run(trap, tmp_path, attack):
     name = trap.attacks[attack][0]
     for part in ("responses", "questions"):
@@ -320,7 +331,7 @@ def test_text_cells_of_a_run(trap, tmp_path, attack):
                     look(trap, "run folder", where, run, cheap_displays(run))
 
 
-@pytest.mark.parametrize("attack", ["module", "file", "shell"])
+@FIELD_BY_FIELD
 def test_tables_logs_and_sheets(trap, tmp_path, attack):
     name, number = trap.attacks[attack]
     table = sound_run().table.assign(sources=None, scores=None, selected=None)
@@ -366,7 +377,7 @@ def read_and_look(trap, reader, field, read) -> None:
         look(trap, reader, field, run, cheap_displays(run))
 
 
-@pytest.mark.parametrize("attack", ["module", "file", "shell"])
+@FIELD_BY_FIELD
 def test_logs_of_other_tools(trap, tmp_path, attack):
     from interop.test_lm_eval_logs import exported_results, own_rows
     from lm_eval_rows import write_log
