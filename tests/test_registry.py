@@ -58,7 +58,7 @@ def test_installed_packages_are_asked_last_and_only_if_needed(package, monkeypat
     rules = Registry("parsing rule", lazy={"half": "math:sqrt"})
     monkeypatch.setattr("cora_nb.registry.entry_points", lambda group: pytest.fail("asked"))
     assert rules.get("half")(9) == 3  # ours, not theirs
-    assert rules.get("math:floor")(2.5) == 2
+    assert rules.typed("math:floor")(2.5) == 2
     rules.register(abs, "half")
     assert rules.get("half") is abs
 
@@ -104,17 +104,32 @@ def test_a_users_file(tmp_path, monkeypatch):
         "def double(x):\n    return 2 * x\n"
     )
     numbers = Registry("number")
-    assert numbers.get("mine.py:double")(4) == numbers.get(f"{tmp_path}/mine.py:double")(4) == 8
-    assert numbers.get("mine.py:Point") is numbers.get("./mine.py:Point")  # one file, one module
+    assert numbers.typed("mine.py:double")(4) == numbers.typed(f"{tmp_path}/mine.py:double")(4) == 8
+    assert numbers.typed("mine.py:Point") is numbers.typed("./mine.py:Point")  # one file, one module
     assert _load_file("mine.py").Point().x == 1
     (tmp_path / "mine.py").write_text("def double(x):\n    return x + x + 1\n")
-    assert numbers.get("mine.py:double")(4) == 9  # an edited file counts at once
+    assert numbers.typed("mine.py:double")(4) == numbers.get("mine.py:double")(4) == 9  # an edited file counts at once
+
+
+def test_a_name_from_data_is_never_loaded(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    code = "from pathlib import Path\nPath(__file__).with_suffix('.done').touch()\n\ndef f(x):\n    return x\n"
+    (tmp_path / "strangers_own.py").write_text(code)
+    things = Registry("thing", lazy={"root": "math:sqrt"})
+    for address in ("strangers_own:f", f"{tmp_path}/strangers_own.py:f", "math:floor", "pydoc:pipepager"):
+        for look_up in (things.get, things.__getitem__):
+            assert error(lambda: look_up(address)).startswith(f"thing {address!r} was not loaded")
+        assert address not in things
+    assert not list(tmp_path.glob("*.done"))
+    assert (
+        things.typed("strangers_own:f") is things.get("strangers_own:f") is things["strangers_own:f"]
+    )  # a person typed it
 
 
 def test_what_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("x = 1\n")
-    get = Registry("score").get
+    get = Registry("score").typed
     assert error(lambda: get("yours.py:f")) == "score 'yours.py:f': there is no file yours.py"
     assert error(lambda: get("mine.py:f")) == "score 'mine.py:f': mine.py has no 'f'"
     assert error(lambda: get("math:f")) == "score 'math:f': math has no 'f'"

@@ -236,7 +236,7 @@ BUNDLED = {"math": ("benchmarks", "math.jsonl")}  # name -> file below data/, in
 def _known(name: str) -> tuple[str, Layout | None]:
     "A benchmark's name and its layout, if it has one; `module:name` names your own layout."
     if isinstance(name, str) and ":" in name:
-        layout = LAYOUTS.get(name)
+        layout = LAYOUTS.typed(name)
         if not isinstance(layout, Layout):
             raise CoraError(f"layout {name!r} must be a Layout, and is a {type(layout).__name__}")
         return name.rpartition(":")[2], layout

@@ -10,8 +10,10 @@ import argparse
 import functools
 import inspect
 import json
+import re
+import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -20,9 +22,10 @@ from fastcore.docments import docments
 
 from .. import __version__
 from .names import names_of
+from .respondents import RESPONDENTS
 from .shared import one_line_errors
 from ..core import CoraError
-from ..registry import Registry
+from ..registry import is_address, Registry
 from ..runs.store_addresses import without_password
 
 try:  # in Python from version 3.11 on
@@ -109,9 +112,14 @@ def _read_config(
 def read_config(
     file: str,  # a TOML file, or the `facts.json` of a run
     function: Callable,  # the command
+    typed: Container[str] = (),  # options that were typed, and so are not read
 ) -> dict[str, Any]:  # option -> value
-    "The options in a file. Raises `CoraError`, naming the file, the key and the invalid value."
+    """The options in a file. Raises `CoraError`, naming the file, the key and the invalid value.
+
+    A file may be somebody else's, so it names no code, no server and no variable with a key: these have to be typed.
+    """
     known, found = _options(function), _read_config(file)
+    found = {name: value for name, value in found.items() if name not in typed}
     if (whose := found.pop("command", function.__name__)) != function.__name__:
         raise CoraError(f"--config {file}: these are options of {whose}, and not of {function.__name__}")
     for name, value in found.items():
@@ -119,7 +127,34 @@ def read_config(
             raise CoraError(f"--config {file}: {function.__name__} has no option {name!r}{_nearest(name, known)}")
         if not _fits(value, kind := known[name].annotation):
             raise CoraError(f"--config {file}: {name} must be {_TYPES[kind][0]}, got {value!r}")
+        for word in value if isinstance(value, list) else [value]:
+            if isinstance(word, str) and (what := _only_typed(name, word)):
+                line = _line_to_type(function, file, known[name], value)
+                raise CoraError(f"--config {file}: {name} names {what}, which has to be typed; if you trust it: {line}")
     return found
+
+
+_ASKED = ("respondents", "respondent", "writer", "model", "wanted")  # options with names such as chat:MODEL
+_SERVER = r"://|(?:^|[,:])\s*base_url\s*="  # in a value
+
+
+def _only_typed(name: str, value: str) -> str:
+    "What a file must not name, if the value of an option names it; otherwise empty."
+    if re.search(r"(?:^|[,:])\s*key_variable\s*=", value):
+        return "the variable with a key"
+    if name == "scheduler" or re.search(_SERVER, value):
+        return "a server"
+    if name in _ASKED and value.partition(":")[0] in RESPONDENTS:
+        return ""
+    return "code to run" if any(is_address(word.strip()) for word in re.split(r"[,+]", value)) else ""
+
+
+def _line_to_type(function: Callable, file: str, option: inspect.Parameter, value: Any) -> str:
+    "The command with this option typed, on one line."
+    words = list(value) if isinstance(value, list) else [value]
+    words = words if _is_positional(option) else [f"--{option.name}", *words]
+    line = shlex.join([function.__name__, *words, "--config", file])
+    return "".join(c if c.isprintable() else "?" for c in line)
 
 
 def _nearest(name: str, names: Sequence[str]) -> str:
@@ -204,7 +239,7 @@ def parse_words(
     parser = _parser(function, examples, program or function.__name__, bool({"-h", "--help"} & set(words)))
     given = vars(parser.parse_args(words))
     file = given.pop("config", None)
-    found = {**(read_config(file, function) if file else {}), **given}
+    found = {**(read_config(file, function, given) if file else {}), **given}
     missing = [n for n, p in _options(function).items() if p.default is p.empty and not found.get(n)]
     if missing:
         parser.error(f"needs {missing[0].upper()}, {docments(function)[missing[0]]}")

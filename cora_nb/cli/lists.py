@@ -30,6 +30,6 @@ def cora_list(
 ):
     "List the benchmarks, families, templates, rules, respondents, scores, models and papers."
     for kind in kinds:
-        _print_rows(LISTS[kind]())
+        _print_rows(LISTS.typed(kind)())
     if not kinds:
         _print_rows([(f"cora_list {kind}", first_sentence(LISTS[kind])) for kind in LISTS])

@@ -99,7 +99,7 @@ def make_respondent(
     kind, _, rest = spec.partition(":")
     if not _is_kind(kind):  # a module or a file
         kind, _, rest = spec.partition(",")
-    made = RESPONDENTS.get(kind)
+    made = RESPONDENTS.typed(kind)
     if isinstance(made, type) or not isinstance(made, Respondent):
         if not callable(made):
             raise CoraError(f"{kind}: a respondent must be a class or a function, got a {type(made).__name__}")

@@ -24,6 +24,7 @@ import pandas as pd
 from ..benchmarks.load import load_shots, load_benchmark
 from ..core import CoraError, Question, cache_folder
 from ..benchmarks.pitfalls import BenchmarkWarning
+from ..registry import AddressWarning
 from ..respondents.hub_code import ModelWarning
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent, SimulatedRespondent
@@ -39,7 +40,7 @@ def _plain_warnings(name: str):
     usual = warnings.formatwarning
 
     def one_line(message, category, *place, **more):
-        if issubclass(category, (BenchmarkWarning, ModelWarning)):
+        if issubclass(category, (AddressWarning, BenchmarkWarning, ModelWarning)):
             return f"{name}: {message}\n"
         return usual(message, category, *place, **more)
 
@@ -173,7 +174,7 @@ def _own_score(name: str) -> str:
         return name
     if ":" not in name and name not in SCORES:
         raise CoraError(f"score must be one of {', '.join([*SCORES, *RUN_SCORES])}, or FILE.py:NAME, got {name!r}")
-    SCORES.get(name)  # says what cannot be loaded
+    SCORES.typed(name)  # says what cannot be loaded
     try:
         return get_run_score(name).name
     except CoraError:  # not a measure of runs

@@ -42,7 +42,7 @@ def get_exporter(
     kind: str,  # a name in `EXPORTERS`, or FILE.py:NAME
 ) -> tuple[Callable, bool]:  # the exporter, and whether it exports a run
     "Look an exporter up. Raises `CoraError` for an unknown name, and for a function with other parameters."
-    export = EXPORTERS.get(kind)
+    export = EXPORTERS.typed(kind)
     first = next(iter(inspect.signature(export).parameters), None) if callable(export) else None
     if first not in ("variants", "runs"):
         raise CoraError(f"exporter {kind!r} must be a function whose first parameter is variants or runs")

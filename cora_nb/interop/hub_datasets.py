@@ -28,7 +28,7 @@ from ..report.tables import plain_line, score_table
 from ..responses.columns import column_types, TEXT
 from ..responses.questions import questions_table
 from ..responses.responses import Responses
-from ..responses.runs import Runs
+from ..responses.runs import Runs, facts_of_text
 
 # %% ../../nbs/interop/hub_datasets.ipynb #abd0c784
 _QUESTION = {"question": "text", "original_choices": "choices", "original_answer": "answer"}  # here -> in `questions`
@@ -206,12 +206,9 @@ def _read_run(dataset: Any, told: Mapping[str, Any], place: str) -> Responses:
     "One run."
     import pyarrow as pa
 
-    try:
-        facts = json.loads(told.get("facts") or "{}")
-    except (ValueError, RecursionError):
-        facts = None
-    if not isinstance(facts, dict):
+    if not isinstance(text := told.get("facts") or "{}", str):
         raise CoraError(f"{place}: the facts of the run are broken")
+    facts = facts_of_text(text, f"{place}: the facts of the run")
     table = dataset.with_format("arrow")[:] if len(dataset) else dataset.data.table.slice(0, 0)
     check_types(table.schema, _arrow_types(), place)
     if missing := [c for c in ("question_id", "method", "index", "correct") if c not in table.schema.names]:

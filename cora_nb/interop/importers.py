@@ -126,7 +126,7 @@ def import_responses(
 
     Raises `CoraError` for a file that is missing or that no importer reads, and the importer's errors for its contents.
     """
-    found = IMPORTERS[tool or recognise_tool(path)](path, parse=parse, select=select, on_bad=on_bad)
+    found = IMPORTERS.typed(tool or recognise_tool(path))(path, parse=parse, select=select, on_bad=on_bad)
     given = {"model": model, "benchmark": benchmark}
     imported = {"file": Path(path).name, **found.facts["imported"]}
     imported["hash"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()

@@ -90,7 +90,7 @@ def load_score(
     name: str,  # `module:name`, `file.py:name`, or the name of a score of an installed package
 ) -> Score:  # registered, for all measures from now on
     "Load and register a score from elsewhere. Raises `CoraError` where there is none."
-    found = SCORES.get(name)
+    found = SCORES.typed(name)
     if not isinstance(found, Score):
         if not callable(found):
             raise CoraError(f"a score must be a function of the counts, but {name} is a {type(found).__name__}")
@@ -159,7 +159,7 @@ def get_run_score(
     name: str,  # a registered name, or `file.py:name`, or `module:name`
 ) -> RunScore:
     "A registered measure of runs. Raises `CoraError`, with all names, for an unknown one."
-    found = RUN_SCORES.get(name)
+    found = RUN_SCORES.typed(name)
     if isinstance(found, RunScore):
         return found
     declared = [s for s in RUN_SCORES.registered.values() if s.measure is found]  # by the decorator, just now

@@ -87,6 +87,10 @@ def _fits(value: Any, kind: Any) -> bool:
     return isinstance(value, plain) and not (isinstance(value, bool) and plain is int)
 
 
+_NAMES = ("benchmark", "family", "template", "parse", "measure")  # fields that are looked up, and never an address
+_TYPED = ("benchmark", "template", "parse")  # those that an option of the command replaces
+
+
 def _made(cls: type, name: str, told: Any, place: str) -> Any:
     "A `RunPlan` or an `Item` from a table of TOML. Raises `CoraError` with the place."
     if not isinstance(told, dict):
@@ -98,6 +102,9 @@ def _made(cls: type, name: str, told: Any, place: str) -> Any:
             raise CoraError(f"{place}: there is no key {key!r}; there are {', '.join(fields)}")
         if not _fits(value, kinds[key]):
             raise CoraError(f"{place}: {key} cannot be {value!r}")
+        if key in _NAMES and ":" in value:
+            how = f"type --{key} {value}" if key in _TYPED else "register it in Python, and write its name here"
+            raise CoraError(f"{place}: {key} cannot be {value!r}: code that a file names is not loaded; {how}")
     lacking = [f.name for f in fields.values() if f.default is f.default_factory is dataclasses.MISSING]
     if absent := [key for key in lacking if key not in told]:
         raise CoraError(f"{place}: {absent[0]} is missing")

@@ -426,7 +426,7 @@ def get_rule(
 
     Raises `CoraError` listing the names there are.
     """
-    found = rule if callable(rule) else RULES.get(rule)
+    found = rule if callable(rule) else RULES.typed(rule)
     if not callable(found):
         raise CoraError(f"parsing rule {rule!r}: this is not a function but a {type(found).__name__}")
     return found

@@ -195,7 +195,7 @@ def get_template(
     """
     if isinstance(template, Template):
         return template
-    found = TEMPLATES.get(template)
+    found = TEMPLATES.typed(template)
     if not isinstance(found, Template):
         raise CoraError(f"template {template!r}: this is not a Template but a {type(found).__name__}")
     return found

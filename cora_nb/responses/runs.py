@@ -9,7 +9,7 @@ __all__ = ['Runs', 'prompt_differences', 'about_run', 'facts_of_text', 'differen
 # %% ../../nbs/responses/runs.ipynb #a1f00003
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -149,27 +149,79 @@ def about_run(
 
 # %% ../../nbs/responses/runs.ipynb #bcef7aa9
 def facts_of_text(
-    text: bytes | str,  # JSON
+    text: bytes | str,  # JSON, of anybody: names are only looked up later, see `Registry.get`
     where: str,  # what holds it, in the plural, for the message
 ) -> dict[str, Any]:
-    "The facts of a run. Raises `CoraError` for a text that is not JSON, and for facts of other types than ours."
+    "The facts of a run. Raises `CoraError`, with the field, for facts of other types than ours, and for other texts."
     try:
         facts = json.loads(text)
     except (ValueError, RecursionError):
         facts = None
-    if not isinstance(facts, dict) or not _are_facts(facts):
+    if not isinstance(facts, dict):
         raise CoraError(f"{where} are broken")
+    for place, fits, what in _FIELDS:
+        for name, value in _values(facts, place.split(".")):
+            if not fits(value):
+                raise CoraError(f"{where} are broken: {name} must be {what}, got {repr(value)[:80]}")
+    if not are_stop_facts(facts):
+        raise CoraError(
+            f"{where} are broken: what asked and sample say of how the run stopped is not what a run writes"
+        )
     return facts
 
 
-def _are_facts(facts: dict[str, Any]) -> bool:
-    "Whether the parts of the facts that we read have the right types."
-    parts = [facts.get(what, {}) for what in ("respondent", "variants", "calls")]
-    if not all(isinstance(part, dict) for part in parts):
-        return False
-    recipe = parts[1].get("recipe")
-    known = recipe is None or isinstance(recipe, dict) and isinstance(recipe.get("family"), str)
-    return known and are_stop_facts(facts)
+def _values(facts: Any, place: Sequence[str], at: str = "") -> Iterator[tuple[str, Any]]:
+    "The values at a place, each with its name; those of all keys for a `*`. A group may be missing."
+    if not place:
+        yield at, facts
+    elif isinstance(facts, dict):
+        for key in facts if place[0] == "*" else [place[0]] if place[0] in facts else []:
+            yield from _values(facts[key], place[1:], f"{at}.{key}".lstrip("."))
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _scalar(value: Any) -> bool:
+    return value is None or isinstance(value, str | int | float)
+
+
+def _group(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _option(value: Any) -> bool:
+    return _scalar(value) or isinstance(value, list) and all(map(_scalar, value))
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+_FIELDS = (  # of facts: their place, whether a value fits, and what fits
+    *((group, _group, "a group of facts") for group in ("respondent", "variants", "calls", "asked")),
+    ("variants.recipe", lambda v: _group(v) and "family" in v, "a group of facts with a family"),
+    ("variants.recipe.family", _text, "the name of a family"),
+    ("variants.recipe.seed", _whole, "a whole number"),
+    ("variants.recipe.options", _group, "a group of options"),
+    ("variants.recipe.options.*", _option, "a number, a text, or a list of these"),
+    ("variants.count", _whole, "a whole number"),
+    ("calls.*", _number, "a number"),
+    ("asked.k", _whole, "a whole number"),
+    ("asked.trials", _whole, "a whole number"),
+    ("asked.parse", _group, "a rule for each form"),
+    ("asked.parse.*", _text, "the name of a rule"),
+    ("asked.template", _text, "the name of a template"),
+    ("asked.room", _group, "a number for each form"),
+    ("asked.room.*", _whole, "a whole number"),
+    *((f"shard{part}", _group, "a group of facts") for part in ("", ".room")),
+    *((f"shard.{part}", _whole, "a whole number") for part in ("number", "of", "failed", "room.*")),
+)
 
 # %% ../../nbs/responses/runs.ipynb #adc5483e
 _COUNTED = ("calls", "sample", "versions", "run.command")  # facts that say how a run went or was started, not asked

@@ -14,7 +14,7 @@ import pandas as pd
 from ..benchmarks.pitfalls import NOTA_TEXT
 from ..core import CoraError, Question, Variant
 from .responses import Responses, need
-from ..variants.families import make_variants
+from ..variants.families import known_family, make_variants
 
 # %% ../../nbs/responses/shown.ipynb #4dd38c07
 def made_again(
@@ -28,8 +28,9 @@ def made_again(
     if any(str(value).startswith("sha256:") for value in recipe["options"].values()):
         return {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the run has warned of questions that the family leaves out
         try:
+            known_family(recipe["family"])  # an address in facts is not loaded
+            warnings.simplefilter("ignore")  # the run has warned of questions that the family leaves out
             return {v.key: v for v in make_variants(questions, recipe["family"], recipe["seed"], **recipe["options"])}
         except CoraError:  # the family is not known here
             return {}

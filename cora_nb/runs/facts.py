@@ -17,11 +17,11 @@ from typing import Any
 
 from .. import __version__
 from ..benchmarks.load import benchmark_hash
-from ..core import Question, Variant
+from ..core import CoraError, Question, Variant
 from ..prompts.letters import RULES
 from ..prompts.shots import right_places
 from ..prompts.templates import Prompt, Template, get_template
-from ..variants.families import FAMILIES
+from ..variants.families import FAMILIES, read_recipe
 
 # %% ../../nbs/runs/facts.ipynb #b4da5851
 def variants_hash(
@@ -78,7 +78,7 @@ def _made_facts(variants: Sequence[Variant], trusted: Callable[[Any], Any]) -> d
     "The questions and variants: their hashes, families, and the seed and options they were all made with."
     questions = list({v.question_id: v.question for v in variants}.values())
     recipes = sorted({v.recipe for v in variants if v.recipe})
-    recipe = trusted(json.loads(recipes[0])) if len(recipes) == 1 else None
+    recipe = trusted(read_recipe(recipes[0])) if len(recipes) == 1 else None
     return {
         "benchmark": {"questions": len(questions), "hash": benchmark_hash(questions)},
         "variants": {
@@ -100,13 +100,9 @@ def variant_facts(
     """
 
     def known(recipe: Any) -> Any:
-        made, options, seed = (
-            (recipe.get(k) for k in ("family", "options", "seed")) if type(recipe) is dict else [None] * 3
-        )
-        named = isinstance(made, str) and all(part.strip() in FAMILIES for part in made.split("+"))
-        return recipe if named and isinstance(options, dict) and isinstance(seed, int) else None
+        return recipe if all(part.strip() in FAMILIES for part in recipe["family"].split("+")) else None
 
-    with contextlib.suppress(ValueError, RecursionError):
+    with contextlib.suppress(CoraError):
         return _made_facts(variants, known)
     return _made_facts([dataclasses.replace(v, recipe="") for v in variants], known)
 
