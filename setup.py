@@ -18,18 +18,32 @@ def data_packages() -> dict[str, str]:
     return {".".join(("cora_nb", *p.relative_to(here).parts)): p.relative_to(here).as_posix() for p in folders}
 
 
-def long_description(readme: str, repository: str, branch: str) -> str:
-    "The README as PyPI needs it, which shows it far from the files that it names: each by its address."
-    raw = repository.replace("https://github.com/", "https://raw.githubusercontent.com/")
+def long_description(readme: str, home: str, branch: str) -> str:
+    "The README as PyPI needs it, far from the files that it names: each by its address; without a home, no link."
+    raw = home.replace("https://github.com/", "https://raw.githubusercontent.com/")
+
+    code = re.compile(r"^```.*?^```[^\n]*|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+    link = re.compile(r"(!?)\[((?:!\[[^\[\]]*\]\([^()\s]+\)|[^\[\]])*)\]\(([^()\s]+)\)")  # its words: perhaps an image
 
     def address(found: re.Match) -> str:
-        if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|[#/]", found[1]):
-            return found[0]
-        image = re.search(r"\.(png|jpe?g|gif|svg)$", found[1])
-        return f"]({f'{raw}/{branch}' if image else f'{repository}/blob/{branch}'}/{found[1]}"
+        image, words, target = found.groups()
+        words = link.sub(address, words)
+        if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:|[#/]", target):
+            return f"{image}[{words}]({target})"
+        if not home:
+            return "" if image else words
+        return f"{image}[{words}]({raw if image else f'{home}/blob'}/{branch}/{target})"
 
-    parts = re.split(r"(^```.*?^```[^\n]*|`[^`\n]+`)", readme, flags=re.MULTILINE | re.DOTALL)  # odd parts are code
-    return "".join(part if i % 2 else re.sub(r"\]\(([^()\s]+)", address, part) for i, part in enumerate(parts))
+    hidden = code.findall(readme)  # is put back as it is: the brackets in it are no link's
+    text = link.sub(address, code.sub("\0", readme))
+    return re.sub("\0", lambda _: hidden.pop(0), text)
+
+
+def addresses(home: str, site: str, branch: str) -> dict:
+    "What setuptools is told of the home of the project: nothing, where there is none."
+    files = {name: f"{home}/blob/{branch}/{name}" for name in ("CHANGELOG.md", "CITATION.cff")} if home else {}
+    urls = files | ({"Documentation": site} if site else {})
+    return ({"url": home} if home else {}) | ({"project_urls": urls} if urls else {})
 
 
 data = data_packages()
@@ -37,12 +51,10 @@ setup(
     name=cfg["lib_name"],
     version=cfg["version"],
     description=cfg["description"],
-    long_description=long_description((here / "README.md").read_text(encoding="utf-8"), cfg["git_url"], cfg["branch"]),
+    long_description=long_description((here / "README.md").read_text(encoding="utf-8"), cfg["home"], cfg["branch"]),
     long_description_content_type="text/markdown",
     author=cfg["author"],
-    author_email=cfg["author_email"],
-    url=cfg["git_url"],
-    project_urls={name: f"{cfg['git_url']}/blob/{cfg['branch']}/{name}" for name in ("CHANGELOG.md", "CITATION.cff")},
+    **addresses(cfg["home"], cfg["site"], cfg["branch"]),
     license="Apache-2.0",
     keywords=cfg["keywords"],
     python_requires=f">={cfg['min_python']}",

@@ -16,6 +16,8 @@ import re
 import sys
 from pathlib import Path
 
+from home import read_settings, readme_line
+
 ROOT = Path(__file__).resolve().parent.parent
 LEFT_OUT = {"hide", "export", "exporti", "default_exp", "include: false"}
 NO_CODE, NO_OUTPUT = {"echo: false", "hide_input"}, {"output: false", "hide_output"}
@@ -92,6 +94,8 @@ def readme_text(notebook: Path, readme: Path) -> str:
             blocks += [output_text(o, where) for o in cell["outputs"]]
     source = posixpath.relpath(notebook.resolve().as_posix(), readme.parent.resolve().as_posix())
     generated = f"<!-- made from {source} by scripts/make_readme.py: edit the notebook -->"
+    cfg = read_settings()
+    blocks.append(readme_line(cfg["home"], cfg["site"]))
     return "\n\n".join([generated, *(block.strip("\n") for block in blocks if block.strip())]) + "\n"
 
 

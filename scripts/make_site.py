@@ -19,7 +19,6 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
-from configparser import ConfigParser
 from pathlib import Path
 
 TOOLS = Path(__file__).resolve().parent / "site"
@@ -29,6 +28,7 @@ sys.path[:0] = [str(ROOT), str(TOOLS), str(TOOLS.parent)]
 import checks  # noqa: E402
 import navigation  # noqa: E402
 import notebooks  # noqa: E402
+from home import read_settings  # noqa: E402
 from notebooks import Page, Project, SiteError  # noqa: E402
 
 WORKERS = max(1, min(2, os.cpu_count() or 1))
@@ -41,10 +41,8 @@ def say(text: str) -> None:
 
 def read_project(root: Path) -> Project:
     "The pages that there will be, by their paths."
-    ini = ConfigParser(delimiters=["="])
-    ini.read(ROOT / "settings.ini", encoding="utf-8")
-    cfg, nbs = ini["DEFAULT"], root / "nbs"
-    project = Project(root, nbs, cfg["git_url"], cfg["branch"])
+    cfg, nbs = read_settings(root), root / "nbs"
+    project = Project(root, nbs, cfg["home"], cfg["branch"])
     files = [f for f in nbs.rglob("*.ipynb") if not any(p.startswith((".", "_")) for p in f.relative_to(nbs).parts)]
     for file in sorted(files):
         page = notebooks.read_page(file, nbs)
@@ -118,15 +116,13 @@ def notebook_text(file: Path) -> str:
     return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
 
 
-def write_settings(source: Path) -> None:
+def write_settings(root: Path, source: Path) -> None:
     "What Sphinx is told: conf.py, the facts of the project, MathJax and our style."
-    ini = ConfigParser(delimiters=["="])
-    ini.read(ROOT / "settings.ini", encoding="utf-8")
-    cfg = ini["DEFAULT"]
-    names = ("title", "author", "copyright", "version", "user", "repo", "branch", "git_url")
+    cfg = read_settings(root)
+    names = ("title", "author", "copyright", "version", "branch", "home")
     facts = {name: cfg[name] for name in names}
     facts |= {"tools": str(TOOLS), "templates": str(TOOLS / "templates"), "static": [str(TOOLS / "static")]}
-    facts["baseurl"] = f"{cfg['doc_host']}{cfg['doc_baseurl']}/"
+    facts["baseurl"] = f"{cfg['site']}/" if cfg["site"] else ""
     shutil.copyfile(TOOLS / "conf.py", source / "conf.py")
     mathjax = source / "mathjax_files" / "mathjax"
     mathjax.mkdir(parents=True)
@@ -152,7 +148,7 @@ def run_sphinx(source: Path, out: Path) -> None:
 
 
 def build(
-    root: Path,  # a checkout: README.md and nbs/
+    root: Path,  # a checkout: README.md, settings.ini and nbs/
     out: Path,  # folder for the site
     formulas: bool = True,  # typeset every formula in a browser
     keep: Path | None = None,  # folder for the pages as Sphinx reads them, instead of a temporary one
@@ -169,7 +165,7 @@ def build(
         with_names(project)
         say(f"{len(project.pages)} pages, {len(project.homes)} public names")
         write_sources(project, source)
-        write_settings(source)
+        write_settings(root, source)
         say(f"Sphinx, after {time.perf_counter() - begin:.0f} s")
         shutil.rmtree(out, ignore_errors=True)
         run_sphinx(source, out)
@@ -192,7 +188,7 @@ def build(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("out", nargs="?", type=Path, default=ROOT / "_site", help="folder for the site")
-    parser.add_argument("--root", type=Path, default=ROOT, help="another folder with README.md and nbs/")
+    parser.add_argument("--root", type=Path, default=ROOT, help="another folder with README.md, settings.ini and nbs/")
     parser.add_argument("--no-formulas", action="store_true", help="do not typeset the formulas in a browser")
     parser.add_argument("--keep", type=Path, help="keep the pages as Sphinx reads them in this folder")
     args = parser.parse_args()

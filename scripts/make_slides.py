@@ -17,9 +17,10 @@ import ast
 import re
 import shutil
 import sys
-from configparser import ConfigParser
 from copy import deepcopy
 from pathlib import Path
+
+from home import read_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 COURSE = ROOT / "nbs" / "course"
@@ -29,28 +30,31 @@ SHARED = ("slides.css", "slides.js", "reveal/reveal.css", "reveal/reveal.js")
 CHAPTERS = [COURSE / f"{name}.ipynb" for name in ("01_what_a_score_hides", "04_consistency_by_hand")]
 EXERCISE = re.compile(r"^#{2,3} Exercise", re.MULTILINE)
 FOLDED = re.compile(r"# ?@title (Check|Solution)\b")
-LINK = re.compile(r"\]\(([^()\s]+)\)")
+LINK = re.compile(r"\[([^\[\]]*)\]\(([^()\s]+)\)")
 
 
 def repository() -> str:
-    "Where the files of the project can be read."
-    ini = ConfigParser(delimiters=["="])
-    ini.read(ROOT / "settings.ini", encoding="utf-8")
-    return f"{ini['DEFAULT']['git_url']}/blob/{ini['DEFAULT']['branch']}"
+    "Where the files of the project can be read; empty where it has no home."
+    cfg = read_settings()
+    return cfg["home"] and f"{cfg['home']}/blob/{cfg['branch']}"
 
 
 def with_addresses(text: str, folder: Path, made: set[str]) -> str:
-    "Markdown whose links to files become links to the repository, or to the slides of another chapter."
+    "Markdown whose links to files lead to the repository (or are words), or to the slides of another chapter."
+    home = repository()
 
     def address(found: re.Match) -> str:
-        path, _, place = found[1].partition("#")
+        words, target = found.groups()
+        path, _, place = target.partition("#")
         if not path or re.match(r"\w+:", path):
             return found[0]
         file = (folder / path).resolve()
         if file.stem in made and file.parent == COURSE:
-            return f"]({file.stem}.html)"
+            return f"[{words}]({file.stem}.html)"
+        if not home:
+            return words
         place = f"#{place}" if place else ""
-        return f"]({repository()}/{file.relative_to(ROOT).as_posix()}{place})"
+        return f"[{words}]({home}/{file.relative_to(ROOT).as_posix()}{place})"
 
     return LINK.sub(address, text)
 

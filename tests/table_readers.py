@@ -30,7 +30,7 @@ NASTY = [
         "> a",
         "---",
     ),
-    *("www.lab.org", "me@lab.org", "http://lab.org/?a=1&b=2", "[1]: x", "*", "]", "&", "\\end{tabular}", "\\input{x}"),
+    *("www.a.test", "me@a.test", "http://a.test/?a=1&b=2", "[1]: x", "*", "]", "&", "\\end{tabular}", "\\input{x}"),
     *("%", "c ≥ 0.5", "–", "\ufffe\uffff", "", " ", "|:--|", "^^41", "\\verb|x|", "<!-- -->", "--", "x,y"),
 ]
 

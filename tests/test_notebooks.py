@@ -245,7 +245,7 @@ def code(*texts: str) -> list[dict]:
         ("AutoModel.from_pretrained('gpt2-org/gpt2')", "from_pretrained downloads"),
         ("load_benchmark('medqa', limit=5)", "load_benchmark downloads medqa"),
         ("datasets.load_dataset('cais/mmlu', 'all')", "load_dataset downloads"),
-        ("urlopen('https://example.org/a.csv')", "urlopen downloads"),
+        ("urlopen('https://lab.example/a.csv')", "urlopen downloads"),
         ("table.to_csv('scores.csv')", "to_csv writes beside the notebook"),
         ("Path('../data/x.json').write_text('{}')", "write_text writes beside"),
         ("open('notes.txt', 'w')", "open writes beside"),

@@ -119,11 +119,14 @@ def packaged(monkeypatch):
 
 
 def test_pypi_gets_addresses(monkeypatch):
-    "PyPI shows the README far from the files: no image and no link of it is relative there."
-    given, _ = packaged(monkeypatch)
-    text = re.sub(r"^```.*?^```|`[^`\n]+`", "", given["long_description"], flags=re.M | re.S)
-    targets = re.findall(r"\]\(([^()\s]+)", text)
-    assert len(targets) > 100 and all(re.match("https?:|#", target) for target in targets)
+    "PyPI shows the README far from the files: no image and no link of it is relative there, with a home or without."
+    given, made = packaged(monkeypatch)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    without, with_home = (made(readme, home, "main") for home in ("", "https://github.com/me/it"))
+    for text, least in ((given["long_description"], 0), (without, 0), (with_home, 100)):
+        text = re.sub(r"^```.*?^```|`[^`\n]+`", "", text, flags=re.M | re.S)
+        targets = re.findall(r"\]\(([^()\s]+)", text)
+        assert len(targets) >= least and all(re.match("https?:|#", target) for target in targets)
     assert given["long_description_content_type"] == "text/markdown"
 
 
@@ -141,6 +144,18 @@ def test_pypi_gets_addresses(monkeypatch):
 def test_an_address_for_each_file(monkeypatch, markdown, expected):
     expected = expected.replace("RAW", "https://raw.githubusercontent.com/me/it/main")
     assert packaged(monkeypatch)[1](markdown, "https://github.com/me/it", "main") == expected
+
+
+@pytest.mark.parametrize(
+    "markdown, expected",
+    [
+        ("![a map](nbs/a.png) [core](nbs/core.ipynb#x)", " core"),
+        ("[`compare`](nbs/a.ipynb), [![a](b.png)](c.md)", "`compare`, "),
+        ("[arXiv](https://arxiv.org/abs/1) `f[0](x)`", "[arXiv](https://arxiv.org/abs/1) `f[0](x)`"),
+    ],
+)
+def test_without_a_home_links_are_words(monkeypatch, markdown, expected):
+    assert packaged(monkeypatch)[1](markdown, "", "main") == expected
 
 
 def test_a_picture_in_the_index_reaches_the_readme(tmp_path):

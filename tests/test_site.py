@@ -63,7 +63,7 @@ RATIOS = [
 CHAPTER = [
     md("# 1. One\n\n> Which is better?"),
     md(f"{BADGE}\n\nSee [ratios](../stats/ratios.ipynb#By-hand) and [here](#the-end), and `cn.evaluate`."),
-    cell("code", "%pip install --quiet cora_nb\nx = 1  # shown"),
+    cell("code", "%pip install --quiet ./cora_nb\nx = 1  # shown"),
     md("Two bars, one longer than the other."),
     cell("code", "draw()", outputs=[shown(image_png=FIGURE, text_plain="<Figure>")]),
     cell("code", "print('folded solution')", tags=["hide-cell"]),
@@ -93,7 +93,7 @@ def exported(names: str, module: str = "stats.ratios") -> list[dict]:
     return [c for c in book["cells"] if "".join(c["source"]).startswith("#| export")]
 
 
-def project(folder: Path, **changed: list) -> Path:
+def project(folder: Path, home: bool = True, **changed: list) -> Path:
     "A checkout of a few pages; `changed` adds cells to some: ratios, chapter, study; and a line to the readme."
     pages = {
         "stats/ratios": [*RATIOS, *exported("ratios"), *changed.get("ratios", [])],
@@ -112,6 +112,11 @@ def project(folder: Path, **changed: list) -> Path:
         file.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     (folder / "README.md").write_text(README + "".join(changed.get("readme", [])))
     (folder / "LICENSE").write_text("free")
+    settings = (ROOT / "settings.ini").read_text(encoding="utf-8")
+    addresses = {"home": "https://github.com/me/it", "site": "https://site.example"}
+    for key, address in addresses.items():
+        settings = re.sub(rf"^{key} =.*$", f"{key} = {address if home else ''}", settings, flags=re.MULTILINE)
+    (folder / "settings.ini").write_text(settings, encoding="utf-8")
     return folder
 
 
@@ -165,7 +170,18 @@ def test_links_lead_to_pages(site):
     assert 'href="../stats/ratios.html#by-hand"' in chapter and 'href="#the-end"' in chapter
     assert "colab-badge.svg" not in chapter and ">Open in Colab<" in chapter
     assert 'href="stats/ratios.html#by-hand"' in (out / "index.html").read_text()
-    assert "/blob/main/LICENSE" in (out / "index.html").read_text()
+    assert 'href="https://github.com/me/it/blob/main/LICENSE"' in (out / "index.html").read_text()
+    assert 'href="https://site.example/course/01_one.html"' in chapter  # the canonical address
+
+
+def test_without_a_home_no_link_leads_to_it(tools, tmp_path):
+    tools.build(project(tmp_path, home=False), tmp_path / "out", formulas=False)
+    start = (tmp_path / "out" / "index.html").read_text()
+    assert "licence" in text_of(tmp_path / "out" / "index.html") and "LICENSE" not in start and "NOWHERE" not in start
+    for page in (tmp_path / "out").rglob("*.html"):
+        words = page.read_text(encoding="utf-8")
+        assert "github.com" not in re.sub(r"https://github.com/pydata[^\"]*", "", words), page
+        assert "/blob/main" not in words and 'rel="canonical"' not in words and "This page is a notebook" not in words
 
 
 def test_cells_fold_and_vanish(site):
@@ -186,7 +202,8 @@ def test_every_public_name_has_an_entry(site):
     ratios = importlib.import_module("cora_nb.stats.ratios")
     page = (site[0] / "stats" / "ratios.html").read_text()
     assert all(f'id="cora_nb.stats.ratios.{name}"' in page for name in ratios.__all__)
-    assert "/blob/main/cora_nb/stats/ratios.py#L" in page  # the source
+    assert "https://github.com/me/it/blob/main/cora_nb/stats/ratios.py#L" in page  # the source
+    assert 'href="https://github.com/me/it/blob/main/nbs/stats/ratios.ipynb"' in page  # the notebook
     assert (site[0] / "objects.inv").exists() and "default_exp" not in page and "#| export" not in page
 
 
@@ -258,12 +275,12 @@ PLANTED = {  # what is wrong: what is changed, what the build says
     "a warning of Sphinx": ({"chapter": [md("```{nonsense}\n```")]}, "Unknown directive type: 'nonsense'"),
     "a formula that is left as text": ({"chapter": [md("See $$x = 1 and no end.")]}, "a formula that is no formula"),
     "a picture from elsewhere": (
-        {"chapter": [md("![x](https://example.org/a.png)")]},
-        "https://example.org/a.png would be loaded from another host",
+        {"chapter": [md("![x](https://lab.example/a.png)")]},
+        "https://lab.example/a.png would be loaded from another host",
     ),
     "a script from elsewhere": (
-        {"study": [cell("code", "x", outputs=[shown(text_html='<script src="//example.org/a.js"></script>')])]},
-        "//example.org/a.js would be loaded from another host",
+        {"study": [cell("code", "x", outputs=[shown(text_html='<script src="//lab.example/a.js"></script>')])]},
+        "//lab.example/a.js would be loaded from another host",
     ),
     "a picture without words": (
         {"study": [cell("code", "x", outputs=[shown(text_html='<img src="../_static/favicon.svg">')])]},
@@ -341,12 +358,12 @@ def test_a_request_of_a_script_is_seen(site, tools):
         pytest.skip("no browser, or playwright is not installed")
     page = site[0] / "asking.html"
     loads = '<script src="_static/mathjax/tex-svg-full.js"></script><script src="_static/gone.js"></script>'
-    page.write_text(f"<html><body>{loads}<script>fetch('https://example.org/x')</script></body></html>")
+    page.write_text(f"<html><body>{loads}<script>fetch('https://lab.example/x')</script></body></html>")
     try:
         found = tools.checks.look_at_formulas((site[0], ["asking.html"]))[1]
     finally:
         page.unlink()
-    assert any("asked for https://example.org/x" in words for words in found)
+    assert any("asked for https://lab.example/x" in words for words in found)
     assert any("loads what is not there: 404" in words for words in found)
 
 

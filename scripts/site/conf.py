@@ -55,15 +55,10 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
 html_baseurl = FACTS["baseurl"]
-html_context = {
-    "github_user": FACTS["user"],
-    "github_repo": FACTS["repo"],
-    "github_version": FACTS["branch"],
-    "doc_path": "nbs",
-}
+html_context = {"home": FACTS["home"], "branch": FACTS["branch"]}
 html_sidebars = {"index": [], "gallery": [], "search": [], "genindex": [], "py-modindex": []}
 html_theme_options = {
-    "github_url": FACTS["git_url"],
+    **({"github_url": FACTS["home"]} if FACTS["home"] else {}),
     "navbar_align": "left",
     "header_links_before_dropdown": 8,
     "collapse_navigation": True,
@@ -82,8 +77,8 @@ html_theme_options = {
 
 
 def linkcode_resolve(domain, info):
-    "Where the source of a public name stands in the repository."
-    if domain != "py" or not info["module"]:
+    "Where the source of a public name stands in the repository, if it has a home."
+    if not FACTS["home"] or domain != "py" or not info["module"]:
         return None
     try:
         thing = import_module(info["module"])
@@ -97,4 +92,4 @@ def linkcode_resolve(domain, info):
     if not Path(file).resolve().is_relative_to(root):
         return None
     at = Path(file).resolve().relative_to(root).as_posix()
-    return f"{FACTS['git_url']}/blob/{FACTS['branch']}/{at}#L{first}-L{first + len(lines) - 1}"
+    return f"{FACTS['home']}/blob/{FACTS['branch']}/{at}#L{first}-L{first + len(lines) - 1}"

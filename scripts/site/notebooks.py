@@ -15,6 +15,7 @@ CODE = re.compile(r"(^```.*?^```[^\n]*|^~~~.*?^~~~[^\n]*|``[^`]+``|`[^`\n]+`)", 
 LINK = re.compile(r'(?<=\])\(([^()\s]+)((?:\s+"[^"]*")?)\)')
 BADGE = re.compile(r"\[!\[([^\]]*)\]\(https?://[^)\s]+\)\]\(([^)\s]+)\)")
 SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+NOWHERE = re.compile(r"\[([^\[\]]*)\]\(NOWHERE\)")  # a link to a file of a repository that has no home
 LONGEST_ALT = 300  # characters
 
 
@@ -48,7 +49,7 @@ class Project:
 
     root: Path  # the checkout
     nbs: Path  # the folder of notebooks
-    repository: str  # its address
+    home: str  # the repository's address; empty where it has none
     branch: str
     pages: dict[str, Page] = field(default_factory=dict)  # path -> page
     homes: dict[str, str] = field(default_factory=dict)  # public name -> `module.name`
@@ -98,7 +99,7 @@ def led_elsewhere(
     here: str,  # the page's path in the site
     project: Project,
 ) -> str:  # the target in the site
-    "Where a link leads on the site: a page, an anchor that exists, a picture, or a file of the repository."
+    "Where a link leads: a page, an anchor that exists, a picture, a file of the repository; NOWHERE without a home."
     if SCHEME.match(target) or target.startswith("//"):
         return target
     path, _, anchor = target.partition("#")
@@ -116,7 +117,9 @@ def led_elsewhere(
             return "/" + file.relative_to(project.nbs).as_posix()
         else:
             kind = "tree" if file.is_dir() else "blob"
-            return f"{project.repository}/{kind}/{project.branch}/{file.relative_to(project.root).as_posix()}"
+            if not project.home:
+                return "NOWHERE"
+            return f"{project.home}/{kind}/{project.branch}/{file.relative_to(project.root).as_posix()}"
     if anchor and anchor.lower() not in page.anchors:
         if anchor in page.names:
             return f"project:#{page.module}.{anchor}"
@@ -158,7 +161,7 @@ def linked(
         home = named(part, project, own)
         heading = done.rsplit("\n", 1)[-1].lstrip().startswith("#")
         done += f"[{part}](project:#{home})" if home and not heading and not inside_link(done) else part
-    return done
+    return NOWHERE.sub(r"\1", done)
 
 
 def first_sentence(text: str) -> str:

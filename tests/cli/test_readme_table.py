@@ -192,3 +192,20 @@ def test_the_benchmarks_that_are_named(shared):
     for name, folder in there.items():
         if (shared / "hub" / folder).is_dir():
             assert len(cn.load_benchmark(name, path=shared / "hub", limit=5)) == 5
+
+
+def test_the_calls_that_cora_takes_are_said_with_the_size():
+    "The README and the how-to give the multiples of accuracy's calls that the table of runs/precise measured."
+    table = (ROOT / "nbs" / "runs" / "precise.ipynb").read_text(encoding="utf-8")
+    rows = re.findall(r"\| (middling|very strong) \| (1,273|14,042) x \d+ (?:\|[^|]*){4}\| ([\d.]+) \|", table)
+    times = {(kind, size): float(value) for kind, size, value in rows}
+    assert len(times) == 4
+    large, small = ([times[kind, size] for kind in ("middling", "very strong")] for size in ("14,042", "1,273"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    words = f"{large[0]} to {large[1]} times the calls of plain accuracy at MMLU's size (14,042 questions)"
+    assert f"{words} and {small[0]:.0f} to {small[1]:.0f} times at MedQA's (1,273)" in readme
+    howto = (ROOT / "nbs" / "howto" / "fewer_calls.ipynb").read_text(encoding="utf-8")
+    assert f"{large[0]} to {large[1]} times the calls" in howto and f"{small[0]:.1f} to {small[1]:.1f} times" in howto
+    pages = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "nbs").rglob("*.ipynb")]
+    told = [p.name for p in pages if re.search(r"CoRA (at|for) (about )?the price of accuracy", p.read_text())]
+    assert told == []

@@ -12,6 +12,8 @@ import re
 from pathlib import Path
 
 import pytest
+from home import badges as home_badges
+from home import install_cell, read_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 COURSE = ROOT / "nbs" / "course"
@@ -32,16 +34,6 @@ PAGES = {f"{name}.ipynb" for name in (*NAMES, "index", "glossary", "for_teachers
 MOST_WORDS, MOST_WORDS_BEFORE_CORA, LEAST_EXERCISES = 2500, 6000, 40
 HIDDEN = {"jupyter": {"source_hidden": True}, "cellView": "form", "tags": ["hide-input"]}
 SOLUTION = {"jupyter": {"source_hidden": True, "outputs_hidden": True}, "cellView": "form", "tags": ["hide-cell"]}
-BADGES = (
-    "[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]"
-    "(https://colab.research.google.com/github/cora-nb/cora_nb/blob/main/nbs/course/{name}.ipynb) "
-    "[![Open in Binder](https://mybinder.org/badge_logo.svg)]"
-    "(https://mybinder.org/v2/gh/cora-nb/cora_nb/main?urlpath=lab%2Ftree%2Fnbs%2Fcourse%2F{name}.ipynb)"
-)
-INSTALL = """import importlib.util
-
-if importlib.util.find_spec("cora_nb") is None:  # in Colab; here it is installed already
-    %pip install --quiet git+https://github.com/cora-nb/cora_nb"""
 HEADING = re.compile(r"^### Exercise (\d+\.\d+) *$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -89,14 +81,16 @@ def last_call(cell: dict) -> str:
 
 @each_chapter
 def test_the_page_begins_alike(name):
-    "Title with number and question; badges and what is needed; the cell that installs the package in Colab."
+    "Title with number and question; what is needed, below badges if there is a home; a line without the package."
     title, needs, install, *_ = cells(name)
     number = int(name[:2])
     assert re.fullmatch(rf"# {number}\. \S[^\n]*\n\n> \S[^\n]*", source(title).strip()), source(title)
-    badges, _, line = source(needs).partition("\n")
-    assert badges == BADGES.format(name=name)
+    cfg = read_settings()
+    badges = home_badges(cfg["home"], cfg["branch"], f"nbs/course/{name}.ipynb")
+    assert source(needs).startswith(badges) and ("[![" in source(needs)) == bool(badges)
+    line = source(needs).removeprefix(badges)
     assert line.strip() and "minutes" in line, "what one needs, how long it takes, what one can do afterwards"
-    assert install["cell_type"] == "code" and source(install).strip() == INSTALL
+    assert install["cell_type"] == "code" and source(install) == install_cell(cfg["home"])
 
 
 @each_chapter

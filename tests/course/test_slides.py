@@ -68,6 +68,23 @@ def opened(browser, file: Path):
     return page, asked, errors
 
 
+@pytest.mark.parametrize(
+    "home, expected",
+    [
+        ("", "core, [4](04_consistency_by_hand.html), [CoRA](https://arxiv.org/abs/2511.21860)"),
+        (
+            "https://github.com/me/it",
+            "[core](https://github.com/me/it/blob/main/nbs/core.ipynb#x), [4](04_consistency_by_hand.html), "
+            "[CoRA](https://arxiv.org/abs/2511.21860)",
+        ),
+    ],
+)
+def test_links_lead_to_the_home_or_are_words(maker, monkeypatch, home, expected):
+    monkeypatch.setattr(maker, "read_settings", lambda: {"home": home, "branch": "main"})
+    text = "[core](../core.ipynb#x), [4](04_consistency_by_hand.ipynb), [CoRA](https://arxiv.org/abs/2511.21860)"
+    assert maker.with_addresses(text, ROOT / "nbs" / "course", {"04_consistency_by_hand"}) == expected
+
+
 def test_what_is_shown(maker, pages):
     "Figures and headings of the chapter; no exercise, check, solution, badge, or code of a folded cell."
     for notebook, file in zip(maker.CHAPTERS, pages):

@@ -146,6 +146,17 @@ def test_published_percentages_are_shares():
     assert ratio == pytest.approx(0.9269)
 
 
+def test_the_plans_ask_what_the_papers_say():
+    "Quadruple-Slit, Section 5.2: 100 questions, 24 orders, 100 for USMLE. The caption of MCQA+, Table 6: few-shot."
+    slit = load_plan("quadruple_slit")
+    asked = {name: (run.sample, run.prompts // run.questions) for name, run in slit.runs.items()}
+    assert asked.pop("usmle") == (100, 100) and set(asked.values()) == {(100, 24)}
+    mcqa_plus = load_plan("mcqa_plus")
+    assert [mcqa_plus.runs[name].shots for name in mcqa_plus.items["table_6"].runs] == [5, 5]
+    said = [words for plan in (slit, mcqa_plus) for item in plan.items.values() for words in item.differs]
+    assert not [words for words in said if "lost" in words or "here with none" in words]
+
+
 def test_who_is_not_in_a_table_is_named_below_it():
     knows = SimulatedRespondent(knows=1.0, name="knows")
     plan = load_plan("mcqa_plus/table_6")
