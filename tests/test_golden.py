@@ -111,3 +111,43 @@ def test_texts(name):
 def test_nothing_is_left_over():
     "Each CSV belongs to a driver."
     assert {f.stem for f in HERE.glob("*.csv")} == set(GOLDEN)
+
+
+# ---- golden numbers are changed for a reason
+
+
+@pytest.fixture
+def make():
+    spec = importlib.util.spec_from_file_location("golden_make", HERE / "make.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+BEFORE = "case,measure,value\na,m,1\na,n,2\nb,m,\n"
+
+
+def test_a_golden_file_changes_only_with_a_reason_and_the_reason_is_kept(make, tmp_path):
+    make.keep({"one.csv": BEFORE, "said.txt": "x\ny\n"}, None, tmp_path)  # new files need none
+    make.keep({"one.csv": BEFORE}, "no change, no line", tmp_path)
+    assert not (tmp_path / "REASONS.md").exists()
+    after = BEFORE.replace("n,2", "n,3").replace("b,m,\n", "c,m,4\nd,m,5\n")
+    changed = {"other.csv": BEFORE, "one.csv": after, "said.txt": "x\nz\nz\n"}
+    for why in (None, "", " \n"):
+        with pytest.raises(SystemExit) as e:
+            make.keep(changed, why, tmp_path)
+        assert "one.csv: 1 of 3 rows, 1 gone, 2 new\nsaid.txt: 2 of 2 lines\n" in str(e.value) and "--why" in str(e.value)
+        assert (tmp_path / "one.csv").read_text() == BEFORE and not (tmp_path / "other.csv").exists()
+    make.keep(changed, "a tie counts\nas wrong", tmp_path)
+    make.keep({"one.csv": BEFORE}, "a tie is a tie", tmp_path)
+    assert (tmp_path / "one.csv").read_text() == BEFORE and (tmp_path / "said.txt").read_text() == "x\nz\nz\n"
+    assert (tmp_path / "REASONS.md").read_text().splitlines() == [
+        "- one.csv: 1 of 3 rows, 1 gone, 2 new: a tie counts as wrong",
+        "- said.txt: 2 of 2 lines: a tie counts as wrong",
+        "- one.csv: 1 of 4 rows, 2 gone, 1 new: a tie is a tie",
+    ]
+
+
+def test_no_golden_numbers_of_that_name(make):
+    with pytest.raises(SystemExit, match="no golden numbers or texts are called nothing"):
+        make.main(["nothing"])

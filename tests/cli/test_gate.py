@@ -13,9 +13,10 @@ from cora_nb.cli.budgets import read_budget, stop_line
 from cora_nb.cli.commands import parse_words
 from cora_nb.cli.gate import cora_gate, read_floors
 from cora_nb.cli.run import cora_run
-from cora_nb.core import CoraError
+from cora_nb.core import CoraError, LETTERS
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.responses.responses import make_responses
 from cora_nb.runs.budget import Budget
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
@@ -41,7 +42,7 @@ def typed(line, folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     status, said = 0, ""
     try:
-        cora_gate.typed(line.split())
+        cora_gate.typed(shlex.split(line))
     except SystemExit as e:
         status, said = (e.code, "") if isinstance(e.code, int) else (1, e.code)
     out, err = capsys.readouterr()
@@ -185,3 +186,23 @@ def test_commands_of_several_runs_make_nothing_of_a_part(command, tmp_path):
     status, out, err = run(*command.split(), "--max_calls", "30", cwd=tmp_path)
     assert status == 3 and "stopped by its budget of at most 30 calls" in err and "run again to go on" in err
     assert "Table" not in out
+
+
+# ---- repetitions
+
+
+def test_all_repetitions_count_in_the_run_and_in_its_baseline(tmp_path, capsys, monkeypatch):
+    "Right in the first repetition and wrong in the second: 1 or 0.5, and the same for the baseline."
+    variants = make_variants(math_benchmark(60))
+    right = [LETTERS[v.answer] for v in variants]
+    wrong = [LETTERS[(v.answer + 1) % v.n_choices] for v in variants]
+    trials = [0] * len(variants) + [1] * len(variants)
+    for name, replies in (("fading", right + wrong), ("fading too", right + wrong), ("steady", right + right)):
+        write_responses(make_responses(variants * 2, replies, trials=trials, name=name), tmp_path / name)
+    for line, statuses in {
+        "fading --at_least MCQA=0.7": (0, 4),
+        "fading --against steady --score MCQA --margin 0.2": (0, 4),
+        "fading --against 'fading too' --score MCQA --margin 0.2": (0, 0),
+    }.items():
+        for trials, status in zip(("", " --trials first", " --trials all"), (statuses[0], *statuses)):
+            assert typed(line + trials, tmp_path, capsys, monkeypatch)[0] == status, line + trials

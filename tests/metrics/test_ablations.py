@@ -454,3 +454,17 @@ def test_scores_from_part_of_the_divergence_sets_say_how_much_there_is():
     assert "(" not in "".join(printed["bob"])  # unlike sets have no ranks
     spread = paper_layout(bootstrap_table({"few": few}, resamples=5, by_size=True)).loc["mean", "few"]
     assert spread["MV"].endswith(f" ({few.coverage})")
+
+
+@pytest.mark.filterwarnings("ignore::cora_nb.responses.failures.FailureWarning")
+def test_an_original_that_failed_leaves_a_mark_on_a_part_without_originals():
+    "MCQA is that of the originals, even if the subset has none; so are its failures."
+    full = table(np.ones((200, 4), dtype=bool))
+    lost = np.flatnonzero(full["method"] == "original")[:1]
+    error = pd.Series([None] * len(full), dtype=object)
+    error[lost] = "timed out"
+    run = full.assign(error=error, correct=full["correct"].to_numpy() & error.isna().to_numpy(), prediction=0)
+    run["prediction"] = run["prediction"].where(error.isna(), -1)
+    row = lookup(subset_scores(run, "nota"), "MCQA")
+    assert row.value == 199 / 200 and row.note == lookup(subset_scores(run, ["original", "nota"]), "MCQA").note
+    assert row.note == "1 of 200 failed: at most 1.000"

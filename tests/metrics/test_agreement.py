@@ -253,3 +253,19 @@ def test_failed_prompts_are_few_or_refused():
     many["correct"] = many["prediction"] == many["answer"]
     with pytest.raises(CoraError, match="failed"):
         agreement_rate(many)
+
+
+def test_only_the_whole_rate_of_variants_says_how_much_of_the_set_is_there():
+    "Repetitions compare a prompt with itself, and a part by subject or method is chosen."
+    variants = make_variants(quiz([4] * 40, "st"), "cyclic")
+    run = evaluate(SimulatedRespondent(knows=0.6, slips=0.2), variants, trials=2, progress=False)
+    part = run.rows(lambda t: t["index"] < 2)
+    assert part.coverage and not run.coverage
+
+    def notes(found):
+        return "; ".join(found["note"]) if "note" in found else ""
+
+    assert part.coverage in notes(agreement_rate(part)) and part.coverage in notes(agreement_gated_accuracy(part))
+    for options in ({"pairs": "repetitions"}, {"by": "subject"}, {"by": "method"}):
+        assert part.coverage not in notes(agreement_rate(part, **options)), options
+    assert "variants" not in notes(agreement_rate(run)) + notes(agreement_gated_accuracy(run))

@@ -11,15 +11,26 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import THRESHOLDS, CoraError, Question
-from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, robustness, score, score_counts, score_intervals
+from cora_nb.metrics.cora import (
+    Counts,
+    bmca,
+    car_curve,
+    core_index,
+    robustness,
+    score,
+    score_counts,
+    score_intervals,
+    weighted_scores,
+)
 from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.scores import SCORES, get_score, register_score
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup, make_result, values_of
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.stats.resampling import FewWarning
+from cora_nb.stats.resampling import FewWarning, draw_questions, interval, kinds, left_out
 from cora_nb.variants.families import make_variants
 
 METHODS = ["original", "shuffled", "nota", "decoupled"]
@@ -348,3 +359,53 @@ def test_one_question_has_no_interval_and_says_why():
     with pytest.warns(FewWarning):
         found = score(one, ci=0.95)
     assert found["low"].isna().all() and (found["note"] == "1 question: few to rely on").all()
+
+
+def test_scores_that_say_monotone_never_fall_and_one_that_does_not_is_not_known_from_its_ends():
+    "Early stopping takes a score for known where best and worst case agree: right only for a monotone score."
+    rng = np.random.default_rng(3)
+    counts = pd.DataFrame({"hits": rng.integers(0, 4, 60), "trials": 5, "original": rng.integers(0, 2, 60) * 1.0})
+    for _ in range(40):
+        more = counts.assign(hits=counts["hits"] + rng.integers(0, 2, 60))
+        before, after = weighted_scores(counts), weighted_scores(more)
+        assert all(after[name] >= before[name] for name in before if get_score(name).monotone)
+
+    @register_score("at the ends", monotone=False)
+    def at_the_ends(counts):
+        return counts.mean((counts.rc == 0) | (counts.rc == 1))
+
+    @register_score("half", monotone=True)
+    def half(counts):
+        return counts.mean(counts.rc * 0 + 0.5)
+
+    try:
+        open_ = pd.DataFrame({"hits": [0], "trials": [3], "original": [0.0], "unasked": [3], "missing": [0]})
+        values = score_counts(open_)
+        assert np.isnan(values["at the ends"]) and values["half"] == 0.5  # 0 or 3 right: 1; 1 or 2 right: 0
+    finally:
+        for name in ("at the ends", "half"):
+            del SCORES.registered[name]
+
+
+@pytest.mark.parametrize(("method", "likes"), [("percentile", "percentile"), ("bca", "bca")])
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_the_ends_of_a_bootstrap_are_those_of_its_resamples(method, likes, level):
+    "By hand, with the same draws; a population draws both ends towards the value."
+    rng = np.random.default_rng(1)
+    hits = rng.integers(0, 5, 80)
+    counts = pd.DataFrame({"hits": hits, "trials": 4, "original": (hits > rng.integers(0, 4, 80)) * 1.0})
+    found = score_intervals(counts, level=level, resamples=400, seed=7, method=method)
+    rows, kind = kinds(counts[["hits", "trials", "original"]].to_numpy(float))
+    known = pd.DataFrame(rows, columns=["hits", "trials", "original"])
+    drawn = weighted_scores(known, weights=draw_questions(kind, 400, 7))
+    rest, sizes = left_out(kind)
+    apart = weighted_scores(known, weights=rest)
+    few = score_intervals(counts, level=level, resamples=400, seed=7, method=method, population=320)
+    for name in ("MCQA", "MCQA+", "CoRA"):
+        low, high = interval(drawn[name], found.value[name], apart[name], sizes, level, likes)
+        if method == "percentile":
+            assert (low, high) == pytest.approx(tuple(np.quantile(drawn[name], [(1 - level) / 2, (1 + level) / 2])))
+        value, root = found.value[name], (240 / 319) ** 0.5
+        assert (found.low[name], found.high[name]) == pytest.approx((low, high)) and low < value < high
+        near = (value + (low - value) * root, value + (high - value) * root)
+        assert (few.low[name], few.high[name]) == pytest.approx(near)

@@ -18,7 +18,10 @@ from cora_nb.prompts.letters import (
     first_alphanumeric,
     first_character,
     first_token,
+    judged,
+    meant,
     parse,
+    stated,
     tolerant,
 )
 
@@ -564,3 +567,26 @@ def test_the_recorded_letter_is_nearly_always_the_first_alphanumeric(recorded):
         (". Alcohol withdrawal\n\nQuestion", "."),
         (". Biceps tendonitis\nD", "."),
     ]
+
+
+@pytest.mark.parametrize("rule", ["tolerant", "lenient"])
+@pytest.mark.parametrize(
+    ("reply", "choice"),
+    [
+        ("At first the answer is (A). But that is wrong. The answer is (B).", 1),
+        ("The answer is: B. No, the answer is: A", 0),
+        ("The answer is (C). Let me check again. The answer is hard to find.", 2),  # the last cue names nothing
+    ],
+)
+def test_the_last_statement_of_an_answer_counts(reply, choice, rule):
+    assert parse(reply, ("cold", "warm", "hot"), rule) == choice
+
+
+def test_the_last_cue_of_each_pattern_counts():
+    choices = ("cold", "warm", "hot")
+    assert stated("The answer is (A). The answer is (B).", choices) == 1
+    assert judged("A is correct. No: B is correct", choices) == 1
+    assert meant("I think it is A, no, I think it is B", choices) == 1
+    assert stated("The answer is (C). The answer is not known", choices) == 2
+    assert judged("B is correct. Z is correct", choices) == 1
+    assert meant("I think it is B, I think it is Z", choices) == 1

@@ -13,6 +13,7 @@ import warnings
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -20,15 +21,18 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.core import CoraError
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents import fleet
+from cora_nb.respondents import fleet, patience
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.outgoing import outgoing_text
-from cora_nb.respondents.protocol import ask
+from cora_nb.respondents.fleet import Fleet
+from cora_nb.respondents.patience import Patience
+from cora_nb.respondents.protocol import Reply, ask
 from cora_nb.runs.budget import Budget, BudgetWarning
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, reply_key
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, completion, refusal
+from simulated_time import Clock
 
 VARIANTS = make_variants(math_benchmark(n=10))
 PROMPTS = list({p.text: p for p in make_prompts(VARIANTS, template="bare")}.values())
@@ -335,3 +339,107 @@ def test_a_prompt_that_waits_for_one_server_does_not_keep_others_from_a_free_one
         check_all_answered(ask(asked_of(fast, slow, concurrency=2, retries=0), PROMPTS[:80]), PROMPTS[:80])
     assert fast.asked[9].prompt in [x.prompt for x in slow.asked]
     assert asked_of_slow[0] <= 2, "the fast server stood still while a prompt waited for the slow one"
+
+
+# ---- who is gone, back, or pausing, in simulated time
+
+
+@pytest.fixture
+def simulated(monkeypatch):
+    "(clock, a function that makes a fleet of so many servers, and the list of what it says)"
+    clock = Clock()
+    for module in (fleet, patience):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(fleet, "_LATER", 30.0)
+
+    def made(n):
+        said = []
+        some = [SimpleNamespace(patience=Patience(f"m at {x}"), address=x, who=f"m at {x}") for x in "abcd"[:n]]
+        for server in some:
+            server.patience.open(8)
+        return Fleet(some, said.append), said
+
+    return clock, made
+
+
+def rest_of(member, clock):
+    return member.patience.quiet_until - clock.now
+
+
+def test_only_a_reply_to_what_was_sent_after_a_server_was_missed_brings_it_back(simulated):
+    clock, made = simulated
+    servers, said = made(2)
+    gone, _ = servers.members
+    for _ in range(2):
+        servers.lost(gone, clock.now, "connection failed")
+        clock.now += 1
+    missed = gone.gone_since
+    assert missed == clock.now - 1 and len(said) == 1 and "a is left out" in said[0]
+    servers.replied(gone, Reply("B"), missed - 0.001)  # was under way when the server was missed
+    assert gone.gone_since == missed and len(said) == 1
+    clock.now += 9
+    servers.replied(gone, Reply("B"), missed)
+    assert gone.gone_since is None and said[1:] == ["a is back after 10 s: now 2 of 2"]
+    servers.replied(gone, Reply("B"), clock.now)
+    assert len(said) == 2
+
+
+def test_a_server_with_nothing_but_unusable_replies_pauses_longer_and_longer(simulated):
+    clock, made = simulated
+    servers, said = made(2)
+    broken, other = servers.members
+    rests = []
+    for _ in range(9):
+        servers.unusable(broken, clock.now, "500")
+        servers.unusable(broken, clock.now - 0.5, "500")  # sent before the last one was counted
+        rests.append(rest_of(broken, clock))
+        clock.now += max(1.0, rests[-1])
+    assert rests[2:] == [2, 4, 8, 16, 30, 30, 30] and max(rests[:2]) <= 0
+    assert broken.patience.at_once == 2 and len(said) == 1  # one at a time; the reply after that heard it
+    assert other.patience.quiet_until == 0 and other.gone_since is None
+    servers.replied(broken, Reply("B"), clock.now)
+    servers.unusable(broken, clock.now, "500")
+    assert broken.gone_since is None and rest_of(broken, clock) <= 0, "it begins anew"
+
+
+def test_the_last_server_does_not_pause_for_unusable_replies(simulated):
+    clock, made = simulated
+    servers, said = made(2)
+    first, last = servers.members
+    for member in (first, last):
+        for _ in range(5):
+            servers.unusable(member, clock.now, "500")
+            clock.now += 100
+    assert first.gone_since is not None and last.gone_since is None and last.patience.quiet_until == 0
+
+
+def test_a_server_that_is_given_up_is_tried_again_when_it_said_or_after_a_while(simulated):
+    clock, made = simulated
+    servers, said = made(3)
+    slow, dead, third = servers.members
+    servers.limited(slow, clock.now, 7200.0, False)
+    assert rest_of(slow, clock) == 7200 and slow.gone_since == clock.now and slow.given_up is not None
+    assert "the server asks for a pause of 2 h" in said[0]
+    for _ in range(8):
+        servers.lost(dead, clock.now, "connection failed")
+        clock.now += 1
+    assert rest_of(dead, clock) == 29 and dead.given_up is not None
+    with pytest.raises(CoraError, match="none of 3 servers can be asked: m at c: the server asks for a pause of 2 h"):
+        servers.limited(third, clock.now, 7200.0, False)
+
+
+def test_when_the_last_server_goes_the_others_are_tried_at_once_unless_they_asked_for_a_pause(simulated):
+    clock, made = simulated
+    servers, said = made(3)
+    broken, slow, last = servers.members
+    for _ in range(7):
+        servers.unusable(broken, clock.now, "500")
+        clock.now += 0.01
+    servers.limited(slow, clock.now, 7200.0, False)
+    assert rest_of(broken, clock) > 20, "while one is left, pauses stay"
+    broken.patience.quiet_until, asked_for = clock.now + 20, slow.patience.quiet_until
+    for _ in range(2):
+        servers.lost(last, clock.now, "connection failed")
+        assert rest_of(broken, clock) == (20 if last.gone_since is None else 1)
+    assert "no other is left" in said[-1] and slow.patience.quiet_until == asked_for
+    assert rest_of(last, clock) <= 0, "a shorter pause is not made longer"

@@ -277,3 +277,130 @@ def test_what_was_learnt_is_kept_for_the_next_prompts(clock):
         start = clock.now
         ask(model, PROMPTS[2:4])
         assert clock.now - start > 0.5
+
+
+# ---- the rate, step by step
+
+
+def limited_once(monkeypatch, clock, wait=0.0):
+    "A policy that has just learnt a rate of 10 a second, its pauses exact, and a function that lets requests start."
+    monkeypatch.setattr(patience.random, "uniform", lambda low, high: 0.0 if low == 0 else 1.0)
+    policy = Patience("m")
+    policy.open(40)
+
+    def start(n):
+        for _ in range(n):
+            policy.start(clock.now)
+
+    start(5)
+    policy.limited(clock.now, wait)
+    assert policy.rate == 10
+    return policy, start
+
+
+@pytest.mark.parametrize(
+    ("started", "seconds", "rate"),
+    [
+        (15, 2.0, 7.0),  # 14 passed in 2 s
+        (1, 2.0, 5.0),  # none passed
+        (2, 2.0, 5.0),  # 0.5 a second, but never less than half
+        (40, 2.0, 9.0),  # more passed than the rate allows, and still one was refused
+        (15, 1.0, 9.0),
+    ],
+)
+def test_the_new_rate_is_what_passed_since_the_last_cut(monkeypatch, clock, started, seconds, rate):
+    "The five that started before the first refusal count neither as passed nor as refused."
+    policy, start = limited_once(monkeypatch, clock)
+    for _ in range(4):
+        policy.limited(clock.now - 1, 0.0)  # sent before the cut
+    sent = clock.now
+    start(started)
+    clock.now += seconds
+    policy.limited(sent, 0.0)
+    assert policy.rate == pytest.approx(rate)
+    start(15)
+    sent, clock.now = clock.now, clock.now + 20 / rate
+    policy.limited(sent, 0.0)
+    assert policy.rate == pytest.approx(0.7 * rate), "the count begins anew with each cut"
+
+
+def test_the_count_begins_with_the_end_of_a_pause(monkeypatch, clock):
+    policy, start = limited_once(monkeypatch, clock, wait=5.0)
+    clock.now += 4.9
+    policy.limited(clock.now - 5, 0.0)  # on its way when the pause began
+    clock.now += 0.1
+    sent = clock.now
+    start(15)
+    clock.now += 2.0
+    policy.limited(sent, 0.0)
+    assert policy.rate == pytest.approx(7.0)
+
+
+@pytest.mark.parametrize(("started", "rate"), [(8, 7.5), (1, 5.0)])
+def test_a_refusal_soon_after_a_pause_lowers_the_rate_by_a_quarter(monkeypatch, clock, started, rate):
+    "Or by half, where nothing has passed."
+    policy, start = limited_once(monkeypatch, clock, wait=1.0)
+    clock.now += 1.5
+    start(started)
+    policy.limited(clock.now, 0.0)
+    assert policy.rate == pytest.approx(rate)
+
+
+def test_the_rate_is_searched_for_only_while_nothing_passes(monkeypatch, clock):
+    "After a cut by which none had passed, each reply raises the rate by a tenth; otherwise slowly."
+    for started, factor in ((1, 1.1), (15, math.exp(0.005 * 2.0))):
+        policy, start = limited_once(monkeypatch, clock)
+        sent = clock.now
+        start(started)
+        clock.now += 2.0
+        policy.limited(sent, 0.0)
+        before = policy.rate
+        policy.hold_back(clock.now)
+        clock.now += 2.0
+        policy.replied()
+        assert policy.rate / before == pytest.approx(factor), started
+
+
+# ---- a prompt that is limited for ever
+
+
+def test_a_prompt_is_not_given_up_while_no_other_is_answered(clock):
+    "Then it is the server that is busy: 21 refusals, and a reply."
+    limited = Answer(429, refusal("slow down"))
+    with FaultyServer(lambda asked: limited if asked.number < 21 else GOOD) as server:
+        (reply,) = ask(ChatRespondent("m", base_url=server.url, concurrency=1, retries=0), PROMPTS[:1])
+        assert reply.error is None and len(server.asked) == 22
+
+
+@pytest.mark.parametrize("others", [10, 19])
+def test_a_prompt_is_not_given_up_while_few_others_are_answered(clock, others):
+    times, limited = [], Answer(429, refusal("slow down"))
+
+    def plan(asked):
+        if asked.prompt != PROMPTS[0].text:
+            return GOOD
+        times.append(asked.number)
+        return limited if len(times) <= 22 else GOOD
+
+    with FaultyServer(plan) as server:
+        replies = ask(ChatRespondent("m", base_url=server.url, concurrency=2, retries=0), PROMPTS[: 1 + others])
+    assert [r.error for r in replies] == [None] * (1 + others) and len(times) == 23
+
+
+def test_a_prompt_is_given_up_after_twenty_refusals_not_before(clock):
+    "However many others were answered until then."
+    times, limited = [], Answer(429, refusal("too large"))
+
+    def plan(asked):
+        if asked.prompt != PROMPTS[0].text:
+            return GOOD
+        times.append(asked.number)
+        return limited if len(times) <= 19 else GOOD
+
+    with FaultyServer(plan) as server:
+        replies = ask(ChatRespondent("m", base_url=server.url, concurrency=3, retries=0), PROMPTS[:150])
+    assert [r.error for r in replies] == [None] * 150 and len(times) == 20
+    with FaultyServer(lambda asked: limited if asked.prompt == PROMPTS[0].text else GOOD) as server:
+        replies = ask(ChatRespondent("m", base_url=server.url, concurrency=3, retries=0), PROMPTS[:150])
+        asked = sum(a.prompt == PROMPTS[0].text for a in server.asked)
+    assert replies[0].error == f"429 too large, {asked} times while other prompts were answered" and asked >= 20

@@ -297,3 +297,40 @@ def test_pieces_find_every_repeated_row(data):
         one = make_piece(pa.table(rows), "f", which=2)
         kept = [id for id, trial in zip(rows["question_id"], rows["trial"]) if trial == 2]
         assert one.table["question_id"].tolist() == kept and set(one.question_codes[1]) == set(kept)
+
+
+def repeated(file, trials, errors, replies="AB?"):
+    "A run of several repetitions as one file; `errors` has the words of the repetitions that failed."
+    said, numbers = [], []
+    for trial in trials:
+        words = errors.get(trial)
+        said += [Reply(error=words) if words and i % 5 == 0 else replies[i % 3] for i in range(len(VARIANTS))]
+        numbers += [trial] * len(VARIANTS)
+    run = make_responses(VARIANTS * len(trials), said, trials=numbers, name="fair", facts=RECIPE)
+    return run, add_part(run, file)
+
+
+def test_errors_are_counted_in_the_repetitions_that_count(tmp_path):
+    "The first one, or one that was chosen, or all once they are pooled: as for a run in memory."
+    run, file = repeated(tmp_path / "0.parquet", (0, 1, 2), {0: "timed out", 1: "lost"})
+    parts, n = ResponseParts(file), len(VARIANTS)
+    failed = -(-n // 5)
+    views = {
+        "first": (parts, run.first_trial(), {"timed out": failed}, n),
+        "chosen": (parts.trial(1), run.trial(1), {"lost": failed}, n),
+        "without": (parts.trial(2), run.trial(2), {}, n),
+        "all": (parts.pool_trials(), run.pool_trials(), {"timed out": failed, "lost": failed}, 3 * n),
+    }
+    for which, (view, same, errors, asked) in views.items():
+        assert count_errors(view) == (errors, asked) == count_errors(same), which
+        assert view.prompt_counts() == (asked, asked, sum(errors.values())), which
+        assert view.failure_note == same.failure_note, which
+
+
+def test_rows_of_files_without_errors_are_counted_by_repetition(tmp_path):
+    for trials in ((0, 1), (1,), (0,)):
+        run, file = repeated(tmp_path / f"{len(trials)}{trials[0]}.parquet", trials, {})
+        change(file, lambda t: t.drop_columns([c for c in ("error",) if c in t.column_names]))
+        parts = ResponseParts(file)
+        assert count_errors(parts) == ({}, len(VARIANTS)), trials
+        assert count_errors(parts.pool_trials()) == ({}, len(VARIANTS) * len(trials)), trials

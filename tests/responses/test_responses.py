@@ -1,6 +1,7 @@
 """The value: one run, checked once, that knows what it holds and what it lacks."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from cora_nb.responses.columns import NOT_ASKED, checked_table
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.equal_prompts import replies_shared
 from cora_nb.responses.responses import Responses, as_responses, make_responses, need, questions_table
-from cora_nb.responses.runs import Runs, concat
+from cora_nb.responses.runs import Runs, concat, differences_of_parts
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import replies_for
@@ -350,3 +351,18 @@ def test_equal_means_equal_in_everything():
 def test_bad_rows_are_named():
     with pytest.raises(BadRow, match="mine.csv, row 2, id 'r', answer"):
         Responses(pd.DataFrame({"question_id": ["q", "r"], "n_choices": 2, "answer": [0, 2]}), file="mine.csv")
+
+
+@pytest.mark.parametrize("cut", ["limit", "sample"])
+def test_parts_by_subject_are_parts_of_one_run_unless_each_was_cut(cut):
+    "The first 5 questions of law and the first 5 of art are not the first 5 of anything."
+
+    def part(**run):
+        return SimpleNamespace(facts={"respondent": {"name": "ann"}, "run": {"benchmark": "mmlu"} | run})
+
+    law, art = part(subjects="law"), part(subjects="art")
+    assert differences_of_parts(law, art) == []
+    assert differences_of_parts(part(subjects="law", **{cut: None}), part(subjects="art", **{cut: None})) == []
+    assert differences_of_parts(part(subjects="law", **{cut: 5}), part(subjects="art", **{cut: 5})) == ["run.subjects"]
+    assert differences_of_parts(part(subjects="law", **{cut: 5}), part(subjects="law", **{cut: 5})) == []
+    assert differences_of_parts(part(subjects="law"), part(subjects="law", **{cut: 5}))

@@ -367,3 +367,40 @@ def test_trials_of_a_question_go_together():
 def test_budgets_that_make_no_sense(options, said):
     with pytest.raises(CoraError, match=said):
         Budget(**options)
+
+
+# ---- requests that used more than their most
+
+
+def next_ticket(budget, way, need):
+    "A ticket for a request that needs so much at most, or None."
+    if way == "admit":
+        return asyncio.run(budget.admit(*need))
+    return next(iter(budget.reserve([need])), None)
+
+
+@pytest.mark.parametrize("way", ["admit", "reserve"])
+@pytest.mark.parametrize("used", [(15, 10), (10, 15)], ids=["read", "wrote"])
+@pytest.mark.parametrize(("cost", "fits"), [(44, False), (49.9, False), (50, True)])
+def test_what_a_request_used_above_its_most_is_expected_of_the_next(way, used, cost, fits):
+    "10 and 10 tokens at most, and the first takes 25: the next one may take 25, too. A token costs 1."
+    budget = Budget(cost=cost, prices=(1e6, 1e6))
+    first = next_ticket(budget, way, (10, 10))
+    budget.settle(first, Reply("A", meta=dict(zip(("prompt_tokens", "completion_tokens"), used))))
+    assert budget.money == 25
+    second = next_ticket(budget, way, (10, 10))
+    assert (second is not None) == fits and budget.used_up != fits
+    if fits:
+        budget.settle(second, None)  # its cost is not known, so it counts as the most it may take
+        assert budget.money == 50
+
+
+@pytest.mark.parametrize("way", ["admit", "reserve"])
+def test_requests_that_use_more_than_expected_again_raise_what_is_expected(way):
+    "13, then 3 more than the 23 expected, then 16; one that uses less lowers nothing."
+    budget = Budget(cost=1000, prices=(1e6, 0))
+    for used, expected in ((13, 13), (16, 16), (2, 16)):
+        budget.settle(next_ticket(budget, way, (10, 0)), Reply("A", meta={"prompt_tokens": used}))
+        before = budget.money
+        budget.settle(next_ticket(budget, way, (10, 0)), None)
+        assert budget.money - before == expected

@@ -11,6 +11,7 @@ from cora_nb.core import CoraError, Question
 from cora_nb.interop.cat import read_cat
 from cora_nb.metrics.cora import score
 from cora_nb.results import lookup, values_of
+from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, checked_table
@@ -189,3 +190,24 @@ def test_a_failed_prompt_settles_nothing(share):
         assert low <= truth["BMCA(1.0)"] <= high
     else:
         assert row.value <= truth["BMCA(1.0)"] and (not bounds or truth["BMCA(1.0)"] <= float(bounds.split()[-1]))
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_questions_that_were_asked_most_come_first(order):
+    "Whatever the order in which their replies arrive."
+    prompts = make_prompts(make_variants([Question(f"q{i}", f"{i}?", ("a", "b", "c"), i) for i in range(3)]))
+    stop, places = EarlyStop(prompts), {f"q{i}": [] for i in range(3)}
+    for position, prompt in enumerate(prompts):
+        places[prompt.variant.question_id].append(position)
+    for position in stop.first():
+        stop.learn(position, True)
+    assert len(stop.next(3)) == 3  # takes all from the queue
+    for i in order:  # question i has had i + 1 further replies, all right
+        positions = [p for p in places[f"q{i}"] if prompts[p].variant.method != "original"][: i + 1]
+        for position in positions[:-1]:
+            stop.learn(position, True)
+        stop.queue = [q for q in stop.queue if q != f"q{i}"]  # as if each had been asked in turn
+        stop.learn(positions[-1], True)
+    batches = [stop.next(1) for _ in range(3)]
+    assert [prompts[p].variant.question_id for (p,) in batches] == ["q2", "q1", "q0"]
+    assert stop.next(1) == []

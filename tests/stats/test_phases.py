@@ -17,7 +17,9 @@ from cora_nb.stats.phases import (
     phase_estimates,
     PhaseCounts,
     plan_phases,
+    PRIOR,
 )
+from cora_nb.stats.shares import wilson
 
 Z2 = squared_quantile(0.95)
 
@@ -198,3 +200,66 @@ def test_sizes_never_fall_below_what_was_asked():
     least = [600, 500, 400, 300, 300][: 1 + len(hazards.edges)]
     plan = plan_phases(counts, hazards, ["CoRA"], 0.2, Z2, 120, least)
     assert [plan.originals, *plan.sizes] == least
+
+
+# ---- lines whose loss nothing else would notice
+
+
+def test_the_main_part_is_worth_no_more_questions_than_entered_it():
+    "Two groups with hardly a failure each: the odds of the product would make 30 questions worth more than 30."
+    counts = PhaseCounts(10**9, 10**8, 10**8 // 2, 0, 0, (30, 500, 500), (29, 250, 250), (False,) * 3)
+    odds, plain, smooth = 0.0, 0.0, 1.0
+    for at_risk, survived in zip(counts.at_risk, counts.survived):
+        s = (survived + 0.5) / (at_risk + 0.5 + 0.5 / 3)
+        smooth, plain = smooth * s, plain + (1 - s) / (s * at_risk)
+    odds = (1 - smooth) / smooth
+    assert odds / plain > 100, "the cap would not be reached"
+    share, worth = consistent_share(replace(counts, pilot_right=20, pilot_always=10))
+    product = 29 / 30 / 4
+    assert share == pytest.approx((20 * 0.5 + 30 * product) / 50), "the pilot of 20 and the main part of 30"
+
+
+def test_cora_is_greatest_between_the_ends_of_the_interval_of_m():
+    "m (1 - m + m q) with q = 0.1 rises to m = 1/1.8 and falls after it; both ends are lower."
+    counts = PhaseCounts(10**6, 45, 25, 25, 2)
+    q = consistent_share(counts)[0]
+    (value, _, high), (_, few, many) = (phase_estimates(counts, Z2)[name] for name in ("CoRA", "MCQA"))
+    top = 1 / (2 * (1 - q))
+    assert few < top < many
+    best = max(m * (1 - m + m * q) for m in np.linspace(few, many, 20_001))
+    none = wilson(q, consistent_share(counts)[1], Z2)
+    up = max(0, best - value), max(m_q * 25 / 45 for m_q in [25 / 45 * (float(end) - q) for end in none])
+    assert high == pytest.approx(value + np.hypot(*up), abs=1e-7)
+    ends = max(m * (1 - m + m * q) for m in (few, many))
+    assert best - max(ends, value) > 1e-6 or top == pytest.approx(25 / 45, abs=0.01)
+
+
+@pytest.mark.parametrize(("depth", "short"), [(7, 1), (6, 1), (3, 1)])
+def test_a_question_that_stopped_one_attempt_early_is_refused(depth, short):
+    "In the main part and in the pilot."
+    for rank in (0, 15):
+        first, made, wrong = np.ones(30, int), np.full(30, depth), np.zeros(30, bool)
+        given = (wrong, np.full(30, depth), 10, 30, [(depth, 30)])
+        assert count_phases(first, made, *given).survived == (20,)
+        made[rank] -= short
+        with pytest.raises(CoraError, match="^1 questions were not followed"):
+            count_phases(first, made, *given)
+
+
+def test_hazards_add_one_to_the_questions_at_risk():
+    "The fitted rate of one attempt is (failed + 0.5) / (at risk + 1): without a question, one half."
+    for at_risk, failed in ((10, 0), (10, 4), (1, 0)):
+        usual = min(0.9, (failed + 0.5) / (at_risk + 1))
+        added = PRIOR / usual
+        expected = (at_risk - failed + (1 - usual) * added) / (at_risk + added)
+        assert group_hazards(np.array([at_risk]), np.array([failed])).survive == pytest.approx((expected,))
+
+
+def test_a_plan_expects_half_a_right_reply_more_of_one_more_question():
+    "m is (right + 0.5) / (asked + 1), and so 1 or 0 is never taken for certain: the calls tell."
+    hazards = assumed_hazards(0.5, 3)
+    for right in (0, 10, 20):
+        plan = plan_phases(PhaseCounts(1000, 20, right, right, right // 2), hazards, ["CoRA"], 0.05, Z2, 20)
+        m = (right + 0.5) / 21
+        per_question = 1 + m * (np.cumprod((1, *hazards.survive))[:-1] * hazards.calls).sum()
+        assert plan.everything == pytest.approx(1000 * per_question)

@@ -450,3 +450,15 @@ def test_more_shuffles_and_larger_subsets(A, shuffles, subsets):
 def test_options_of_cora_that_make_no_sense(options, says):
     with pytest.raises(CoraError, match=says):
         make_variants([Question("q", "?", ("a", "b", "c"), 0)], **options)
+
+
+@pytest.mark.parametrize("kind", [set, frozenset])
+def test_a_set_is_recorded_alike_in_whatever_order_it_was_made(kind):
+    "8 numbers share a place in a small table of hashes, so a set of them keeps the order in which they came."
+    ways = [kind(numbers) for numbers in ([0, 8, 16], [16, 8, 0], [8, 0, 16])]
+    assert len({tuple(way) for way in ways}) > 1, "these sets would show no difference"
+    recipes = {_make_recipe("misleading", 0, {"misleading": {"q": way}}) for way in ways}
+    assert len(recipes) == 1
+    mixed = [_recorded_option(kind(["b", 8, 0, None])), _recorded_option(kind([None, 0, 8, "b"]))]
+    assert mixed[0] == mixed[1] != _recorded_option(kind(["b", 8, 0]))
+    assert _recorded_option(kind([1])) != _recorded_option([1])

@@ -8,6 +8,7 @@ from hypothesis import example, given, strategies as st
 
 from conftest import DICTIONARY
 from cora_nb.core import CoraError, Question, permutation, uniforms
+from cora_nb.variants import operators
 from cora_nb.variants.operators import check_nota, filler, fillers, make_variant, nota_for_answer, resize, shuffle
 
 
@@ -127,3 +128,12 @@ def test_the_questions_own_none_of_the_above_comes_back():
 def test_texts_that_no_choice_can_have(nota):
     with pytest.raises(CoraError, match="nota must be a non-empty text, got"):
         check_nota(nota)
+
+
+def test_no_two_fillers_of_a_question_are_the_same(monkeypatch):
+    "A filler that comes twice is passed over, as is one that is in the question."
+    drawn = ["jqx", "jqx", "KNOWN", "zxb", "jqx", "zxb", "qjd"]
+    monkeypatch.setattr(operators, "filler", lambda *key: drawn[key[-1]].casefold())
+    assert fillers(Question("q", "Is it known?", ("a", "b"), 0), 3) == ["jqx", "zxb", "qjd"]
+    sized = resize(Question("q", "Is it known?", ("a", "b"), 0), 5)
+    assert sized.choices == ("a", "b", "jqx", "zxb", "qjd") and sized.sources == (0, 1, -1, -2, -3)
