@@ -44,6 +44,7 @@ def test_tables_files_and_numbers(tmp_path):
     assert facts == {name: name for name in RUNS}
 
 
+@pytest.mark.slow
 def test_killed_and_run_again(tmp_path):
     "A language model on this machine, killed in the middle: the second time only the rest is asked."
     pytest.importorskip("transformers")
@@ -68,6 +69,7 @@ def test_killed_and_run_again(tmp_path):
     assert all(r.facts["calls"]["asked"] == 0 for r in read(tmp_path / "again", "skewed").values())
 
 
+@pytest.mark.slow
 def test_other_runs_are_not_written_over(tmp_path):
     "Runs with other facts are refused before anything is asked, for all respondents; `cora_run` has a place beside."
     words = ("cora_mcqa_plus", "simulated:knows=0.5,name=a", "--limit", 5)
@@ -87,6 +89,7 @@ def test_a_plan_costs_nothing(tmp_path):
     assert code == 0 and "cost" in out and "answered wrongly" in out and not (tmp_path / "responses").exists()
 
 
+@pytest.mark.slow
 def test_a_sample_is_printed_and_kept_in_the_facts(tmp_path):
     words = ("cora_mcqa_plus", "simulated", "--sample", 12, "--seed", 2)
     code, out, err = run(*words, "--dry", cwd=tmp_path)
@@ -99,6 +102,7 @@ def test_a_sample_is_printed_and_kept_in_the_facts(tmp_path):
     assert facts and all(f["sample"] == 12 and f["seed"] == 2 for f in facts)
 
 
+@pytest.mark.slow
 def test_statements(tmp_path):
     "A file of statements is used; one that a person may have changed is never written over."
     questions = load_benchmark("math")[:5]

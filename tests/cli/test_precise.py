@@ -87,6 +87,7 @@ def test_what_cannot_be_is_refused_in_one_line(options, why, dry, tmp_path, monk
     assert why in str(e.value) and "\n" not in str(e.value) and not (tmp_path / "responses").exists()
 
 
+@pytest.mark.slow
 def test_a_dry_run_plans_for_four_respondents(tmp_path):
     words = ("cora_run", "chat:gpt-4o-mini", "--dry", "--price", "1/2", "--stop", "precise", "--half-width", 0.05)
     code, out, _ = run(*words, cwd=tmp_path, OPENAI_API_KEY="")

@@ -153,6 +153,7 @@ def test_outputs_can_be_parsed_again(tmp_path):
     assert import_cat(path, parse="tolerant").table["prediction"].tolist() == [1]
 
 
+@pytest.mark.slow
 def test_a_record_answers_its_own_variants(recorded_at, medalpaca):
     "All 33,098 recorded replies, asked again, give the same responses."
     from cora_nb.respondents.simulated import RecordedRespondent

@@ -124,6 +124,7 @@ def test_save_to_disk_keeps_everything(run, tmp_path):
     assert from_dataset(datasets.load_from_disk(tmp_path / "saved")).equals(run)
 
 
+@pytest.mark.slow
 def test_names_stay_names(run, tmp_path, load):
     made = {name: Responses(run.table, run.questions, run.facts | {"run": {"benchmark": name}}, name) for name in NASTY}
     exported = export_hub(made, tmp_path / "out")
@@ -328,6 +329,7 @@ def test_a_run_without_rows(run):
     assert not Path("never").exists()
 
 
+@pytest.mark.slow
 def test_real_replies_come_back(shared, tmp_path, load):
     from cora_nb.papers.recorded import load_recorded
 

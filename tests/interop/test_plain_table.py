@@ -20,6 +20,7 @@ from cora_nb.metrics.cora import score
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 HEAD = "question_id,method,index,n_choices,answer,prediction\n"
 
@@ -505,7 +506,7 @@ def _variants(question, family):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(run=runs())
-@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("kind", slow_after(1, ["csv", "parquet", "jsonl"]))
 def test_a_run_comes_back_equal(tmp_path_factory, kind, run):
     path = tmp_path_factory.mktemp("t") / f"t.{kind}"
     frame = run.to_frame(texts=True)
@@ -580,6 +581,7 @@ def test_any_bytes_are_refused_in_one_line(tmp_path_factory, data, kind):
     assert str(e.value).startswith(str(path)) and "\n" not in str(e.value)
 
 
+@pytest.mark.slow
 def test_the_recorded_replies_come_back_equal(tmp_path, medalpaca):
     "All 33,098 first trials, as CSV and as Parquet."
     run = medalpaca.first_trial()

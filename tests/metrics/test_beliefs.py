@@ -113,6 +113,7 @@ def test_p_yes_does_not_depend_on_how_scores_are_normalised():
 # --- several choices ---
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_selection_against_loops(data):

@@ -346,6 +346,7 @@ def test_trial_takes_part_of_the_table(run):
     )  # the first repetition, unless they are pooled
 
 
+@pytest.mark.slow
 @given(runs())
 def test_order_and_names_do_not_matter(run):
     t = run[0]
@@ -398,6 +399,7 @@ def test_p_of_a_simulated_run_is_that_of_the_result():
     assert p_of(*run) == lookup(rank_test(*run), "chi-squared").p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["guess", "habit", "knows", "length"])
 @pytest.mark.parametrize("G", [20, 80])
 def test_level_and_coverage(kind, G):
@@ -425,6 +427,7 @@ def test_replies_taken_as_independent_do_not_keep_the_level(kind):
     assert naive / 200 > 0.7 and outside / 200 > 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, wald_percent, our_percent", [("guess", 12, 4), ("habit", 13, 3), ("belief", 11, 3)])
 def test_wald_is_worse_with_few_questions(kind, wald_percent, our_percent):
     "What the notebook says of a Wald test with the centred covariance: 20 questions, 24 orders, 2,000 runs."

@@ -211,6 +211,7 @@ def test_chance_against_its_definition():
     )  # seeded, and the order is nothing
 
 
+@pytest.mark.slow
 def test_p_keeps_its_level_and_interval_covers():
     rng, alarms, inside = np.random.default_rng(4), 0, 0
     for _ in range(120):

@@ -216,6 +216,7 @@ def test_many_small_losses_and_a_rare_gain_are_no_difference():
         assert inside >= 0.92 and rejected_ <= 0.08, (n, inside, rejected_)
 
 
+@pytest.mark.slow
 def test_five_clusters_are_covered():
     rng, inside = np.random.default_rng(3), []
     for seed in range(120):
@@ -278,6 +279,7 @@ def test_stretching_does_nothing_to_means_and_memory_is_cut_in_blocks(monkeypatc
     ].shape == (100,)
 
 
+@pytest.mark.slow
 def test_level():
     "A small version of the study, 400 benchmarks: 300 questions without a difference."
     assert rejected((0.5, 0.5), 300) < 0.08

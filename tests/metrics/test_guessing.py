@@ -49,6 +49,7 @@ from cora_nb.responses.responses import Responses, need
 from cora_nb.results import lookup, make_result, values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 EVERY_A = range(2, 27)
 trials = st.integers(1, 60).flatmap(lambda M: st.tuples(st.integers(0, M), st.just(M)))
@@ -216,6 +217,7 @@ asked_sets = st.lists(
 ).filter(lambda s: sum(map(len, s)) <= 8)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=25)
 @given(asked_sets, st.sampled_from([(1,), (3, 1), (1, 2, 5)]))
 def test_chance_scores_against_every_outcome(sets, position):
@@ -249,6 +251,7 @@ def test_chance_scores_of_one_size_are_the_guessers(A):
     assert found["RC"] == pytest.approx(found["MCQA+"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "family, position", [("cora", (1,)), ("cora", (4, 1)), ("mcqa_plus", (1,)), ("cyclic", (2, 1, 3))]
 )
@@ -484,6 +487,7 @@ def words_of(variants):
     return [texts.index(t) for t in texts]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(st.lists(st.integers(2, 3), min_size=1, max_size=2), st.integers(0, 20), st.randoms(), st.booleans())
 def test_shared_replies_against_every_outcome(sizes, seed, random, lean):
@@ -597,7 +601,7 @@ def simulated_guessers(variants, seeds, **fields):
     return each.mean(), each.std() / len(each) ** 0.5
 
 
-@pytest.mark.parametrize("A, position", [(2, (1,)), (3, (1,)), (4, (1,)), (3, (3, 1))])
+@pytest.mark.parametrize("A, position", slow_after(1, [(2, (1,)), (3, (1,)), (4, (1,)), (3, (3, 1))]))
 def test_guessers_at_temperature_0_on_the_bundled_benchmark(A, position):
     variants = make_variants(math_benchmark(200, n_choices=A))
     mean, error = simulated_guessers(variants, range(4), position=position)
@@ -607,6 +611,7 @@ def test_guessers_at_temperature_0_on_the_bundled_benchmark(A, position):
         assert abs(mean["MV"] - apart["MV"]) > 2 * error["MV"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (HUB / "bigbio__med_qa").exists(), reason="MedQA is not beside the project (../shared/data/hub)"
 )
@@ -622,6 +627,7 @@ def test_guessers_at_temperature_0_on_medqa():
     assert ((mean - apart[mean.index])[["MV", "BMCA(0.5)"]] > 3 * error[["MV", "BMCA(0.5)"]]).all()
 
 
+@pytest.mark.slow
 def test_a_knower_who_shares_is_corrected_by_the_chance_of_its_run():
     variants, who = make_variants(quiz([2, 3], 700)), SimulatedRespondent(knows=0.4, seed=3, shares=True)
     truth = np.mean([who.knows_question(q) for q in {v.question_id for v in variants}])

@@ -155,6 +155,7 @@ def test_typed_tables_give_the_same(frame):
     assert misleading_choices(typed(frame, form="mcq")).to_dict() == misleading_choices(frame).to_dict()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(order_tables(equal=True), st.sampled_from(["share", "wrong", "right"]))
 def test_classes_against_loops(frame, ties):
@@ -332,6 +333,7 @@ def test_sweep_is_the_order_scores_of_each_number():
         pd.testing.assert_frame_equal(part.drop(columns="place").reset_index(drop=True), order_scores(runs[str(n)]))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(order_tables(least=1), st.sampled_from(["apart", "together"]))
 def test_order_scores_against_loops(frame, fillers):
@@ -481,6 +483,7 @@ def test_a_part_of_the_variants_is_told():
     assert notes["MCQA+"] == "2 of 14 variants" and notes["MCQA+ (x1)"] == ""
 
 
+@pytest.mark.slow
 def test_one_of_each_is_drawn_evenly():
     frame = table(
         [("q", "original" if i == 0 else "reordered", max(i - 1, 0), [0, 1], 0, int(i > 0)) for i in range(4)]

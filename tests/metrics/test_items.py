@@ -194,6 +194,7 @@ def test_variants_that_are_alike_gain_nothing_by_choosing():
     pd.testing.assert_frame_equal(curve, finding_curve(found_table(matrix[matrix.any(axis=1)].tolist()), splits=200))
 
 
+@pytest.mark.slow
 @given(tables)
 def test_accuracy_by_method_with_a_plain_loop(cells):
     responses = responses_of(cells)
@@ -219,6 +220,7 @@ runs_of = st.tuples(st.integers(1, 5), st.integers(2, 6), st.integers(1, 4)).fla
 )
 
 
+@pytest.mark.slow
 @given(runs_of)
 def test_items_against_scipy(cells):
     runs = {f"r{i}": responses_of(table) for i, table in enumerate(cells)}
@@ -321,6 +323,7 @@ def test_mistakes_get_one_line(call, says):
     assert says in str(told.value) and "\n" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_the_recorded_replies(medalpaca):
     slots = slot_table(medalpaca)
     assert slots.shape == (1273, 26) and not slots.isna().any(axis=None)

@@ -447,6 +447,7 @@ def test_wrong_places_against_scipy():
                 )
 
 
+@pytest.mark.slow
 def test_place_odds_cover_and_take_the_content_out():
     "A respondent with known odds: place 2 to 1, content 1 to 3, and half of the answers held."
     rng, place, content = np.random.default_rng(3), 2.0, 1 / 3

@@ -11,6 +11,7 @@ from cora_nb.responses.runs import Runs
 from helpers import answered, at_random, rejected
 
 
+@pytest.mark.slow
 def test_power():
     "A small version of the study, 400 benchmarks with as many questions as planned."
     # both known: 1 and 1. known to one: differ if the other misses. neither: differ with 2 * 0.3 * 0.7

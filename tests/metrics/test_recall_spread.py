@@ -79,6 +79,7 @@ def test_limits_of_the_value_and_of_the_interval():
     assert most.value == most.high == 50 and most.low > 35 and most.p < 1e-9
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000))
 def test_interval_and_p_agree(seed):
     rng = np.random.default_rng(seed)

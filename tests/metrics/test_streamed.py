@@ -22,6 +22,7 @@ from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.stats.resampling import FewWarning
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 RECIPE = {"variants": {"recipe": {"family": "cora", "seed": 0, "options": {}}}, "run": {"benchmark": "made"}}
 
@@ -104,7 +105,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_after(2, KINDS))
 def test_scores_are_those_in_memory(kind, tmp_path):
     run = made(**KINDS[kind])
     parts = in_parts(run, tmp_path / "run")
@@ -115,6 +116,7 @@ def test_scores_are_those_in_memory(kind, tmp_path):
             equal(score(parts, **options), score(run, **options))
 
 
+@pytest.mark.slow
 def test_pooled_repetitions_and_a_single_one(tmp_path):
     run = made(trials=3, failed=0.005, questions=40)
     table = run.table[~((run.table["question_id"] == "q3") & (run.table["trial"] == 0))]  # one starts at trial 1

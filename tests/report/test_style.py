@@ -33,6 +33,7 @@ from cora_nb.report.style import (  # noqa: E402
     save_figure,
     use_palette,
 )
+from helpers import slow_after  # noqa: E402
 
 NASTY = (
     "$x$",
@@ -212,7 +213,7 @@ def check_figure(drawn):
     return figure
 
 
-@pytest.mark.parametrize("n", [2, 5, 8])
+@pytest.mark.parametrize("n", slow_after(1, [8, 2, 5]))
 @pytest.mark.parametrize("draw", FIGURES, ids=lambda f: f.__name__)
 def test_any_name_is_printed_and_nothing_is_cut_off(draw, n):
     with warnings.catch_warnings():
@@ -220,6 +221,7 @@ def test_any_name_is_printed_and_nothing_is_cut_off(draw, n):
         check_figure(draw(NASTY[:n] if n < 8 else NASTY))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", FIGURES, ids=lambda f: f.__name__)
 def test_plain_names_in_colour(draw):
     with warnings.catch_warnings(), use_palette("colour"):

@@ -26,6 +26,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 from tiny_models import own_model  # noqa: E402
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers  # noqa: E402
+from helpers import slow_after  # noqa: E402
 
 QUESTIONS = [
     *math_benchmark(n=8),
@@ -251,7 +252,7 @@ def test_end_at_once_is_an_empty_reply(folders):
 # whoever else is in the batch
 
 
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mamba", "mistral", "phi3", "words", "chat"])
+@pytest.mark.parametrize("kind", slow_after(2, ["llama", "gpt2", "bloom", "mamba", "mistral", "phi3", "words", "chat"]))
 @pytest.mark.parametrize("new", [1, 4])
 def test_batches_do_not_matter(folders, kind, new):
     large = ask(respondent(folders[kind], max_new_tokens=new), PROMPTS)
@@ -561,12 +562,15 @@ def test_dtype(folders):
 
 @pytest.mark.parametrize(
     "raised",
-    [
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"),
-        RuntimeError("MPS backend out of memory"),
-        MemoryError(),
-        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
-    ],
+    slow_after(
+        1,
+        [
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"),
+            RuntimeError("MPS backend out of memory"),
+            MemoryError(),
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+        ],
+    ),
 )
 def test_smaller_batches_when_memory_runs_out(llama, monkeypatch, raised):
     expected = texts(ask(llama, PROMPTS))

@@ -98,6 +98,7 @@ def test_named_code_is_never_run(folder):
     assert "\n" not in str(e.value)
 
 
+@pytest.mark.slow
 def test_the_command_says_it_in_one_line(folder, tmp_path):
     change(folder, attn_implementation=KERNEL)
     code = (
@@ -112,6 +113,7 @@ def test_the_command_says_it_in_one_line(folder, tmp_path):
     assert ".py:" not in lines[0]
 
 
+@pytest.mark.slow
 def test_kernels_are_switched_off_before_transformers_is_imported():
     code = (
         "import os; os.environ.pop('USE_HUB_KERNELS', None); from cora_nb.respondents.local import libraries; "

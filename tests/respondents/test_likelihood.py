@@ -44,6 +44,7 @@ from cora_nb.respondents.token_trees import MODES, TreeScorer, _make_tree, _next
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 SOME = PROMPTS[::4]
 TREES = {"llama", "gpt2", "gpt_neox", "opt", "falcon"}  # kinds that can be shown a tree of any size
@@ -306,7 +307,7 @@ def test_narrow_formats_are_near(dtype):
 
 
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_after(3, KINDS))
 def test_scores_of_every_architecture(folders, kind, adaptation):
     who = respondent(folders[kind], adaptation=adaptation)
     for prompt, reply in list(zip(SOME, ask(who, SOME)))[::2]:
@@ -604,7 +605,7 @@ def test_a_stored_reply_holds_the_sums(folders, tmp_path):
 
 
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "gpt_neo"])
+@pytest.mark.parametrize("kind", slow_after(1, ["llama", "gpt2", "bloom", "gpt_neo"]))
 def test_room_does_not_matter(folders, kind, adaptation):
     replies = {room: ask(respondent(folders[kind], adaptation=adaptation, room=room), SOME) for room in (1, 64, 512)}
     assert best(replies[1]) == best(replies[64]) == best(replies[512])
@@ -744,7 +745,7 @@ def test_impossible_choices_are_no_silent_answer(folders, normalization):
 # ties
 
 
-@pytest.mark.parametrize("kind", ["llama", "bloom", "mamba"])
+@pytest.mark.parametrize("kind", slow_after(1, ["llama", "bloom", "mamba"]))
 @pytest.mark.parametrize("room", [1, 512])
 def test_ties_are_found_and_counted(folders, kind, room):
     twins = Question("twins", "Which colour has the sky at noon?", ("red", "blue", "blue", "the sea"), answer=1)

@@ -18,6 +18,7 @@ from cora_nb.respondents import rendering
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.rendering import _RENDERER, render_chat
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 MESSAGES = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "What is grün, \ud83d or 8 < 7?\n"}]
 USUAL = [
@@ -60,7 +61,7 @@ def test_templates_by_name(tokenizer):
     tokenizer.chat_template = None
 
 
-@pytest.mark.parametrize("kind", ENDLESS)
+@pytest.mark.parametrize("kind", slow_after(1, ENDLESS))
 def test_what_does_not_end_is_ended(tokenizer, kind):
     start = time.monotonic()
     with pytest.raises(ValueError) as e:

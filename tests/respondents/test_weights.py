@@ -39,6 +39,7 @@ def ask(who):
 # one at a time
 
 
+@pytest.mark.slow
 def test_equal_weights_are_shared_and_others_are_given_back(folders):
     a, other = LikelihoodRespondent(folders["llama"]), CausalRespondent(folders["gpt2"])
     same = CausalRespondent(folders["llama"], name="the same weights")
@@ -123,6 +124,7 @@ def test_hidden_states_share_and_give_back_too(folders):
     assert a.weights.model is None and b.weights.model is not None
 
 
+@pytest.mark.slow
 def test_a_run_of_three_holds_one_model(tmp_path):
     "Peak memory of a command with two large models, the second asked in two ways, against a command with one."
     pytest.importorskip("resource")
@@ -242,6 +244,7 @@ def test_a_layer_with_a_way_of_its_own_is_left_alone():
     assert not widen_head(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adaptation", ["separate", "joint-label"])
 def test_no_ties_in_bfloat16(adaptation):
     "24 of 960 with the last layer as it was, under `separate`; 6 and 3 under `joint-label`."

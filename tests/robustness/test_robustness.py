@@ -79,6 +79,7 @@ def test_a_damaged_model():
     check(list(model_folders.cases())[::11])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["at reply 33", "two runs with one store, both"])
 def test_a_killed_command(moment):
     check(case for case in kills.cases() if case.name == moment)

@@ -50,6 +50,7 @@ class Killed(SimulatedRespondent):
 COUNT = [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replies", [1, 100, 700])
 @pytest.mark.parametrize("wanted", ["CoRA", "MV"])
 def test_a_killed_run_goes_on_to_the_same_decisions(tmp_path, replies, wanted):

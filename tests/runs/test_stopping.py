@@ -123,6 +123,7 @@ def test_a_question_has_variants(size):
         is_settled(0, 0, size, [1.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 16, 64, 256, 1000])
 def test_recorded_replies(recorded_at, medalpaca, batch, capsys):
     "At or under 2,300 calls of 33,098, for every size of batch; the least possible is 1,917."

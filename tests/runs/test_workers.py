@@ -421,6 +421,7 @@ class Held:
 """  # whoever asks says so after one reply, and waits
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced(tmp_path):
     "SIGKILL to a worker that is in the middle of a shard."
     pytest.importorskip("distributed", reason="dask is not installed; pip install 'cora_nb[workers]'")
