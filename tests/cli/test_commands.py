@@ -307,6 +307,7 @@ def test_the_facts_of_a_run_repeat_it(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_how_a_run_was_started_does_not_make_it_another(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cora_run(["simulated:name=a"], limit=3)

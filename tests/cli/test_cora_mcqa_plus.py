@@ -13,7 +13,7 @@ from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.papers.mcqa_plus import mcqa_plus_results
 from cora_nb.responses.files import read_responses
 from cora_nb.runs.statements import save_statements, statements_table
-from helpers import command, kill_at_reply, run, stored_replies
+from helpers import command, kill_at_reply, run, slow_after, stored_replies
 
 RUNS = ("mcqa_plus", "nota_answer", "options_2", "options_3", "options_6", "options_8", "options_10", "misleading")
 
@@ -124,6 +124,7 @@ def test_statements(tmp_path):
     assert (folder / "statements.csv").read_text() == "by hand\n"
 
 
+@pytest.mark.slow
 def test_a_writer_that_cannot_write(tmp_path):
     "All statements are refused: true-or-false questions are made by rule, and that is said."
     code, out, err = run("cora_mcqa_plus", "simulated", "--limit", 4, "--writer", "simulated:name=w", cwd=tmp_path)
@@ -134,16 +135,19 @@ def test_a_writer_that_cannot_write(tmp_path):
 
 @pytest.mark.parametrize(
     "words, says",
-    [
-        (
-            ["--limit", "3", "--writer", "simulated", "--statements", "x.csv"],
-            "--writer and --statements exclude each other",
-        ),
-        (["--statements", "missing.csv"], "missing.csv"),
-        (["--digits", "x"], "digits"),
-        (["--shots", "5", "--path", "q.csv"], "q.csv"),
-        (["--out", "no/where"], "there is no folder no"),
-    ],
+    slow_after(
+        1,
+        [
+            (
+                ["--limit", "3", "--writer", "simulated", "--statements", "x.csv"],
+                "--writer and --statements exclude each other",
+            ),
+            (["--statements", "missing.csv"], "missing.csv"),
+            (["--digits", "x"], "digits"),
+            (["--shots", "5", "--path", "q.csv"], "q.csv"),
+            (["--out", "no/where"], "there is no folder no"),
+        ],
+    ),
 )
 def test_mistakes(tmp_path, words, says):
     code, out, err = run("cora_mcqa_plus", "simulated", *words, cwd=tmp_path)

@@ -140,6 +140,7 @@ def test_one_respondents_failure_takes_nobody_elses_table_away(capsys, faulty):
     assert "ann" in table and "faulty" not in table
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_takes_no_other_item_away(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, out, err = ends(capsys, "li2024", ANN, sample=5)

@@ -23,6 +23,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_run_ends_with_the_line_that_makes_its_page(place, capsys):
     cora_run(TWO, limit=3)
     line = capsys.readouterr().out.splitlines()[-1]

@@ -66,6 +66,7 @@ def test_a_run_is_repeatable(tmp_path):
     assert a.questions.equals(b.questions)
 
 
+@pytest.mark.slow
 def test_a_record_can_be_graded_again(tmp_path):
     assert run("cora_run", "simulated:name=a", "--limit", 5, cwd=tmp_path)[0] == 0
     record = "recorded:responses/math/a"
@@ -181,6 +182,7 @@ def test_parts_of_a_user_in_a_file(tmp_path):
         assert code == 1 and out == "" and says in err and len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_names_that_no_folder_can_have(tmp_path):
     code, out, _ = run("cora_run", "simulated:name=lab/a b", "simulated:name=..", "--limit", 1, cwd=tmp_path)
     assert code == 0
@@ -273,7 +275,7 @@ def desk(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("words,says", slow_after(6, MISTAKES), ids=lambda x: " ".join(x) if isinstance(x, list) else None)
+@pytest.mark.parametrize("words,says", slow_after(3, MISTAKES), ids=lambda x: " ".join(x) if isinstance(x, list) else None)
 def test_a_mistake_gets_one_clear_line(desk, words, says):
     code, out, err = run(*words, cwd=desk)
     assert code == 1 and out == "" and "Traceback" not in err
@@ -450,6 +452,7 @@ def test_a_sample_is_repeatable_printed_and_kept_in_the_facts(tmp_path):
     assert code == 0 and out.startswith(f"mine: 10 questions ({chosen}")
 
 
+@pytest.mark.slow
 def test_what_decides_scores_unseen_is_said_on_the_error_stream(tmp_path):
     words = ("cora_run", "simulated", *nota_file(tmp_path))
     code, out, err = run(*words, cwd=tmp_path)

@@ -108,6 +108,7 @@ def test_what_is_said_of_a_run_stays_off_the_file(desk, tmp_path):
     assert "lost: 2 of 600 failed" in (tmp_path / "t.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_file_of_an_older_version(desk):
     "A single Parquet file is a run, called after the file; beside a folder of that name both have their whole path."
     old = desk / "old" / "a.parquet"
@@ -119,7 +120,7 @@ def test_a_file_of_an_older_version(desk):
     assert code == 0 and out.split()[:2] == ["old/a.parquet", "a"]
 
 
-@pytest.mark.parametrize("format", ["text", "markdown", "latex"])
+@pytest.mark.parametrize("format", slow_after(1, ["text", "markdown", "latex"]))
 def test_part_of_a_divergence_set_is_said_at_the_number(desk, format):
     "2 of 20 variants beside a complete run: no CoRA, no ranks, the count at each number, the reason below."
     code, out, err = run("cora_table", "a", "part", "--format", format, cwd=desk)
@@ -271,7 +272,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("words,says", slow_after(4, MISTAKES), ids=lambda x: " ".join(x) if isinstance(x, list) else None)
+@pytest.mark.parametrize("words,says", slow_after(2, MISTAKES), ids=lambda x: " ".join(x) if isinstance(x, list) else None)
 def test_a_mistake_gets_one_clear_line(desk, words, says):
     code, out, err = run(*words, cwd=desk)
     assert code == 1 and out == "" and "Traceback" not in err

@@ -174,6 +174,7 @@ def test_what_to_type_to_go_on(tmp_path):
     assert stop_line(part, None, None) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

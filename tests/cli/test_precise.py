@@ -36,6 +36,7 @@ def folder(tmp_path_factory):
     return here
 
 
+@pytest.mark.slow
 def test_a_run_prints_estimates_and_keeps_its_options(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     cora_run([ANN, "simulated:knows=0.4,name=bob"], limit=150, out="precise", **STOP)  # the same run again
@@ -175,6 +176,7 @@ def test_the_gate_command(folder, monkeypatch, capsys):
     assert e.value.code == 3 and "not known: ann: MV" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_options_in_a_file(folder, tmp_path):
     "The facts of a run repeat it with all options of precise stopping."
     code, out, _ = run("cora_run", "--config", folder / "precise/math/ann/facts.json", "--out", "again", cwd=tmp_path)

@@ -98,6 +98,7 @@ def typed(screen):
     return shlex.split(line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", slow_after(1, READ_AT_ONCE.values()), ids=READ_AT_ONCE)
 def test_what_ordinary_models_write_is_read_at_once(shape, desk):
     with FaultyServer(said(shape)) as server:

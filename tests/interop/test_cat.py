@@ -166,6 +166,7 @@ def test_a_record_answers_its_own_variants(recorded_at, medalpaca):
     assert again.questions.equals(medalpaca.questions) and medalpaca.first_trial().complete
 
 
+@pytest.mark.slow
 def test_the_recorded_file(recorded_at, medalpaca):
     table = medalpaca.table
     assert len(medalpaca) == 1273 * (11 + 11 + 24) and len(medalpaca.questions) == 1273

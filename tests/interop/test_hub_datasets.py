@@ -68,6 +68,7 @@ def test_what_is_written_is_read_back(run, tmp_path, load, kind):
     pd.testing.assert_frame_equal(score_table(found, ci=0.95), score_table(made, ci=0.95))
 
 
+@pytest.mark.slow
 def test_several_runs_of_all_kinds_stand_side_by_side(run, tmp_path, load):
     made = {kind: make(run) for kind, make in KINDS.items()}
     exported = export_hub(made, tmp_path / "out")
@@ -170,6 +171,7 @@ def test_columns_that_hold_different_things(run):
         to_dataset(mixed)
 
 
+@pytest.mark.slow
 def test_nothing_is_replaced(run, tmp_path):
     export_hub(run, tmp_path / "out")
     before = {p: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()}

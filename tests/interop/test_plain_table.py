@@ -593,6 +593,7 @@ def test_the_recorded_replies_come_back_equal(tmp_path, medalpaca):
         assert found.table.equals(run.table) and found.questions.equals(run.questions)
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows_take_seconds(tmp_path):
     n = 100_000
     lines = (

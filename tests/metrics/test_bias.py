@@ -297,6 +297,7 @@ def compare(ranks, rows, mass):
         assert (shares["low"] <= shares["share"] + 1e-9).all() and (shares["share"] <= shares["high"] + 1e-9).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(runs(new=True), st.booleans())
 def test_positions_against_loops(run, arrow):
@@ -334,6 +335,7 @@ def test_lengths_against_loops(run, A):
     assert sum(counts.values()) - counts["questions"] == len(rows)
 
 
+@pytest.mark.slow
 @given(runs())
 def test_trial_takes_part_of_the_table(run):
     t = run[0].assign(trial=lambda t: t["trial"] % 2)

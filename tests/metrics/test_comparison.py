@@ -45,6 +45,7 @@ def all_exchanges(one, two):
     return pd.DataFrame(gaps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_p_is_that_of_all_exchanges(seed):
     one, two = (
@@ -285,6 +286,7 @@ def test_level():
     assert rejected((0.5, 0.5), 300) < 0.08
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=2, max_size=4), st.integers(0, 20))
 @settings(max_examples=15)
 def test_ranks_by_brute_force(hits, seed):

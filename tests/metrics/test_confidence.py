@@ -155,6 +155,7 @@ def test_unified_from_responses():
         unified_confidence(responses, np.ones(12))
 
 
+@pytest.mark.slow
 def test_unified_needs_no_second_run(tmp_path):
     "What the respondent said beside its replies stands in the responses, also after a round trip through files."
     asked, rng = [v for v in VARIANTS[:5] for _ in range(4)], np.random.default_rng(3)

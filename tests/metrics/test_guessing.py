@@ -371,6 +371,7 @@ def test_a_knower_who_guesses_the_rest_is_corrected_to_what_it_knows(kappa, A):
     assert found["CoRA"] == pytest.approx(kappa - kappa * (1 - kappa) * (1 - m) * (1 - ci) / (1 - m * ci), abs=1e-10)
 
 
+@pytest.mark.slow
 def test_a_simulated_knower_is_corrected_to_what_it_knows():
     variants, who = make_variants(quiz([4, 5], 500)), SimulatedRespondent(knows=0.4, seed=5)
     truth = np.mean([who.knows_question(q) for q in {v.question_id for v in variants}])
@@ -543,6 +544,7 @@ def test_two_choices_by_hand():
         assert found["MV"] == pytest.approx(pmf[5:].sum(), rel=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(st.lists(st.integers(2, 6), min_size=1, max_size=6), st.integers(0, 99), st.sampled_from([(1,), (4, 1)]))
 def test_sharing_moves_no_mean_and_spreads_the_rest(sizes, seed, position):

@@ -100,6 +100,7 @@ def loop_counts(frame, fillers):
 # --- orders ---
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(order_tables(), st.sampled_from(["apart", "together"]))
 def test_counts_and_scores_against_loops(frame, fillers):
@@ -184,6 +185,7 @@ def test_classes_against_loops(frame, ties):
     assert acc_h(frame) == pytest.approx(share.loc[n, "value"] * np.nan_to_num(accuracy.loc[n, "value"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(order_tables(least=1))
 def test_subsets_against_loops(frame):
@@ -242,6 +244,7 @@ def test_orders_takes_four_of_fourteen():
     assert values_of(denied).unstack()["Acc after"].to_dict() == {"all": 0, "always right": 0}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(order_tables(), st.data())
 def test_nota_table_against_loops(frame, data):
@@ -543,6 +546,7 @@ def test_import_is_light():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 7])
 @pytest.mark.parametrize("options", [{}, {"orders": 6}, {"nota_place": "last"}])
 def test_one_of_each_is_the_one_that_the_family_draws(seed, options):

@@ -71,6 +71,7 @@ def test_slots_are_what_was_answered(cells):
     assert set(slots.columns) == {s for row in cells for s, v in zip(METHODS, row) if v is not None}
 
 
+@pytest.mark.slow
 @given(tables, st.randoms())
 def test_the_order_of_rows_does_not_matter_to_the_numbers(cells, random):
     table = responses_of(cells)
@@ -79,6 +80,7 @@ def test_the_order_of_rows_does_not_matter_to_the_numbers(cells, random):
     pd.testing.assert_frame_equal(b.loc[a.index, a.columns], a)
 
 
+@pytest.mark.slow
 @given(tables)
 def test_finders_by_the_book(cells):
     slots = slot_table(responses_of(cells))
@@ -94,6 +96,7 @@ def test_finders_by_the_book(cells):
                     assert found.loc[id, slot] == (v is not None and v != row[0] and (what == "mixed" or row[0] == 1))
 
 
+@pytest.mark.slow
 @given(tables)
 def test_finding_table_counts_one_by_one(cells):
     found = finders(slot_table(responses_of(cells)))

@@ -28,6 +28,7 @@ def test_wilson_is_just_narrow_enough(accuracy, half):
     assert width(n) <= half + 1e-9 and (n == 1 or width(n - 1) > half)
 
 
+@pytest.mark.slow
 def test_planning_from_a_pilot_agrees_with_the_closed_form():
     a, b = at_random(1, 4000), at_random(2, 4000, 0.5)
     first, second = (c["original"].to_numpy() for c in matched_counts({"a": a, "b": b}).values())

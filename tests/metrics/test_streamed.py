@@ -186,6 +186,7 @@ def test_a_family_whose_size_only_the_questions_tell(tmp_path):
     assert run.coverage in score(run)["note"].iloc[-1]
 
 
+@pytest.mark.slow
 def test_many_failed_originals_are_grouped(tmp_path, monkeypatch):
     "Bounds from groups are close to those from single questions, and the scores are equal."
     run = made(questions=400, failed=0.05)
@@ -214,6 +215,7 @@ def test_resamples_are_the_same(tmp_path):
     np.testing.assert_allclose(found[["low", "high"]], expected[["low", "high"]], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_tables_of_runs_and_parts(tmp_path):
     fair, other = made(questions=40), made(seed=5, questions=40, name="other")
     fewer = made(questions=30, name="fewer")

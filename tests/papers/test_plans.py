@@ -100,6 +100,7 @@ def test_every_item_of_two_papers_is_made_from_runs_that_are_asked_once():
                 assert {"ann", "bob"} & set(made.result["respondent"]), item.name
 
 
+@pytest.mark.slow
 def test_every_item_of_li_et_al_is_made_by_a_language_model():
     plan = load_plan("li2024")
     few = {"order_arc", "formats_arc", "repeated_arc", "sizes_math", "states_arc"}

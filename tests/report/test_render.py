@@ -127,6 +127,7 @@ def test_intervals_can_be_left_out(format):
     assert "high" not in plain
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1) | st.just(math.nan), min_size=9, max_size=9))
 def test_intervals_go_there_and_back(values):
     frame = pd.DataFrame(np.reshape(values, (3, 3)), index=["MCQA", "MV", "CI"], columns=["value", "low", "high"])
@@ -236,6 +237,7 @@ def test_styler_shows_what_the_text_shows():
     assert "BMCA(c ≥ 0.5)" in page
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1) | st.just(math.nan), min_size=3, max_size=3))
 def test_csv_keeps_every_bit(values):
     table = score_table({"a,b": dict(zip(["MCQA", "CI", "CoRA"], values)), 'c"d\ne': {"MCQA": 1 / 3}})

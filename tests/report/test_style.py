@@ -296,6 +296,7 @@ def test_files_are_two_and_the_same_every_time(tmp_path):
     assert not re.search(r"dc:date|20\d\d-\d\d-\d\d", text) and "<b>" not in re.sub("<!--.*?-->", "", text)
 
 
+@pytest.mark.slow
 def test_a_grid_several_axes_and_a_figure_are_figures(tmp_path):
     drawn = [positions("ab"), resamples("ab"), plt.figure(), list(resamples("ab"))]
     for k, one in enumerate(drawn):

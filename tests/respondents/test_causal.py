@@ -584,6 +584,7 @@ def test_smaller_batches_when_memory_runs_out(llama, monkeypatch, raised):
     assert texts(ask(llama, PROMPTS)) == expected and len(tried) == len(sizes)  # and the next call remembers
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_in_the_middle_of_a_reply(folders, monkeypatch):
     "The second attempt starts from the beginning."
     who = respondent(folders["llama"], max_new_tokens=4)
@@ -597,6 +598,7 @@ def test_memory_that_runs_out_in_the_middle_of_a_reply(folders, monkeypatch):
     assert texts(replies) == texts(expected) and [r.meta for r in replies] == [r.meta for r in expected]
 
 
+@pytest.mark.slow
 def test_memory_for_not_even_one(llama, monkeypatch):
     n_tokens = [len(llama.encode(p.text)) for p in PROMPTS]
     limit = sorted(n_tokens)[-5]
@@ -646,6 +648,7 @@ def test_the_window_is_a_sharp_limit(folders, new):
     assert [r.text for r in replies if not r.error] == [t for t, r in zip(expected, replies) if not r.error]
 
 
+@pytest.mark.slow
 def test_windows_of_other_architectures(folders):
     assert respondent(folders["gpt2"]).window == 400 and respondent(folders["bloom"]).window is None
 

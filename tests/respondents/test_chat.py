@@ -145,6 +145,7 @@ def test_what_a_server_refuses_for_good_is_unparsed_and_kept(fault, tmp_path):
         assert first.table["finish"][refused] in ("refusal", "content_filter")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [403, 404])
 def test_forbidden_prompts_are_recorded_up_to_a_limit(status):
     "A moderated prompt in sixty makes no run impossible; a key that has run out ends it."

@@ -68,6 +68,7 @@ def test_skewed_leans_on_the_first_place(full):
     assert first["skewed"] >= first["steady"] + 0.03
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", slow_after(1, NAMES))
 def test_stopping_early_gives_the_scores_of_the_full_run(name, full, replies, capsys):
     "Every reply is in the store already, so the stopped run asks nothing new, and counts what it would have asked."

@@ -103,6 +103,7 @@ def simulated(monkeypatch, server, tell, latency, at_once, n=200):
     return loop.now, len(refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tell", ["no", "seconds", "exactly"])
 @pytest.mark.parametrize("rate", [5, 10])
 @pytest.mark.parametrize("kind", [Bucket, Window])

@@ -78,6 +78,7 @@ def test_what_a_template_says_is_said(tokenizer, template, why):
         render_chat(tokenizer, MESSAGES, {"chat_template": template})
 
 
+@pytest.mark.slow
 def test_a_respondent_says_it_in_one_line(tmp_path, monkeypatch):
     folder = save(tmp_path / "model")
     (folder / "chat_template.jinja").write_text(ENDLESS["loops"])
@@ -88,6 +89,7 @@ def test_a_respondent_says_it_in_one_line(tmp_path, monkeypatch):
         who.sent(prompt)
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_is_replaced(tokenizer):
     for text in ("one", "two"):
         assert render_chat(tokenizer, MESSAGES, {"chat_template": text}) == text

@@ -62,6 +62,7 @@ def test_another_format_or_device_is_another_model(folders, other):
     assert replace(who).weights is who.weights and replace(who, **other).weights is not who.weights
 
 
+@pytest.mark.slow
 def test_changed_files_are_another_model(folders, tmp_path):
     folder = shutil.copytree(folders["llama"], tmp_path / "copy")
     before = LocalModel(folder)
@@ -115,6 +116,7 @@ def test_a_model_that_does_not_load_leaves_nothing_behind(folders, tmp_path):
         assert good.model is not None
 
 
+@pytest.mark.slow
 def test_hidden_states_share_and_give_back_too(folders):
     a, b = CausalRespondent(folders["llama"], chat=False), CausalRespondent(folders["gpt2"], chat=False)
     prompts = make_prompts(SOME[:2], template="bare")

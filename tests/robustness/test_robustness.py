@@ -69,6 +69,7 @@ def test_one_changed_byte():
     check(FLIPPED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in stores.around_cases() if "2 s" not in c.name], ids=lambda c: c.title)
 def test_a_store_whose_surroundings_fail(case):
     check([case])

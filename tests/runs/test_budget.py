@@ -107,6 +107,7 @@ def test_retries_are_calls(trouble):
     assert len(server.asked) == 40 or not over_budget_rows(found.table).any()
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(at_once=st.integers(1, 64), calls=st.integers(20, 150), seed=st.integers(0, 99))
 def test_resume_asks_nothing_twice(at_once, calls, seed, tmp_path_factory):
@@ -153,6 +154,7 @@ def test_what_is_stored_costs_nothing(tmp_path):
 # ---- money
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(at_once=st.integers(1, 64), cost=st.floats(1e-6, 0.2), seed=st.integers(0, 10**6), trouble=st.floats(0, 0.5))
 def test_never_more_money_than_the_budget(at_once, cost, seed, trouble):

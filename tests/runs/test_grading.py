@@ -174,6 +174,7 @@ ADVERSARIAL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [exact_number, same_words])
 def test_no_reply_hangs(rule):
     for reply in ADVERSARIAL:

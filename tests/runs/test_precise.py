@@ -85,6 +85,7 @@ def test_two_respondents_share_the_order_of_questions():
     assert not other.table["error"].equals(weak.table["error"])
 
 
+@pytest.mark.slow
 def test_a_budget_leaves_no_estimate():
     with pytest.warns(UserWarning):
         cut = evaluate(WHO, VARIANTS, budget=Budget(calls=300), **PRECISE)

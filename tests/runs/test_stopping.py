@@ -60,6 +60,7 @@ def test_failure_rates_are_those_counted_by_hand():
     np.testing.assert_allclose(rates.estimate(), by_hand, rtol=1e-12)
 
 
+@pytest.mark.slow
 @given(
     st.floats(0, 1),
     st.floats(0, 0.5),

@@ -154,6 +154,7 @@ def test_one_model_for_each_worker_and_finished_shards_are_skipped(client, tmp_p
     assert len(counting.asked) == len(set(counting.asked))
 
 
+@pytest.mark.slow
 def test_calls_that_make_the_same_model_share_it(client, tmp_path, counting):
     on(client, ANN, some(8), tmp_path / "ann", shards=8)
     for n in range(4):
@@ -203,6 +204,7 @@ class Missing(type(Path())):
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 def test_only_failed_prompts_are_asked_again(client, tmp_path, counting, monkeypatch, shared):
     if not shared:

@@ -120,6 +120,7 @@ def test_answer_is_everywhere_in_the_reordered():
         assert abs(n - 12_000 * (5 if place == 2 else 6) / 23) < 5 * 50
 
 
+@pytest.mark.slow
 def test_each_distractor_is_removed_equally_often():
     asked = [numbered(4, f"q{i}") for i in range(6000)]
     kept = Counter(

@@ -477,6 +477,7 @@ def test_cora_run_takes_it(tmp_path, family, members):
     assert back.family == family and len(back) == 6 * members and back.complete
 
 
+@pytest.mark.slow
 def test_a_model_s_scores_are_those_of_its_labels():
     pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("transformers", reason="transformers is not installed")
