@@ -670,6 +670,7 @@ benchmarks = st.lists(
 ).map(lambda rows: [Question(f"q{i}", *r) for i, r in enumerate(rows)])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(questions=benchmarks)
 def test_what_is_written_reads_back_in_every_format(questions, tmp_path_factory):

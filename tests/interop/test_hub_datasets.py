@@ -17,6 +17,7 @@ from cora_nb.report.tables import score_table
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
 from exported_runs import changed, in_part, NASTY, scored, simulated, with_failures
+from helpers import slow_after
 
 datasets.disable_progress_bars()
 
@@ -58,7 +59,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_after(3, KINDS))
 def test_what_is_written_is_read_back(run, tmp_path, load, kind):
     made = KINDS[kind](run)
     assert from_dataset(to_dataset(made)).equals(made)

@@ -317,6 +317,7 @@ def test_positions_against_loops(run, arrow):
     assert counts["to other numbers of choices"] == sum(r.n_choices != A for r in rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(runs(new=True), st.integers(2, 4))
 def test_lengths_against_loops(run, A):

@@ -77,6 +77,7 @@ def test_ece_against_plain_loops(pairs, B):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(PAIRS, st.integers(1, 12), st.sampled_from(BINNINGS))
 def test_every_answer_is_in_one_bin_and_brier_adds_up(pairs, B, method):

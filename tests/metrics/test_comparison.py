@@ -82,6 +82,7 @@ def test_clusters_are_exchanged_whole():
     assert {round(float(d), 9) for d in drawn} == possible
 
 
+@pytest.mark.slow
 def test_the_same_questions_are_drawn_for_both():
     one, two = matched_counts({"a": at_random(5), "b": at_random(6)}).values()
     together, rng = put_together([one, two]), np.random.default_rng(1)

@@ -451,6 +451,7 @@ def test_sweep_takes_both_families_and_no_order_twice():
 # --- Table 7 ---
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(order_tables(), st.integers(0, 5))
 def test_mcqa_plus_against_loops(frame, seed):

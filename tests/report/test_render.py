@@ -248,6 +248,7 @@ def test_csv_keeps_every_bit(values):
     assert float(rows[0][3]) == 1 / 3
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=4, unique=True))
 def test_no_name_breaks_a_format(names):
     table = score_table({name: {"MCQA": 0.5, "BMCA(0.5)": 0.5, "CI": 1.0} for name in names})
@@ -627,6 +628,7 @@ def test_wide_characters_keep_the_columns():
     assert len(starts) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.lists(

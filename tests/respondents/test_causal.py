@@ -518,6 +518,7 @@ def test_every_byte_of_large_weights_counts(tmp_path, monkeypatch):
     assert _folder_fingerprint(tmp_path / "one") == one
 
 
+@pytest.mark.slow
 def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatch):
     "A cache as the hub's client keeps it; no network."
     from huggingface_hub import constants
@@ -752,6 +753,7 @@ def test_without_torch(folders, monkeypatch):
         respondent(folders["llama"]).place
 
 
+@pytest.mark.slow
 def test_room_for_several_letters(llama):
     "Prompts that allow several letters get room for them, those beside them do not; alone or together is the same."
     several = [replace(p, variant=replace(p.variant, form="several")) for p in PROMPTS[:4]]

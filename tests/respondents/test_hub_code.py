@@ -38,6 +38,7 @@ def logits(folder):
         return LocalModel(folder, device="cpu").model(torch.arange(7)[None]).logits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
 @pytest.mark.parametrize("value", [KERNEL, "flash_attention_2", "flash_attention_3", "paged|x/y", "../evil.py"])
 def test_attention_from_elsewhere_is_ignored_in_one_line(folder, key, value):

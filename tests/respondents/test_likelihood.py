@@ -963,6 +963,7 @@ def test_text_that_is_none(folders):
     ]
 
 
+@pytest.mark.slow
 def test_a_tokenizer_of_another_model(folders, tmp_path):
     import shutil
 

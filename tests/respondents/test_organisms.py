@@ -84,6 +84,7 @@ def test_stopping_early_gives_the_scores_of_the_full_run(name, full, replies, ca
     assert least <= calls <= 1.5 * least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["steady", "skewed"])
 def test_p_yes_is_the_sum_over_all_tokens_that_say_yes(name):
     "Against one plain forward pass over the prompt's text, in every template."

@@ -55,6 +55,7 @@ def check(cases):
     assert outcomes and not [f"{o.case.title}: {o.said}" for o in outcomes if not o.good]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_malformed_inputs(part):
     "Every tenth, in eight parts."

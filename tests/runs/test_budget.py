@@ -28,6 +28,7 @@ from cora_nb.runs.budget import Budget, BudgetWarning, budget_line, complete_que
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Claims, Store
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 VARIANTS = make_variants(math_benchmark(6))  # 6 questions of 20 variants
 PRICES = (2.0, 30.0)
@@ -77,7 +78,7 @@ def usage(read, wrote, text="B"):
 # ---- calls
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 7, 32, 64])
+@pytest.mark.parametrize("at_once", slow_after(2, [1, 7, 2, 32, 64]))
 @pytest.mark.parametrize("calls", [1, 5, 63, 64, 65])
 def test_never_more_requests_than_calls(at_once, calls):
     with FaultyServer(lambda asked: Answer(wait=0.001)) as server:
