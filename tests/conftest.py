@@ -1,5 +1,6 @@
 """Shared by all tests: where the real data lie, and a skip with a reason where they do not; runs that several need."""
 
+import gc
 import json
 import os
 import re
@@ -27,6 +28,16 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "peers: compares with another package, and is skipped where that is not installed"
     )
+    config.addinivalue_line(
+        "markers",
+        "slow: kills, workers, servers of databases, browsers, the site, simulations of coverage, whole benchmarks, whole "
+        "commands, exhaustive grids; plain `pytest` leaves it out, `pytest -m slow` runs it",
+    )
+
+
+def pytest_collection_finish(session):
+    "What was imported stays: no collection of garbage looks at it again, and those that the package asks for are quick."
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import strategies as st
 
 from cora_nb.core import Question
@@ -38,6 +39,13 @@ def run(*words, cwd, **env):
     env = {**os.environ, "COLUMNS": "120", "XDG_CACHE_HOME": str(cwd), **env}
     done = subprocess.run(command(*words), cwd=cwd, capture_output=True, text=True, timeout=600, env=env)  # ends a hang
     return done.returncode, done.stdout, done.stderr
+
+
+def slow_after(n: int, cases):
+    "The cases of a parametrised test, of which all but the first n are slow."
+    cases = list(cases)
+    marked = [pytest.param(*(c if isinstance(c, tuple) else (c,)), marks=pytest.mark.slow) for c in cases[n:]]
+    return cases[:n] + marked
 
 
 def kill_at_reply(pid: int, store: Path | str, n: int, alive, pause: float = 0.0) -> int:

@@ -103,6 +103,7 @@ def test_a_score_of_ones_own_is_everywhere(desk):
         del SCORES.registered["never"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, says",
     [

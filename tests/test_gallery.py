@@ -161,6 +161,7 @@ def version(picture):
     return re.search(r"version(\d+\.\d+)", picture.info["Software"])[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heading, words, cell", SECTIONS, ids=[f"{s[0]}-{s[2]['id']}" for s in SECTIONS])
 def test_the_lines_draw_the_picture(run_again, heading, words, cell):
     "To the pixel, nearly, by the same Matplotlib; another one sets text in other places."

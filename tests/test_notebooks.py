@@ -203,6 +203,7 @@ def relative(notebook: Path) -> str:
 # --- all notebooks -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_run_all_is_safe():
     assert len(NOTEBOOKS) > 180
     found = [line for p in NOTEBOOKS for line in unsafe_cells(cells(p), relative(p))]

@@ -118,6 +118,7 @@ def test_the_new_places_are_silent():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_first_program_of_the_readme_of_0_1_still_runs():
     code = """
 from cora_nb.benchmarks import load_benchmark

@@ -137,6 +137,7 @@ def text_of(file: Path) -> str:
     return re.sub(r"<[^>]+>", "", file.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_last_line_counts(site, tools):
     out, line = site
     assert re.search(r"\d+ pages, \d+ MB, \d+ links checked, (\d+|no) formulas typeset, \d+ names, \d+ s$", line)
@@ -144,6 +145,7 @@ def test_the_last_line_counts(site, tools):
         assert int(re.search(r"(\d+) formulas", line)[1]) == 2
 
 
+@pytest.mark.slow
 def test_all_sections_are_in_the_navigation(site):
     start = (site[0] / "index.html").read_text()
     sections = re.findall(
@@ -163,6 +165,7 @@ def beside(page: Path) -> list[str]:
     return re.findall(r'<li class="toctree-l1[^"]*"><a class="[^"]*" href="([^"]+)"', tree)
 
 
+@pytest.mark.slow
 def test_links_lead_to_pages(site):
     out = site[0]
     assert 'href="../course/01_one.html"' in (out / "howto" / "task.html").read_text()
@@ -184,6 +187,7 @@ def test_without_a_home_no_link_leads_to_it(tools, tmp_path):
         assert "/blob/main" not in words and 'rel="canonical"' not in words and "This page is a notebook" not in words
 
 
+@pytest.mark.slow
 def test_cells_fold_and_vanish(site):
     chapter = (site[0] / "course" / "01_one.html").read_text()
     assert "vanished" not in chapter and "hidden by nbdev" not in chapter
@@ -193,11 +197,13 @@ def test_cells_fold_and_vanish(site):
     assert ">Drawing</p>" in folded[1] and "@title" not in chapter
 
 
+@pytest.mark.slow
 def test_figures_have_words(site):
     chapter = (site[0] / "course" / "01_one.html").read_text()
     assert 'alt="Figure: 1. One. Two bars, one longer than the other."' in chapter
 
 
+@pytest.mark.slow
 def test_every_public_name_has_an_entry(site):
     ratios = importlib.import_module("cora_nb.stats.ratios")
     page = (site[0] / "stats" / "ratios.html").read_text()
@@ -297,6 +303,7 @@ PLANTED = {  # what is wrong: what is changed, what the build says
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", PLANTED)
 def test_a_planted_error_fails_the_build(what, tools, tmp_path):
     changed, message = PLANTED[what]
@@ -304,6 +311,7 @@ def test_a_planted_error_fails_the_build(what, tools, tmp_path):
         tools.build(project(tmp_path, **changed), tmp_path / "out", formulas=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("formula", "message"),
     [(r"$\frac{1}$", "MathJax cannot read a formula"), (r"$\nosuchmacro$", "MathJax cannot read a formula")],
@@ -315,6 +323,7 @@ def test_a_formula_that_cannot_be_read_fails_the_build(formula, message, tools, 
         tools.build(project(tmp_path, chapter=[md(formula)]), tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chromium", "message"),
     [
@@ -338,6 +347,7 @@ def test_without_a_browser_one_line_names_the_option(chromium, message, site, to
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_name_without_an_entry_and_a_page_that_says_less_than_help(site, tools):
     "Both are looked for in the finished pages."
     made = tools.read_project(site[0].parent)
@@ -352,6 +362,7 @@ def test_a_name_without_an_entry_and_a_page_that_says_less_than_help(site, tools
     assert any("the page does not" in words for words in tools.checks.silent_pages(site[0], made, files))
 
 
+@pytest.mark.slow
 def test_a_request_of_a_script_is_seen(site, tools):
     "What a page asks for only when it runs, and a file that is not there."
     if not browser(tools):
@@ -367,6 +378,7 @@ def test_a_request_of_a_script_is_seen(site, tools):
     assert any("loads what is not there: 404" in words for words in found)
 
 
+@pytest.mark.slow
 def test_search_finds_a_name(site, tools):
     if not browser(tools):
         pytest.skip("no browser, or playwright is not installed")

@@ -113,9 +113,12 @@ def check_table_file(
 def _place(path: str | Path) -> Path:
     "The path of a file after all links. Raises `CoraError` if it cannot be found."
     try:
-        return Path(path).resolve()
-    except (OSError, RuntimeError, ValueError) as e:  # links in a circle, a NUL
+        place = Path(path).resolve()
+    except (OSError, RuntimeError, ValueError) as e:  # links in a circle, before Python 3.13; a NUL
         raise CoraError(f"{path}: cannot be written ({e})") from None
+    if place.is_symlink():  # from Python 3.13 on, links in a circle stay as they are
+        raise CoraError(f"{path}: cannot be written (links in a circle)")
+    return place
 
 # %% ../../nbs/report/table_files.ipynb #6c46089f
 def write_printed(

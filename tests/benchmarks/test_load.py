@@ -670,6 +670,7 @@ benchmarks = st.lists(
 ).map(lambda rows: [Question(f"q{i}", *r) for i, r in enumerate(rows)])
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(questions=benchmarks)
 def test_what_is_written_reads_back_in_every_format(questions, tmp_path_factory):
@@ -686,6 +687,7 @@ def test_what_is_written_reads_back_in_every_format(questions, tmp_path_factory)
     assert load_benchmark("any", path=put(folder, "f.csv", cells)) == questions
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     data=st.binary(max_size=200) | st.text(max_size=100).map(lambda s: s.encode("utf-8", "replace")),

@@ -92,6 +92,7 @@ def scores(respondent, questions):
     return values_of(score(evaluate(respondent, make_variants(questions), progress=False)))
 
 
+@pytest.mark.slow
 @needs_hub
 def test_mmlu_with_and_without():
     with pytest.warns(BenchmarkWarning, match="190 of 14042 .* in 37 of them .* variants of 11 questions"):
@@ -141,6 +142,7 @@ def test_nearly_constant_place_and_the_last_one():
     assert constant_place([*nearly[:4], *nearly[:36]]) is None
 
 
+@pytest.mark.slow
 @needs_hub
 def test_truthfulqa_with_and_without():
     with pytest.warns(BenchmarkWarning, match="truthfulqa: THE RIGHT CHOICE IS A IN 817 OF 817 QUESTIONS"):

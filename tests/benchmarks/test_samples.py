@@ -132,6 +132,7 @@ def test_parameter_is_refused(options, words, file):
     assert words in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 @needs_hub
 def test_mmlu_is_sorted_by_subject_and_a_sample_is_not():
     quiet = {"path": HUB, "existing_nota": "keep"}

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from cora_nb.responses.files import read_responses
 from faulty_server import Answer, FaultyServer, refusal
 from helpers import run
@@ -16,6 +18,7 @@ def words(server, *others, limit=10, name="cora_run"):
     return [name, asked, *others, "--limit", limit, "--store", "r.sqlite"]
 
 
+@pytest.mark.slow
 def test_a_few_failures_and_how_to_ask_for_the_rest(tmp_path):
     "One prompt in 200 fails: the scores with their bounds, why, how to ask again; then all is well."
     prompts = []
@@ -52,6 +55,7 @@ def test_more_than_one_in_a_hundred_is_no_score(tmp_path):
     assert code == 0 and re.search(r"CoRA +0\.\d\d\n", out)
 
 
+@pytest.mark.slow
 def test_a_wrong_key_takes_nobody_elses_scores(tmp_path):
     "The one before it and the one after it are in the table; the error is on the other stream; nothing is 0."
     with FaultyServer(lambda asked: WRONG_KEY) as server:
@@ -79,6 +83,7 @@ def test_a_record_without_these_questions_beside_a_good_one(tmp_path):
     assert "a is not in the table: all 8 replies failed, the first of them: nothing was recorded" in err
 
 
+@pytest.mark.slow
 def test_the_battery_says_it_too(tmp_path):
     with FaultyServer(lambda asked: BROKEN if asked.number % 50 == 9 else Answer()) as server:
         line = words(server, "simulated:name=ann", limit=5, name="cora_mcqa_plus")

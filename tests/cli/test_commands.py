@@ -209,6 +209,7 @@ def terminal(*words):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_python_m_cora_nb(tmp_path):
     code, out, err = terminal()
     assert (code, err) == (0, "") and all(re.search(rf"^  {name} +\S", out, re.MULTILINE) for name in COMMANDS.lazy)
@@ -306,6 +307,7 @@ def test_the_facts_of_a_run_repeat_it(tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_how_a_run_was_started_does_not_make_it_another(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cora_run(["simulated:name=a"], limit=3)
@@ -315,6 +317,7 @@ def test_how_a_run_was_started_does_not_make_it_another(tmp_path, monkeypatch):
     cora_run(limit=1, out="organisms", dry=True)
 
 
+@pytest.mark.slow
 def test_nobody_named_means_the_organisms_for_their_arithmetic_only(tmp_path):
     (tmp_path / "mine.csv").write_text("question,A,B,answer\nWhat is 1 + 1?,2,3,A\n")
     for words in (("--benchmark", "mine", "--path", "mine.csv"), ("--benchmark", "medqa"), ("--path", "mine.csv")):

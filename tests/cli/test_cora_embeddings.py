@@ -65,6 +65,7 @@ def test_mistakes_end_in_one_line(tmp_path, monkeypatch, words, what, capsys):
     )
 
 
+@pytest.mark.slow
 def test_a_sample(tmp_path):
     words = ("--sample", 10, "--seed", 1, "--permutations", 9, "--perplexity", 3)
     code, out, err = run("cora_embeddings", "organism/steady", *words, cwd=tmp_path, HF_HUB_OFFLINE="1", COLUMNS="150")

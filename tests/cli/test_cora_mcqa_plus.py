@@ -13,7 +13,7 @@ from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.papers.mcqa_plus import mcqa_plus_results
 from cora_nb.responses.files import read_responses
 from cora_nb.runs.statements import save_statements, statements_table
-from helpers import command, kill_at_reply, run, stored_replies
+from helpers import command, kill_at_reply, run, slow_after, stored_replies
 
 RUNS = ("mcqa_plus", "nota_answer", "options_2", "options_3", "options_6", "options_8", "options_10", "misleading")
 
@@ -44,6 +44,7 @@ def test_tables_files_and_numbers(tmp_path):
     assert facts == {name: name for name in RUNS}
 
 
+@pytest.mark.slow
 def test_killed_and_run_again(tmp_path):
     "A language model on this machine, killed in the middle: the second time only the rest is asked."
     pytest.importorskip("transformers")
@@ -68,6 +69,7 @@ def test_killed_and_run_again(tmp_path):
     assert all(r.facts["calls"]["asked"] == 0 for r in read(tmp_path / "again", "skewed").values())
 
 
+@pytest.mark.slow
 def test_other_runs_are_not_written_over(tmp_path):
     "Runs with other facts are refused before anything is asked, for all respondents; `cora_run` has a place beside."
     words = ("cora_mcqa_plus", "simulated:knows=0.5,name=a", "--limit", 5)
@@ -87,6 +89,7 @@ def test_a_plan_costs_nothing(tmp_path):
     assert code == 0 and "cost" in out and "answered wrongly" in out and not (tmp_path / "responses").exists()
 
 
+@pytest.mark.slow
 def test_a_sample_is_printed_and_kept_in_the_facts(tmp_path):
     words = ("cora_mcqa_plus", "simulated", "--sample", 12, "--seed", 2)
     code, out, err = run(*words, "--dry", cwd=tmp_path)
@@ -99,6 +102,7 @@ def test_a_sample_is_printed_and_kept_in_the_facts(tmp_path):
     assert facts and all(f["sample"] == 12 and f["seed"] == 2 for f in facts)
 
 
+@pytest.mark.slow
 def test_statements(tmp_path):
     "A file of statements is used; one that a person may have changed is never written over."
     questions = load_benchmark("math")[:5]
@@ -120,6 +124,7 @@ def test_statements(tmp_path):
     assert (folder / "statements.csv").read_text() == "by hand\n"
 
 
+@pytest.mark.slow
 def test_a_writer_that_cannot_write(tmp_path):
     "All statements are refused: true-or-false questions are made by rule, and that is said."
     code, out, err = run("cora_mcqa_plus", "simulated", "--limit", 4, "--writer", "simulated:name=w", cwd=tmp_path)
@@ -130,16 +135,19 @@ def test_a_writer_that_cannot_write(tmp_path):
 
 @pytest.mark.parametrize(
     "words, says",
-    [
-        (
-            ["--limit", "3", "--writer", "simulated", "--statements", "x.csv"],
-            "--writer and --statements exclude each other",
-        ),
-        (["--statements", "missing.csv"], "missing.csv"),
-        (["--digits", "x"], "digits"),
-        (["--shots", "5", "--path", "q.csv"], "q.csv"),
-        (["--out", "no/where"], "there is no folder no"),
-    ],
+    slow_after(
+        1,
+        [
+            (
+                ["--limit", "3", "--writer", "simulated", "--statements", "x.csv"],
+                "--writer and --statements exclude each other",
+            ),
+            (["--statements", "missing.csv"], "missing.csv"),
+            (["--digits", "x"], "digits"),
+            (["--shots", "5", "--path", "q.csv"], "q.csv"),
+            (["--out", "no/where"], "there is no folder no"),
+        ],
+    ),
 )
 def test_mistakes(tmp_path, words, says):
     code, out, err = run("cora_mcqa_plus", "simulated", *words, cwd=tmp_path)

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from faulty_server import Answer, FaultyServer, completion
-from helpers import command, kill_at_reply
+from helpers import command, kill_at_reply, slow_after
 from helpers import run as run_command
 
 from cora_nb.cli.paper import cora_paper
@@ -140,6 +140,7 @@ def test_one_respondents_failure_takes_nobody_elses_table_away(capsys, faulty):
     assert "ann" in table and "faulty" not in table
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_takes_no_other_item_away(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _, out, err = ends(capsys, "li2024", ANN, sample=5)
@@ -201,6 +202,7 @@ def says(asked) -> Answer:
     return Answer(body=completion("ABCD"[sum(asked.prompt.encode()) % 4]), wait=0.002)
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_it_ends_with_the_same_table(tmp_path):
     "SIGKILL in the third of the steps: what was stored is not asked again, and the table is that of a whole run."
     at_once = 4
@@ -229,7 +231,7 @@ def test_killed_in_the_middle_it_ends_with_the_same_table(tmp_path):
         assert files[0] == files[1] and (kind == "csv" or all(files[0].strip() in screen for screen in (out, whole)))
 
 
-@pytest.mark.parametrize("paper", PLANS)
+@pytest.mark.parametrize("paper", slow_after(1, sorted(PLANS)))
 def test_every_item_at_its_smallest_size_through_the_command(paper, capsys, tmp_path):
     "All of a paper at once, as a user types it: each item is printed, named and written with its figures."
     people = {

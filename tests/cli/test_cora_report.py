@@ -23,6 +23,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_run_ends_with_the_line_that_makes_its_page(place, capsys):
     cora_run(TWO, limit=3)
     line = capsys.readouterr().out.splitlines()[-1]
@@ -42,6 +43,7 @@ def test_a_run_makes_its_page(place, capsys):
     assert (place / "again" / "math" / "report.html").is_file()
 
 
+@pytest.mark.slow
 def test_figures_for_print(place, capsys):
     cora_run(TWO, limit=12, figures="plots")
     line = capsys.readouterr().out.splitlines()[-1]
@@ -52,6 +54,7 @@ def test_figures_for_print(place, capsys):
         cora_run(TWO, limit=12, figures="taken")
 
 
+@pytest.mark.slow
 def test_a_paper_makes_a_page_for_each_run_of_its_plan(place, capsys):
     cora_paper(["cora/table_2", *TWO], sample=3, benchmark="math")
     line = capsys.readouterr().out.splitlines()[-1]

@@ -20,7 +20,7 @@ from cora_nb.metrics.cora import score
 from cora_nb.results import lookup
 from cora_nb.responses.files import read_responses
 from faulty_server import Answer, FaultyServer
-from helpers import stored_replies, command, run
+from helpers import command, run, slow_after, stored_replies
 
 
 def test_run_without_arguments(organism_run):
@@ -41,6 +41,7 @@ def test_run_without_arguments(organism_run):
         assert lookup(score(again), "CoRA").value == lookup(score(responses), "CoRA").value
 
 
+@pytest.mark.slow
 def test_a_local_model_answers_once(tmp_path):
     "A language model on this machine: its replies are kept, and early stopping finds them all again."
     pytest.importorskip("transformers")
@@ -65,6 +66,7 @@ def test_a_run_is_repeatable(tmp_path):
     assert a.questions.equals(b.questions)
 
 
+@pytest.mark.slow
 def test_a_record_can_be_graded_again(tmp_path):
     assert run("cora_run", "simulated:name=a", "--limit", 5, cwd=tmp_path)[0] == 0
     record = "recorded:responses/math/a"
@@ -156,6 +158,7 @@ class Wordy:
 """
 
 
+@pytest.mark.slow
 def test_parts_of_a_user_in_a_file(tmp_path):
     "A family, a parsing rule and two respondents by `file.py:name`: used, named in the facts, refused where wrong."
     (tmp_path / "mine.py").write_text(MINE)
@@ -179,6 +182,7 @@ def test_parts_of_a_user_in_a_file(tmp_path):
         assert code == 1 and out == "" and says in err and len(err.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_names_that_no_folder_can_have(tmp_path):
     code, out, _ = run("cora_run", "simulated:name=lab/a b", "simulated:name=..", "--limit", 1, cwd=tmp_path)
     assert code == 0
@@ -187,6 +191,7 @@ def test_names_that_no_folder_can_have(tmp_path):
     assert read_responses(here / "lab-a-b").name == "lab/a b"
 
 
+@pytest.mark.slow
 def test_names_that_meet_in_one_file_name_are_told_apart(tmp_path):
     "In one command, and in two after one another; each finds its own run again."
     here = tmp_path / "responses" / "math"
@@ -270,7 +275,7 @@ def desk(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("words,says", MISTAKES, ids=lambda x: " ".join(x) if isinstance(x, list) else None)
+@pytest.mark.parametrize("words,says", slow_after(3, MISTAKES), ids=lambda x: " ".join(x) if isinstance(x, list) else None)
 def test_a_mistake_gets_one_clear_line(desk, words, says):
     code, out, err = run(*words, cwd=desk)
     assert code == 1 and out == "" and "Traceback" not in err
@@ -288,6 +293,7 @@ def test_a_run_in_which_nothing_was_answered_is_no_result(desk):
     assert "all 8 replies failed, the first of them: nothing was recorded" in err
 
 
+@pytest.mark.slow
 def test_what_is_there_stays_there(desk, tmp_path):
     "Neither a file, nor a pipe, nor a folder that holds something else is replaced by accident; a link is followed."
     here = tmp_path / "responses" / "math"
@@ -308,6 +314,7 @@ def test_what_is_there_stays_there(desk, tmp_path):
     assert sorted(p.name for p in here.iterdir()) == ["link", "other", "pipe", "text"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_one_line(desk):
     "Interrupted once its progress bar shows. The shell around the tests may have its children ignore interrupts."
     done = subprocess.Popen(
@@ -332,6 +339,7 @@ def asking(folder, *words, **options):
     return ("cora_run", *words, "--limit", "4", "--store", folder / "r.sqlite")
 
 
+@pytest.mark.slow
 def test_the_command_says_what_came_from_the_store(tmp_path):
     with FaultyServer() as server:
         words = asking(tmp_path, f"chat:m,base_url={server.url}")
@@ -349,6 +357,7 @@ def test_the_command_says_what_came_from_the_store(tmp_path):
     assert len(set(score)) == 1
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_what_is_kept(tmp_path):
     "After the n-th reply; the same command then asks only for the rest."
     with FaultyServer(lambda asked: Answer(wait=0.05 if asked.number < 20 else 0.3)) as server:
@@ -380,22 +389,25 @@ HEAVY = ("torch", "transformers", "datasets", "openai", "matplotlib", "seaborn",
 
 @pytest.mark.parametrize(
     "module",
-    [
-        "cora_nb",
-        "cora_nb.metrics.cora",
-        "cora_nb.metrics.guessing",
-        "cora_nb.report.render",
-        "cora_nb.report.tables",
-        "cora_nb.variants.families",
-        "cora_nb.respondents.chat",
-        "cora_nb.respondents.local",
-        "cora_nb.respondents.causal",
-        "cora_nb.respondents.likelihood",
-        "cora_nb.cli.run",
-        "cora_nb.cli.table",
-        "cora_nb.cli.mcqa_plus",
-        "cora_nb.cli.respondents",
-    ],
+    slow_after(
+        2,
+        [
+            "cora_nb",
+            "cora_nb.cli.run",
+            "cora_nb.metrics.cora",
+            "cora_nb.metrics.guessing",
+            "cora_nb.report.render",
+            "cora_nb.report.tables",
+            "cora_nb.variants.families",
+            "cora_nb.respondents.chat",
+            "cora_nb.respondents.local",
+            "cora_nb.respondents.causal",
+            "cora_nb.respondents.likelihood",
+            "cora_nb.cli.table",
+            "cora_nb.cli.mcqa_plus",
+            "cora_nb.cli.respondents",
+        ],
+    ),
 )
 def test_imports_stay_light(module):
     code = f"import sys, {module}; print(*[m for m in {HEAVY!r} if m in sys.modules])"
@@ -416,6 +428,7 @@ def nota_file(folder):
     return "--benchmark", "mine", "--path", "mine.csv"
 
 
+@pytest.mark.slow
 def test_a_sample_is_repeatable_printed_and_kept_in_the_facts(tmp_path):
     words = ("cora_run", "simulated", *nota_file(tmp_path), "--shuffle_original")
     some = (*words, "--sample", 10, "--seed", 4, "--subjects", "odd", "--existing_nota", "skip")
@@ -439,6 +452,7 @@ def test_a_sample_is_repeatable_printed_and_kept_in_the_facts(tmp_path):
     assert code == 0 and out.startswith(f"mine: 10 questions ({chosen}")
 
 
+@pytest.mark.slow
 def test_what_decides_scores_unseen_is_said_on_the_error_stream(tmp_path):
     words = ("cora_run", "simulated", *nota_file(tmp_path))
     code, out, err = run(*words, cwd=tmp_path)

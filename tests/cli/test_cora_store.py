@@ -21,6 +21,7 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_team_joins_its_files_in_a_database(postgres, place):
     "As typed: the password is in the environment, or in the address, and is printed in neither case."
     postgres.empty_store()

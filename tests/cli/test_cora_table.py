@@ -18,7 +18,7 @@ from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
-from helpers import command, run
+from helpers import command, run, slow_after
 
 
 def simulated(name, n=30, **fields):
@@ -44,6 +44,7 @@ def desk(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_runs_side_by_side(desk):
     code, out, err = run("cora_table", "a", "c", cwd=desk)
     assert (code, err) == (0, "") and re.search(r"a +c", out) and "(1)" in out and "(2)" in out
@@ -70,7 +71,7 @@ def test_runs_side_by_side(desk):
     assert head == "group,score,a,a low,a high,a note"
 
 
-@pytest.mark.parametrize("name", ["t.txt", "t.md", "t.tex", "t.csv", "t.html", "t.xlsx"])
+@pytest.mark.parametrize("name", slow_after(1, ["t.xlsx", "t.txt", "t.md", "t.tex", "t.csv", "t.html"]))
 def test_a_table_goes_to_a_file(desk, tmp_path, name):
     "The same that is printed; again it is replaced; a page is whole; the facts are in a workbook."
     said = {"txt": "text", "md": "markdown", "tex": "latex"}
@@ -107,6 +108,7 @@ def test_what_is_said_of_a_run_stays_off_the_file(desk, tmp_path):
     assert "lost: 2 of 600 failed" in (tmp_path / "t.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_file_of_an_older_version(desk):
     "A single Parquet file is a run, called after the file; beside a folder of that name both have their whole path."
     old = desk / "old" / "a.parquet"
@@ -118,7 +120,7 @@ def test_a_file_of_an_older_version(desk):
     assert code == 0 and out.split()[:2] == ["old/a.parquet", "a"]
 
 
-@pytest.mark.parametrize("format", ["text", "markdown", "latex"])
+@pytest.mark.parametrize("format", slow_after(1, ["text", "markdown", "latex"]))
 def test_part_of_a_divergence_set_is_said_at_the_number(desk, format):
     "2 of 20 variants beside a complete run: no CoRA, no ranks, the count at each number, the reason below."
     code, out, err = run("cora_table", "a", "part", "--format", format, cwd=desk)
@@ -165,6 +167,7 @@ def test_runs_of_different_questions_are_not_ranked(desk):
     )
 
 
+@pytest.mark.slow
 def test_which_repetition(desk):
     "The first by default, another by its number, all of them on purpose; any other number is refused."
     thrice = read_responses(desk / "thrice")
@@ -181,6 +184,7 @@ def test_which_repetition(desk):
     assert len({lookup(score(part), "MCQA+").value for part in parts}) == 4
 
 
+@pytest.mark.slow
 def test_import_and_table_print_the_published_layout(tmp_path, recorded_at):
     file = recorded_at("cat/medqa/medalpaca-7b")
     code, out, _ = run("cora_import", file, "--out", "medalpaca", cwd=tmp_path)
@@ -212,6 +216,7 @@ def cat_file(path, output="A", says="A"):
         csv.writer(out).writerows([["question", "expanded_evaluation"], ["What is 1 + 1?", cell]])
 
 
+@pytest.mark.slow
 def test_an_import_never_replaces_another(tmp_path):
     "The same file again is the same run; another file of that name, or another rule, is not."
     cat_file(tmp_path / "kept.csv")
@@ -267,7 +272,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("words,says", MISTAKES, ids=lambda x: " ".join(x) if isinstance(x, list) else None)
+@pytest.mark.parametrize("words,says", slow_after(2, MISTAKES), ids=lambda x: " ".join(x) if isinstance(x, list) else None)
 def test_a_mistake_gets_one_clear_line(desk, words, says):
     code, out, err = run(*words, cwd=desk)
     assert code == 1 and out == "" and "Traceback" not in err

@@ -85,6 +85,7 @@ def test_what_is_printed(tmp_path):
     assert recommended(out) == ["cora_run", f"chat:m,base_url={server.url}"] and out.endswith(server.url + "\n")
 
 
+@pytest.mark.slow
 def test_the_recommended_command_works_and_does_not_ask_those_prompts_again(try_it, tmp_path):
     with FaultyServer(says("{}")) as server:
         options = {"limit": 2, "template": "bare", "seed": 7, "store": str(tmp_path / "r.sqlite")}

@@ -143,6 +143,7 @@ def test_the_workflow_has_commands_that_exist():
 # ---- a budget, as typed
 
 
+@pytest.mark.slow
 def test_a_budget_of_a_command(tmp_path):
     words = ["cora_run", "simulated:name=ann", "simulated:seed=1,name=bob", "--limit", "5"]
     status, out, err = run(*words, "--max_calls", "150", cwd=tmp_path)
@@ -174,6 +175,7 @@ def test_what_to_type_to_go_on(tmp_path):
     assert stop_line(part, None, None) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

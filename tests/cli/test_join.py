@@ -158,6 +158,7 @@ def test_one_process_does_not_ask_over_shards_of_another_run(capsys):
     assert not os.path.exists("responses/math/ann/responses.parquet")
 
 
+@pytest.mark.slow
 def test_workers_from_the_command_line(here):
     pytest.importorskip("distributed", reason="dask is not installed; pip install 'cora_nb[workers]'")
     code, out, err = run("cora_run", *ANN, "simulated:name=ben", "--limit", 8, "--workers", 2, cwd=here)
@@ -178,6 +179,7 @@ def test_no_scheduler_is_one_line(capsys, monkeypatch):
     assert line.startswith("cora_run: --scheduler tcp://127.0.0.1:1: there is no dask scheduler (")
 
 
+@pytest.mark.slow
 def test_a_slurm_array(here, capsys):
     "The job's script with a stand-in for the queue, of which one task is then asked again."
     env = slurm_stand_in(here / "bin")

@@ -36,6 +36,7 @@ def folder(tmp_path_factory):
     return here
 
 
+@pytest.mark.slow
 def test_a_run_prints_estimates_and_keeps_its_options(folder, capsys, monkeypatch):
     monkeypatch.chdir(folder)
     cora_run([ANN, "simulated:knows=0.4,name=bob"], limit=150, out="precise", **STOP)  # the same run again
@@ -87,6 +88,7 @@ def test_what_cannot_be_is_refused_in_one_line(options, why, dry, tmp_path, monk
     assert why in str(e.value) and "\n" not in str(e.value) and not (tmp_path / "responses").exists()
 
 
+@pytest.mark.slow
 def test_a_dry_run_plans_for_four_respondents(tmp_path):
     words = ("cora_run", "chat:gpt-4o-mini", "--dry", "--price", "1/2", "--stop", "precise", "--half-width", 0.05)
     code, out, _ = run(*words, cwd=tmp_path, OPENAI_API_KEY="")
@@ -174,6 +176,7 @@ def test_the_gate_command(folder, monkeypatch, capsys):
     assert e.value.code == 3 and "not known: ann: MV" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_options_in_a_file(folder, tmp_path):
     "The facts of a run repeat it with all options of precise stopping."
     code, out, _ = run("cora_run", "--config", folder / "precise/math/ann/facts.json", "--out", "again", cwd=tmp_path)

@@ -20,7 +20,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import data_path
 from cora_nb.responses.files import read_responses
 from faulty_server import Answer, FaultyServer, completion
-from helpers import run
+from helpers import run, slow_after
 
 ROOT = Path(__file__).resolve().parents[2]
 ADDRESS = "http://127.0.0.1:8000/v1"  # as in the table
@@ -80,6 +80,7 @@ def typed_commands(pieces):
 
 ROWS = table_rows()
 TYPED = {what: typed_commands(pieces) for what, pieces in ROWS.items()}
+QUICK = [what for what, typed in TYPED.items() if typed and {t.split()[0] for t in typed} == {"cora_import"}]
 RIGHT = {q.text: q.choices[q.answer] for q in math_benchmark()} | {"What is 1 + 1?": "2", "What is 2 + 2?": "4"}
 
 MINE = """
@@ -144,7 +145,7 @@ def desk(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("what", [what for what, commands in TYPED.items() if commands])
+@pytest.mark.parametrize("what", QUICK + slow_after(0, [w for w, typed in TYPED.items() if typed and w not in QUICK]))
 def test_each_row_works_as_typed(desk, tmp_path, what):
     "Options beside a command come after it, and write to a place of their own: another setting is another run."
     offline = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")

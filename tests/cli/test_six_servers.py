@@ -10,7 +10,7 @@ import shlex
 
 import pytest
 from faulty_server import Answer, FaultyServer, completion
-from helpers import run
+from helpers import run, slow_after
 
 from cora_nb.core import LETTERS
 
@@ -98,7 +98,8 @@ def typed(screen):
     return shlex.split(line)
 
 
-@pytest.mark.parametrize("shape", READ_AT_ONCE.values(), ids=READ_AT_ONCE)
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", slow_after(1, READ_AT_ONCE.values()), ids=READ_AT_ONCE)
 def test_what_ordinary_models_write_is_read_at_once(shape, desk):
     with FaultyServer(said(shape)) as server:
         code, out, err = ask(server, desk)
@@ -106,6 +107,7 @@ def test_what_ordinary_models_write_is_read_at_once(shape, desk):
     assert {a.body["max_tokens"] for a in server.asked} == {512}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "plan,kind,help",
     [(reasons_apart, "cut off", "max_tokens=4096"), (refuses, "refused", "system=")],

@@ -63,6 +63,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_the_table_is_that_of_the_run(case, tmp_path, run):
     responses, words, status = CASES[case]

@@ -100,6 +100,7 @@ def test_what_is_shown(maker, pages):
             assert words not in html, words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("i", (0, 1))
 def test_in_a_browser(maker, pages, browser, i):
     page, asked, errors = opened(browser, pages[i])

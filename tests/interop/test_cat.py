@@ -153,6 +153,7 @@ def test_outputs_can_be_parsed_again(tmp_path):
     assert import_cat(path, parse="tolerant").table["prediction"].tolist() == [1]
 
 
+@pytest.mark.slow
 def test_a_record_answers_its_own_variants(recorded_at, medalpaca):
     "All 33,098 recorded replies, asked again, give the same responses."
     from cora_nb.respondents.simulated import RecordedRespondent
@@ -165,6 +166,7 @@ def test_a_record_answers_its_own_variants(recorded_at, medalpaca):
     assert again.questions.equals(medalpaca.questions) and medalpaca.first_trial().complete
 
 
+@pytest.mark.slow
 def test_the_recorded_file(recorded_at, medalpaca):
     table = medalpaca.table
     assert len(medalpaca) == 1273 * (11 + 11 + 24) and len(medalpaca.questions) == 1273

@@ -17,6 +17,7 @@ from cora_nb.report.tables import score_table
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
 from exported_runs import changed, in_part, NASTY, scored, simulated, with_failures
+from helpers import slow_after
 
 datasets.disable_progress_bars()
 
@@ -58,7 +59,7 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_after(3, KINDS))
 def test_what_is_written_is_read_back(run, tmp_path, load, kind):
     made = KINDS[kind](run)
     assert from_dataset(to_dataset(made)).equals(made)
@@ -68,6 +69,7 @@ def test_what_is_written_is_read_back(run, tmp_path, load, kind):
     pd.testing.assert_frame_equal(score_table(found, ci=0.95), score_table(made, ci=0.95))
 
 
+@pytest.mark.slow
 def test_several_runs_of_all_kinds_stand_side_by_side(run, tmp_path, load):
     made = {kind: make(run) for kind, make in KINDS.items()}
     exported = export_hub(made, tmp_path / "out")
@@ -124,6 +126,7 @@ def test_save_to_disk_keeps_everything(run, tmp_path):
     assert from_dataset(datasets.load_from_disk(tmp_path / "saved")).equals(run)
 
 
+@pytest.mark.slow
 def test_names_stay_names(run, tmp_path, load):
     made = {name: Responses(run.table, run.questions, run.facts | {"run": {"benchmark": name}}, name) for name in NASTY}
     exported = export_hub(made, tmp_path / "out")
@@ -169,6 +172,7 @@ def test_columns_that_hold_different_things(run):
         to_dataset(mixed)
 
 
+@pytest.mark.slow
 def test_nothing_is_replaced(run, tmp_path):
     export_hub(run, tmp_path / "out")
     before = {p: p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()}
@@ -328,6 +332,7 @@ def test_a_run_without_rows(run):
     assert not Path("never").exists()
 
 
+@pytest.mark.slow
 def test_real_replies_come_back(shared, tmp_path, load):
     from cora_nb.papers.recorded import load_recorded
 

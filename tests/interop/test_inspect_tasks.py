@@ -43,6 +43,7 @@ from cora_nb.respondents.protocol import Reply  # noqa: E402
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
 from cora_nb.variants.files import row_variants  # noqa: E402
+from helpers import slow_after  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "peers" / "recorded" / "inspect_ours"
@@ -122,13 +123,16 @@ def check_equal(log, ours):
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"limit": 3},
-        {"limit": 2, "family": "cyclic", "shots": 2, "shots_as": "like_variant"},
-        {"limit": 2, "family": "formats", "template": "bare"},
-        {"sample": 3, "seed": 1, "family": "mcqa_plus", "parse": "tolerant"},
-        {"limit": 1, "family": "wording", "subjects": "addition"},
-    ],
+    slow_after(
+        1,
+        [
+            {"limit": 3},
+            {"limit": 2, "family": "cyclic", "shots": 2, "shots_as": "like_variant"},
+            {"limit": 2, "family": "formats", "template": "bare"},
+            {"sample": 3, "seed": 1, "family": "mcqa_plus", "parse": "tolerant"},
+            {"limit": 1, "family": "wording", "subjects": "addition"},
+        ],
+    ),
     ids=str,
 )
 def test_as_our_own_run(tmp_path, options):
@@ -381,6 +385,7 @@ def python(code, folder):
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_inspect_finds_the_task_and_imports_nothing_heavy(tmp_path):
     "By its entry point, as `setup.py` declares it."
     code = """
@@ -416,6 +421,7 @@ def test_the_entry_point_is_declared():
     assert """"inspect_ai": [f"{cfg['lib_name']} = cora_nb.interop.inspect_tasks"]""" in text
 
 
+@pytest.mark.slow
 def test_a_bad_option_on_the_command_line(tmp_path):
     code = """
 import sys

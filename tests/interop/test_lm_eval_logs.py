@@ -468,6 +468,7 @@ def places(value, path=()):
         yield from places(inner, (*path, key))
 
 
+@pytest.mark.slow
 @given(data=st.data(), kind=st.sampled_from(["scored", "written", "own", "results"]), value=JSON_VALUES)
 def test_whatever_a_log_holds_nothing_but_our_own_errors(tmp_path_factory, data, kind, value):
     own = own_rows(make_variants(load_benchmark("math", limit=1))[:2], ["A", "B"], None)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import time
 import warnings
 
 import numpy as np
@@ -20,6 +19,7 @@ from cora_nb.metrics.cora import score
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 HEAD = "question_id,method,index,n_choices,answer,prediction\n"
 
@@ -505,7 +505,7 @@ def _variants(question, family):
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(run=runs())
-@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("kind", slow_after(0, ["csv", "parquet", "jsonl"]))
 def test_a_run_comes_back_equal(tmp_path_factory, kind, run):
     path = tmp_path_factory.mktemp("t") / f"t.{kind}"
     frame = run.to_frame(texts=True)
@@ -580,6 +580,7 @@ def test_any_bytes_are_refused_in_one_line(tmp_path_factory, data, kind):
     assert str(e.value).startswith(str(path)) and "\n" not in str(e.value)
 
 
+@pytest.mark.slow
 def test_the_recorded_replies_come_back_equal(tmp_path, medalpaca):
     "All 33,098 first trials, as CSV and as Parquet."
     run = medalpaca.first_trial()
@@ -591,14 +592,13 @@ def test_the_recorded_replies_come_back_equal(tmp_path, medalpaca):
         assert found.table.equals(run.table) and found.questions.equals(run.questions)
 
 
-def test_a_hundred_thousand_rows_take_seconds(tmp_path):
+@pytest.mark.slow
+def test_a_hundred_thousand_rows(tmp_path):
     n = 100_000
     lines = (
         f"q{i // 20},{'shuffled' if i % 20 else 'original'},{i % 20},4,{'ABCD'[i % 4]},{'ABC '[i % 3]}\n"
         for i in range(n)
     )
     path = write(tmp_path, HEAD + "".join(lines))
-    start = time.process_time()
     found = import_table(path)
-    assert len(found) == n and len(found.questions) == 5_000
-    assert time.process_time() - start < 20  # 2 s of one core when it is free
+    assert len(found) == n and len(found.questions) == 5_000  # its seconds: tests/benchmarks/bench_table.py

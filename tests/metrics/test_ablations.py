@@ -101,6 +101,7 @@ def unequal(draw):
     return pd.concat(parts, ignore_index=True).sample(frac=1, random_state=seed)
 
 
+@pytest.mark.slow
 @given(
     unequal(),
     st.integers(1, 9),
@@ -175,6 +176,7 @@ def test_draws_are_as_often_as_they_should_be():
     np.testing.assert_allclose(slots.var(axis=0), 7 * 0.2 * 0.8, rtol=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("over", OVER)
 def test_blocks_and_row_order_change_nothing(over):
     responses = table(np.random.default_rng(0).random((37, 8)) < 0.7)
@@ -215,6 +217,7 @@ def test_questions_drawn_are_those_of_the_intervals():
     assert len(middle) == samples.shape[1] and values_of(summary)["MV"] == scores_of(responses)["MV"]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_questions_times_resamples():
     responses = table(np.random.default_rng(4).random((3000, 26)) < 0.5)
     peaks = []

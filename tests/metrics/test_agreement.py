@@ -72,6 +72,7 @@ def test_as_pair_by_pair(sizes, family, rng):
         assert counts[["replies", "no_choice", "right"]].equals(theirs[["replies", "no_choice", "right"]])
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(2, 5), min_size=1, max_size=6), st.sampled_from(["cyclic", "answer_swap"]), st.data())
 @settings(max_examples=40, deadline=None)
 def test_limiting_cases(sizes, family, data):
@@ -107,6 +108,7 @@ def test_a_guesser_agrees_by_chance():
     assert row.low < 0.25 < row.high and row.high - row.low < 0.02
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_truth_and_counts_questions():
     "Knows 0.6, slips: two replies agree with p^2 + (1 - p)^2 / 3 on what it knows, 1/4 elsewhere; 100 runs."
     p = 1 - 0.3 * 3 / 4

@@ -304,6 +304,7 @@ def numbers(call):
     return result.astype(dict.fromkeys(names, str)).set_index(names)["value"].astype(float), notes, warned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [200, 20])
 def test_no_measure_takes_failed_prompts_for_answers(made, every):
     """Half a failed prompt in a hundred, and five: what changes a number is warned of, or refused.
@@ -349,6 +350,7 @@ def test_no_measure_takes_failed_prompts_for_answers(made, every):
 ESTIMATED = {"score", "compare", "compare_all", "rank_table", "curve_table", "score_table"}
 
 
+@pytest.mark.slow
 def test_no_measure_takes_the_prompts_asked_for_the_full_run(made):
     """Of a run that was stopped when precise enough, every number is marked as an estimate and has its interval.
 

@@ -40,6 +40,7 @@ def claims(draw):
     return table([r[:-1] for r in rows]).assign(scores=pd.Series([r[-1] for r in rows], dtype=object))
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(claims(), st.booleans())
 def test_claims_against_loops(frame, normalise):
@@ -113,6 +114,7 @@ def test_p_yes_does_not_depend_on_how_scores_are_normalised():
 # --- several choices ---
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_selection_against_loops(data):

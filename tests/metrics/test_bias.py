@@ -297,6 +297,7 @@ def compare(ranks, rows, mass):
         assert (shares["low"] <= shares["share"] + 1e-9).all() and (shares["share"] <= shares["high"] + 1e-9).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(runs(new=True), st.booleans())
 def test_positions_against_loops(run, arrow):
@@ -316,6 +317,7 @@ def test_positions_against_loops(run, arrow):
     assert counts["to other numbers of choices"] == sum(r.n_choices != A for r in rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(runs(new=True), st.integers(2, 4))
 def test_lengths_against_loops(run, A):
@@ -334,6 +336,7 @@ def test_lengths_against_loops(run, A):
     assert sum(counts.values()) - counts["questions"] == len(rows)
 
 
+@pytest.mark.slow
 @given(runs())
 def test_trial_takes_part_of_the_table(run):
     t = run[0].assign(trial=lambda t: t["trial"] % 2)
@@ -346,6 +349,7 @@ def test_trial_takes_part_of_the_table(run):
     )  # the first repetition, unless they are pooled
 
 
+@pytest.mark.slow
 @given(runs())
 def test_order_and_names_do_not_matter(run):
     t = run[0]
@@ -398,6 +402,7 @@ def test_p_of_a_simulated_run_is_that_of_the_result():
     assert p_of(*run) == lookup(rank_test(*run), "chi-squared").p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["guess", "habit", "knows", "length"])
 @pytest.mark.parametrize("G", [20, 80])
 def test_level_and_coverage(kind, G):
@@ -425,6 +430,7 @@ def test_replies_taken_as_independent_do_not_keep_the_level(kind):
     assert naive / 200 > 0.7 and outside / 200 > 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind, wald_percent, our_percent", [("guess", 12, 4), ("habit", 13, 3), ("belief", 11, 3)])
 def test_wald_is_worse_with_few_questions(kind, wald_percent, our_percent):
     "What the notebook says of a Wald test with the centred covariance: 20 questions, 24 orders, 2,000 runs."

@@ -77,6 +77,7 @@ def test_ece_against_plain_loops(pairs, B):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(PAIRS, st.integers(1, 12), st.sampled_from(BINNINGS))
 def test_every_answer_is_in_one_bin_and_brier_adds_up(pairs, B, method):
@@ -211,6 +212,7 @@ def test_chance_against_its_definition():
     )  # seeded, and the order is nothing
 
 
+@pytest.mark.slow
 def test_p_keeps_its_level_and_interval_covers():
     rng, alarms, inside = np.random.default_rng(4), 0, 0
     for _ in range(120):

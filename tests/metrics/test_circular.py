@@ -264,6 +264,7 @@ def test_the_flag():
         assert "no more than chance may give (p = " in lookup(position_spread(few), "position range").note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position, least", [((1.0,), 0.95), ((1.5,), 0.92), ((4.0,), 0.92)])
 def test_the_interval_holds_the_true_range(position, least):
     rng, weights = np.random.default_rng(7), np.r_[position, np.ones(3)]

@@ -45,6 +45,7 @@ def all_exchanges(one, two):
     return pd.DataFrame(gaps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_p_is_that_of_all_exchanges(seed):
     one, two = (
@@ -81,6 +82,7 @@ def test_clusters_are_exchanged_whole():
     assert {round(float(d), 9) for d in drawn} == possible
 
 
+@pytest.mark.slow
 def test_the_same_questions_are_drawn_for_both():
     one, two = matched_counts({"a": at_random(5), "b": at_random(6)}).values()
     together, rng = put_together([one, two]), np.random.default_rng(1)
@@ -216,6 +218,7 @@ def test_many_small_losses_and_a_rare_gain_are_no_difference():
         assert inside >= 0.92 and rejected_ <= 0.08, (n, inside, rejected_)
 
 
+@pytest.mark.slow
 def test_five_clusters_are_covered():
     rng, inside = np.random.default_rng(3), []
     for seed in range(120):
@@ -278,11 +281,13 @@ def test_stretching_does_nothing_to_means_and_memory_is_cut_in_blocks(monkeypatc
     ].shape == (100,)
 
 
+@pytest.mark.slow
 def test_level():
     "A small version of the study, 400 benchmarks: 300 questions without a difference."
     assert rejected((0.5, 0.5), 300) < 0.08
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(0, 4), min_size=4, max_size=4), min_size=2, max_size=4), st.integers(0, 20))
 @settings(max_examples=15)
 def test_ranks_by_brute_force(hits, seed):

@@ -105,6 +105,7 @@ def plain_unified(answers, logprobs, label, W):
     return dict(sums)
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(st.lists(st.tuples(st.sampled_from("abcdefg"), st.floats(-30, 0)), min_size=1, max_size=12), st.integers(1, 6))
 def test_unified_against_its_steps(pairs, W):
@@ -155,6 +156,7 @@ def test_unified_from_responses():
         unified_confidence(responses, np.ones(12))
 
 
+@pytest.mark.slow
 def test_unified_needs_no_second_run(tmp_path):
     "What the respondent said beside its replies stands in the responses, also after a round trip through files."
     asked, rng = [v for v in VARIANTS[:5] for _ in range(4)], np.random.default_rng(3)

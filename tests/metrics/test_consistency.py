@@ -244,6 +244,7 @@ def test_matrix_against_definitions(pairs):
     assert lookup(swapped, "accuracy", method="first - second").value == -gap
 
 
+@pytest.mark.slow
 def test_bootstrap_of_phi_covers():
     rng, P, inside = np.random.default_rng(4), np.array([0.3, 0.25, 0.1, 0.35]), 0
     true = agreement_statistics(P)[0]

@@ -126,6 +126,7 @@ def test_score_follows_the_equations(rows, pooled, thresholds, rng):
     assert_same(values_of(found), slow_scores(kept, thresholds))
 
 
+@pytest.mark.slow
 @given(tables())
 @settings(max_examples=50)
 def test_by_subject_and_by_method(rows):

@@ -75,6 +75,7 @@ def test_what_differs_is_found_and_what_does_not_is_not():
     assert set(heads["respondent"]) == {"made"} and heads["n"].tolist() == [50, 50]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("likeness", [0, 3])
 def test_p_is_uniform_where_nothing_differs(likeness):
     "Also where the two prompts of a question resemble one another."

@@ -21,6 +21,7 @@ from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.finite import finite_wilson, look_level, random_order, squared_quantile
 from cora_nb.stats.shares import graded_interval
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 VARIANTS = make_variants(math_benchmark(200))
 WHO = SimulatedRespondent(knows=0.6, slips=0.02)
@@ -30,7 +31,7 @@ def precise(**wanted):
     return evaluate(WHO, VARIANTS, stop="precise", progress=False, **({"half_width": 0.07} | wanted))
 
 
-@pytest.mark.parametrize("wanted", ["CoRA", "MCQA", "MV", "MCQA+", "CORE", "BMCA(0.85)", ["RC", "CoRA"]])
+@pytest.mark.parametrize("wanted", slow_after(1, ["CoRA", "MCQA", "MV", "MCQA+", "CORE", "BMCA(0.85)", ["RC", "CoRA"]]))
 def test_the_estimates_are_those_of_the_sample_at_the_level_of_the_look(wanted):
     "Computed again from the replies of the full run, to the questions that the design names."
     names, full = [wanted] if isinstance(wanted, str) else wanted, count_hits(evaluate(WHO, VARIANTS, progress=False))
@@ -50,6 +51,7 @@ def test_the_estimates_are_those_of_the_sample_at_the_level_of_the_look(wanted):
         np.testing.assert_allclose(found.loc[names, columns], again.loc[names, columns].astype(float), rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["MV", "RC", "MCQA+", "CORE", "BMCA(0.8)"])
 def test_the_interval_of_a_very_strong_respondent_holds(name):
     """2% of the questions are always wrong, the others always right: often the sample has none that is wrong.

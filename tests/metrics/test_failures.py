@@ -54,6 +54,7 @@ def bounds_of(line):
     return tuple(float(x) for x in line.removeprefix("from ").split(" to "))
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_the_bounds_are_the_extremes_of_all_that_could_have_been_replied(data):

@@ -114,6 +114,7 @@ def test_false_counts_more_than_not_known():
 # ---- the level
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [60, 300])
 @pytest.mark.parametrize("name", ["CoRA", "MCQA"])
 def test_exactly_the_margin_worse_passes_in_at_most_one_of_twenty(name, n):

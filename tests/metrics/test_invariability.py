@@ -100,6 +100,7 @@ def loop_counts(frame, fillers):
 # --- orders ---
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(order_tables(), st.sampled_from(["apart", "together"]))
 def test_counts_and_scores_against_loops(frame, fillers):
@@ -155,6 +156,7 @@ def test_typed_tables_give_the_same(frame):
     assert misleading_choices(typed(frame, form="mcq")).to_dict() == misleading_choices(frame).to_dict()
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(order_tables(equal=True), st.sampled_from(["share", "wrong", "right"]))
 def test_classes_against_loops(frame, ties):
@@ -183,6 +185,7 @@ def test_classes_against_loops(frame, ties):
     assert acc_h(frame) == pytest.approx(share.loc[n, "value"] * np.nan_to_num(accuracy.loc[n, "value"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(order_tables(least=1))
 def test_subsets_against_loops(frame):
@@ -241,6 +244,7 @@ def test_orders_takes_four_of_fourteen():
     assert values_of(denied).unstack()["Acc after"].to_dict() == {"all": 0, "always right": 0}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(order_tables(), st.data())
 def test_nota_table_against_loops(frame, data):
@@ -332,6 +336,7 @@ def test_sweep_is_the_order_scores_of_each_number():
         pd.testing.assert_frame_equal(part.drop(columns="place").reset_index(drop=True), order_scores(runs[str(n)]))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(order_tables(least=1), st.sampled_from(["apart", "together"]))
 def test_order_scores_against_loops(frame, fillers):
@@ -446,6 +451,7 @@ def test_sweep_takes_both_families_and_no_order_twice():
 # --- Table 7 ---
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(order_tables(), st.integers(0, 5))
 def test_mcqa_plus_against_loops(frame, seed):
@@ -481,6 +487,7 @@ def test_a_part_of_the_variants_is_told():
     assert notes["MCQA+"] == "2 of 14 variants" and notes["MCQA+ (x1)"] == ""
 
 
+@pytest.mark.slow
 def test_one_of_each_is_drawn_evenly():
     frame = table(
         [("q", "original" if i == 0 else "reordered", max(i - 1, 0), [0, 1], 0, int(i > 0)) for i in range(4)]
@@ -540,6 +547,7 @@ def test_import_is_light():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 7])
 @pytest.mark.parametrize("options", [{}, {"orders": 6}, {"nota_place": "last"}])
 def test_one_of_each_is_the_one_that_the_family_draws(seed, options):

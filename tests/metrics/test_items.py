@@ -71,6 +71,7 @@ def test_slots_are_what_was_answered(cells):
     assert set(slots.columns) == {s for row in cells for s, v in zip(METHODS, row) if v is not None}
 
 
+@pytest.mark.slow
 @given(tables, st.randoms())
 def test_the_order_of_rows_does_not_matter_to_the_numbers(cells, random):
     table = responses_of(cells)
@@ -79,6 +80,7 @@ def test_the_order_of_rows_does_not_matter_to_the_numbers(cells, random):
     pd.testing.assert_frame_equal(b.loc[a.index, a.columns], a)
 
 
+@pytest.mark.slow
 @given(tables)
 def test_finders_by_the_book(cells):
     slots = slot_table(responses_of(cells))
@@ -94,6 +96,7 @@ def test_finders_by_the_book(cells):
                     assert found.loc[id, slot] == (v is not None and v != row[0] and (what == "mixed" or row[0] == 1))
 
 
+@pytest.mark.slow
 @given(tables)
 def test_finding_table_counts_one_by_one(cells):
     found = finders(slot_table(responses_of(cells)))
@@ -194,6 +197,7 @@ def test_variants_that_are_alike_gain_nothing_by_choosing():
     pd.testing.assert_frame_equal(curve, finding_curve(found_table(matrix[matrix.any(axis=1)].tolist()), splits=200))
 
 
+@pytest.mark.slow
 @given(tables)
 def test_accuracy_by_method_with_a_plain_loop(cells):
     responses = responses_of(cells)
@@ -219,6 +223,7 @@ runs_of = st.tuples(st.integers(1, 5), st.integers(2, 6), st.integers(1, 4)).fla
 )
 
 
+@pytest.mark.slow
 @given(runs_of)
 def test_items_against_scipy(cells):
     runs = {f"r{i}": responses_of(table) for i, table in enumerate(cells)}
@@ -321,6 +326,7 @@ def test_mistakes_get_one_line(call, says):
     assert says in str(told.value) and "\n" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_the_recorded_replies(medalpaca):
     slots = slot_table(medalpaca)
     assert slots.shape == (1273, 26) and not slots.isna().any(axis=None)

@@ -447,6 +447,7 @@ def test_wrong_places_against_scipy():
                 )
 
 
+@pytest.mark.slow
 def test_place_odds_cover_and_take_the_content_out():
     "A respondent with known odds: place 2 to 1, content 1 to 3, and half of the answers held."
     rng, place, content = np.random.default_rng(3), 2.0, 1 / 3
@@ -465,6 +466,7 @@ def test_place_odds_cover_and_take_the_content_out():
         assert np.exp(np.log(odds["value"]).mean()) == pytest.approx(truth, rel=0.03)
 
 
+@pytest.mark.slow
 def test_place_odds_cover_when_answers_hang_together():
     rng = np.random.default_rng(4)
     draws = rng.multinomial(400, joint(2, [0.3, 0.1, 0.1, 0.2]).ravel(), size=500).reshape(-1, 4, 4)

@@ -11,6 +11,7 @@ from cora_nb.responses.runs import Runs
 from helpers import answered, at_random, rejected
 
 
+@pytest.mark.slow
 def test_power():
     "A small version of the study, 400 benchmarks with as many questions as planned."
     # both known: 1 and 1. known to one: differ if the other misses. neither: differ with 2 * 0.3 * 0.7
@@ -27,6 +28,7 @@ def test_wilson_is_just_narrow_enough(accuracy, half):
     assert width(n) <= half + 1e-9 and (n == 1 or width(n - 1) > half)
 
 
+@pytest.mark.slow
 def test_planning_from_a_pilot_agrees_with_the_closed_form():
     a, b = at_random(1, 4000), at_random(2, 4000, 0.5)
     first, second = (c["original"].to_numpy() for c in matched_counts({"a": a, "b": b}).values())

@@ -25,6 +25,7 @@ def run_of(answers, said, n=4):
     return make_responses(originals(answers, n), ["?" if p < 0 else "ABCDEFG"[p] for p in said])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 3)), min_size=8, max_size=60))
 def test_as_in_the_code_of_the_paper(pairs):
     answers, said = zip(*[(a, -1) for a in range(4)], *pairs)  # an answer at each letter
@@ -79,6 +80,7 @@ def test_limits_of_the_value_and_of_the_interval():
     assert most.value == most.high == 50 and most.low > 35 and most.p < 1e-9
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000))
 def test_interval_and_p_agree(seed):
     rng = np.random.default_rng(seed)
@@ -91,6 +93,7 @@ def test_interval_and_p_agree(seed):
     assert (row.low > 0) == (row.p < 0.025)
 
 
+@pytest.mark.slow
 def test_the_interval_holds_the_truth_and_the_test_keeps_its_level():
     "Against simulations: 95% of intervals, one standard error of 200 being 1.5 points; too wide is allowed."
     from cora_nb.metrics.recall_spread import _recall_covariance, _spread_interval

@@ -22,6 +22,7 @@ from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.stats.resampling import FewWarning
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 RECIPE = {"variants": {"recipe": {"family": "cora", "seed": 0, "options": {}}}, "run": {"benchmark": "made"}}
 
@@ -104,7 +105,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_after(2, KINDS))
 def test_scores_are_those_in_memory(kind, tmp_path):
     run = made(**KINDS[kind])
     parts = in_parts(run, tmp_path / "run")
@@ -115,6 +116,7 @@ def test_scores_are_those_in_memory(kind, tmp_path):
             equal(score(parts, **options), score(run, **options))
 
 
+@pytest.mark.slow
 def test_pooled_repetitions_and_a_single_one(tmp_path):
     run = made(trials=3, failed=0.005, questions=40)
     table = run.table[~((run.table["question_id"] == "q3") & (run.table["trial"] == 0))]  # one starts at trial 1
@@ -184,6 +186,7 @@ def test_a_family_whose_size_only_the_questions_tell(tmp_path):
     assert run.coverage in score(run)["note"].iloc[-1]
 
 
+@pytest.mark.slow
 def test_many_failed_originals_are_grouped(tmp_path, monkeypatch):
     "Bounds from groups are close to those from single questions, and the scores are equal."
     run = made(questions=400, failed=0.05)
@@ -212,6 +215,7 @@ def test_resamples_are_the_same(tmp_path):
     np.testing.assert_allclose(found[["low", "high"]], expected[["low", "high"]], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_tables_of_runs_and_parts(tmp_path):
     fair, other = made(questions=40), made(seed=5, questions=40, name="other")
     fewer = made(questions=30, name="fewer")

@@ -231,6 +231,7 @@ def test_beliefs(runs):
     assert number(results, 7, "MCQA+")["value"] == pytest.approx(sum(r["correct"] for r in plus) / len(plus))
 
 
+@pytest.mark.slow
 def test_stopped_anywhere_and_taken_up_again(questions, runs, tmp_path):
     "Whatever the moment, nothing is asked twice, and the numbers are those of runs that were never stopped."
     expected = mcqa_plus_results(runs)

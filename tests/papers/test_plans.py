@@ -55,6 +55,7 @@ def test_the_list_names_every_item_with_its_prompts():
     assert len(table) == sum(len(load_plan(p).items) for p in PLANS)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not HUB.exists(), reason="no folder shared/data/hub beside the project")
 @pytest.mark.parametrize("paper", PLANS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -84,6 +85,7 @@ def test_all_of_mmlu_counts_as_the_plan_says():
     assert run.prompts == sum(2 + 6 * (q.n_choices - 1) for q in questions)
 
 
+@pytest.mark.slow
 def test_every_item_of_two_papers_is_made_from_runs_that_are_asked_once():
     for paper in ("cora", "mcqa_plus"):
         plan, taken = load_plan(paper), []
@@ -98,6 +100,7 @@ def test_every_item_of_two_papers_is_made_from_runs_that_are_asked_once():
                 assert {"ann", "bob"} & set(made.result["respondent"]), item.name
 
 
+@pytest.mark.slow
 def test_every_item_of_li_et_al_is_made_by_a_language_model():
     plan = load_plan("li2024")
     few = {"order_arc", "formats_arc", "repeated_arc", "sizes_math", "states_arc"}
@@ -181,6 +184,7 @@ def test_the_published_numbers_stand_beside_ones_own():
     assert line.split()[-4:] == ["0.47", "(1)", "0.33", "(3)"] and "ann" in made.text.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_seven_ways_share_the_weights_and_ask_a_language_model_alone():
     plan = load_plan("quadruple_slit/figure_3")
     plan = dataclasses.replace(plan, runs={"sociology": plan.runs["sociology"]})
@@ -204,6 +208,7 @@ def test_a_second_time_nothing_is_asked(tmp_path):
     assert make_item(item, first).result.equals(make_item(item, again).result)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not RECORDED.exists(), reason="no folder shared/data/recorded beside the project")
 def test_recorded_replies_give_the_reference_numbers():
     recorded = import_cat(RECORDED)

@@ -218,6 +218,7 @@ def test_the_whole_published_file_gives_what_our_copy_gives(name, copies, site):
     assert ours.equals(theirs) if isinstance(ours, pd.DataFrame) else ours == theirs
 
 
+@pytest.mark.slow
 def test_the_recorded_replies_by_either_way(copies, site):
     copy, known = copies[CAT], RECORDED[CAT]
     site.files[f"/{known.repository}/raw/{known.commit}/{known.path}"] = copy.read_bytes()

@@ -100,6 +100,7 @@ def test_the_page_marks_them(runs):
     assert any(line.startswith("ann - bob: ≈ estimate of the full runs") for line in difference.below)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
 @pytest.mark.parametrize(
     ("options", "why"),

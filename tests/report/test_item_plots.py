@@ -28,6 +28,7 @@ def test_axes_are_taken_and_given_back():
     assert len(plt.get_fignums()) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(1, 60), st.integers(0, 20), st.integers(0, 99))
 def test_items_are_points_and_no_name_lies_on_another(n, name, seed):

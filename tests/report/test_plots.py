@@ -149,6 +149,7 @@ def test_implementations_stand_in_the_papers_order():
     assert order_implementations([]) == []
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=15)
 def test_the_order_of_rows_means_nothing(seed):

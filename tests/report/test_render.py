@@ -127,6 +127,7 @@ def test_intervals_can_be_left_out(format):
     assert "high" not in plain
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1) | st.just(math.nan), min_size=9, max_size=9))
 def test_intervals_go_there_and_back(values):
     frame = pd.DataFrame(np.reshape(values, (3, 3)), index=["MCQA", "MV", "CI"], columns=["value", "low", "high"])
@@ -236,6 +237,7 @@ def test_styler_shows_what_the_text_shows():
     assert "BMCA(c ≥ 0.5)" in page
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1) | st.just(math.nan), min_size=3, max_size=3))
 def test_csv_keeps_every_bit(values):
     table = score_table({"a,b": dict(zip(["MCQA", "CI", "CoRA"], values)), 'c"d\ne': {"MCQA": 1 / 3}})
@@ -246,6 +248,7 @@ def test_csv_keeps_every_bit(values):
     assert float(rows[0][3]) == 1 / 3
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=4, unique=True))
 def test_no_name_breaks_a_format(names):
     table = score_table({name: {"MCQA": 0.5, "BMCA(0.5)": 0.5, "CI": 1.0} for name in names})
@@ -625,6 +628,7 @@ def test_wide_characters_keep_the_columns():
     assert len(starts) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.lists(

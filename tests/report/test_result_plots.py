@@ -137,6 +137,7 @@ names = st.one_of(st.none(), letters)
 numbers = st.one_of(st.none(), st.floats(-1, 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(names, names, st.integers(1, 5), letters, numbers, numbers), min_size=1, max_size=8))
 def test_any_result_is_drawn_whole(rows):

@@ -197,6 +197,7 @@ def test_bins_hold_every_value_and_as_many_steps(n, bins):
     )
 
 
+@pytest.mark.slow
 def test_resamples_in_panels_with_lines():
     rng = np.random.default_rng(0)
     samples = pd.DataFrame({s: rng.normal(0.5, 0.02 * (i + 1), 300) for i, s in enumerate(SCORES)})

@@ -33,6 +33,7 @@ from cora_nb.report.style import (  # noqa: E402
     save_figure,
     use_palette,
 )
+from helpers import slow_after  # noqa: E402
 
 NASTY = (
     "$x$",
@@ -212,14 +213,15 @@ def check_figure(drawn):
     return figure
 
 
-@pytest.mark.parametrize("n", [2, 5, 8])
-@pytest.mark.parametrize("draw", FIGURES, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("n", slow_after(1, [8, 2, 5]))
+@pytest.mark.parametrize("draw", slow_after(7, FIGURES), ids=lambda f: f.__name__)
 def test_any_name_is_printed_and_nothing_is_cut_off(draw, n):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_figure(draw(NASTY[:n] if n < 8 else NASTY))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", FIGURES, ids=lambda f: f.__name__)
 def test_plain_names_in_colour(draw):
     with warnings.catch_warnings(), use_palette("colour"):
@@ -294,6 +296,7 @@ def test_files_are_two_and_the_same_every_time(tmp_path):
     assert not re.search(r"dc:date|20\d\d-\d\d-\d\d", text) and "<b>" not in re.sub("<!--.*?-->", "", text)
 
 
+@pytest.mark.slow
 def test_a_grid_several_axes_and_a_figure_are_figures(tmp_path):
     drawn = [positions("ab"), resamples("ab"), plt.figure(), list(resamples("ab"))]
     for k, one in enumerate(drawn):

@@ -1,6 +1,7 @@
 "Tables as files: the format of a name, whole or not at all, and never over something that is not a table of ours."
 
 import os
+from pathlib import Path
 
 import pytest
 from openpyxl import Workbook, load_workbook
@@ -115,6 +116,16 @@ def test_places_where_no_file_can_go(tmp_path):
     os.mkfifo(tmp_path / "pipe.md")
     with pytest.raises(CoraError, match="left alone"):
         write_table(TWO, tmp_path / "pipe.md")
+
+
+def test_links_in_a_circle_are_not_replaced_where_resolve_leaves_them(tmp_path, monkeypatch):
+    "As from Python 3.13 on: `Path.resolve` does not raise."
+    monkeypatch.setattr(Path, "resolve", lambda self, strict=False: Path(os.path.realpath(self)))
+    (tmp_path / "round.md").symlink_to("other.md")
+    (tmp_path / "other.md").symlink_to("round.md")
+    with pytest.raises(CoraError, match="round.md: cannot be written .links in a circle"):
+        write_table(TWO, tmp_path / "round.md")
+    assert (tmp_path / "round.md").is_symlink() and (tmp_path / "other.md").is_symlink()
 
 
 def test_a_link_is_followed(tmp_path):

@@ -46,6 +46,7 @@ def labels_of(table):
     return [f"c ≥ {threshold(s)}" if threshold(s) is not None else s for _, s in table.index]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [0, 2, 4])
 def test_the_same_numbers_in_every_format(simulated, digits):
     for table in tables(simulated):
@@ -110,6 +111,7 @@ names = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(names, st.booleans())
 def test_any_names_are_the_same_in_every_format(runs, paper):

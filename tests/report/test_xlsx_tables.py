@@ -43,6 +43,7 @@ def test_numbers_are_numbers_with_formats():
     assert [cell.font.bold for cell in sheet[1]] == [True] * 10 and not sheet["C2"].font.bold
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e9, 1e9) | st.just(NAN), min_size=3, max_size=3))
 @example([0.1 + 0.2, 5e-324, 0.475 + 1e-16])
 def test_every_bit_is_kept(values):

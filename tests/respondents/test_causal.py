@@ -26,6 +26,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 from tiny_models import own_model  # noqa: E402
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers  # noqa: E402
+from helpers import slow_after  # noqa: E402
 
 QUESTIONS = [
     *math_benchmark(n=8),
@@ -251,7 +252,7 @@ def test_end_at_once_is_an_empty_reply(folders):
 # whoever else is in the batch
 
 
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mamba", "mistral", "phi3", "words", "chat"])
+@pytest.mark.parametrize("kind", slow_after(2, ["llama", "gpt2", "bloom", "mamba", "mistral", "phi3", "words", "chat"]))
 @pytest.mark.parametrize("new", [1, 4])
 def test_batches_do_not_matter(folders, kind, new):
     large = ask(respondent(folders[kind], max_new_tokens=new), PROMPTS)
@@ -517,6 +518,7 @@ def test_every_byte_of_large_weights_counts(tmp_path, monkeypatch):
     assert _folder_fingerprint(tmp_path / "one") == one
 
 
+@pytest.mark.slow
 def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatch):
     "A cache as the hub's client keeps it; no network."
     from huggingface_hub import constants
@@ -561,12 +563,15 @@ def test_dtype(folders):
 
 @pytest.mark.parametrize(
     "raised",
-    [
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"),
-        RuntimeError("MPS backend out of memory"),
-        MemoryError(),
-        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
-    ],
+    slow_after(
+        1,
+        [
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"),
+            RuntimeError("MPS backend out of memory"),
+            MemoryError(),
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+        ],
+    ),
 )
 def test_smaller_batches_when_memory_runs_out(llama, monkeypatch, raised):
     expected = texts(ask(llama, PROMPTS))
@@ -580,6 +585,7 @@ def test_smaller_batches_when_memory_runs_out(llama, monkeypatch, raised):
     assert texts(ask(llama, PROMPTS)) == expected and len(tried) == len(sizes)  # and the next call remembers
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_in_the_middle_of_a_reply(folders, monkeypatch):
     "The second attempt starts from the beginning."
     who = respondent(folders["llama"], max_new_tokens=4)
@@ -593,6 +599,7 @@ def test_memory_that_runs_out_in_the_middle_of_a_reply(folders, monkeypatch):
     assert texts(replies) == texts(expected) and [r.meta for r in replies] == [r.meta for r in expected]
 
 
+@pytest.mark.slow
 def test_memory_for_not_even_one(llama, monkeypatch):
     n_tokens = [len(llama.encode(p.text)) for p in PROMPTS]
     limit = sorted(n_tokens)[-5]
@@ -642,6 +649,7 @@ def test_the_window_is_a_sharp_limit(folders, new):
     assert [r.text for r in replies if not r.error] == [t for t, r in zip(expected, replies) if not r.error]
 
 
+@pytest.mark.slow
 def test_windows_of_other_architectures(folders):
     assert respondent(folders["gpt2"]).window == 400 and respondent(folders["bloom"]).window is None
 
@@ -745,6 +753,7 @@ def test_without_torch(folders, monkeypatch):
         respondent(folders["llama"]).place
 
 
+@pytest.mark.slow
 def test_room_for_several_letters(llama):
     "Prompts that allow several letters get room for them, those beside them do not; alone or together is the same."
     several = [replace(p, variant=replace(p.variant, form="several")) for p in PROMPTS[:4]]

@@ -32,6 +32,7 @@ from cora_nb.runs.store import Store, asked_prompts
 from cora_nb.variants.families import make_variants
 from faulty_server import AGAIN, GOOD, LIMITS, RECORDED, STOPS, Answer, FaultyServer, completion, refusal
 from simulated_time import Clock
+from helpers import slow_after
 
 VARIANTS = make_variants(math_benchmark(n=100, seed=1))
 ALL = make_prompts(
@@ -145,6 +146,7 @@ def test_what_a_server_refuses_for_good_is_unparsed_and_kept(fault, tmp_path):
         assert first.table["finish"][refused] in ("refusal", "content_filter")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [403, 404])
 def test_forbidden_prompts_are_recorded_up_to_a_limit(status):
     "A moderated prompt in sixty makes no run impossible; a key that has run out ends it."
@@ -268,6 +270,7 @@ def test_a_prompt_that_is_no_text_does_not_end_the_run():
         assert replies[1].text == "B" and len(server.asked) <= 2  # in any case nothing is tried again
 
 
+@pytest.mark.slow
 def test_two_thousand_prompts_and_every_fault():
     """Every prompt is answered or recorded with its error, and the counts add up.
 
@@ -442,7 +445,7 @@ def test_each_prompt_once_and_every_reply_in_its_place():
         assert Counter(a.prompt for a in server.asked) == Counter(p.text for p in PROMPTS[:100])
 
 
-@pytest.mark.parametrize("after", [0, 1, 7])
+@pytest.mark.parametrize("after", slow_after(1, [0, 1, 7]))
 def test_an_early_end_leaves_nothing_behind(after):
     async def leave(model):
         async with aclosing(model.answer(PROMPTS[:200])) as replies:

@@ -15,6 +15,7 @@ from tiny_models import KINDS, byte_level, save, torch, transformers
 from cora_nb.core import CoraError
 from cora_nb.respondents.convert import convert_weights
 from cora_nb.respondents.local import LocalModel
+from helpers import slow_after
 
 
 def pickled(folder, n_files=1, kind="llama", **options):
@@ -51,7 +52,7 @@ def refused(old, why, target=None):
     assert sorted(old.parent.rglob("*")) == before  # nothing is left behind
 
 
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "opt", "bloom", "falcon", "mamba"])
+@pytest.mark.parametrize("kind", slow_after(1, ["llama", "gpt2", "opt", "bloom", "falcon", "mamba"]))
 @pytest.mark.parametrize("n_files", [1, 3])
 def test_the_copy_says_the_same(old, kind, n_files):
     model, ids = pickled(old, n_files, kind), torch.arange(9)[None]
@@ -212,6 +213,7 @@ def test_the_command(old):
     assert done.returncode == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_command_leaves_no_half_folder(old, how):
     pickled(old)

@@ -114,6 +114,7 @@ def test_the_hooks_leave_a_respondent_as_it_was(folder):
     np.testing.assert_allclose(a.layers, b.layers[::-1], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_memory_that_runs_out_halves_the_batch(folder):
     local, sizes = CausalRespondent(folder / "llama"), []
     room, expected = [3], read(folder, "llama").layers

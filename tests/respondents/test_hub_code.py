@@ -38,6 +38,7 @@ def logits(folder):
         return LocalModel(folder, device="cpu").model(torch.arange(7)[None]).logits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
 @pytest.mark.parametrize("value", [KERNEL, "flash_attention_2", "flash_attention_3", "paged|x/y", "../evil.py"])
 def test_attention_from_elsewhere_is_ignored_in_one_line(folder, key, value):
@@ -98,6 +99,7 @@ def test_named_code_is_never_run(folder):
     assert "\n" not in str(e.value)
 
 
+@pytest.mark.slow
 def test_the_command_says_it_in_one_line(folder, tmp_path):
     change(folder, attn_implementation=KERNEL)
     code = (
@@ -112,6 +114,7 @@ def test_the_command_says_it_in_one_line(folder, tmp_path):
     assert ".py:" not in lines[0]
 
 
+@pytest.mark.slow
 def test_kernels_are_switched_off_before_transformers_is_imported():
     code = (
         "import os; os.environ.pop('USE_HUB_KERNELS', None); from cora_nb.respondents.local import libraries; "

@@ -44,6 +44,7 @@ from cora_nb.respondents.token_trees import MODES, TreeScorer, _make_tree, _next
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 SOME = PROMPTS[::4]
 TREES = {"llama", "gpt2", "gpt_neox", "opt", "falcon"}  # kinds that can be shown a tree of any size
@@ -151,7 +152,7 @@ def scored(scorer, texts, starts):
     return [found[i] for i in range(len(texts))]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_after(2, KINDS))
 @given(texts=token_texts(), room=st.integers(1, 600), mode=st.sampled_from([None, *MODES]))
 @settings(max_examples=25)
 def test_any_texts_in_any_room(tiny, kind, texts, room, mode):
@@ -163,7 +164,7 @@ def test_any_texts_in_any_room(tiny, kind, texts, room, mode):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("room", [1, 30, 512])
+@pytest.mark.parametrize("room", slow_after(1, [30, 1, 512]))
 def test_long_texts(tiny, kind, room):
     "Longer than what some models see, and than where others change their positions."
     texts, starts = benchmark_like(shots=50, questions=3, orders=3)
@@ -306,7 +307,7 @@ def test_narrow_formats_are_near(dtype):
 
 
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow_after(3, KINDS))
 def test_scores_of_every_architecture(folders, kind, adaptation):
     who = respondent(folders[kind], adaptation=adaptation)
     for prompt, reply in list(zip(SOME, ask(who, SOME)))[::2]:
@@ -316,6 +317,7 @@ def test_scores_of_every_architecture(folders, kind, adaptation):
         assert reply.confidence == pytest.approx(max(np.exp(sums)) / np.exp(sums).sum(), rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_scores_with_every_tokenizer(folders, name, adaptation):
@@ -361,6 +363,7 @@ def test_tokens_are_divided_where_their_characters_are(folders, name):
                 assert split_tokens(tokenizer, context, c) == plain_split(tokenizer, context, c)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*TOKENIZERS} - {"words"}))  # to whom all words they do not know are one
 @given(
     context=st.text("Answer: BC.\n?3", min_size=1, max_size=12),
@@ -604,7 +607,7 @@ def test_a_stored_reply_holds_the_sums(folders, tmp_path):
 
 
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "gpt_neo"])
+@pytest.mark.parametrize("kind", slow_after(1, ["llama", "gpt2", "bloom", "gpt_neo"]))
 def test_room_does_not_matter(folders, kind, adaptation):
     replies = {room: ask(respondent(folders[kind], adaptation=adaptation, room=room), SOME) for room in (1, 64, 512)}
     assert best(replies[1]) == best(replies[64]) == best(replies[512])
@@ -631,12 +634,15 @@ def test_order_and_company_of_the_prompts_do_not_matter(llama):
 
 @pytest.mark.parametrize(
     "raised",
-    [
-        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"),
-        RuntimeError("MPS backend out of memory"),
-        MemoryError(),
-        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
-    ],
+    slow_after(
+        1,
+        [
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate"),
+            RuntimeError("MPS backend out of memory"),
+            MemoryError(),
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+        ],
+    ),
 )
 def test_smaller_packs_when_memory_runs_out(llama, monkeypatch, raised):
     expected = ask(llama, SOME)
@@ -666,6 +672,7 @@ def small_device(who, monkeypatch, limit):
     return sizes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "bloom", "mamba"])
 def test_memory_for_not_even_one(folders, monkeypatch, kind):
     "Where a text does not fit by itself, its prompt gets an error, and the others their scores."
@@ -684,6 +691,7 @@ def test_memory_for_not_even_one(folders, monkeypatch, kind):
             close(reply.scores, other.scores)
 
 
+@pytest.mark.slow
 def test_after_a_text_that_was_too_large_the_others_are_read_as_before(tiny, monkeypatch):
     texts, starts = benchmark_like(shots=40, questions=4)
     giant = [0, *[1] * 200, 5]  # the first in sorted order
@@ -706,6 +714,7 @@ def test_other_failures_are_not_taken_for_memory(llama, monkeypatch):
         ask(llama, SOME)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "bloom"])
 @pytest.mark.parametrize("normalization", ["sum", "pmi"])
 def test_nan_stops_and_names_the_question(folders, kind, normalization):
@@ -744,7 +753,7 @@ def test_impossible_choices_are_no_silent_answer(folders, normalization):
 # ties
 
 
-@pytest.mark.parametrize("kind", ["llama", "bloom", "mamba"])
+@pytest.mark.parametrize("kind", slow_after(1, ["llama", "bloom", "mamba"]))
 @pytest.mark.parametrize("room", [1, 512])
 def test_ties_are_found_and_counted(folders, kind, room):
     twins = Question("twins", "Which colour has the sky at noon?", ("red", "blue", "blue", "the sea"), answer=1)
@@ -783,6 +792,7 @@ def test_a_model_without_opinion_gives_no_answer(folders):
 # permutations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "bloom", "mamba"])
 def test_separate_scores_do_not_know_the_order(folders, kind):
     questions = [q for q in [*math_benchmark(n=2, seed=3), *OWN] if q.n_choices == 4]
@@ -953,6 +963,7 @@ def test_text_that_is_none(folders):
     ]
 
 
+@pytest.mark.slow
 def test_a_tokenizer_of_another_model(folders, tmp_path):
     import shutil
 

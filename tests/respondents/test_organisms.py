@@ -19,6 +19,7 @@ from cora_nb.results import values_of  # noqa: E402
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.runs.store import Store  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
+from helpers import slow_after  # noqa: E402
 
 VARIANTS = make_variants(math_benchmark(300, seed=0))
 NAMES = ("steady", "skewed")
@@ -67,7 +68,8 @@ def test_skewed_leans_on_the_first_place(full):
     assert first["skewed"] >= first["steady"] + 0.03
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", slow_after(1, NAMES))
 def test_stopping_early_gives_the_scores_of_the_full_run(name, full, replies, capsys):
     "Every reply is in the store already, so the stopped run asks nothing new, and counts what it would have asked."
     part = evaluate(CausalRespondent(f"organism/{name}"), VARIANTS, stop="cora", store=replies, progress=False)
@@ -82,6 +84,7 @@ def test_stopping_early_gives_the_scores_of_the_full_run(name, full, replies, ca
     assert least <= calls <= 1.5 * least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["steady", "skewed"])
 def test_p_yes_is_the_sum_over_all_tokens_that_say_yes(name):
     "Against one plain forward pass over the prompt's text, in every template."

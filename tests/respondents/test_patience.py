@@ -103,6 +103,7 @@ def simulated(monkeypatch, server, tell, latency, at_once, n=200):
     return loop.now, len(refused)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tell", ["no", "seconds", "exactly"])
 @pytest.mark.parametrize("rate", [5, 10])
 @pytest.mark.parametrize("kind", [Bucket, Window])
@@ -193,6 +194,7 @@ def test_a_prompt_that_is_limited_for_ever_is_recorded_while_others_are_answered
     assert replies[0].error.endswith("times while other prompts were answered")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrency", [1, 32])
 @pytest.mark.parametrize("death", ["gone", "cut"])
 def test_a_server_that_dies_and_comes_back_after_the_stop(death, concurrency, tmp_path, clock):

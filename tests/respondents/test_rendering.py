@@ -18,6 +18,7 @@ from cora_nb.respondents import rendering
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.rendering import _RENDERER, render_chat
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 MESSAGES = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "What is grün, \ud83d or 8 < 7?\n"}]
 USUAL = [
@@ -60,7 +61,7 @@ def test_templates_by_name(tokenizer):
     tokenizer.chat_template = None
 
 
-@pytest.mark.parametrize("kind", ENDLESS)
+@pytest.mark.parametrize("kind", slow_after(0, ENDLESS))
 def test_what_does_not_end_is_ended(tokenizer, kind):
     start = time.monotonic()
     with pytest.raises(ValueError) as e:
@@ -77,6 +78,7 @@ def test_what_a_template_says_is_said(tokenizer, template, why):
         render_chat(tokenizer, MESSAGES, {"chat_template": template})
 
 
+@pytest.mark.slow
 def test_a_respondent_says_it_in_one_line(tmp_path, monkeypatch):
     folder = save(tmp_path / "model")
     (folder / "chat_template.jinja").write_text(ENDLESS["loops"])
@@ -87,6 +89,7 @@ def test_a_respondent_says_it_in_one_line(tmp_path, monkeypatch):
         who.sent(prompt)
 
 
+@pytest.mark.slow
 def test_a_process_that_was_killed_is_replaced(tokenizer):
     for text in ("one", "two"):
         assert render_chat(tokenizer, MESSAGES, {"chat_template": text}) == text

@@ -34,6 +34,8 @@ from cora_nb.runs.store import Store  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
 from postgres_server import free_port  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 VARIANTS = make_variants(math_benchmark(n=12))
 PROMPTS = make_prompts(VARIANTS)
 

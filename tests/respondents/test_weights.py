@@ -39,6 +39,7 @@ def ask(who):
 # one at a time
 
 
+@pytest.mark.slow
 def test_equal_weights_are_shared_and_others_are_given_back(folders):
     a, other = LikelihoodRespondent(folders["llama"]), CausalRespondent(folders["gpt2"])
     same = CausalRespondent(folders["llama"], name="the same weights")
@@ -61,6 +62,7 @@ def test_another_format_or_device_is_another_model(folders, other):
     assert replace(who).weights is who.weights and replace(who, **other).weights is not who.weights
 
 
+@pytest.mark.slow
 def test_changed_files_are_another_model(folders, tmp_path):
     folder = shutil.copytree(folders["llama"], tmp_path / "copy")
     before = LocalModel(folder)
@@ -114,6 +116,7 @@ def test_a_model_that_does_not_load_leaves_nothing_behind(folders, tmp_path):
         assert good.model is not None
 
 
+@pytest.mark.slow
 def test_hidden_states_share_and_give_back_too(folders):
     a, b = CausalRespondent(folders["llama"], chat=False), CausalRespondent(folders["gpt2"], chat=False)
     prompts = make_prompts(SOME[:2], template="bare")
@@ -123,6 +126,7 @@ def test_hidden_states_share_and_give_back_too(folders):
     assert a.weights.model is None and b.weights.model is not None
 
 
+@pytest.mark.slow
 def test_a_run_of_three_holds_one_model(tmp_path):
     "Peak memory of a command with two large models, the second asked in two ways, against a command with one."
     pytest.importorskip("resource")
@@ -242,6 +246,7 @@ def test_a_layer_with_a_way_of_its_own_is_left_alone():
     assert not widen_head(model)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adaptation", ["separate", "joint-label"])
 def test_no_ties_in_bfloat16(adaptation):
     "24 of 960 with the last layer as it was, under `separate`; 6 and 3 under `joint-label`."

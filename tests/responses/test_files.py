@@ -75,6 +75,7 @@ def any_run(draw):
     return make_responses(variants, replies, trials=trials, name=draw(words), facts=facts)
 
 
+@pytest.mark.slow
 @given(any_run())
 @settings(max_examples=80)
 def test_a_run_read_back_is_equal(tmp_path_factory, responses):

@@ -219,6 +219,7 @@ def test_questions_are_read_whole(parts, tmp_path):
         ResponseParts(tmp_path).read(["q5"])
 
 
+@pytest.mark.slow
 def test_a_random_sample_is_random(parts):
     drawn = [tuple(sorted(parts.read(3, seed=seed).questions["question_id"])) for seed in range(60)]
     assert drawn[0] == tuple(sorted(parts.read(3, seed=0).questions["question_id"]))

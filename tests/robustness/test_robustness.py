@@ -55,6 +55,7 @@ def check(cases):
     assert outcomes and not [f"{o.case.title}: {o.said}" for o in outcomes if not o.good]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(8))
 def test_malformed_inputs(part):
     "Every tenth, in eight parts."
@@ -69,6 +70,7 @@ def test_one_changed_byte():
     check(FLIPPED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in stores.around_cases() if "2 s" not in c.name], ids=lambda c: c.title)
 def test_a_store_whose_surroundings_fail(case):
     check([case])
@@ -79,6 +81,7 @@ def test_a_damaged_model():
     check(list(model_folders.cases())[::11])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["at reply 33", "two runs with one store, both"])
 def test_a_killed_command(moment):
     check(case for case in kills.cases() if case.name == moment)

@@ -219,6 +219,7 @@ def make_bare(table):
     return Responses(table.assign(family="cora", index=range(len(table))))
 
 
+@pytest.mark.slow
 def test_what_rules_would_have_read_knows_the_choices():
     "A reply that is the text of a choice is read by its text, from the table as during the run."
     for v in VARIANTS:

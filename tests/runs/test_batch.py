@@ -87,6 +87,7 @@ def test_each_request_once_and_exactly_as_it_would_have_been_sent(tmp_path):
     assert _batch_line(ChatRespondent("m", endpoint="completions"), PROMPTS[0])["url"] == "/v1/completions"
 
 
+@pytest.mark.slow
 @given(st.integers(1, 500), st.integers(400, 60_000))
 @settings(max_examples=30)
 def test_files_are_never_too_large_and_lose_nothing(tmp_path_factory, max_requests, max_bytes):

@@ -28,6 +28,7 @@ from cora_nb.runs.budget import Budget, BudgetWarning, budget_line, complete_que
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Claims, Store
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 VARIANTS = make_variants(math_benchmark(6))  # 6 questions of 20 variants
 PRICES = (2.0, 30.0)
@@ -77,7 +78,7 @@ def usage(read, wrote, text="B"):
 # ---- calls
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 7, 32, 64])
+@pytest.mark.parametrize("at_once", slow_after(2, [1, 7, 2, 32, 64]))
 @pytest.mark.parametrize("calls", [1, 5, 63, 64, 65])
 def test_never_more_requests_than_calls(at_once, calls):
     with FaultyServer(lambda asked: Answer(wait=0.001)) as server:
@@ -107,6 +108,7 @@ def test_retries_are_calls(trouble):
     assert len(server.asked) == 40 or not over_budget_rows(found.table).any()
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(at_once=st.integers(1, 64), calls=st.integers(20, 150), seed=st.integers(0, 99))
 def test_resume_asks_nothing_twice(at_once, calls, seed, tmp_path_factory):
@@ -153,6 +155,7 @@ def test_what_is_stored_costs_nothing(tmp_path):
 # ---- money
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(at_once=st.integers(1, 64), cost=st.floats(1e-6, 0.2), seed=st.integers(0, 10**6), trouble=st.floats(0, 0.5))
 def test_never_more_money_than_the_budget(at_once, cost, seed, trouble):

@@ -49,6 +49,7 @@ def test_the_road_and_back(tmp_path):
     assert variants_hash(make_variants(MATH[:40], seed=1)) != variants_hash(variants)
 
 
+@pytest.mark.slow
 def test_scores_of_a_known_truth():
     "Who knows 60% and never guesses right by NOTA scores what the truth says, within sampling error."
     variants = make_variants(MATH)

@@ -123,6 +123,7 @@ def seen(run):
     return sent, run["respondent"], get_template(run["template"]), rules_by_form(run["parse"]), run["questions"]
 
 
+@pytest.mark.slow
 @given(settings_of_a_run, settings_of_a_run, st.data())
 @settings(max_examples=150)
 def test_equal_facts_mean_equal_runs(one, other, data):

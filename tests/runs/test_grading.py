@@ -174,12 +174,14 @@ ADVERSARIAL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [exact_number, same_words])
 def test_no_reply_hangs(rule):
     for reply in ADVERSARIAL:
         assert -1 <= rule(reply, CITIES) < 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name,least", [("mmlu", 0.99), ("arc", 0.99)])
 def test_words_of_real_choices(shared, name, least):
     from cora_nb.benchmarks.load import load_benchmark
@@ -197,6 +199,7 @@ def test_words_of_real_choices(shared, name, least):
     assert sum(i >= 0 for i in strange) / len(strange) < 0.06
 
 
+@pytest.mark.slow
 def test_numbers_of_real_choices(shared):
     from cora_nb.benchmarks.load import load_benchmark
 

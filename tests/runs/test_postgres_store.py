@@ -85,6 +85,7 @@ def test_the_driver_is_imported_only_for_a_database():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 
+@pytest.mark.slow
 def test_the_password_is_in_no_error_and_in_no_path(postgres, monkeypatch):
     address = postgres.empty_store()
     with Store(address) as store:
@@ -96,12 +97,14 @@ def test_the_password_is_in_no_error_and_in_no_path(postgres, monkeypatch):
     assert clock.pauses == []
 
 
+@pytest.mark.slow
 def test_an_unreachable_database_is_said_after_a_moment(postgres, monkeypatch):
     monkeypatch.setattr(postgres_connection, "time", clock := Clock())
     said = refusal(re.sub(r":\d+/", ":1/", postgres.address()))
     assert "refused" in said and 4 < sum(clock.pauses) < 10
 
 
+@pytest.mark.slow
 def test_a_whole_command_shows_no_password(postgres, tmp_path):
     "Facts, messages, the screen, and the command that the alarm suggests; and the second run asks nothing."
     address = postgres.empty_store()
@@ -125,6 +128,7 @@ def test_a_whole_command_shows_no_password(postgres, tmp_path):
 # ---------------------------------------------------------------- other programs, damage, rights, encodings
 
 
+@pytest.mark.slow
 def test_a_store_that_several_processes_share_shows_no_password(postgres, tmp_path):
     "One shard of a run, of an empty store; then the workers of dask, whose processes get the whole address."
     address, spec = postgres.empty_store(), "causal:organism/steady"
@@ -151,6 +155,7 @@ def test_how_a_run_is_divided_shows_no_password(tmp_path):
     assert settings.store == spread.store == address and "ann" not in repr(spread) + repr(settings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statements, says",
     [
@@ -178,6 +183,7 @@ def test_a_damaged_store_or_that_of_another_program_is_left_alone(postgres, stat
     postgres.empty_store()
 
 
+@pytest.mark.slow
 def test_other_tables_of_the_database_are_left_alone(postgres):
     postgres.empty_store()
     admin(postgres, "create table replies (mine int)", "insert into replies values (7)")
@@ -186,6 +192,7 @@ def test_other_tables_of_the_database_are_left_alone(postgres):
     admin(postgres, "select mine from replies", "drop table replies")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "UTF8"])
 def test_texts_come_back_whatever_the_encoding_of_the_database(postgres, encoding):
     address = postgres.new_database(f"encoding '{encoding}' lc_collate 'C' lc_ctype 'C' template template0")
@@ -196,6 +203,7 @@ def test_texts_come_back_whatever_the_encoding_of_the_database(postgres, encodin
         assert put.meta == {"说": text}
 
 
+@pytest.mark.slow
 def test_others_need_rights_and_say_so_in_one_line(postgres):
     postgres.empty_store()
     admin(postgres, "drop role if exists bob", f"create role bob login password '{PASSWORD}'")
@@ -222,6 +230,7 @@ def test_others_need_rights_and_say_so_in_one_line(postgres):
 # ---------------------------------------------------------------- claims
 
 
+@pytest.mark.slow
 def test_a_prompt_is_asked_once_however_claims_and_replies_meet(postgres):
     "Four runs take the same keys, one by one, store each reply and end their claims at once."
     address, keys, asked = postgres.empty_store(), [f"{i:064x}" for i in range(60)], []
@@ -246,6 +255,7 @@ def test_a_prompt_is_asked_once_however_claims_and_replies_meet(postgres):
     assert sorted(asked) == keys
 
 
+@pytest.mark.slow
 def test_a_reply_that_comes_while_another_run_claims_its_key(postgres, monkeypatch):
     "The claim began before the reply was stored, and takes effect after the claim of the first has ended."
     import psycopg
@@ -272,6 +282,7 @@ def test_a_reply_that_comes_while_another_run_claims_its_key(postgres, monkeypat
             assert got == ["l"]
 
 
+@pytest.mark.slow
 def test_claims_outlive_a_restart_and_silence_counts_from_it(postgres, monkeypatch):
     with Store(postgres.empty_store()) as store, Claims(store) as one, Claims(store) as other:
         assert one.take(["a"]) == ["a"]
@@ -284,6 +295,7 @@ def test_claims_outlive_a_restart_and_silence_counts_from_it(postgres, monkeypat
         assert other.take(["a", "b"]) == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_claims_are_given_back_in_one_round_trip(postgres, monkeypatch):
     with Store(postgres.empty_store()) as store, Claims(store) as one, Claims(store) as other:
         keys = [f"{i:03d}" for i in range(40)]
@@ -294,6 +306,7 @@ def test_claims_are_given_back_in_one_round_trip(postgres, monkeypatch):
         assert len(trips) == 1 and other.take(keys) == keys[:30]
 
 
+@pytest.mark.slow
 def test_a_run_says_that_it_is_alive(postgres, monkeypatch):
     monkeypatch.setattr(postgres_store.PostgresClaims, "beat_every", 0.02)
     with Store(postgres.empty_store()) as store, Claims(store) as claims:
@@ -326,6 +339,7 @@ class Slow:
                 yield i, reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 def test_a_run_goes_on_after_a_restart(postgres, mode):
     "Nothing is lost and nothing asked twice; the restart comes while a reply is under way."
@@ -348,6 +362,7 @@ def test_a_run_goes_on_after_a_restart(postgres, mode):
     assert found.table.equals(evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, progress=False).table)
 
 
+@pytest.mark.slow
 def test_a_connection_that_is_cut_is_opened_again(postgres):
     cut = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'cora_nb'"
     with Store(postgres.empty_store()) as store, Claims(store) as claims:
@@ -361,6 +376,7 @@ def test_a_connection_that_is_cut_is_opened_again(postgres):
         assert len(store) == 3 and store.kept == 3
 
 
+@pytest.mark.slow
 def test_a_database_that_stays_away_ends_the_run_and_says_what_was_not_stored(postgres, monkeypatch):
     monkeypatch.setattr(postgres_connection, "_MOST_SECONDS", 0.3)
     address = postgres.empty_store()
@@ -394,6 +410,7 @@ def test_a_database_that_stays_away_ends_the_run_and_says_what_was_not_stored(po
 # ---------------------------------------------------------------- the server of the tests
 
 
+@pytest.mark.slow
 def test_a_killed_test_leaves_no_server(postgres):
     "The server of a process that gets SIGKILL is stopped, and its folder removed."
     code = "import postgres_server as p; s = p.PostgresServer().__enter__(); print(s.folder, s.port); input()"

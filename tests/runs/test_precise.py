@@ -50,6 +50,7 @@ class Killed(SimulatedRespondent):
 COUNT = [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replies", [1, 100, 700])
 @pytest.mark.parametrize("wanted", ["CoRA", "MV"])
 def test_a_killed_run_goes_on_to_the_same_decisions(tmp_path, replies, wanted):
@@ -84,6 +85,7 @@ def test_two_respondents_share_the_order_of_questions():
     assert not other.table["error"].equals(weak.table["error"])
 
 
+@pytest.mark.slow
 def test_a_budget_leaves_no_estimate():
     with pytest.warns(UserWarning):
         cut = evaluate(WHO, VARIANTS, budget=Budget(calls=300), **PRECISE)

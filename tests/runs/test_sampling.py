@@ -59,6 +59,7 @@ def test_the_main_part_has_one_order_and_stays_within_its_sizes(batch):
         assert all(row < n for row, path in paths.items() if len(path) >= end)
 
 
+@pytest.mark.slow
 def test_coverage_and_price():
     "120 random orders of one population; tests/benchmarks/sim_precise.py has the whole table."
     outcomes = world(2)

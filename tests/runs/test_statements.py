@@ -269,6 +269,7 @@ def test_a_file_gives_the_table_back(table, tmp_path, name):
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(
     st.lists(

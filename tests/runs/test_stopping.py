@@ -61,6 +61,7 @@ def test_failure_rates_are_those_counted_by_hand():
     np.testing.assert_allclose(rates.estimate(), by_hand, rtol=1e-12)
 
 
+@pytest.mark.slow
 @given(
     st.floats(0, 1),
     st.floats(0, 0.5),
@@ -124,6 +125,7 @@ def test_a_question_has_variants(size):
         is_settled(0, 0, size, [1.0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 16, 64, 256, 1000])
 def test_recorded_replies(recorded_at, medalpaca, batch, capsys):
     "At or under 2,300 calls of 33,098, for every size of batch; the least possible is 1,917."

@@ -31,12 +31,12 @@ from cora_nb.runs.reply_rows import reply_row
 from cora_nb.runs.store import Claims, Store, asked_prompts, reply_key
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, completion, refusal
-from helpers import kill_at_reply, stored_replies
+from helpers import kill_at_reply, slow_after, stored_replies
 
 VARIANTS = make_variants(load_benchmark("math")[:100])
 
 
-@pytest.fixture(params=["SQLite", "PostgreSQL"])
+@pytest.fixture(params=slow_after(1, ["SQLite", "PostgreSQL"]))
 def place(request, tmp_path):
     "The address of a store that does not exist yet, in a file and in a database."
     return tmp_path / "r.sqlite" if request.param == "SQLite" else request.getfixturevalue("postgres").empty_store()
@@ -154,6 +154,7 @@ def _run(place, folder, log_name, pause, stop, most=None):
     os._exit(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop,kills", [(None, 70), ("cora", 30)])
 def test_a_run_killed_at_any_moment_resumes(place, tmp_path, stop, kills):
     """SIGKILL after the n-th reply, for n from 0 on: nothing that was stored is asked again, and the end is that of an
@@ -192,6 +193,7 @@ def _open(path, together):
         os._exit(len(store))
 
 
+@pytest.mark.slow
 def test_a_new_store_is_opened_by_several_at_once(place, tmp_path, request):
     "Whoever comes while another one makes the tables waits, and does not call the file locked or somebody else's."
     fork = multiprocessing.get_context("fork")
@@ -469,7 +471,7 @@ def test_what_one_run_fails_to_get_another_asks_for(place):
         assert len(server.asked) == 60 + failed - (len({*range(60)}) - stored_replies(place))
 
 
-@pytest.mark.parametrize("n", range(20))
+@pytest.mark.parametrize("n", slow_after(2, range(20)))
 def test_a_run_that_waits_takes_over_from_a_killed_one(place, tmp_path, n):
     "SIGKILL to one of two processes after the n-th reply: the other asks the rest, and nothing stored twice."
     fork = multiprocessing.get_context("fork")

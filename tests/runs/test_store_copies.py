@@ -27,7 +27,7 @@ REPLIES = {
     "empty": Reply(""),
     **{f"{i:05}": Reply("ABCD"[i % 4], (-i / 7,), i / 1201, meta={"n": i}) for i in range(1201)},
 }
-KINDS = ["SQLite", "PostgreSQL"]
+KINDS = ["SQLite", pytest.param("PostgreSQL", marks=pytest.mark.slow)]
 
 
 @pytest.fixture
@@ -92,6 +92,7 @@ cora_store("copy", sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("to", KINDS)
 def test_a_copy_that_is_killed_is_continued(fresh, to, tmp_path):
     "SIGKILL in the middle, which is not passed however late it comes: whole pieces are there, the rest is copied."

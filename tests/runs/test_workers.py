@@ -29,6 +29,7 @@ from cora_nb.runs.worker_processes import local_workers, visible_gpus, worker_se
 from cora_nb.runs.workers import evaluate_on
 from cora_nb.variants.families import make_variants
 from slurm_stand_in import jobs_running, slurm_stand_in
+from helpers import slow_after
 
 ANN = "simulated:name=ann,knows=0.6,slips=0.1"
 
@@ -101,7 +102,7 @@ def test_precise_stopping_is_refused(tmp_path):
 # On workers within this process
 
 
-@pytest.mark.parametrize("asked", [{}, {"trials": 2}, {"shots": some(9), "k": 2, "parse": "first_token"}])
+@pytest.mark.parametrize("asked", slow_after(1, [{}, {"trials": 2}, {"shots": some(9), "k": 2, "parse": "first_token"}]))
 def test_the_run_of_one_process(client, tmp_path, asked):
     run, one = on(client, ANN, some(14), tmp_path / "run", shards=5, **asked), alone(ANN, some(14), **asked)
     assert run.equals(one) and run.table.equals(one.table) and run.questions.equals(one.questions)
@@ -154,6 +155,7 @@ def test_one_model_for_each_worker_and_finished_shards_are_skipped(client, tmp_p
     assert len(counting.asked) == len(set(counting.asked))
 
 
+@pytest.mark.slow
 def test_calls_that_make_the_same_model_share_it(client, tmp_path, counting):
     on(client, ANN, some(8), tmp_path / "ann", shards=8)
     for n in range(4):
@@ -203,6 +205,7 @@ class Missing(type(Path())):
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shared", [True, False])
 def test_only_failed_prompts_are_asked_again(client, tmp_path, counting, monkeypatch, shared):
     if not shared:
@@ -421,6 +424,7 @@ class Held:
 """  # whoever asks says so after one reply, and waits
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_replaced(tmp_path):
     "SIGKILL to a worker that is in the middle of a shard."
     pytest.importorskip("distributed", reason="dask is not installed; pip install 'cora_nb[workers]'")

@@ -16,6 +16,7 @@ from cora_nb.stats.binomial import (
     poisson_binomial_pmf,
     poisson_binomial_tail,
 )
+from helpers import slow_after
 
 trials = st.integers(1, 60).flatmap(lambda M: st.tuples(st.integers(0, M), st.just(M)))
 rates_1_to_8 = st.lists(st.floats(0, 1), min_size=1, max_size=8)
@@ -100,7 +101,7 @@ def test_tail_falls_in_c(rates, c, d):
     assert poisson_binomial_tail(rates, 1.0, strict=True) == 0
 
 
-@pytest.mark.parametrize("n", range(1, 153))
+@pytest.mark.parametrize("n", slow_after(30, range(1, 153)))
 def test_thresholds_are_exact(n):
     "The threshold h/n, computed as a float, counts h hits in and does not count them where more is asked for."
     certain = np.zeros(n)

@@ -1,6 +1,5 @@
 """Variance components against pairs counted in plain Python, analysis of variance, a mixed model, and simulation."""
 
-import time
 import warnings
 from itertools import permutations
 
@@ -414,18 +413,13 @@ def test_estimates_have_no_bias_where_cells_are_missing():
         assert abs(estimates.mean() - value) <= 4 * estimates.std() / 200**0.5, component
 
 
-def test_a_large_run_takes_no_time():
-    "300 questions, 26 variants, 3 trials: milliseconds for the estimates, well below a second with all intervals."
+def test_a_large_run():
+    "300 questions, 26 variants, 3 trials. The seconds: tests/benchmarks/bench_quick.py."
     rng = np.random.default_rng(0)
     q, v, _ = np.indices((300, 26, 3)).reshape(3, -1)
     y, place = (rng.random(q.shape) < 0.5).astype(float), rng.integers(0, 5, (300, 26))[q, v]
-    took = []
-    for _ in range(3):
-        start = time.process_time()
-        found = variance_components(y, q, v, {"method": v // 4, "place": place})
-        middle = time.process_time()
-        for name in found.values:
-            component_interval(found, name)
-            component_share(found, name)
-        took.append((middle - start, time.process_time() - start))
-    assert min(t for t, _ in took) < 0.2 and min(t for _, t in took) < 0.5, took
+    found = variance_components(y, q, v, {"method": v // 4, "place": place})
+    for name in found.values:
+        value, low, high = component_interval(found, name)
+        assert not low > high, name  # NaN where there is a single group
+        component_share(found, name)

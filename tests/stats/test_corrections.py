@@ -10,6 +10,7 @@ from cora_nb.core import CoraError
 from cora_nb.stats.corrections import adjust_p
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1) | st.just(math.nan), max_size=12))
 def test_corrections_by_loops(p):
     made = sorted(x for x in p if not math.isnan(x))

@@ -176,6 +176,7 @@ def test_tangos_interval_always(b, c, same, level):
             assert (low <= 0 <= high) == (z2 < limit)
 
 
+@pytest.mark.slow
 def test_tangos_interval_covers():
     rng, hits = np.random.default_rng(5), {}
     for n, p in [(40, (0.15, 0.05)), (300, (0.03, 0.01)), (100, (0.3, 0.3))]:

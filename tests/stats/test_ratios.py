@@ -87,6 +87,7 @@ def believers(kind, rng, G):
     return np.where(rng.random(G) < 0.8, 0.99, 0.01), np.where(rng.random((3, G)) < 0.2, 0.99, 0.01).max(axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["moderate", "doubtful", "sure"])
 @pytest.mark.parametrize("G", [20, 100])
 def test_coverage(kind, G):
@@ -103,6 +104,7 @@ def test_coverage(kind, G):
     assert (covered[1:] / runs > 0.925).all() and (covered[1:] / runs < (0.985 if G > 20 else 0.995)).all()
 
 
+@pytest.mark.slow
 def test_the_delta_method_covers_less():
     "What the notebook says: mean confidences of 10%, 20 questions, 6,000 runs."
     from scipy.stats import t

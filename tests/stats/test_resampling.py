@@ -133,6 +133,7 @@ def test_faults_are_one_line(call, why):
     assert why in str(e.value) and "\n" not in str(e.value)
 
 
+@pytest.mark.slow
 def test_coverage_in_the_middle():
     "A small version of the study: 400 benchmarks of 300 questions."
     rng, names, times = np.random.default_rng(0), ["MCQA", "MCQA+", "BMCA(1.0)", "CoRA"], 400
@@ -172,6 +173,7 @@ def drawn_counts(rng, known, right_if_not=0.35):
     return pd.DataFrame({"hits": hits, "trials": 20, "original": (rng.random(len(known)) < hits / 20) * 1.0})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("G", [5, 10, 20])
 def test_few_clusters_are_covered_and_said(G):
     "BCa held the truth in 81 to 92 of 100."
@@ -185,6 +187,7 @@ def test_few_clusters_are_covered_and_said(G):
     assert np.mean(inside) >= 0.91  # of 150, so give or take 2 points
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [50, 100, 300])
 @pytest.mark.parametrize("right_if_not", [0.35, None])
 def test_a_rare_group_is_covered(n, right_if_not):

@@ -57,6 +57,7 @@ def test_three_forms_of_any_question(q, seed):
     check(q, make_variants([q], "formats", seed=seed), seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mmlu", "arc"])
 def test_every_real_question(shared, name):
     from cora_nb.benchmarks.load import load_benchmark

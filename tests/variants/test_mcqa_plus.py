@@ -61,6 +61,7 @@ def check_set(q, variants):
         assert v.asked == f"{q.text}\nProposed answer: {q.choices[i]}\nIs the proposed answer correct?"
 
 
+@pytest.mark.slow
 def test_fourteen_variants_of_a_thousand_mmlu_questions(mmlu):
     variants = make_variants(mmlu, family="mcqa_plus")
     assert len(mmlu) == 1000 and len(variants) == 14_000
@@ -72,6 +73,7 @@ def test_fourteen_variants_of_a_thousand_mmlu_questions(mmlu):
     assert make_variants(mmlu, family="mcqa_plus", seed=1) != variants
 
 
+@pytest.mark.slow
 def test_no_filler_of_mmlu_is_a_word(mmlu, words):
     shown = {
         c
@@ -118,6 +120,7 @@ def test_answer_is_everywhere_in_the_reordered():
         assert abs(n - 12_000 * (5 if place == 2 else 6) / 23) < 5 * 50
 
 
+@pytest.mark.slow
 def test_each_distractor_is_removed_equally_often():
     asked = [numbered(4, f"q{i}") for i in range(6000)]
     kept = Counter(

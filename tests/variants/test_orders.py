@@ -91,6 +91,7 @@ def test_the_24_orders_of_the_paper_and_our_limit_of_100():
     assert len(orders(numbered(4))) == 24 and len(orders(numbered(5))) == 100 and len(orders(numbered(6))) == 100
 
 
+@pytest.mark.slow
 def test_one_order_short_of_all_of_them_misses_any_of_them():
     "A = 5, limit 119: which order is missing depends on the seed, and is never the original."
     everything = set(itertools.permutations(range(5)))
@@ -244,6 +245,7 @@ def test_asked_directly_the_family_refuses():
         next(permutations(numbered(7)))
 
 
+@pytest.mark.slow
 def test_ten_thousand_questions_and_files(tmp_path):
     qs = [numbered(4, id=f"q{i}") for i in range(10_000)]
     variants = make_variants(qs, family="permutations")

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from helpers import run as run_command
+from helpers import run as run_command, slow_after
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
@@ -468,7 +468,7 @@ def test_method_table_and_costs_against_a_second_way():
         assert 0 <= row.low < row.value < row.high <= 1 and row.n == sum(original.values())
 
 
-@pytest.mark.parametrize("family, members", [("wording", 25), ("cora+wording", 44)])
+@pytest.mark.parametrize("family, members", slow_after(1, [("wording", 25), ("cora+wording", 44)]))
 def test_cora_run_takes_it(tmp_path, family, members):
     code, out, err = run_command("cora_run", "simulated:knows=0.8", "--family", family, "--sample", 6, cwd=tmp_path)
     assert code == 0, err
@@ -477,6 +477,7 @@ def test_cora_run_takes_it(tmp_path, family, members):
     assert back.family == family and len(back) == 6 * members and back.complete
 
 
+@pytest.mark.slow
 def test_a_model_s_scores_are_those_of_its_labels():
     pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("transformers", reason="transformers is not installed")
