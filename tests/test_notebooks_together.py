@@ -38,7 +38,8 @@ def left_behind():
     from cora_nb.variants.families import FAMILIES
 
     known = {"folder": os.getcwd(), "font size": matplotlib.rcParams["font.size"]}
-    known |= {f"environment: {k}": v for k, v in os.environ.items() if k.startswith(("CORA", "XDG", "HF_", "OPENAI"))}
+    ours = ("CORA", "XDG", "HF_", "OPENAI", "PRACTICE", "COLUMNS")
+    known |= {f"environment: {k}": v for k, v in os.environ.items() if k.startswith(ours)}
     known |= {name: pd.get_option(name) for name in ("display.max_rows", "display.width", "display.max_columns")}
     known |= {"registered": [registered_here(r) for r in (SCORES, RUN_SCORES, RULES, FAMILIES)]}
     return known | {"everything ignored": ("ignore", None, Warning, None, 0) in warnings.filters}
@@ -97,4 +98,5 @@ def test_what_a_notebook_leaves_behind_is_found(tmp_path, code):
         nbformat.write(book, tmp_path / "nbs" / f"{name}.ipynb")
     done = run(tmp_path, "nbs", "forwards")
     assert done.stdout == "2 notebooks\n" and (done.returncode == 1) == bool(CASES[code])
-    assert [line for line in done.stderr.splitlines() if line.startswith("a.ipynb")] == [CASES[code]] * bool(CASES[code])
+    said = [line for line in done.stderr.splitlines() if line.startswith("a.ipynb")]
+    assert said == [CASES[code]] * bool(CASES[code])
