@@ -4,8 +4,8 @@
 `nbdev_test` throws away what the cells print, so a notebook can show numbers that its code no longer computes. This
 script runs nbdev's own `test_nb`, which decides what is run (it skips cells flagged `#| eval: false` or with one of the
 `tst_flags` of settings.ini, changes into the notebook's folder, and fails at the first error), and hands it a shell
-that keeps what each cell printed. So one execution is both the test and the comparison: `.ci/run` puts this script in
-the place of `nbdev_test` in the README's test command, and the command itself stays what every nbdev project has.
+that keeps what each cell printed. So one execution is both the test and the comparison. With `--slow`, the cells that
+take seconds run as well; those that take minutes (`full`), a graphics card (`gpu`) or a network stay out.
 
 Compared are stdout, plain text, Markdown and LaTeX to the letter, HTML by the text it shows, and pictures by their
 number. Addresses of objects (`at 0x7f...`) and stderr are not compared. Each notebook runs in a process of its own,
@@ -13,6 +13,7 @@ which is forked from one that has imported the heavy libraries, with as many at 
 
     python scripts/run_notebooks.py                              # all of nbs/
     python scripts/run_notebooks.py nbs/core.ipynb nbs/metrics   # some: files or folders
+    python scripts/run_notebooks.py --slow                       # also the cells flagged `slow`
     python scripts/run_notebooks.py --update                     # store the new outputs of the notebooks that differ
 
 `--update` runs the notebooks that differ (those that are named, whether they differ or not) once more in a Jupyter
@@ -192,6 +193,7 @@ def report(result: Result) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks or folders of notebooks (default: nbs)")
+    parser.add_argument("--slow", action="store_true", help="run the cells flagged `slow`, too")
     parser.add_argument("--update", action="store_true", help="store the outputs of what differs, or of what is named")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="notebooks at once (default: the cores)")
     parser.add_argument("--slowest", type=int, default=15, help="how many of the slowest notebooks to list")
@@ -202,7 +204,7 @@ def main() -> None:
     from nbdev.config import get_config
 
     notebooks = notebooks_in(args.paths or [ROOT / "nbs"])
-    skip_flags = get_config(path=ROOT).tst_flags.split()
+    skip_flags = [f for f in get_config(path=ROOT).tst_flags.split() if not (args.slow and f == "slow")]
     forks = "forkserver" in multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("forkserver" if forks else "spawn")
     context.set_forkserver_preload(HEAVY)

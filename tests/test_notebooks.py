@@ -1,9 +1,11 @@
 """Every notebook: it says what it is, its code fits on a page, and "Run All" in Jupyter is safe.
 
 nbdev's flags mean nothing in Jupyter, and a key that is set is used. So a cell that asks a server that is not on this
-machine, downloads, writes beside the notebook, or is flagged for the tests does so below a guard,
-`if os.environ.get("CORA_FULL"):`. Code is read, not run: what a function does that is defined in another cell is not
-seen. `.ci/run` finds what writes into the checkout as well: after the notebooks, the drift check wants a clean tree.
+machine, downloads, writes beside the notebook, or takes minutes (`#| full`) does so below a guard,
+`if os.environ.get("CORA_FULL"):`. A cell that takes seconds, too long for the first run of the tests, is flagged
+`#| slow` and needs no guard; `scripts/run_notebooks.py --slow` runs it. Code is read, not run: what a function does
+that is defined in another cell is not seen. `.ci/run` finds what writes into the checkout as well: after the notebooks, the
+drift check wants a clean tree.
 """
 
 import ast
@@ -16,7 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted(p for p in (ROOT / "nbs").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
 GUARD = "os.environ.get('CORA_FULL')"
-FLAGS = re.compile(r"^#\| *(slow|gpu|network)\b", re.MULTILINE)  # `tst_flags` of settings.ini
+FLAGS = re.compile(r"^#\| *(full|gpu|network)\b", re.MULTILINE)  # `tst_flags` that a person must ask for
 WIDTH = 100  # of code that is read on a page
 
 HARMLESS = {  # cells that look unsafe and are not, each with the reason
@@ -231,9 +233,9 @@ def code(*texts: str) -> list[dict]:
 @pytest.mark.parametrize(
     "text, why",
     [
-        ("#| slow\nrun()", "flagged"),
+        ("#| full\nrun()", "flagged"),
         ("#| gpu\nif os.environ.get('CORA_FULL'):\n    run()", "flagged"),  # does not say what it would do
-        ("#| slow\nrun()\nif os.environ.get('CORA_FULL'):\n    run()\nelse:\n    print('no')", "flagged"),
+        ("#| full\nrun()\nif os.environ.get('CORA_FULL'):\n    run()\nelse:\n    print('no')", "flagged"),
         ("model = ChatRespondent('gpt-4o')", "ChatRespondent without a server"),
         ("cn.ChatRespondent('gpt-4o', base_url='https://api.openai.com/v1')", "ChatRespondent without a server"),
         ("client = openai.OpenAI()", "OpenAI without a server"),
@@ -264,7 +266,8 @@ def test_an_unsafe_cell_is_found(text, why):
 @pytest.mark.parametrize(
     "text",
     [
-        "#| slow\nimport os\n\nif os.environ.get('CORA_FULL'):\n    run()\nelse:\n    print('CORA_FULL=1 runs it')",
+        "#| slow\nrun()",  # seconds
+        "#| full\nimport os\n\nif os.environ.get('CORA_FULL'):\n    run()\nelse:\n    print('CORA_FULL=1 runs it')",
         "if os.environ.get('CORA_FULL'):\n    ChatRespondent('gpt-4o')\n    t.to_csv('a')\n    load_benchmark('arc')",
         "models = ['chat:gpt-4o']\nfor m in models:\n    if os.environ.get('CORA_FULL'):\n        cora_paper('a', m)",
         "ChatRespondent('m', base_url=f'http://127.0.0.1:{port}/v1')",

@@ -21,7 +21,19 @@ class Weights:
     "The weights of one model, in memory or not, shared by all respondents that need them."
 
     def __init__(self, model: Any = None):
-        self.model, self.users = model, 0
+        self.model, self.users, self.loaded_as = model, 0, None
+
+    def altered(self) -> bool:
+        "Whether somebody changed the model since it was loaded."
+        return self.model is not None and self.loaded_as not in (None, _state(self.model))
+
+
+def _state(model: Any) -> list | None:
+    "What changes if weights or a `forward` are replaced or written to. None for what has no parameters."
+    if not hasattr(model, "parameters"):
+        return None
+    forwards = [(id(part), id(part.__dict__.get("forward"))) for part in model.modules()]
+    return forwards + [(id(p), 0 if p.is_inference() else p._version) for p in model.parameters()]
 
 
 _SHARED: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
@@ -31,8 +43,10 @@ _CHANGING = threading.RLock()  # locked while anything is loaded or freed
 def shared_weights(
     *key: str,  # everything that identifies these weights
 ) -> Weights:  # the same object for the same key
-    "The shared place of these weights. Nothing is loaded yet."
+    "The shared place of these weights, or a new one if they were altered. Nothing is loaded yet."
     with _CHANGING:
+        if key in _SHARED and _SHARED[key].altered():
+            del _SHARED[key]
         return _SHARED.setdefault(key, Weights())
 
 # %% ../../nbs/respondents/weights.ipynb #466a4bcd
@@ -52,6 +66,7 @@ def get(
             if others:
                 free_memory()
             self.model = load()
+            self.loaded_as = _state(self.model)
         return self.model
 
 

@@ -71,6 +71,19 @@ def test_changed_files_are_another_model(folders, tmp_path):
     assert LocalModel(folder).model is not before.model
 
 
+def test_altered_weights_are_not_given_to_the_next_respondent(folders):
+    one = LikelihoodRespondent(folders["llama"])
+    right = [r.scores for r in ask(one).table.itertuples()]
+    assert not one.weights.altered() and replace(one).weights is one.weights
+    with torch.no_grad():
+        one.model.lm_head.weight[5] = float("nan")
+    two = replace(one)
+    assert one.weights.altered() and two.weights is not one.weights and two.model is not one.model
+    assert [r.scores for r in ask(two).table.itertuples()] == right
+    two.model.forward = lambda **inputs: None
+    assert two.weights.altered() and replace(one).weights not in (one.weights, two.weights)
+
+
 def test_weights_go_with_the_last_respondent(folders):
     who = LocalModel(folders["llama"])
     key = (str(who.folder.resolve()), who.fingerprint, *who.place)
