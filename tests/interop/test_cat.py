@@ -153,7 +153,8 @@ def test_outputs_can_be_parsed_again(tmp_path):
     assert import_cat(path, parse="tolerant").table["prediction"].tolist() == [1]
 
 
-def test_a_record_answers_its_own_variants(recorded_at, medalpaca):
+def test_a_record_answers_its_own_variants(recorded_at, medalpaca_texts):
+    medalpaca = medalpaca_texts
     "All 33,098 recorded replies, asked again, give the same responses."
     from cora_nb.respondents.simulated import RecordedRespondent
     from cora_nb.runs.evaluate import evaluate
@@ -165,7 +166,8 @@ def test_a_record_answers_its_own_variants(recorded_at, medalpaca):
     assert again.questions.equals(medalpaca.questions) and medalpaca.first_trial().complete
 
 
-def test_the_recorded_file(recorded_at, medalpaca):
+def test_the_recorded_file(recorded_at, medalpaca_texts):
+    medalpaca = medalpaca_texts
     table = medalpaca.table
     assert len(medalpaca) == 1273 * (11 + 11 + 24) and len(medalpaca.questions) == 1273
     assert set(table["method"]) == set(_CAT_METHODS.values())
