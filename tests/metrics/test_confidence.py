@@ -23,6 +23,7 @@ from cora_nb.metrics.confidence import (
     score_confidence,
     unified_confidence,
 )
+from cora_nb.papers.recorded import load_recorded
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.files import read_responses, write_responses
