@@ -230,7 +230,6 @@ def _facts_run(
     imported = {"file": known.name, "format": "CAT", "parse": "as recorded"}
     return Responses(t, questions, {"imported": imported, "published": published | {"texts": False}}, name)
 
-
 # %% ../../nbs/papers/recorded.ipynb #2454e69a
 def load_recorded(
     name: str,  # one of `RECORDED`
@@ -246,7 +245,9 @@ def load_recorded(
     check_option("name", name, RECORDED)
     known, is_run = RECORDED[name], name.startswith("cat/")
     if name == "li2024/math_300" and not texts:
-        raise CoraError(f"{name} is a list of questions, which are texts: load_recorded({name!r}, texts=True) gets them")
+        raise CoraError(
+            f"{name} is a list of questions, which are texts: load_recorded({name!r}, texts=True) gets them"
+        )
     if texts or folder is not None:
         path = recorded_file(name, folder)
     else:
