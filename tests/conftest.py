@@ -108,12 +108,20 @@ def recorded_at():
 
 
 @pytest.fixture(scope="session")
-def medalpaca(recorded_at):
-    "The recorded replies of medalpaca-7b on MedQA, imported once."
+def medalpaca():
+    "The facts of the recorded replies of medalpaca-7b on MedQA, read once."
+    from cora_nb.papers.recorded import load_recorded
+
+    return load_recorded("cat/medqa/medalpaca-7b")
+
+
+@pytest.fixture(scope="session")
+def medalpaca_texts(recorded_at):
+    "The same replies with all texts, imported once."
     from cora_nb.papers.recorded import load_recorded
 
     recorded_at("cat/medqa/medalpaca-7b")
-    return load_recorded("cat/medqa/medalpaca-7b")
+    return load_recorded("cat/medqa/medalpaca-7b", texts=True)
 
 
 @pytest.fixture(scope="session")

@@ -335,9 +335,7 @@ def organism_family(family):
 @lru_cache
 def medalpaca():
     "The recorded replies of medalpaca-7b."
-    from cora_nb.interop.cat import import_cat
-
-    return import_cat(recorded_file(MEDALPACA))
+    return load_recorded(MEDALPACA)
 
 
 @lru_cache
@@ -2274,7 +2272,8 @@ def published():
 def imported():
     from cora_nb.prompts.letters import parse
 
-    t, part = Tidy(), recorded_part(60).table
+    t, whole = Tidy(), load_recorded(MEDALPACA, texts=True)
+    part = whole.table[whole.table["question_id"].isin(whole.questions["question_id"][:60])].reset_index(drop=True)
     t.add("as recorded", dict(answers(medalpaca())))
     for rule in LETTER_RULES:
         read = [parse(reply, "ABCDE"[:n], rule) for reply, n in zip(part["reply"], part["n_choices"])]
@@ -2596,7 +2595,7 @@ class Golden:
     absolute: float = 1e-13
 
 
-REAL, RECORDED, MODEL = ("shared",), ("recorded",), ("torch",)
+REAL, RECORDED, MODEL = ("shared",), ("recorded",), ("torch",)  # recorded: the files with texts
 cora_runs = partial(of_family, "cora")
 GOLDEN = {
     "benchmarks": Golden(benchmarks),
@@ -2620,17 +2619,17 @@ GOLDEN = {
     "organism_words": Golden(organism_words, MODEL),
     "likelihoods": Golden(likelihoods, MODEL, absolute=1e-4),
     "scores": Golden(partial(scores, cora_runs)),
-    "recorded_scores": Golden(partial(scores, recorded_runs), RECORDED),
+    "recorded_scores": Golden(partial(scores, recorded_runs)),
     "organism_scores": Golden(partial(scores, organism_runs), MODEL),
     "score_arrays": Golden(score_arrays),
     "intervals": Golden(partial(intervals, varied)),
-    "recorded_intervals": Golden(partial(intervals, recorded_runs), RECORDED),
+    "recorded_intervals": Golden(partial(intervals, recorded_runs)),
     "organism_intervals": Golden(partial(intervals, organism_runs), MODEL),
     "ablations": Golden(partial(ablation, varied)),
-    "recorded_ablations": Golden(partial(ablation, recorded_runs), RECORDED),
+    "recorded_ablations": Golden(partial(ablation, recorded_runs)),
     "organism_ablations": Golden(partial(ablation, organism_runs), MODEL),
     "chance": Golden(partial(chance, cora_runs), absolute=0.0),
-    "recorded_chance": Golden(partial(chance, recorded_runs), RECORDED, absolute=0.0),
+    "recorded_chance": Golden(partial(chance, recorded_runs), absolute=0.0),
     "organism_chance": Golden(partial(chance, organism_runs), MODEL, absolute=0.0),
     "guessing": Golden(guessing_numbers, absolute=0.0),
     "bias": Golden(partial(place_bias, partial(of_families, "permutations", "cyclic"), lambda: [*four(), *mixed()])),
@@ -2639,7 +2638,7 @@ GOLDEN = {
     "order": Golden(partial(order_of_runs, partial(of_family, "order_swap"))),
     "order_published": Golden(order_published, absolute=0.0),
     "organism_order": Golden(partial(order_of_runs, partial(organism_family, "order_swap")), MODEL),
-    "recorded_order": Golden(recorded_order, RECORDED),
+    "recorded_order": Golden(recorded_order),
     "order_arrays": Golden(order_numbers),
     "invariability": Golden(
         partial(invariance, complete_plus, partial(of_families, "reorderings", "permutations", "cyclic"))
@@ -2654,12 +2653,12 @@ GOLDEN = {
     "battery": Golden(battery),
     "consistency": Golden(partial(repeated, lambda: {n: simulated(n) for n in SIMULATIONS if "trials" in n})),
     "consistency_arrays": Golden(consistency_numbers),
-    "recorded_consistency": Golden(recorded_consistency, RECORDED),
+    "recorded_consistency": Golden(recorded_consistency),
     "formats": Golden(partial(two_formats, partial(of_family, "formats"))),
     "organism_formats": Golden(partial(two_formats, partial(organism_family, "formats")), MODEL),
     "calibration": Golden(partial(calibration_of_runs, known_scores)),
     "calibration_arrays": Golden(calibration_numbers),
-    "recorded_calibration": Golden(recorded_calibration, RECORDED),
+    "recorded_calibration": Golden(recorded_calibration),
     "organism_calibration": Golden(
         partial(calibration_of_runs, partial(organism_family, "permutations")), MODEL, absolute=1e-4
     ),
@@ -2671,7 +2670,7 @@ GOLDEN = {
             item_numbers, cora_runs, [("cora ann", "cora bob", "cora guesser"), ("cora mixed ann", "cora mixed bob")]
         )
     ),
-    "recorded_items": Golden(partial(item_numbers, recorded_part_runs, []), RECORDED),
+    "recorded_items": Golden(partial(item_numbers, recorded_part_runs, [])),
     "organism_items": Golden(partial(item_numbers, organism_runs, [ORGANISMS]), MODEL),
     "comparison": Golden(partial(compared, comparable)),
     "organism_comparison": Golden(partial(compared, organism_runs), MODEL),

@@ -154,8 +154,9 @@ def test_outputs_can_be_parsed_again(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_record_answers_its_own_variants(recorded_at, medalpaca):
+def test_a_record_answers_its_own_variants(recorded_at, medalpaca_texts):
     "All 33,098 recorded replies, asked again, give the same responses."
+    medalpaca = medalpaca_texts
     from cora_nb.respondents.simulated import RecordedRespondent
     from cora_nb.runs.evaluate import evaluate
 
@@ -167,7 +168,8 @@ def test_a_record_answers_its_own_variants(recorded_at, medalpaca):
 
 
 @pytest.mark.slow
-def test_the_recorded_file(recorded_at, medalpaca):
+def test_the_recorded_file(recorded_at, medalpaca_texts):
+    medalpaca = medalpaca_texts
     table = medalpaca.table
     assert len(medalpaca) == 1273 * (11 + 11 + 24) and len(medalpaca.questions) == 1273
     assert set(table["method"]) == set(_CAT_METHODS.values())

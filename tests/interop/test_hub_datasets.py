@@ -336,7 +336,7 @@ def test_a_run_without_rows(run):
 def test_real_replies_come_back(shared, tmp_path, load):
     from cora_nb.papers.recorded import load_recorded
 
-    first = load_recorded("cat/medqa/medalpaca-7b", shared / "recorded").first_trial()
+    first = load_recorded("cat/medqa/medalpaca-7b", shared / "recorded", texts=True).first_trial()
     few = first.rows(first.table["question_id"].isin(first.questions["question_id"][:30]))
     export_hub(few, tmp_path / "out")
     (found,) = load(tmp_path / "out").values()

@@ -299,8 +299,7 @@ def test_a_table_of_several_runs_names_each():
 COLUMNS = {"4 choices": "4_MC", "3 choices": "3_MC", "2 choices": "2_MC", "long form": "4_LFG"}
 
 
-def test_the_authors_raw_data(recorded_at):
-    recorded_at("li2024/confidence_gpt35")
+def test_the_authors_raw_data():
     raw = load_recorded("li2024/confidence_gpt35")
     x, y = raw["4_MC_C"], raw["4_MC_L"]
     assert [f"{v:.3f}" for v in (ece(x, y, 5, weighted=False), ece(x, y, 5), ece(x, y, 100))] == [

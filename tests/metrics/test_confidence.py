@@ -23,6 +23,7 @@ from cora_nb.metrics.confidence import (
     score_confidence,
     unified_confidence,
 )
+from cora_nb.papers.recorded import load_recorded
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.files import read_responses, write_responses
@@ -325,10 +326,9 @@ def replies_of_row(v, right, sure):
     return [said[0]] * (5 - len(said) + 1) + said[1:]
 
 
-@beside_the_data
 def test_the_authors_confidences_are_a_few_lines_of_pandas_wrong_sentences_included():
     "Each row of their file as five replies. All but ten sentences have a confidence that four shares allow."
-    file = pd.read_csv(LI2024 / "confidence_gpt35.csv")
+    file = load_recorded("li2024/confidence_gpt35")
     wrong = file.loc[file["4_LFG_L"] == 0, "4_LFG_C"]
     assert (len(wrong), round(wrong.mean(), 3)) == (264, 0.428)
     assert (file["4_LFG_C"] < 0.25).sum() == 10
@@ -358,10 +358,9 @@ def test_the_authors_confidences_are_a_few_lines_of_pandas_wrong_sentences_inclu
         assert table[method, "replies without a confidence"] == 0
 
 
-@beside_the_data
 def test_the_ece_of_the_authors_rows_is_a_few_lines_of_pandas():
     "All 344 rows of each form, with one hundred bins, weighted and plain."
-    file = pd.read_csv(LI2024 / "confidence_gpt35.csv")
+    file = load_recorded("li2024/confidence_gpt35")
     for column in FORMS.values():
         c, y = file[f"{column}_C"], file[f"{column}_L"]
         bins = pd.cut(c, np.arange(101) / 100, include_lowest=True)

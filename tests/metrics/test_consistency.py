@@ -286,8 +286,7 @@ def test_a_comparison_says_whose_it_is():
     assert "respondent" not in compare_formats(one, two, names=("ada", "bob"))
 
 
-def test_the_authors_raw_data(recorded_at):
-    recorded_at("li2024/consistency_lfg_gpt35")
+def test_the_authors_raw_data():
     recorded = load_recorded("li2024/consistency_lfg_gpt35")
     table = label_sequences(recorded["Answer"], "D")
     np.testing.assert_allclose(table["K"], recorded["Consistency"], atol=1e-8)

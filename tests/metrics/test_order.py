@@ -30,7 +30,7 @@ from cora_nb.metrics.order import (
     wrong_places,
 )
 from cora_nb.papers.published import load_published
-from cora_nb.papers.recorded import recorded_swaps
+from cora_nb.papers.recorded import load_recorded, recorded_swaps
 from cora_nb.stats.corrections import adjust_p
 from cora_nb.stats.tables import contingency_statistic, fit_statistic
 from cora_nb.stats.paired import paired_interval, stuart_maxwell_statistic
@@ -99,9 +99,8 @@ def check_published(table):
 
 
 @pytest.fixture(scope="module")
-def raw(recorded_at):
+def raw():
     "Swap tables straight from the authors' letters."
-    recorded_at("li2024/order_predictions")
     return recorded_swaps()
 
 
@@ -120,9 +119,9 @@ def test_the_counts_that_ship_are_those_of_the_letters(raw):
         pd.testing.assert_frame_equal(shipped[name], table, check_dtype=False)
 
 
-def test_recomputed_statistics_by_hand(recorded_at):
+def test_recomputed_statistics_by_hand():
     "Without any of our code: count, and scipy."
-    letters = pd.read_csv(recorded_at("li2024/order_predictions"), dtype=str, encoding="utf-8-sig")
+    letters = load_recorded("li2024/order_predictions")
     codes = {"GPT-3.5-turbo": "3", "GPT-4": "4", "ChatGLM-6B": "G"}
     for (model, benchmark), value in RECOMPUTED.items():
         column = f"{benchmark.removesuffix('-MI')}_{codes[model]}_MC"

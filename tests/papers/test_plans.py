@@ -10,10 +10,10 @@ import pytest
 import cora_nb as cn
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
-from cora_nb.interop.cat import import_cat
 from cora_nb.papers.plans import PLANS, load_plan, only, parse_plan, plan_list, plan_text
 from cora_nb.papers.mcqa_plus_items import published_mcqa_plus
 from cora_nb.papers.published import PAPERS as PUBLISHED
+from cora_nb.papers.recorded import load_recorded
 from cora_nb.papers.reproduce import MEASURES, Size, ask_plan, make_item, plan_calls, prepare_run, run_questions
 from cora_nb.respondents.likelihood import LikelihoodRespondent
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -21,7 +21,6 @@ from cora_nb.results import lookup
 from cora_nb.runs.store import Store
 
 HUB = Path(__file__).parents[3] / "shared" / "data" / "hub"
-RECORDED = HUB.parent / "recorded" / "cat_medqa_medalpaca-7b.xlsx"
 TINY = Size(sample=3, benchmark="math")
 
 
@@ -209,9 +208,8 @@ def test_a_second_time_nothing_is_asked(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not RECORDED.exists(), reason="no folder shared/data/recorded beside the project")
 def test_recorded_replies_give_the_reference_numbers():
-    recorded = import_cat(RECORDED)
+    recorded = load_recorded("cat/medqa/medalpaca-7b")
     plan = only(load_plan("cora"), ["table_1", "table_5", "table_6"])
     asked = ask_plan(plan, [recorded])
     one, five, six = (make_item(item, asked).result for item in plan.items.values())
@@ -356,9 +354,8 @@ def test_sizes_of_benchmarks_that_are_not_at_hand(tmp_path):
         assert len(ready.prepared.prompts) == runs[name].prompts
 
 
-@pytest.mark.skipif(not RECORDED.exists(), reason="no folder shared/data/recorded beside the project")
 def test_as_many_questions_of_m3ke_as_there_are_published_letters():
-    letters = pd.read_csv(RECORDED.parent / "li2024" / "order_predictions.csv")
+    letters = load_recorded("li2024/order_predictions")
     assert set(letters.filter(like="M3KE").notna().sum()) == {299}
     assert set(letters.filter(like="ARC").notna().sum()) == {load_plan("li2024").runs["order_arc"].questions}
 

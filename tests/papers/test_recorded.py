@@ -2,26 +2,36 @@
 
 import csv
 import io
+import os
+import re
 import subprocess
 import sys
 import threading
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import unquote
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
-from cora_nb.core import CoraError
+from cora_nb.core import CoraError, data_path
+from cora_nb.metrics.components import inconsistency_components
+from cora_nb.metrics.cora import score
+from cora_nb.metrics.guessing import chance_scores
+from cora_nb.metrics.items import slot_table
 from cora_nb.papers import recorded
 from cora_nb.papers.recorded import RECORDED, RecordedFile, load_recorded, recorded_file, recorded_swaps
 from cora_nb.metrics.order import published_swaps
+from cora_nb.responses.equal_prompts import prompt_numbers
 
 CONTENT = b"\xef\xbb\xbfAnswer,Consistency,Accuracy,words\r\nAAAB,0.75,0,yes\r\nDDDD,1,1,no"
 EXCERPT = b"Answer,Consistency,Accuracy\nAAAB,0.75,0.0\nDDDD,1.0,1.0\n"
 NAME = "li2024/consistency_lfg_gpt35"
 CAT = "cat/medqa/medalpaca-7b"
-KNOWN = RECORDED[NAME]
+KNOWN, REAL = RECORDED[NAME], dict(RECORDED)
+SHARED = {k: v for k, v in os.environ.items() if k in ("CORA_SHARED", "XDG_CACHE_HOME")}  # before they are hidden
 URL = f"/{KNOWN.repository}/raw/{KNOWN.commit}/{KNOWN.path}"
 
 
@@ -84,7 +94,7 @@ def cached(tmp_path):
 def refused(words, *args):
     "The one line of the error."
     with pytest.raises(CoraError) as e:
-        load_recorded(NAME, *args)
+        load_recorded(NAME, *args, texts=True)
     assert "\n" not in str(e.value) and words in str(e.value)
     return str(e.value)
 
@@ -94,7 +104,7 @@ def test_downloaded_once_from_the_commit(site, tmp_path):
     assert first.read_bytes() == CONTENT and site.asked == [URL, f"/raw{URL}"]
     assert cached(tmp_path) == [first] and KNOWN.commit in str(first)
     assert recorded_file(NAME) == first and len(site.asked) == 2
-    table = load_recorded(NAME)
+    table = load_recorded(NAME, texts=True)
     assert table.to_dict("list") == {"Answer": ["AAAB", "DDDD"], "Consistency": [0.75, 1.0], "Accuracy": [0, 1]}
 
 
@@ -104,7 +114,7 @@ def test_another_content_is_refused_and_not_kept(site, tmp_path):
     assert site.address in said and sha256(site.files[URL]).hexdigest()[:16] in said
     assert cached(tmp_path) == []
     site.files[URL] = CONTENT
-    assert len(load_recorded(NAME)) == 2
+    assert len(load_recorded(NAME, texts=True)) == 2
 
 
 def test_a_download_that_breaks_off_leaves_nothing(site, tmp_path):
@@ -180,7 +190,7 @@ def test_every_file_is_pinned():
 @pytest.fixture(scope="module")
 def copies(recorded_at):
     "Where they are: found before the fixture above hides them."
-    return {name: recorded_at(name) for name in ("li2024/order_predictions", "li2024/math_300", CAT)}
+    return {name: recorded_at(name) for name in RECORDED}
 
 
 def with_mark_and_crlf(text):
@@ -213,7 +223,7 @@ def test_the_whole_published_file_gives_what_our_copy_gives(name, copies, site):
     content = as_published(name, copy)
     assert sha256(content).hexdigest() == known.sha256
     site.files[f"/{known.repository}/raw/{known.commit}/{known.path}"] = content
-    ours, theirs = load_recorded(name, copy.parents[1]), load_recorded(name)
+    ours, theirs = load_recorded(name, copy.parents[1], texts=True), load_recorded(name, texts=True)
     assert len(site.asked) == 2 and len(ours) in (300, 344)
     assert ours.equals(theirs) if isinstance(ours, pd.DataFrame) else ours == theirs
 
@@ -222,10 +232,10 @@ def test_the_whole_published_file_gives_what_our_copy_gives(name, copies, site):
 def test_the_recorded_replies_by_either_way(copies, site):
     copy, known = copies[CAT], RECORDED[CAT]
     site.files[f"/{known.repository}/raw/{known.commit}/{known.path}"] = copy.read_bytes()
-    downloaded = load_recorded(CAT)
+    downloaded = load_recorded(CAT, texts=True)
     assert len(site.asked) == 2 and len(downloaded) == 58_558 and downloaded.name == "medalpaca-7b"
     assert downloaded.facts["published"]["commit"] == known.commit
-    assert downloaded.equals(load_recorded(CAT, copy.parent))
+    assert downloaded.equals(load_recorded(CAT, copy.parent, texts=True))
 
 
 def test_the_letters_are_counted_as_the_counts_that_ship(copies):
@@ -233,6 +243,62 @@ def test_the_letters_are_counted_as_the_counts_that_ship(copies):
     assert list(found) == list(published_swaps())
     for name, table in published_swaps().items():
         pd.testing.assert_frame_equal(found[name], table, check_dtype=False)
+
+
+FACTS = [name for name in RECORDED if name != "li2024/math_300"]
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_facts_need_neither_folder_nor_network(name, site):
+    found = load_recorded(name)
+    assert len(found) and site.asked == []
+
+
+def test_questions_are_texts(site):
+    with pytest.raises(CoraError, match=r"\Ali2024/math_300 is a list of questions, .* texts=True\) gets them\Z"):
+        load_recorded("li2024/math_300")
+    assert site.asked == []
+
+
+def test_no_text_ships():
+    run = load_recorded(CAT)
+    assert run.questions[["subject", "text", "choices"]].isna().all(axis=None) and run.table["reply"].isna().all()
+    assert run.questions["answer"].notna().all() and run.facts["published"]["texts"] is False
+    assert run.first_trial().complete
+    folder = data_path("recorded")
+    assert sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) < 200_000
+    for name in FACTS[1:]:
+        text = (folder / RECORDED[name].name).read_text(encoding="ascii")
+        assert re.fullmatch(r"[-A-Z0-9.,\n]*", "\n".join(text.splitlines()[1:]))
+
+
+def test_the_facts_of_the_replies_are_those_of_the_file(copies):
+    "Every column but the replies, and so every measure; also an import from a folder of which the texts are left out."
+    theirs, ours = load_recorded(CAT, copies[CAT].parent, texts=True), load_recorded(CAT)
+    columns = [c for c in theirs.table if c != "reply"]
+    assert list(ours.table) == list(theirs.table) and ours.table[columns].equals(theirs.table[columns])
+    assert ours.questions[["question_id", "answer"]].equals(theirs.questions[["question_id", "answer"]])
+    assert ours.name == theirs.name and ours.equals(load_recorded(CAT, copies[CAT].parent))
+    assert ours.members().equals(theirs.members())
+    assert (prompt_numbers(ours) == prompt_numbers(theirs)).all()
+    for measure in (score, chance_scores, slot_table, inconsistency_components):
+        pd.testing.assert_frame_equal(measure(ours.first_trial()), measure(theirs.first_trial()))
+
+
+@pytest.mark.parametrize("name", FACTS[1:])
+def test_the_tables_are_the_known_excerpts(name):
+    known = REAL[name]
+    assert sha256((data_path("recorded") / known.name).read_bytes()).hexdigest() == known.excerpt
+
+
+def test_the_script_makes_what_ships(copies, tmp_path):
+    script = Path(__file__).parents[2] / "scripts" / "make_recorded.py"
+    env = {k: v for k, v in os.environ.items() if k not in ("CORA_SHARED", "XDG_CACHE_HOME")}
+    subprocess.run([sys.executable, script, "--out", tmp_path], check=True, capture_output=True, env=env | SHARED)
+    for file in (f for f in tmp_path.rglob("*") if f.is_file() and f.suffix in (".csv", ".parquet")):
+        there = data_path("recorded") / file.relative_to(tmp_path)
+        same = pq.read_table(file).equals(pq.read_table(there)) if file.suffix == ".parquet" else None
+        assert same if same is not None else file.read_bytes() == there.read_bytes()
 
 
 def test_import_does_not_load_the_downloader():

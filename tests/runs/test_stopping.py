@@ -127,7 +127,8 @@ def test_a_question_has_variants(size):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 16, 64, 256, 1000])
-def test_recorded_replies(recorded_at, medalpaca, batch, capsys):
+def test_recorded_replies(recorded_at, medalpaca_texts, batch, capsys):
+    medalpaca = medalpaca_texts
     "At or under 2,300 calls of 33,098, for every size of batch; the least possible is 1,917."
     variants = [r.variant for r in read_cat(recorded_at("cat/medqa/medalpaca-7b")) if r.trial == 0]
     part = evaluate(
