@@ -1,62 +1,102 @@
-"""The study of what CoRA depends on: its table, as stored, and its claims on a few questions."""
+"""The study of what CoRA depends on: its claims, computed anew."""
 
-import json
-from pathlib import Path
+from functools import lru_cache
 
 import pytest
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import CoraError
 from cora_nb.benchmarks.samples import shuffle_choices
-from cora_nb.metrics.comparison import compare
+from cora_nb.interop.cat import read_cat
+from cora_nb.metrics.comparison import compare, compare_counts
 from cora_nb.metrics.cora import score
+from cora_nb.metrics.counts import count_hits
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.causal import CausalRespondent
+from cora_nb.respondents.protocol import Reply
+from cora_nb.responses.responses import make_responses
 from cora_nb.results import values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
-STUDY = Path(__file__).resolve().parents[2] / "nbs" / "studies" / "cora_sensitivity.ipynb"
-COLUMNS = ("CoRA", "low", "high", "p", "holm", "n", "MCQA", "MCQA+", "MV")
+QUESTIONS = load_benchmark("math")[:100]
+SCORES = ["CoRA", "MCQA", "MCQA+", "MV"]
+ORGANISMS = {  # option -> how the organism is asked
+    "base": {},
+    "sampled": {"temperature": 1.0},
+    "16 tokens, tolerant": {"max_new_tokens": 16, "rule": "tolerant"},
+    "own order": {"variants": {"answer_first": False}},
+    "as the published code": {
+        "template": "cat",
+        "rule": "first_alphanumeric",
+        "max_new_tokens": 3,
+        "temperature": 1.0,
+        "chat": False,
+    },
+}
 
 
-@pytest.fixture(scope="module")
-def table():
-    "(respondent, option) -> numbers, as the notebook prints them."
-    cells = json.loads(STUDY.read_text(encoding="utf-8"))["cells"]
-    lines = ["".join(o.get("text", [])) for c in cells for o in c.get("outputs", [])]
-    (text,) = [t for t in lines if "p, Holm" in t]
-    found = {}
-    for line in text.splitlines()[1:]:
-        words = line.split()
-        found[words[0], " ".join(words[1:-9])] = dict(zip(COLUMNS, map(float, words[-9:])))
-    return found
+@lru_cache(maxsize=None)
+def counts(name, option):
+    "The counts of an organism that is asked in one of the ways."
+    how = {"max_new_tokens": 1, **ORGANISMS[option]}
+    made = make_variants(QUESTIONS, **how.pop("variants", {}))
+    asked = {"template": how.pop("template", "cora"), "parse": how.pop("rule", "first_token")}
+    return count_hits(
+        evaluate(CausalRespondent(f"organism/{name}", **how), made, progress=False, strict=None, **asked)
+    )
 
 
-def test_what_moves_cora(table):
-    moved = {key for key, row in table.items() if row["holm"] < 0.05 and abs(row["CoRA"]) >= 0.01}
-    assert moved == {
-        ("steady", "16 tokens, tolerant rule"),
-        ("skewed", "sampled at temperature 1"),
-        ("skewed", "as the published code, no examples"),
-        ("medalpaca-7b", "most frequent of 11 replies"),
-    }
+def moved(name, option):
+    "Differences of scores from the base."
+    return compare_counts(counts(name, option), counts(name, "base"), resamples=2000, scores=SCORES)
 
 
-def test_sampling_lowers_accuracy_and_raises_cora(table):
-    row = table["skewed", "sampled at temperature 1"]
-    assert row["CoRA"] > 0.1 and row["low"] > 0 and row["MCQA"] < -0.1 and row["MCQA+"] < 0
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "option", "moves"),
+    [
+        ("steady", "16 tokens, tolerant", True),
+        ("skewed", "sampled", True),
+        ("skewed", "as the published code", True),
+        ("steady", "sampled", False),
+        ("skewed", "own order", False),
+    ],
+)
+def test_what_moves_cora(name, option, moves):
+    found = moved(name, option).loc["CoRA"]
+    assert (found["p"] < 0.05 and abs(found["difference"]) >= 0.01) == moves, found
 
 
-def test_what_concerns_orders_moves_other_scores(table):
-    row = table["skewed", "pairs in the question's own order"]
-    assert row["CoRA"] == row["MCQA"] == 0 and row["MCQA+"] < -0.1 and row["MV"] <= -0.2
+@pytest.mark.slow
+def test_sampling_lowers_accuracy_and_raises_cora():
+    found = moved("skewed", "sampled")
+    difference = found["difference"]
+    assert difference["CoRA"] > 0.1 and found.loc["CoRA", "low"] > 0
+    assert difference["MCQA"] < -0.1 and difference["MCQA+"] < 0
 
 
-def test_rules_hardly_move_the_recorded_replies(table):
-    rules = [row for (who, option), row in table.items() if who == "medalpaca-7b" and "rule" in option]
-    assert len(rules) == 7 and all(0 <= row["CoRA"] <= 0.002 and row["MCQA"] == 0 for row in rules)
-    assert table["medalpaca-7b", "lenient rule, cut after 16 words"] == table["medalpaca-7b", "lenient rule"]
+@pytest.mark.slow
+def test_what_concerns_orders_moves_other_scores():
+    difference = moved("skewed", "own order")["difference"]
+    assert difference["CoRA"] == difference["MCQA"] == 0 and difference["MCQA+"] < -0.1 and difference["MV"] <= -0.2
+
+
+@pytest.mark.slow
+def test_rules_hardly_move_the_recorded_replies(recorded_at):
+    records = [r for r in read_cat(recorded_at("cat/medqa/medalpaca-7b")) if r.trial == 0]
+
+    def scores(rule, words=None):
+        texts = [r.reply.text if words is None else " ".join(r.reply.text.split()[:words]) for r in records]
+        replies = [Reply(text) for text in texts]
+        return values_of(score(make_responses([r.variant for r in records], replies, parse=rule)))
+
+    base = scores("first_token")
+    rules = ["first_alphanumeric", "first_character", "tolerant", "lenient"]
+    found = {rule: scores(rule) for rule in rules} | {"cut": scores("lenient", 16)}
+    for rule, values in found.items():
+        assert 0 <= values["CoRA"] - base["CoRA"] <= 0.002 and values["MCQA"] == base["MCQA"], rule
+    assert (found["cut"][["CoRA", "MCQA"]] == found["lenient"][["CoRA", "MCQA"]]).all()
 
 
 def test_examples_pairs_and_seeds_leave_the_original_alone():
