@@ -167,10 +167,10 @@ def shown(text):
 
 
 def test_three_replies_different_ones_first_with_what_every_rule_reads():
-    replies = [SENTENCE] * 30 + ["It is 'C'."] * 5 + [REFUSAL] * 10
+    replies = [SENTENCE] * 30 + ["It is 'B'."] * 5 + [REFUSAL] * 10
     (text,) = quietly(lambda i: replies[44 - i], 45, parse="first_token")[1]
     assert head([text]) == [("32", "32")]
-    assert Counter(x[2] for x in shown(text)) == {f'"{SENTENCE}"': 1, "\"It is 'C'.\"": 1, f'"{REFUSAL}"': 1}
+    assert Counter(x[2] for x in shown(text)) == {f'"{SENTENCE}"': 1, "\"It is 'B'.\"": 1, f'"{REFUSAL}"': 1}
     assert '"The correct answer is **B**."\n        read: B by lenient, ' in text and "first_token (in use)" in text
 
 
