@@ -4,7 +4,6 @@ import dataclasses
 from collections import Counter
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import cora_nb as cn
