@@ -21,7 +21,16 @@ from pathlib import Path
 from ..checks import check_count
 from ..core import CoraError, Question, Variant
 from ..registry import AddressWarning, Registry
-from .operators import NEW, NOTA_TEXT, decouple, make_variant, read_recipe, replace_by_nota, resize, shuffle
+from cora_nb.variants.operators import (
+    NEW,
+    NOTA_TEXT,
+    decouple,
+    make_variant,
+    read_recipe,
+    replace_by_nota,
+    resize,
+    shuffle,
+)
 
 # %% ../../nbs/variants/families.ipynb #db6ddff8
 def _cora_sources(
