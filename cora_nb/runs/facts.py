@@ -21,7 +21,8 @@ from ..core import CoraError, Question, Variant
 from ..prompts.letters import RULES
 from ..prompts.shots import right_places
 from ..prompts.templates import Prompt, Template, get_template
-from ..variants.families import FAMILIES, read_recipe
+from ..variants.families import FAMILIES
+from ..variants.operators import read_recipe
 
 # %% ../../nbs/runs/facts.ipynb #b4da5851
 def variants_hash(

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['NEW', 'NOTA_PLACES', 'shuffle', 'replace_by_nota', 'decouple', 'make_variant', 'filler', 'fillers', 'resize',
-           'check_nota', 'nota_for_answer']
+           'check_nota', 'nota_for_answer', 'read_recipe']
 
 # %% ../../nbs/variants/operators.ipynb #425b2029
 import itertools
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -162,3 +163,19 @@ def _answer_at(v: Variant, place: str) -> Variant:
     order = [*(i for i in range(v.n_choices) if i != v.answer), v.answer]
     choices, sources = tuple(v.choices[i] for i in order), tuple(v.sources[i] for i in order)
     return replace(v, choices=choices, sources=sources, answer=v.n_choices - 1)
+
+
+def read_recipe(
+    text: str,  # a variant's, perhaps from a file of somebody else
+) -> dict[str, object]:  # `family`, `seed` and `options`
+    "A recipe from its text. Raises `CoraError` for a text that is no recipe."
+    try:
+        told = json.loads(text)
+        fits = isinstance(told["family"], str) and type(told["seed"]) is int and isinstance(told["options"], dict)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        fits = False
+    if not fits:
+        raise CoraError(
+            f"a variant's recipe must be JSON with a family, a whole-number seed and options, got {text[:80]!r}"
+        )
+    return told
