@@ -258,7 +258,7 @@ def _result_note(run: Responses, rows: Mapping[str, Any], level: float) -> str:
     asked = run.facts.get("asked", {})
     how = [f"{int(rows['MCQA'].n):,} questions"] + ([f"{asked['k']} shots"] if isinstance(asked.get("k"), int) else [])
     said = [one_line_note(rows["MCQA"].note)] if rows["MCQA"].note else []
-    parts = [_in_words(rows[name], level) for name in ("MCQA", "CoRA") if name in rows]
+    parts = [_in_words(rows[name], level) for name in rows if name == "MCQA" or name.startswith("CoRA")]
     return "; ".join([f"cora_nb {__version__}", *how, *parts, *said])
 
 

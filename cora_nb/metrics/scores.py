@@ -70,6 +70,8 @@ def get_score(
     name: str,  # a registered name; or that of a member, such as `BMCA(0.5)`
 ) -> Score:  # its formula, and what it needs
     "A registered score. Raises `CoraError`, with all names, for an unknown one."
+    if isinstance(name, str) and name.startswith("CoRA ("):
+        name = "CoRA"  # as `score_label` writes it
     family = re.fullmatch(r"(.+)\(\d*\.?\d+\)", name) if isinstance(name, str) else None
     if family and name not in SCORES.registered and family[1] in SCORES.registered:
         name = family[1]
