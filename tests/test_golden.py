@@ -136,7 +136,9 @@ def test_a_golden_file_changes_only_with_a_reason_and_the_reason_is_kept(make, t
     for why in (None, "", " \n"):
         with pytest.raises(SystemExit) as e:
             make.keep(changed, why, tmp_path)
-        assert "one.csv: 1 of 3 rows, 1 gone, 2 new\nsaid.txt: 2 of 2 lines\n" in str(e.value) and "--why" in str(e.value)
+        assert "one.csv: 1 of 3 rows, 1 gone, 2 new\nsaid.txt: 2 of 2 lines\n" in str(e.value) and "--why" in str(
+            e.value
+        )
         assert (tmp_path / "one.csv").read_text() == BEFORE and not (tmp_path / "other.csv").exists()
     make.keep(changed, "a tie counts\nas wrong", tmp_path)
     make.keep({"one.csv": BEFORE}, "a tie is a tie", tmp_path)

@@ -42,9 +42,7 @@ def counts(name, option):
     how = {"max_new_tokens": 1, **ORGANISMS[option]}
     made = make_variants(QUESTIONS, **how.pop("variants", {}))
     asked = {"template": how.pop("template", "cora"), "parse": how.pop("rule", "first_token")}
-    return count_hits(
-        evaluate(CausalRespondent(f"organism/{name}", **how), made, progress=False, strict=None, **asked)
-    )
+    return count_hits(evaluate(CausalRespondent(f"organism/{name}", **how), made, progress=False, strict=None, **asked))
 
 
 def moved(name, option):
