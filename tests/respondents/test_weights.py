@@ -71,6 +71,7 @@ def test_changed_files_are_another_model(folders, tmp_path):
     assert LocalModel(folder).model is not before.model
 
 
+@pytest.mark.slow
 def test_weights_go_with_the_last_respondent(folders):
     who = LocalModel(folders["llama"])
     key = (str(who.folder.resolve()), who.fingerprint, *who.place)
@@ -80,6 +81,7 @@ def test_weights_go_with_the_last_respondent(folders):
     assert shared_weights(*key).model is None
 
 
+@pytest.mark.slow
 def test_what_is_in_use_stays():
     a, b, loads = shared_weights("a"), shared_weights("b"), []
 
@@ -106,6 +108,7 @@ def test_two_threads_load_once():
     assert loads == [1]
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_load_leaves_nothing_behind(folders, tmp_path):
     folder = shutil.copytree(folders["llama"], tmp_path / "broken")
     (folder / "model.safetensors").write_bytes(b"nothing")
