@@ -30,13 +30,13 @@ def pytest_configure(config):
     )
     config.addinivalue_line(
         "markers",
-        "slow: kills, workers, servers of databases, browsers, the site, simulations of coverage, whole benchmarks, whole "
-        "commands, exhaustive grids; plain `pytest` leaves it out, `pytest -m slow` runs it",
+        "slow: kills, workers, servers of databases, browsers, the site, simulations of coverage, whole benchmarks, "
+        "whole commands, exhaustive grids; plain `pytest` leaves it out, `pytest -m slow` runs it",
     )
 
 
 def pytest_collection_finish(session):
-    "What was imported stays: no collection of garbage looks at it again, and those that the package asks for are quick."
+    "What was imported stays: no collection of garbage looks at it again, and each of them is quick."
     gc.freeze()
 
 

@@ -276,7 +276,9 @@ def desk(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("words,says", slow_after(3, MISTAKES), ids=lambda x: " ".join(x) if isinstance(x, list) else None)
+@pytest.mark.parametrize(
+    "words,says", slow_after(3, MISTAKES), ids=lambda x: " ".join(x) if isinstance(x, list) else None
+)
 def test_a_mistake_gets_one_clear_line(desk, words, says):
     code, out, err = run(*words, cwd=desk)
     assert code == 1 and out == "" and "Traceback" not in err

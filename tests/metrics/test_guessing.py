@@ -684,7 +684,10 @@ def test_minimum_knowledge_of_replies_that_count_several_times(draws, c):
 def test_shared_chance_of_a_large_benchmark():
     "The seconds: tests/benchmarks/bench_quick.py."
     run = evaluate(SimulatedRespondent(knows=0), make_variants(quiz([4], 800)), progress=False)
-    found, one = chance_scores(run, shared=True), chance_scores(run.rows(lambda t: t["question_id"] == "4/0"), shared=True)
+    found, one = (
+        chance_scores(run, shared=True),
+        chance_scores(run.rows(lambda t: t["question_id"] == "4/0"), shared=True),
+    )
     assert 0 < lookup(found, "MCQA").value < 1 and 0 < lookup(one, "MCQA").value <= 1
 
 

@@ -20,10 +20,7 @@ from cora_nb.variants.families import make_variants
 
 BROWSER = browser_path()
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine")]
 
 NASTY = [
     "<script>window.hacked = 1</script>",

@@ -105,7 +105,9 @@ def test_the_usual_count_depends_on_the_run_alone():
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
-@pytest.mark.parametrize("asked", slow_after(1, [{}, {"trials": 3, "parse": "first_token"}, {"shots": some(9), "k": 2}]))
+@pytest.mark.parametrize(
+    "asked", slow_after(1, [{}, {"trials": 3, "parse": "first_token"}, {"shots": some(9), "k": 2}])
+)
 def test_joined_shards_are_the_run_of_one_process(tmp_path, count, asked):
     variants = make_variants(some(11, subject="sums"), seed=3)
     ann = SimulatedRespondent(name="ann", knows=0.5, slips=0.2, position=(3, 1, 1, 1))

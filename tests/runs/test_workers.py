@@ -102,7 +102,9 @@ def test_precise_stopping_is_refused(tmp_path):
 # On workers within this process
 
 
-@pytest.mark.parametrize("asked", slow_after(1, [{}, {"trials": 2}, {"shots": some(9), "k": 2, "parse": "first_token"}]))
+@pytest.mark.parametrize(
+    "asked", slow_after(1, [{}, {"trials": 2}, {"shots": some(9), "k": 2, "parse": "first_token"}])
+)
 def test_the_run_of_one_process(client, tmp_path, asked):
     run, one = on(client, ANN, some(14), tmp_path / "run", shards=5, **asked), alone(ANN, some(14), **asked)
     assert run.equals(one) and run.table.equals(one.table) and run.questions.equals(one.questions)
