@@ -99,6 +99,7 @@ def test_every_old_name_is_the_thing_at_its_new_place_and_warns_once():
     assert lines == [3 + 3 * i for i in range(len(OLD_NAMES))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["", "cora_nb.evaluate; ", "import cora_nb.cli.run; "])
 def test_evaluate_of_runs_can_be_called_whatever_was_imported_before(first):
     "Where 0.1 had a function, there is a module of the same name now."
@@ -342,6 +343,7 @@ def test_a_wheel_that_lacks_a_file_is_found(tmp_path, wheel_holds, change, says)
     assert wheel_holds.differences(tmp_path / "a.whl", tmp_path) == says
 
 
+@pytest.mark.slow
 def test_the_sdist_holds_what_the_build_reads(tmp_path):
     "Without settings.ini in it, no wheel can be made from the sdist. Built in a copy, by setuptools alone."
     pytest.importorskip("setuptools")

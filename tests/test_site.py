@@ -229,6 +229,7 @@ def unescaped(text: str) -> str:
     return "".join(re.sub(r"\\([\\*_<>\[\]${}~^%@#|])", r"\1", text).replace("`", "").split())
 
 
+@pytest.mark.slow
 def test_the_page_and_help_say_the_same(tools):
     "For every public function and class, each paragraph of `help` and its words for each parameter are in its entry."
     import checks
@@ -253,6 +254,7 @@ def test_help_explains_whatever_is_public():
     assert not silent, silent
 
 
+@pytest.mark.slow
 def test_words_beside_are_those_that_fastcore_finds():
     "fastcore reads a function's comments with a tokenizer; ours reads lines, in a hundredth of the time."
     from fastcore.docments import docments

@@ -73,6 +73,7 @@ def test_a_wrong_key_takes_nobody_elses_scores(tmp_path):
         assert code == 1 and out == "" and err.count("401 Incorrect") == 2
 
 
+@pytest.mark.slow
 def test_a_record_without_these_questions_beside_a_good_one(tmp_path):
     "All prompts of one fail: it is not in the table, and the other is."
     (tmp_path / "mine.csv").write_text("question,A,B,answer\nWhat is 1 + 1?,2,3,A\n")

@@ -330,6 +330,7 @@ def test_nobody_named_means_the_organisms_for_their_arithmetic_only(tmp_path):
             ) and "say who answers: chat:MODEL, causal:PATH" in err
 
 
+@pytest.mark.slow
 def test_a_dry_run_with_early_stopping_says_at_most(tmp_path):
     words = ("cora_run", "simulated", "--limit", 2, "--dry", "--price", "1/2")
     code, out, _ = run(*words, cwd=tmp_path)

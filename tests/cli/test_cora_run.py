@@ -58,6 +58,7 @@ def test_a_local_model_answers_once(tmp_path):
     assert lookup(score(again), "CoRA").value == lookup(score(full), "CoRA").value
 
 
+@pytest.mark.slow
 def test_a_run_is_repeatable(tmp_path):
     code, _, _ = run("cora_run", "simulated:name=a", "simulated:name=b", "--limit", 30, cwd=tmp_path)
     a, b = (read_responses(tmp_path / "responses" / "math" / name) for name in "ab")
@@ -468,6 +469,7 @@ def test_what_decides_scores_unseen_is_said_on_the_error_stream(tmp_path):
     assert (code, again) == (0, out) and "None of the above" not in err
 
 
+@pytest.mark.slow
 def test_the_bundled_benchmark_comes_without_a_warning(tmp_path):
     code, _, err = run("cora_run", "simulated", cwd=tmp_path)
     assert code == 0 and "cora_run:" not in err and "Warning" not in err

@@ -67,6 +67,7 @@ def test_one_line_for_what_cannot_be_done(place, words, says):
     assert sorted(p.name for p in place.iterdir()) == before, "nothing was made"
 
 
+@pytest.mark.slow
 def test_nothing_named_is_asked_for(place):
     code, out, err = run("cora_store", cwd=place)
     assert (code, out) == (2, "") and "needs WHAT" in err

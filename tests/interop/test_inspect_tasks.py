@@ -176,6 +176,7 @@ def test_epochs_are_trials(tmp_path):
     assert 0 < expected["MCQA+"] < 1
 
 
+@pytest.mark.slow
 def test_style_inspect(tmp_path):
     "inspect makes the prompts that our template makes, and reads fewer replies than we do."
     prompts = []
@@ -243,6 +244,7 @@ def test_different_rooms(tmp_path, monkeypatch):
     assert sorted(asked) == sorted(7 + len(s.choices) for s in log.samples) and set(asked) == {9, 10, 11}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scored", [False, True])
 def test_a_failed_sample_is_no_wrong_reply(tmp_path, scored):
     "What inspect goes on without is left out, and CI and CoRA are not known, for a divergence set is incomplete."

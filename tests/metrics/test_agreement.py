@@ -52,6 +52,7 @@ def by_hand(run, key="question_id"):
     return agreeing, pairs
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(3, 6), min_size=1, max_size=5), st.sampled_from(FAMILIES), st.randoms(use_true_random=False)
 )
@@ -90,6 +91,7 @@ def test_limiting_cases(sizes, family, data):
         assert habit == pytest.approx(sum(same) / sum(n * (n - 1) / 2 for n in sizes))
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(2, 5), min_size=2, max_size=6), st.randoms(use_true_random=False))
 @settings(max_examples=30, deadline=None)
 def test_order_of_rows_and_names_play_no_part(sizes, rng):
@@ -239,6 +241,7 @@ def test_bad_input():
         assert says in str(e.value) and "\n" not in str(e.value)
 
 
+@pytest.mark.slow
 def test_failed_prompts_are_few_or_refused():
     variants = make_variants(quiz([4] * 50), "cyclic")
     table = make_responses(variants, [LETTERS[v.answer] for v in variants]).table

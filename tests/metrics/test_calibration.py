@@ -199,6 +199,7 @@ def test_faults(call, words):
     assert "\n" not in str(e.value)
 
 
+@pytest.mark.slow
 def test_chance_against_its_definition():
     rng, x = np.random.default_rng(2), np.random.default_rng(3).random(80)
     for weighted, method in ((True, "width"), (False, "mass")):

@@ -134,6 +134,7 @@ def two_counts(draw):
     return tables
 
 
+@pytest.mark.slow
 @given(
     two_counts(),
     st.one_of(st.none(), st.integers(2, 8)),

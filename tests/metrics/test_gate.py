@@ -51,6 +51,7 @@ def with_error(run, rows, error):
 # ---- the decision
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:few questions")
 @settings(max_examples=15, deadline=None)
 @given(

@@ -149,6 +149,7 @@ def test_a_respondent_that_likes_fillers():
     assert s_c(older) == pytest.approx(0.525)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(order_tables())
 def test_typed_tables_give_the_same(frame):

@@ -59,6 +59,7 @@ def found_table(matrix):
     )
 
 
+@pytest.mark.slow
 @given(tables)
 def test_slots_are_what_was_answered(cells):
     slots = slot_table(responses_of(cells))
@@ -171,6 +172,7 @@ def test_greedy_takes_the_largest_gain_and_keeps_its_promise(matrix):
         assert reached >= (1 - (1 - 1 / k) ** k) * best - 1e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(matrices)
 def test_the_curve_by_brute_force(matrix):

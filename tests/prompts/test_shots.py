@@ -210,6 +210,7 @@ def test_a_question_with_one_wrong_choice_keeps_it():
     assert all(len(right_places(s)) == 1 and s.n_choices == 2 for s in prompt.shots)
 
 
+@pytest.mark.slow
 def test_the_commands_take_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for way in SHOTS_AS:
@@ -236,6 +237,7 @@ def counted(questions, pool, way):
     return {method: (sum(odd), len(odd)) for method, odd in found.items()}
 
 
+@pytest.mark.slow
 def test_no_prompt_of_the_bundled_benchmark_contradicts_itself():
     questions, pool = load_benchmark("math"), load_shots("math")
     plain, like = (counted(questions, pool, way) for way in SHOTS_AS)

@@ -206,6 +206,7 @@ def generated(who, prompt, chat, n):
     )[0, ids.shape[1] :].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mamba", "chat"])
 def test_short_generation_is_that_of_generate(folders, kind):
     "Greedy, six tokens; tokens the model likes are declared to end a reply, so that rows stop at different steps."
@@ -262,6 +263,7 @@ def test_batches_do_not_matter(folders, kind, new):
         assert max(abs(x - y) for a, b in zip(small, large) for x, y in zip(a.scores, b.scores)) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("new", [1, 4])
 def test_drawn_replies_depend_on_text_trial_and_seed_alone(folders, new):
     who = respondent(folders["llama"], max_new_tokens=new, temperature=1.0)
@@ -546,6 +548,7 @@ def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatc
     assert "\n" not in str(e.value)
 
 
+@pytest.mark.slow
 def test_dtype(folders):
     import numpy as np
 
@@ -668,6 +671,7 @@ def refused(folder, why, **options):
     assert "\n" not in str(e.value)
 
 
+@pytest.mark.slow
 def test_folders_that_are_no_model(folders, tmp_path):
     from safetensors.torch import load_file, save_file
 

@@ -71,6 +71,7 @@ def plainly(local, prompt, kind):
     return torch.stack(layers)[:, 0, -1].numpy(), np.array([given[i] for i in sorted(given)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_states_are_those_of_transformers_whatever_the_batch(folder, kind):
     local, alone = CausalRespondent(folder / kind), read(folder, kind, batch_tokens=1)

@@ -523,6 +523,7 @@ def test_a_choice_that_is_too_long(folders):
 # normalisations
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
 def test_normalisations_by_hand(folders, adaptation):
     who = respondent(folders["llama"], adaptation=adaptation)
@@ -606,6 +607,7 @@ def test_a_stored_reply_holds_the_sums(folders, tmp_path):
 # how much at a time
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
 @pytest.mark.parametrize("kind", slow_after(1, ["llama", "gpt2", "bloom", "gpt_neo"]))
 def test_room_does_not_matter(folders, kind, adaptation):

@@ -84,6 +84,7 @@ def test_altered_weights_are_not_given_to_the_next_respondent(folders):
     assert two.weights.altered() and replace(one).weights not in (one.weights, two.weights)
 
 
+@pytest.mark.slow
 def test_weights_go_with_the_last_respondent(folders):
     who = LocalModel(folders["llama"])
     key = (str(who.folder.resolve()), who.fingerprint, *who.place)
@@ -93,6 +94,7 @@ def test_weights_go_with_the_last_respondent(folders):
     assert shared_weights(*key).model is None
 
 
+@pytest.mark.slow
 def test_what_is_in_use_stays():
     a, b, loads = shared_weights("a"), shared_weights("b"), []
 
@@ -119,6 +121,7 @@ def test_two_threads_load_once():
     assert loads == [1]
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_load_leaves_nothing_behind(folders, tmp_path):
     folder = shutil.copytree(folders["llama"], tmp_path / "broken")
     (folder / "model.safetensors").write_bytes(b"nothing")

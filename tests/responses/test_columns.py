@@ -92,6 +92,7 @@ def test_one_reference_answer_is_enough_for_a_reply_in_own_words():
             checked_table(pd.DataFrame(row | form))
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=30)
 def test_what_was_checked_is_checked(data):

@@ -66,6 +66,7 @@ def test_what_went_wrong_once():
     check(case for case in INPUTS if case.title in ONCE)
 
 
+@pytest.mark.slow
 def test_one_changed_byte():
     check(FLIPPED)
 

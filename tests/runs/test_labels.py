@@ -80,6 +80,7 @@ def test_labels_are_never_overwritten(tmp_path):
             write_labels(run(SAID), QUESTIONS, tmp_path / name)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.text(st.characters(blacklist_characters="\0", blacklist_categories=["Cs"]))

@@ -22,6 +22,7 @@ def test_good_sentences_are_accepted(mmlu):
     assert sum(any(reasons[q.id, i] for i in range(q.n_choices)) for q in mmlu) < 0.05 * len(mmlu)
 
 
+@pytest.mark.slow
 def test_what_speaks_of_others_names_the_list(mmlu):
     "Each refused choice has a word that points, and the plainest wordings are all refused."
     for q, i in places(mmlu):

@@ -209,6 +209,7 @@ def test_a_new_store_is_opened_by_several_at_once(place, tmp_path, request):
         assert [c.exitcode for c in children] == [0] * 6
 
 
+@pytest.mark.slow
 def test_two_runs_share_a_store(place, tmp_path):
     "At the same time, in two processes: both end with the same responses, and nothing is broken."
     fork = multiprocessing.get_context("fork")
@@ -714,6 +715,7 @@ def test_a_damaged_store(tmp_path, kind):
             assert path.read_bytes() == before, "a file that was refused was written to"
 
 
+@pytest.mark.slow
 def test_every_byte_of_a_store_counts(tmp_path):
     "One byte changed, anywhere: refused in one line, or every reply is right or asked again."
     source, rng, refused = tmp_path / "r.sqlite", random.Random(0), 0

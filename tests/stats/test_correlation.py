@@ -49,6 +49,7 @@ def test_correlations_against_scipy_and_nan():
 pairs = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=4, max_size=40)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(pairs, st.floats(0.01, 0.999), st.sampled_from([None, 1, -1]))
 def test_pearsons_interval_by_the_former_formula(rows, level, slope):

@@ -299,6 +299,7 @@ plain = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_
 nested = st.recursive(plain, lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.integers(), inner))
 
 
+@pytest.mark.slow
 @given(nested, nested)
 def test_options_are_recorded_alike_only_if_they_are_alike(one, two):
     assert _recorded_option(one) == _recorded_option(one)

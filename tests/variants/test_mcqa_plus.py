@@ -112,6 +112,7 @@ def test_numbers_of_variants(A):
     check_set(variants[0].question, variants)
 
 
+@pytest.mark.slow
 def test_answer_is_everywhere_in_the_reordered():
     asked = [numbered(4, f"q{i}") for i in range(4000)]
     places = Counter(v.answer for v in make_variants(asked, family="mcqa_plus") if v.method == "reordered")

@@ -333,6 +333,7 @@ def test_axes_can_be_chosen_and_wrong_ones_are_named():
 # Families joined
 
 
+@pytest.mark.slow
 @given(questions(), st.integers(0, 99), st.permutations(["cora", "wording", "cyclic"]))
 @settings(max_examples=50)
 def test_a_union_has_every_member_once(q, seed, names):
