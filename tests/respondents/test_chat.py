@@ -838,7 +838,7 @@ def test_bad_keys(monkeypatch):
         ("base_url", "http://[::1/v1", "not a valid address"),
         ("base_url", "http:///v1", "not a valid address"),
         ("base_url", "http://ho st/v1", "not a valid address"),
-        ("base_url", "http://host\x1b[2J/v1", "not a valid address, got 'http://host[.]x1b"),
+        ("base_url", "http://host\x1b[2J/v1", "not a valid address, got 'http://host\\\\x1b"),
     ],
 )
 def test_bad_parameters(field, value, why):
