@@ -203,8 +203,9 @@ def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+_GROUPS = ("run", "benchmark", "respondent", "variants", "calls", "asked", "versions")
 _FIELDS = (  # of facts: their place, whether a value fits, and what fits
-    *((group, _group, "a group of facts") for group in ("respondent", "variants", "calls", "asked")),
+    *((group, _group, "a group of facts") for group in _GROUPS),
     ("variants.recipe", lambda v: _group(v) and "family" in v, "a group of facts with a family"),
     ("variants.recipe.family", _text, "the name of a family"),
     ("variants.recipe.seed", _whole, "a whole number"),

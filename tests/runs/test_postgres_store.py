@@ -122,6 +122,9 @@ def test_a_whole_command_shows_no_password(postgres, tmp_path):
     (facts,) = tmp_path.rglob("facts.json")
     with_password = {"PGPASSWORD": PASSWORD}
     code, out, err = run("cora_run", "--config", facts, "--out", "again", cwd=tmp_path, **with_password)
+    assert code == 1 and "names a server, which has to be typed" in err
+    typed = [words[1], "--store", f"postgresql://cora@127.0.0.1:{postgres.port}/postgres"]
+    code, out, err = run("cora_run", *typed, "--config", facts, "--out", "again", cwd=tmp_path, **with_password)
     assert code == 0 and f"0 asked, {asked} from postgresql://" in out, err
 
 
