@@ -152,7 +152,10 @@ def rows(
     facts = facts_of_part(self.facts, known, self.facts.get("rows", {}).get("of", len(self)))
     if chosen:
         facts["chosen"] = [*self.facts.get("chosen", []), chosen]
-    return _part(self, part, facts, absent=self.absent if chosen else part[:0])
+    absent = self.absent
+    if callable(keep) and len(absent) and not chosen:  # truth values are of the rows that are there
+        absent = absent[np.asarray(keep(absent)).astype(bool)]
+    return _part(self, part, facts, absent=absent)
 
 
 def _sizes(whole: Responses, part: pd.DataFrame) -> tuple[int, int, int]:
