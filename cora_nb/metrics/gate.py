@@ -157,7 +157,8 @@ def gate(
     """Test with confidence 1 - alpha that a run is not worse than a baseline by more than a margin, and reaches minima.
 
     A condition is not known (and the gate not passed) where a prompt of a run failed or was left out by a budget, and
-    where the divergence sets are incomplete or the prompts differ in more than `differ`. Raises `CoraError` for runs that cannot be compared, for a score that is
+    where the divergence sets are incomplete or the prompts differ in more than `differ`. Raises `CoraError` for runs
+    that cannot be compared, for a score that is
     not registered as `monotone`, for a baseline without a margin or a margin without a baseline, and for a margin,
     minimum or alpha out of range. Source of the test: Blackwelder, 1982.
     """

@@ -22,7 +22,8 @@ from fastcore.basics import patch
 from ..core import CoraError
 from .columns import KEY
 from .estimate_notes import are_stop_facts
-from .responses import Responses, as_responses, facts_of_part
+from .responses import Responses, as_responses
+from .questions import facts_of_part
 from ..variants.families import known_family
 
 # %% ../../nbs/responses/runs.ipynb #5dd41b0d
