@@ -429,3 +429,20 @@ def test_cora_of_another_family_is_found_by_its_name():
     tables = table_parts(Runs([run, other]))
     assert "CoRA (cyclic)" in tables[1].caption
     assert all("CoRA (cyclic)" in str(t.groups) for t in (tables[0], tables[2]))
+
+
+def test_respondents_that_are_shown_examples_in_their_own_way_are_ranked():
+    "A chat model reads its examples as turns, a base model as text: the same template and shots."
+    variants = make_variants(math_benchmark(6))
+    one, two = (evaluate(SimulatedRespondent(k, name=n), variants, progress=False) for k, n in ((0.9, "a"), (0.4, "b")))
+    shown = [
+        Responses(
+            run.table,
+            run.questions,
+            run.facts | {"asked": run.facts["asked"] | {"k": 3, "shots_hash": "ab", "shots_as": how}},
+            run.name,
+        )
+        for run, how in ((one, "turns"), (two, "text"))
+    ]
+    assert Runs(shown).differences() == []
+    assert "(1)" in render(score_table(Runs(shown)))
