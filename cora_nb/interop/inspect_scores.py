@@ -51,11 +51,7 @@ def shown_values(
     from cora_nb.forms import Verdict
     from cora_nb.metrics.circular import position_spread
     from cora_nb.metrics.cora import score
-    from cora_nb.metrics.scores import score_label
     from cora_nb.responses.responses import make_responses
-
-    def labelled(found: dict[str, float]) -> dict[str, float]:
-        return {score_label(name, variants[0].family): value for name, value in found.items()}
 
     values = dict.fromkeys((*SHOWN_SCORES, *SHOWN_SPREADS), math.nan)
     if not len(variants):
@@ -68,7 +64,7 @@ def shown_values(
     facts = {"variants": {"recipe": json.loads(min(recipes))}} if len(recipes) == 1 and min(recipes) else {}
     run = make_responses(variants, [""] * len(variants), trials=trials, facts=facts, verdicts=verdicts)
     if 0 not in run.trials:
-        return labelled(values)  # the first epoch has no replies yet
+        return values  # the first epoch has no replies yet
     tables = [lambda: score(run), lambda: position_spread(run, threshold=None, resamples=100)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -76,7 +72,7 @@ def shown_values(
             with suppress(CoraError):  # no measure of such runs, such as the position of what has none
                 found = table().set_index("score")["value"]
                 values |= {name: float(found[name]) for name in values if name in found.index}
-    return labelled(values)
+    return values
 
 # %% ../../nbs/interop/inspect_scores.ipynb #3463d1f0
 def table_scores() -> Metric:

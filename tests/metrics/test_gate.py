@@ -24,7 +24,7 @@ from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
 from cora_nb.responses.failures import FailureWarning
-from cora_nb.responses.files import write_responses
+from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs, concat, prompt_differences
@@ -409,13 +409,17 @@ def test_other_choices_under_the_same_ids_are_named():
     assert re.fullmatch(r"the choices of 1 question, such as .*", said)
 
 
-def test_rows_of_a_first_trial_keep_the_questions_that_it_lacks():
+def test_rows_of_a_first_trial_keep_the_questions_that_it_lacks(tmp_path):
     first = _without_first_trial().first_trial()
     some = first.rows(lambda t: t["method"] != "no such method").rows(lambda t: t["index"] < 1)
     lost = set(first.absent["question_id"])
     assert lost and set(some.absent["question_id"]) == lost
     assert gate(some, at_least={"CoRA": 0.1}).passed is None
     mask = first.table["index"].to_numpy() < 1
+    write_responses(first, tmp_path / "first")
+    again = read_responses(tmp_path / "first")
+    assert again.complete is False and again.first_trial().coverage == first.coverage
+    assert gate(again, at_least={"CoRA": 0.1}).passed is None
     assert set(first.rows(mask).absent["question_id"]) == lost
 
 
