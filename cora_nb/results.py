@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from .core import CoraError
+from .core import CoraError, threshold
 
 # %% ../nbs/results.ipynb #32deb40c
 RESULT = ("respondent", "benchmark", "method", "subject", "place", "score", "value", "low", "high", "p", "n", "note")
@@ -45,7 +45,8 @@ def make_result(
     for column in (c for c in (*_NUMBERS, "n") if c in table):
         table[column] = _numbers(table[column], "Int64" if column == "n" else float)
     if {"low", "high"} <= set(table):
-        table.loc[(table["low"] == table["high"]) & (table["note"] == ""), "note"] = _POINT
+        fixed = table["score"].map(threshold) == 0  # BMCA(0) is 1 by definition
+        table.loc[(table["low"] == table["high"]) & (table["note"] == "") & ~fixed, "note"] = _POINT
     names = [c for c in IDENTITY if c in table]
     if (twice := table.duplicated(names)).any():
         raise CoraError(f"a result has two numbers for {_said(table.loc[twice.idxmax(), names])}")
@@ -98,7 +99,10 @@ def lookup(
     found = result
     for column, value in wanted.items():
         there = found[column]
-        found = found[there.isna() if value is None else there == value]
+        same = there.isna() if value is None else there == value
+        if column == "score" and not same.any():  # such as "CoRA (mcqa_plus)" for "CoRA"
+            same = there.astype(str).str.startswith(f"{value} (")
+        found = found[same]
         if not len(found):
             known = ", ".join(map(str, there.drop_duplicates()))
             raise CoraError(f"no number of this result has the {column} {value!r}; there are {known}")

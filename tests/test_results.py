@@ -112,3 +112,8 @@ def test_the_note_is_always_there_and_a_point_is_never_without_one():
     found = make_result([*rows, dict(score="d", value=1, low=1, high=1, note="exact")])
     point = "the interval is a point, since nothing varies here: few to rely on"
     assert found["note"].tolist() == [point, "", "", "exact"]
+
+
+def test_a_value_that_is_fixed_by_definition_gets_no_remark():
+    rows = [{"score": s, "value": 1.0, "low": 1.0, "high": 1.0} for s in ("BMCA(0)", "BMCA(0.0)", "BMCA(1.0)", "MCQA")]
+    assert make_result(rows)["note"].map(bool).tolist() == [False, False, True, True]

@@ -68,6 +68,7 @@ def cora_gate(
     alpha: float = 0.05,  # how probable it may be that a run on the limit of a condition passes it
     clusters: str = None,  # a column whose values belong together, such as subject
     trials: str = "first",  # all: count every repetition of a prompt as a further reply
+    differ: str = None,  # with --against: what the prompts differ in on purpose, with commas, such as template,shots
 ):
     """Exit with status 0 only if a run is shown to be not worse than a baseline, and above given limits.
 
@@ -81,7 +82,8 @@ def cora_gate(
     _check_paths(run, against)
     names = [name.strip() for name in (score or "CoRA").split(",")]
     new, base = _read(run, trials), None if against is None else _read(against, trials)
-    found = gate(new, base, names, margin, floors, alpha, clusters)
+    meant = [name.strip() for name in (differ or "").split(",")]
+    found = gate(new, base, names, margin, floors, alpha, clusters, differ=meant)
     for line in found.lines:
         print(plain_line(line))
     if found.passed is not True:

@@ -199,10 +199,12 @@ def incomplete_runs(
 
 def unlike_words(
     runs: Sequence[Responses],  # at least one
-) -> str:  # empty if nothing is known to differ
+    differ: Sequence[str] = (),  # what may differ on purpose, such as ("template",); this is left out
+) -> str:  # empty if nothing else is known to differ
     "What the prompts of some runs differ in, in words."
     first, *others = runs
     unlike = dict.fromkeys(what for other in others for what in prompt_differences(first, other))
+    unlike = [what for what in unlike if what.partition(" (")[0] not in differ]
     return f"not the same prompts: they differ in {', '.join(unlike)}" if unlike else ""
 
 
@@ -327,11 +329,13 @@ def rank_table(
     resamples: int = 10_000,  # of the questions
     seed: int = 0,  # of the draws
     clusters: str | None = None,  # a column whose values are drawn whole, such as "subject"
+    differ: Sequence[str] = (),  # what the prompts differ in on purpose, such as ("template",)
 ) -> pd.DataFrame:  # a result: "CoRA", "CoRA, rank", "CoRA, expected rank", "CoRA, probability of rank" by `place`
     """The probability of each rank on each score, over the questions that all were asked; `n` counts them.
 
-    Ranks and probabilities are NaN where a score of any respondent is not known, or estimated. Questions that some
-    respondent was not asked are left out, with a warning. Raises `CoraError` for runs that cannot be compared.
+    Ranks and probabilities are NaN where a score of any respondent is not known, or estimated, and where the prompts
+    are known to differ in anything but `differ`; the note names it. Questions that some respondent was not asked are
+    left out, with a warning. Raises `CoraError` for runs that cannot be compared.
     """
     check_count("resamples", resamples, 1)
     check_count("seed", seed, 0)
@@ -346,8 +350,11 @@ def rank_table(
     values.loc[list(unknown)] = np.nan
     estimated = {who: estimated_scores(run, names) for who, run in matched.items() if is_estimate(run)}
     unranked = "".join(f"no ranks: {who} has estimates of the full run" for who in list(estimated)[:1])
-    if unlike := unlike_words(list(matched.values())):
+    said = unlike_words(list(matched.values()))
+    if unlike := unlike_words(list(matched.values()), differ):
         unranked = f"no ranks: {unlike}"
+    elif said:
+        unranked = join_notes(unranked, f"on purpose {said}")
     for name in names:
         ranked = _ranks(values.loc[name] * (np.nan if unlike else 1), drawn[name]).assign(value=values.loc[name])
         for who, value, rank, expected, *shares in ranked.itertuples(name=None):

@@ -9,6 +9,7 @@ __all__ = ['GateCondition', 'Gate', 'gate']
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pandas as pd
 
@@ -80,7 +81,7 @@ class Gate:
         return make_result(
             {
                 "respondent": c.respondent,
-                "score": c.score,
+                "score": score_label(c.score, c.family),
                 "value": c.value,
                 "low": c.low,
                 "high": c.high,
@@ -151,11 +152,13 @@ def gate(
     alpha: float = 0.05,  # largest probability that a run at the limit of a condition passes it; in (0, 0.5)
     clusters: str | None = None,  # a column of clusters of questions, such as "subject"
     resamples: int = 10_000,  # number of exchanges in `compare`; matters only at a margin of 0
+    differ: Sequence[str] = (),  # what the prompts of both runs differ in on purpose, such as ("template",)
 ) -> Gate:  # `passed` and `lines`; a condition for each score compared, then for each of `at_least`
     """Test with confidence 1 - alpha that a run is not worse than a baseline by more than a margin, and reaches minima.
 
     A condition is not known (and the gate not passed) where a prompt of a run failed or was left out by a budget, and
-    where the divergence sets are incomplete. Raises `CoraError` for runs that cannot be compared, for a score that is
+    where the divergence sets are incomplete or the prompts differ in more than `differ`. Raises `CoraError` for runs
+    that cannot be compared, for a score that is
     not registered as `monotone`, for a baseline without a margin or a margin without a baseline, and for a margin,
     minimum or alpha out of range. Source of the test: Blackwelder, 1982.
     """
@@ -166,7 +169,8 @@ def gate(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the lines contain the warnings
         if against is not None:
-            found += _not_worse(run, as_responses(against), names, float(margin), alpha, clusters, resamples)
+            options = {"clusters": clusters, "resamples": resamples}
+            found += _not_worse(run, as_responses(against), names, float(margin), alpha, differ, **options)
         if floors:
             rows = _scores(run, level, clusters, list(floors))
             for name, floor in floors.items():
@@ -208,14 +212,20 @@ def _scores(run: Responses, level: float, clusters: str | None, names: list[str]
 
 
 def _not_worse(
-    run: Responses, base: Responses, names: list[str], margin: float, alpha: float, clusters: str | None, resamples: int
+    run: Responses,
+    base: Responses,
+    names: list[str],
+    margin: float,
+    alpha: float,
+    differ: Sequence[str],
+    **options: Any,
 ) -> list[GateCondition]:
     "The conditions against a baseline."
     whose = [run.name, base.name] if run.name != base.name else ["the run", "the baseline"]
-    rows = compare(run, base, 1 - 2 * alpha, resamples, clusters=clusters, scores=names).set_index("score", drop=False)
+    rows = compare(run, base, 1 - 2 * alpha, scores=names, **options).set_index("score", drop=False)
     rows["respondent"], words, found = " - ".join(whose), f"not worse by more than {margin:g}", []
     for name in names:
         reasons = [_open(r, name, who) for r, who in zip((run, base), whose)]
-        unknown = "; ".join(filter(None, [unlike_words([run, base]), *reasons]))
+        unknown = "; ".join(filter(None, [unlike_words([run, base], differ), *reasons]))
         found.append(_decided(rows.loc[name], name, unknown, words, -margin, alpha))
     return found

@@ -27,6 +27,7 @@ from ..metrics.components import inconsistency_components
 from ..metrics.confidence import confidences
 from ..metrics.estimates import is_estimate
 from ..metrics.items import method_table
+from ..metrics.scores import score_label
 from .calibration_plots import plot_reliability
 from .grid import grid_texts, result_grid, sentences_below
 from .result_plots import plot_bars, plot_lines, plot_points
@@ -162,6 +163,7 @@ def table_parts(
     level: float = 0.95,  # of the intervals
 ) -> list[PageTable]:
     "The scores of the runs; for several runs also the probability of each rank, and paired differences."
+    label = score_label("CoRA", next(iter(runs.values())).family)
     said = f"in brackets: {100 * level:g}% intervals" + ("; behind them: ranks" if len(runs) > 1 else "")
     found = [_grouped(score_table(runs, beyond=True, ci=level), said)]
     if len(runs) == 1:
@@ -174,12 +176,13 @@ def table_parts(
             if len(ranks):
                 named = ranks.assign(score="rank " + ranks["place"].astype(str))
                 named = named.drop(columns=["place", "note"], errors="ignore")
-                found.append(_grouped(named, "How probable each rank by CoRA is"))
+                found.append(_grouped(named, f"How probable each rank by {label} is"))
             if len(runs) == 2:
                 words = f"Difference, paired by questions, with {100 * level:g}% intervals and p"
                 if any(map(is_estimate, runs.values())):
                     words = f"Difference, estimated, with {100 * level:g}% intervals"
-                found.append(_grouped(compare(*runs.values(), level=level), words))
+                paired = compare(*runs.values(), level=level)
+                found.append(_grouped(paired.assign(score=paired["score"].replace("CoRA", label)), words))
         except CoraError as e:
             found.append(PageTable(f"The runs cannot be compared: {e}", [], [], []))
     return found
@@ -200,6 +203,7 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
     def by_length(run, level):
         return length_ranks(run, questions_of_run(run), level=level)
 
+    label = score_label("CoRA", next(iter(runs.values())).family)
     whole, without = _some(runs, lambda run: not unasked_rows(run.table).any())
     settled, but = _some(runs, lambda run: not precise_words(run.facts))
     plans = {
@@ -219,7 +223,7 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
         ("lengths", f"How often the longest choice (0), the second longest and so on are chosen{without}"): lambda: (
             plot_bars(_shares_by_place(whole, by_length, level))
         ),
-        ("subjects", f"CoRA by subject{but}"): lambda: plot_points(_by_subject(settled, level)),
+        ("subjects", f"{label} by subject{but}"): lambda: plot_points(_by_subject(settled, level)),
         ("components", f"What being right depends on: shares of its variance{without}"): lambda: plot_points(
             _components(whole, level)
         ),

@@ -16,7 +16,8 @@ import numpy as np
 from ..benchmarks.pitfalls import NOTA_TEXT
 from ..core import Variant
 from ..forms import get_form
-from .responses import Responses, calls_share_replies, need
+from .questions import calls_share_replies
+from .responses import Responses, need
 from .shown import made_again, questions_of_run
 
 # %% ../../nbs/responses/equal_prompts.ipynb #f1f01534

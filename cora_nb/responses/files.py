@@ -106,6 +106,9 @@ def write_responses(
     path: str | Path,  # its folder; made if it does not exist
 ) -> Path:  # the folder
     "Store a run. Raises `CoraError` for a folder that `check_folder` refuses or that cannot be written."
+    if len(responses.absent):  # their rows in other repetitions say, when read again, that the first one lacks them
+        table = pd.concat([responses.table, responses.absent], ignore_index=True)
+        responses = Responses(table, responses._questions, responses.facts, responses.name)
     facts = _plain(responses.facts)
     path = check_folder(path, facts)
     if (name := run_name(path)) not in (None, responses.name):

@@ -24,7 +24,8 @@ from .files import checked_questions, filled_in, frame_of_parquet, open_parquet
 from .footers import PartFile, facts_of_all, open_parts, rows_of_questions, value_of_all
 from .footers import whole_questions
 from .piece import Piece, asked_hashes, make_piece, question_hashes
-from .responses import Responses, as_responses, facts_of_part
+from .questions import facts_of_part
+from .responses import Responses, as_responses
 from .runs import Runs
 
 # %% ../../nbs/responses/parts.ipynb #58694ac1

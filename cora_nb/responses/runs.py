@@ -7,18 +7,24 @@ __all__ = ['Runs', 'prompt_differences', 'about_run', 'facts_of_text', 'differen
            'concat', 'summed_calls', 'longest_room', 'differences_of_parts']
 
 # %% ../../nbs/responses/runs.ipynb #a1f00003
+import inspect
 import json
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from fastcore.basics import patch
 
 from ..core import CoraError
 from .columns import KEY
 from .estimate_notes import are_stop_facts
-from .responses import Responses, as_responses, facts_of_part
+from .responses import Responses, as_responses
+from .questions import facts_of_part
+from ..variants.families import known_family
 
 # %% ../../nbs/responses/runs.ipynb #5dd41b0d
 class Runs(Mapping[str, Responses]):
@@ -83,14 +89,14 @@ def differences(self: Runs) -> list[str]:  # one sentence for each difference; e
 
 
 _SHOWN = ("variants.recipe.family", "variants.recipe.seed", "variants.recipe.options")
-_SHOWN += ("asked.template_hash", "asked.k", "asked.shots_hash", "asked.shots_as")
+_SHOWN += ("asked.template_hash", "asked.k", "asked.shots_hash")  # how shots are shown is the respondent's way
 
 
 def prompt_differences(
     one: Any,  # a run: anything with `facts`, and `questions` if they are known
     other: Any,  # another
 ) -> list[str]:  # such as "seed (0 and 1)"; empty if nothing is known to differ
-    """What two runs are known to differ in of recipe, template, shots and question texts.
+    """What two runs are known to differ in of recipe, template, shots, and texts of questions and choices.
 
     What one of them does not know, such as a run from another tool, is not a difference.
     """
@@ -100,7 +106,10 @@ def prompt_differences(
         if None in values or values[0] == values[1]:
             continue
         if isinstance(values[0], dict) and isinstance(values[1], dict):
-            found += [_both(key, [v.get(key) for v in values]) for key in different_facts(*values)]
+            filled = [
+                _with_defaults(_fact(run.facts, "variants.recipe.family"), v) for run, v in zip((one, other), values)
+            ]
+            found += [_both(key, [v.get(key) for v in filled]) for key in different_facts(*filled)]
         elif name == "asked.template_hash":
             found.append(_both("template", [_fact(run.facts, "asked.template") for run in (one, other)]))
         else:
@@ -116,6 +125,16 @@ def _fact(facts: Mapping[str, Any], name: str) -> Any:
     return facts
 
 
+def _with_defaults(family: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    "The options of a recipe with those that the family has by default, as far as it is known."
+    with suppress(CoraError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        takes = list(inspect.signature(known_family(family)).parameters.values())[2:]
+        plain = {p.name: list(p.default) if isinstance(p.default, tuple) else p.default for p in takes}
+        return {k: v for k, v in plain.items() if isinstance(v, (str, int, float, list))} | options
+    return dict(options)
+
+
 def _both(name: str, values: Sequence) -> str:
     "The name of a fact, with both values if they are short and differ."
     texts = ["the default" if v is None else str(v) for v in values]
@@ -127,10 +146,25 @@ def _different_texts(one: Any, other: Any) -> list[str]:
     told = [getattr(run, "questions", None) for run in (one, other)]
     if any(t is None for t in told):
         return []
-    texts = [t.set_index("question_id")["text"].astype("string").str.split().str.join(" ") for t in told]
-    both = pd.concat(texts, axis=1, join="inner", keys=("one", "other")).dropna()
-    differ = both.index[both["one"] != both["other"]]
-    return [f"the text of {len(differ)} questions, such as {differ[0]!r}"] if len(differ) else []
+    found = []
+    for column, what in (("text", "text"), ("choices", "choices")):
+        if not all(column in t for t in told):
+            continue
+        texts = [t.set_index("question_id")[column].map(_plain_text) for t in told]
+        both = pd.concat(texts, axis=1, join="inner", keys=("one", "other")).dropna()
+        differ = both.index[both["one"] != both["other"]]
+        several = "s" if len(differ) > 1 else ""
+        found += [f"the {what} of {len(differ)} question{several}, such as {differ[0]!r}"] if len(differ) else []
+    return found
+
+
+def _plain_text(told: Any) -> str | None:
+    "A text, or several, without what does not show; None if it is not known."
+    if isinstance(told, str):
+        return " ".join(told.split())
+    if not isinstance(told, (Sequence, np.ndarray)) or not all(isinstance(t, str) for t in told):
+        return None
+    return "\n".join(" ".join(t.split()) for t in told) or None
 
 
 def _variant_keys(run: Responses) -> set | None:

@@ -208,3 +208,14 @@ def test_all_repetitions_count_in_the_run_and_in_its_baseline(tmp_path, capsys, 
     }.items():
         for trials, status in zip(("", " --trials first", " --trials all"), (statuses[0], *statuses)):
             assert typed(line + trials, tmp_path, capsys, monkeypatch)[0] == status, line + trials
+
+
+def test_a_difference_must_be_meant(runs, tmp_path, capsys, monkeypatch):
+    run = evaluate(SimulatedRespondent(0.81, name="seeded"), make_variants(math_benchmark(60), seed=5), progress=False)
+    write_responses(run, tmp_path / "seeded")
+    line = f"{tmp_path / 'seeded'} --against base --margin 0.3"
+    status, lines, _ = typed(line, runs, capsys, monkeypatch)
+    assert status == 3 and "they differ in seed (5 and 0)" in lines[0]
+    assert typed(f"{line} --differ template", runs, capsys, monkeypatch)[0] == 3
+    status, lines, _ = typed(f"{line} --differ template,seed", runs, capsys, monkeypatch)
+    assert status == 0 and "they differ in seed" in lines[0]

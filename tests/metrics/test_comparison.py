@@ -178,7 +178,7 @@ def test_what_is_too_few_is_said_once_and_on_each_row():
     notes = dict(zip(found["score"], found["note"]))
     assert notes == {"MCQA": "3 questions differ: too few to tell", "CI": "no question differs: too few to tell"}
     some[:12] = False
-    assert compare(table(right), table(some), resamples=99, scores=["MCQA"]).get("note") is None
+    assert compare(table(right), table(some), resamples=99, scores=["MCQA"])["note"].tolist() == [""]
     one, two = (c.reset_index(drop=True) for c in matched_counts({"a": table(right), "b": table(some)}).values())
     found = compare_counts(one, two, resamples=999, clusters=np.arange(60) % 5, scores=["MCQA"]).loc["MCQA"]
     assert found["note"] == "5 clusters: few to rely on, p is at least 0.062"
@@ -248,7 +248,7 @@ def test_exchanging_the_names_exchanges_the_signs():
 def test_a_comparison_is_a_result_named_by_its_pair():
     one, two = (at_random(i).assign(respondent=name) for i, name in ((1, "steady"), (2, "skewed")))
     found, counts = compare(one, two, resamples=50), matched_counts({"steady": one, "skewed": two})
-    assert list(found) == [c for c in RESULT if c in ("respondent", "score", "value", "low", "high", "p", "n")]
+    assert list(found) == [c for c in RESULT if c in ("respondent", "score", "value", "low", "high", "p", "n", "note")]
     assert set(found["respondent"]) == {"steady - skewed"} and set(found["n"]) == {60}
     by_hand = compare_counts(*counts.values(), resamples=50)
     assert found["score"].tolist() == list(by_hand.index)

@@ -332,7 +332,7 @@ def test_several_runs_are_one_result(run):
     named = [Responses(run.table.drop(columns="respondent"), name=name) for name in "ab"]
     assert score(named)["respondent"].unique().tolist() == ["a", "b"]
     methods = score(named, by="method")
-    assert list(methods) == ["respondent", "method", "score", "value", "n"]
+    assert list(methods) == ["respondent", "method", "score", "value", "n", "note"]
     assert len(methods) == 2 * 8 * len(score(run))
     with pytest.raises(CoraError, match="runs must be responses or a mapping from names to them, got a str"):
         score("responses")

@@ -17,16 +17,18 @@ from cora_nb.metrics.comparison import compare, rank_table
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.gate import Gate, gate
 from cora_nb.metrics.scores import SCORES, register_score
+from cora_nb.report.page_parts import table_parts
 from cora_nb.report.render import render
 from cora_nb.report.sentences import sentences
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
 from cora_nb.responses.failures import FailureWarning
-from cora_nb.responses.files import write_responses
+from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses, make_responses
-from cora_nb.responses.runs import Runs, concat
+from cora_nb.responses.runs import Runs, concat, prompt_differences
+from cora_nb.results import lookup
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.paired import paired_interval
 from cora_nb.variants.families import make_variants
@@ -367,3 +369,85 @@ def test_cora_of_another_family_is_named():
     assert "CoRA (cyclic)" in " ".join(sentences(Runs([one])))
     assert "CoRA (cyclic) at least 0.1" in gate(one, at_least={"CoRA": 0.1}).lines[0]
     assert "CoRA (" not in render(score_table(BASE))
+
+
+def test_a_difference_on_purpose_is_named_and_ranked():
+    questions = math_benchmark(10)
+    one = evaluate(SimulatedRespondent(0.9, name="one"), make_variants(questions), progress=False)
+    two = evaluate(SimulatedRespondent(0.5, name="two"), make_variants(questions, seed=5), progress=False)
+    ranks = rank_table(Runs([one, two]), ["CoRA"], resamples=50, differ=("seed",))
+    ranks = ranks[ranks["score"] != "CoRA"]
+    assert ranks["value"].notna().all() and ranks["note"].str.contains(r"on purpose .* seed \(0 and 5\)").all()
+    assert rank_table(Runs([one, two]), ["CoRA"], resamples=50, differ=("template",))["value"].isna().any()
+    found = gate(one, two, margin=0.5, resamples=50, differ=("seed",))
+    assert found.passed is not None and "seed (0 and 5)" in found.lines[0]
+
+
+def _told(run, **recipe):
+    variants = run.facts["variants"]
+    return Responses(
+        run.table, run.questions, run.facts | {"variants": variants | {"recipe": variants["recipe"] | recipe}}, run.name
+    )
+
+
+def test_a_default_option_may_be_named_or_left_out():
+    run = evaluate(SimulatedRespondent(0.9, name="one"), make_variants(math_benchmark(4)), progress=False)
+    assert run.facts["variants"]["recipe"]["options"] == {}
+    assert prompt_differences(run, _told(run, options={"answer_first": True})) == []
+    assert prompt_differences(run, _told(run, options={"answer_first": False})) == ["answer_first (True and False)"]
+    unknown = [_told(run, family="nobody_knows:this", options=o) for o in ({}, {"x": 1})]
+    assert prompt_differences(*unknown) == ["x (the default and 1)"]
+
+
+def test_other_choices_under_the_same_ids_are_named():
+    run = evaluate(SimulatedRespondent(0.9, name="one"), make_variants(math_benchmark(4)), progress=False)
+    other = run.questions.copy()
+    other["choices"] = [
+        tuple(f"{c}!" for c in choices) if i == 2 else choices for i, choices in enumerate(other["choices"])
+    ]
+    other = Responses(run.table, other, run.facts, "two")
+    (said,) = prompt_differences(run, other)
+    assert re.fullmatch(r"the choices of 1 question, such as .*", said)
+
+
+def test_rows_of_a_first_trial_keep_the_questions_that_it_lacks(tmp_path):
+    first = _without_first_trial().first_trial()
+    some = first.rows(lambda t: t["method"] != "no such method").rows(lambda t: t["index"] < 1)
+    lost = set(first.absent["question_id"])
+    assert lost and set(some.absent["question_id"]) == lost
+    assert gate(some, at_least={"CoRA": 0.1}).passed is None
+    mask = first.table["index"].to_numpy() < 1
+    write_responses(first, tmp_path / "first")
+    again = read_responses(tmp_path / "first")
+    assert again.complete is False and again.first_trial().coverage == first.coverage
+    assert gate(again, at_least={"CoRA": 0.1}).passed is None
+    assert set(first.rows(mask).absent["question_id"]) == lost
+
+
+def test_cora_of_another_family_is_found_by_its_name():
+    run = evaluate(SimulatedRespondent(0.9, name="a"), make_variants(math_benchmark(6), "cyclic"), progress=False)
+    table = score_table(run)
+    assert "CoRA (cyclic)" in set(table["score"]) and "CoRA" not in set(table["score"])
+    assert lookup(table, "CoRA").value == lookup(table, "CoRA (cyclic)").value == lookup(score(run), "CoRA").value
+    assert gate(run, at_least={"CoRA": 0.1}).table["score"].tolist() == ["CoRA (cyclic)"]
+    other = evaluate(SimulatedRespondent(0.4, name="b"), make_variants(math_benchmark(6), "cyclic"), progress=False)
+    tables = table_parts(Runs([run, other]))
+    assert "CoRA (cyclic)" in tables[1].caption
+    assert all("CoRA (cyclic)" in str(t.groups) for t in (tables[0], tables[2]))
+
+
+def test_respondents_that_are_shown_examples_in_their_own_way_are_ranked():
+    "A chat model reads its examples as turns, a base model as text: the same template and shots."
+    variants = make_variants(math_benchmark(6))
+    one, two = (evaluate(SimulatedRespondent(k, name=n), variants, progress=False) for k, n in ((0.9, "a"), (0.4, "b")))
+    shown = [
+        Responses(
+            run.table,
+            run.questions,
+            run.facts | {"asked": run.facts["asked"] | {"k": 3, "shots_hash": "ab", "shots_as": how}},
+            run.name,
+        )
+        for run, how in ((one, "turns"), (two, "text"))
+    ]
+    assert Runs(shown).differences() == []
+    assert "(1)" in render(score_table(Runs(shown)))

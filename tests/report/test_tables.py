@@ -32,7 +32,7 @@ def wide(table, what="value"):
 def test_published_numbers_and_ranks(number):
     names, cells, runs = published(number)
     table = score_table(runs)
-    assert list(table) == ["respondent", "score", "value"]
+    assert list(table) == ["respondent", "score", "value", "note"]
     assert table["respondent"].tolist() == [name for name in names for _ in SCORES]
     assert table["score"].tolist() == SCORES * len(names)
     printed = printed_table(table)
@@ -88,10 +88,11 @@ def test_ties_hang_on_the_digits():
 def test_a_table_without_a_known_interval_is_plain():
     nothing = sure({"MCQA": 0.5}).assign(low=np.nan, high=np.nan)
     plain, known = score_table({"a": nothing[["value"]]}), score_table({"a": sure({"MCQA": 0.5})})
-    assert list(plain) == ["respondent", "score", "value"] and list(known) == [*plain, "low", "high"]
+    assert list(plain) == ["respondent", "score", "value", "note"]
+    assert list(known) == ["respondent", "score", "value", "low", "high", "note"]
     for format in ("text", "markdown", "latex", "csv"):
         assert render(score_table({"a": nothing}), format) == render(plain, format) != render(known, format)
-    assert score_table({"a": sure({"MCQA": 0.5, "RC": 0.5})}, beyond=True).shape == (2, 5)
+    assert score_table({"a": sure({"MCQA": 0.5, "RC": 0.5})}, beyond=True).shape == (2, 6)
 
 
 def test_scores_with_intervals_come_from_score():
@@ -167,9 +168,10 @@ def test_whatever_runs_can_be_made_of(simulated):
         pd.testing.assert_frame_equal(score_table(runs), expected)
     for one in (simulated["a"], simulated["a"].table, [simulated["a"]]):
         pd.testing.assert_frame_equal(score_table(one), expected[expected["respondent"] == "a"])
-    pd.testing.assert_frame_equal(score_table(wide(expected)), expected[["respondent", "score", "value"]])
+    pd.testing.assert_frame_equal(score_table(wide(expected)), expected[["respondent", "score", "value", "note"]])
     sure = score_table(two, ci=0.9)
-    assert sure[list(expected)].equals(expected) and sure[["low", "high"]].notna().all(axis=None)
+    same = ["respondent", "score", "value"]  # intervals have remarks of their own
+    assert sure[same].equals(expected[same]) and sure[["low", "high"]].notna().all(axis=None)
 
 
 def test_results_go_in_as_they_came_out(simulated):

@@ -120,7 +120,7 @@ def test_a_run_is_replaced_by_itself_alone(tmp_path):
         (run(facts={}), "respondent"),
         (more.rows(lambda t: t["method"] == "original"), "rows"),
         (more.rows(lambda t: t["method"] == "original", chosen="originals"), "rows, chosen"),
-        (more.trial(0).rows(np.ones(28, dtype=bool), chosen="all of them"), "rows, chosen"),
+        (more.trial(0).rows(np.ones(28, dtype=bool), chosen="all of them"), "chosen"),
     ):
         with pytest.raises(CoraError, match=f"there is another run here already, with other {what}"):
             write_responses(other, tmp_path / "r")

@@ -200,7 +200,8 @@ def test_questions_are_read_whole(parts, tmp_path):
         pd.testing.assert_frame_equal(
             part.table.sort_values(order, ignore_index=True), expected.table.sort_values(order, ignore_index=True)
         )
-    assert part.facts["rows"] == {"kept": 14, "of": 168} and part.facts["variants"] == RECIPE["variants"]
+    assert part.facts["rows"] == expected.facts["rows"] | {"kept": 14, "of": 168}
+    assert part.facts["variants"] == RECIPE["variants"]
     assert parts.read(100).facts == parts.facts and len(parts.read(100)) == 168
     assert parts.count_failed_as_wrong().read(2).failed_wrong and parts.pool_trials().read(2).pooled
     for wanted, match in (
