@@ -55,10 +55,11 @@ def print_alarms(
     retypers: Mapping[str, Callable[[Cure], str]] | None = None,  # the same names; None: without a typed command
     aside: bool = False,  # print to the error stream
 ) -> None:
-    "Print the block of each run in which many replies cannot be read, each remedy once."
+    "Print the block of each run in which many replies cannot be read, unless it was printed while it ran."
     said = set()
     for name, run in runs.items():
-        if not (text := responses_alarm(run, (retypers or {}).get(name), name)):
+        told = getattr(run, "alarm_told", False)
+        if told or not (text := responses_alarm(run, (retypers or {}).get(name), name)):
             continue
         head, _, rest = text.partition("\n")
         remedy = rest.rpartition("\n")[2]

@@ -22,6 +22,7 @@ from ..core import CoraError
 from ..report.render import render
 from ..report.tables import score_table
 from ..responses.files import read_facts
+from ..runs.alarm import unshown_line
 from ..runs.shards import Shard, join_shards, missing_shards, shard_ranges, shards_there
 
 # %% ../../nbs/cli/join.ipynb #505175f9
@@ -74,6 +75,7 @@ def cora_join(
         lost = failed_line([run])
         lines = [
             f"{name}: {replies_line(run)}",
+            unshown_line(run),
             f"{lost}; run its shards again" if lost else "",
             f"{place}, {n} shard{'' if n == 1 else 's'}",
         ]

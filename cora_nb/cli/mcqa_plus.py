@@ -45,6 +45,7 @@ from ..responses.files import check_folder, write_csv, write_responses
 from ..responses.responses import Responses
 from ..results import RESULT, stack_results
 from ..report.render import render
+from ..runs.alarm import unshown_line
 from ..runs.evaluate import plan, PreparedRun
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements
 from ..runs.store import Store
@@ -192,7 +193,12 @@ def cora_mcqa_plus(
             tables, why = _tables_of(runs, failed)
             write_csv(stack_tables(tables), folder / "mcqa_plus_tables.csv", known=RESULT)
             incomplete = failed_line(runs.values(), w, kept)
-            lines = [store_line(kept, *runs.values()), incomplete, str(folder / "mcqa_plus_tables.csv")]
+            lines = [
+                unshown_line(*runs.values()),
+                store_line(kept, *runs.values()),
+                incomplete,
+                str(folder / "mcqa_plus_tables.csv"),
+            ]
             return tables, why, list(filter(None, lines)), bool(incomplete)
 
         belongs = list(zip(respondents or ORGANISMS, range(len(who)), folders))

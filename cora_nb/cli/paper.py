@@ -30,6 +30,7 @@ from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..responses.files import read_responses, write_responses
 from ..responses.responses import Responses
+from ..runs.alarm import unshown_line
 from ..runs.diagnosis import Cure
 
 # %% ../../nbs/cli/paper.ipynb #16b452a6
@@ -248,7 +249,7 @@ def cora_paper(
         stopped |= _print_items(chosen, _failed_as_wrong(asked) if failed == "wrong" else asked, size, folder)
     for w in people:
         own, kept = [run for (name, *_), run in runs.items() if name == w.name], store_for(w, replies)
-        lines = [*filter(None, [failed_line(own, w, kept), store_line(kept, *own)])]
+        lines = [*filter(None, [unshown_line(*own), failed_line(own, w, kept), store_line(kept, *own)])]
         print(*([f"{w.name}: " + "\n  ".join(lines)] if lines else []), sep="\n", end="\n" if lines else "")
     _print_pages(runs, folder, report, figures)
     end_incomplete(any(run.failure_note for run in runs.values()), stopped, "cora_paper")

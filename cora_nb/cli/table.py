@@ -21,7 +21,7 @@ from ..responses.columns import OVER_BUDGET
 from ..responses.files import is_parts_folder, read_responses
 from ..responses.parts import ResponseParts, count_errors
 from ..responses.responses import Responses
-from ..runs.alarm import too_many_unread
+from ..runs.alarm import too_many_unread, unshown_line
 
 # %% ../../nbs/cli/table.ipynb #7d481398
 def column_names(
@@ -114,6 +114,7 @@ def cora_table(
     for name, run in chosen.items():
         if isinstance(run, ResponseParts) and (line := _parts_alarm(run, name)):
             print(line, end="\n\n", file=sys.stderr if aside else sys.stdout)
+    unshown = {name: unshown_line(run) for name, run in chosen.items() if isinstance(run, Responses)}
     if failed == "wrong":
         chosen = {name: responses.count_failed_as_wrong() for name, responses in chosen.items()}
     with failures_said():
@@ -126,6 +127,9 @@ def cora_table(
     else:
         write_printed(f"{above}{printed}" if above else printed, out, format, caption)
         print(f"{out}: the scores of {len(runs)} run{'s' * (len(runs) > 1)}, as {format}")
+    for name, line in unshown.items():
+        if line:
+            print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
     lines = {name: failed_line([responses]) for name, responses in chosen.items() if not responses.failed_wrong}
     for name, line in lines.items():
         if line:

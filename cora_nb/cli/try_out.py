@@ -68,6 +68,11 @@ def _try_again(
     return cured_spec(spec, cure), options | {k: v for k, v in cure.options.items() if isinstance(v, str)}
 
 
+def _share_read(tryout: Tryout) -> float:
+    "The share of prompts with a reply in which a choice was recognised."
+    return sum(t.verdict.parsed for t in tryout.tried) / len(tryout.tried)
+
+
 def _recommend(spec: str, options: Mapping[str, Any], tryout: Tryout) -> None:
     "Print the recommended commands."
     command = cured_command(Cure("", ""), "cora_run", spec, run_options(options))
@@ -95,6 +100,8 @@ def _rounds(
         n = options["questions"]
         tried = try_respondent(who, questions, n=n, store=kept, prices=prices, progress=True, **asked)
         _tell(tried, before, options["whole"])
+        if before is not None and _share_read(tried) < _share_read(before):
+            raise CoraError("no way to read these replies was found: asked that way, fewer of them are read")
         if tried.cure is None:
             return _recommend(spec, options, tried)
         if not tried.cure:

@@ -60,6 +60,7 @@ _REFUSED = re.compile(
     r"|(?:maximum|max) (?:context|input|prompt|sequence|model)|context.?(?:length|window|size)|exceeds? .{0,40}tokens",
     re.IGNORECASE,
 )
+_STATUS = re.compile(r"(?:request entity|payload|content|uri) too (?:large|long)", re.IGNORECASE)  # names no prompt
 _ROOM = re.compile(  # the limit of the reply is wrong, not the prompt
     r"max_(?:completion_|output_|new_)?tokens\b.{0,40}?"
     r"(?:too (?:large|long|high)|greater|exceed|must|at most|less than)",
@@ -72,10 +73,13 @@ def refused_for_good(
     code: Any,  # of the error, from the server
     words: str,  # of the error
 ) -> bool:
-    "Whether a server will never answer this prompt, because of a content filter or its length."
-    said = f"{code if isinstance(code, str) else ''} {words}"
+    """Whether a server will never answer this prompt, because of a content filter or its length.
+
+    The status alone says nothing about the prompt: a proxy may send 413 or 451 to everything.
+    """
+    said = _STATUS.sub("", f"{code if isinstance(code, str) else ''} {words}")
     told = bool(_REFUSED.search(said)) and not _ROOM.search(said)
-    return status in (413, 451) or status in (400, 422) and told
+    return status in (400, 413, 422, 451) and told
 
 # %% ../../nbs/respondents/chat_replies.ipynb #6b81fe1a
 def token_count(

@@ -30,7 +30,8 @@ class Reply:
     meta: dict[str, Any] | None = None  # further values from the server, such as the tokens it counted
 
 # %% ../../nbs/respondents/protocol.ipynb #40210317
-REFUSED_REPLY = Reply("", meta={"finish_reason": "refusal"})  # to a prompt that a server refuses for good
+# To a prompt that a server refuses for good, because of its length or its content. Older stores lack `about`.
+REFUSED_REPLY = Reply("", meta={"finish_reason": "refusal", "about": "prompt"})
 
 
 def is_refusal(

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ENOUGH_REPLIES', 'TOLERATED', 'UnreadRepliesWarning', 'too_many_unread', 'alarm_text', 'Alarm', 'unread_replies',
-           'unshown_line', 'responses_alarm']
+           'unshown_line', 'responses_alarm', 'mark_told']
 
 # %% ../../nbs/runs/alarm.ipynb #d90805e4
 import warnings
@@ -82,24 +82,30 @@ def alarm_text(
     replies: int,  # all replies so far
     facts: Mapping[str, Any],  # of the run
     retype: Callable[[Cure], str] | None = None,  # from a cure to the command to type; None: outside a command
+    read: Sequence[Unread] = (),  # replies that were read, with the kind "": a rule must read them too
 ) -> str:  # several lines
-    "The message for too many unreadable replies."
+    """The message for too many unreadable replies.
+
+    Only a rule that reads them can be typed; any other change was not tried, and is named as a possible one.
+    """
     kinds = ", ".join(f"{counts[kind]} {kind}" for kind in UNREAD_KINDS if counts.get(kind))
     lines = [
         f"{escaped(name)}: {sum(counts.values())} of {replies} replies cannot be read, and count as wrong ({kinds})"
     ]
-    remedy, rules = cure(unread, facts), (facts.get("asked") or {}).get("parse") or {}
+    remedy, rules = cure(unread, facts, read), (facts.get("asked") or {}).get("parse") or {}
     for reply in _chosen(unread, remedy.kind):
         v = reply.variant
         lines.append(f"    {escaped(v.question_id)}, {escaped(v.method)} {v.index}: {_as_it_came(reply)}")
         if reply.text and reply.text.strip():
             lines.append(f"        read: {_what_rules_read(reply, rules.get(reply.variant.form))}")
     lines.append(f"  {remedy.why}")
-    if remedy and retype is not None:
+    if remedy.tried and retype is not None:
         lines.append(f"  type: {retype(remedy)}")
-    elif remedy:
+    elif remedy.tried:
         lines += [f"  in a shell: {remedy.words}"] if remedy.words else []
         lines.append(f"  in Python: {remedy.python}")
+    elif remedy:
+        lines.append("  this was not tried: cora_try asks a few questions that way and counts what is read")
     return "\n".join(lines)
 
 # %% ../../nbs/runs/alarm.ipynb #f97f57ab
@@ -124,6 +130,7 @@ class Alarm:
         self.name, self.facts, self.say, self.strict, self.retype = name, facts, say, strict, retype
         self.replies, self.counts, self.spoken = 0, Counter(), False
         self.unread: deque[Unread] = deque(maxlen=_EXAMINED)
+        self.read: deque[Unread] = deque(maxlen=_EXAMINED)
 
     def take(
         self,
@@ -140,6 +147,8 @@ class Alarm:
             tokens = (reply.meta or {}).get("completion_tokens")
             self.unread.append(Unread(variant, reply.text, kind, tokens))
             self.counts[kind] += 1
+        elif verdict.parsed and reply.text:
+            self.read.append(Unread(variant, reply.text, ""))
         if self.replies >= ENOUGH_REPLIES:
             self._judge()
 
@@ -153,19 +162,21 @@ class Alarm:
         if self.spoken or not too_many_unread(sum(self.counts.values()), self.replies):
             return
         self.spoken = True
-        text = alarm_text(self.name, list(self.unread), self.counts, self.replies, self.facts, self.retype)
+        unread, read = list(self.unread), list(self.read)
+        text = alarm_text(self.name, unread, self.counts, self.replies, self.facts, self.retype, read)
         if self.say is not None:
             self.say(text)
         elif not self.strict:
             warnings.warn(text, UnreadRepliesWarning, stacklevel=2)
         if self.strict:
-            first, remedy = text.partition("\n")[0], cure(list(self.unread), self.facts)
-            words = "; what to type stands above" if remedy and self.say else remedy.words and f"; {remedy.words}"
+            first, remedy = text.partition("\n")[0], cure(unread, self.facts, read)
+            words = "; what to type stands above" if self.say else f"; {remedy.words}"
+            words = words if remedy.tried else ""
             kept = self.kept and f", with the replies so far in {self.kept}"
             raise CoraError(f"{first}: stopped, as strict asks for{kept}; {remedy.why}{words}")
 
 
-_EXAMINED = 200  # most unreadable replies used to find a cure
+_EXAMINED = 200  # most replies used to find a cure, and most readable ones that it must not lose
 
 # %% ../../nbs/runs/alarm.ipynb #068c46ae
 def _variant_of_row(row: Mapping[str, Any], question: Mapping[str, Any] | None) -> Variant:
@@ -225,6 +236,19 @@ def unread_replies(
     return unread, counts, len(responses) - no_reply + refused
 
 
+def _read_replies(responses: Responses) -> list[Unread]:
+    "Some replies in which a choice was recognised, evenly chosen."
+    found, table = responses.outcomes(), responses.table
+    if "reply" not in table:
+        return []
+    table = table[~(found["unparsed"] | found["cut_off"] | found["failed"]).to_numpy() & table["reply"].notna()]
+    table = table[table["reply"] != ""]
+    some = table.iloc[:: -(-len(table) // _EXAMINED) or 1]
+    questions = _questions_by_id(responses, some)
+    rows = some.to_dict("records")
+    return [Unread(_variant_of_row(row, questions.get(row["question_id"])), row["reply"], "") for row in rows]
+
+
 def _unshown(table: pd.DataFrame, texts: Sequence[str | None], kinds: Sequence[str]) -> list[bool]:
     "For each row of unread replies: whether it names a letter that was not shown."
     usual = {"form": "mcq", "family": "cora", "method": "original", "index": 0}
@@ -236,16 +260,21 @@ def _unshown(table: pd.DataFrame, texts: Sequence[str | None], kinds: Sequence[s
 
 
 def unshown_line(
-    responses: Responses,  # a run
+    *runs: Responses,  # of one respondent
 ) -> str:  # one line; empty if there are none
     "How many replies name a letter that was not shown. They count as wrong, and no other rule reads them."
+    n = sum(map(_count_unshown, runs))
+    return f"{n} of the unparsed replies name a letter that was not shown: wrong under every rule" if n else ""
+
+
+def _count_unshown(responses: Responses) -> int:
+    "The number of replies that name a letter that was not shown."
     if not {"n_choices", "reply"} <= set(responses.table):
-        return ""
+        return 0
     table = responses.table[responses.outcomes()["unparsed"].to_numpy()]
     texts = list(map(_missing_as_none, table["reply"]))
     kinds = [unread_kind(Reply(text), False) for text in texts]
-    n = sum(_unshown(table, texts, kinds))
-    return f"{n} of the unparsed replies name a letter that was not shown: wrong under every rule" if n else ""
+    return sum(_unshown(table, texts, kinds))
 
 
 def _questions_by_id(responses: Responses, part: pd.DataFrame) -> dict[str, dict[str, Any]]:
@@ -264,4 +293,13 @@ def responses_alarm(
     unread, counts, replies = unread_replies(responses)
     if not unread or not too_many_unread(sum(counts.values()), replies):
         return ""
-    return alarm_text(name or responses.name, unread, counts, replies, responses.facts, retype)
+    read = _read_replies(responses)
+    return alarm_text(name or responses.name, unread, counts, replies, responses.facts, retype, read)
+
+
+def mark_told(
+    responses: Responses,  # a run
+) -> Responses:  # the same
+    "Note that the message of a run has been given, so that a command does not print it again above its table."
+    responses.__dict__["alarm_told"] = True
+    return responses

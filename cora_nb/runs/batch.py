@@ -164,19 +164,28 @@ def _reply(
         return Reply(error=f"unusable reply ({_line(respondent, e)})")
 
 # %% ../../nbs/runs/batch.ipynb #e61c27a8
-def _keep_refusals(respondent: ChatRespondent, refused: dict[str, dict], store: Store, asked: Sequence[str]) -> None:
-    """Store the empty replies of refused prompts.
+def _refusal_words(respondent: ChatRespondent, line: dict[str, Any]) -> str:
+    "Why a prompt was refused, in the server's words."
+    why = _innermost(line.get("error") or line["response"]["body"])
+    return _line(respondent, why.get("message", why) if isinstance(why, dict) else why)
 
-    Raises `CoraError` if many are refused and none of those asked was ever answered. A refusal that an earlier file
-    has brought into the store is no answer.
+
+def _keep_refusals(
+    respondent: ChatRespondent, refused: dict[str, dict], store: Store, asked: Sequence[str]
+) -> dict[str, str]:  # those that are not stored, and why they failed
+    """Store the empty replies of refused prompts, unless none of those asked was ever answered.
+
+    Then the setting may be wrong and not the prompts. Raises `CoraError` if they are many. A refusal that an earlier
+    file has brought into the store is no answer.
     """
-    if len(refused) >= MOST_REFUSED and all(map(is_refusal, store.get(asked).values())):
-        line = next(iter(refused.values()))
-        why = _innermost(line.get("error") or line["response"]["body"])
-        why = why.get("message", why) if isinstance(why, dict) else why
-        raise CoraError(f"{len(refused)} prompts were refused and none was answered: {_line(respondent, why)}")
-    for key in refused:
-        store.put(key, REFUSED_REPLY)
+    if not all(map(is_refusal, store.get(asked).values())):
+        for key in refused:
+            store.put(key, REFUSED_REPLY)
+        return {}
+    failed = {key: _refusal_words(respondent, line) for key, line in refused.items()}
+    if len(failed) >= MOST_REFUSED:
+        raise CoraError(f"{len(failed)} prompts were refused and none was answered: {next(iter(failed.values()))}")
+    return failed
 
 # %% ../../nbs/runs/batch.ipynb #bdef9507
 @dataclass(frozen=True)
@@ -214,8 +223,8 @@ def read_batch(
     """Put the results of a batch into a store; a later `evaluate` with this store asks only what is missing.
 
     A prompt that failed in one file and was answered in another counts as answered, whatever the order of the files.
-    Before anything is stored, raises `CoraError` for a missing file, and where 20 prompts or more were refused and none
-    was ever answered, and `BadRow` with file and line for a line that cannot be read.
+    Where prompts were refused and none was ever answered, the refusals count as failed and are not stored. Before
+    anything is stored, raises `CoraError` for a missing file, and where there are 20 such refusals or more, and `BadRow` with file and line for a line that cannot be read.
     """
     if on_bad not in ("raise", "skip"):
         raise CoraError(f'on_bad must be "raise" or "skip", got {on_bad!r}')
@@ -238,7 +247,7 @@ def read_batch(
         elif key in refused:
             continue
         fates[key] = reply.error
-    _keep_refusals(respondent, refused, store, list(asked))
+    fates |= _keep_refusals(respondent, refused, store, list(asked))
     reasons = [why for why in fates.values() if why is not None]
     if broken := len(rows) - len(good):
         first = next(row for row in rows if isinstance(row, BadRow))

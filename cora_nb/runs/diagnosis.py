@@ -200,11 +200,12 @@ _ROOM_FIELD = {"chat": "max_tokens", "causal": "max_new_tokens"}
 class _Setting:
     "The settings of a run with unreadable replies, as far as its facts are known."
 
-    def __init__(self, unread: Sequence[Unread], facts: Mapping[str, Any]):
+    def __init__(self, unread: Sequence[Unread], facts: Mapping[str, Any], read: Sequence[Unread] = ()):
         self.kind = _commonest([u.kind for u in unread], UNREAD_KINDS)
         those = [u for u in unread if u.kind == self.kind]
         self.form = _commonest([u.variant.form for u in those], tuple(FORMS))
         self.unread = [u for u in those if u.variant.form == self.form]
+        self.read = [u for u in read if u.variant.form == self.form]
         self.respondent, asked = facts.get("respondent") or {}, facts.get("asked") or {}
         self.who = self.respondent.get("respondent")
         self.template, self.rule = asked.get("template"), (asked.get("parse") or {}).get(self.form)
@@ -231,11 +232,12 @@ def _commonest(found: Sequence[str], order: tuple[str, ...]) -> str:
 def cure(
     unread: Sequence[Unread],  # replies in which no choice was recognised, at least one
     facts: Mapping[str, Any],  # of the run, as in `Responses.facts`; may be incomplete
-) -> Cure:  # false if there is nothing to type
-    "The change that makes replies like these readable. Raises `CoraError` for no replies."
+    read: Sequence[Unread] = (),  # replies in which a choice was recognised: a rule must not lose them
+) -> Cure:  # false if there is nothing to change; `tried` only if the replies at hand show that it helps
+    "The change that makes or may make replies like these readable. Raises `CoraError` for no replies."
     if not unread:
         raise CoraError("there are no replies to find a cure for")
-    at = _Setting(unread, facts)
+    at = _Setting(unread, facts, read)
     find = {"cut off": _of_cut_off, "refused": _of_refused, "empty": _of_empty, "tied": _of_tied}
     return find.get(at.kind, _of_unparsed)(at)
 
@@ -295,12 +297,13 @@ def _of_unparsed(at: _Setting) -> Cure:
     for rule in [*careful, *(rule for rule in rules if rule not in ours and rule not in careful), "last_line"]:
         if rule == at.rule or rule not in rules:
             continue
-        reads = sum(_read(rules[rule], u.variant, u.text) != "" for u in at.unread)
-        if reads >= _NEARLY_ALL * len(at.unread):
+        reads, keeps = (sum(_read(rules[rule], u.variant, u.text) != "" for u in us) for us in (at.unread, at.read))
+        if reads >= _NEARLY_ALL * len(at.unread) and keeps >= _NEARLY_ALL * len(at.read):
             typed = at.form == "mcq" or hasattr(get_rule(rule), "forms")  # `--parse` is about letters
             options = {"parse": rule if typed else {at.form: rule}}
             said = f"the rule {at.rule} finds no answer" if at.rule else "no answer is found"
             why = f"{said}, and {rule} reads {reads} of {len(at.unread)} such replies"
+            why += f" and {keeps} of {len(at.read)} others" if at.read else ""
             return Cure(at.kind, why, {}, options, tried=True)
     return _asked_otherwise(at, "no rule reads these replies")
 

@@ -28,7 +28,7 @@ from ..respondents.protocol import Reply, Respondent, finished, stream
 from ..responses.columns import NOT_ASKED, OVER_BUDGET
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
-from .alarm import Alarm
+from .alarm import Alarm, mark_told
 from .budget import Budget, BudgetWarning, budget_line, most_tokens, question_order, respondent_with
 from .diagnosis import Cure
 from .facts import asked_facts
@@ -86,7 +86,7 @@ class _Asking:
         self.left_out: list[str] = []  # claimed keys that the budget did not cover
         self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
         self.verdicts = [Verdict(-1, None, False)] * len(prompts)
-        self.known = {} if store is None else store.without_lone_refusals(store.get(self.keys))
+        self.known = {} if store is None else store.without_doubtful_refusals(store.get(self.keys))
         self.unused = set(self.known)  # keys of replies in the store that this run has not needed so far
         self.found, self.asked, self.tokens = 0, 0, {"prompt_tokens": 0, "completion_tokens": 0}
         if (server := respondent_with(respondent, "proven")) is not None:
@@ -271,7 +271,7 @@ class PreparedRun:
                 todo = early.next(self.batch)
             if asking.alarm is not None:
                 asking.alarm.end()
-        return make_responses(
+        run = make_responses(
             [p.variant for p in self.prompts],
             asking.replies,
             trials=[p.trial for p in self.prompts],
@@ -279,6 +279,7 @@ class PreparedRun:
             facts=facts | {"calls": asking.calls()} | ({"sample": early.sample()} if hasattr(early, "sample") else {}),
             verdicts=asking.verdicts,
         )
+        return mark_told(run) if asking.alarm is not None and asking.alarm.spoken else run
 
 
 def _check_respondent(respondent: Respondent) -> None:

@@ -107,15 +107,20 @@ def get(
 
 # %% ../../nbs/runs/store.ipynb #03c9aee5
 @patch
-def without_lone_refusals(
+def without_doubtful_refusals(
     self: Store,
     found: dict[str, Reply],  # what is in the store of a run
-) -> dict[str, Reply]:  # the same, or nothing
-    "Remove the refusals of a run that has nothing else: where no prompt was answered, they are not the prompts' fault."
-    if not found or not all(map(is_refusal, found.values())):
-        return found
-    self.rows.remove(list(found))
-    return {}
+) -> dict[str, Reply]:  # the others, whose prompts need not be asked again
+    """Remove the refusals that may not be the prompts' fault.
+
+    Those are all of a run that has nothing else, and those of an older version, which kept any 413 or 451.
+    """
+    refused = [key for key, reply in found.items() if is_refusal(reply)]
+    if len(refused) < len(found):
+        refused = [key for key in refused if set(found[key].meta) <= {"finish_reason", "server"}]
+    if refused:
+        self.rows.remove(refused)
+    return {key: reply for key, reply in found.items() if key not in set(refused)} if refused else found
 
 
 @patch

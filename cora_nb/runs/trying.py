@@ -310,7 +310,8 @@ def tryout_text(
         parts.append("\n".join([*sent, reply_lines(t, rules.get(t.prompt.variant.form, ""), whole)]))
     parts += [outcome_line(tryout), f"the full run would take\n{forecast_lines(tryout.forecast)}"]
     if tryout.cure is not None:
-        parts.append(f"{tryout.cure.why}: {tryout.cure.words or 'no option helps'}")
+        untried = "; not tried yet" if tryout.cure and not tryout.cure.tried else ""
+        parts.append(f"{tryout.cure.why}{untried}: {tryout.cure.words or 'no option helps'}")
     return "\n\n".join(parts)
 
 # %% ../../nbs/runs/trying.ipynb #3bf890c1
@@ -334,8 +335,12 @@ def _find_cure(tried: Sequence[Tried], facts: dict[str, Any]) -> Cure | None:
     answered = sum(t.reply.error is None or bool(kind) for t, kind in zip(tried, kinds))
     if not too_many_unread(sum(map(bool, kinds)), answered):
         return None
-    told = [(t, kind) for t, kind in zip(tried, kinds) if kind]
-    return cure([Unread(t.prompt.variant, t.reply.text, k, t.counted("completion_tokens")) for t, k in told], facts)
+    told = [
+        Unread(t.prompt.variant, t.reply.text, kind, t.counted("completion_tokens"))
+        for t, kind in zip(tried, kinds)
+        if kind or t.reply.text and t.reply.error is None
+    ]
+    return cure([u for u in told if u.kind], facts, [u for u in told if not u.kind])
 
 
 def try_respondent(

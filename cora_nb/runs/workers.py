@@ -29,7 +29,7 @@ from ..registry import Registry
 from ..respondents.protocol import Reply, Respondent, finished
 from ..responses.files import check_folder, read_responses
 from ..responses.responses import Responses
-from .alarm import UnreadRepliesWarning, responses_alarm
+from .alarm import UnreadRepliesWarning, mark_told, responses_alarm
 from .evaluate import PreparedRun, prepare
 from .facts import template_hash
 from cora_nb.runs.shards import (
@@ -282,6 +282,7 @@ def ask_on(
     run = join_shards(folder)
     if strict is False and (text := responses_alarm(run)):
         warnings.warn(text, UnreadRepliesWarning, stacklevel=2)
+        return mark_told(run)
     return run
 
 

@@ -26,7 +26,7 @@ from cora_nb.respondents import patience
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.patience import retry_after
-from cora_nb.respondents.protocol import REFUSED_REPLY, ask, stream
+from cora_nb.respondents.protocol import REFUSED_REPLY, Reply, ask, stream
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, asked_prompts
 from cora_nb.variants.families import make_variants
@@ -902,12 +902,37 @@ def test_a_server_that_begins_to_refuse_everything_stops_the_run(status, tmp_pat
 def test_single_prompts_are_refused_first_and_last(tmp_path):
     "Refusals wait for an answer, and are stored then; a later run asks for none of them."
     long = {TEXTS[i] for i in (0, 1, 2, 8)}
-    plan = lambda asked: ALIKE["413"] if asked.prompt in long else GOOD  # noqa: E731
+    plan = lambda asked: ALIKE["a window too small"] if asked.prompt in long else GOOD  # noqa: E731
     with FaultyServer(plan) as server, Store(tmp_path / "s.sqlite") as store:
         for asked in (9, 9):
             who = ChatRespondent("m", base_url=server.url, concurrency=1)
             run = evaluate(who, SINGLE[:9], template="bare", store=store, progress=False, strict=None)
             assert list(run.table["reply"]) == ["", "", "", "B", "B", "B", "B", "B", ""] and len(server.asked) == asked
+
+
+@pytest.mark.parametrize("status", ["413", "451"])
+def test_a_status_alone_says_nothing_about_a_prompt(status, tmp_path):
+    "Beside answers it is a failure, however rare, and is asked again."
+    plan = lambda asked: ALIKE[status] if asked.prompt == TEXTS[3] else GOOD  # noqa: E731
+    with FaultyServer(plan) as server, Store(tmp_path / "s.sqlite") as store:
+        for asked in (9, 10):
+            who = ChatRespondent("m", base_url=server.url, concurrency=1)
+            run = evaluate(who, SINGLE[:9], template="bare", store=store, progress=False, strict=None)
+            assert list(run.table["error"].notna()) == [i == 3 for i in range(9)]
+            assert len(store) == 8 and len(server.asked) == asked
+
+
+def test_refusals_of_an_older_version_beside_answers_are_asked_again(tmp_path):
+    "It kept any 413 or 451, and did not say which they were."
+    with FaultyServer() as server, Store(tmp_path / "s.sqlite") as store:
+        who = ChatRespondent("m", base_url=server.url)
+        keys = asked_prompts(who, make_prompts(SINGLE[:9], "bare"))[1]
+        for i, key in enumerate(keys):
+            old = Reply("", meta={"finish_reason": "refusal"})
+            store.put(key, old if i < 3 else REFUSED_REPLY if i < 5 else Reply("B"))
+        for _ in range(2):
+            run = evaluate(who, SINGLE[:9], template="bare", store=store, progress=False, strict=None)
+            assert list(run.table["reply"]) == ["B"] * 3 + [""] * 2 + ["B"] * 4 and len(server.asked) == 3
 
 
 def test_refusals_alone_in_an_older_store_are_asked_again(tmp_path):

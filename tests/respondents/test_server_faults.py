@@ -304,7 +304,7 @@ def test_a_fault(group, name, tmp_path):
     elif group == "limit":
         assert found.error is None and tries == 4
     elif group == "refused":  # for good, which is a reply without words; or for another reason, which is a failure
-        for_good = name in ("400", "content filter", "refused with 400", "error 413", "error 451")
+        for_good = name in ("400", "content filter", "refused with 400", "error 413")
         assert ((found.text, found.error) == ("", None) if for_good else found.error is not None) and tries == 1
     else:
         assert found.error is not None and found.error.endswith("tried 3 times"), found

@@ -132,15 +132,18 @@ def test_strict_stops_there_with_one_line_and_keeps_the_replies(tmp_path, capsys
             who = Says(REFUSAL)
             with pytest.raises(CoraError, match=r"^says: 32 of 32 replies cannot be read.*replies\.sqlite; .*$") as e:
                 ask(who)
-            assert "\n" not in str(e.value) and "--template reasoned --parse last_line" in str(e.value)
+            assert "\n" not in str(e.value) and "--template" not in str(e.value), "nothing that was not tried"
         assert who.asked == 0, "the second time, all of them were in the store"
         assert len(store.get([key for key in keys(VARIANTS)])) == 32
         run = evaluate(who, VARIANTS, store=store, progress=False, strict=None)
         assert who.asked == len(VARIANTS) - 32 and len(run) == len(VARIANTS)
     assert capsys.readouterr() == ("", "")
     with pytest.raises(CoraError, match="what to type stands above"):
+        evaluate(Says(SENTENCE), VARIANTS, parse="first_token", strict=True)
+    assert "in a shell: --parse lenient" in capsys.readouterr().err
+    with pytest.raises(CoraError, match="may help$"):
         evaluate(Says(REFUSAL), VARIANTS, strict=True)
-    assert "in a shell: --template reasoned" in capsys.readouterr().err
+    assert "in a shell" not in capsys.readouterr().err
     assert len(evaluate(Says("A"), VARIANTS, progress=False, strict=True)) == len(VARIANTS)
 
 
@@ -190,6 +193,22 @@ def test_model_text_is_escaped_and_shortened_in_its_middle():
     with pytest.warns(UnreadRepliesWarning) as caught:
         evaluate(nasty, VARIANTS[:5], progress=False)
     assert str(caught[0].message).startswith(r"\x1b]0;owned\x07: 5 of 5")
+
+
+def test_what_was_not_tried_is_named_and_not_typed():
+    (text,) = quietly("The second one.", 40)[1]
+    assert "may help" in text and "this was not tried" in text
+    assert "in a shell" not in text and "in Python" not in text and "--template" not in text
+
+
+def test_a_rule_that_loses_other_replies_is_not_recommended():
+    def own(reply, choices):
+        return 0 if reply == "Yes" else -1
+
+    (text,) = quietly(lambda i: SENTENCE if i % 8 == 0 else "Yes", 40, parse=own)[1]
+    assert "in a shell" not in text and "lenient reads" not in text
+    (text,) = quietly(lambda i: SENTENCE if i % 8 == 0 else "B", 40, parse="first_token")[1]
+    assert "lenient reads 5 of 5 such replies and 28 of 28 others" in text or "lenient reads 4 of 4" in text
 
 
 # ---- from responses
