@@ -15,7 +15,7 @@ import pandas as pd
 from fastcore.basics import patch
 
 from ..core import CoraError, Question, Variant
-from .columns import KEY, TEXT, checked_table, column_types, same_tables, storable
+from .columns import KEY, TEXT, checked_table, same_tables, storable
 from .estimate_notes import unasked_words
 from .failures import check_failed, failed_rows, failure_line, over_budget_rows, unasked_rows
 from .questions import facts_of_part, ordered_questions, questions_of_rows, questions_table, set_sizes

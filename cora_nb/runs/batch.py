@@ -224,7 +224,8 @@ def read_batch(
 
     A prompt that failed in one file and was answered in another counts as answered, whatever the order of the files.
     Where prompts were refused and none was ever answered, the refusals count as failed and are not stored. Before
-    anything is stored, raises `CoraError` for a missing file, and where there are 20 such refusals or more, and `BadRow` with file and line for a line that cannot be read.
+    anything is stored, raises `CoraError` for a missing file, and where there are 20 such refusals or more, and
+    `BadRow` with file and line for a line that cannot be read.
     """
     if on_bad not in ("raise", "skip"):
         raise CoraError(f'on_bad must be "raise" or "skip", got {on_bad!r}')
