@@ -351,7 +351,7 @@ def test_order_scores_against_loops(frame, fillers):
     }
     found = order_scores(frame, fillers=fillers)
     assert found["score"].tolist() == list(columns)
-    assert found.columns.tolist() == ["respondent", "score", "value", "low", "high", "n"]
+    assert found.columns.tolist() == ["respondent", "score", "value", "low", "high", "n", "note"]
     for name, values in columns.items():
         row = lookup(found, name)
         assert row.n == len(values)
