@@ -187,7 +187,10 @@ def _rules(t: pd.DataFrame) -> Any:
         yield "prediction", bad, "a failed reply has no prediction but -1"
 
 # %% ../../nbs/responses/columns.ipynb #5e751e07
-def same_tables(a: pd.DataFrame, b: pd.DataFrame) -> bool:
+def same_tables(
+    a: pd.DataFrame,  # a table
+    b: pd.DataFrame,  # another
+) -> bool:
     "Whether two tables are equal, including lists with NaN, which pandas calls different."
     lists = [c for c, kind in column_types().items() if kind == LIST and c in a and c in b]
     plain = a.drop(columns=lists).equals(b.drop(columns=lists)) and list(a) == list(b)
