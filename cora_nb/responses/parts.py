@@ -94,7 +94,7 @@ def trial(
     if isinstance(which, bool) or which not in (trials := self.trials):
         there = ", ".join(map(str, trials)) if len(trials) < 6 else f"{trials[0]} to {trials[-1]}"
         raise CoraError(f"{self.name} has no trial {which!r}, only {there or 'no rows at all'}")
-    return _view(self, _which=which)
+    return _view(self, _which=which, pooled=False)
 
 
 @patch
@@ -106,7 +106,7 @@ def first_trial(self: ResponseParts) -> ResponseParts:
 @patch
 def pool_trials(self: ResponseParts) -> ResponseParts:
     "The same replies, in which every score counts repetitions as further replies to the same question."
-    return _view(self, pooled=True)
+    return _view(self, pooled=self._which is None)
 
 
 @patch

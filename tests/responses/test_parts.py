@@ -321,6 +321,8 @@ def test_errors_are_counted_in_the_repetitions_that_count(tmp_path):
         "first": (parts, run.first_trial(), {"timed out": failed}, n),
         "chosen": (parts.trial(1), run.trial(1), {"lost": failed}, n),
         "without": (parts.trial(2), run.trial(2), {}, n),
+        "chosen, then pooled": (parts.trial(1).pool_trials(), run.trial(1).pool_trials(), {"lost": failed}, n),
+        "pooled, then chosen": (parts.pool_trials().trial(1), run.pool_trials().trial(1), {"lost": failed}, n),
         "all": (parts.pool_trials(), run.pool_trials(), {"timed out": failed, "lost": failed}, 3 * n),
     }
     for which, (view, same, errors, asked) in views.items():
