@@ -1709,6 +1709,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                                                                                           'cora_nb/papers/quadruple_slit_items.py')},
             'cora_nb.papers.recorded': { 'cora_nb.papers.recorded.RecordedFile': ( 'papers/recorded.html#recordedfile',
                                                                                    'cora_nb/papers/recorded.py'),
+                                         'cora_nb.papers.recorded._cached_copy': ( 'papers/recorded.html#_cached_copy',
+                                                                                   'cora_nb/papers/recorded.py'),
                                          'cora_nb.papers.recorded._check_hash': ( 'papers/recorded.html#_check_hash',
                                                                                   'cora_nb/papers/recorded.py'),
                                          'cora_nb.papers.recorded._downloaded': ( 'papers/recorded.html#_downloaded',

@@ -85,9 +85,9 @@ def postgres():
 
 @pytest.fixture(scope="session")
 def recorded_at():
-    """Where a published file of raw data is, by its name in `papers.recorded`; asked for once in a session.
+    """Where a published file of raw data is, by its name in `papers.recorded`; looked for once in a session.
 
-    From a folder, the cache, or the authors' repository. A test that cannot have its file is skipped, with the reason.
+    In a folder or in the cache: no test downloads. One that cannot have its file is skipped, with the reason.
     """
     from cora_nb.core import CoraError
     from cora_nb.papers.recorded import recorded_file
@@ -97,7 +97,7 @@ def recorded_at():
     def find(name: str) -> Path:
         if name not in found:
             try:
-                found[name] = recorded_file(name)
+                found[name] = recorded_file(name, download=False)
             except CoraError as e:
                 found[name] = e
         if isinstance(found[name], CoraError):

@@ -38,7 +38,7 @@ MODULES = {"torch": ("torch", "transformers"), "sklearn": ("sklearn", "matplotli
 def no_replies():
     "Why the published replies cannot be had; empty where they can."
     try:
-        return "" if all(map(recorded_file, RECORDED)) else "not found"
+        return "" if all(recorded_file(name, download=False) for name in RECORDED) else "not found"
     except CoraError as e:
         return str(e)
 

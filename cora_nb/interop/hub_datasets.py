@@ -6,6 +6,7 @@
 __all__ = ['to_dataset', 'from_dataset', 'export_hub', 'load_hub_runs']
 
 # %% ../../nbs/interop/hub_datasets.ipynb #5f29b709
+import contextlib
 import hashlib
 import json
 import re
@@ -290,7 +291,7 @@ def load_hub_runs(
         if local:  # the library's cache finds a folder by its name, and may return the data of another one
             options = {"cache_dir": cache, "download_mode": "force_redownload"} | options
         try:
-            with asking_hub():
+            with contextlib.nullcontext() if local else asking_hub():
                 told = datasets.load_dataset(str(source), "runs", split="runs", **options).to_list()
                 rows = datasets.load_dataset(str(source), "responses", **options)
         except Exception as e:  # any error of the disk, the network or the hub

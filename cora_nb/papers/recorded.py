@@ -118,20 +118,30 @@ SITE = "https://github.com"  # serves the file of a commit at REPOSITORY/raw/COM
 TIMEOUT = 30  # seconds without a byte
 
 
-def _downloaded(
+def _cached_copy(
     known: RecordedFile,  # the file to find
-) -> Path:  # in the user's cache
-    "The file from the authors' repository, or from the cache. Raises `CoraError` if neither has it."
-    import pooch
-
-    url = f"{SITE}/{known.repository}/raw/{known.commit}/{quote(known.path)}"
-    path = cache_folder() / "recorded" / known.commit / known.name
+    path: Path,  # where a download puts it
+) -> Path | None:  # None: it is not there
+    "The file in the user's cache. One with another content is removed."
     if path.is_file():
         try:
             _check_hash(path, known, str(path))
             return path
         except CoraError:
             path.unlink()
+    return None
+
+
+def _downloaded(
+    known: RecordedFile,  # the file to find
+    path: Path,  # where to put it
+    allowed: bool,  # ask the repository
+) -> Path:  # the same path
+    "The file from the authors' repository. Raises `CoraError` if it cannot be had from there."
+    url = f"{SITE}/{known.repository}/raw/{known.commit}/{quote(known.path)}"
+    if not allowed:
+        raise CoraError(f"{known.name} is not on this machine; it is at {url}")
+    import pooch
 
     def fetch(url, file, puller):
         pooch.HTTPDownloader(timeout=TIMEOUT)(url, file, puller)
@@ -154,8 +164,9 @@ def _downloaded(
 def recorded_file(
     name: str,  # one of `RECORDED`
     folder: str | Path | None = None,  # look only here: a folder of recorded files, or a clone of their repository
+    download: bool = True,  # ask the authors' repository if no copy is on this machine
 ) -> Path:  # the file, with the right hash
-    """The path of a published file of raw data on this machine, downloaded if necessary.
+    """The path of a published file of raw data on this machine, downloaded if necessary and allowed.
 
     Without `folder`: the folder of the environment variable `CORA_RECORDED`, `../shared/data/recorded` beside a
     checkout, the user's cache, and the authors' repository, in this order. Raises `CoraError` for an unknown name,
@@ -168,7 +179,8 @@ def recorded_file(
             return path
     if folder is not None:
         raise CoraError(f"{folder}: there is neither {known.name} nor {known.path} in this folder")
-    return _downloaded(known)
+    cached = cache_folder() / "recorded" / known.commit / known.name
+    return _cached_copy(known, cached) or _downloaded(known, cached, download)
 
 # %% ../../nbs/papers/recorded.ipynb #4f23227e
 def _read_columns(
