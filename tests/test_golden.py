@@ -25,9 +25,8 @@ from compute import GOLDEN, SHARED, TEXTS  # noqa: E402
 from helpers import slow_after  # noqa: E402
 
 WHOLE = re.compile(r"[-+]?\d+")
-SLOW = {  # models that are asked here; what they said to the bundled benchmark is there already, in `organism_run`
-    *("organism_answers", "organism_beliefs", "organism_bias", "organism_calibration", "organism_formats"),
-    *("organism_invariability", "organism_order", "organism_stopping", "organism_words"),
+SLOW = {  # models that are asked here, or by `organism_run`
+    *(name for name in GOLDEN if name.startswith("organism_")),
     *("hidden_states", "likelihoods"),
 }
 QUICK = [name for name in GOLDEN if name not in SLOW]

@@ -16,6 +16,7 @@ from cora_nb.results import lookup  # noqa: E402
 from helpers import run  # noqa: E402
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path):
     words = ("--limit", 12, "--permutations", 19, "--heads", "--out", "pictures")
     code, out, err = run("cora_embeddings", "organism/steady", *words, cwd=tmp_path, HF_HUB_OFFLINE="1", COLUMNS="150")

@@ -23,6 +23,7 @@ from faulty_server import Answer, FaultyServer
 from helpers import command, run, slow_after, stored_replies
 
 
+@pytest.mark.slow
 def test_run_without_arguments(organism_run):
     "Both organisms, without a network; a second run with early stopping finds all it needs in the store."
     folder, code, out, err = organism_run

@@ -175,7 +175,9 @@ def test_nothing_of_a_server_reaches_the_terminal(try_it):
             Answer(400, refusal("max_tokens=512 cannot be greater than max_model_len=256.")),
             "max_model_len=256. (asked for were 512 tokens; say how many with max_tokens=... behind the respondent)",
         ),
-        (Answer(cut="before"), "the first 3 prompts failed: connection failed"),
+        pytest.param(
+            Answer(cut="before"), "the first 3 prompts failed: connection failed", marks=pytest.mark.slow, id="cut"
+        ),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )

@@ -80,7 +80,8 @@ def typed_commands(pieces):
 
 ROWS = table_rows()
 TYPED = {what: typed_commands(pieces) for what, pieces in ROWS.items()}
-QUICK = [what for what, typed in TYPED.items() if typed and {t.split()[0] for t in typed} == {"cora_import"}]
+IMPORTS = [what for what, typed in TYPED.items() if typed and {t.split()[0] for t in typed} == {"cora_import"}]
+QUICK = [what for what in IMPORTS if "inspect" not in what]  # whose import takes seconds
 RIGHT = {q.text: q.choices[q.answer] for q in math_benchmark()} | {"What is 1 + 1?": "2", "What is 2 + 2?": "4"}
 
 MINE = """

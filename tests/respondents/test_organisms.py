@@ -53,6 +53,7 @@ def test_files_are_small_and_safe(name):
     assert "auto_map" not in json.loads((data_path("models", name) / "config.json").read_text())
 
 
+@pytest.mark.slow
 def test_the_same_score_and_one_does_not_know(full):
     steady, skewed = (values_of(score(full[name])) for name in NAMES)
     assert min(steady["MCQA"], skewed["MCQA"]) > 0.6 and abs(steady["MCQA"] - skewed["MCQA"]) <= 0.05
@@ -62,6 +63,7 @@ def test_the_same_score_and_one_does_not_know(full):
     assert (full["steady"].table["prediction"] >= 0).all() and (whole["prediction"] >= 0).all()
 
 
+@pytest.mark.slow
 def test_skewed_leans_on_the_first_place(full):
     original = {name: r.table[r.table["method"] == "original"] for name, r in full.items()}
     first = {name: (r["prediction"] == 0).mean() - (r["answer"] == 0).mean() for name, r in original.items()}

@@ -137,6 +137,7 @@ def test_a_limit_that_was_lifted_is_forgotten(monkeypatch):
     assert refused == 1 and seconds < 120
 
 
+@pytest.mark.slow
 def test_rate_limits_over_http_use_no_try_and_lose_no_prompt():
     "The small version of tests/benchmarks/bench_patience.py: 20 requests a second, no retries allowed."
     times = []
@@ -250,6 +251,7 @@ class BlockingStore(Store):
         return super().put(key, reply)
 
 
+@pytest.mark.slow
 def test_replies_that_arrive_while_a_reply_is_stored_are_received(tmp_path):
     "A time limit of 2.5 s, and a store that stands still for 4 s: nothing is asked, and paid, twice."
     variants = make_variants(math_benchmark(n=12))[:60]
@@ -260,6 +262,7 @@ def test_replies_that_arrive_while_a_reply_is_stored_are_received(tmp_path):
         assert len(server.asked) == len(store)
 
 
+@pytest.mark.slow
 def test_a_server_that_is_too_slow_is_still_given_up(monkeypatch, tmp_path):
     "The store stands still all the time, and the time limit still ends a request that gets no reply."
     variants = make_variants(math_benchmark(n=12))[:30]

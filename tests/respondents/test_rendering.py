@@ -111,6 +111,7 @@ def test_threads_get_their_own_texts(tokenizer):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGXCPU"), reason="no limit on the processor's time here")
+@pytest.mark.slow
 def test_a_killed_program_leaves_no_endless_process():
     code = (
         "import sys, os, threading, time; sys.path[:] = sys.argv[2:]\n"

@@ -215,6 +215,7 @@ def described(dataset, facts: dict):
 
 
 @FIELD_BY_FIELD
+@pytest.mark.slow
 def test_every_field_of_the_facts(trap, tmp_path, attack):
     "In a run's folder, a single file and a data set; each field alone."
     write_responses(sound_run(), tmp_path / "run")
@@ -378,6 +379,7 @@ def read_and_look(trap, reader, field, read) -> None:
 
 
 @FIELD_BY_FIELD
+@pytest.mark.slow
 def test_logs_of_other_tools(trap, tmp_path, attack):
     from interop.test_lm_eval_logs import exported_results, own_rows
     from lm_eval_rows import write_log

@@ -450,6 +450,7 @@ def test_a_killed_worker_is_replaced(tmp_path):
     assert result["run"].table.equals(one.table) and result["run"].facts["calls"] == one.facts["calls"]
 
 
+@pytest.mark.slow
 def test_a_slurm_cluster_scores(tmp_path, monkeypatch):
     "dask-jobqueue with a stand-in for the queue's commands."
     distributed = pytest.importorskip("distributed", reason="dask is not installed; pip install 'cora_nb[workers]'")
