@@ -7,12 +7,13 @@ __all__ = ['cora_join']
 
 # %% ../../nbs/cli/join.ipynb #7f21ca94
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..checks import check_count, check_option
 from .alarms import print_alarms, typed_options
-from .commands import command
+from .commands import command, only_typed
 from .failures import end_incomplete, failed_line, failures_said
 from .report import page_lines
 from .run import cora_run
@@ -20,7 +21,7 @@ from .shared import own_scores, replies_line
 from .table import column_names
 from ..core import CoraError
 from ..report.render import render
-from ..report.tables import score_table
+from ..report.tables import plain_line, score_table
 from ..responses.files import read_facts
 from ..runs.alarm import unshown_line
 from ..runs.shards import Shard, join_shards, missing_shards, shard_ranges, shards_there
@@ -34,7 +35,15 @@ def _how_to_ask(folder: Path, missing: Shard) -> str:
     words = ["cora_run", *told.get("respondents", [])]
     for option, value in typed_options(cora_run, told).items():
         words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
-    return f"for each of them: {shlex.join([*words, '--shard', str(missing)])}"
+    line = plain_line(shlex.join([*words, "--shard", str(missing)]))
+    trust = "".join(f" (it names {what}: only if you trust it)" for what in _named(told)[:1])
+    return f"for each of them{trust}: {line}"
+
+
+def _named(told: Mapping[str, Any]) -> list[str]:
+    "Servers, code and variables with keys that the options of a command name."
+    words = [(k, w) for k, v in told.items() for w in (v if isinstance(v, list) else [v]) if isinstance(w, str)]
+    return [what for name, word in words if (what := only_typed(name, word))]
 
 
 def _refuse_missing(folder: Path) -> None:

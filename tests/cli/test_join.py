@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from cora_nb.cli.join import cora_join
@@ -64,6 +66,25 @@ def test_missing_shards_come_with_the_command_that_asks_them(capsys):
     words = line.partition("for each of them: ")[2]
     assert words == "cora_run simulated:name=ann,knows=0.6 --limit 12 --family cyclic --shard 3/6"
     assert "there are no shards here" in refused(capsys, cora_join, folders=["nothing"])
+
+
+@pytest.mark.parametrize(
+    "spec, what",
+    [
+        ("chat:m,base_url=http://elsewhere.invalid/v1", "a server"),
+        ("chat:m,key_variable=AWS_SECRET_ACCESS_KEY", "the variable with a key"),
+        ("nasty.py:respondent", "code to run"),
+    ],
+)
+def test_a_command_of_somebody_elses_facts_is_named_as_one(capsys, spec, what):
+    cora_run(ANN, limit=12, shard="1/2")
+    (file,) = shards_there(Path("responses/math/ann")).values()
+    table = pq.read_table(file)
+    facts = json.loads(table.schema.metadata[b"cora_nb"])
+    facts["run"]["command"]["respondents"] = [spec]
+    pq.write_table(table.replace_schema_metadata(table.schema.metadata | {b"cora_nb": json.dumps(facts)}), file)
+    line = refused(capsys, cora_join, folders=["responses/math/ann"])
+    assert f"for each of them (it names {what}: only if you trust it): cora_run {spec} " in line
 
 
 @pytest.mark.parametrize(
