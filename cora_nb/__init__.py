@@ -7,18 +7,13 @@ __version__ = "0.2.0"
 __all__ = ['words_beside']
 
 # %% ../nbs/front_door.ipynb #ec88fd9c
-import linecache
-import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from functools import partial
+import ast
+from collections.abc import Callable
 from importlib import import_module
-from importlib.abc import Loader
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from inspect import cleandoc, signature, unwrap
-from types import FunctionType, ModuleType
-from warnings import warn
+from inspect import cleandoc, getsource, isclass, isfunction, signature, unwrap
+from io import StringIO
+from textwrap import dedent
+from tokenize import COMMENT, generate_tokens
 
 __doc__ = """Is a multiple-choice score worth anything?
 
@@ -36,7 +31,7 @@ scores that take consistency into account, CoRA (Cavalin et al., arXiv 2511.2186
 The names that most programs need are in `cora_nb` itself, and each is loaded when it is first used: `dir(cora_nb)`
 lists them, and `help(cora_nb.evaluate)` explains the parameters of one. The commands are `cora_run`, `cora_table`,
 `cora_report` and others: `cora --help` lists them. CITATION.cff says how to cite the package and the papers, and
-CHANGELOG.md what has changed since version 0.1.
+CHANGELOG.md what has changed.
 """
 
 _PLACES = {
@@ -65,10 +60,11 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    "A public name, loaded at its first use."
+    "A public name, loaded and explained at its first use."
     if name not in _MODULES:
         raise AttributeError(f"module 'cora_nb' has no attribute {name!r}")
     found = getattr(import_module(f"cora_nb.{_MODULES[name]}"), name)
+    _explain(found)
     globals()[name] = found  # the next use finds it here
     return found
 
@@ -78,224 +74,50 @@ def __dir__() -> list[str]:
     return sorted({*(name for name in globals() if name.startswith("__")), *_MODULES})
 
 # %% ../nbs/front_door.ipynb #b7c40e19
-_BESIDE = re.compile(  # a line of a signature, or of a class's fields: the name, and the comment at the line's end
-    r"""\s+\*{0,2}(\w+)\s*[:=,](?:"[^"\n]*"|'[^'\n]*'|[^#\n"'])*#\s*(.*)"""
-)
-
-
 def words_beside(
-    found: object,  # a function, a method or a class
+    found: Callable,  # a function, a method or a class
 ) -> dict[str, str]:  # parameter -> the comment beside it in the source; empty where there is none
     "What the source says of each parameter, those of the classes it inherits from included."
-    words = {}
-    for part in reversed(found.__mro__[:-1]) if isinstance(found, type) else [found]:
-        for name, said in _words_of_class(part) if isinstance(part, type) else _words_of_function(part):
-            words[name] = said or words.get(name, "")
-    if isinstance(found, type):
-        with suppress(ValueError):  # a class without a signature of its own, such as an error
-            words = {name: said for name, said in words.items() if name in signature(found).parameters}
+    try:
+        words = dict.fromkeys(signature(found).parameters, "")
+    except ValueError:  # it has no signature of its own, as an error has none
+        return {}
+    for part in reversed(found.__mro__) if isclass(found) else [unwrap(found)]:
+        words |= {name: said for name, said in _comments(part).items() if name in words}
     return {name: said for name, said in words.items() if name not in ("self", "cls")}
 
 
-def _words_of_function(function: Callable) -> Iterator[tuple[str, str]]:  # parameter, the comment beside it
-    "The parameters of a function, from the lines of its signature."
-    function = unwrap(getattr(function, "__func__", function))
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return
-    beside = {}
-    for line in linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]:
-        if (there := _BESIDE.match(line)) and not line.lstrip().startswith("def "):
-            beside.setdefault(there[1], there[2].strip())
-        if re.sub(r"\s#\s.*", "", line).rstrip().endswith(":") and "@" not in line:
-            break  # the signature ends here
-    n = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
-    for name in code.co_varnames[:n]:  # 4 and 8: it takes *args, **kwargs
-        yield name, beside.get(name) or getattr(function.__annotations__.get(name), "help", "")
-
-
-def _words_of_class(part: type) -> Iterator[tuple[str, str]]:  # parameter, the comment beside it
-    "The parameters that a class itself adds: of its `__init__`, or its fields."
-    own = vars(part).get("__init__")
-    if isinstance(own, FunctionType) and own.__code__.co_filename != "<string>":  # not made by `dataclass`
-        yield from _words_of_function(own)
-        return
-    lines = linecache.getlines(getattr(sys.modules.get(part.__module__), "__file__", None) or "")
-    start = next((n for n, line in enumerate(lines) if re.match(rf"class {part.__name__}\b", line)), len(lines))
-    fields = getattr(part, "__annotations__", {})
-    for line in lines[start + 1 :]:
-        there = _BESIDE.match(line)
-        if there and there[1] in fields and re.match(r"    \w", line):
-            yield there[1], there[2].strip()
-        if re.match(r"    (async )?def |\S", line):
-            return
+def _comments(
+    part: Callable,  # a function, or a class without those it inherits from
+) -> dict[str, str]:  # parameter or field -> the comment at the end of its line
+    "What the source of a function or class says; nothing where the source is not at hand."
+    try:
+        source = dedent(getsource(part))
+        top = ast.parse(source).body[0]
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    tokens = generate_tokens(StringIO(source).readline)
+    said = {token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == COMMENT}
+    beside = []
+    for node in top.body if isinstance(top, ast.ClassDef) else [top]:
+        if isinstance(node, ast.AnnAssign):  # a field
+            beside.append((node.target.id, node.lineno))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node is top or node.name == "__init__"):
+            arguments = (a for a in ast.walk(node.args) if isinstance(a, ast.arg))
+            beside += [(a.arg, a.lineno) for a in arguments if a.lineno > node.lineno]
+    return {name: said[line] for name, line in beside if line in said}
 
 
 def _explain(
-    found: object,  # what a module exports
-    module: str,  # its name
+    found: Callable,  # a function or a class
 ) -> None:
-    "Put the words beside the parameters of a function or class into its docstring."
-    if isinstance(found, type) and found.__module__ == module:
-        for name, method in list(vars(found).items()):
+    "Put the words beside its parameters, and beside those of its public methods, into the docstrings."
+    for part in found.__mro__ if isclass(found) else ():
+        for name, method in vars(part).items():
             method = getattr(method, "__func__", method)
-            if isinstance(method, FunctionType) and not name.startswith("_"):
-                _explain(method, method.__module__)
-    elif not (hasattr(found, "__code__") or hasattr(found, "__wrapped__")) or found.__module__ != module:
-        return  # a value, or at home elsewhere
+            if isfunction(method) and part.__module__.startswith("cora_nb.") and not name.startswith("_"):
+                _explain(method)
+    lines = [f"    {name}: {said}" for name, said in words_beside(found).items() if said]
     doc = cleandoc(found.__doc__ or "")
-    lines = [f"    {name}: {' '.join(said.split())}" for name, said in words_beside(found).items() if said]
     if lines and "Parameters:\n" not in doc:
         found.__doc__ = "\n".join([*([doc, ""] if doc else []), "Parameters:", *lines])
-
-
-class _Loader(SourceFileLoader):
-    "Loads a module of the package, then explains what it exports."
-
-    def exec_module(self, module: ModuleType) -> None:
-        linecache.checkcache(self.path)  # the file may have changed since it was loaded before
-        super().exec_module(module)
-        for name in getattr(module, "__all__", ()):
-            _explain(getattr(module, name), module.__name__)
-        _keep_old_names(module)
-
-
-class _Finder:
-    "Finds the modules of the package where Python would, for `_Loader`, and those of 0.1."
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if not name.startswith("cora_nb."):
-            return None
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is None and name.removeprefix("cora_nb.") in _OLD_PLACES:
-            return ModuleSpec(name, _Gone())
-        if spec and type(spec.loader) is SourceFileLoader:
-            spec.loader = _Loader(spec.loader.name, spec.loader.path)
-        return spec
-
-
-if ("cora_nb", "_Finder") not in [(f.__module__, getattr(f, "__name__", "")) for f in sys.meta_path]:
-    sys.meta_path.insert(0, _Finder)
-_explain(words_beside, "cora_nb")
-
-# %% ../nbs/front_door.ipynb #3c9b61d8
-_OLD_PLACES = {  # module of 0.1 -> where its names are now; "old=new" for a name that was changed as well
-    "arithmetic": {"benchmarks.arithmetic": "OPERATIONS math_benchmark pose"},
-    "batch": {"runs.batch": "read_batch write_batch"},
-    "battery": {"papers.mcqa_plus": "mcqa_plus_results mcqa_plus_steps run_steps"},
-    "benchmarks": {
-        "benchmarks.load": "load_benchmark load_shots write_benchmark",
-        "benchmarks.arithmetic": "math_benchmark",
-    },
-    "embeddings": {
-        "metrics.embeddings": "format_prompts head_separability project random_halves separability",
-        "report.embedding_plots": "plot_layers plot_separability",
-    },
-    "files": {"benchmarks.files": "read_table write_whole"},
-    "grading": {"runs.grading": "apply_labels judge_answers regrade", "runs.labels": "read_labels write_labels"},
-    "importers": {"interop.cat": "import_cat read_cat"},
-    "layouts": {"benchmarks.layouts": "LAYOUTS Layout"},
-    "metrics": {
-        "metrics.cora": "average bmca car_curve consistency_index core_index majority_vote mcqa response_consistency"
-        " score score_counts score_intervals weighted_scores",
-        "metrics.counts": "count_hits",
-    },
-    "metrics.calibration": {"report.calibration_plots": "plot_reliability"},
-    "metrics.comparison": {"metrics.planning": "questions_needed"},
-    "metrics.consistency": {"report.consistency_plots": "plot_consistency"},
-    "metrics.guessing": {"stats.binomial": "binomial_tail"},
-    "metrics.order_places": {"metrics.order": "pattern_table place_odds wrong_places"},
-    "metrics.replies": {"stats.shares": "share_interval"},
-    "metrics.unified_confidence": {"metrics.confidence": "answer_shares label_shares mean_logprob unified_confidence"},
-    "parsing": {"prompts.letters": "explain get_rule in_words parse register_rule selected yes_no"},
-    "plots": {"report.plots": "plot_accuracy plot_lengths plot_positions"},
-    "prompts": {"prompts.templates": "Prompt TEMPLATES Template get_template make_prompts"},
-    "published": {"papers.published": "load_published"},
-    "resampling": {"stats.resampling": "METHODS draw_questions interval kinds left_out"},
-    "respondents": {
-        "respondents.protocol": "Reply Respondent ask",
-        "respondents.simulated": "RecordedRespondent SimulatedRespondent",
-    },
-    "responses": {
-        "responses.columns": "NOT_ASKED",
-        "responses.files": "read_responses write_responses",
-        "responses.rows": "grade=graded_table",
-    },
-    "runs": {"runs.evaluate": "plan"},  # and `evaluate`, see below
-    "score_plots": {
-        "report.item_plots": "plot_items",
-        "report.score_plots": "curve_table plot_ranks plot_resamples plot_scores",
-    },
-    "statements": {"runs.statements": "complete_statements read_statements save_statements write_statements"},
-    "stopping": {"runs.stopping": "EarlyStop is_settled"},
-    "store": {"runs.store": "Store reply_key"},
-    "tables": {"report.render": "render", "report.tables": "score_table"},
-    "variants": {
-        "benchmarks.pitfalls": "NOTA_TEXT",
-        "variants.families": "LeftOut get_family make_variants register_family",
-        "variants.files": "read_variants write_variants",
-        "variants.operators": "decouple make_variant replace_by_nota shuffle",
-    },
-    "variants.cyclic": {"variants.orders": "cyclic"},
-    "variants.misleading": {"variants.mcqa_plus": "misleading without_misleading"},
-    "variants.order_swap": {"variants.orders": "order_swap"},
-    "variants.permutations": {"variants.orders": "permutations sample_orders"},
-    "variants.reorderings": {"variants.orders": "reorderings"},
-}
-_SAID = set()  # the names whose warning was given
-
-# %% ../nbs/front_door.ipynb #51ae7c04
-def _old_name(
-    module: str,  # of 0.1, without `cora_nb.`
-    name: str,  # what is asked of it
-) -> object:
-    "What a name of 0.1 stands for, with one warning that says where it is now."
-    for place, words in _OLD_PLACES[module].items():
-        for word in words.split():
-            old, _, new = word.partition("=")
-            if old == name:
-                _warn_once(f"cora_nb.{module}.{old}", f"cora_nb.{place}.{new or old}")
-                return getattr(import_module(f"cora_nb.{place}"), new or old)
-    raise AttributeError(f"module 'cora_nb.{module}' has no attribute {name!r}; CHANGELOG.md lists the names of 0.1")
-
-
-def _warn_once(old: str, new: str) -> None:
-    "A `DeprecationWarning` at the line of whoever used the old name."
-    if old not in _SAID:
-        _SAID.add(old)
-        warn(f"{old} is now {new}; the old place will be gone in version 0.3", DeprecationWarning, stacklevel=3)
-
-# %% ../nbs/front_door.ipynb #a8e02f6b
-class _Evaluate(ModuleType):
-    "The module `cora_nb.runs.evaluate`, which can be called because 0.1 had a function of that name there."
-
-    def __call__(self, *args: object, **options: object) -> object:
-        _warn_once("cora_nb.runs.evaluate", "cora_nb.runs.evaluate.evaluate, or cora_nb.evaluate")
-        return self.evaluate(*args, **options)
-
-
-class _Runs(ModuleType):
-    "The package `cora_nb.runs`; importing its module `evaluate` sets an attribute here."
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name == "evaluate" and isinstance(value, ModuleType):
-            value.__class__ = _Evaluate
-        super().__setattr__(name, value)
-
-
-def _keep_old_names(
-    module: ModuleType,  # that was just loaded
-) -> None:
-    "Let a module find the names that 0.1 had in it."
-    if (old := module.__name__.removeprefix("cora_nb.")) in _OLD_PLACES:
-        module.__getattr__ = partial(_old_name, old)
-    if old == "runs":
-        module.__class__ = _Runs
-
-
-class _Gone(Loader):
-    "Makes a module of 0.1 that is no longer there: empty, but for the old names."
-
-    def exec_module(self, module: ModuleType) -> None:
-        _keep_old_names(module)

@@ -1,8 +1,7 @@
-"""What a research package is expected to have: old names that warn, citation, changes, a release tried first."""
+"""What a research package is expected to have: one version, citation, changes, a release tried first."""
 
 import ast
 import configparser
-import importlib
 import importlib.util
 import re
 import shutil
@@ -18,19 +17,6 @@ import yaml
 import cora_nb as cn
 
 ROOT = Path(__file__).resolve().parent.parent
-LAST_OF_0_1 = "fc9a1e0"  # the last commit before Part 7, which moved the names
-OLD_NAMES = [
-    (module, *word.partition("=")[::2], place)
-    for module, places in cn._OLD_PLACES.items()
-    for place, words in places.items()
-    for word in words.split()
-]
-
-
-def python(code: str, *options: str) -> subprocess.CompletedProcess:
-    "A program in a process of its own, with the package of this checkout."
-    command = [sys.executable, *options, "-c", code]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
 
 
 def git(*command: str, check: bool = True) -> subprocess.CompletedProcess:
@@ -56,7 +42,8 @@ def test_the_version_is_the_same_everywhere():
 
 def test_the_package_says_what_it_is():
     assert cn.__doc__.startswith("Is a multiple-choice score worth anything?")
-    shown = python("import cora_nb; help(cora_nb)").stdout
+    command = [sys.executable, "-c", "import cora_nb; help(cora_nb)"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert "computes" in shown and "arXiv 2511.21860" in shown and "dir(cora_nb)" in shown
 
 
@@ -77,161 +64,12 @@ def test_ipywidgets_comes_with_the_package_and_extras_are_those_of_settings():
     assert told == []
 
 
-# --- names of 0.1 ------------------------------------------------------------------------------------------------
-
-
-def test_every_old_name_is_the_thing_at_its_new_place_and_warns_once():
-    "All of the table in one fresh process; each import stands in a line of its own, twice."
-    code = ["import warnings, importlib, cora_nb", "warnings.simplefilter('always')"]
-    for module, old, new, place in OLD_NAMES:
-        code += [f"from cora_nb.{module} import {old} as a", f"from cora_nb.{module} import {old} as b"]
-        code += [f"assert a is b is importlib.import_module('cora_nb.{place}').{new or old}, '{module}.{old}'"]
-    done = python("\n".join(code))
-    assert done.returncode == 0, done.stderr[-2000:]
-    said = [line for line in done.stderr.splitlines() if "DeprecationWarning" in line]
-    expected = [
-        f"DeprecationWarning: cora_nb.{module}.{old} is now cora_nb.{place}.{new or old}; "
-        "the old place will be gone in version 0.3"
-        for module, old, new, place in OLD_NAMES
-    ]
-    assert [line.partition(": ")[2] for line in said] == expected
-    lines = [int(re.match(r"<string>:(\d+): ", line)[1]) for line in said]  # points at the import, not at the package
-    assert lines == [3 + 3 * i for i in range(len(OLD_NAMES))]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", ["", "cora_nb.evaluate; ", "import cora_nb.cli.run; "])
-def test_evaluate_of_runs_can_be_called_whatever_was_imported_before(first):
-    "Where 0.1 had a function, there is a module of the same name now."
-    code = f"import cora_nb; {first}from cora_nb.runs import evaluate\n"
-    code += "for _ in range(2):\n    try: evaluate(None, [])\n    except cora_nb.CoraError as e: print(e)\n"
-    done = python(code, "-W", "always")
-    assert done.stdout.count("a respondent needs") == 2, done.stderr
-    assert done.stderr.count("DeprecationWarning") == 1
-    assert "cora_nb.runs.evaluate is now cora_nb.runs.evaluate.evaluate, or cora_nb.evaluate" in done.stderr
-
-
-def test_the_new_places_are_silent():
-    code = "import cora_nb as cn\nfrom cora_nb.runs.evaluate import evaluate\nfrom cora_nb.metrics.cora import score\n"
-    code += "import cora_nb.runs.evaluate as module\n"
-    code += "assert cn.evaluate is evaluate is module.evaluate and cn.score is score; cn.render"
-    done = python(code, "-W", "error::DeprecationWarning:__main__")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.slow
-def test_the_first_program_of_the_readme_of_0_1_still_runs():
-    code = """
-from cora_nb.benchmarks import load_benchmark
-from cora_nb.metrics import score
-from cora_nb.respondents.causal import CausalRespondent
-from cora_nb.runs import evaluate
-from cora_nb.tables import render, score_table
-from cora_nb.variants import make_variants
-
-questions = load_benchmark("math")[:10]
-variants = make_variants(questions)
-organism = CausalRespondent("organism/steady")
-scores = {name: score(evaluate(organism, variants, progress=False)) for name in ("steady",)}
-print(render(score_table(scores)))
-"""
-    done = python(code)
-    assert done.returncode == 0 and "CoRA" in done.stdout, done.stderr
-
-
-def test_an_unknown_old_name_is_one_line_that_names_the_list():
-    done = python("from cora_nb.tables import to_csv")
-    assert done.stderr.splitlines()[-1].startswith("ImportError: cannot import name 'to_csv' from 'cora_nb.tables'")
-    with pytest.raises(AttributeError, match="CHANGELOG.md lists the names of 0.1"):
-        importlib.import_module("cora_nb.tables").to_csv
-    assert python("import cora_nb.no_such_module").returncode == 1
-
-
 def test_the_door_lists_only_its_own_names():
     listed = {name for name in dir(cn) if not name.startswith("__")}
     assert listed == set(cn._MODULES)
 
 
 # --- CHANGELOG.md, CITATION.cff, CONTRIBUTING.md -----------------------------------------------------------------
-
-
-def table_rows(text: str, head: str) -> list[list[str]]:
-    "The rows of the Markdown table whose head begins so."
-    lines = text[text.index(head) :].splitlines()[2:]
-    rows = [line for line in lines[: next((i for i, x in enumerate(lines) if not x.startswith("|")), None)]]
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
-
-
-def quoted(cell: str) -> list[str]:
-    return re.findall(r"`([^`]+)`", cell)
-
-
-def reachable(name: str) -> bool:
-    "Whether `module.name` of the package can be imported."
-    module, _, attribute = name.rpartition(".")
-    return hasattr(importlib.import_module(f"cora_nb.{module}"), attribute)
-
-
-CHANGES = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-MOVED = [
-    (quoted(old)[0], name, quoted(new)[0])
-    for old, new, names in table_rows(CHANGES, "| module of 0.1 | module of 0.2 | names |")
-    for name in quoted(names)
-]
-REPLACED = [
-    (quoted(old)[0], name, quoted(use))
-    for old, names, use in table_rows(CHANGES, "| module of 0.1 | names | what to use now |")
-    for name in quoted(names)
-]
-
-
-def test_new_places_in_the_changelog_exist():
-    assert len(MOVED) > 200 and len(REPLACED) > 20
-    assert [(m, name, new) for m, name, new in MOVED if not reachable(f"{new}.{name}")] == []
-    places = {word for _, _, words in REPLACED for word in words if word.count(".")}
-    assert len(places) > 10 and [word for word in places if not reachable(word)] == []
-
-
-def test_every_public_name_of_0_1_is_in_the_changelog():
-    "Read from git, where the history is at hand."
-    listed = git("ls-tree", "-r", "--name-only", LAST_OF_0_1, "cora_nb", check=False)
-    if listed.returncode:
-        pytest.skip(f"the history down to {LAST_OF_0_1} is not at hand")
-    gone = CHANGES[CHANGES.index("These are gone") : CHANGES.index("## 0.1.0")]
-    lost = [
-        (module, name)
-        for part in gone.split(": ", 1)[1].split("; ")
-        for module, *names in [quoted(part)]
-        for name in names
-    ]
-    told = {(m, name) for m, name, _ in [*MOVED, *REPLACED]} | set(lost)
-    now = importlib.import_module("cora_nb._modidx").d["syms"]
-    missing, found = [], 0
-    for file in filter(lambda f: f.endswith(".py") and "_modidx" not in f, listed.stdout.split()):
-        source = git("show", f"{LAST_OF_0_1}:{file}").stdout
-        module = file.removeprefix("cora_nb/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        tree = ast.parse(source)
-        public = [
-            ast.literal_eval(n.value) for n in tree.body if isinstance(n, ast.Assign) and "__all__" in ast.unparse(n)
-        ]
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and public and node.name in public[0]:
-                found += 1
-                stayed = f"cora_nb.{module}.{node.name}" in now.get(f"cora_nb.{module}", {})
-                missing += [] if stayed or (module, node.name) in told else [(module, node.name)]
-    assert found > 400 and missing == []
-
-
-def test_old_names_that_warn_are_in_the_changelog():
-    told = {(module, name): new for module, name, new in MOVED}
-    told |= {(module, name): None for module, name, _ in REPLACED}
-    constants = {"OPERATIONS", "LAYOUTS", "METHODS", "TEMPLATES", "NOT_ASKED", "NOTA_TEXT"}  # the table has callables
-    wrong = [
-        (module, old)
-        for module, old, _, place in OLD_NAMES
-        if old not in constants and told.get((module, old), "not told") not in (place, None)
-    ]
-    assert wrong == [("benchmarks", "math_benchmark")]  # was there by import only
 
 
 def cff_errors(cff: dict) -> list[str]:

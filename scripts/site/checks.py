@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 from browser import browser_path
 from notebooks import Project, SiteError
 
+from cora_nb import words_beside
+
 LOADING = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("video", "src"), ("audio", "src")}
 LOADING |= {("object", "data"), ("embed", "src"), ("input", "src"), ("img", "srcset"), ("form", "action")}
 LOADED_LINKS = {"stylesheet", "preload", "prefetch", "icon", "modulepreload", "preconnect", "dns-prefetch", "manifest"}
@@ -139,7 +141,7 @@ def squeezed(text: str) -> str:
 
 
 def silent_pages(out: Path, project: Project, pages: dict[Path, Reader]) -> list[str]:
-    "What `help()` says of a public function or class, paragraph by paragraph, and its page does not."
+    "What the source says of a public function or class, paragraph by paragraph, and its page does not."
     wrong = []
     for page in project.pages.values():
         file = out / (page.path.rsplit(".", 1)[0] + ".html")
@@ -152,14 +154,14 @@ def silent_pages(out: Path, project: Project, pages: dict[Path, Reader]) -> list
 
 
 def help_sentences(thing: object) -> list[str]:
-    "The paragraphs of a docstring as `help` shows it, and its words for each parameter; of a class, its methods' too."
+    "The paragraphs of a docstring, and the words beside each parameter; of a class, those of its methods too."
     if not (inspect.isroutine(thing) or inspect.isclass(thing) or hasattr(thing, "__wrapped__")):
         return []
-    doc, _, parameters = (inspect.getdoc(thing) or "").partition("Parameters:\n")
+    doc = (inspect.getdoc(thing) or "").partition("Parameters:\n")[0]
     if inspect.isclass(thing) and ("__doc__" not in vars(thing) or doc.startswith(f"{thing.__name__}(")):
         doc = ""  # inherited, or made up by `dataclass`
     said = [part for part in doc.split("\n\n") if part.strip()]
-    said += [line.split(": ", 1)[1] for line in parameters.splitlines() if re.match(r"    \w+: ", line)]
+    said += [words for words in words_beside(thing).values() if words]
     if inspect.isclass(thing):
         methods = (getattr(m, "__func__", m) for n, m in vars(thing).items() if not n.startswith("_"))
         said += [words for m in methods if inspect.isfunction(m) for words in help_sentences(m)]

@@ -13,7 +13,7 @@ from fastcore.docments import docments
 import cora_nb
 
 LONGEST = 60  # characters of a default or a value; longer ones are shown as `...`
-PARAMETERS = "Parameters:"  # where `help()` begins to list them
+PARAMETERS = "Parameters:"  # where the front door begins to list them in a docstring
 
 
 def is_callable(thing: object) -> bool:
@@ -119,7 +119,7 @@ def table_lines(thing: object, method: bool = False) -> list[str]:
 
 
 def doc_lines(thing: object) -> list[str]:
-    "The docstring, without the list of parameters that `help()` adds, and without what a dataclass makes up."
+    "The docstring, without the list of parameters that the front door adds, and without what a dataclass makes up."
     text = inspect.getdoc(thing) or ""
     text = text.split(f"\n\n{PARAMETERS}\n")[0].removeprefix(f"{PARAMETERS}\n").strip()
     name = getattr(thing, "__name__", "")
