@@ -221,7 +221,10 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
             plot_bars(_shares_by_place(whole, position_ranks, level))
         ),
         ("lengths", f"How often the longest choice (0), the second longest and so on are chosen{without}"): lambda: (
-            _over("length of the chosen choice: 0 is the longest", plot_bars(_shares_by_place(whole, by_length, level)))
+            _over(
+                "length rank of the chosen choice (0: the longest)",
+                plot_bars(_shares_by_place(whole, by_length, level)),
+            )
         ),
         ("subjects", f"{label} by subject{but}"): lambda: plot_points(_by_subject(settled, level)),
         ("components", f"What being right depends on: shares of its variance{without}"): lambda: plot_points(

@@ -99,5 +99,5 @@ def test_the_axes_of_figures_say_what_is_counted(run):
         with suppress(CoraError):
             names[name] = draw().get_xlabel()
     plt.close("all")
-    assert names["lengths"] == "length of the chosen choice: 0 is the longest" and names["places"] == "place"
+    assert names["lengths"] == "length rank of the chosen choice (0: the longest)" and names["places"] == "place"
     assert names["answer_places"] == "place of the right answer"
