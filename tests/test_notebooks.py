@@ -34,6 +34,7 @@ ASKING = {"cora_run", "cora_paper", "cora_try", "cora_mcqa_plus", "cora_embeddin
 FETCHING = {"snapshot_download", "hf_hub_download", "urlretrieve", "retrieve", "urlopen", "load_dataset"}
 LOADING = {"CausalRespondent", "LikelihoodRespondent", "LocalModel", "hidden_states", "from_pretrained"}
 QUESTIONS = {"load_benchmark", "load_shots"}
+PUBLISHED = {"load_recorded", "recorded_file"}  # files of the papers' authors
 WRITING = {
     *("write_text", "write_bytes", "to_csv", "to_parquet", "to_json", "to_excel", "savefig", "save_figure", "open"),
     *("save_pretrained", "save_file", "mkdir", "makedirs", "rmtree", "copytree", "copyfile", "write_whole", "Store"),
@@ -140,6 +141,9 @@ def unsafe_call(call: ast.Call, literals: list[str], temporary: set[str]) -> str
         return f"{name} downloads {first}"
     if name in QUESTIONS and first not in (None, "math") and len(call.args) < 2 and not {"path", None} & set(given):
         return f"{name} downloads {first}"
+    if name in PUBLISHED and len(call.args) < 2 and not {"folder", "download"} & set(given):
+        if name == "recorded_file" or "texts" in given:
+            return f"{name} downloads {first}"
     if name in WRITING and not (name == "open" and opens_to_read(call)):
         kept = name == "Store" and not call.args
         outside = ast.unparse(call.func) in ("Image.open", "webbrowser.open", "patience.open") or kept
@@ -249,6 +253,8 @@ def code(*texts: str) -> list[dict]:
         ("load_benchmark('medqa', limit=5)", "load_benchmark downloads medqa"),
         ("datasets.load_dataset('cais/mmlu', 'all')", "load_dataset downloads"),
         ("urlopen('https://lab.example/a.csv')", "urlopen downloads"),
+        ("load_recorded('cat/medqa/medalpaca-7b', texts=True)", "load_recorded downloads cat/medqa/medalpaca-7b"),
+        ("recorded_file('li2024/math_300')", "recorded_file downloads li2024/math_300"),
         ("table.to_csv('scores.csv')", "to_csv writes beside the notebook"),
         ("Path('../data/x.json').write_text('{}')", "write_text writes beside"),
         ("open('notes.txt', 'w')", "open writes beside"),
@@ -279,6 +285,7 @@ def test_an_unsafe_cell_is_found(text, why):
         "desk = tempfile.TemporaryDirectory()\nos.chdir(desk.name)\ntable.to_csv('a.csv')",
         "cora_run(f'chat:m,base_url={address}')\ncora_run('causal:organism/steady')",
         "text = table.to_csv()\n%matplotlib inline\n!ls",
+        "load_recorded('a')\nload_recorded('a', folder, texts=True)\nrecorded_file('a', download=full)",
         "#| export\nChatRespondent('gpt-4o')",  # defines; what it asks is asked elsewhere
     ],
 )

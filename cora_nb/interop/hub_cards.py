@@ -18,7 +18,7 @@ from ..report.render import render
 from ..report.score_plots import plot_scores
 from ..report.tables import plain_line
 from ..responses.estimate_notes import ESTIMATE, is_estimated, unasked_words
-from ..responses.failures import unasked_rows
+from ..responses.failures import textless_rows, unasked_rows
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
 
@@ -124,7 +124,7 @@ _MEANING = {
     "answer, prediction": "index of the right choice among those shown, and of the one chosen; -1: none was recognised",
     "selected": "all chosen ones, if several may be chosen",
     "correct": "whether the prediction is the answer",
-    "reply": "the raw text; null where choices were scored",
+    "reply": "the raw text; null where choices were scored, and where only the grade of a reply is known",
     "scores": "log-probability of each choice shown",
     "confidence, mean_logprob, n_tokens, finish": "further values that the respondent returned with its reply",
     "error": "why there is no reply; null where there is one",
@@ -133,7 +133,7 @@ _MEANING = {
 # %% ../../nbs/interop/hub_cards.ipynb #1e172d91
 _ABOUT = """A multiple-choice score says how often a model picked the right choice. This data set shows whether it \
 *knows*: each question was asked in several variants, with choices shuffled, thinned out, or with a None of the above \
-among them, and every reply is here.{unasked} Made with `cora_nb` {version}."""
+among them, and {replies} here.{unasked} Made with `cora_nb` {version}."""
 
 _UNASKED = """ {unasked:,} of the {total:,} prompts were not asked: {why}. Their rows have no reply, and `error` \
 begins with `not asked`."""
@@ -178,7 +178,7 @@ def hub_card(
     lines = [
         _card_data(named, splits, title, digest),
         f"# {markdown_text(title)}",
-        _ABOUT.format(version=__version__, unasked=_not_asked(named)),
+        _ABOUT.format(version=__version__, unasked=_not_asked(named), replies=_what_is_here(named)),
         "## Scores",
         f"In brackets: {100 * level:g}% intervals over questions{_estimates(table)}.{_repetitions(named)}",
         render(table, format="markdown", digits=3),
@@ -203,6 +203,12 @@ def _title(named: Runs) -> str:
     benchmarks = list(dict.fromkeys(filter(None, (about_run(run)["benchmark"] for run in named.values()))))
     who = " and ".join(map(plain_line, named)) if len(named) < 3 else f"{len(named)} respondents"
     return f"Replies of {who}" + (f" to {', '.join(map(plain_line, benchmarks))}" if benchmarks else "")
+
+
+def _what_is_here(named: Runs) -> str:
+    "What there is of the replies: they themselves, or of some only the grade."
+    without = sum(int(textless_rows(run.table).sum()) for run in named.values())
+    return f"the grade of every reply, but not the words of {without:,} of them, is" if without else "every reply is"
 
 
 def _not_asked(named: Runs) -> str:

@@ -168,8 +168,8 @@ def unified_confidence(
     the first of them. A reply whose group is None has no meaning. `prediction` is the choice of the final answer, -1
     for none, and `right` the verdict on its group. A reply without a text or with a log-probability of NaN is left out
     and counted in `unused`; where no reply has a group the confidence is NaN, and the answer wrong. Raises `CoraError`
-    for a run that stopped early, lists of different lengths, and a final answer whose group has right and wrong
-    replies. Source: Li et al., section 4.2.1.
+    for a run that stopped early or is without the words of its replies, lists of different lengths, and a final answer
+    whose group has right and wrong replies. Source: Li et al., section 4.2.1.
     """
     found = need(responses, "method", "index", "reply", "correct", trials="all", asked=True, failed="any")
     t, keys = found.table, ["question_id", "method", "index"]

@@ -247,6 +247,7 @@ def load_recorded(
     name: str,  # one of `RECORDED`
     folder: str | Path | None = None,  # look only here: a folder of recorded files, or a clone of their repository
     texts: bool = False,  # read the published file, with its texts; otherwise the facts that ship with the package do
+    download: bool = True,  # ask the authors' repository for that file if no copy is on this machine
 ) -> Responses | pd.DataFrame | list[Question]:  # the contents of the file; see the table above
     """Raw data that a paper's authors published.
 
@@ -261,7 +262,7 @@ def load_recorded(
             f"{name} is a list of questions, which are texts: load_recorded({name!r}, texts=True) gets them"
         )
     if texts or folder is not None:
-        path = recorded_file(name, folder)
+        path = recorded_file(name, folder, download)
     else:
         path = data_path("recorded") / (f"{name}.parquet" if is_run else known.name)
     if is_run:

@@ -214,14 +214,17 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
         ("methods", f"Accuracy of each kind of variant, and what guessing gives{without}"): lambda: plot_points(
             _stacked(whole, method_table, level)
         ),
-        ("answer_places", f"Accuracy by the place of the right answer{without}"): lambda: plot_bars(
-            _by_answer(whole, level)
+        ("answer_places", f"Accuracy by the place of the right answer{without}"): lambda: _over(
+            "place of the right answer", plot_bars(_by_answer(whole, level))
         ),
         ("places", f"How often each place is chosen, and the share expected without a preference{without}"): lambda: (
             plot_bars(_shares_by_place(whole, position_ranks, level))
         ),
         ("lengths", f"How often the longest choice (0), the second longest and so on are chosen{without}"): lambda: (
-            plot_bars(_shares_by_place(whole, by_length, level))
+            _over(
+                "length rank of the chosen choice (0: the longest)",
+                plot_bars(_shares_by_place(whole, by_length, level)),
+            )
         ),
         ("subjects", f"{label} by subject{but}"): lambda: plot_points(_by_subject(settled, level)),
         ("components", f"What being right depends on: shares of its variance{without}"): lambda: plot_points(
@@ -232,6 +235,12 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
         words = f"confidence_{name}", f"Confidence of {name} and how often it is right"
         plans[words] = lambda run=run: plot_reliability(_reliability(run))
     return plans
+
+
+def _over(what: str, ax: Any) -> Any:
+    "The same axes, with a name for the horizontal one."
+    ax.set_xlabel(what)
+    return ax
 
 
 def _some(runs: Runs, fits: Callable[[Responses], bool]) -> tuple[Runs, str]:

@@ -158,7 +158,14 @@ def _only(drawn: pd.DataFrame, column: str) -> str:
     return escape_name(drawn[column].iloc[0], _ROW_WIDTH) if drawn[column].nunique() == 1 else ""
 
 # %% ../../nbs/report/result_plots.ipynb #08199394
-_OVER = {"BMCA(c)": "c, the least share of right replies to a question"}  # what the places of a score are
+_OVER = {  # what the places of a score are, if they are no places of choices
+    "BMCA(c)": "c, the least share of right replies to a question",
+    **dict.fromkeys(("found", "held out", "random"), "variants beside the original"),
+    **dict.fromkeys(("least squares", "least squares by chance", "variance between", "distinct vectors"), "layer"),
+    **dict.fromkeys(("Acc", "S_c", "Acc-H"), "choices shown"),
+    **dict.fromkeys(("ECE", "ECE by chance", "unweighted ECE", "Brier score"), "choices shown"),
+    **dict.fromkeys(("accuracy of all replies", "replies without a confidence"), "choices shown"),
+}
 MANY_POINTS = 12  # intervals of more points than these are drawn as a band
 
 
@@ -169,7 +176,8 @@ def plot_lines(
 ) -> Any:  # the axes
     """Numbers over their places, with bars or bands for the intervals.
 
-    A dotted line shows what is expected by chance. Raises `CoraError` unless a result is given that has something to
+    A dotted line shows what is expected by chance. The axis is named by the score; of a score that several measures
+    have, such as an accuracy, it is called "place". Raises `CoraError` unless a result is given that has something to
     draw and numbers as places.
     """
     from matplotlib.ticker import MaxNLocator
@@ -191,10 +199,16 @@ def plot_lines(
     whole, ticks = (drawn["place"] == drawn["place"].round()).all(), ax.xaxis.get_major_locator()
     if isinstance(ticks, MaxNLocator):  # keep ticks that the user has set
         ticks.set_params(integer=bool(whole))
-    score = _only(drawn, "score")
-    ax.set(xlabel=_OVER.get(score, "place"), ylabel=score)
+    ax.set(xlabel=_over(drawn), ylabel=_only(drawn, "score"))
     _legend(ax, lines, drawn)
     return ax
+
+
+def _over(drawn: pd.DataFrame) -> str:
+    "What the places are, if a score among those drawn says so."
+    scores = drawn["score"].dropna().unique()
+    said = {"rank" if s.endswith("probability of rank") else _OVER.get(s) for s in scores} - {None}
+    return said.pop() if len(said) == 1 else "place"
 
 
 def _with_numbers(table: pd.DataFrame) -> pd.DataFrame:
@@ -263,6 +277,6 @@ def plot_bars(
         )
         ax.plot([], [], color="0.2", linestyle="--", linewidth=1.2, label=behind["score"].iloc[0])
     ax.set_xticks(range(len(places)), labels, **turned)
-    ax.set(xlabel="place" if told == ["place"] else "", ylabel=_only(drawn, "score"))
+    ax.set(xlabel=_over(drawn) if told == ["place"] else "", ylabel=_only(drawn, "score"))
     _legend(ax, series, drawn)
     return ax

@@ -187,4 +187,6 @@ class RecordedRespondent:
             return Reply(error="nothing was recorded for this prompt")
         if not same_sources(sources, v.sources):
             return Reply(error=f"recorded with the choices {list(sources)}, asked with {list(v.sources)}")
+        if reply.text is None and reply.scores is None and reply.error is None:
+            return Reply(error="only the grade of this reply was recorded, not its words")
         return reply

@@ -17,7 +17,14 @@ from fastcore.basics import patch
 from ..core import CoraError, Question, Variant
 from .columns import KEY, TEXT, checked_table, same_tables, storable
 from .estimate_notes import unasked_words
-from .failures import check_failed, failed_rows, failure_line, over_budget_rows, unasked_rows
+from cora_nb.responses.failures import (
+    check_failed,
+    failed_rows,
+    failure_line,
+    over_budget_rows,
+    textless_rows,
+    unasked_rows,
+)
 from .questions import facts_of_part, ordered_questions, questions_of_rows, questions_table, set_sizes
 from .rows import graded_table
 
@@ -414,6 +421,11 @@ def need(
     found = as_responses(responses)
     if missing := [c for c in columns if c not in found.table]:
         raise CoraError(f"the responses have no column {', '.join(missing)}")
+    if "reply" in columns and len(found) and textless_rows(found.table).all():
+        raise CoraError(
+            f"{found.name}: this needs the words of the replies, and only their grades are here; "
+            "of recorded data, load_recorded(..., texts=True) reads the words"
+        )
     if not len(found) and not len(found.absent):
         raise CoraError("there are no responses to score")
     found = found.first_trial() if trials == "first" else found

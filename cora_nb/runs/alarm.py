@@ -56,7 +56,7 @@ def _as_it_came(unread: Unread) -> str:
 
 def _chosen(unread: Sequence[Unread], kind: str) -> list[Unread]:
     "Replies to show: of the commonest kind first, different ones first."
-    those, first = sorted(unread, key=lambda u: u.kind != kind), {}
+    those, first = sorted((u for u in unread if u.kind != "no text"), key=lambda u: u.kind != kind), {}
     for u in those:
         first.setdefault((u.text or "").strip(), u)
     different = list(first.values())
@@ -217,8 +217,8 @@ def unread_replies(
     columns = ("reply", "finish", "error", "n_tokens", "scores")
     cells = {c: list(map(_missing_as_none, table[c])) if c in table else [None] * len(table) for c in columns}
     kinds = [
-        unread_kind(Reply(text, error=error, meta={"finish_reason": finish}), False)
-        for text, finish, error in zip(cells["reply"], cells["finish"], cells["error"])
+        unread_kind(Reply(text, scores, error=error, meta={"finish_reason": finish}), False)
+        for text, scores, finish, error in zip(*(cells[c] for c in ("reply", "scores", "finish", "error")))
     ]
     kinds = ["" if wrong else kind for kind, wrong in zip(kinds, _unshown(table, cells["reply"], kinds))]
     places = [i for i, kind in enumerate(kinds) if kind]

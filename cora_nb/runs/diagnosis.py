@@ -57,7 +57,7 @@ def _read(rule: Callable, variant: Variant, text: str | None) -> str:
     return ", ".join(variant.labels[i] for i in named)
 
 # %% ../../nbs/runs/diagnosis.ipynb #ab6bb918
-UNREAD_KINDS = ("cut off", "refused", "empty", "tied", "unparsed")
+UNREAD_KINDS = ("cut off", "refused", "empty", "tied", "unparsed", "no text")
 _REFUSAL = re.compile(
     r"(?i)\b(?:sorry|apologi[sz]e|regret|afraid)\b.{0,60}\b(?:can(?:no|['’])?t|unable|not able|won['’]t|not allowed)"
     r"|\b(?:i|we) (?:can(?:no|['’])?t|am not able to|am unable to|will not|won['’]t|must decline|decline)\b.{0,30}"
@@ -78,7 +78,7 @@ def unread_kind(
     if parsed:
         return ""
     if reply.text is None:
-        return "tied"
+        return "no text" if reply.scores is None else "tied"
     if meta.get("finish_reason") == "length" or _thinking(reply.text):
         return "cut off"
     if meta.get("finish_reason") in ("refusal", "content_filter") or _REFUSAL.search(reply.text[:400]):
@@ -238,7 +238,13 @@ def cure(
     if not unread:
         raise CoraError("there are no replies to find a cure for")
     at = _Setting(unread, facts, read)
-    find = {"cut off": _of_cut_off, "refused": _of_refused, "empty": _of_empty, "tied": _of_tied}
+    find = {
+        "cut off": _of_cut_off,
+        "refused": _of_refused,
+        "empty": _of_empty,
+        "tied": _of_tied,
+        "no text": _of_no_text,
+    }
     return find.get(at.kind, _of_unparsed)(at)
 
 
@@ -278,6 +284,11 @@ def _of_empty(at: _Setting) -> Cure:
     if at.who == "chat" and at.writes_on:
         return Cure(at.kind, "nothing is written: if this model has a chat format, use it", {"endpoint": "chat"})
     return _asked_otherwise(at, "nothing is written")
+
+
+def _of_no_text(at: _Setting) -> Cure:
+    "Nothing: the cause cannot be seen."
+    return Cure(at.kind, "the words of these replies are not here, so the cause is not known")
 
 
 def _of_tied(at: _Setting) -> Cure:

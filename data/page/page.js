@@ -379,6 +379,7 @@ function replyBox(run, i, several) {
   if (several) box.append(el("h5", {}, run.name));
   box.append(el("p", { class: "about" }, el("span", { class: `tag o${o}` }, WORDS[o]), ` ${about.join(" · ")}`));
   if (said !== null) box.append(el("pre", { dir: "auto", tabIndex: 0, "aria-label": "reply" }, said));
+  else if (o < FAILED && !(run.sc && run.sc[i])) box.append(el("p", { class: "about" }, "(the text of this reply is not in the file)"));
   if (run.err && run.err[i] >= 0) box.append(el("p", { class: "error" }, data.texts[run.err[i]]));
   box.append(scoreBars(run, i));
   return box;

@@ -176,3 +176,9 @@ def test_the_lines_of_the_card_give_its_scores(run, tmp_path, capsys, monkeypatc
     exec(compile(code, "card", "exec"), {})
     shown = [line for line in capsys.readouterr().out.split("\n") if "CoRA" in line][0].split(maxsplit=1)[1]
     assert re.search(rf"\| CoRA +\| +{re.escape(shown)} +\|", text)
+
+
+def test_a_card_says_where_only_grades_are_there(run):
+    assert "and every reply is here." in card_of(run)
+    bare = Responses(run.table.assign(reply=None, scores=None), run.questions, run.facts)
+    assert f"the grade of every reply, but not the words of {len(run):,} of them, is here." in card_of(bare)

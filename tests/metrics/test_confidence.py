@@ -19,6 +19,7 @@ from cora_nb.metrics.confidence import (
     confidences,
     label_shares,
     mean_logprob,
+    reply_groups,
     reply_logprobs,
     score_confidence,
     unified_confidence,
@@ -367,3 +368,11 @@ def test_the_ece_of_the_authors_rows_is_a_few_lines_of_pandas():
         gaps = (y - c).groupby(bins, observed=True).agg(["sum", "mean"]).abs()
         assert ece(c, y, 100) == pytest.approx(gaps["sum"].sum() / len(c), abs=1e-12)
         assert ece(c, y, 100, weighted=False) == pytest.approx(gaps["mean"].mean(), abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", [unified_confidence, reply_groups, lambda run: confidences(run, "unified")])
+def test_words_that_do_not_ship_are_not_taken_for_empty_replies(measure, medalpaca):
+    with pytest.raises(
+        CoraError, match=r"\Amedalpaca-7b: this needs the words of the replies, [^\n]*texts=True[^\n]*\Z"
+    ):
+        measure(medalpaca)

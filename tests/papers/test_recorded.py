@@ -17,13 +17,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from cora_nb.core import CoraError, data_path
+from cora_nb.metrics.bias import position_ranks
+from cora_nb.metrics.calibration import ece_interval
+from cora_nb.metrics.circular import position_spread
 from cora_nb.metrics.components import inconsistency_components
+from cora_nb.metrics.consistency import consistency_by, label_sequences
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.guessing import chance_scores
 from cora_nb.metrics.items import slot_table
 from cora_nb.papers import recorded
 from cora_nb.papers.recorded import RECORDED, RecordedFile, load_recorded, recorded_file, recorded_swaps
-from cora_nb.metrics.order import published_swaps
+from cora_nb.metrics.order import letter_table, order_tests, published_swaps
 from cora_nb.responses.equal_prompts import prompt_numbers
 
 CONTENT = b"\xef\xbb\xbfAnswer,Consistency,Accuracy,words\r\nAAAB,0.75,0,yes\r\nDDDD,1,1,no"
@@ -304,3 +308,38 @@ def test_the_script_makes_what_ships(copies, tmp_path):
 def test_import_does_not_load_the_downloader():
     code = "import sys, cora_nb.papers.recorded; assert not {'pooch', 'requests', 'torch', 'scipy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+STATISTICS = {
+    CAT: lambda run: [
+        score(run.first_trial()),
+        score(run.pool_trials(), ci=0.95),
+        position_ranks(run.first_trial()),
+        position_spread(run.first_trial(), resamples=100),
+    ],
+    "li2024/order_predictions": lambda letters: [
+        order_tests(letter_table(letters[c], letters[f"{c}_R"])) for c in letters if f"{c}_R" in letters
+    ],
+    "li2024/consistency_lfg_gpt35": lambda t: [consistency_by({"long form": label_sequences(t["Answer"], "D")})],
+    "li2024/confidence_gpt35": lambda t: [
+        ece_interval(t[f"{c}_C"], t[f"{c}_L"], bins=b) for c in ("4_MC", "3_MC", "2_MC", "4_LFG") for b in (5, 100)
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FACTS)
+def test_the_facts_give_the_numbers_of_the_published_file(name, copies, monkeypatch):
+    "Scores, statistics of order and calibration errors with texts and without; a new file must be added above."
+    monkeypatch.setitem(RECORDED, name, REAL[name])
+    folder = copies[name].parents[len(Path(REAL[name].name).parents) - 1]
+    ours, theirs = STATISTICS[name](load_recorded(name)), STATISTICS[name](load_recorded(name, folder, texts=True))
+    assert ours and all(len(table) for table in ours)
+    for one, other in zip(ours, theirs, strict=True):
+        pd.testing.assert_frame_equal(one, other)
+
+
+def test_nothing_is_downloaded_unless_it_may_be(site):
+    with pytest.raises(CoraError, match=r"\A[^\n]* is not on this machine; it is at [^\n]*\Z"):
+        load_recorded(CAT, texts=True, download=False)
+    assert site.asked == []

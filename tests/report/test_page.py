@@ -3,16 +3,19 @@
 import base64
 import hashlib
 import re
+from contextlib import suppress
 
+import matplotlib.pyplot as plt
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.report import cora_report
 from cora_nb.core import CoraError
 from cora_nb.report.page import make_report
-from cora_nb.report.page_parts import command_line
+from cora_nb.report.page_parts import _figures, command_line
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import write_responses
+from cora_nb.responses.runs import Runs
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -88,3 +91,13 @@ def test_the_command(run, tmp_path, monkeypatch, capsys):
 )  # fmt: skip
 def test_the_command_to_repeat_it(told, line):
     assert command_line(told) == line
+
+
+def test_the_axes_of_figures_say_what_is_counted(run):
+    names = {}
+    for (name, _), draw in _figures(Runs({"m": run}), 0.95).items():
+        with suppress(CoraError):
+            names[name] = draw().get_xlabel()
+    plt.close("all")
+    assert names["lengths"] == "length rank of the chosen choice (0: the longest)" and names["places"] == "place"
+    assert names["answer_places"] == "place of the right answer"

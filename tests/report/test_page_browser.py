@@ -12,7 +12,7 @@ from cora_nb.metrics.cora import score
 from cora_nb.report.page import make_report
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup
 from cora_nb.runs.evaluate import evaluate
@@ -258,3 +258,15 @@ def test_repetitions_and_recorded_texts(opened, tmp_path):
     at = opened(make_report(run, pictures=False).save(tmp_path / "t.html"), "#q=math-0-1")
     assert at.page.locator("details[open] .reply").count() == 3
     assert "repetition 3" in at.text("details[open]")
+
+
+def test_replies_of_which_only_the_grade_is_known_say_so(opened, runs, tmp_path):
+    run = runs["fair"]
+    bare = Responses(run.table.assign(reply=None), run.questions, run.facts)
+    at = opened(make_report(bare, pictures=False).save(tmp_path / "bare.html"), "#q=math-0-1")
+    at.open_all()
+    every = at.page.locator(".reply").all_inner_texts()
+    assert every and all("(the text of this reply is not in the file)" in text for text in every)
+    at = opened(make_report(run, pictures=False).save(tmp_path / "whole.html"), "#q=math-0-1")
+    at.open_all()
+    assert not any("not in the file" in text for text in at.page.locator(".reply").all_inner_texts())

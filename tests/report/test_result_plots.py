@@ -154,4 +154,24 @@ def test_any_result_is_drawn_whole(rows):
 def test_the_axis_of_a_curve_over_c_says_what_c_is():
     curve = make_result([{"place": c, "score": "BMCA(c)", "value": 1 - c / 2} for c in (0, 0.5, 1)])
     assert plot_lines(curve).get_xlabel() == "c, the least share of right replies to a question"
-    assert plot_lines(curve.assign(score="Acc")).get_xlabel() == "place"
+    assert plot_lines(curve.assign(score="recall")).get_xlabel() == "place"
+
+
+@pytest.mark.parametrize(
+    "scores, axis",
+    [
+        (["found", "held out", "random"], "variants beside the original"),
+        (["least squares", "least squares by chance", "accuracy"], "layer"),
+        (["Acc", "Acc-H", "S_c"], "choices shown"),
+        (["ECE", "Brier score", "accuracy"], "choices shown"),
+        (["CoRA, probability of rank"], "rank"),
+        (["accuracy"], "place"),
+        (["share", "expected"], "place"),
+        (["Acc", "BMCA(c)"], "place"),
+    ],
+)
+def test_the_axis_says_what_the_places_of_a_score_are(scores, axis):
+    rows = make_result([{"place": n, "score": s, "value": 0.5} for s in scores for n in (1, 2, 3)])
+    assert plot_lines(rows, by="score").get_xlabel() == axis
+    if len(scores) == 1:
+        assert plot_bars(rows).get_xlabel() == axis

@@ -163,3 +163,12 @@ def test_shares_on_the_command_line():
         make_respondent("simulated:shares=maybe")
     with pytest.raises(CoraError, match="shares must be True or False, got 1"):
         SimulatedRespondent(shares=1)
+
+
+def test_a_grade_without_words_is_not_answered_again():
+    "Recorded facts hold no words: asked again, each was an empty reply, and every score 0."
+    variants = make_variants(QUESTIONS[:2])
+    run = make_responses(variants, ["A"] * len(variants))
+    record = RecordedRespondent(run.table.assign(reply=pd.Series(pd.NA, run.table.index, dtype="string")))
+    replies = ask(record, make_prompts(variants))
+    assert {reply.error for reply in replies} == {"only the grade of this reply was recorded, not its words"}

@@ -12,7 +12,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
-from cora_nb.responses.responses import make_responses
+from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.runs.alarm import Alarm, UnreadRepliesWarning, alarm_text, responses_alarm, too_many_unread, unread_replies
 from cora_nb.runs.diagnosis import Unread
 from cora_nb.runs.evaluate import evaluate, prepare
@@ -284,3 +284,19 @@ def test_an_alarm_by_hand():
     with pytest.raises(CoraError, match="no replies"):
         alarm_text("m", [], Counter(), 0, {})
     assert "m: 1 of 1" in alarm_text("m", [Unread(VARIANTS[0], None, "refused")], {"refused": 1}, 1, {})
+
+
+def test_replies_without_words_are_no_ties_and_lead_to_no_recommendation(medalpaca):
+    "Recorded facts have grades alone: that two choices were equally likely, or a server refused, is not known."
+    text = responses_alarm(medalpaca.first_trial())
+    assert text.splitlines() == [
+        "medalpaca-7b: 3740 of 33098 replies cannot be read, and count as wrong (3740 no text)",
+        "  the words of these replies are not here, so the cause is not known",
+    ]
+
+
+def test_replies_without_words_among_others_are_not_shown():
+    run = make_responses(VARIANTS[:10], [SENTENCE] * 10, "first_token")
+    table = run.table.assign(reply=run.table["reply"].mask(run.table.index < 6))
+    text = responses_alarm(Responses(table, run.questions, run.facts))
+    assert "(4 unparsed, 6 no text)" in text and "not known" in text and text.count("read: B by") == 3

@@ -40,7 +40,8 @@ def found(*texts, finish="stop", rule="lenient", room=512, who="chat", template=
     fields = {"max_tokens": None, "endpoint": "chat", **own} if who == "chat" else own
     asked = {"template": template, "parse": {form: rule}, "room": {} if room is None else {form: room}}
     facts = {"respondent": {"respondent": who, **fields}, "asked": asked}
-    return cure([Unread(ASKED[form], t, kind(t, finish), tokens) for t in texts], facts)
+    scores = {t: {"scores": (1.0, 1.0)} if t is None else {} for t in texts}  # no text: the choices were scored
+    return cure([Unread(ASKED[form], t, kind(t, finish, **scores[t]), tokens) for t in texts], facts)
 
 
 # ---- readings
@@ -101,6 +102,7 @@ def test_what_is_read_or_failed_is_not_unread():
     assert unread_kind(Reply("B"), True) == unread_kind(Reply(error="no reply within 60 s"), False) == ""
     assert unread_kind(Reply("", meta={"finish_reason": "content_filter"}), False) == "refused"
     assert unread_kind(Reply(scores=(1.0, 1.0)), False) == "tied"
+    assert unread_kind(Reply(), False) == "no text"
 
 
 # ---- cures
@@ -186,3 +188,8 @@ def test_words_become_a_command_that_can_be_run():
     assert shlex.split(line)[:5] == ["cora_run", spec, "--benchmark", "my own", "--dry"]
     assert shlex.split(line)[5:] == ["--parse", "last_line", "--template", "reasoned"]
     assert thinks.python == "evaluate(respondent, variants, template='reasoned', parse='last_line')"
+
+
+def test_without_words_there_is_nothing_to_recommend():
+    case = cure([Unread(ASKED["mcq"], None, "no text")], {"respondent": {"respondent": "chat"}, "asked": {}})
+    assert not case and case.kind == "no text" and "not known" in case.why
