@@ -16,32 +16,37 @@ FOLDERS = sorted({p.parent.relative_to(ROOT).as_posix() for p in (ROOT / "nbs").
 FOLDERS = [folder for folder in FOLDERS if "/." not in folder]
 
 RUN = """
-import os, sys, warnings
+import os, pkgutil, sys, warnings
+from importlib import import_module
 from pathlib import Path
 
 import nbdev.test
 from nbdev.config import get_config
 
 
-def registered_here(registry):
-    "Names of what a notebook registered, and not a module of the package."
-    made = {k: getattr(v, "formula", getattr(v, "measure", v)) for k, v in registry.registered.items()}
-    return sorted(k for k, v in made.items() if not str(getattr(v, "__module__", "")).startswith("cora_nb."))
+def registries():
+    "The registries, all modules of the package that fill them imported."
+    import cora_nb
+
+    for folder in ("metrics", "prompts", "variants"):
+        for module in pkgutil.iter_modules([f"{cora_nb.__path__[0]}/{folder}"]):
+            import_module(f"cora_nb.{folder}.{module.name}")
+    from cora_nb.metrics.scores import RUN_SCORES, SCORES
+    from cora_nb.prompts.letters import RULES
+    from cora_nb.variants.families import FAMILIES
+
+    return SCORES, RUN_SCORES, RULES, FAMILIES
 
 
 def left_behind():
     import matplotlib
     import pandas as pd
 
-    from cora_nb.metrics.scores import RUN_SCORES, SCORES
-    from cora_nb.prompts.letters import RULES
-    from cora_nb.variants.families import FAMILIES
-
     known = {"folder": os.getcwd(), "font size": matplotlib.rcParams["font.size"]}
     ours = ("CORA", "XDG", "HF_", "OPENAI", "PRACTICE", "COLUMNS")
     known |= {f"environment: {k}": v for k, v in os.environ.items() if k.startswith(ours)}
     known |= {name: pd.get_option(name) for name in ("display.max_rows", "display.width", "display.max_columns")}
-    known |= {"registered": [registered_here(r) for r in (SCORES, RUN_SCORES, RULES, FAMILIES)]}
+    known |= {"registered": [sorted(set(r.registered) - own) for r, own in OURS]}
     return known | {"everything ignored": ("ignore", None, Warning, None, 0) in warnings.filters}
 
 
@@ -49,6 +54,7 @@ root, folder, order = Path(sys.argv[1]), *sys.argv[2:]
 notebooks = sorted((root / folder).glob("*.ipynb"), reverse=order == "backwards")
 skip, failed = get_config(path=root).tst_flags.split(), []
 sys.path.insert(0, str(root))
+OURS = [(registry, set(registry.registered)) for registry in registries()]  # a module's notebook registers them anew
 before = left_behind()
 for notebook in notebooks:
     passed, _ = nbdev.test.test_nb(notebook, skip_flags=skip, basepath=root)

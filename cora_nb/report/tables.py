@@ -146,7 +146,8 @@ def score_table(
         raise CoraError(f"nothing to show: no run among {list(given)} has a score of the table")
     table = stack_results({name: _chosen(table, scores, differ.get(name, "")) for name, table in found.items()})
     families = {name: getattr(run, "family", None) for name, run in given.items()}
-    labels = [score_label(s, families.get(who)) for s, who in zip(table["score"], table["respondent"])]
+    whose = table["respondent"] if "respondent" in table else [""] * len(table)  # one run, with an empty name
+    labels = [score_label(s, families.get(who)) for s, who in zip(table["score"], whose)]
     return table.assign(score=pd.Series(labels, table.index, dtype=table["score"].dtype))
 
 

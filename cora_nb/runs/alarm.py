@@ -105,7 +105,8 @@ def alarm_text(
         lines += [f"  in a shell: {remedy.words}"] if remedy.words else []
         lines.append(f"  in Python: {remedy.python}")
     elif remedy:
-        lines.append("  this was not tried: cora_try asks a few questions that way and counts what is read")
+        field = f" ({remedy.words})" if remedy.fields and not remedy.options else ""
+        lines.append(f"  this was not tried{field}: cora_try asks a few questions that way and counts what is read")
     return "\n".join(lines)
 
 # %% ../../nbs/runs/alarm.ipynb #f97f57ab

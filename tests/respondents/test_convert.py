@@ -222,7 +222,7 @@ def test_a_killed_command_leaves_no_half_folder(old, how):
     for _ in range(3):
         running, new = command("old", "new", cwd=old.parent), old.parent / "new"
         end = time.monotonic() + 60
-        while not list(old.parent.glob(".cora_nb_*")) and not new.exists() and time.monotonic() < end:
+        while not list(old.parent.glob(".cora_nb_*/*")) and not new.exists() and time.monotonic() < end:
             time.sleep(0.005)
         running.send_signal(how)
         _, err = running.communicate(timeout=60)

@@ -108,14 +108,23 @@ def test_an_unreachable_database_is_said_after_a_moment(postgres, monkeypatch):
 def test_a_whole_command_shows_no_password(postgres, tmp_path):
     "Facts, messages, the screen, and the command that the alarm suggests; and the second run asks nothing."
     address = postgres.empty_store()
-    with FaultyServer(lambda asked: Answer(body=completion("I'm sorry, but I can't help with that."))) as server:
-        words = ["cora_run", f"chat:m,base_url={server.url}", "--limit", 2, "--store", address]
+    with FaultyServer(lambda asked: Answer(body=completion("The answer is B."))) as server:
+        words = [
+            "cora_run",
+            f"chat:m,base_url={server.url}",
+            "--limit",
+            2,
+            "--parse",
+            "first_token",
+            "--store",
+            address,
+        ]
         said = [run(*words, cwd=tmp_path) for _ in range(2)]
         assert [code for code, *_ in said] == [0, 0], said
         asked = stored_replies(address)
         assert len(server.asked) == asked > 0
     assert f"0 asked, {asked} from postgresql://cora@127.0.0.1:{postgres.port}/postgres" in said[1][1]
-    assert f"--store postgresql://cora@127.0.0.1:{postgres.port}/postgres" in said[0][1]  # to be typed again
+    assert f"--store postgresql://cora@127.0.0.1:{postgres.port}/postgres" in said[0][2]  # to be typed again
     written = "".join(f.read_text(errors="replace") for f in tmp_path.rglob("*") if f.is_file())
     for secret in (PASSWORD, quote(PASSWORD, safe="")):
         assert secret not in written and secret not in json.dumps(said)
