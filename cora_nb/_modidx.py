@@ -3352,6 +3352,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                  'cora_nb.results.join_notes': ('results.html#join_notes', 'cora_nb/results.py'),
                                  'cora_nb.results.lookup': ('results.html#lookup', 'cora_nb/results.py'),
                                  'cora_nb.results.make_result': ('results.html#make_result', 'cora_nb/results.py'),
+                                 'cora_nb.results.side_by_side': ('results.html#side_by_side', 'cora_nb/results.py'),
                                  'cora_nb.results.stack_results': ('results.html#stack_results', 'cora_nb/results.py'),
                                  'cora_nb.results.values_of': ('results.html#values_of', 'cora_nb/results.py')},
             'cora_nb.runs.alarm': { 'cora_nb.runs.alarm.Alarm': ('runs/alarm.html#alarm', 'cora_nb/runs/alarm.py'),

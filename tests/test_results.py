@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cora_nb.core import CoraError
-from cora_nb.results import IDENTITY, RESULT, lookup, make_result, stack_results, values_of
+from cora_nb.results import IDENTITY, RESULT, lookup, make_result, side_by_side, stack_results, values_of
 
 words = st.one_of(st.none(), st.sampled_from(["a", "b", "c"]))
 rows = st.lists(
@@ -117,3 +117,18 @@ def test_the_note_is_always_there_and_a_point_is_never_without_one():
 def test_a_value_that_is_fixed_by_definition_gets_no_remark():
     rows = [{"score": s, "value": 1.0, "low": 1.0, "high": 1.0} for s in ("BMCA(0)", "BMCA(0.0)", "BMCA(1.0)", "MCQA")]
     assert make_result(rows)["note"].map(bool).tolist() == [False, False, True, True]
+
+
+@settings(max_examples=50)
+@given(st.permutations([(who, what) for who in ("bob", "ann", "cid") for what in ("MV", "CoRA")]), st.integers(0, 2))
+def test_side_by_side_puts_each_number_where_it_belongs_in_any_order(pairs, missing):
+    "pandas before 3 puts numbers into other cells with `unstack(..., sort=False)`."
+    pairs = pairs[missing:]
+    values = pd.Series(range(len(pairs)), pd.MultiIndex.from_tuples(pairs, names=["respondent", "score"]), dtype=float)
+    for level, rest, swapped in (("respondent", "score", False), ("score", "respondent", True)):
+        wide = side_by_side(values, level)
+        assert list(wide) == list(dict.fromkeys(values.index.get_level_values(level)))
+        assert list(wide.index) == list(dict.fromkeys(values.index.get_level_values(rest)))
+        for (who, what), value in values.items():
+            assert (wide.loc[who, what] if swapped else wide.loc[what, who]) == value
+        assert int(wide.notna().sum().sum()) == len(pairs)

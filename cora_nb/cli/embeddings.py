@@ -23,6 +23,7 @@ from ..report.embedding_plots import plot_layers, plot_separability
 from ..respondents.causal import CausalRespondent
 from ..respondents.hidden import hidden_states
 from ..responses.files import write_csv
+from ..results import side_by_side
 
 # %% ../../nbs/cli/embeddings.ipynb #229ca629
 def _reader(model: str, chat: bool) -> CausalRespondent:
@@ -45,7 +46,8 @@ def _save_figure(figure: Any, file: Path) -> None:
 
 def _by_layer(result: pd.DataFrame, columns: str, what: str = "value") -> pd.DataFrame:
     "A result with a line for each layer."
-    return result.set_index(["place", columns])[what].unstack(sort=False).rename_axis(index="layer", columns=None)
+    wide = side_by_side(result.set_index(["place", columns])[what], columns)
+    return wide.rename_axis(index="layer", columns=None)
 
 
 def _side_by_side(scores: pd.DataFrame) -> pd.DataFrame:

@@ -30,7 +30,7 @@ from .scores import score_members
 from ..responses.failures import split_note
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
-from ..results import join_notes, make_result, stack_results
+from ..results import join_notes, make_result, side_by_side, stack_results
 from ..stats.resampling import draw_questions, kinds
 
 # %% ../../nbs/metrics/ablations.ipynb #9153ac42
@@ -381,8 +381,7 @@ def _by_respondent(result: pd.DataFrame, what: str = "value") -> pd.DataFrame:
     if not known or not result["score"].str.endswith(_FROM_ALL).any():
         raise CoraError("paper_layout prints a result of ablation_table or bootstrap_table, got something else")
     part = result[result["method"] != "all"] if "method" in result else result
-    wide = part.set_index(["score", "respondent"])[what].unstack("respondent", sort=False)
-    return wide.rename_axis(columns=None)
+    return side_by_side(part.set_index(["score", "respondent"])[what]).rename_axis(columns=None)
 
 
 def _decimals(table: pd.DataFrame, digits: int) -> pd.DataFrame:
