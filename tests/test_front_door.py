@@ -58,7 +58,7 @@ def test_only_the_door_explains_and_only_what_it_hands_out():
 import sys, types, cora_nb
 from cora_nb.metrics.cora import mcqa, score
 from cora_nb.runs import evaluate
-assert [f for f in (*sys.meta_path, *sys.path_hooks) if "cora_nb" in str(getattr(f, "__module__", ""))] == []
+assert [f for f in (*sys.meta_path, *sys.path_hooks) if str(getattr(f, "__module__", "")).startswith("cora_nb")] == []
 assert type(evaluate) is type(sys.modules["cora_nb.runs"]) is types.ModuleType
 assert "Parameters:" not in score.__doc__ + mcqa.__doc__
 assert cora_nb.score is score and score.__doc__.count("Parameters:") == 1 and "Parameters:" not in mcqa.__doc__
