@@ -127,10 +127,9 @@ def read_config(
             raise CoraError(f"--config {file}: {function.__name__} has no option {name!r}{_nearest(name, known)}")
         if not _fits(value, kind := known[name].annotation):
             raise CoraError(f"--config {file}: {name} must be {_TYPES[kind][0]}, got {value!r}")
-        for word in value if isinstance(value, list) else [value]:
-            if isinstance(word, str) and (what := only_typed(name, word)):
-                line = _line_to_type(function, file, known[name], value)
-                raise CoraError(f"--config {file}: {name} names {what}, which has to be typed; if you trust it: {line}")
+        if what := only_typed(name, value):
+            line = _line_to_type(function, file, known[name], value)
+            raise CoraError(f"--config {file}: {name} names {what}, which has to be typed; if you trust it: {line}")
     return found
 
 
@@ -140,9 +139,15 @@ _SERVER = r"://|(?:^|[,:])\s*base_url\s*="  # in a value
 
 def only_typed(
     name: str,  # of an option
-    value: str,  # read from a file
+    value: Any,  # read from a file: a text, a list of texts, or anything else
 ) -> str:  # in words, such as "a server"; empty if anybody may name it
     "What has to be typed by a person, if the value names it: a server, code, or the variable with a key."
+    words = value if isinstance(value, list) else [value]
+    return next(filter(None, (_named_in(name, word) for word in words if isinstance(word, str))), "")
+
+
+def _named_in(name: str, value: str) -> str:
+    "The same for one text."
     if re.search(r"(?:^|[,:])\s*key_variable\s*=", value):
         return "the variable with a key"
     if name == "scheduler" or re.search(_SERVER, value):

@@ -7,7 +7,6 @@ __all__ = ['cora_join']
 
 # %% ../../nbs/cli/join.ipynb #7f21ca94
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +35,8 @@ def _how_to_ask(folder: Path, missing: Shard) -> str:
     for option, value in typed_options(cora_run, told).items():
         words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
     line = plain_line(shlex.join([*words, "--shard", str(missing)]))
-    trust = "".join(f" (it names {what}: only if you trust it)" for what in _named(told)[:1])
-    return f"for each of them{trust}: {line}"
-
-
-def _named(told: Mapping[str, Any]) -> list[str]:
-    "Servers, code and variables with keys that the options of a command name."
-    words = [(k, w) for k, v in told.items() for w in (v if isinstance(v, list) else [v]) if isinstance(w, str)]
-    return [what for name, word in words if (what := only_typed(name, word))]
+    what = next(filter(None, map(only_typed, told, told.values())), "")
+    return f"for each of them{what and f' (it names {what}: only if you trust it)'}: {line}"
 
 
 def _refuse_missing(folder: Path) -> None:

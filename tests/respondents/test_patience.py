@@ -377,17 +377,22 @@ def test_a_prompt_is_not_given_up_while_no_other_is_answered(clock):
         assert reply.error is None and len(server.asked) == 22
 
 
-@pytest.mark.parametrize("others", [10, 19])
-def test_a_prompt_is_not_given_up_while_few_others_are_answered(clock, others):
-    times, limited = [], Answer(429, refusal("slow down"))
+def limiting_the_first(times, most, limited):
+    "A plan that answers the first prompt with a rate limit so many times, and notes when it was asked."
 
     def plan(asked):
         if asked.prompt != PROMPTS[0].text:
             return GOOD
         times.append(asked.number)
-        return limited if len(times) <= 22 else GOOD
+        return limited if len(times) <= most else GOOD
 
-    with FaultyServer(plan) as server:
+    return plan
+
+
+@pytest.mark.parametrize("others", [10, 19])
+def test_a_prompt_is_not_given_up_while_few_others_are_answered(clock, others):
+    times = []
+    with FaultyServer(limiting_the_first(times, 22, Answer(429, refusal("slow down")))) as server:
         replies = ask(ChatRespondent("m", base_url=server.url, concurrency=2, retries=0), PROMPTS[: 1 + others])
     assert [r.error for r in replies] == [None] * (1 + others) and len(times) == 23
 
@@ -395,14 +400,7 @@ def test_a_prompt_is_not_given_up_while_few_others_are_answered(clock, others):
 def test_a_prompt_is_given_up_after_twenty_refusals_not_before(clock):
     "However many others were answered until then."
     times, limited = [], Answer(429, refusal("too large"))
-
-    def plan(asked):
-        if asked.prompt != PROMPTS[0].text:
-            return GOOD
-        times.append(asked.number)
-        return limited if len(times) <= 19 else GOOD
-
-    with FaultyServer(plan) as server:
+    with FaultyServer(limiting_the_first(times, 19, limited)) as server:
         replies = ask(ChatRespondent("m", base_url=server.url, concurrency=3, retries=0), PROMPTS[:150])
     assert [r.error for r in replies] == [None] * 150 and len(times) == 20
     with FaultyServer(lambda asked: limited if asked.prompt == PROMPTS[0].text else GOOD) as server:
