@@ -351,7 +351,7 @@ def rank_table(
     estimated = {who: estimated_scores(run, names) for who, run in matched.items() if is_estimate(run)}
     unranked = "".join(f"no ranks: {who} has estimates of the full run" for who in list(estimated)[:1])
     said = unlike_words(list(matched.values()))
-    if unlike := unlike_words(list(matched.values()), differ):
+    if unlike := unlike_words(list(matched.values()), differ) if differ else said:
         unranked = f"no ranks: {unlike}"
     elif said:
         unranked = join_notes(unranked, f"on purpose {said}")

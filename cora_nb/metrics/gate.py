@@ -158,9 +158,8 @@ def gate(
 
     A condition is not known (and the gate not passed) where a prompt of a run failed or was left out by a budget, and
     where the divergence sets are incomplete or the prompts differ in more than `differ`. Raises `CoraError` for runs
-    that cannot be compared, for a score that is
-    not registered as `monotone`, for a baseline without a margin or a margin without a baseline, and for a margin,
-    minimum or alpha out of range. Source of the test: Blackwelder, 1982.
+    that cannot be compared, for a score that is not registered as `monotone`, for a baseline without a margin or a
+    margin without a baseline, and for a margin, minimum or alpha out of range. Source of the test: Blackwelder, 1982.
     """
     names, floors = [scores] if isinstance(scores, str) else list(scores), dict(at_least or {})
     _check_options(against, names, margin, floors, alpha)
@@ -224,8 +223,9 @@ def _not_worse(
     whose = [run.name, base.name] if run.name != base.name else ["the run", "the baseline"]
     rows = compare(run, base, 1 - 2 * alpha, scores=names, **options).set_index("score", drop=False)
     rows["respondent"], words, found = " - ".join(whose), f"not worse by more than {margin:g}", []
+    unlike = unlike_words([run, base], differ)
     for name in names:
         reasons = [_open(r, name, who) for r, who in zip((run, base), whose)]
-        unknown = "; ".join(filter(None, [unlike_words([run, base], differ), *reasons]))
+        unknown = "; ".join(filter(None, [unlike, *reasons]))
         found.append(_decided(rows.loc[name], name, unknown, words, -margin, alpha))
     return found

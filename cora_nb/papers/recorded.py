@@ -36,6 +36,21 @@ class RecordedFile(NamedTuple):
     excerpt: str = ""  # SHA-256 of the file with only `columns`; empty: there is no such file
     columns: tuple[str, ...] = ()  # the columns that are read; empty: all
 
+    @property
+    def address(self) -> str:
+        "Where the file of that commit can be downloaded."
+        return f"{SITE}/{self.repository}/raw/{self.commit}/{quote(self.path)}"
+
+    @property
+    def published(self) -> dict[str, str]:
+        "The facts that say where it is from."
+        return {key: getattr(self, key) for key in ("repository", "commit", "path", "sha256")}
+
+    @property
+    def model(self) -> str:
+        "Whose replies a file of the CoRA authors' tool holds."
+        return Path(self.name).stem.rsplit("_", 1)[1]
+
 
 _CAT = ("IBM/cat", "2f441782c0dd185dea14c07a5995d08ab3f7ceff")
 _LI2024 = ("Meetyou-AI-Lab/Can-MC-Evaluate-LLMs", "18d4664b1b5d3eb66f4cc8653f7fad9b5b8d81c9")
@@ -135,18 +150,15 @@ def _cached_copy(
 def _downloaded(
     known: RecordedFile,  # the file to find
     path: Path,  # where to put it
-    allowed: bool,  # ask the repository
 ) -> Path:  # the same path
     "The file from the authors' repository. Raises `CoraError` if it cannot be had from there."
-    url = f"{SITE}/{known.repository}/raw/{known.commit}/{quote(known.path)}"
-    if not allowed:
-        raise CoraError(f"{known.name} is not on this machine; it is at {url}")
     import pooch
 
     def fetch(url, file, puller):
         pooch.HTTPDownloader(timeout=TIMEOUT)(url, file, puller)
         _check_hash(Path(file), known, url)
 
+    url = known.address
     pooch.get_logger().setLevel("WARNING")  # it would advise to note the hash, which is checked here
     try:
         return Path(pooch.retrieve(url, None, fname=path.name, path=path.parent, downloader=fetch))
@@ -180,7 +192,11 @@ def recorded_file(
     if folder is not None:
         raise CoraError(f"{folder}: there is neither {known.name} nor {known.path} in this folder")
     cached = cache_folder() / "recorded" / known.commit / known.name
-    return _cached_copy(known, cached) or _downloaded(known, cached, download)
+    if path := _cached_copy(known, cached):
+        return path
+    if not download:
+        raise CoraError(f"{known.name} is not on this machine; it is at {known.address}")
+    return _downloaded(known, cached)
 
 # %% ../../nbs/papers/recorded.ipynb #4f23227e
 def _read_columns(
@@ -211,9 +227,8 @@ def _published_run(
 ) -> Responses:  # with texts
     "The replies of a published file, named after the model."
     imported = import_cat(path)
-    published = {key: getattr(known, key) for key in ("repository", "commit", "path", "sha256")}
-    facts = imported.facts | {"published": published}
-    return Responses(imported.table, imported.questions, facts, Path(known.name).stem.rsplit("_", 1)[1])
+    facts = imported.facts | {"published": known.published}
+    return Responses(imported.table, imported.questions, facts, known.model)
 
 
 def recorded_facts(
@@ -231,16 +246,14 @@ def _facts_run(
     t = pd.DataFrame({c: facts[c].to_pylist() for c in _FACTS})
     t["sources"] = t["sources"].map(tuple)
     t["correct"] = (t["prediction"] == t["answer"]).to_numpy()
-    name = Path(known.name).stem.rsplit("_", 1)[1]
-    t = t.assign(respondent=name, family="cora", form="mcq", n_choices=t["sources"].map(len))
+    t = t.assign(respondent=known.model, family="cora", form="mcq", n_choices=t["sources"].map(len))
     missing = ("subject", "selected", "reply", "scores", "confidence", "mean_logprob", "n_tokens", "finish", "error")
     t = t.assign(**dict.fromkeys(missing))
     own = t[t["method"] == "original"].drop_duplicates("question_id", ignore_index=True)  # in its own order
     questions = pd.DataFrame({c: pd.array([None] * len(own), dtype=TEXT) for c in ("subject", "text")})
     questions = questions.assign(question_id=own["question_id"], choices=None, answer=own["answer"].astype("Int32"))
-    published = {key: getattr(known, key) for key in ("repository", "commit", "path", "sha256")}
     imported = {"file": known.name, "format": "CAT", "parse": "as recorded"}
-    return Responses(t, questions, {"imported": imported, "published": published | {"texts": False}}, name)
+    return Responses(t, questions, {"imported": imported, "published": known.published | {"texts": False}}, known.model)
 
 # %% ../../nbs/papers/recorded.ipynb #2454e69a
 def load_recorded(
