@@ -51,7 +51,7 @@ _PLACES = {
     "responses.files": ("read_responses", "write_responses"),
     "responses.responses": ("Responses", "make_responses"),
     "responses.runs": ("Runs",),
-    "results": ("lookup", "stack_results", "values_of"),
+    "results": ("lookup", "side_by_side", "stack_results", "values_of"),
     "runs.evaluate": ("evaluate", "plan"),
     "runs.store": ("Store",),
     "variants.families": ("make_variants",),

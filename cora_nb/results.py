@@ -129,11 +129,17 @@ def values_of(
 # %% ../nbs/results.ipynb #5be51de1
 def side_by_side(
     values: pd.Series,  # with two levels or more, as from `values_of`
-    level: str = "respondent",  # whose values become columns
+    level: int | str | Sequence[str] = -1,  # whose values become columns; by default the last
 ) -> pd.DataFrame:  # rows and columns in the order in which they come
-    "Values as a wide table. `Series.unstack(level, sort=False)` of pandas before 3 puts numbers in wrong cells."
-    rows, columns = values.index.droplevel(level).unique(), values.index.unique(level)
-    return values.unstack(level).reindex(index=rows, columns=columns)
+    "Values as a wide table. pandas before 3 puts numbers in wrong cells when it unstacks without sorting."
+    index = values.index
+    levels = [level] if isinstance(level, int | str) else list(level)
+    at = [index.names.index(name) if isinstance(name, str) else name % index.nlevels for name in levels]
+    rows = index.droplevel(at).unique()
+    if len(at) == 1:
+        return values.unstack(at[0]).reindex(index=rows, columns=index.unique(at[0]))
+    columns = pd.MultiIndex.from_arrays([index.get_level_values(i) for i in at]).unique()
+    return values.unstack(at).reindex(index=rows, columns=columns)
 
 # %% ../nbs/results.ipynb #e0a28928
 def stack_results(

@@ -1,5 +1,8 @@
 "Results: one list of columns, one number a row, each looked up by what names it."
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -132,3 +135,20 @@ def test_side_by_side_puts_each_number_where_it_belongs_in_any_order(pairs, miss
         for (who, what), value in values.items():
             assert (wide.loc[who, what] if swapped else wide.loc[what, who]) == value
         assert int(wide.notna().sum().sum()) == len(pairs)
+    assert side_by_side(values).equals(side_by_side(values, "score"))
+
+
+def test_side_by_side_of_several_levels():
+    pairs = [("bob", "MV", 2), ("bob", "MV", 1), ("ann", "MV", 2), ("ann", "CoRA", 1)]
+    values = pd.Series(range(4), pd.MultiIndex.from_tuples(pairs, names=["respondent", "score", "place"]), dtype=float)
+    assert list(side_by_side(values, ["place", "score"])) == [(2, "MV"), (1, "MV"), (1, "CoRA")]
+    wide = side_by_side(values, ["score", "place"])
+    assert (list(wide.index), list(wide)) == (["bob", "ann"], [("MV", 2), ("MV", 1), ("CoRA", 1)])
+    assert wide.stack(["score", "place"]).dropna().to_dict() == values.to_dict()
+
+
+def test_nothing_uses_what_pandas_2_mixes_up():
+    root = Path(__file__).parents[1]
+    files = [f for folder in ("cora_nb", "nbs", "tests", "scripts") for f in (root / folder).rglob("*.*")]
+    texts = {f: f.read_text(encoding="utf-8") for f in files if f.suffix in (".py", ".ipynb")}
+    assert [f.name for f, text in texts.items() if re.search(r"\w\.unstack\([^()]*sort=False", text)] == []

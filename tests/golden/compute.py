@@ -41,7 +41,7 @@ from cora_nb.respondents.simulated import RecordedRespondent, SimulatedResponden
 from cora_nb.papers.recorded import load_recorded, recorded_file
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import as_responses, make_responses
-from cora_nb.results import lookup, make_result, values_of
+from cora_nb.results import lookup, make_result, side_by_side, values_of
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.facts import variants_hash
 from cora_nb.variants import operators, orders as orders_of
@@ -1060,7 +1060,7 @@ def scores(runs):
         for by in ("method", "subject"):
             if responses.table[by].notna().all():
                 found = score(responses, by=by, thresholds=(0.5, 1.0))
-                found = found.set_index([by, "score"])["value"].unstack(sort=False)
+                found = side_by_side(found.set_index([by, "score"])["value"])
                 t.add(f"{name}, by {by}", found[PRINTED])
                 t.digest(f"{name}, by {by}", found)
         counts = count_hits(responses)
@@ -1458,13 +1458,13 @@ def recorded_order():
     return t.table()
 
 
-def side_by_side(result, *columns):
+def in_columns(result, *columns):
     "The numbers of a result in columns: a row for each score."
     return result.set_index("score")[["n", "value", *columns]].rename(columns={"n": "questions", "value": "share"})
 
 
 def order_table(responses, **options):
-    return side_by_side(invariability.order_scores(responses, **options), "low", "high")
+    return in_columns(invariability.order_scores(responses, **options), "low", "high")
 
 
 def class_table(responses, ties):
@@ -1581,7 +1581,7 @@ def ratio_table(responses, normalise):
 
 def selection_table(responses, wrong, among):
     "Every question was asked once, so there are as many questions as replies."
-    table = side_by_side(beliefs.multiple_selection(responses, wrong, among=among), "low", "high")
+    table = in_columns(beliefs.multiple_selection(responses, wrong, among=among), "low", "high")
     table.insert(1, "replies", table["questions"])
     table.insert(2, "count", (table["share"] * table["replies"]).fillna(0).round().astype(int))
     return table.rename(index={"%multi": "multi", "Recall_r": "recall_right", "Recall_m": "recall_misleading"})
@@ -2302,7 +2302,7 @@ def table_parts():
     runs = {name: score(simulated(name)) for name in ("cora ann", "cora bob")}
     t.add("arranged", [" ".join(pair) for pair in arrange(runs["cora ann"]["score"])])
     table = score_table(runs, beyond=True)
-    wide = values_of(table).unstack("respondent", sort=False)
+    wide = side_by_side(values_of(table), "respondent")
     t.add("score table", wide.set_axis(pd.MultiIndex.from_tuples(arrange(wide.index))))
     steps = mcqa_plus_steps(four(12))
     found = {

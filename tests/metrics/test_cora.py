@@ -28,7 +28,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
-from cora_nb.results import lookup, make_result, values_of
+from cora_nb.results import lookup, make_result, side_by_side, values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.resampling import FewWarning, draw_questions, interval, kinds, left_out
 from cora_nb.variants.families import make_variants
@@ -132,8 +132,7 @@ def test_score_follows_the_equations(rows, pooled, thresholds, rng):
 def test_by_subject_and_by_method(rows):
     first = [r for r in rows if r["trial"] == 0]
     subjects, methods = (
-        score(pd.DataFrame(rows), by=by).set_index([by, "score"])["value"].unstack(sort=False)
-        for by in ("subject", "method")
+        side_by_side(score(pd.DataFrame(rows), by=by).set_index([by, "score"])["value"]) for by in ("subject", "method")
     )
     assert set(subjects.index) == {r["subject"] for r in first} and set(methods.index) == {r["method"] for r in first}
     for s, row in subjects.iterrows():

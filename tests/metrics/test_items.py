@@ -25,7 +25,7 @@ from cora_nb.metrics.items import (
 )
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses
-from cora_nb.results import lookup, values_of
+from cora_nb.results import lookup, side_by_side, values_of
 from cora_nb.stats.shares import share_interval
 
 METHODS = [("original", 0), ("shuffled", 0), ("nota", 0), ("nota", 1), ("decoupled", 0), ("decoupled", 1)]
@@ -284,7 +284,7 @@ def test_other_trials_and_other_types_of_text():
 def test_chance_of_a_method_by_its_form():
     table = responses_of([(1, 0, 1), (1, 1, 1)])
     forms = table["method"].map({"original": "mcq", "shuffled": "several", "nota": "lfgq"})
-    chance = lambda t: values_of(method_table(t)).unstack("score", sort=False).get("chance")
+    chance = lambda t: side_by_side(values_of(method_table(t)), "score").get("chance")
     assert chance(table.assign(form=forms)).tolist() == pytest.approx([1 / 4, 1 / 15, 0])
     assert chance(table).tolist() == [1 / 4] * 3 and chance(table.drop(columns="n_choices")) is None
 
