@@ -99,8 +99,9 @@ def finding_table(
     `CoraError` where there are none.
     """
     check_option("by", by, ("method", "slot"))
-    names = _checked(found).columns.get_level_values("method") if by == "method" else found.columns.map(_label)
-    finds = pd.DataFrame({name: found.to_numpy()[:, names == name].any(axis=1) for name in names.unique()})
+    columns = _checked(found).columns
+    names = np.array(columns.get_level_values("method") if by == "method" else columns.map(_label), object)
+    finds = pd.DataFrame({name: found.to_numpy()[:, names == name].any(axis=1) for name in dict.fromkeys(names)})
     alone = finds[finds.sum(axis=1) == 1].sum()
     rows = []
     for name in finds:
