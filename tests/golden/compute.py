@@ -82,7 +82,9 @@ def text_of(value):
 
 def label(key):
     "An index entry as text."
-    return ":".join(map(label, key)) if isinstance(key, tuple) else str(key)
+    if isinstance(key, tuple):
+        return ":".join(map(label, key))
+    return "nan" if text_of(key) == "nan" else str(key)  # what is missing has other names in other versions of pandas
 
 
 def matrix_hash(table):
@@ -1656,9 +1658,8 @@ def battery():
             runs = run_steps(respondent, mcqa_plus_steps(questions_called(group)), progress=False)
             t.add(f"{name}, {group}, rows", {step: len(r) for step, r in runs.items()})
             found = paper_tables(runs)
-            found.index = pd.MultiIndex.from_frame(
-                found[["table", "subset", "setting", "n_choices", "n_same", "score"]].astype(str)
-            )
+            named = found[["table", "subset", "setting", "n_choices", "n_same", "score"]].astype(object)
+            found.index = pd.MultiIndex.from_frame(named.where(named.notna(), "nan").astype(str))
             t.add(f"{name}, {group}", found[["value", "low", "high", "difference", "questions"]])
     return t.table()
 
