@@ -2910,6 +2910,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                                                                                          'cora_nb/respondents/token_trees.py'),
                                                  'cora_nb.respondents.token_trees._agrees': ( 'respondents/token_trees.html#_agrees',
                                                                                               'cora_nb/respondents/token_trees.py'),
+                                                 'cora_nb.respondents.token_trees._keeps_logits': ( 'respondents/token_trees.html#_keeps_logits',
+                                                                                                    'cora_nb/respondents/token_trees.py'),
                                                  'cora_nb.respondents.token_trees._make_tree': ( 'respondents/token_trees.html#_make_tree',
                                                                                                  'cora_nb/respondents/token_trees.py'),
                                                  'cora_nb.respondents.token_trees._next_pack': ( 'respondents/token_trees.html#_next_pack',

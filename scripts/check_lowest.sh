@@ -29,7 +29,7 @@ PYTHON
     cat "$work/lowest.txt"
     "$python" -m venv --clear "$work/env"
     bin=$work/env/bin
-    "$bin/python" -m pip install -q . pytest pytest-xdist hypothesis -c "$work/lowest.txt"
+    "$bin/python" -m pip install -q . pytest pytest-xdist hypothesis markdown-it-py -c "$work/lowest.txt"
     "$bin/python" -m pip check
     (cd "$work" && HOME=$work "$bin/cora_run" >said.txt 2>errors.txt) || { cat "$work/said.txt" "$work/errors.txt" >&2; exit 1; }
     grep -E '^ +steady|MCQA  |CoRA ' "$work/said.txt"

@@ -8,6 +8,8 @@ __all__ = ['MODES', 'common_start', 'TreeScorer', 'longest_texts']
 # %% ../../nbs/respondents/token_trees.ipynb #28e25048
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from inspect import signature
 
 import numpy as np
 from fastcore.basics import patch
@@ -185,12 +187,20 @@ def _tree_mask(ends, before: int, dtype):
     return mask[None, None]
 
 
+@cache
+def _keeps_logits(kind: type) -> bool:
+    "Whether a model can leave out the logits that nobody asked for. Bloom of transformers 4 refuses to be asked."
+    return "logits_to_keep" in signature(kind.forward).parameters
+
+
 @patch
 def _forward(self: TreeScorer, ids: np.ndarray, keep: np.ndarray, tree: _TokenTree | None = None):
     "Logits after the tokens at the places `keep`, in float32; the tokens are added to the cache."
     torch, _ = libraries()
     model = self.local.model
-    inputs = {"input_ids": torch.from_numpy(ids.astype("int64"))[None], "logits_to_keep": torch.from_numpy(keep)}
+    inputs, places = {"input_ids": torch.from_numpy(ids.astype("int64"))[None]}, torch.from_numpy(keep)
+    if _keeps_logits(type(model)):
+        inputs["logits_to_keep"] = places
     if self.mode != "whole":
         inputs |= {"past_key_values": self._cache, "use_cache": True}
     if tree is not None:
@@ -200,9 +210,7 @@ def _forward(self: TreeScorer, ids: np.ndarray, keep: np.ndarray, tree: _TokenTr
     self.tokens = np.concatenate([self.tokens, ids.astype(">u4")])
     moved = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in inputs.items()}
     logits = model(**moved).logits[0]
-    return (
-        logits if len(logits) == len(keep) else logits[moved["logits_to_keep"]]
-    ).float()  # some models do not know logits_to_keep
+    return (logits if len(logits) == len(keep) else logits[places.to(logits.device)]).float()
 
 
 @patch

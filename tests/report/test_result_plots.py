@@ -66,7 +66,10 @@ def test_p_stands_beside_the_rows_of_one_series():
 @pytest.mark.parametrize("low, lines", [(-0.2, 1), (0.0, 0)])
 def test_a_line_at_zero_only_where_something_lies_below(low, lines):
     ax = plot_points(make_result([{"score": "a", "value": 0.1, "low": low, "high": 0.3}]))
-    assert sum(np.allclose(line.get_xdata(), 0) and line.get_linestyle() == "-" for line in ax.lines) == lines
+    assert (
+        sum(np.allclose(np.asarray(line.get_xdata(), float), 0) and line.get_linestyle() == "-" for line in ax.lines)
+        == lines
+    )
 
 
 def test_chance_is_drawn_behind_its_row_and_named_once():

@@ -93,7 +93,7 @@ def test_nothing_else_is_copied(old):
     (old / "sub" / "config.json").write_text("{}")
     (old / "chat_template.jinja").write_text("{{ messages }}")
     new = convert_weights(old, old.parent / "new")
-    assert {f.name for f in new.iterdir()} == {
+    assert {f.name for f in new.iterdir()} - {"special_tokens_map.json"} == {  # a file of transformers 4
         "config.json",
         "generation_config.json",
         "tokenizer.json",
