@@ -26,7 +26,7 @@ from .exporters import ExportedFiles
 from .hub_cards import hub_card, score_figure
 from .result_files import called_run, check_no_keys, distinct_names, write_new_files
 from ..report.tables import plain_line, score_table
-from ..responses.columns import column_types, TEXT
+from ..responses.columns import STATE, TEXT, column_types
 from ..responses.questions import questions_table
 from ..responses.responses import Responses
 from ..responses.runs import Runs, facts_of_text
@@ -45,6 +45,7 @@ def _arrow_types() -> dict[str, Any]:
         np.dtype(bool): pa.bool_(),
         np.dtype("float64"): pa.float64(),
         TEXT: pa.string(),
+        STATE: pa.string(),
     }
     kinds = {name: lists.get(name) or plain.get(kind, pa.int32()) for name, kind in column_types().items()}
     asked = {"question": pa.string(), "original_choices": pa.list_(pa.string()), "original_answer": pa.int32()}

@@ -90,7 +90,7 @@ def count_kinds(
     """
     _check_parts(parts, [c for c in (by, clusters) if c and c != "method"])
     kinds, covered = _Kinds(), _Kinds()
-    columns = ["correct", "error", "n_choices", *(c for c in (by, clusters) if c and c != "method")]
+    columns = ["correct", "state", "n_choices", *(c for c in (by, clusters) if c and c != "method")]
     for piece in parts.pieces(*columns, doing="counting replies"):
         for counts in _counts_of(piece, by, clusters):
             kinds.add(counts)
@@ -192,7 +192,7 @@ def count_parts(
 ) -> pd.DataFrame:  # a row for each question
     "The table of `count_hits`, about 40 bytes for each question and its id. Raises `CoraError` for no responses."
     found = []
-    for piece in parts.pieces("correct", "error", "n_choices", doing="counting replies"):
+    for piece in parts.pieces("correct", "state", "n_choices", doing="counting replies"):
         counts = count_hits(piece)
         found.append(counts.apply(lambda c: pd.to_numeric(c, downcast="integer") if c.dtype.kind == "i" else c))
     if not found:

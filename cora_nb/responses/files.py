@@ -24,7 +24,7 @@ import pandas as pd
 from ..benchmarks.files import check_types, write_whole
 from ..core import BadRow, CoraError
 from ..prompts.letters import selected
-from .columns import TEXT, column_types
+from .columns import STATE, TEXT, column_types
 from .responses import Responses
 from .runs import different_facts, facts_of_text, told_differences
 
@@ -164,7 +164,8 @@ def _arrow_types() -> dict[str, Any]:
     lists = {"sources": pa.list_(pa.int16()), "selected": pa.list_(pa.int16()), "scores": pa.list_(pa.float64())}
     kinds = {}
     for column, kind in column_types().items():
-        kinds[column] = lists.get(column) or (pa.string() if kind == TEXT else pa.from_numpy_dtype(_numpy(kind)))
+        is_text = kind == TEXT or kind == STATE
+        kinds[column] = lists.get(column) or (pa.string() if is_text else pa.from_numpy_dtype(_numpy(kind)))
     return kinds | {"text": pa.string(), "choices": pa.list_(pa.string())}
 
 

@@ -16,7 +16,7 @@ from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.cora import score
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.files import is_parts_folder, part_files, read_responses, write_responses
-from cora_nb.responses.parts import ResponseParts, count_errors, runs_or_parts
+from cora_nb.responses.parts import ResponseParts, count_lost, runs_or_parts
 from cora_nb.responses.piece import asked_hashes, make_piece, question_hashes
 from cora_nb.responses.responses import Responses, as_responses, make_responses
 from cora_nb.responses.runs import Runs
@@ -58,6 +58,9 @@ def change(file, change_table):
     pq.write_table(change_table(table).replace_schema_metadata(table.schema.metadata), file)
 
 
+NONE_LOST = {"failed": 0, "not_asked": 0, "over_budget": 0}
+
+
 def replaced(column, values):
     return lambda table: table.set_column(table.schema.get_field_index(column), column, values(table))
 
@@ -80,7 +83,7 @@ def test_what_the_footers_say(parts, tmp_path, monkeypatch):
 def test_what_the_rows_say(parts):
     run = made()
     assert parts.prompt_counts() == (168, 168, 5)
-    assert count_errors(parts) == count_errors(run) == ({"timed out": 5}, 168)
+    assert count_lost(parts) == count_lost(run) == (168, {**NONE_LOST, "failed": 5}, {"timed out": 5})
     assert parts.failure_note == run.failure_note == "5 of 168 failed"
     assert parts.count_failed_as_wrong().failure_note == run.count_failed_as_wrong().failure_note
     assert parts.n_questions == 12 and parts.repetitions() == (1, 1)
@@ -326,7 +329,8 @@ def test_errors_are_counted_in_the_repetitions_that_count(tmp_path):
         "all": (parts.pool_trials(), run.pool_trials(), {"timed out": failed, "lost": failed}, 3 * n),
     }
     for which, (view, same, errors, asked) in views.items():
-        assert count_errors(view) == (errors, asked) == count_errors(same), which
+        lost = NONE_LOST | {"failed": sum(errors.values())}
+        assert count_lost(view) == (asked, lost, errors) == count_lost(same), which
         assert view.prompt_counts() == (asked, asked, sum(errors.values())), which
         assert view.failure_note == same.failure_note, which
 
@@ -334,7 +338,7 @@ def test_errors_are_counted_in_the_repetitions_that_count(tmp_path):
 def test_rows_of_files_without_errors_are_counted_by_repetition(tmp_path):
     for trials in ((0, 1), (1,), (0,)):
         run, file = repeated(tmp_path / f"{len(trials)}{trials[0]}.parquet", trials, {})
-        change(file, lambda t: t.drop_columns([c for c in ("error",) if c in t.column_names]))
+        change(file, lambda t: t.drop_columns(["error", "state"]))
         parts = ResponseParts(file)
-        assert count_errors(parts) == ({}, len(VARIANTS)), trials
-        assert count_errors(parts.pool_trials()) == ({}, len(VARIANTS) * len(trials)), trials
+        assert count_lost(parts) == (len(VARIANTS), NONE_LOST, {}), trials
+        assert count_lost(parts.pool_trials()) == (len(VARIANTS) * len(trials), NONE_LOST, {}), trials
