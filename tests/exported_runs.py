@@ -1,7 +1,6 @@
 """Runs that the tests of exporters write: complete, in part, with failures, with names that break things."""
 
 import numpy as np
-import pandas as pd
 
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.respondents.protocol import Reply

@@ -100,11 +100,13 @@ class Forgetful:
 
 
 def put_in_state(table, rows, state, words=None):
-    """A copy of a table of responses in which some rows, by a truth value for each, have a state without a reply.
+    """A copy of a table of responses in which some rows, by place or by a truth value for each, have no reply.
 
     A table without the column `state` gets it.
     """
-    table, rows = with_states(table).copy(), np.asarray(rows, dtype=bool)
+    table, gone = with_states(table).copy(), np.zeros(len(table), dtype=bool)
+    gone[rows] = True
+    rows = pd.Series(gone, table.index)
     table.loc[rows, "state"] = state
     for column in ("reply", "confidence", "mean_logprob", "n_tokens", "finish", "selected", "scores"):
         if column in table:
