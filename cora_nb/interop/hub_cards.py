@@ -128,9 +128,9 @@ _MEANING = {
     "reply": "the raw text; null where choices were scored, and where only the grade of a reply is known",
     "scores": "log-probability of each choice shown",
     "confidence, mean_logprob, n_tokens, finish": "further values that the respondent returned with its reply",
-    "state": "what became of the prompt: `answered`; `unread`: no choice was recognised; `refused`: the server declined; "
-    "`failed`: there is no reply; `not_asked`: the run needed none; `over_budget`: the budget was used up before",
-    "error": "the words of a failure; null elsewhere",
+    "state": "what became of the prompt: answered, unread (no choice was recognised), refused (by the server), failed, "
+    "not_asked (the run did not need it), over_budget",
+    "error": "why there is no reply; null where there is one, and where the prompt was not sent",
 }
 
 # %% ../../nbs/interop/hub_cards.ipynb #1e172d91
