@@ -17,7 +17,7 @@ from ..core import CoraError
 from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent
-from ..responses.columns import REPLIED, UNASKED, in_state
+from ..responses.columns import REPLIED, UNSENT, in_state
 from ..responses.failures import FailureWarning
 from ..responses.parts import ResponseParts, count_lost
 from ..responses.responses import Responses
@@ -53,8 +53,8 @@ def refuse_lost(
     place: str = "",  # where it was written
 ) -> None:
     "Raise `CoraError` if there is no reply at all."
-    if not in_state(responses.table, *REPLIED).any():
-        lost = responses.table["error"].dropna()
+    lost = responses.table["error"].dropna()
+    if len(lost) and not in_state(responses.table, *REPLIED).any():
         at = f" (responses: {place})" if place else ""
         raise CoraError(f"all {len(lost)} replies failed, the first of them: {plain_line(lost.iloc[0])}{at}")
 
@@ -68,7 +68,7 @@ def failed_line(
     asked, failed, why = 0, 0, Counter()
     for run in runs:
         rows, lost, words = count_lost(run)
-        asked += rows - sum(lost[state] for state in UNASKED)
+        asked += rows - sum(lost[state] for state in UNSENT)
         failed += lost["failed"]
         why.update(words)
     if not failed:

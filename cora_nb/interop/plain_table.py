@@ -19,7 +19,7 @@ from ..forms import Verdict, get_form
 from .cat import trace_sources
 from .table_cells import CELLS, TableRows, count_choices, read_choices, read_places
 from ..respondents.protocol import NOT_ASKED, OVER_BUDGET, Reply
-from ..responses.columns import UNASKED, with_states
+from ..responses.columns import UNSENT, with_states
 from ..responses.questions import questions_table
 from ..responses.responses import Responses
 from ..responses.rows import graded_table
@@ -174,7 +174,7 @@ def _replies(rows: TableRows, data: dict[str, list]) -> list[Reply]:
     silent = not rows.typed and any(text is not None for text in texts)  # empty cells of a column that holds replies
     for at, text in enumerate(texts):
         if text is None and (raw[at] == "" if rows.typed else silent):
-            lost = data["error"][at] is not None or data["state"][at] in ("failed", *UNASKED)
+            lost = data["error"][at] is not None or data["state"][at] in ("failed", *UNSENT)
             nowhere = not lost and data["scores"][at] is None and not _named(data, at)
             texts[at] = "" if nowhere or rows.typed else None
     meta = {
@@ -186,10 +186,10 @@ def _replies(rows: TableRows, data: dict[str, list]) -> list[Reply]:
     states = data["state"]
     errors = [why or (_NO_WORDS if state == "failed" else why) for why, state in zip(data["error"], states)]
     told = zip(texts, data["scores"], data["confidence"], errors, beside)
-    return [_NOT_SENT.get(state) or Reply(*said) for state, said in zip(states, told)]
+    return [_UNSENT.get(state) or Reply(*said) for state, said in zip(states, told)]
 
 
-_NOT_SENT = {reply.unasked: reply for reply in (NOT_ASKED, OVER_BUDGET)}
+_UNSENT = {reply.unsent: reply for reply in (NOT_ASKED, OVER_BUDGET)}
 _NO_WORDS = "the table does not say why"  # of a prompt that failed
 
 

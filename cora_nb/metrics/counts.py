@@ -9,7 +9,7 @@ __all__ = ['count_hits', 'question_weights', 'total_count', 'missing_variants']
 import numpy as np
 import pandas as pd
 
-from ..responses.columns import UNASKED, in_state
+from ..responses.columns import UNSENT, in_state
 from ..responses.responses import Responses, need
 
 # %% ../../nbs/metrics/counts.ipynb #53f364f5
@@ -29,7 +29,7 @@ def count_hits(
     found = need(responses, "question_id", "method", "correct", failed="unread")
     t, (codes, ids) = found.table, found.question_codes
     n, correct = len(ids), t["correct"].to_numpy()
-    unasked, failed = (np.flatnonzero(in_state(t, *states)) for states in (UNASKED, ["failed"]))
+    unasked, failed = (np.flatnonzero(in_state(t, *states)) for states in (UNSENT, ["failed"]))
     if found.failed_wrong:
         failed = failed[:0]
     original = np.flatnonzero((t["method"] == "original").to_numpy(dtype=bool, na_value=False))

@@ -16,7 +16,7 @@ from ..core import CoraError, threshold, THRESHOLDS
 from .cora import judged_scores, score_counts, score_intervals
 from .counts import count_hits
 from .scores import score_members
-from ..responses.columns import UNASKED, in_state
+from ..responses.columns import UNSENT, in_state
 from ..responses.failures import failure_line, too_many
 from ..responses.responses import as_responses, Responses
 from ..results import join_notes
@@ -92,7 +92,7 @@ def estimate_scores(
     limits = _thresholds(sample["scores"])
     table = pd.DataFrame(index=pd.Index(list(score_members(limits)), name="score"), columns=["value", "low", "high"])
     table = table.astype(float).assign(level=float(sample["level"]), note="")
-    asked = int((~in_state(found.table, *UNASKED)).sum())
+    asked = int((~in_state(found.table, *UNSENT)).sum())
     if not _whole(found, sample):
         return table.assign(note="a part of a run with stop='precise', which estimates the whole only")
     if sample["exact"]:
@@ -122,7 +122,7 @@ def _phases(responses: Responses, sample: Mapping) -> pd.DataFrame:
     place[random_order(ids.tolist(), sample["seed"])] = np.arange(len(ids))
     rank, N = place[codes], len(ids)
     original = (t["method"] == "original").to_numpy(dtype=bool, na_value=False)
-    asked, failed, correct = ~in_state(t, *UNASKED), in_state(t, "failed"), t["correct"].to_numpy()
+    asked, failed, correct = ~in_state(t, *UNSENT), in_state(t, "failed"), t["correct"].to_numpy()
     if responses.failed_wrong:
         failed = np.zeros(len(t), dtype=bool)
 

@@ -20,7 +20,7 @@ from .cora import score
 from .estimated_differences import estimate_bounds
 from .estimates import is_estimate
 from .scores import RUN_SCORES, chosen_scores, get_score, score_label
-from ..responses.columns import UNASKED, in_state
+from ..responses.columns import UNSENT, in_state
 from ..responses.responses import Responses, as_responses
 from ..results import join_notes, make_result
 
@@ -116,7 +116,7 @@ def _open(run: Responses, name: str, whose: str) -> str:
     elif run.complete is False:
         return f"{whose} has {run.coverage}"
     if failed := int(in_state(table, "failed").sum()):
-        asked = int((~in_state(table, *UNASKED)).sum())
+        asked = int((~in_state(table, *UNSENT)).sum())
         return f"{failed:,} of {asked:,} prompts of {whose} failed; run again to ask for them"
     if cut := int(in_state(table, "over_budget").sum()):
         return f"{cut:,} of {len(table):,} prompts of {whose} were not asked (a budget); run again to go on"

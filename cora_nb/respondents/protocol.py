@@ -29,11 +29,11 @@ class Reply:
     confidence: float | None = None  # probability of the chosen answer, in [0, 1], if known
     error: str | None = None  # why there is no reply; None if there is one
     meta: dict[str, Any] | None = None  # further values from the server, such as the tokens it counted
-    unasked: str | None = field(default=None, repr=False)  # "not_asked" or "over_budget" if the prompt was not asked
+    unsent: str | None = field(default=None, repr=False)  # "not_asked" or "over_budget" if the prompt was not asked
 
 
-NOT_ASKED = Reply(error="not asked: the question was settled before", unasked="not_asked")
-OVER_BUDGET = Reply(error="not asked: the budget was used up", unasked="over_budget")
+NOT_ASKED = Reply(error="not asked: the question was settled before", unsent="not_asked")
+OVER_BUDGET = Reply(error="not asked: the budget was used up", unsent="over_budget")
 
 # %% ../../nbs/respondents/protocol.ipynb #40210317
 # To a prompt that a server refuses for good, because of its length or its content. Older stores lack `about`.

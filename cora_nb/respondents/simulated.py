@@ -134,7 +134,7 @@ def _notes(responses: pd.DataFrame) -> list[dict[str, Any] | None]:
 # %% ../../nbs/respondents/simulated.ipynb #81683091
 _LOOKED_UP = ("question_id", "family", "method", "index", "trial")
 _SAID = ("reply", "scores", "confidence", "error")
-_UNASKED = {reply.unasked: reply for reply in (NOT_ASKED, OVER_BUDGET)}
+_UNSENT = {reply.unsent: reply for reply in (NOT_ASKED, OVER_BUDGET)}
 
 
 class RecordedRespondent:
@@ -153,7 +153,7 @@ class RecordedRespondent:
         keys = zip(*(table[c].tolist() for c in _LOOKED_UP))
         said = zip(*([_or_none(v) for v in table[c]] for c in _SAID), _notes(table))
         states = table["state"] if "state" in table else [None] * len(table)
-        replies = (_UNASKED.get(s) or Reply(x, _numbers(scores), *rest) for s, (x, scores, *rest) in zip(states, said))
+        replies = (_UNSENT.get(s) or Reply(x, _numbers(scores), *rest) for s, (x, scores, *rest) in zip(states, said))
         self._record = {key: (tuple(map(int, s)), reply) for key, s, reply in zip(keys, table["sources"], replies)}
 
     @cached_property

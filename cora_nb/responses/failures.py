@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ..core import CoraError
-from .columns import REPLIED, UNASKED, in_state
+from .columns import REPLIED, UNSENT, in_state
 from .estimate_notes import estimate_lines
 
 # %% ../../nbs/responses/failures.ipynb #0355b46e
@@ -52,7 +52,7 @@ def check_failed(
     refuse: bool = True,  # whether too many failures are an error
 ) -> None:
     "Warn of prompts that failed. Raises `CoraError` if there are too many."
-    failed, asked = in_state(table, "failed").sum(), (~in_state(table, *UNASKED)).sum()
+    failed, asked = in_state(table, "failed").sum(), (~in_state(table, *UNSENT)).sum()
     check_failed_counts(name, int(failed), int(asked), refuse)
 
 

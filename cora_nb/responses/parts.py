@@ -19,7 +19,7 @@ from fastcore.basics import patch
 
 from ..checks import check_count, check_seed
 from ..core import CoraError
-from .columns import REPLIED, STATE, STATE_COLUMNS, UNASKED, checked_table, in_state, with_states
+from .columns import REPLIED, STATE, STATE_COLUMNS, UNSENT, checked_table, in_state, with_states
 from .failures import failure_line
 from .files import checked_questions, filled_in, frame_of_parquet, open_parquet
 from .footers import PartFile, facts_of_all, open_parts, rows_of_questions, value_of_all
@@ -128,14 +128,14 @@ def count_lost(
     return len(run), {s: int(in_state(run.table, s).sum()) for s in _LOST}, {w: int(n) for w, n in words.items()}
 
 
-_LOST = ("failed", *UNASKED)
+_LOST = ("failed", *UNSENT)
 
 
 @patch
 def prompt_counts(self: ResponseParts) -> tuple[int, int, int]:  # all prompts, those asked, and those that failed
     "The numbers of prompts in the repetitions that count."
     rows, lost, _ = self._count_lost()
-    return rows, rows - sum(lost[state] for state in UNASKED), lost["failed"]
+    return rows, rows - sum(lost[state] for state in UNSENT), lost["failed"]
 
 
 @patch

@@ -15,7 +15,7 @@ import pandas as pd
 from fastcore.basics import patch
 
 from ..core import CoraError, Question, Variant
-from .columns import KEY, TEXT, UNASKED, checked_table, in_state, same_tables, storable
+from .columns import KEY, TEXT, UNSENT, checked_table, in_state, same_tables, storable
 from .estimate_notes import unasked_words
 from .failures import check_failed, failure_line, textless_rows
 from .questions import facts_of_part, ordered_questions, questions_of_rows, questions_table, set_sizes
@@ -226,7 +226,7 @@ def failure_note(self: Responses) -> str:  # such as "3 of 33,098 failed"; empty
     "How many of the prompts asked have no reply."
     if not (failed := int(in_state(self.table, "failed").sum())):
         return ""
-    line = failure_line(failed, int((~in_state(self.table, *UNASKED)).sum()))
+    line = failure_line(failed, int((~in_state(self.table, *UNSENT)).sum()))
     return f"{line}, counted as wrong" if self.failed_wrong else line
 
 # %% ../../nbs/responses/responses.ipynb #abae86ad
@@ -310,7 +310,7 @@ def outcomes(self: Responses) -> pd.DataFrame:  # columns right, wrong, unparsed
     finish = t["finish"] if "finish" in t else pd.Series([None] * len(t), dtype=TEXT)
     cut_off = unread & (finish == "length").to_numpy(dtype=bool, na_value=False)
     found = {"right": right, "wrong": in_state(t, "answered") & ~right, "unparsed": unread & ~cut_off}
-    found |= {"cut_off": cut_off, "failed": in_state(t, "failed"), "not_asked": in_state(t, *UNASKED)}
+    found |= {"cut_off": cut_off, "failed": in_state(t, "failed"), "not_asked": in_state(t, *UNSENT)}
     return pd.DataFrame(found)
 
 
@@ -364,7 +364,7 @@ def equals(
 # %% ../../nbs/responses/responses.ipynb #e5cf23f4
 @patch
 def __repr__(self: Responses) -> str:
-    unasked = int(in_state(self.table, *UNASKED).sum())
+    unasked = int(in_state(self.table, *UNSENT).sum())
     rows = f"{len(self) - unasked} replies{f', {unasked} prompts not asked' if unasked else ''}"
     return (
         f"Responses({self.name!r}: {len(self.questions)} questions, {rows}{f', {self.family}' if self.family else ''})"
@@ -423,7 +423,7 @@ def need(
         raise CoraError(f"this is about replies of the form {' or '.join(allowed)}, and there are some of {first}")
     if scores and ("scores" not in found.table or found.table["scores"].isna().any()):
         raise CoraError("this needs the scores of every choice: ask a respondent that gives log-probabilities")
-    if asked and (unasked := in_state(found.table, *UNASKED)).any():
+    if asked and (unasked := in_state(found.table, *UNSENT)).any():
         then = "to go on" if in_state(found.table, "over_budget").any() else "without stop"
         raise CoraError(
             f"{unasked.sum()} of {len(unasked)} prompts were not asked because "

@@ -49,7 +49,7 @@ def reply_state(
 ) -> str:  # one of `STATES`
     "What became of a prompt."
     if reply.error is not None:
-        return reply.unasked or "failed"
+        return reply.unsent or "failed"
     if verdict.parsed:
         return "answered"
     return "refused" if (reply.meta or {}).get("finish_reason") in REFUSALS else "unread"
@@ -100,7 +100,7 @@ def graded_table(
         "mean_logprob": [np.nan if x is None else x for x in _noted(replies, "mean_logprob", (int, float))],
         "n_tokens": _noted(replies, "completion_tokens", int),
         "finish": list(map(storable, _noted(replies, "finish_reason", str))),
-        "error": [None if r.unasked else storable(r.error) for r in replies],
+        "error": [None if r.unsent else storable(r.error) for r in replies],
     }
     return pd.DataFrame({name: _column(columns[name], kind) for name, kind in column_types().items()})
 

@@ -18,7 +18,7 @@ from ..checks import check_count
 from ..core import CoraError
 from ..prompts.templates import Prompt
 from ..respondents.protocol import OVER_BUDGET, Reply, Respondent
-from ..responses.columns import UNASKED, in_state
+from ..responses.columns import UNSENT, in_state
 from ..responses.estimate_notes import precise_words
 from ..responses.responses import Responses
 
@@ -253,7 +253,7 @@ def complete_questions(
 def _cut_questions(responses: Responses) -> np.ndarray:  # in the order of `question_codes`
     "Which questions have a prompt that was not asked."
     codes, ids = responses.question_codes
-    return np.bincount(codes, weights=in_state(responses.table, *UNASKED), minlength=len(ids)) > 0
+    return np.bincount(codes, weights=in_state(responses.table, *UNSENT), minlength=len(ids)) > 0
 
 
 def budget_line(

@@ -127,7 +127,7 @@ class _Asking:
 
         def arrived(number: int, reply: Reply) -> None:
             key, places = groups[number]
-            if self.budget is not None and reply.unasked == "over_budget":
+            if self.budget is not None and reply.unsent == "over_budget":
                 return self.leave_out(key, places)
             if reply.error is None:
                 reply = self.known[key] = reply if self.store is None else self.store.put(key, reply)
@@ -176,9 +176,9 @@ class _Asking:
 
     def cut_off(self) -> bool:
         "Whether the budget is used up; then nothing is known about any prompt that was not asked."
-        if self.budget is None or not any(r.unasked == "over_budget" for r in self.replies):
+        if self.budget is None or not any(r.unsent == "over_budget" for r in self.replies):
             return False
-        self.replies = [self.budget.refusal if r.unasked == "not_asked" else r for r in self.replies]
+        self.replies = [self.budget.refusal if r.unsent == "not_asked" else r for r in self.replies]
         return True
 
     def find(self, waiting: dict[str, list[int]]) -> int:  # how many replies were found
@@ -201,7 +201,7 @@ class _Asking:
             "prompts": len(self.prompts),
             "in_store": self.found,
             "asked": self.asked,
-            "not_asked": sum(r.unasked is not None for r in self.replies),
+            "not_asked": sum(r.unsent is not None for r in self.replies),
             **({"tied": tied} if tied else {}),
             **self.tokens,
             **spent,

@@ -2277,7 +2277,8 @@ def imported():
     t.add("as recorded", dict(answers(medalpaca())))
     for rule in LETTER_RULES:
         read = [parse(reply, "ABCDE"[:n], rule) for reply, n in zip(part["reply"], part["n_choices"])]
-        found = as_responses(part.assign(prediction=read, correct=np.array(read) == part["answer"].to_numpy()))
+        told = {"prediction": read, "correct": np.array(read) == part["answer"].to_numpy()}
+        found = as_responses(part.drop(columns="state").assign(**told))
         t.add(f"parse {rule}", dict(answers(found)))
         t.add(f"parse {rule}, scores", values_of(score(found)))
     sources = [",".join(str(max(s, -1)) for s in row) for row in medalpaca().table["sources"]]

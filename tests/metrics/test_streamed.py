@@ -14,7 +14,7 @@ from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.metrics.streamed import count_kinds, count_parts, different_prompts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
-from cora_nb.responses.columns import UNASKED
+from cora_nb.responses.columns import UNSENT
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.files import write_responses
 from cora_nb.responses.parts import ResponseParts
@@ -48,7 +48,7 @@ def made(seed=0, questions=30, trials=1, failed=0.0, early=False, cut=0.0, missi
         states[int(len(table) * (1 - cut)) :] = "over_budget"
     for state, words in (
         ("failed", np.where(lost < failed / 2, "timed out", "HTTP 500")),
-        *dict.fromkeys(UNASKED).items(),
+        *dict.fromkeys(UNSENT).items(),
     ):
         table = put_in_state(table, states == state, state, words)
     kept = (rng.random(len(table)) >= missing) | (table["method"] == "original").to_numpy()

@@ -15,7 +15,7 @@ from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.streamed import count_parts
 from cora_nb.respondents.protocol import REFUSED_REPLY, Reply
 from cora_nb.respondents.simulated import RecordedRespondent
-from cora_nb.responses.columns import STATES, UNASKED, in_state
+from cora_nb.responses.columns import STATES, UNSENT, in_state
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts, count_lost
 from cora_nb.responses.responses import Responses
@@ -74,7 +74,7 @@ def test_a_run_has_every_state(run):
     assert states_of(run) == COUNTS
     t = run.table
     assert t["error"].dropna().tolist() == [WORDS] and t["state"][t["error"].notna()].tolist() == ["failed"]
-    assert t.loc[in_state(t, *UNASKED), ["reply", "scores", "selected", "finish", "error"]].isna().all(axis=None)
+    assert t.loc[in_state(t, *UNSENT), ["reply", "scores", "selected", "finish", "error"]].isna().all(axis=None)
     assert not t["correct"][~in_state(t, "answered")].any() and (t["prediction"][~in_state(t, "answered")] == -1).all()
     outcome = run.summary().loc["all"].to_dict()
     assert outcome == {"rows": 112, "right": 40, "wrong": 1, "unparsed": 3, "cut_off": 1, "failed": 1, "not_asked": 66}
@@ -91,7 +91,7 @@ def test_parts_written_before_the_column_count_the_same(run, tmp_path):
     write_responses(run, new)
     for parts in (old, ResponseParts(new / "responses.parquet")):
         assert count_lost(parts) == count_lost(run)
-        assert count_lost(run) == (112, {s: COUNTS[s] for s in ("failed", *UNASKED)}, {WORDS: 1})
+        assert count_lost(run) == (112, {s: COUNTS[s] for s in ("failed", *UNSENT)}, {WORDS: 1})
         assert parts.summary().to_dict() == run.summary().to_dict() and parts.prompt_counts() == (112, 46, 1)
         pd.testing.assert_frame_equal(count_parts(parts), count_hits(run), check_dtype=False)
         assert parts.read(["q1", "q2"]).table["state"].tolist() == run.table["state"][:28].tolist()
@@ -160,7 +160,7 @@ def test_a_table_must_not_contradict_its_states(run):
         ("correct", True, "correct must say whether prediction equals answer"),
         ("error", "lost", "error must be missing unless the prompt failed"),
         ("scores", (0.1, 0.2, 0.3), "scores must be missing where the prompt was not asked"),
-        ("state", "answered", "a prompt is answered where its reply names a choice, and only there"),
+        ("state", "answered", "state must be answered where the reply names a choice, and only there"),
     ):
         table = run.table.copy().astype(object)
         row = int(np.flatnonzero(in_state(run.table, "not_asked"))[0])

@@ -22,7 +22,7 @@ from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.debiased import AveragedRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import UNASKED, in_state
+from cora_nb.responses.columns import UNSENT, in_state
 from cora_nb.runs.budget import Budget, BudgetWarning, budget_line, complete_questions, question_order
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Claims, Store
@@ -148,7 +148,7 @@ def test_what_is_stored_costs_nothing(tmp_path):
         server.asked.clear()
         budget = Budget(calls=1)
         again = run(server.url, budget, store=store)
-    assert not server.asked and budget.calls_made == 0 and not in_state(again.table, *UNASKED).any()
+    assert not server.asked and budget.calls_made == 0 and not in_state(again.table, *UNSENT).any()
 
 
 # ---- money
@@ -238,7 +238,7 @@ def test_any_respondent_can_have_a_budget(calls):
     who = Counted()
     found = evaluate(who, VARIANTS, budget=Budget(calls=calls), progress=False, strict=None)
     assert len(who.asked) == min(calls, found.facts["calls"]["asked"] + 0) <= calls
-    done = ~in_state(found.table, *UNASKED)
+    done = ~in_state(found.table, *UNSENT)
     ids = found.table["question_id"].to_numpy()
     last = ids[np.flatnonzero(done)[-1]]
     whole = set(complete_questions(found).questions["question_id"])
@@ -274,7 +274,7 @@ def test_runs_share_a_budget():
         second = evaluate(SimulatedRespondent(seed=2), VARIANTS, budget=budget, progress=False)
         third = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=budget, progress=False)
     asked = [r.facts["calls"]["requests"] for r in (first, second, third)]
-    assert asked == [120, 30, 0] and not in_state(first.table, *UNASKED).any()
+    assert asked == [120, 30, 0] and not in_state(first.table, *UNSENT).any()
     assert in_state(third.table, "over_budget").all() and third.facts["calls"]["asked"] == 0
 
 
