@@ -17,7 +17,7 @@ from ..core import CoraError
 from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent
-from ..responses.columns import REPLIED, UNSENT, in_state
+from ..responses.columns import REPLIED, in_state
 from ..responses.failures import FailureWarning
 from ..responses.parts import ResponseParts, count_lost
 from ..responses.responses import Responses
@@ -67,9 +67,8 @@ def failed_line(
     "The number of failed prompts, the most frequent reason, and how to ask for the rest."
     asked, failed, why = 0, 0, Counter()
     for run in runs:
-        rows, lost, words = count_lost(run)
-        asked += rows - sum(lost[state] for state in UNSENT)
-        failed += lost["failed"]
+        n, lost, words = count_lost(run)
+        asked, failed = asked + n, failed + lost["failed"]
         why.update(words)
     if not failed:
         return ""

@@ -19,7 +19,7 @@ from ..forms import Verdict, get_form
 from .cat import trace_sources
 from .table_cells import CELLS, TableRows, count_choices, read_choices, read_places
 from ..respondents.protocol import NOT_ASKED, OVER_BUDGET, Reply
-from ..responses.columns import UNSENT, with_states
+from ..responses.columns import with_states
 from ..responses.questions import questions_table
 from ..responses.responses import Responses
 from ..responses.rows import graded_table
@@ -174,7 +174,7 @@ def _replies(rows: TableRows, data: dict[str, list]) -> list[Reply]:
     silent = not rows.typed and any(text is not None for text in texts)  # empty cells of a column that holds replies
     for at, text in enumerate(texts):
         if text is None and (raw[at] == "" if rows.typed else silent):
-            lost = data["error"][at] is not None or data["state"][at] in ("failed", *UNSENT)
+            lost = data["error"][at] is not None or data["state"][at] in _LOST
             nowhere = not lost and data["scores"][at] is None and not _named(data, at)
             texts[at] = "" if nowhere or rows.typed else None
     meta = {
@@ -183,14 +183,11 @@ def _replies(rows: TableRows, data: dict[str, list]) -> list[Reply]:
         "finish_reason": data["finish"],
     }
     beside = [dict(zip(meta, said)) for said in zip(*meta.values())]
-    states = data["state"]
-    errors = [why or (_NO_WORDS if state == "failed" else why) for why, state in zip(data["error"], states)]
-    told = zip(texts, data["scores"], data["confidence"], errors, beside)
-    return [_UNSENT.get(state) or Reply(*said) for state, said in zip(states, told)]
+    told = zip(texts, data["scores"], data["confidence"], data["error"], beside)
+    return [_LOST.get(s, r) if r.error is None else r for s, r in zip(data["state"], (Reply(*said) for said in told))]
 
 
-_UNSENT = {reply.unsent: reply for reply in (NOT_ASKED, OVER_BUDGET)}
-_NO_WORDS = "the table does not say why"  # of a prompt that failed
+_LOST = {"failed": Reply(error="the table does not say why"), "not_asked": NOT_ASKED, "over_budget": OVER_BUDGET}
 
 
 def _verdicts(data: dict[str, list], kept: list[int]) -> list[Verdict]:

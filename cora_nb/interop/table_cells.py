@@ -16,7 +16,6 @@ from typing import Any
 from ..benchmarks.files import Table
 from ..core import BadRow, CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES
 from ..forms import get_form
-from ..responses.columns import STATES
 
 # %% ../../nbs/interop/table_cells.ipynb #269334ad
 _HASHED = (str, int, float, bool)  # other values, mainly lists, are compared by their text
@@ -160,13 +159,6 @@ def _form(value: Any) -> str:
     "The name of a form."
     return get_form(text_cell(value)).name
 
-
-def _state(value: Any) -> str:
-    "What became of a prompt."
-    if value not in STATES:
-        raise ValueError(f"must be one of {', '.join(STATES)}")
-    return value
-
 # %% ../../nbs/interop/table_cells.ipynb #97c4049b
 def _number_of(text: str) -> int | float:
     "The number that a text is."
@@ -223,7 +215,7 @@ CELLS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("choices", "original_choices"), _texts),
     **dict.fromkeys(("sources", "selected"), _wholes),
     **{"form": _form, "n_choices": whole_cell, "scores": _numbers, "confidence": _share},
-    **{"mean_logprob": _number, "correct": _truth, "state": _state},
+    **{"mean_logprob": _number, "correct": _truth, "state": text_cell},
 }  # column -> how a cell of it is read
 
 # %% ../../nbs/interop/table_cells.ipynb #a9d27b81

@@ -15,7 +15,7 @@ from ..core import CoraError
 from .counts import count_hits
 from .replies import question_column
 from ..responses.failures import check_failed_counts
-from ..responses.parts import ResponseParts
+from ..responses.parts import ResponseParts, count_lost
 from ..responses.piece import Piece, asked_hashes, make_piece, question_hashes
 from ..responses.responses import Responses, coverage_words
 from ..responses.runs import prompt_differences
@@ -121,8 +121,8 @@ def _check_parts(parts: ResponseParts, columns: list[str]) -> None:
     if parts.facts.get("sample"):  # of a run that stopped when its scores were precise
         raise CoraError(f"{parts.name} asked only a sample of its prompts, and {parts.not_loaded}")
     if not parts.failed_wrong:
-        _, asked, failed = parts.prompt_counts()
-        check_failed_counts(parts.name, failed, asked, refuse=False)
+        asked, lost, _ = count_lost(parts)
+        check_failed_counts(parts.name, lost["failed"], asked, refuse=False)
 
 # %% ../../nbs/metrics/streamed.ipynb #b9161446
 def _counts_of(piece: Piece, by: str | None, clusters: str | None) -> Iterator[pd.DataFrame]:

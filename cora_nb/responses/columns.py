@@ -22,7 +22,7 @@ NUMBER, _TRUTH = np.dtype("int32"), np.dtype(bool)  # never missing
 LIST = np.dtype(object)  # tuples of numbers, or None
 REPLIED, UNSENT = ("answered", "unread", "refused"), ("not_asked", "over_budget")
 STATES = (*REPLIED, "failed", *UNSENT)  # what can become of a prompt
-STATE = pd.CategoricalDtype(STATES)
+STATE = pd.CategoricalDtype(STATES, ordered=True)  # without an order, pandas takes other orders for the same type
 
 
 def column_types() -> dict[str, Any]:  # column -> pandas type, in the table's order
@@ -100,19 +100,24 @@ def read_again(
     table: pd.DataFrame,  # of responses, in which predictions have changed since `state` was found
 ) -> pd.Categorical:  # the new states; a prompt without a reply stays as it is
     "The states of prompts whose replies were read in another way."
-    codes = np.where(in_state(table, *REPLIED), _reply_states(table), table["state"].array.codes)
-    return pd.Categorical.from_codes(codes, dtype=STATE)
+    return pd.Categorical.from_codes(
+        np.where(in_state(table, *REPLIED), _reply_states(table), table["state"].array.codes), dtype=STATE
+    )
 
 
 def _reply_states(table: pd.DataFrame) -> np.ndarray:  # numbers of `REPLIED`
     "The state of each prompt that has a reply."
-    named = table["prediction"].to_numpy() >= 0 if "prediction" in table else np.ones(len(table), dtype=bool)
-    if "selected" in table and not named.all():
-        named = named | (_lengths(table["selected"]) > 0)
+    named = _names_choice(table)
     codes = np.where(named, 0, 1).astype(np.int8)
     if "finish" in table and not named.all():
         codes[~named & table["finish"].isin(REFUSALS).to_numpy(dtype=bool, na_value=False)] = 2
     return codes
+
+
+def _names_choice(table: pd.DataFrame) -> np.ndarray:
+    "Whether each reply names a choice; all do where the table does not say it."
+    named = table["prediction"].to_numpy() >= 0 if "prediction" in table else np.ones(len(table), dtype=bool)
+    return named if "selected" not in table or named.all() else named | (_lengths(table["selected"]) > 0)
 
 # %% ../../nbs/responses/columns.ipynb #ba7a188f
 def checked_table(
@@ -131,29 +136,29 @@ def checked_table(
         raise CoraError(f"{place}: the column {table.columns[table.columns.duplicated()][0]!r} occurs twice")
     table = table.reset_index(drop=True)
     kinds = {c: kind for c, kind in column_types().items() if c in table}
-    whole = [(c, kind) for c, kind in kinds.items() if kind in (NUMBER, _TRUTH)]
-    _refuse_first(table, ((c, table[c].isna(), f"{c} must not be missing") for c, _ in whole), file)
-    _refuse_first(table, ((c, _not_whole(table[c], kind), _what(c, kind)) for c, kind in whole), file)
-    if "state" in table:
-        known = f"state must be one of {', '.join(STATES)}"
-        _refuse_first(table, [("state", ~table["state"].isin(STATES), known)], file)
+    never = {c: kind for c, kind in kinds.items() if kind in (NUMBER, _TRUTH, STATE)}
+    _refuse_first(table, ((c, table[c].isna(), f"{c} must not be missing") for c in never), file)
+    _refuse_first(
+        table, ((c, _unlike(table[c], kind), f"{c} must be {_WHAT[kind]}") for c, kind in never.items()), file
+    )
     columns = {c: _converted(table[c], kind, place) for c, kind in kinds.items()}
-    checked = with_states(pd.DataFrame(columns | {c: table[c] for c in table if c not in kinds}, copy=False))
-    if "state" not in columns:
-        checked = checked[[*(c for c in column_types() if c in checked), *(c for c in table if c not in kinds)]]
-    _refuse_first(checked, _rules(checked), file)
+    known = with_states(pd.DataFrame(columns, index=table.index, copy=False))
+    further = {c: table[c] for c in table if c not in kinds}
+    checked = pd.DataFrame({c: known[c] for c in column_types() if c in known} | further, copy=False)
+    rules = ((needs[0], broken(checked), why) for needs, broken, why in _RULES if {*needs} <= {*checked})
+    _refuse_first(checked, rules, file)
     return checked
 
 # %% ../../nbs/responses/columns.ipynb #beb9f343
-def _what(column: str, kind: np.dtype) -> str:
-    "The type that a column must have, for the message."
-    return f"{column} must be {'true or false' if kind == _TRUTH else 'a whole number'}"
+_WHAT = {NUMBER: "a whole number", _TRUTH: "true or false", STATE: f"one of {', '.join(STATES)}"}
 
 
-def _not_whole(column: pd.Series, kind: np.dtype) -> np.ndarray:
-    "Where a value is not a whole number (or truth value), so that a cast would silently change it."
+def _unlike(column: pd.Series, kind: Any) -> np.ndarray:
+    "Where a value is not a whole number, a truth value or a state, so that a cast would silently change it."
     if column.dtype == kind:
         return np.zeros(len(column), dtype=bool)
+    if kind == STATE:
+        return ~column.isin(STATES).to_numpy()
     if kind == NUMBER and column.dtype == _TRUTH:
         return np.ones(len(column), dtype=bool)
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
@@ -206,69 +211,81 @@ def _lengths(column: pd.Series) -> np.ndarray:
     return np.fromiter((len(v) if v is not None else 0 for v in column), dtype=np.int64, count=len(column))
 
 
-def _rules(t: pd.DataFrame) -> Any:
-    "The rules for rows, as (column, broken rows, message), cheap ones first."
-    yield from _shown_rules(t)
-    yield from _state_rules(t)
+def _impossible_sizes(t: pd.DataFrame) -> pd.Series:
+    "Where the number of choices is impossible; a free-text reply may be compared with a single text."
+    bad = ~t["n_choices"].between(MIN_CHOICES, MAX_CHOICES)
+    if not bad.any() or "form" not in t:
+        return bad
+    return bad & ~((t["n_choices"] == 1) & t["form"].isin([f.name for f in FORMS.values() if not f.guessable]))
 
 
-def _state_rules(t: pd.DataFrame) -> Any:
-    "The rules for what must not contradict the state of a prompt."
-    unanswered, unasked = ~in_state(t, "answered"), in_state(t, *UNSENT)
-    if "error" in t:
-        yield "error", t["error"].notna() & ~in_state(t, "failed"), "error must be missing unless the prompt failed"
-    for column in ("reply", "scores"):
-        if column in t and unasked.any():
-            yield column, t[column].notna() & unasked, f"{column} must be missing where the prompt was not asked"
-    if "prediction" in t:
-        yield (
-            "prediction",
-            unanswered & (t["prediction"] != -1),
-            "a prompt that is not answered has no prediction but -1",
-        )
-    if "prediction" in t and "selected" in t:
-        named = (t["prediction"] >= 0).to_numpy() | (_lengths(t["selected"]) > 0)
-        yield "state", named == unanswered, "state must be answered where the reply names a choice, and only there"
-    if "correct" in t:
-        yield "correct", t["correct"] & unanswered, "only a prompt that is answered can be correct"
+def _impossible_selections(t: pd.DataFrame) -> list[bool]:
+    "Where a choice is selected twice, or was not shown."
+    pairs = zip(t["selected"], t["n_choices"])
+    return [s is not None and (len(set(s)) < len(s) or any(not 0 <= i < n for i in s)) for s, n in pairs]
 
 
-def _shown_rules(t: pd.DataFrame) -> Any:
-    "The rules for what was shown, and for what was chosen of it."
-    have = set(t.columns).issuperset
-    for column in ("question_id", "family", "method"):
-        if have([column]):
-            yield column, t[column].isna(), f"{column} must not be missing"
-    for column in ("index", "trial"):
-        if have([column]):
-            yield column, t[column] < 0, f"{column} must be at least 0"
-    if have(["form"]):
-        yield "form", ~t["form"].isin(list(FORMS)), f"form must be one of {', '.join(FORMS)}"
-    if not have(["n_choices"]):
-        return
-    n = t["n_choices"]
-    bad = ~n.between(MIN_CHOICES, MAX_CHOICES)
-    if bad.any() and have(["form"]):  # a free-text reply may be compared with a single text
-        bad &= ~((n == 1) & t["form"].isin([f.name for f in FORMS.values() if not f.guessable]))
-    yield "n_choices", bad, f"n_choices must be from {MIN_CHOICES} to {MAX_CHOICES}"
-    if have(["sources"]):
-        yield "sources", _lengths(t["sources"]) != n, "sources must name one source for each choice shown"
-    if have(["answer"]):
-        yield "answer", (t["answer"] < 0) | (t["answer"] >= n), "answer must be an index of a choice shown"
-    if have(["prediction"]):
-        bad = (t["prediction"] < -1) | (t["prediction"] >= n)
-        yield "prediction", bad, "prediction must be an index of a choice shown, or -1"
-    if have(["selected"]):
-        bad = [
-            s is not None and (len(set(s)) < len(s) or any(not 0 <= i < k for i in s)) for s, k in zip(t["selected"], n)
-        ]
-        yield "selected", bad, "selected must be indices of choices shown, each once"
-    if have(["scores"]):
-        bad = t["scores"].notna() & (_lengths(t["scores"]) != n)
-        yield "scores", bad, "scores must be one number for each choice shown"
-    if have(["answer", "prediction", "correct"]):
-        bad = t["correct"] != (t["prediction"] == t["answer"])
-        yield "correct", bad, "correct must say whether prediction equals answer"
+_RULES = (  # the columns that a rule needs, of which it names the first; where it is broken; the message
+    (["question_id"], lambda t: t["question_id"].isna(), "question_id must not be missing"),
+    (["family"], lambda t: t["family"].isna(), "family must not be missing"),
+    (["method"], lambda t: t["method"].isna(), "method must not be missing"),
+    (["index"], lambda t: t["index"] < 0, "index must be at least 0"),
+    (["trial"], lambda t: t["trial"] < 0, "trial must be at least 0"),
+    (["form"], lambda t: ~t["form"].isin(list(FORMS)), f"form must be one of {', '.join(FORMS)}"),
+    (["n_choices"], _impossible_sizes, f"n_choices must be from {MIN_CHOICES} to {MAX_CHOICES}"),
+    (
+        ["sources", "n_choices"],
+        lambda t: _lengths(t["sources"]) != t["n_choices"],
+        "sources must name one source for each choice shown",
+    ),
+    (
+        ["answer", "n_choices"],
+        lambda t: (t["answer"] < 0) | (t["answer"] >= t["n_choices"]),
+        "answer must be an index of a choice shown",
+    ),
+    (
+        ["prediction", "n_choices"],
+        lambda t: (t["prediction"] < -1) | (t["prediction"] >= t["n_choices"]),
+        "prediction must be an index of a choice shown, or -1",
+    ),
+    (["selected", "n_choices"], _impossible_selections, "selected must be indices of choices shown, each once"),
+    (
+        ["scores", "n_choices"],
+        lambda t: t["scores"].notna() & (_lengths(t["scores"]) != t["n_choices"]),
+        "scores must be one number for each choice shown",
+    ),
+    (
+        ["correct", "prediction", "answer", "n_choices"],
+        lambda t: t["correct"] != (t["prediction"] == t["answer"]),
+        "correct must say whether prediction equals answer",
+    ),
+    (
+        ["error"],
+        lambda t: t["error"].notna() & ~in_state(t, "failed"),
+        "error must be missing unless the prompt failed",
+    ),
+    (
+        ["scores"],
+        lambda t: t["scores"].notna() & in_state(t, *UNSENT),
+        "scores must be missing where the prompt was not asked",
+    ),
+    (
+        ["reply"],
+        lambda t: t["reply"].notna() & in_state(t, *UNSENT),
+        "reply must be missing where the prompt was not asked",
+    ),
+    (
+        ["prediction"],
+        lambda t: (t["prediction"] != -1) & ~in_state(t, "answered"),
+        "a prompt that is not answered has no prediction but -1",
+    ),
+    (
+        ["state", "prediction", "selected"],
+        lambda t: _names_choice(t) != in_state(t, "answered"),
+        "state must be answered where the reply names a choice, and only there",
+    ),
+    (["correct"], lambda t: t["correct"] & ~in_state(t, "answered"), "only a prompt that is answered can be correct"),
+)
 
 # %% ../../nbs/responses/columns.ipynb #5e751e07
 def same_tables(

@@ -52,8 +52,8 @@ def check_failed(
     refuse: bool = True,  # whether too many failures are an error
 ) -> None:
     "Warn of prompts that failed. Raises `CoraError` if there are too many."
-    failed, asked = in_state(table, "failed").sum(), (~in_state(table, *UNSENT)).sum()
-    check_failed_counts(name, int(failed), int(asked), refuse)
+    failed, asked = (int(rows.sum()) for rows in (in_state(table, "failed"), ~in_state(table, *UNSENT)))
+    check_failed_counts(name, failed, asked, refuse)
 
 
 def check_failed_counts(

@@ -118,44 +118,33 @@ def count_failed_as_wrong(self: ResponseParts) -> ResponseParts:
 # %% ../../nbs/responses/parts.ipynb #959d934d
 def count_lost(
     run: Responses | ResponseParts,  # a run
-) -> tuple[
-    int, dict[str, int], dict[str, int]
-]:  # prompts; those in each state without a reply; failures by their words
+) -> tuple[int, Counter, Counter]:  # prompts that were asked; those in each state without a reply; words of failures
     "The prompts of the repetitions that count, and those without a reply."
-    if isinstance(run, ResponseParts):
-        return run._count_lost()
-    words = run.table["error"].dropna().astype(object).value_counts(sort=False) if "error" in run.table else {}
-    return len(run), {s: int(in_state(run.table, s).sum()) for s in _LOST}, {w: int(n) for w, n in words.items()}
+    return run._count_lost() if isinstance(run, ResponseParts) else _lost_rows(run.table)
 
 
-_LOST = ("failed", *UNSENT)
-
-
-@patch
-def prompt_counts(self: ResponseParts) -> tuple[int, int, int]:  # all prompts, those asked, and those that failed
-    "The numbers of prompts in the repetitions that count."
-    rows, lost, _ = self._count_lost()
-    return rows, rows - sum(lost[state] for state in UNSENT), lost["failed"]
+def _lost_rows(table: pd.DataFrame) -> tuple[int, Counter, Counter]:
+    "The same, of some rows."
+    lost = Counter({state: int(in_state(table, state).sum()) for state in ("failed", *UNSENT)})
+    words = Counter(table["error"].dropna()) if "error" in table else Counter()
+    return len(table) - sum(lost[state] for state in UNSENT), lost, words
 
 
 @patch
-def _count_lost(self: ResponseParts) -> tuple[int, dict[str, int], dict[str, int]]:
+def _count_lost(self: ResponseParts) -> tuple[int, Counter, Counter]:
     "Count once. Files in which every prompt has a reply are not read if one repetition is all they have."
     if "lost" in self._known:
         return self._known["lost"]
-    rows, lost, words, which = 0, Counter(), Counter(), None if self.pooled else self.first_trial()._which
+    asked, lost, words, which = 0, Counter(), Counter(), None if self.pooled else self.first_trial()._which
     for file in self.files:
         if _all_replied(file) and (which is None or len(file.values("trial")) == 1):
-            rows += file.rows if which is None or which == (file.values("trial")[0] or 0) else 0
+            asked += file.rows if which is None or which == (file.values("trial")[0] or 0) else 0
             continue
         for batch in file.batches(["state", "error", "trial"]):
-            frame = with_states(batch.to_pandas())
-            kept = frame if which is None or "trial" not in frame else frame[frame["trial"] == which]
-            rows += len(kept)
-            lost.update(kept["state"].astype(STATE).value_counts().to_dict())
-            if "error" in kept:
-                words.update(kept["error"].dropna().astype(object).value_counts(sort=False).to_dict())
-    self._known["lost"] = rows, {state: lost[state] for state in _LOST}, dict(words)
+            frame = with_states(batch.to_pandas()).astype({"state": STATE})
+            more = _lost_rows(frame if which is None or "trial" not in frame else frame[frame["trial"] == which])
+            asked, lost, words = asked + more[0], lost + more[1], words + more[2]
+    self._known["lost"] = asked, lost, words
     return self._known["lost"]
 
 
@@ -167,8 +156,8 @@ def _all_replied(file: PartFile) -> bool:
 @patch(as_prop=True)
 def failure_note(self: ResponseParts) -> str:  # such as "3 of 33,098 failed"; empty if none did
     "How many of the prompts asked have no reply."
-    _, asked, failed = self.prompt_counts()
-    line = failure_line(failed, asked) if failed else ""
+    asked, lost, _ = count_lost(self)
+    line = failure_line(lost["failed"], asked) if lost["failed"] else ""
     return f"{line}, counted as wrong" if line and self.failed_wrong else line
 
 # %% ../../nbs/responses/parts.ipynb #d1c07c4d

@@ -309,9 +309,16 @@ def outcomes(self: Responses) -> pd.DataFrame:  # columns right, wrong, unparsed
     right, unread = t["correct"].to_numpy(dtype=bool), in_state(t, "unread", "refused")
     finish = t["finish"] if "finish" in t else pd.Series([None] * len(t), dtype=TEXT)
     cut_off = unread & (finish == "length").to_numpy(dtype=bool, na_value=False)
-    found = {"right": right, "wrong": in_state(t, "answered") & ~right, "unparsed": unread & ~cut_off}
-    found |= {"cut_off": cut_off, "failed": in_state(t, "failed"), "not_asked": in_state(t, *UNSENT)}
-    return pd.DataFrame(found)
+    return pd.DataFrame(
+        {
+            "right": right,
+            "wrong": in_state(t, "answered") & ~right,
+            "unparsed": unread & ~cut_off,
+            "cut_off": cut_off,
+            "failed": in_state(t, "failed"),
+            "not_asked": in_state(t, *UNSENT),
+        }
+    )
 
 
 @patch

@@ -201,11 +201,6 @@ def _variant_of_row(row: Mapping[str, Any], question: Mapping[str, Any] | None) 
     named = row.get("family", "cora"), method, row.get("index", 0)
     return Variant(whole, *named, shown, 0, tuple(sources), form, wording=recorded_wording(*named))
 
-
-def _missing_as_none(value: Any) -> Any:
-    "None for a value that pandas counts as missing."
-    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
-
 # %% ../../nbs/runs/alarm.ipynb #e0881869
 def unread_replies(
     responses: Responses,  # a run
@@ -214,8 +209,8 @@ def unread_replies(
     if not {"n_choices", "question_id", "prediction"} <= set(responses.table):
         return [], Counter(), 0
     table = responses.table[in_state(responses.table, "unread", "refused")]
-    columns = ("reply", "finish", "n_tokens", "scores")
-    cells = {c: list(map(_missing_as_none, table[c])) if c in table else [None] * len(table) for c in columns}
+    told = table.reindex(columns=["reply", "finish", "n_tokens", "scores"]).astype(object)
+    cells = told.where(told.notna(), None).to_dict("list")
     kinds = [
         unread_kind(Reply(text, scores, meta={"finish_reason": finish}), False)
         for text, scores, finish in zip(*(cells[c] for c in ("reply", "scores", "finish")))
@@ -270,7 +265,7 @@ def _count_unshown(responses: Responses) -> int:
     if not {"n_choices", "reply"} <= set(responses.table):
         return 0
     table = responses.table[responses.outcomes()["unparsed"].to_numpy()]
-    texts = list(map(_missing_as_none, table["reply"]))
+    texts = table["reply"].astype(object).where(table["reply"].notna(), None).tolist()
     kinds = [unread_kind(Reply(text), False) for text in texts]
     return sum(_unshown(table, texts, kinds))
 

@@ -45,7 +45,7 @@ BREAKS = [
     ("scores", [0.1, 0.2], "scores must be one number for each choice"),
     ("error", "timeout", "error must be missing unless the prompt failed"),
     ("state", "lost", "state must be one of answered, unread, refused, failed, not_asked, over_budget"),
-    ("state", None, "state must be one of answered"),
+    ("state", None, "state must not be missing"),
     ("state", "not_asked", "reply must be missing where the prompt was not asked"),
     ("state", "over_budget", "reply must be missing where the prompt was not asked"),
     ("state", "failed", "a prompt that is not answered has no prediction but -1"),

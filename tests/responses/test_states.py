@@ -3,6 +3,7 @@
 The files in `before_state` were written by the code before that column; their README says how.
 """
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -91,8 +92,8 @@ def test_parts_written_before_the_column_count_the_same(run, tmp_path):
     write_responses(run, new)
     for parts in (old, ResponseParts(new / "responses.parquet")):
         assert count_lost(parts) == count_lost(run)
-        assert count_lost(run) == (112, {s: COUNTS[s] for s in ("failed", *UNSENT)}, {WORDS: 1})
-        assert parts.summary().to_dict() == run.summary().to_dict() and parts.prompt_counts() == (112, 46, 1)
+        assert count_lost(run) == (46, Counter({s: COUNTS[s] for s in ("failed", *UNSENT)}), Counter([WORDS]))
+        assert parts.summary().to_dict() == run.summary().to_dict()
         pd.testing.assert_frame_equal(count_parts(parts), count_hits(run), check_dtype=False)
         assert parts.read(["q1", "q2"]).table["state"].tolist() == run.table["state"][:28].tolist()
 
@@ -137,9 +138,8 @@ def test_a_table_of_csv_written_before_the_column(run, tmp_path):
     silent.to_csv(tmp_path / "silent.csv", index=False)
     lost = import_table(tmp_path / "silent.csv").table
     assert lost["error"].dropna().tolist() == ["the table does not say why"] and states_of(run) == COUNTS
-    silent.assign(state="gone").to_csv(tmp_path / "wrong.csv", index=False)
-    with pytest.raises(BadRow, match="state: must be one of answered, unread"):
-        import_table(tmp_path / "wrong.csv")
+    silent.assign(state="Ohio").to_csv(tmp_path / "other.csv", index=False)  # a column of that name of another tool
+    assert set(import_table(tmp_path / "other.csv").table["state"]) == {"answered", "unread", "refused"}
 
 
 def test_a_record_replays_every_state(run):
@@ -170,6 +170,13 @@ def test_a_table_must_not_contradict_its_states(run):
     few = pd.DataFrame({"question_id": ["a"], "method": ["original"], "correct": [True], "state": ["unread"]})
     with pytest.raises(BadRow, match="only a prompt that is answered can be correct"):
         Responses(few)
+
+
+def test_states_in_another_order_are_the_same(run):
+    "A category of the same names in another order is equal to ours in pandas, unless ours has an order."
+    for order in (sorted(STATES), STATES[::-1]):
+        states = pd.Categorical(run.table["state"].astype(object), categories=order)
+        assert states_of(Responses(run.table.assign(state=states))) == COUNTS
 
 
 def test_a_file_with_an_unknown_state_is_named(run, tmp_path):
