@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .shared import read_prices
 from ..core import CoraError
-from ..responses.failures import over_budget_rows
+from ..responses.columns import REPLIED, in_state
 from ..responses.files import read_responses, run_name
 from ..responses.responses import Responses
 from ..runs.budget import Budget, BudgetError, budget_line
@@ -37,13 +37,12 @@ def check_spent(
     folder: str | Path,  # the folder to write
 ) -> None:
     "Raise `BudgetError` if the budget allowed no reply, or fewer replies than there are on disk already."
-    cut = over_budget_rows(run.table)
-    if budget is None or not cut.any():
+    if budget is None or not in_state(run.table, "over_budget").any():
         return
-    if run.table["error"].notna().all():
+    if not in_state(run.table, *REPLIED).any():
         raise BudgetError(f"no prompt was answered within the budget of {budget.words} ({budget.spent_words} spent)")
     if Path(folder).is_dir() and run_name(folder) is not None:
-        there, now = (int(r.table["error"].isna().sum()) for r in (read_responses(folder), run))
+        there, now = (int(in_state(r.table, *REPLIED).sum()) for r in (read_responses(folder), run))
         if there > now:
             said = f"{folder}: the run there has {there:,} replies, and within the budget there are {now:,}"
             raise BudgetError(f"{said}; it is left alone")

@@ -18,7 +18,7 @@ from .table import column_names
 from ..core import CoraError
 from ..interop.exporters import get_exporter
 from ..report.tables import plain_line
-from ..responses.failures import unasked_rows
+from ..responses.columns import UNSENT, in_state
 from ..responses.files import read_responses
 from ..variants.families import make_variants
 
@@ -95,7 +95,7 @@ def cora_export(
         more = {what: given[what] for what in _ABOUT_RUNS if what in takes and given[what] is not None}
         written = export(named, folder, **called, **more)
         for who, responses in named.items():
-            unasked = int(unasked_rows(responses.table).sum())
+            unasked = int(in_state(responses.table, *UNSENT).sum())
             said = f"{len(responses.questions)} questions, {len(responses.table) - unasked} replies"
             print(f"{plain_line(who)}: {said}" + (f", {unasked} prompts not asked" if unasked else ""))
     else:

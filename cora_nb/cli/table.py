@@ -17,9 +17,8 @@ from ..core import CoraError
 from ..report.render import render
 from ..report.table_files import check_table_file, table_format, write_printed
 from ..report.tables import plain_line, score_table
-from ..responses.columns import OVER_BUDGET
 from ..responses.files import is_parts_folder, read_responses
-from ..responses.parts import ResponseParts, count_errors
+from ..responses.parts import ResponseParts, count_lost
 from ..responses.responses import Responses
 from ..runs.alarm import too_many_unread, unshown_line
 
@@ -134,7 +133,7 @@ def cora_table(
     for name, line in lines.items():
         if line:
             print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
-    cut = any(OVER_BUDGET in count_errors(responses)[0] for responses in chosen.values())
+    cut = any(count_lost(responses)[1]["over_budget"] for responses in chosen.values())
     end_incomplete(cut or any(lines.values()), {}, "cora_table")
 
 

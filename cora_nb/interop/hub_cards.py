@@ -18,7 +18,8 @@ from ..report.render import render
 from ..report.score_plots import plot_scores
 from ..report.tables import plain_line
 from ..responses.estimate_notes import ESTIMATE, is_estimated, unasked_words
-from ..responses.failures import textless_rows, unasked_rows
+from ..responses.columns import UNSENT, in_state
+from ..responses.failures import textless_rows
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
 
@@ -61,7 +62,7 @@ def _facts_of(run: Responses) -> Iterator[tuple[str, str]]:
     asked, variants, who = (facts.get(part) or {} for part in ("asked", "variants", "respondent"))
     recipe, outcomes = variants.get("recipe") or {}, run.outcomes().sum()
     yield "questions", f"{len(run.questions):,}"
-    unasked = int(unasked_rows(run.table).sum())
+    unasked = int(in_state(run.table, *UNSENT).sum())
     yield "replies", f"{len(run) - unasked:,}" + (f", of {len(run):,} prompts" if unasked else "")
     yield "what became of them", ", ".join(f"{n:,} {what.replace('_', ' ')}" for what, n in outcomes.items() if n)
     yield "not asked because", unasked_words(facts, run.table)
@@ -127,7 +128,9 @@ _MEANING = {
     "reply": "the raw text; null where choices were scored, and where only the grade of a reply is known",
     "scores": "log-probability of each choice shown",
     "confidence, mean_logprob, n_tokens, finish": "further values that the respondent returned with its reply",
-    "error": "why there is no reply; null where there is one",
+    "state": "what became of the prompt: answered, unread (no choice was recognised), refused (by the server), failed, "
+    "not_asked (the run did not need it), over_budget",
+    "error": "why there is no reply; null where there is one, and where the prompt was not sent",
 }
 
 # %% ../../nbs/interop/hub_cards.ipynb #1e172d91
@@ -135,8 +138,8 @@ _ABOUT = """A multiple-choice score says how often a model picked the right choi
 *knows*: each question was asked in several variants, with choices shuffled, thinned out, or with a None of the above \
 among them, and {replies} here.{unasked} Made with `cora_nb` {version}."""
 
-_UNASKED = """ {unasked:,} of the {total:,} prompts were not asked: {why}. Their rows have no reply, and `error` \
-begins with `not asked`."""
+_UNSENT = """ {unasked:,} of the {total:,} prompts were not asked: {why}. Their rows have no reply, and `state` \
+says so."""
 
 _LOAD = """```python
 from datasets import load_dataset
@@ -213,9 +216,9 @@ def _what_is_here(named: Runs) -> str:
 
 def _not_asked(named: Runs) -> str:
     "A sentence on the prompts that were not asked; empty if there are none."
-    unasked = sum(int(unasked_rows(run.table).sum()) for run in named.values())
+    unasked = sum(int(in_state(run.table, *UNSENT).sum()) for run in named.values())
     whys = dict.fromkeys(filter(None, (unasked_words(run.facts, run.table) for run in named.values())))
-    told = _UNASKED.format(unasked=unasked, total=sum(map(len, named.values())), why=markdown_text("; ".join(whys)))
+    told = _UNSENT.format(unasked=unasked, total=sum(map(len, named.values())), why=markdown_text("; ".join(whys)))
     return told if unasked else ""
 
 

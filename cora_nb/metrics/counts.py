@@ -9,12 +9,12 @@ __all__ = ['count_hits', 'question_weights', 'total_count', 'missing_variants']
 import numpy as np
 import pandas as pd
 
-from ..responses.failures import failed_rows, over_budget_rows, unasked_rows
+from ..responses.columns import UNSENT, in_state
 from ..responses.responses import Responses, need
 
 # %% ../../nbs/metrics/counts.ipynb #53f364f5
 def count_hits(
-    responses: Responses | pd.DataFrame,  # columns `question_id`, `method`, `correct`, and `error` if there is one
+    responses: Responses | pd.DataFrame,  # columns `question_id`, `method`, `correct`, and `state` if there is one
 ) -> pd.DataFrame:  # a row for each question; columns `hits`, `trials`, `original`, `unasked`, `missing`, and below
     """Hits, variants, the share of right replies to the original, and the variants that are absent.
 
@@ -29,7 +29,7 @@ def count_hits(
     found = need(responses, "question_id", "method", "correct", failed="unread")
     t, (codes, ids) = found.table, found.question_codes
     n, correct = len(ids), t["correct"].to_numpy()
-    unasked, failed = (np.flatnonzero(rows(t)) for rows in (unasked_rows, failed_rows))
+    unasked, failed = (np.flatnonzero(in_state(t, *states)) for states in (UNSENT, ["failed"]))
     if found.failed_wrong:
         failed = failed[:0]
     original = np.flatnonzero((t["method"] == "original").to_numpy(dtype=bool, na_value=False))
@@ -39,7 +39,7 @@ def count_hits(
     doubled += correct
     wrong, hits = np.bincount(doubled, minlength=2 * n).reshape(n, 2).T
     failed_originals = np.bincount(codes[np.intersect1d(original, failed, assume_unique=True)], minlength=n)
-    cut, cut_off = over_budget_rows(t), {}
+    cut, cut_off = in_state(t, "over_budget"), {}
     if cut.any():
         lost = np.bincount(codes[original[cut[original]]], minlength=n)
         cut_off = {"over_budget": np.bincount(codes[cut], minlength=n), "cut_originals": lost}

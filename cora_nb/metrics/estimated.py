@@ -16,7 +16,8 @@ from .cora import judged_scores, unknown_scores
 from .estimates import estimate_scores, is_estimate
 from .scores import score_members
 from ..responses.estimate_notes import estimate_line, exact_words, EXACT_LINE, precise_words, settled_words
-from ..responses.failures import split_note, unasked_rows
+from ..responses.columns import UNSENT, in_state
+from ..responses.failures import split_note
 from ..responses.responses import Responses
 from ..results import join_notes
 
@@ -48,7 +49,7 @@ def estimated_scores(
     """
     found = estimate_scores(responses).reindex(list(names))
     found[["value", "low", "high", "level"]] = found[["value", "low", "high", "level"]].astype(float)
-    unasked = int(unasked_rows(responses.first_trial().table).sum())
+    unasked = int(in_state(responses.first_trial().table, *UNSENT).sum())
     total, notes = len(responses.first_trial()), []
     for name, row in found.iterrows():
         (own, *_), *failed = split_note(row["note"])

@@ -16,7 +16,8 @@ from ..core import CoraError, threshold, THRESHOLDS
 from .cora import judged_scores, score_counts, score_intervals
 from .counts import count_hits
 from .scores import score_members
-from ..responses.failures import failed_rows, failure_line, too_many, unasked_rows
+from ..responses.columns import UNSENT, in_state
+from ..responses.failures import failure_line, too_many
 from ..responses.responses import as_responses, Responses
 from ..results import join_notes
 from ..stats.finite import random_order, squared_quantile
@@ -91,7 +92,7 @@ def estimate_scores(
     limits = _thresholds(sample["scores"])
     table = pd.DataFrame(index=pd.Index(list(score_members(limits)), name="score"), columns=["value", "low", "high"])
     table = table.astype(float).assign(level=float(sample["level"]), note="")
-    asked = len(found) - int(unasked_rows(found.table).sum())
+    asked = int((~in_state(found.table, *UNSENT)).sum())
     if not _whole(found, sample):
         return table.assign(note="a part of a run with stop='precise', which estimates the whole only")
     if sample["exact"]:
@@ -99,7 +100,7 @@ def estimate_scores(
         return table.assign(value=exact["value"], low=exact["least"], high=exact["most"], note=exact["note"])
     if not sample["ended"]:
         return table.assign(note="the run ended before its scores were precise enough")
-    failed = 0 if found.failed_wrong else int(failed_rows(found.table).sum())
+    failed = 0 if found.failed_wrong else int(in_state(found.table, "failed").sum())
     said = f"estimate of the full run from {asked:,} of {len(found):,} prompts"
     lost = failure_line(failed, asked) if failed else ""
     estimate = _phases if sample["kind"] == "phases" else _questions
@@ -121,7 +122,7 @@ def _phases(responses: Responses, sample: Mapping) -> pd.DataFrame:
     place[random_order(ids.tolist(), sample["seed"])] = np.arange(len(ids))
     rank, N = place[codes], len(ids)
     original = (t["method"] == "original").to_numpy(dtype=bool, na_value=False)
-    asked, failed, correct = ~unasked_rows(t), failed_rows(t), t["correct"].to_numpy()
+    asked, failed, correct = ~in_state(t, *UNSENT), in_state(t, "failed"), t["correct"].to_numpy()
     if responses.failed_wrong:
         failed = np.zeros(len(t), dtype=bool)
 

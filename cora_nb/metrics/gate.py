@@ -20,8 +20,7 @@ from .cora import score
 from .estimated_differences import estimate_bounds
 from .estimates import is_estimate
 from .scores import RUN_SCORES, chosen_scores, get_score, score_label
-from ..responses.columns import OVER_BUDGET
-from ..responses.failures import failed_rows, unasked_rows
+from ..responses.columns import UNSENT, in_state
 from ..responses.responses import Responses, as_responses
 from ..results import join_notes, make_result
 
@@ -116,10 +115,10 @@ def _open(run: Responses, name: str, whose: str) -> str:
         table = table[(table["method"] == "original").to_numpy(dtype=bool, na_value=False)]
     elif run.complete is False:
         return f"{whose} has {run.coverage}"
-    if failed := int(failed_rows(table).sum()):
-        asked = len(table) - int(unasked_rows(table).sum())
+    if failed := int(in_state(table, "failed").sum()):
+        asked = int((~in_state(table, *UNSENT)).sum())
         return f"{failed:,} of {asked:,} prompts of {whose} failed; run again to ask for them"
-    if "error" in table and (cut := int((table["error"] == OVER_BUDGET).sum())):
+    if cut := int(in_state(table, "over_budget").sum()):
         return f"{cut:,} of {len(table):,} prompts of {whose} were not asked (a budget); run again to go on"
     return ""
 

@@ -19,7 +19,7 @@ import pandas as pd
 from ..checks import check_count, check_level, check_named
 from ..core import CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, data_path
 from .replies import Replies, flat_replies, select_size
-from ..responses.failures import failed_rows
+from ..responses.columns import in_state
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
 from ..results import make_result
@@ -81,7 +81,7 @@ def swap_table(
     """
     found = need(responses, "method")
     r, case = flat_replies(found), _cases(found.table["method"])
-    lost = failed_rows(found.table) & (not found.failed_wrong)
+    lost = in_state(found.table, "failed") & (not found.failed_wrong)
     size = select_size(r, n_choices)
     if not (keep := r.n_choices == size).all():
         left = f"left out {len(set(r.codes[~keep]))} of {len(r.ids)} questions"

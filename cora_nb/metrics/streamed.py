@@ -15,7 +15,7 @@ from ..core import CoraError
 from .counts import count_hits
 from .replies import question_column
 from ..responses.failures import check_failed_counts
-from ..responses.parts import ResponseParts
+from ..responses.parts import ResponseParts, count_lost
 from ..responses.piece import Piece, asked_hashes, make_piece, question_hashes
 from ..responses.responses import Responses, coverage_words
 from ..responses.runs import prompt_differences
@@ -90,7 +90,7 @@ def count_kinds(
     """
     _check_parts(parts, [c for c in (by, clusters) if c and c != "method"])
     kinds, covered = _Kinds(), _Kinds()
-    columns = ["correct", "error", "n_choices", *(c for c in (by, clusters) if c and c != "method")]
+    columns = ["correct", "state", "n_choices", *(c for c in (by, clusters) if c and c != "method")]
     for piece in parts.pieces(*columns, doing="counting replies"):
         for counts in _counts_of(piece, by, clusters):
             kinds.add(counts)
@@ -121,8 +121,8 @@ def _check_parts(parts: ResponseParts, columns: list[str]) -> None:
     if parts.facts.get("sample"):  # of a run that stopped when its scores were precise
         raise CoraError(f"{parts.name} asked only a sample of its prompts, and {parts.not_loaded}")
     if not parts.failed_wrong:
-        _, asked, failed = parts.prompt_counts()
-        check_failed_counts(parts.name, failed, asked, refuse=False)
+        asked, lost, _ = count_lost(parts)
+        check_failed_counts(parts.name, lost["failed"], asked, refuse=False)
 
 # %% ../../nbs/metrics/streamed.ipynb #b9161446
 def _counts_of(piece: Piece, by: str | None, clusters: str | None) -> Iterator[pd.DataFrame]:
@@ -192,7 +192,7 @@ def count_parts(
 ) -> pd.DataFrame:  # a row for each question
     "The table of `count_hits`, about 40 bytes for each question and its id. Raises `CoraError` for no responses."
     found = []
-    for piece in parts.pieces("correct", "error", "n_choices", doing="counting replies"):
+    for piece in parts.pieces("correct", "state", "n_choices", doing="counting replies"):
         counts = count_hits(piece)
         found.append(counts.apply(lambda c: pd.to_numeric(c, downcast="integer") if c.dtype.kind == "i" else c))
     if not found:

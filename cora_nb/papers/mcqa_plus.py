@@ -29,7 +29,7 @@ from cora_nb.metrics.invariability import (
     wrong_on_original,
 )
 from ..respondents.protocol import Respondent
-from ..responses.failures import failed_rows
+from ..responses.columns import in_state
 from ..responses.responses import Responses, as_responses
 from ..results import make_result
 from ..runs.budget import Budget, refuse_cut
@@ -94,7 +94,7 @@ def mcqa_plus_steps(
 # %% ../../nbs/papers/mcqa_plus.ipynb #22271e3d
 def _lost_originals(responses: Responses) -> bool:
     "Whether the prompt of an original failed."
-    return bool((failed_rows(responses.table) & (responses.table["method"] == "original")).any())
+    return bool((in_state(responses.table, "failed") & (responses.table["method"] == "original")).any())
 
 
 _OF_THE_PAPER = {"parse": "first_token"}  # the paper's rule for reading replies, unless another is named

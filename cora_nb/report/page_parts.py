@@ -36,7 +36,7 @@ from .style import figure_bytes, save_figure
 from ..metrics.cora import score
 from .tables import plain_line, score_table
 from ..responses.estimate_notes import precise_words, unasked_words
-from ..responses.failures import unasked_rows
+from ..responses.columns import UNSENT, in_state
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import questions_of_run
@@ -112,7 +112,7 @@ def _fact_lines(run: Responses) -> list[tuple[str, str]]:
 
 def _unasked(*runs: Responses) -> tuple[int, str]:
     "How many prompts were not asked, and words to put behind the number of replies if there are any."
-    unasked, prompts = sum(int(unasked_rows(run.table).sum()) for run in runs), sum(map(len, runs))
+    unasked, prompts = sum(int(in_state(run.table, *UNSENT).sum()) for run in runs), sum(map(len, runs))
     return unasked, f", of {prompts:,} prompts" if unasked else ""
 
 
@@ -204,7 +204,7 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
         return length_ranks(run, questions_of_run(run), level=level)
 
     label = score_label("CoRA", next(iter(runs.values())).family)
-    whole, without = _some(runs, lambda run: not unasked_rows(run.table).any())
+    whole, without = _some(runs, lambda run: not in_state(run.table, *UNSENT).any())
     settled, but = _some(runs, lambda run: not precise_words(run.facts))
     plans = {
         ("scores", "Scores with intervals"): lambda: plot_scores(score(runs, ci=level)),

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from .columns import NOT_ASKED, OVER_BUDGET
+from .columns import in_state
 
 # %% ../../nbs/responses/estimate_notes.ipynb #24c6ed45
 def are_stop_facts(
@@ -135,11 +135,11 @@ def unasked_words(
     table: pd.DataFrame,  # its rows
 ) -> str:  # such as "the run stopped when every question was settled for CoRA"; empty if all prompts were asked
     "Why a run did not ask all of its prompts."
-    errors = set(table["error"].dropna().unique()) if "error" in table else set()
-    if OVER_BUDGET in errors:
-        return "the budget was used up" + ", or the question was settled before" * (NOT_ASKED in errors)
+    settled = in_state(table, "not_asked").any()
+    if in_state(table, "over_budget").any():
+        return "the budget was used up" + ", or the question was settled before" * bool(settled)
     stopped = precise_words(facts) or exact_words(facts)[0] or settled_words(facts) or "the run stopped early"
-    return stopped if NOT_ASKED in errors else ""
+    return stopped if settled else ""
 
 # %% ../../nbs/responses/estimate_notes.ipynb #49a2e3d5
 def estimate_sentences(

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..core import CoraError
-from .columns import NUMBER, TEXT, column_types
+from .columns import NUMBER, STATE, STATES, TEXT, column_types, with_states
 from .questions import set_sizes
 from .responses import Responses
 
@@ -47,6 +47,11 @@ def plain_column(
     import pyarrow as pa
 
     kind = column_types().get(name)
+    if kind == STATE:
+        codes, texts = coded(column, f"{file}: {name}")
+        if unknown := set(texts := texts.to_pylist()) - {*STATES}:
+            raise CoraError(f"{file}: state must be one of {', '.join(STATES)}, got {min(unknown)!r}")
+        return pd.Categorical.from_codes(np.array([STATES.index(s) for s in texts], dtype=np.int8)[codes], dtype=STATE)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if kind == TEXT:
@@ -129,6 +134,7 @@ def make_piece(
     which: int | None = None,  # the repetition to use; None: all
     first: int = 0,  # the number of the run's first repetition
     start: int = 0,  # number of rows of the file before these
+    states: bool = False,  # find the column `state` by the others if the file lacks it
     **about: Any,  # `facts`, `name`, `family`, `pooled` and `failed_wrong` of the run, and `sizes_of`
 ) -> Piece:
     "Rows as responses, with the columns that are there. Raises `CoraError` for a reply that occurs twice."
@@ -148,6 +154,7 @@ def make_piece(
         raise CoraError(f"{file}, row {start + row + 1}: {said}")
     columns = {"question_id": _texts(codes, ids), "method": _texts(method, names), **columns}
     frame = pd.DataFrame(columns, copy=False)
+    frame = with_states(frame) if states else frame
     absent = frame[:0]
     if which is not None and not (kept := trial == which).all():
         lost = np.bincount(codes[kept], minlength=len(ids)) == 0

@@ -15,16 +15,9 @@ import pandas as pd
 from fastcore.basics import patch
 
 from ..core import CoraError, Question, Variant
-from .columns import KEY, TEXT, checked_table, same_tables, storable
+from .columns import KEY, TEXT, UNSENT, checked_table, in_state, same_tables, storable
 from .estimate_notes import unasked_words
-from cora_nb.responses.failures import (
-    check_failed,
-    failed_rows,
-    failure_line,
-    over_budget_rows,
-    textless_rows,
-    unasked_rows,
-)
+from .failures import check_failed, failure_line, textless_rows
 from .questions import facts_of_part, ordered_questions, questions_of_rows, questions_table, set_sizes
 from .rows import graded_table
 
@@ -231,9 +224,9 @@ def count_failed_as_wrong(self: Responses) -> Responses:
 @patch(as_prop=True)
 def failure_note(self: Responses) -> str:  # such as "3 of 33,098 failed"; empty if none did
     "How many of the prompts asked have no reply."
-    if not (failed := int(failed_rows(self.table).sum())):
+    if not (failed := int(in_state(self.table, "failed").sum())):
         return ""
-    line = failure_line(failed, int(len(self) - unasked_rows(self.table).sum()))
+    line = failure_line(failed, int((~in_state(self.table, *UNSENT)).sum()))
     return f"{line}, counted as wrong" if self.failed_wrong else line
 
 # %% ../../nbs/responses/responses.ipynb #abae86ad
@@ -313,17 +306,19 @@ def _range(counts: pd.Series) -> str:
 def outcomes(self: Responses) -> pd.DataFrame:  # columns right, wrong, unparsed, cut_off, failed, not_asked
     "The outcome of each prompt; one is true per row. Cut off: not parsed, and ended by the length limit."
     t = self.table
-    not_asked, failed = unasked_rows(t), failed_rows(t)
-    named = (t["prediction"] >= 0).to_numpy()
-    if "selected" in t:
-        named = named | np.fromiter((bool(s) for s in t["selected"]), dtype=bool, count=len(t))
-    right = t["correct"].to_numpy(dtype=bool)
-    unread = ~(named | failed | not_asked)
-    wrong = ~(right | unread | failed | not_asked)
+    right, unread = t["correct"].to_numpy(dtype=bool), in_state(t, "unread", "refused")
     finish = t["finish"] if "finish" in t else pd.Series([None] * len(t), dtype=TEXT)
     cut_off = unread & (finish == "length").to_numpy(dtype=bool, na_value=False)
-    found = {"right": right, "wrong": wrong, "unparsed": unread & ~cut_off, "cut_off": cut_off}
-    return pd.DataFrame(found | {"failed": failed, "not_asked": not_asked})
+    return pd.DataFrame(
+        {
+            "right": right,
+            "wrong": in_state(t, "answered") & ~right,
+            "unparsed": unread & ~cut_off,
+            "cut_off": cut_off,
+            "failed": in_state(t, "failed"),
+            "not_asked": in_state(t, *UNSENT),
+        }
+    )
 
 
 @patch
@@ -376,7 +371,7 @@ def equals(
 # %% ../../nbs/responses/responses.ipynb #e5cf23f4
 @patch
 def __repr__(self: Responses) -> str:
-    unasked = int(unasked_rows(self.table).sum())
+    unasked = int(in_state(self.table, *UNSENT).sum())
     rows = f"{len(self) - unasked} replies{f', {unasked} prompts not asked' if unasked else ''}"
     return (
         f"Responses({self.name!r}: {len(self.questions)} questions, {rows}{f', {self.family}' if self.family else ''})"
@@ -435,8 +430,8 @@ def need(
         raise CoraError(f"this is about replies of the form {' or '.join(allowed)}, and there are some of {first}")
     if scores and ("scores" not in found.table or found.table["scores"].isna().any()):
         raise CoraError("this needs the scores of every choice: ask a respondent that gives log-probabilities")
-    if asked and (unasked := unasked_rows(found.table)).any():
-        then = "to go on" if over_budget_rows(found.table).any() else "without stop"
+    if asked and (unasked := in_state(found.table, *UNSENT)).any():
+        then = "to go on" if in_state(found.table, "over_budget").any() else "without stop"
         raise CoraError(
             f"{unasked.sum()} of {len(unasked)} prompts were not asked because "
             f"{unasked_words(found.facts, found.table)}; the remaining replies are not a random sample, "

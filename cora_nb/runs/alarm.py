@@ -18,6 +18,7 @@ from ..core import CoraError, Question, Variant
 from ..forms import Verdict
 from ..respondents.chat_replies import escaped
 from ..respondents.protocol import Reply
+from ..responses.columns import REPLIED, in_state
 from ..responses.responses import Responses
 from .diagnosis import UNREAD_KINDS, Cure, Unread, cure, names_unshown, readings, unread_kind
 from ..variants.mcqa_plus import YES_NO
@@ -200,26 +201,19 @@ def _variant_of_row(row: Mapping[str, Any], question: Mapping[str, Any] | None) 
     named = row.get("family", "cora"), method, row.get("index", 0)
     return Variant(whole, *named, shown, 0, tuple(sources), form, wording=recorded_wording(*named))
 
-
-def _missing_as_none(value: Any) -> Any:
-    "None for a value that pandas counts as missing."
-    return None if pd.api.types.is_scalar(value) and pd.isna(value) else value
-
 # %% ../../nbs/runs/alarm.ipynb #e0881869
 def unread_replies(
     responses: Responses,  # a run
 ) -> tuple[list[Unread], Counter, int]:  # some of them, evenly chosen; the counts by kind; the number of all replies
     "The replies of a run in which no choice was recognised."
-    found = responses.outcomes()
     if not {"n_choices", "question_id", "prediction"} <= set(responses.table):
         return [], Counter(), 0
-    doubtful = found["unparsed"] | found["cut_off"] | found["failed"]
-    table = responses.table[doubtful.to_numpy()]
-    columns = ("reply", "finish", "error", "n_tokens", "scores")
-    cells = {c: list(map(_missing_as_none, table[c])) if c in table else [None] * len(table) for c in columns}
+    table = responses.table[in_state(responses.table, "unread", "refused")]
+    told = table.reindex(columns=["reply", "finish", "n_tokens", "scores"]).astype(object)
+    cells = told.where(told.notna(), None).to_dict("list")
     kinds = [
-        unread_kind(Reply(text, scores, error=error, meta={"finish_reason": finish}), False)
-        for text, scores, finish, error in zip(*(cells[c] for c in ("reply", "scores", "finish", "error")))
+        unread_kind(Reply(text, scores, meta={"finish_reason": finish}), False)
+        for text, scores, finish in zip(*(cells[c] for c in ("reply", "scores", "finish")))
     ]
     kinds = ["" if wrong else kind for kind, wrong in zip(kinds, _unshown(table, cells["reply"], kinds))]
     places = [i for i, kind in enumerate(kinds) if kind]
@@ -232,17 +226,15 @@ def unread_replies(
         for i, row in zip(some, rows)
     ]
     counts = Counter(kinds[i] for i in places)
-    no_reply = int((found["failed"] | found["not_asked"]).sum())
-    refused = sum(cells["error"][i] is not None for i in places)
-    return unread, counts, len(responses) - no_reply + refused
+    return unread, counts, int(in_state(responses.table, *REPLIED).sum())
 
 
 def _read_replies(responses: Responses) -> list[Unread]:
     "Some replies in which a choice was recognised, evenly chosen."
-    found, table = responses.outcomes(), responses.table
+    table = responses.table
     if "reply" not in table:
         return []
-    table = table[~(found["unparsed"] | found["cut_off"] | found["failed"]).to_numpy() & table["reply"].notna()]
+    table = table[in_state(table, "answered") & table["reply"].notna()]
     table = table[table["reply"] != ""]
     some = table.iloc[:: -(-len(table) // _EXAMINED) or 1]
     questions = _questions_by_id(responses, some)
@@ -273,7 +265,7 @@ def _count_unshown(responses: Responses) -> int:
     if not {"n_choices", "reply"} <= set(responses.table):
         return 0
     table = responses.table[responses.outcomes()["unparsed"].to_numpy()]
-    texts = list(map(_missing_as_none, table["reply"]))
+    texts = table["reply"].astype(object).where(table["reply"].notna(), None).tolist()
     kinds = [unread_kind(Reply(text), False) for text in texts]
     return sum(_unshown(table, texts, kinds))
 

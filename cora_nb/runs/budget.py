@@ -17,10 +17,9 @@ from fastcore.basics import patch
 from ..checks import check_count
 from ..core import CoraError
 from ..prompts.templates import Prompt
-from ..respondents.protocol import Reply, Respondent
-from ..responses.columns import OVER_BUDGET
+from ..respondents.protocol import OVER_BUDGET, Reply, Respondent
+from ..responses.columns import UNSENT, in_state
 from ..responses.estimate_notes import precise_words
-from ..responses.failures import unasked_rows
 from ..responses.responses import Responses
 
 # %% ../../nbs/runs/budget.ipynb #dbf1c862
@@ -40,7 +39,7 @@ class Budget:
     Raises `CoraError` for no limit at all, for one that is not above 0, and for a cost without prices.
     """
 
-    refusal = Reply(error=OVER_BUDGET)  # for a prompt that is not asked
+    refusal = OVER_BUDGET  # for a prompt that is not asked
 
     def __init__(
         self,
@@ -254,7 +253,7 @@ def complete_questions(
 def _cut_questions(responses: Responses) -> np.ndarray:  # in the order of `question_codes`
     "Which questions have a prompt that was not asked."
     codes, ids = responses.question_codes
-    return np.bincount(codes, weights=unasked_rows(responses.table), minlength=len(ids)) > 0
+    return np.bincount(codes, weights=in_state(responses.table, *UNSENT), minlength=len(ids)) > 0
 
 
 def budget_line(
@@ -262,7 +261,7 @@ def budget_line(
     budget: Budget | None,  # its budget
 ) -> str:  # empty unless the budget has cut it off
     "A line that says where the budget stopped a run."
-    cut = int((responses.table["error"] == OVER_BUDGET).sum())
+    cut = int(in_state(responses.table, "over_budget").sum())
     if budget is None or not cut:
         return ""
     whole, all_ = int((~_cut_questions(responses)).sum()), len(responses.questions)

@@ -73,9 +73,7 @@ def unread_kind(
 ) -> str:  # one of `UNREAD_KINDS`; empty if it was parsed, or if there is no reply
     "The kind of unreadable reply."
     meta = reply.meta or {}
-    if reply.error is not None:
-        return ""
-    if parsed:
+    if parsed or reply.error is not None:
         return ""
     if reply.text is None:
         return "no text" if reply.scores is None else "tied"

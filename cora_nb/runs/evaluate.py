@@ -24,8 +24,7 @@ from ..core import CoraError, Question, THRESHOLDS, Variant
 from ..forms import Verdict
 from ..prompts.letters import rules_by_form
 from ..prompts.templates import Prompt, Template, make_prompts
-from ..respondents.protocol import Reply, Respondent, finished, stream
-from ..responses.columns import NOT_ASKED, OVER_BUDGET
+from ..respondents.protocol import NOT_ASKED, Reply, Respondent, finished, stream
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
 from .alarm import Alarm, mark_told
@@ -84,7 +83,7 @@ class _Asking:
         self.asked_as, self.keys = asked_prompts(respondent, prompts)
         self.claims = None if store is None else Claims(store)
         self.left_out: list[str] = []  # claimed keys that the budget did not cover
-        self.replies = [Reply(error=NOT_ASKED)] * len(prompts)
+        self.replies = [NOT_ASKED] * len(prompts)
         self.verdicts = [Verdict(-1, None, False)] * len(prompts)
         self.known = {} if store is None else store.without_doubtful_refusals(store.get(self.keys))
         self.unused = set(self.known)  # keys of replies in the store that this run has not needed so far
@@ -128,7 +127,7 @@ class _Asking:
 
         def arrived(number: int, reply: Reply) -> None:
             key, places = groups[number]
-            if self.budget is not None and reply.error == OVER_BUDGET:
+            if self.budget is not None and reply.unsent == "over_budget":
                 return self.leave_out(key, places)
             if reply.error is None:
                 reply = self.known[key] = reply if self.store is None else self.store.put(key, reply)
@@ -177,9 +176,9 @@ class _Asking:
 
     def cut_off(self) -> bool:
         "Whether the budget is used up; then nothing is known about any prompt that was not asked."
-        if self.budget is None or not any(r.error == OVER_BUDGET for r in self.replies):
+        if self.budget is None or not any(r.unsent == "over_budget" for r in self.replies):
             return False
-        self.replies = [self.budget.refusal if r.error == NOT_ASKED else r for r in self.replies]
+        self.replies = [self.budget.refusal if r.unsent == "not_asked" else r for r in self.replies]
         return True
 
     def find(self, waiting: dict[str, list[int]]) -> int:  # how many replies were found
@@ -202,7 +201,7 @@ class _Asking:
             "prompts": len(self.prompts),
             "in_store": self.found,
             "asked": self.asked,
-            "not_asked": sum(r.error in (NOT_ASKED, OVER_BUDGET) for r in self.replies),
+            "not_asked": sum(r.unsent is not None for r in self.replies),
             **({"tied": tied} if tied else {}),
             **self.tokens,
             **spent,

@@ -20,7 +20,7 @@ from ..forms import get_form
 from ..prompts.letters import rules_by_form
 from ..prompts.templates import Template
 from ..respondents.protocol import Reply, Respondent
-from ..responses.columns import KEY
+from ..responses.columns import KEY, REPLIED, in_state, read_again
 from ..responses.responses import Responses, as_responses
 from ..responses.rows import grade_reply
 from ..results import make_result
@@ -46,7 +46,7 @@ def long_rows(
 ) -> list[tuple[int, Variant]]:  # position of the row, and what was asked there
     "The rows with answers in free text. Raises `CoraError` if there are none, or if the choices differ."
     table = as_responses(responses).table
-    needed = (*KEY, "sources", "answer", "prediction", "correct", "reply", "error")
+    needed = (*KEY, "sources", "answer", "prediction", "correct", "reply")
     if missing := [c for c in needed if c not in table]:
         raise CoraError(f"grading needs the column {', '.join(missing)}")
     known = asked_by_key(asked)
@@ -74,7 +74,7 @@ def replies_of(
     "The texts to grade."
     part = as_responses(responses).table.iloc[[p for p, _ in rows]]
     return [
-        None if pd.notna(error) or pd.isna(said) else str(said) for said, error in zip(part["reply"], part["error"])
+        str(said) if there and pd.notna(said) else None for said, there in zip(part["reply"], in_state(part, *REPLIED))
     ]
 
 # %% ../../nbs/runs/grading.ipynb #fdeb8b75
@@ -137,9 +137,9 @@ def judge_answers(
             judge, [v for _, v in put], template=_JUDGE_TEMPLATE, store=store, progress=progress, strict=None
         )
         columns = (judged.table[c] for c in ("prediction", "reply", "error"))
-        for (i, _), prediction, answer, error in zip(put, *columns):
+        for (i, _), prediction, answer, error, lost in zip(put, *columns, in_state(judged.table, "failed")):
             right[i] = pd.NA if prediction < 0 else prediction == 0
-            said[i] = f"failed: {error}" if pd.notna(error) else answer if pd.notna(answer) else None
+            said[i] = f"failed: {error}" if lost else answer if pd.notna(answer) else None
         facts["calls"] = judged.facts["calls"]
     none = int(right[[i for i, _ in put]].isna().sum())
     if none:
@@ -267,6 +267,7 @@ def regrade(
     table, prediction = run.to_frame(), run.table["prediction"].to_numpy(copy=True)
     prediction[[position for position, _ in rows]] = found["prediction"]
     table["prediction"], table["correct"] = prediction, prediction == table["answer"].to_numpy()
+    table["state"] = read_again(table)
     grading = {"grader": _grader_fact(grader), "replies": len(rows), "labels": int(found["label"].notna().sum())}
     return Responses(
         table, run.questions, run.facts | {"grading": grading}, run.name, run.file, run.pooled, run.failed_wrong

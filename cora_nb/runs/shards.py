@@ -25,7 +25,7 @@ from ..checks import check_count
 from ..core import CoraError, Question
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Respondent
-from ..responses.columns import NOT_ASKED
+from ..responses.columns import REPLIED, in_state
 from cora_nb.responses.files import (
     SHARDS_FOLDER,
     check_folder,
@@ -126,7 +126,7 @@ class ShardRun:
         if earlier is None or self.run.stopper is not None:
             found = self.run.ask(respondent, store, progress, strict)
             return self._marked(found.table.assign(row=self.rows), found.facts)
-        lost = earlier.table["error"].notna().to_numpy()
+        lost = ~in_state(earlier.table, *REPLIED)
         some = [i for i, failed in enumerate(lost) if failed]
         part = replace(self.run, prompts=[self.run.prompts[i] for i in some])
         found = part.ask(respondent, store, progress, strict)
@@ -138,7 +138,7 @@ class ShardRun:
     def _marked(self, table: pd.DataFrame, facts: dict[str, Any]) -> Responses:
         "The rows, with the facts of the whole run and of this shard."
         facts = copy.deepcopy(facts)
-        failed = table["error"].notna() & (table["error"] != NOT_ASKED)
+        failed = in_state(table, "failed")
         told = {"number": self.shard.number, "of": self.shard.count, "failed": int(failed.sum())}
         room = facts["asked"].pop("room", {})
         questions = questions_table(p.variant.question for p in self.run.prompts)

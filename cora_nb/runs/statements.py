@@ -20,6 +20,7 @@ from ..core import BadRow, CoraError, Question, Variant
 from ..benchmarks.files import read_table, write_whole
 from ..prompts.templates import Template
 from ..respondents.protocol import Respondent
+from ..responses.columns import in_state
 from ..responses.files import csv_cells, from_csv_cell
 from .evaluate import evaluate
 from .statement_checks import CHECKS, OTHERS, check_statement, clean, keeps_words
@@ -115,8 +116,8 @@ def written(
     table = responses.table
     replies = [None if pd.isna(reply) else reply or None for reply in table["reply"]]
     reasons = [
-        check_statement(reply, v.question, v.index) if pd.isna(error) else f"{_FAILED}{error}"
-        for v, reply, error in zip(variants, replies, table["error"])
+        f"{_FAILED}{error}" if lost else check_statement(reply, v.question, v.index)
+        for v, reply, error, lost in zip(variants, replies, table["error"], in_state(table, "failed"))
     ]
     return list(zip(replies, reasons)), responses.facts["calls"]
 

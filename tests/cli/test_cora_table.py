@@ -18,7 +18,7 @@ from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
-from helpers import command, run, slow_after
+from helpers import command, put_in_state, run, slow_after
 
 
 def simulated(name, n=30, **fields):
@@ -99,8 +99,7 @@ def test_a_table_goes_to_a_file(desk, tmp_path, name):
 def test_what_is_said_of_a_run_stays_off_the_file(desk, tmp_path):
     "Alarms and failures go to the error stream, the exit status stays, and the file is written."
     lost = read_responses(desk / "a")
-    table = lost.table.copy()
-    table.loc[table.index[:2], ["prediction", "correct", "reply", "error"]] = [-1, False, None, "timeout"]
+    table = put_in_state(lost.table, [0, 1], "failed", "timeout")
     write_responses(Responses(table, lost.questions, lost.facts, "lost"), tmp_path / "lost")
     code, out, err = run("cora_table", "lost", "--out", "t.html", cwd=tmp_path)
     assert code == 3 and out == "t.html: the scores of 1 run, as html\n"

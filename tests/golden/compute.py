@@ -39,7 +39,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.papers.recorded import load_recorded, recorded_file
-from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.columns import in_state
 from cora_nb.responses.responses import as_responses, make_responses
 from cora_nb.results import lookup, make_result, side_by_side, values_of
 from cora_nb.runs.evaluate import evaluate, plan
@@ -2157,7 +2157,7 @@ def stopping(runs):
             calls = part.facts["calls"]
             t.add(f"{case}, calls", {what: calls[what] for what in ("prompts", "asked", "not_asked")})
             t.add(f"{case}, scores", values_of(score(part)))
-            gone = (part.table["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
+            gone = in_state(part.table, "not_asked")
             t.add(f"{case}, asked by method", part.table[~gone].groupby("method").size())
     for c in (0.28, 0.5, 1.0):
         t.add(
@@ -2278,7 +2278,8 @@ def imported():
     t.add("as recorded", dict(answers(medalpaca())))
     for rule in LETTER_RULES:
         read = [parse(reply, "ABCDE"[:n], rule) for reply, n in zip(part["reply"], part["n_choices"])]
-        found = as_responses(part.assign(prediction=read, correct=np.array(read) == part["answer"].to_numpy()))
+        told = {"prediction": read, "correct": np.array(read) == part["answer"].to_numpy()}
+        found = as_responses(part.drop(columns="state").assign(**told))
         t.add(f"parse {rule}", dict(answers(found)))
         t.add(f"parse {rule}, scores", values_of(score(found)))
     sources = [",".join(str(max(s, -1)) for s in row) for row in medalpaca().table["sources"]]

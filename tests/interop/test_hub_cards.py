@@ -13,6 +13,7 @@ from cora_nb.interop.hub_cards import hub_card, markdown_text, score_figure
 from cora_nb.interop.hub_datasets import export_hub
 from cora_nb.report.tables import plain_line, score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.responses import Responses
 from cora_nb.runs.budget import Budget
 from cora_nb.runs.evaluate import evaluate
@@ -74,13 +75,13 @@ def test_a_part_and_failures_are_told(run):
 def test_a_run_that_stopped_early_says_how_many_replies_it_has(run):
     "Rows of prompts that were not asked are no replies; the page says how many, why, and what they look like."
     early = stopped("early", stop="cora")
-    asked = int(early.table["error"].isna().sum())
+    asked = int(in_state(early.table, *REPLIED).sum())
     text, rows = card_of(early), {row[0].strip(): row[1].strip() for row in table_rows(card_of(early)) if len(row) == 2}
     assert 0 < asked < 200 and rows["replies"] == f"{asked}, of 200 prompts"
     why = "the run stopped when every question was settled for CoRA"
     said = f"{200 - asked} of the 200 prompts were not asked: {why}. Their rows have no reply"
-    assert f"every reply is here. {said}, and `error` begins with `not asked`." in text
-    assert early.table["error"].dropna().str.startswith("not asked").all() and f"| not asked because | {why} |" in text
+    assert f"every reply is here. {said}, and `state` says so." in text
+    assert early.table["error"].isna().all() and f"| not asked because | {why} |" in text
     small = stopped("small", stop="precise", half_width=0.2)
     both = card_of({"early": early, "full": run})
     assert f"{200 - asked} of the 400 prompts were not asked: {why}. " in both

@@ -4,7 +4,6 @@ import itertools
 from collections import Counter
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -20,12 +19,12 @@ from cora_nb.metrics.bias import order_consistency
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 FAMILIES = ["cora", "cyclic", "answer_swap", "permutations", "mcqa_plus", "reorderings", "order_swap"]
 
@@ -224,8 +223,7 @@ def test_a_part_of_a_set_says_so():
 def test_bad_input():
     variants = make_variants(quiz([4, 4]), "cyclic")
     run = make_responses(variants, ["A"] * 8)
-    stopped = run.table.assign(error=[NOT_ASKED] + [None] * 7, prediction=[-1] + [0] * 7)
-    stopped["correct"] = stopped["prediction"] == stopped["answer"]
+    stopped = put_in_state(run.table, [0], "not_asked")
     for call, says in [
         (lambda: agreement_rate(run, pairs="letters"), "pairs must be one of variants, repetitions, got 'letters'"),
         (lambda: agreement_rate(run, by="place"), "by must be one of subject, method, None, got 'place'"),
@@ -245,17 +243,12 @@ def test_bad_input():
 def test_failed_prompts_are_few_or_refused():
     variants = make_variants(quiz([4] * 50), "cyclic")
     table = make_responses(variants, [LETTERS[v.answer] for v in variants]).table
-    error = pd.Series([None] * 200, dtype=object)
-    error[[0, 7]] = "timeout"
-    lost = error.notna()
-    table = table.assign(error=error, prediction=table["prediction"].where(~lost, -1), correct=table["correct"] & ~lost)
+    table = put_in_state(table, [0, 7], "failed", "timeout")
     with pytest.warns(FailureWarning):
         found = agreement_scores(table)
     assert lookup(found, "agreement rate").value == pytest.approx((300 - 3 - 3) / 300)
     assert "2 of 200 failed" in found["note"][0]
-    many = table.assign(error=error.mask(table["index"] == 1, "timeout"))
-    many["prediction"] = many["prediction"].where(many["error"].isna(), -1)
-    many["correct"] = many["prediction"] == many["answer"]
+    many = put_in_state(table, table["index"] == 1, "failed", "timeout")
     with pytest.raises(CoraError, match="failed"):
         agreement_rate(many)
 

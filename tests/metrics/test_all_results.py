@@ -49,7 +49,7 @@ from cora_nb.results import IDENTITY, RESULT, make_result, stack_results
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.correlation import correlations
 from cora_nb.variants.families import make_variants
-from helpers import stopped_when_precise
+from helpers import put_in_state, stopped_when_precise
 
 # Tables that are not results: a row for each question or reply, resamples, bins, counts, texts; formulas over counts.
 MATERIALS = {
@@ -279,14 +279,10 @@ APART = {"multiple_selection", "calibration_table"}  # say themselves how many r
 
 def failed(run, every):
     "The run, with one prompt in so many failed."
-    table, drawn = run.to_frame(), np.random.default_rng(every).permutation(len(run))
+    drawn = np.random.default_rng(every).permutation(len(run))
     lost = np.isin(np.arange(len(run)), drawn[: -(-len(run) // every)])
     lost[0] |= every == 20  # an original
-    nothing = {
-        c: table[c].where(~lost) for c in ("reply", "confidence", "mean_logprob", "n_tokens", "selected", "scores")
-    }
-    table = table.assign(prediction=table["prediction"].where(~lost, -1), correct=table["correct"] & ~lost, **nothing)
-    table["error"] = table["error"].mask(lost, "timed out after 60 s")
+    table = put_in_state(run.table, lost, "failed", "timed out after 60 s")
     return Responses(table, run.questions, run.facts, run.name)
 
 

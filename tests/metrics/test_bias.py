@@ -24,11 +24,12 @@ from cora_nb.metrics.bias import (
     position_ranks,
     rank_test,
 )
-from cora_nb.responses.columns import NOT_ASKED, column_types
+from cora_nb.responses.columns import column_types
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup, values_of
 from cora_nb.stats.shares import share_interval
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 LETTERS = "ABCDEFGHIJ"
 
@@ -482,7 +483,7 @@ EVERY = [order_consistency, position_ranks, lambda t: length_ranks(t, QUESTIONS)
         (lambda t: t.iloc[:0], "no responses"),
         (lambda t: t.drop(columns=["sources", "answer"]), "no column sources, answer"),
         (lambda t: t.assign(prediction=3), "row 1, id 'q', prediction: prediction must be an index .* got 3"),
-        (lambda t: t.assign(error=[NOT_ASKED, *[None] * 7], prediction=-1), "1 of 8 prompts were not asked"),
+        (lambda t: put_in_state(t, [0], "not_asked"), "1 of 8 prompts were not asked"),
     ],
 )
 def test_bad_tables(measure, spoil, message):

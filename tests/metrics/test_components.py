@@ -15,6 +15,7 @@ from cora_nb.responses.failures import FailureWarning
 from cora_nb.results import lookup, values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 PARTS = ["question", "method", "place", "question x variant", "repetition"]
 LAST = "question x variant + repetition"
@@ -190,11 +191,7 @@ def test_it_is_a_run_score(run):
 
 def test_failed_prompts_are_not_answers(run):
     def failed(every):
-        t = run.to_frame()
-        lost = np.arange(len(t)) % every == 3
-        right, nothing = t["correct"] & ~lost, t["reply"].mask(lost)
-        t = t.assign(error=t["error"].mask(lost, "timed out"), correct=right, reply=nothing)
-        return t.assign(prediction=t["prediction"].where(~lost, -1))
+        return put_in_state(run.table, np.arange(len(run)) % every == 3, "failed", "timed out")
 
     with pytest.warns(FailureWarning):
         found = inconsistency_components(failed(200))

@@ -28,12 +28,12 @@ from cora_nb.metrics.consistency import (
     sequence_consistency,
 )
 from cora_nb.papers.recorded import load_recorded
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup, values_of
 from cora_nb.stats.correlation import correlations
 from cora_nb.stats.tables import agreement_statistics
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 SEQUENCE = st.lists(st.sampled_from(["A", "B", "C", "D", None]), min_size=1, max_size=12)
 
@@ -132,7 +132,7 @@ def test_faults_of_responses():
         (rows.drop(columns="method"), "no column method"),
         (rows.drop(columns="prediction"), "no column prediction"),
         (rows[rows["trial"] == 0].drop(columns="trial"), "no column trial"),
-        (rows.assign(error=NOT_ASKED, prediction=-1), "stopped early"),
+        (put_in_state(rows, slice(None), "not_asked"), "stopped early"),
         (
             rows.assign(answer=[*rows["answer"][:-1], (rows["answer"].iloc[-1] + 1) % 4]),
             "row 60: the right answer differs from that of the other trials",
@@ -269,7 +269,7 @@ def test_formats_from_responses():
     assert (matrix.index.name, matrix.columns.name) == ("mc", "lf")
     for first, words in [
         (table(["a", "a"], [1, 1]), "mc: question 'a' has several replies; choose one method and index"),
-        (table(["a"], [0], error=NOT_ASKED), "mc: 1 of 1 prompts were not asked because the run stopped early"),
+        (table(["a"], [0], state="not_asked"), "mc: 1 of 1 prompts were not asked because the run stopped early"),
         (table([None], [1]), "mc: .*question_id must not be missing"),
         (table(["a"], [2]), "correct must be true or false"),
         (table(["a"], [1]).drop(columns="correct"), "mc: the responses have no column correct"),

@@ -25,7 +25,6 @@ from cora_nb.metrics.cora import (
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.scores import SCORES, get_score, register_score
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup, make_result, side_by_side, values_of
@@ -240,7 +239,7 @@ def test_an_original_that_was_not_asked_is_not_wrong():
             "question_id": ["a", "a", "b", "b"],
             "method": ["original", "nota"] * 2,
             "correct": [True, True, False, False],
-            "error": [None, None, NOT_ASKED, None],
+            "state": ["answered", "answered", "not_asked", "answered"],
         }
     )
     counts = count_hits(frame)
@@ -248,7 +247,7 @@ def test_an_original_that_was_not_asked_is_not_wrong():
     assert counts["unasked"].tolist() == [0, 1] and counts["trials"].tolist() == [2, 2]
     found = values_of(score(frame))
     assert found[["MCQA", "CI", "CoRA"]].isna().all() and found["BMCA(1.0)"] == 0.5
-    again = frame.assign(method=["original", "nota", "nota", "original"], error=[None, None, None, NOT_ASKED])
+    again = frame.assign(method=["original", "nota", "nota", "original"], state=[*["answered"] * 3, "not_asked"])
     assert np.isnan(count_hits(again)["original"]["b"])
 
 

@@ -19,9 +19,8 @@ from cora_nb.prompts.labels import apply_rule
 from cora_nb.prompts.letter_priors import LetterPrior
 from cora_nb.prompts.reasoned import lenient
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents.protocol import Reply, ask
+from cora_nb.respondents.protocol import NOT_ASKED, Reply, ask
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup
@@ -254,6 +253,7 @@ def test_failed_prompts_stay_failed():
     replies[1] = Reply(error="timeout")  # one of the orders of the first question
     run = make_responses(variants, replies)
     averaged = debias(run, "average").table
+    assert averaged["state"].tolist() == ["failed"] * 4 + ["answered"] * (len(run) - 4)
     assert (averaged["error"][:4] == "timeout").all() and averaged["error"][4:].isna().all()
     assert (averaged["prediction"][:4] == -1).all()
     batch = debias(run, "batch").table
@@ -261,8 +261,9 @@ def test_failed_prompts_stay_failed():
     assert estimate_prior(run).about["questions"] == 4
     with pytest.raises(CoraError, match="no question has replies to all of its orders"):
         estimate_prior(make_responses(variants[:4], replies[:4]))
-    stopped = make_responses(variants, [Reply(error=NOT_ASKED) if i % 4 else r for i, r in enumerate(replies)])
-    assert (debias(stopped, "batch").table["error"].fillna("") == stopped.table["error"].fillna("")).all()
+    stopped = make_responses(variants, [NOT_ASKED if i % 4 else r for i, r in enumerate(replies)])
+    assert debias(stopped, "batch").table["state"].equals(stopped.table["state"])
+    assert (debias(stopped, "average").table["state"] == "not_asked").all()
 
 
 def test_repetitions_are_debiased_one_by_one():

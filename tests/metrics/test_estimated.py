@@ -22,6 +22,7 @@ from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.estimate_notes import EXACT_LINE, is_estimated
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import Responses
@@ -30,7 +31,7 @@ from cora_nb.runs.budget import budget_line, Budget, complete_questions
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.sampling import SMALL
 from cora_nb.variants.families import make_variants
-from helpers import stopped_when_precise
+from helpers import put_in_state, stopped_when_precise
 
 NUMBERS = ["value", "low", "high"]
 FAILED = (
@@ -70,7 +71,7 @@ def test_every_score_is_the_estimate_with_its_interval(runs):
 
 def test_the_note_has_the_prompts_and_the_longer_side(runs):
     row, run = lookup(score(runs["ann part"]), "CoRA"), runs["ann part"]
-    asked, half = int(run.table["error"].isna().sum()), max(row.high - row.value, row.value - row.low)
+    asked, half = int(in_state(run.table, *REPLIED).sum()), max(row.high - row.value, row.value - row.low)
     assert row.note == f"estimate of the full run: {asked:,} of 3,000 prompts asked, 95% within {half:.3f}"
 
 
@@ -267,8 +268,7 @@ def test_early_stopping_says_why_other_scores_are_not_known(how, settled):
 def test_failures_and_incomplete_sets_of_an_exact_run_have_their_own_notes(runs):
     run = runs["ann"]
     sample = stopped_when_precise(run, 1.0).facts["sample"] | {"exact": True}
-    table = run.to_frame()
-    table.loc[np.flatnonzero(table["correct"])[::300], ["correct", "prediction", "error"]] = [False, -1, "timed out"]
+    table = put_in_state(run.table, np.flatnonzero(run.table["correct"])[::300], "failed", "timed out")
     failing = Responses(table, run.questions, run.facts | {"sample": sample}, run.name)
     with pytest.warns(FailureWarning):
         notes = score(failing).set_index("score")["note"]
@@ -293,12 +293,10 @@ def test_a_run_that_its_budget_cut_off_before_has_bounds():
 def test_failed_prompts_of_an_estimate(runs):
     "One in a hundred counts as wrong, and the note says so; more than that, and nothing is estimated."
     part = runs["ann part"]
-    asked = np.flatnonzero(part.table["error"].isna())
+    asked = np.flatnonzero(in_state(part.table, *REPLIED))
     for lost, known in ((3, True), (len(asked) // 10, False)):
-        table = part.to_frame()
-        rows = asked[np.linspace(0, len(asked) - 1, lost).astype(int)]
-        table.loc[rows, ["correct", "prediction", "reply", "error"]] = [False, -1, None, "timed out"]
-        run = Responses(table.astype({"correct": bool}), part.questions, part.facts, part.name)
+        table = put_in_state(part.table, asked[np.linspace(0, len(asked) - 1, lost).astype(int)], "failed", "timed out")
+        run = Responses(table, part.questions, part.facts, part.name)
         with pytest.warns(FailureWarning):
             row = lookup(score(run), "CoRA")
         assert ("failed" in row.note) and (row.value == row.value) == known

@@ -12,6 +12,7 @@ from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.estimates import estimate_scores, is_estimate, part_estimates
 from cora_nb.metrics.scores import register_score, SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses
@@ -21,7 +22,7 @@ from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.finite import finite_wilson, look_level, random_order, squared_quantile
 from cora_nb.stats.shares import graded_interval
 from cora_nb.variants.families import make_variants
-from helpers import slow_after
+from helpers import put_in_state, slow_after
 
 VARIANTS = make_variants(math_benchmark(200))
 WHO = SimulatedRespondent(knows=0.6, slips=0.02)
@@ -98,10 +99,10 @@ def test_what_the_design_does_not_cover_is_unknown():
 def test_the_interval_covers_failed_prompts_as_wrong_and_as_right(wanted):
     "Its ends are those of the intervals with all of them wrong and with all of them right, not of the values alone."
     run = precise(score=wanted)
-    table, right = run.to_frame(), np.flatnonzero(run.table["correct"] & (run.table["method"] != "original"))
-    failed = right[:: len(right) // max(1, int(run.table["error"].isna().sum() * 0.009)) + 1]
-    table.loc[failed, ["correct", "prediction", "reply", "error"]] = [False, -1, None, "timed out"]
-    lost = Responses(table.astype({"correct": bool}), run.questions, run.facts, run.name)
+    right = np.flatnonzero(run.table["correct"] & (run.table["method"] != "original"))
+    failed = right[:: len(right) // max(1, int(in_state(run.table, *REPLIED).sum() * 0.009)) + 1]
+    table = put_in_state(run.table, failed, "failed", "timed out")
+    lost = Responses(table, run.questions, run.facts, run.name)
     runs = (lost, run, lost.count_failed_as_wrong())
     found, best, worst = (estimate_scores(some).loc[wanted] for some in runs)
     assert best["value"] > worst["value"] == found["value"] and "failed" in found["note"]
@@ -151,7 +152,8 @@ def test_the_order_of_the_rows_does_not_matter():
 def test_replies_graded_differently_are_refused():
     run = precise()
     table = run.table.copy()
-    asked = table["error"].isna()
+    asked = in_state(table, *REPLIED)
+    table["state"] = table["state"].mask(asked, "answered")
     table.loc[asked, "prediction"] = table.loc[asked, "answer"]
     table.loc[asked, "correct"] = True
     found = estimate_scores(Responses(table, run.questions, run.facts, run.name))

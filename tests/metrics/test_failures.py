@@ -18,7 +18,6 @@ from cora_nb.metrics.failures import possible_counts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.failures import FailureWarning, split_note
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses, need
@@ -26,6 +25,7 @@ from cora_nb.responses.runs import concat
 from cora_nb.results import lookup, values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 pytestmark = pytest.mark.filterwarnings("ignore::cora_nb.responses.failures.FailureWarning")
 VARIANTS = make_variants(math_benchmark(100, seed=2, n_choices=3))  # 1,400 prompts
@@ -37,11 +37,9 @@ ORIGINALS = np.flatnonzero(ANN.table["method"] == "original")
 OTHERS = np.flatnonzero(ANN.table["method"] != "original")
 
 
-def lose(run, rows, why="timed out"):
+def lose(run, rows, state="failed"):
     "The run, without the replies of these rows."
-    table, lost = run.to_frame(), np.isin(np.arange(len(run)), rows)
-    nothing = {"reply": table["reply"].where(~lost, None), "prediction": table["prediction"].where(~lost, -1)}
-    table = table.assign(correct=table["correct"] & ~lost, error=table["error"].mask(lost, why), **nothing)
+    table = put_in_state(run.table, rows, state, "timed out" if state == "failed" else None)
     return Responses(table, run.questions, run.facts, run.name)
 
 
@@ -70,9 +68,9 @@ def test_the_bounds_are_the_extremes_of_all_that_could_have_been_replied(data):
         rows = []
         for cell in cells:
             fate = "right" if cell in answers and answers[cell] else "wrong" if cell in answers else fates[cell]
-            error = {"failed": "lost", "unasked": NOT_ASKED}.get(fate)
+            state = {"failed": "failed", "unasked": "not_asked"}.get(fate, "answered")
             method = "nota" if cell[1] else "original"
-            rows.append({"question_id": f"q{cell[0]}", "method": method, "correct": fate == "right", "error": error})
+            rows.append({"question_id": f"q{cell[0]}", "method": method, "correct": fate == "right", "state": state})
         return pd.DataFrame(rows)
 
     counts = count_hits(table({}))
@@ -131,7 +129,7 @@ def test_ci_may_be_lower_than_with_the_failed_ones_wrong():
 
 
 def test_what_was_not_asked_is_not_a_failure():
-    stopped = lose(ANN, OTHERS[:100], NOT_ASKED)
+    stopped = lose(ANN, OTHERS[:100], "not_asked")
     assert stopped.failure_note == "" and not score(stopped)["note"].any()
     both = lose(stopped, OTHERS[200:203])
     assert both.failure_note == "3 of 1,300 failed"
@@ -148,7 +146,9 @@ def test_warnings_and_how_to_ask_for_the_old_reading():
         score(ANN)
     pd.testing.assert_frame_equal(old, same)
     assert old["value"].notna().all() and set(old["note"]) == {"30 of 1,400 failed, counted as wrong"}
-    np.testing.assert_array_equal(old["value"], score(lose(ANN, OTHERS[:30]).table.assign(error=None))["value"])
+    np.testing.assert_array_equal(
+        old["value"], score(lose(ANN, OTHERS[:30]).table.drop(columns=["error", "state"]))["value"]
+    )
     with pytest.raises(CoraError, match="failed must be"):
         score(many, failed="right")
 

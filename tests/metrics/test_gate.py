@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import at_random, table
+from helpers import at_random, put_in_state, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ from cora_nb.report.render import render
 from cora_nb.report.sentences import sentences
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts
@@ -43,10 +43,9 @@ def simulated(knows=0.8, slips=0.01, seed=0, name="ann", **options):
 BASE, NEW = simulated(name="base"), simulated(0.7, 0.02, name="new")
 
 
-def with_error(run, rows, error):
+def without_reply(run, rows, state="failed"):
     "The same run, some rows of which have no reply."
-    lost = run.to_frame()
-    lost.loc[rows, ["error", "prediction", "correct"]] = [error, -1, False]
+    lost = put_in_state(run.table, rows, state)
     return Responses(lost, run.questions, run.facts, run.name)
 
 
@@ -108,7 +107,7 @@ def test_one_name_for_both():
 
 
 def test_false_counts_more_than_not_known():
-    lost = with_error(NEW, [3], "timeout")
+    lost = without_reply(NEW, [3])
     assert gate(lost, BASE, margin=0.1, at_least={"MCQA": 0.99}).passed is False
     assert gate(lost, BASE, margin=0.5, at_least={"MCQA": 0.1}).passed is None
     assert Gate(gate(BASE, at_least={"MCQA": 0.1}).conditions).passed is True
@@ -151,15 +150,15 @@ def test_exactly_the_margin_worse_passes_in_at_most_one_of_twenty(name, n):
 
 @pytest.mark.parametrize("side", ["run", "baseline"])
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("state", "said"),
     [
-        ("timeout", "1 of 1,600 prompts of {} failed; run again"),
-        (OVER_BUDGET, "1 of 1,600 prompts of {} were not asked"),
+        ("failed", "1 of 1,600 prompts of {} failed; run again"),
+        ("over_budget", "1 of 1,600 prompts of {} were not asked"),
     ],
 )
-def test_missing_replies_are_no_pass(side, error, said):
+def test_missing_replies_are_no_pass(side, state, said):
     "One failed prompt of 1,600 keeps a score elsewhere; here a decision hangs on it."
-    runs = [with_error(BASE, [7], error), BASE] if side == "run" else [BASE, with_error(BASE, [7], error)]
+    runs = [without_reply(BASE, [7], state), BASE] if side == "run" else [BASE, without_reply(BASE, [7], state)]
     found = gate(*runs, margin=0.4)
     assert found.passed is None and said.format(f"the {side}") in found.lines[0]
     assert found.lines[0].startswith("not known: ")
@@ -169,21 +168,21 @@ def test_missing_replies_are_no_pass(side, error, said):
 def test_failed_prompts_are_told_of_those_asked(options):
     "As everywhere: prompts that the run did not need are not among them."
     run = simulated(**options)
-    asked = np.flatnonzero(run.table["error"].isna())
-    lost = with_error(run, [asked[-1]], "timeout")
+    asked = np.flatnonzero(in_state(run.table, *REPLIED))
+    lost = without_reply(run, [asked[-1]])
     assert len(asked) < len(run) == 1600
     with pytest.warns(FailureWarning, match=f"1 of {len(asked):,} prompts failed"):
         score(lost)
     for found in (gate(lost, at_least={"CoRA": 0.1}), gate(lost, lost, margin=0.4)):
         assert f": 1 of {len(asked):,} prompts of " in found.lines[0] and "failed; run again" in found.lines[0]
     first = asked[run.table["method"].iloc[asked] == "original"]
-    line = gate(with_error(run, [first[0]], "timeout"), at_least={"MCQA": 0.1}).lines[0]
+    line = gate(without_reply(run, [first[0]]), at_least={"MCQA": 0.1}).lines[0]
     assert f": 1 of {len(first)} prompts of ann failed" in line
 
 
 def test_a_failed_variant_does_not_matter_to_mcqa():
     row = int(np.flatnonzero(BASE.table["method"] == "nota")[0])
-    assert gate(with_error(BASE, [row], "timeout"), BASE, "MCQA", 0.4).passed is True
+    assert gate(without_reply(BASE, [row]), BASE, "MCQA", 0.4).passed is True
 
 
 def test_incomplete_sets_are_no_pass():
@@ -198,7 +197,7 @@ def test_early_stopping_settles_cora_and_nothing_else():
         [simulated(0.75, 0.02), BASE],
         [simulated(0.75, 0.02, stop="cora"), simulated(stop="cora", name="base")],
     )
-    assert (short[0].table["error"] == NOT_ASKED).any()
+    assert in_state(short[0].table, "not_asked").any()
     full, early = (gate(*runs, margin=0.2).conditions[0] for runs in (whole, short))
     assert (early.value, early.low, early.passed) == pytest.approx((full.value, full.low, full.passed))
     assert gate(*short, "MCQA+", 0.2).passed is None

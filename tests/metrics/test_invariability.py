@@ -30,7 +30,6 @@ from cora_nb.metrics.invariability import (
 )
 from cora_nb.papers.published import load_published
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup, values_of
 from cora_nb.runs.evaluate import evaluate
@@ -509,7 +508,7 @@ def test_printed_scores_are_of_four_orders():
 
 OK = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0], 1, 0)])
 STOPPED = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0], 1, -1)]).assign(
-    error=[None, NOT_ASKED]
+    state=["answered", "not_asked"]
 )
 
 

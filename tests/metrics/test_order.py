@@ -37,11 +37,11 @@ from cora_nb.stats.paired import paired_interval, stuart_maxwell_statistic
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import ask
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import concat
 from cora_nb.results import lookup, make_result, values_of
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 RECOMPUTED = {  # the statistics of Table 3 of arXiv 2403.17752, from the authors' predictions
     ("GPT-3.5-turbo", "CARE-MI"): 144.192,
@@ -323,7 +323,7 @@ def test_one_order_only_and_repetitions():
             r"question 'q0', case_2: choice A is not the one that the family order_swap shows there",
         ),
         (lambda r: r.assign(answer=0), "is not the one that the family order_swap shows there"),
-        (lambda r: r.assign(error=NOT_ASKED, prediction=-1), "stopped early"),
+        (lambda r: put_in_state(r, slice(None), "not_asked"), "stopped early"),
     ],
 )
 def test_faulty_responses(change, says):

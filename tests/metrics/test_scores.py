@@ -31,7 +31,6 @@ from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.results import lookup, make_result
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.results import values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.shares import share_row
@@ -162,7 +161,7 @@ def test_what_a_score_declares_decides_what_is_known(runs):
             "question_id": "a",
             "method": ["original", "nota", "shuffled"],
             "correct": [True, False, False],
-            "error": [None, None, NOT_ASKED],
+            "state": ["answered", "answered", "not_asked"],
         }
     )
     # right once or twice of three: |RC - 1/2| is 1/6 in both cases, and still not said to be known

@@ -14,7 +14,7 @@ from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.metrics.streamed import count_kinds, count_parts, different_prompts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
-from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
+from cora_nb.responses.columns import UNSENT
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.files import write_responses
 from cora_nb.responses.parts import ResponseParts
@@ -22,7 +22,7 @@ from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.stats.resampling import FewWarning
 from cora_nb.variants.families import make_variants
-from helpers import slow_after
+from helpers import put_in_state, slow_after
 
 RECIPE = {"variants": {"recipe": {"family": "cora", "seed": 0, "options": {}}}, "run": {"benchmark": "made"}}
 
@@ -39,16 +39,18 @@ def made(seed=0, questions=30, trials=1, failed=0.0, early=False, cut=0.0, missi
     known = dict(zip((q.id for q in asked), rng.beta(1.2, 0.4, questions)))
     said = ["ABCDE"[v.answer if rng.random() < known[v.question_id] else v.answer - 1] for v, _ in rows]
     run = make_responses([v for v, _ in rows], said, trials=[t for _, t in rows], name=name, facts=RECIPE)
-    lost, table = rng.random(len(run)), run.table.copy()
-    errors = np.select([lost < failed / 2, lost < failed], ["timed out", "HTTP 500"], "")
+    lost, table = rng.random(len(run)), run.table
+    states = np.where(lost < failed, "failed", "")
     if early:  # after the first wrong reply to a question, nothing more is asked
         wrong = (~table["correct"]).groupby(table["question_id"].to_numpy()).cumsum().to_numpy()
-        errors[(wrong - ~table["correct"].to_numpy() > 0) & (errors == "")] = NOT_ASKED
+        states[(wrong - ~table["correct"].to_numpy() > 0) & (states == "")] = "not_asked"
     if cut:
-        errors[int(len(table) * (1 - cut)) :] = OVER_BUDGET
-    gone = errors != ""
-    table["error"] = pd.array(np.where(gone, errors, None), dtype=table["error"].dtype)
-    table.loc[gone, "prediction"], table.loc[gone, "correct"] = -1, False
+        states[int(len(table) * (1 - cut)) :] = "over_budget"
+    for state, words in (
+        ("failed", np.where(lost < failed / 2, "timed out", "HTTP 500")),
+        *dict.fromkeys(UNSENT).items(),
+    ):
+        table = put_in_state(table, states == state, state, words)
     kept = (rng.random(len(table)) >= missing) | (table["method"] == "original").to_numpy()
     return Responses(table[kept], run.questions, RECIPE, name)
 

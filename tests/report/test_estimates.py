@@ -26,6 +26,7 @@ from cora_nb.report.score_plots import curve_table, plot_scores
 from cora_nb.report.sentences import sentences
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.estimate_notes import estimate_line, estimate_lines, estimate_sentences, is_estimated
 from cora_nb.responses.failures import split_note
 from cora_nb.responses.runs import Runs
@@ -118,7 +119,7 @@ def test_the_page_marks_them(runs):
 def test_the_page_says_why_prompts_were_not_asked_and_draws_the_others(options, why, runs):
     variants = make_variants(math_benchmark(150, seed=1))
     early = evaluate(SimulatedRespondent(knows=0.8, name="early"), variants, progress=False, **options)
-    asked, both = int(early.table["error"].isna().sum()), Runs({"ann": runs["ann"], "early": early})
+    asked, both = int(in_state(early.table, *REPLIED).sum()), Runs({"ann": runs["ann"], "early": early})
     assert 0 < asked < 3000
     assert asked_parts(Runs({"early": early})).about == f"150 questions, {asked:,} replies, of 3,000 prompts"
     whole, told = (dict(run.facts) for run in asked_parts(both).runs)

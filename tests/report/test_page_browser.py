@@ -12,6 +12,7 @@ from cora_nb.metrics.cora import score
 from cora_nb.report.page import make_report
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import in_state
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup
@@ -237,7 +238,7 @@ def test_outcomes_are_told_apart(opened, tmp_path):
     run = nasty_run()
     at = opened(make_report(run, pictures=False).save(tmp_path / "o.html"))
     at.page.select_option("#kind", "failed")
-    failed = run.table[run.table["error"].notna()]["question_id"].nunique()
+    failed = run.table[in_state(run.table, "failed")]["question_id"].nunique()
     assert at.text("#count").startswith(f"{failed} ")
     at.page.select_option("#kind", "unparsed")
     o = run.outcomes()

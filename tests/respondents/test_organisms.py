@@ -13,7 +13,7 @@ from cora_nb.core import Question, data_path  # noqa: E402
 from cora_nb.metrics.cora import score  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.causal import CausalRespondent  # noqa: E402
-from cora_nb.responses.columns import NOT_ASKED  # noqa: E402
+from cora_nb.responses.columns import in_state  # noqa: E402
 from cora_nb.responses.files import read_responses  # noqa: E402
 from cora_nb.results import values_of  # noqa: E402
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
@@ -78,7 +78,7 @@ def test_stopping_early_gives_the_scores_of_the_full_run(name, full, replies, ca
     assert part.facts["calls"]["asked"] == 0
     known = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
     assert values_of(score(part))[known].equals(values_of(score(full[name]))[known])
-    calls, whole = int((part.table["error"] != NOT_ASKED).fillna(True).sum()), full[name].table
+    calls, whole = int((~in_state(part.table, "not_asked")).sum()), full[name].table
     sets, originals = whole.groupby("question_id")["correct"], whole[whole["method"] == "original"]
     least = int(sets.size().where(sets.all(), 1 + originals.set_index("question_id")["correct"]).sum())
     with capsys.disabled():

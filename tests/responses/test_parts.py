@@ -1,6 +1,7 @@
 """A run in Parquet files: described by their footers, read in pieces, and never two runs or half a run unnoticed."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.cora import score
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.files import is_parts_folder, part_files, read_responses, write_responses
-from cora_nb.responses.parts import ResponseParts, count_errors, runs_or_parts
+from cora_nb.responses.parts import ResponseParts, count_lost, runs_or_parts
 from cora_nb.responses.piece import asked_hashes, make_piece, question_hashes
 from cora_nb.responses.responses import Responses, as_responses, make_responses
 from cora_nb.responses.runs import Runs
@@ -79,8 +80,7 @@ def test_what_the_footers_say(parts, tmp_path, monkeypatch):
 
 def test_what_the_rows_say(parts):
     run = made()
-    assert parts.prompt_counts() == (168, 168, 5)
-    assert count_errors(parts) == count_errors(run) == ({"timed out": 5}, 168)
+    assert count_lost(parts) == count_lost(run) == (168, Counter(failed=5), Counter({"timed out": 5}))
     assert parts.failure_note == run.failure_note == "5 of 168 failed"
     assert parts.count_failed_as_wrong().failure_note == run.count_failed_as_wrong().failure_note
     assert parts.n_questions == 12 and parts.repetitions() == (1, 1)
@@ -326,15 +326,15 @@ def test_errors_are_counted_in_the_repetitions_that_count(tmp_path):
         "all": (parts.pool_trials(), run.pool_trials(), {"timed out": failed, "lost": failed}, 3 * n),
     }
     for which, (view, same, errors, asked) in views.items():
-        assert count_errors(view) == (errors, asked) == count_errors(same), which
-        assert view.prompt_counts() == (asked, asked, sum(errors.values())), which
+        lost = Counter(failed=sum(errors.values()))
+        assert count_lost(view) == (asked, lost, Counter(errors)) == count_lost(same), which
         assert view.failure_note == same.failure_note, which
 
 
 def test_rows_of_files_without_errors_are_counted_by_repetition(tmp_path):
     for trials in ((0, 1), (1,), (0,)):
         run, file = repeated(tmp_path / f"{len(trials)}{trials[0]}.parquet", trials, {})
-        change(file, lambda t: t.drop_columns([c for c in ("error",) if c in t.column_names]))
+        change(file, lambda t: t.drop_columns(["error", "state"]))
         parts = ResponseParts(file)
-        assert count_errors(parts) == ({}, len(VARIANTS)), trials
-        assert count_errors(parts.pool_trials()) == ({}, len(VARIANTS) * len(trials)), trials
+        assert count_lost(parts) == (len(VARIANTS), Counter(), Counter()), trials
+        assert count_lost(parts.pool_trials()) == (len(VARIANTS) * len(trials), Counter(), Counter()), trials

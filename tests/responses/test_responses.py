@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import BadRow, CoraError, Question
-from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.protocol import NOT_ASKED, Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, checked_table
+from cora_nb.responses.columns import checked_table
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.equal_prompts import replies_shared
 from cora_nb.responses.responses import Responses, as_responses, make_responses, need, questions_table
@@ -269,7 +269,7 @@ def test_a_measure_says_what_it_needs():
     ):
         with pytest.raises(CoraError, match=why):
             wrong()
-    stopped = make_responses(VARIANTS[:2], ["A", Reply(error=NOT_ASKED)])
+    stopped = make_responses(VARIANTS[:2], ["A", NOT_ASKED])
     assert len(need(stopped, "correct")) == 2
     with pytest.raises(CoraError, match="1 of 2 prompts were not asked because the run stopped early"):
         need(stopped, asked=True)

@@ -272,6 +272,7 @@ RESPONSE_CELLS = {
     "sources": {"null": None, "empty": [], "short": [0], "long": [0] * 9},
     "selected": {"too large": [9], "twice": [0, 0], "negative": [-1]},
     "scores": {"short": [-0.5], "long": [-0.5] * 9, "empty": []},
+    "state": {"null": None, "unknown": "lost", "empty": "", "another": "unread", "not asked": "not_asked"},
     "error": {"on an answered row": "timeout"},
 }
 AS_TEXT = {(c, "whole numbers") for c in ("respondent", "subject", "family", "reply", "finish", "error")}

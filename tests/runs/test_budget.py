@@ -22,8 +22,7 @@ from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.debiased import AveragedRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
-from cora_nb.responses.failures import failed_rows, over_budget_rows, unasked_rows
+from cora_nb.responses.columns import UNSENT, in_state
 from cora_nb.runs.budget import Budget, BudgetWarning, budget_line, complete_questions, question_order
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Claims, Store
@@ -85,7 +84,7 @@ def test_never_more_requests_than_calls(at_once, calls):
         budget = Budget(calls=calls)
         found = run(server.url, budget, at_once)
     assert len(server.asked) == budget.calls_made == calls, "all that may be asked is asked, and no more"
-    assert (~found.table["error"].isin([OVER_BUDGET])).sum() >= calls
+    assert (~in_state(found.table, "over_budget")).sum() >= calls
     assert found.facts["calls"]["requests"] == calls
 
 
@@ -105,7 +104,7 @@ def test_retries_are_calls(trouble):
         budget = Budget(calls=40)
         found = run(server.url, budget, 8, variants=VARIANTS[:60])
     assert len(server.asked) <= 40 and budget.calls_made <= 40
-    assert len(server.asked) == 40 or not over_budget_rows(found.table).any()
+    assert len(server.asked) == 40 or not in_state(found.table, "over_budget").any()
 
 
 @pytest.mark.slow
@@ -122,7 +121,7 @@ def test_resume_asks_nothing_twice(at_once, calls, seed, tmp_path_factory):
                 before = len(server.asked)
                 found = run(server.url, Budget(calls=calls), at_once, store, variants=VARIANTS)
                 assert len(server.asked) - before <= calls
-            if not over_budget_rows(found.table).any():
+            if not in_state(found.table, "over_budget").any():
                 break
         texts = [asked.prompt for asked in server.asked]
     assert len(texts) == len(set(texts)) == different, "each prompt once, over all runs"
@@ -149,7 +148,7 @@ def test_what_is_stored_costs_nothing(tmp_path):
         server.asked.clear()
         budget = Budget(calls=1)
         again = run(server.url, budget, store=store)
-    assert not server.asked and budget.calls_made == 0 and not unasked_rows(again.table).any()
+    assert not server.asked and budget.calls_made == 0 and not in_state(again.table, *UNSENT).any()
 
 
 # ---- money
@@ -175,7 +174,7 @@ def test_never_more_money_than_the_budget(at_once, cost, seed, trouble):
         spent = billed(server) if server.asked else 0.0
     assert spent <= budget.money + 1e-15 and budget.money <= cost
     assert budget.money == pytest.approx(found.facts["calls"]["cost"])
-    cut = over_budget_rows(found.table)
+    cut = in_state(found.table, "over_budget")
     assert budget.used_up == bool(cut.any())
 
 
@@ -239,7 +238,7 @@ def test_any_respondent_can_have_a_budget(calls):
     who = Counted()
     found = evaluate(who, VARIANTS, budget=Budget(calls=calls), progress=False, strict=None)
     assert len(who.asked) == min(calls, found.facts["calls"]["asked"] + 0) <= calls
-    done = ~unasked_rows(found.table)
+    done = ~in_state(found.table, *UNSENT)
     ids = found.table["question_id"].to_numpy()
     last = ids[np.flatnonzero(done)[-1]]
     whole = set(complete_questions(found).questions["question_id"])
@@ -275,8 +274,8 @@ def test_runs_share_a_budget():
         second = evaluate(SimulatedRespondent(seed=2), VARIANTS, budget=budget, progress=False)
         third = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=budget, progress=False)
     asked = [r.facts["calls"]["requests"] for r in (first, second, third)]
-    assert asked == [120, 30, 0] and not unasked_rows(first.table).any()
-    assert over_budget_rows(third.table).all() and third.facts["calls"]["asked"] == 0
+    assert asked == [120, 30, 0] and not in_state(first.table, *UNSENT).any()
+    assert in_state(third.table, "over_budget").all() and third.facts["calls"]["asked"] == 0
 
 
 def test_a_run_that_was_stopped_in_the_middle_is_paid():
@@ -307,7 +306,7 @@ def test_scores_are_exact_or_bounded(calls, stop, seed):
             assert said.startswith("from "), said
             low, high = map(float, said.removeprefix("from ").split(" to "))
             assert low - 1e-9 <= true[name] <= high + 1e-9, name
-    if over_budget_rows(part.table).any() and stop is None:
+    if in_state(part.table, "over_budget").any() and stop is None:
         assert found.loc[["MCQA+", "RC"], "value"].isna().all()
 
 
@@ -316,7 +315,7 @@ def test_a_single_prompt_left_out_is_not_counted_as_wrong():
     "One in a thousand: a failure would be counted as wrong here; a budget's stop is none."
     variants = make_variants(math_benchmark(60))
     part = evaluate(SimulatedRespondent(seed=3), variants, budget=Budget(calls=1199), progress=False)
-    assert over_budget_rows(part.table).sum() == 1 and not failed_rows(part.table).any()
+    assert in_state(part.table, "over_budget").sum() == 1 and not in_state(part.table, "failed").any()
     found = score(part).set_index("score")
     assert np.isnan(found.loc["MCQA+", "value"]) and "1 of 1,200 not asked: from " in found.loc["MCQA+", "note"]
     assert not np.isnan(found.loc["MCQA", "value"])
@@ -326,9 +325,8 @@ def test_a_stop_is_not_early_stoppings_knowledge():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
         part = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=Budget(calls=10), stop="cora", progress=False)
-    errors = set(part.table["error"].dropna())
-    assert OVER_BUDGET in errors and "settled" not in OVER_BUDGET and NOT_ASKED != OVER_BUDGET
-    assert count_hits(part)["over_budget"].sum() == over_budget_rows(part.table).sum()
+    assert in_state(part.table, "over_budget").any()
+    assert count_hits(part)["over_budget"].sum() == in_state(part.table, "over_budget").sum()
     for measure in (method_table, slot_table):
         with pytest.raises(CoraError, match="not asked because the budget was used up.*run again to go on"):
             measure(part)

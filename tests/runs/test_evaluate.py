@@ -9,7 +9,7 @@ from cora_nb.metrics.guessing import guesser_scores
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.columns import checked_table
+from cora_nb.responses.columns import checked_table, in_state
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.results import values_of
 from cora_nb.runs.evaluate import evaluate, prepare
@@ -163,4 +163,4 @@ def test_another_run_may_ask_at_once_what_failed(tmp_path):
         who.path, who.keys = store.path, asked_prompts(who, make_prompts(variants))[1]
         found = evaluate(who, variants, store=store, progress=False, strict=None)
         assert who.lent[0] == [who.keys[0]] and not any(key in lent for lent in who.lent for key in who.keys[1:2])
-        assert found.table["error"].notna().sum() == 1 and len(store) == len(set(who.keys)) - 1
+        assert in_state(found.table, "failed").sum() == 1 and len(store) == len(set(who.keys)) - 1

@@ -9,7 +9,7 @@ from cora_nb.metrics.cora import score
 from cora_nb.metrics.estimates import estimate_scores, is_estimate
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.runs import same_facts
 from cora_nb.results import values_of
 from cora_nb.runs.budget import Budget
@@ -26,8 +26,8 @@ WHO = SimulatedRespondent(knows=0.7, slips=0.01)
 
 def test_the_replies_are_those_of_the_full_run():
     part, full = evaluate(WHO, VARIANTS, **PRECISE), evaluate(WHO, VARIANTS, progress=False)
-    asked = part.table["error"].isna()
-    assert part.table[asked].equals(full.table[asked]) and (part.table.loc[~asked, "error"] == NOT_ASKED).all()
+    asked = in_state(part.table, *REPLIED)
+    assert part.table[asked].equals(full.table[asked]) and (part.table.loc[~asked, "state"] == "not_asked").all()
     assert is_estimate(part) and 0 < asked.sum() < len(VARIANTS) / 2
     value, low, high = estimate_scores(part).loc["CoRA", ["value", "low", "high"]]
     assert (high - low) / 2 <= 0.06 and values_of(score(part))["CoRA"] == value
@@ -78,18 +78,18 @@ def test_replies_from_the_store_are_counted_where_they_are_needed(tmp_path):
 def test_two_respondents_share_the_order_of_questions():
     "With one seed the originals asked of one are those asked of the other, as far as the shorter goes."
     weak, strong = (evaluate(SimulatedRespondent(knows=k), VARIANTS, **PRECISE) for k in (0.1, 0.9))
-    rows = [r.table[(r.table["method"] == "original") & r.table["error"].isna()] for r in (weak, strong)]
+    rows = [r.table[(r.table["method"] == "original") & in_state(r.table, *REPLIED)] for r in (weak, strong)]
     asked = [set(r["question_id"]) for r in rows]
     assert asked[0] <= asked[1] or asked[1] <= asked[0]
     other = evaluate(SimulatedRespondent(knows=0.1), VARIANTS, sample_seed=1, **PRECISE)
-    assert not other.table["error"].equals(weak.table["error"])
+    assert not other.table["state"].equals(weak.table["state"])
 
 
 @pytest.mark.slow
 def test_a_budget_leaves_no_estimate():
     with pytest.warns(UserWarning):
         cut = evaluate(WHO, VARIANTS, budget=Budget(calls=300), **PRECISE)
-    assert cut.table["error"].isna().sum() == 300 and (cut.table["error"].dropna() == OVER_BUDGET).all()
+    assert in_state(cut.table, *REPLIED).sum() == 300 == (~in_state(cut.table, "over_budget")).sum()
     assert not is_estimate(cut) and estimate_scores(cut)["value"].isna().all()
     enough = evaluate(WHO, VARIANTS, budget=Budget(calls=4000), **PRECISE)
     assert is_estimate(enough)

@@ -102,7 +102,7 @@ def test_what_gives_no_answer_is_not_read_and_what_was_cut_off_is_counted_apart(
     counts = found.summary().loc["all"].to_dict()
     nothing = dict(right=0, wrong=0, failed=0, not_asked=0)
     assert counts == nothing | dict(rows=5, unparsed=5 * (1 - cut_off), cut_off=5 * cut_off)
-    assert (found.table["prediction"] == -1).all() and found.table["error"].isna().all()
+    assert (found.table["prediction"] == -1).all() and (found.table["state"] == "unread").all()
 
 
 def test_a_reply_that_was_cut_off_and_read_is_an_answer():

@@ -14,7 +14,7 @@ from cora_nb.results import lookup, values_of
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, checked_table
+from cora_nb.responses.columns import REPLIED, checked_table, in_state
 from cora_nb.responses.failures import split_note
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate
@@ -77,8 +77,8 @@ def test_the_scores_are_those_of_the_full_run(knows, slips, seed, batch, sizes):
     for stop, names in (("cora", FOUR), ("bmca", [*FOUR, *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9))])):
         part = evaluate(who, variants, stop=stop, batch=batch, progress=False)
         assert checked_table(part.table).equals(part.table)
-        asked = part.table["error"].isna()
-        assert part.table[asked].equals(full.table[asked]) and (part.table.loc[~asked, "error"] == NOT_ASKED).all()
+        asked = in_state(part.table, *REPLIED)
+        assert part.table[asked].equals(full.table[asked]) and (part.table.loc[~asked, "state"] == "not_asked").all()
         np.testing.assert_array_equal(values_of(score(part))[names], values_of(score(full))[names])
         if not asked.all():
             assert np.isnan(values_of(score(part))[["MCQA+", "RC"]]).all()
@@ -92,7 +92,7 @@ def test_unknown_stays_unknown_through_a_file(tmp_path):
     assert score(again).equals(score(part))
     assert score(again, by="subject").query("score == 'MCQA+'")["value"].isna().all()
     counts = again.summary().loc["all"]
-    assert counts["not_asked"] == (part.table["error"] == NOT_ASKED).sum() > 0 and counts["failed"] == 0
+    assert counts["not_asked"] == in_state(part.table, "not_asked").sum() > 0 and counts["failed"] == 0
 
 
 def test_own_thresholds():
@@ -180,10 +180,10 @@ def test_a_failed_prompt_settles_nothing(share):
         FAILS.clear()
     t = part.table
     for id, rows in t.groupby("question_id"):
-        fine = rows["error"].isna()
+        fine = in_state(rows, *REPLIED)
         if not (rows["correct"] | ~fine).all():
             continue  # one was wrong: settled
-        assert (rows["error"] != NOT_ASKED).all() or fine.all(), id  # otherwise everything was asked
+        assert (rows["state"] != "not_asked").all() or fine.all(), id  # otherwise everything was asked
     found = score(part)
     row = lookup(found, "BMCA(1.0)")
     _, failed, bounds = split_note(row.get("note"))

@@ -24,6 +24,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.runs import postgres_store, sqlite_store
 from cora_nb.runs.batch import write_batch
 from cora_nb.runs.evaluate import evaluate, plan
@@ -268,10 +269,10 @@ def test_equal_prompts_are_asked_once():
 def test_failures_are_not_kept_and_asked_again(place):
     with Store(place) as store:
         first = evaluate(Parrot(fails={3, 5}), VARIANTS[:20], store=store, progress=False)
-        assert first.table["error"].notna().sum() >= 2 and plan(Parrot(), VARIANTS[:20], store)["calls"] == 2
+        assert in_state(first.table, "failed").sum() >= 2 and plan(Parrot(), VARIANTS[:20], store)["calls"] == 2
         parrot = Parrot()
         second = evaluate(parrot, VARIANTS[:20], store=store, progress=False)
-        assert len(parrot.calls) == 2 and second.table["error"].isna().all()
+        assert len(parrot.calls) == 2 and in_state(second.table, *REPLIED).all()
 
 
 # ---------------------------------------------------------------- equal prompts
@@ -428,7 +429,7 @@ def _ask_server(url, path, fields, n, result):
     tqdm.set_lock(threading.RLock())
     with Store(path) as store:
         run = evaluate(ChatRespondent("m", url, retries=0, **fields), ONCE[:n], store=store, progress=False)
-    result.put((run.table["reply"].tolist(), run.table["error"].notna().sum(), run.facts["calls"]))
+    result.put((run.table["reply"].tolist(), int(in_state(run.table, "failed").sum()), run.facts["calls"]))
     result.close()
     result.join_thread()
     os._exit(0)
