@@ -29,6 +29,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -119,7 +120,7 @@ def test_what_a_guesser_gets():
 def test_circular_scores_of_what_is_no_circle():
     questions, rng = quiz([4, 4]), np.random.default_rng(0)
     run = some_run([4, 4], "cyclic", rng)
-    trials = evaluate(SimulatedRespondent(), make_variants(questions, "cyclic"), trials=2, progress=False)
+    trials = evaluate(SimulatedRespondent(), make_variants(questions, "cyclic"), Asking(trials=2), progress=False)
     assert circular_scores(trials).equals(circular_scores(trials.trial(0)))
     stopped = run.table.assign(error=[NOT_ASKED] + [None] * 7)
     stopped.loc[0, "prediction"], stopped.loc[0, "correct"] = -1, False
