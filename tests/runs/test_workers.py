@@ -164,7 +164,7 @@ def test_calls_that_make_the_same_model_share_it(client, tmp_path, counting):
     for n in range(4):
         on(client, counting, some(8), tmp_path / f"run{n}", shards=4)
     assert 1 <= counting.made <= 2  # one for each worker, and not for each call
-    settings = [workers._Settings(make, "lenient", {}, "x", None, False) for make in (lambda: counting(), counting)]
+    settings = [workers._Settings(make, {}, "x", None, False) for make in (lambda: counting(), counting)]
     worker = SimpleNamespace()
     first, again, other = (workers._respondent_here(worker, s)[0] for s in (settings[0], settings[0], settings[1]))
     assert first is again is not other and len(worker._cora_nb_respondent) == 1
@@ -174,7 +174,7 @@ def test_a_changed_file_is_another_model(tmp_path):
     pytest.importorskip("cloudpickle")
     file, worker = tmp_path / "mine.py", SimpleNamespace()
     file.write_text("from cora_nb.respondents.simulated import SimulatedRespondent as Mine\n")
-    settings = workers._Settings(f"{file}:Mine", "lenient", {}, "x", None, False)
+    settings = workers._Settings(f"{file}:Mine", {}, "x", None, False)
     first, again = (workers._respondent_here(worker, settings)[0] for _ in range(2))
     os.utime(file, ns=(1, 1))
     assert first is again is not workers._respondent_here(worker, settings)[0]
