@@ -6,6 +6,7 @@ from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import make_responses, Responses
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import put_in_state
@@ -30,7 +31,7 @@ NASTY = [
 
 def simulated(name="skewed", trials=1, benchmark="math", **settings) -> Responses:
     who = SimulatedRespondent(name=name, **{"knows": 0.6, "position": (4, 1, 1, 1, 1), "seed": 1} | settings)
-    return evaluate(who, VARIANTS, trials=trials, facts={"benchmark": benchmark, "family": "cora"})
+    return evaluate(who, VARIANTS, Asking(trials=trials), facts={"benchmark": benchmark, "family": "cora"})
 
 
 def changed(responses: Responses, table=None, /, **facts) -> Responses:

@@ -13,14 +13,13 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
+from dataclasses import is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from fastcore.docments import docments
-
-from .. import __version__
+from .. import __version__, words_beside
 from .names import names_of
 from .respondents import RESPONDENTS
 from .shared import one_line_errors
@@ -65,7 +64,7 @@ def _fits(value: Any, kind: type) -> bool:
 def _options(
     function: Callable,  # a command
 ) -> dict[str, inspect.Parameter]:
-    "The parameters of a command. Raises `TypeError` for an unsupported annotation."
+    "The options of a command. Raises `TypeError` for an unsupported annotation."
     found = dict(inspect.signature(function).parameters)
     if other := [p for p in found.values() if p.annotation not in _TYPES]:
         raise TypeError(f"{function.__name__}: {other[0]} must be one of {', '.join(map(str, _TYPES))}")
@@ -79,11 +78,11 @@ def _is_positional(parameter: inspect.Parameter) -> bool:
 # %% ../../nbs/cli/commands.ipynb #2337aa20
 def options_in_force(
     command: str,  # its name
-    options: Mapping[str, Any],  # all of its parameters: `locals()` at its beginning
+    given: Any,  # its options, such as `RunOptions`
 ) -> dict[str, Any]:  # plain JSON values; an option that is None is left out
     "A run's record of the command that started it."
     plain = {name: value if isinstance(value, (str, int, float)) else list(value)
-             for name, value in options.items() if value is not None}  # fmt: skip
+             for name, value in vars(given).items() if value is not None}  # fmt: skip
     if "store" in plain:  # facts are published
         plain["store"] = without_password(str(plain["store"]))
     return {"command": command, **plain}
@@ -206,7 +205,7 @@ def _parser(
     values: bool,  # whether to prepare help, with all valid values
 ) -> _Parser:
     "The parser of a command's words. Its result contains only the given options."
-    words, known = docments(function), _options(function)
+    words, known = words_beside(function), _options(function)
     several = [f"[{n.upper()} ...]" if p.annotation == list[str] else n.upper()
                for n, p in known.items() if _is_positional(p)]  # fmt: skip
     parser = _Parser(
@@ -250,20 +249,35 @@ def parse_words(
     found = {**(read_config(file, function, given) if file else {}), **given}
     missing = [n for n, p in _options(function).items() if p.default is p.empty and not found.get(n)]
     if missing:
-        parser.error(f"needs {missing[0].upper()}, {docments(function)[missing[0]]}")
+        parser.error(f"needs {missing[0].upper()}, {words_beside(function)[missing[0]]}")
     return found
+
+
+def _with_options(function: Callable) -> Callable:
+    "A function that takes one dataclass, as a function that takes its fields. Any other function stays as it is."
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    if first is None or not is_dataclass(options := first.annotation):
+        return function
+
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        return function(options(*args, **kwargs))
+
+    run.__wrapped__ = options  # has the signature, and the words beside it
+    return run
 
 
 def command(
     *examples: str,  # at least two command lines, for `--help`
 ) -> Callable:  # a decorator
-    """Turn a function into a command.
+    """Turn a function into a command. Its options are its parameters, or the fields of the dataclass that it takes.
 
     Called without arguments by the installed script of its name, it reads the typed words. Called from Python it is
     the function, but ends the program with one line if it raises `CoraError`.
     """
 
     def decorate(function: Callable) -> Callable:
+        function = _with_options(function)
         checked = one_line_errors(function)
 
         @functools.wraps(function)

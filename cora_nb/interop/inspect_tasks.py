@@ -92,6 +92,7 @@ def prepare_task(
     "The prompts of an evaluation, and the facts about them. Raises `CoraError` for options that cannot be used."
     from cora_nb.benchmarks.load import load_benchmark
     from cora_nb.checks import check_count
+    from cora_nb.runs.asking import Asking
     from cora_nb.runs.evaluate import prepare
     from cora_nb.variants.families import make_variants
 
@@ -106,7 +107,8 @@ def prepare_task(
     words = inspect_template() if o["style"] == "inspect" else o["template"] or "cora"
     facts = {name: o[name] for name in ("benchmark", *part, "family", "pool", "style")}
     shots = _solved(o["benchmark"], o["path"], o["pool"]) if o["shots"] else None
-    return prepare(variants, words, shots, o["shots"], o["shots_as"], parse=o["parse"], facts=facts)
+    asking = Asking(words, shots or (), o["shots"], o["shots_as"], parse=o["parse"])
+    return prepare(variants, asking, facts=facts)
 
 
 def _solved(benchmark: str, path: str | None, pool: str | None) -> list:

@@ -10,7 +10,7 @@ __all__ = ['FEW_SHOTS', 'EACH', 'STEP_OPTIONS', 'PlanRuns', 'MEASURES', 'PAPER',
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from functools import cached_property
 from pathlib import Path
@@ -30,7 +30,8 @@ from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
 from ..results import make_result
 from ..runs.diagnosis import Cure
-from ..runs.budget import Budget, refuse_cut
+from ..runs.asking import Asking, Budget
+from ..runs.budget import Spending, as_spending, refuse_cut
 from ..runs.evaluate import PreparedRun, plan as plan_run, prepare
 from ..runs.store import Store
 from ..variants.families import make_variants
@@ -125,7 +126,7 @@ class AskedRun:
     run: RunPlan  # as the plan has it
     questions: list[Question]  # of this size
     variants: list[Variant] | None  # None: its later prompts depend on earlier replies
-    how: Mapping[str, Any]  # template, examples, rule
+    asking: Asking  # how its questions are put and its replies read
     facts: Mapping[str, Any]  # to keep with each run
 
     @cached_property
@@ -133,7 +134,7 @@ class AskedRun:
         "Its prompts and facts. Raises `CoraError` for settings that `prepare` refuses."
         if self.variants is None:
             return None
-        return prepare(self.variants, trials=self.run.trials, facts=dict(self.facts), **self.how)
+        return prepare(self.variants, self.asking, facts=dict(self.facts))
 
     def steps(self) -> Steps:
         "Its steps, in the order in which they have to be taken. Raises `CoraError` for one that does not exist."
@@ -151,20 +152,21 @@ class AskedRun:
         on_run: Callable[[str, Responses], None] | None = None,  # called with each step's responses
         strict: bool = False,  # stop if many replies cannot be read
         retype: Callable[[Cure], str] | None = None,  # for the alarm: from a cure to the command to type
-        budget: Budget | None = None,  # what it may spend
+        budget: Budget | Spending | None = None,  # what it may spend
     ) -> dict[str, Responses]:  # by step
         "Ask one respondent. Raises `CoraError` for the errors of `evaluate`."
         if self.run.each == "hidden_states":
             return {"": _states(respondent, self, progress)}
         keep = on_run or (lambda step, responses: None)
+        spending = as_spending(budget)
         if self.variants is None:
-            told = {"facts": dict(self.facts), "strict": strict, "retype": retype, "budget": budget}
-            return run_steps(respondent, self.steps(), store, keep, progress=progress, **told, **self.how)
+            told = {"facts": dict(self.facts), "strict": strict, "retype": retype, "budget": spending}
+            return run_steps(respondent, self.steps(), self.asking, store, keep, progress=progress, **told)
         found = {}
         for way, who in _ways(respondent, self.run).items():
             label = ", ".join(filter(None, (respondent.name, way, self.run.name)))
-            found[way] = self.prepared.ask(who, store, progress and label, strict, retype, budget)
-            refuse_cut(found[way], budget)
+            found[way] = self.prepared.ask(who, store, progress and label, strict, retype, spending)
+            refuse_cut(found[way], spending)
             keep(way, found[way])
         return found
 
@@ -197,19 +199,15 @@ def _with_questions(run: RunPlan, size: Size) -> AskedRun:
     "A run with its questions and variants, its prompts not yet made."
     check_option("each", run.each, (None, *EACH))
     questions = run_questions(run, size)
-    how = {
-        "template": size.template or run.template,
-        "parse": size.parse or run.parse,
-        "k": size.shots(run),
-        "shots": _shots(run, size),
-        "shots_as": run.shots_as,
-    }
+    trials = 1 if run.steps else run.trials
+    asking = Asking(size.template or run.template, _shots(run, size), size.shots(run), run.shots_as, trials)
+    asking = replace(asking, parse=size.parse or run.parse)
     facts = {"benchmark": size.benchmark or run.benchmark, "plan": dataclasses.asdict(run)}
     if run.steps or run.each == "hidden_states":
-        ready = AskedRun(run, questions, None, how, facts)
+        ready = AskedRun(run, questions, None, asking, facts)
         ready.steps()  # refuses steps and options that do not exist
         return ready
-    return AskedRun(run, questions, make_variants(questions, run.family, run.seed, **run.options), how, facts)
+    return AskedRun(run, questions, make_variants(questions, run.family, run.seed, **run.options), asking, facts)
 
 # %% ../../nbs/papers/reproduce.ipynb #b84e1c59
 def _taken(found: Responses, run: RunPlan, size: Size) -> Responses:
@@ -234,12 +232,13 @@ def ask_plan(
     on_error: Callable | None = None,  # called with run, respondent, error if one fails; None: the error is raised
     strict: bool = False,  # stop if many replies cannot be read
     retypers: Mapping[str, Callable[[Cure], str]] | None = None,  # respondent -> for the alarm: a cure's command
-    budget: Budget | None = None,  # what all of them may spend together; a run that exceeds it fails
+    budget: Budget | Spending | None = None,  # what all of them may spend together; a run that exceeds it fails
 ) -> PlanRuns:  # a run lacks the respondents that failed in it
     """Ask every run of a plan once. Raises `CoraError` before anything is asked if a run or measure is wrong."""
     for item in plan.items.values():
         MEASURES.get(item.measure)  # refuses a measure that does not exist
     prepared = {name: prepare_run(run, size) for name, run in plan.runs.items() if _has_to_be_asked(respondents)}
+    spending = as_spending(budget)
     asked: dict[str, dict[str, dict[str, Responses]]] = {name: {} for name in plan.runs}
     for (name, run), who in product(plan.runs.items(), respondents):
 
@@ -252,7 +251,7 @@ def ask_plan(
                 asked[name][who.name] = {"": _taken(who, run, size)}
             else:
                 retype = (retypers or {}).get(who.name)
-                asked[name][who.name] = prepared[name].ask(who, store, progress, keep, strict, retype, budget)
+                asked[name][who.name] = prepared[name].ask(who, store, progress, keep, strict, retype, spending)
         except CoraError as e:
             if on_error is None:
                 raise
@@ -281,8 +280,7 @@ def plan_calls(
         for who in respondents:
             for way, one in _ways(who, run).items():
                 label = (name, ", ".join(filter(None, (who.name, way))))
-                how = dict(ready.how) | ({} if run.steps else {"trials": run.trials})
-                rows[label] = plan_run(one, _variants(ready), store, prices, **how)
+                rows[label] = plan_run(one, _variants(ready), ready.asking, store, prices)
     return pd.DataFrame(rows).T.rename_axis(["run", "respondent"])
 
 

@@ -84,7 +84,7 @@ class ChatRespondent:
         about = (self.model, self.endpoint, self.key_variable, self.api_version, self.timeout)
         self._fleet = Fleet([ChatServer(address, *about) for address in addresses], self._say)
         self._asking, self._stopping = set(), False  # workers with a request under way; whether the run is ending
-        self.budget = None  # a `Budget` that is asked before each request; None: no limit
+        self.spending = None  # a `Spending` that is asked before each request; None: no limit
         self.proven = False  # whether the store of this run has replies of it: then refusals are about the prompts
 
     def _say(self, message: str) -> None:
@@ -249,13 +249,13 @@ def _failed(self: ChatRespondent, member: FleetMember, started: float, failure: 
 @patch
 async def _reply(self: ChatRespondent, prompt: Prompt) -> Reply:
     "Ask until there is a reply or the tries are used up. A rate limit uses up no try, and neither does another server."
-    fleet, budget, tries, limits = self._fleet, self.budget, 0, 0
+    fleet, spending, tries, limits = self._fleet, self.spending, 0, 0
     replies = last = fleet.replies  # when it began, and when this prompt was last limited
     missed: list[FleetMember] = []  # where it has failed since its last pause
     while True:
-        ticket = None if budget is None else await budget.admit(*self.most(prompt))
-        if budget is not None and ticket is None:
-            return budget.refusal
+        ticket = None if spending is None else await spending.admit(*self.most(prompt))
+        if spending is not None and ticket is None:
+            return spending.refusal
         (member, started), cost = await fleet.turn(missed), None
         self._asking.add(worker := asyncio.current_task())
         try:
@@ -269,7 +269,7 @@ async def _reply(self: ChatRespondent, prompt: Prompt) -> Reply:
             member.patience.left()
             self._asking.discard(worker)
             if ticket is not None:
-                budget.settle(ticket, cost)
+                spending.settle(ticket, cost)
         if self._stopping:
             return Reply(error=str(failure))
         if failure.kind in ("limited", "reword"):

@@ -135,7 +135,8 @@ class Cure:
         who = classes.get(self.respondent or next((_FIELDS[name] for name in self.fields), ""), "respondent")
         asked = [f"{name}={value!r}" for name, value in self.options.items()]
         made = f"{who}(..., {fields})" if fields else f"{who}(...)" if self.respondent else who
-        return f"evaluate({', '.join([made, 'variants', *asked])})"
+        put = [f"Asking({', '.join(asked)})"] if asked else []
+        return f"evaluate({', '.join([made, 'variants', *put])})"
 
     @property
     def label(self) -> str:

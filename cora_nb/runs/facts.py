@@ -11,16 +11,17 @@ import dataclasses
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from .. import __version__
 from ..benchmarks.load import benchmark_hash
 from ..core import CoraError, Question, Variant
-from ..prompts.letters import RULES
+from ..prompts.letters import RULES, rules_by_form
 from ..prompts.shots import right_places
 from ..prompts.templates import Prompt, Template, get_template
+from .asking import Asking, Stop
 from ..variants.families import FAMILIES
 from ..variants.operators import read_recipe
 
@@ -56,9 +57,8 @@ def _versions() -> dict[str, str]:
 # %% ../../nbs/runs/facts.ipynb #b6e12885
 def asked_facts(
     prompts: Sequence[Prompt],  # all prompts of the run
-    rules: Mapping[str, Callable],  # the parsing rule of each form
-    shots_as: str,  # how the examples look
-    stopping: dict[str, Any],  # when a question is settled
+    asking: Asking,  # how they are put and their replies read
+    stop: Stop,  # what need not be asked
     run: dict[str, Any] | None,  # further facts, as plain JSON values
 ) -> dict[str, Any]:  # `benchmark`, `variants`, `asked`, `run`, `versions`
     "The facts needed to repeat a run, except the respondent's: plain JSON values, grouped."
@@ -66,9 +66,9 @@ def asked_facts(
     return {
         **_made_facts(variants, lambda recipe: recipe),
         "asked": {
-            **_prompt_facts(prompts, shots_as),
-            "parse": {form: rule_name(rule) for form, rule in rules.items()},
-            **stopping,
+            **_prompt_facts(prompts, asking.shots_as),
+            "parse": {form: rule_name(rule) for form, rule in rules_by_form(asking.parse).items()},
+            **stop.facts(),
         },
         "run": run or {},
         "versions": _versions(),

@@ -24,6 +24,7 @@ from ..responses.columns import KEY, REPLIED, in_state, read_again
 from ..responses.responses import Responses, as_responses
 from ..responses.rows import grade_reply
 from ..results import make_result
+from .asking import Asking
 from .evaluate import evaluate
 from .facts import rule_name
 from .store import Store
@@ -133,9 +134,8 @@ def judge_answers(
     right, said = pd.array([pd.NA] * len(rows), dtype="boolean"), [None] * len(rows)
     facts = {"judge": judge.describe(), "request": JUDGE, "replies": len(rows), "judged": len(put)}
     if put:
-        judged = evaluate(
-            judge, [v for _, v in put], template=_JUDGE_TEMPLATE, store=store, progress=progress, strict=None
-        )
+        asking = Asking(_JUDGE_TEMPLATE)
+        judged = evaluate(judge, [v for _, v in put], asking, store=store, progress=progress, strict=None)
         columns = (judged.table[c] for c in ("prediction", "reply", "error"))
         for (i, _), prediction, answer, error, lost in zip(put, *columns, in_state(judged.table, "failed")):
             right[i] = pd.NA if prediction < 0 else prediction == 0

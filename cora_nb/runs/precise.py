@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..checks import check_count, check_level, check_number, check_option
+from ..checks import check_count, check_option
 from ..core import CoraError, threshold, Variant
 from ..prompts.templates import Prompt
 from ..registry import load_address
+from .asking import Precise
 from .sampling import LOST, NEARLY_ALL, pilot_size, RIGHT, Survey, UNASKED, WRONG
 from .stopping import failure_cells
 from ..stats.finite import look_level, random_order, squared_quantile
@@ -45,43 +46,28 @@ def settling_limits(
 _ESTIMATES = "cora_nb.metrics.estimates"  # a later room, found by its address as a registered score is
 
 
-def _score_names(score: str | Sequence[str]) -> tuple[str, ...]:
-    "The names of the scores wanted, each once. Raises `CoraError` for none, and for an unknown one."
-    names = (score,) if isinstance(score, str) else tuple(score or ())
-    if not names or not all(isinstance(name, str) for name in names):
-        raise CoraError(f"score must be the name of a score or several, such as 'CoRA', got {score!r}")
-    load_address(f"{_ESTIMATES}:check_score_names")(names)
-    return tuple(dict.fromkeys(names))
-
-
 class PreciseStop:
     """Chooses the next prompts, until the scores of the full run are known to within a half width.
 
-    Raises `CoraError` for an unknown score, for a half width not between 0 and 0.5, for a level not between 0 and 1,
-    for a question without its original, and for prompts of several trials.
+    Raises `CoraError` for an unknown score, for a question without its original, and for prompts of several trials.
     """
 
     def __init__(
         self,
         prompts: Sequence[Prompt],  # all prompts of the run, one for each variant
-        score: str | Sequence[str] = "CoRA",  # the score or scores wanted
-        half_width: float = 0.02,  # the greatest half width of their intervals
-        level: float = 0.95,  # probability that an interval holds the score of the full run
-        seed: int = 0,  # of the order of the questions
+        stop: Precise = Precise(),  # the scores wanted, and how well
     ):
-        check_number("half_width", half_width, 0, 0.5, ends=False)
-        check_level(level)
-        check_count("seed", seed, 0)
         if any(p.trial for p in prompts):
             raise CoraError("precise stopping works with one trial of each prompt")
-        self.scores, self.half_width, self.level, self.seed = _score_names(score), half_width, level, seed
+        load_address(f"{_ESTIMATES}:check_score_names")(stop.scores)
+        self.stop = stop
         self.prompts = prompts
-        self.places, cells, methods = _matrix(prompts, seed)  # positions of prompts, -1: none
+        self.places, cells, methods = _matrix(prompts, stop.seed)  # positions of prompts, -1: none
         self.at = np.zeros((len(prompts), 2), int)
         rows, columns = np.nonzero(self.places >= 0)
         self.at[self.places[rows, columns]] = np.stack([rows, columns], axis=1)
-        limits = settling_limits(self.scores)
-        self.survey = Survey(cells, methods, self.scores, half_width, level, limits, self._half)
+        limits = settling_limits(stop.scores)
+        self.survey = Survey(cells, methods, stop, limits, self._half)
         self.batch: list[tuple[int, bool | None]] = []
 
     def first(self) -> list[int]:  # positions
@@ -123,21 +109,12 @@ class PreciseStop:
                 "unasked": (exists & (state == UNASKED)).sum(axis=1),
             }
         )
-        found = load_address(f"{_ESTIMATES}:part_estimates")(counts, len(self.places), level, self.scores)
-        return float((found["high"] - found["low"]).loc[list(self.scores)].max(skipna=False) / 2)
-
-    def asked(self) -> dict[str, Any]:
-        "What was asked for, as plain JSON values."
-        return {
-            "scores": list(self.scores),
-            "half_width": float(self.half_width),
-            "level": float(self.level),
-            "seed": int(self.seed),
-        }
+        found = load_address(f"{_ESTIMATES}:part_estimates")(counts, len(self.places), level, self.stop.scores)
+        return float((found["high"] - found["low"]).loc[list(self.stop.scores)].max(skipna=False) / 2)
 
     def sample(self) -> dict[str, Any]:
         "What an estimator needs beside the replies, as plain JSON values."
-        return self.asked() | {"prompts": len(self.prompts)} | self.survey.design()
+        return self.stop.wanted() | {"prompts": len(self.prompts)} | self.survey.design()
 
 
 def _matrix(prompts: Sequence[Prompt], seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -172,18 +149,17 @@ ASSUMED = {  # MCQA and BMCA(1.0)
 def expected_calls(
     variants: Sequence[Variant] | tuple[int, int],  # what is asked; or the number of questions and of variants of each
     kind: str = "strong",  # of respondent: "weak", "middling", "strong" or "very strong"
-    score: str | Sequence[str] = "CoRA",  # the score or scores wanted
-    half_width: float = 0.02,  # the greatest half width of their intervals
-    level: float = 0.95,  # probability that an interval holds the score of the full run
-) -> dict[str, int]:  # `precise`, `exact` (stop="cora") and `full`: calls
+    stop: Precise = Precise(),  # the scores wanted, and how well
+) -> dict[str, int]:  # `precise`, `exact` (with `Settled()`) and `full`: calls
     """The calls to expect of a run that stops when scores are precise enough, for an assumed respondent.
 
     For scores other than MCQA, BMCA(1.0), CI and CoRA it is the most that is to be expected: the calls for the sample
     that a share of one half needs, with all variants.
     """
     check_option("kind", kind, ASSUMED)
-    names, (N, K) = _score_names(score), _size(variants)
-    (m, b), z2 = ASSUMED[kind], squared_quantile(look_level(level, 1))
+    load_address(f"{_ESTIMATES}:check_score_names")(stop.scores)
+    names, half_width, (N, K) = stop.scores, stop.half_width, _size(variants)
+    (m, b), z2 = ASSUMED[kind], squared_quantile(look_level(stop.level, 1))
     pilot, hazards = pilot_size(N), assumed_hazards(b / m, K - 1)
     counts = PhaseCounts(N, pilot, m * pilot, m * pilot, b * pilot)
     if shallow := names == ("MCQA",):

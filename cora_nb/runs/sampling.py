@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .asking import Precise
 from .stopping import CellRates, is_settled
 from ..stats.finite import look_level, squared_quantile
 from cora_nb.stats.phases import (
@@ -52,19 +53,17 @@ class Survey:
         self,
         cells: np.ndarray,  # the cell of each prompt, -1 where a question has no more prompts, shape `(N, K)`
         methods: np.ndarray,  # the method of each cell, shape `(n_cells,)`
-        scores: Sequence[str],  # names of the scores wanted
-        half_width: float,  # of their intervals, above 0
-        level: float,  # of their intervals, between 0 and 1
+        stop: Precise = Precise(),  # the scores wanted, and how well
         limits: Sequence[float] = (1.0,),  # thresholds that settle a question, for scores outside `PHASE_SCORES`
         widths: Callable[[int, float], float] | None = None,  # from questions and level to the half width, for those
         pilot: int | None = None,  # questions of the pilot; None: an eighth, at least 30 and at most 120
     ):
         self.cells, self.rates = np.asarray(cells), CellRates(methods)
         N, K = self.cells.shape
-        self.scores, self.half_width, self.level, self.widths = tuple(scores), half_width, level, widths
-        self.phased = set(scores) <= set(PHASE_SCORES)
+        self.scores, self.half_width, self.level, self.widths = stop.scores, stop.half_width, stop.level, widths
+        self.phased = set(stop.scores) <= set(PHASE_SCORES)
         self.limits = (1.0,) if self.phased else tuple(limits)
-        self.deep = K > 1 and set(scores) != {"MCQA"}
+        self.deep = K > 1 and set(stop.scores) != {"MCQA"}
         self.pilot = pilot_size(N) if pilot is None else min(N, pilot)
         self.available = (self.cells[:, 1:] >= 0).sum(axis=1)
         self.state = np.full((N, K), UNASKED, dtype=np.int8)

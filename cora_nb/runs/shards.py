@@ -39,6 +39,7 @@ from cora_nb.responses.files import (
 from ..responses.questions import questions_table
 from ..responses.responses import Responses
 from ..responses.runs import different_facts, longest_room, summed_calls
+from .asking import All, Precise
 from .evaluate import PreparedRun
 from .store import Store
 
@@ -123,7 +124,7 @@ class ShardRun:
         strict: bool | None = False,  # stop if many replies cannot be parsed; None: do not even warn
     ) -> Responses:  # its rows, with their position in the whole run as the column `row`
         "Ask the prompts of the shard, or only those that failed."
-        if earlier is None or self.run.stopper is not None:
+        if earlier is None or not isinstance(self.run.stop, All):
             found = self.run.ask(respondent, store, progress, strict)
             return self._marked(found.table.assign(row=self.rows), found.facts)
         lost = ~in_state(earlier.table, *REPLIED)
@@ -146,8 +147,8 @@ class ShardRun:
 
 
 NO_PRECISION = (
-    "stop='precise' looks at all replies while it asks, and shards do not see each other's: "
-    "leave it out, use stop='cora', or ask in one process"
+    "precise stopping looks at all replies while it asks, and shards do not see each other's: "
+    "leave it out, settle questions (stop=Settled(), --stop cora), or ask in one process"
 )
 
 
@@ -156,7 +157,7 @@ def shard_runs(
     count: int,  # how many shards
 ) -> dict[Shard, ShardRun]:  # all of them, in their order
     "The shards of a run. Raises `CoraError` for more than different questions, and for `precise` stopping."
-    if prepared.known["asked"]["stop"] == "precise":
+    if isinstance(prepared.stop, Precise):
         raise CoraError(NO_PRECISION)
     parts = enumerate(divided(prepared.prompts, count), 1)
     return {

@@ -22,6 +22,7 @@ from ..prompts.templates import Template
 from ..respondents.protocol import Respondent
 from ..responses.columns import in_state
 from ..responses.files import csv_cells, from_csv_cell
+from .asking import Asking
 from .evaluate import evaluate
 from .statement_checks import CHECKS, OTHERS, check_statement, clean, keeps_words
 from .store import Store
@@ -110,9 +111,8 @@ def written(
     if not variants:
         return [], {"prompts": 0}
     rule = {"lfgq": keeps_words}
-    responses = evaluate(
-        writer, variants, template=_WRITER_TEMPLATE, parse=rule, store=store, progress=progress, strict=None
-    )
+    asking = Asking(_WRITER_TEMPLATE, parse=rule)
+    responses = evaluate(writer, variants, asking, store=store, progress=progress, strict=None)
     table = responses.table
     replies = [None if pd.isna(reply) else reply or None for reply in table["reply"]]
     reasons = [

@@ -14,6 +14,7 @@ import numpy as np
 from ..core import CoraError
 from ..checks import check_count
 from ..prompts.templates import Prompt
+from .asking import Settled
 
 # %% ../../nbs/runs/stopping.ipynb #050a1ecb
 def is_settled(
@@ -72,26 +73,16 @@ class CellRates:
 
 # %% ../../nbs/runs/stopping.ipynb #439ca430
 class EarlyStop:
-    """Chooses the next prompts, until every question is settled.
-
-    Raises `CoraError` for thresholds that are not numbers in [0, 1], for no thresholds, and for prompts of several
-    trials.
-    """
+    "Chooses the next prompts, until every question is settled. Raises `CoraError` for prompts of several trials."
 
     def __init__(
         self,
         prompts: Sequence[Prompt],  # all prompts of the run, one for each variant
-        thresholds: Sequence[float] = (1.0,),  # the values of c that matter, each in [0, 1]; (1.0,) is enough for CoRA
+        stop: Settled = Settled(),  # when a question is settled
     ):
-        try:
-            fine = len(thresholds) > 0 and all(0 <= c <= 1 for c in thresholds)
-        except TypeError:
-            fine = False
-        if not fine:
-            raise CoraError(f"thresholds must be numbers in [0, 1], such as (1.0,), got {thresholds!r}")
         if any(p.trial for p in prompts):
             raise CoraError("early stopping works with one trial of each prompt")
-        self.prompts, self.thresholds = prompts, tuple(thresholds)
+        self.prompts, self.thresholds = prompts, stop.thresholds
         self.cells, methods = failure_cells(prompts)
         self.rates = CellRates(methods)
         self.replies: list[tuple[int, bool]] = []  # cells of variants, and whether the reply was right, not learned yet

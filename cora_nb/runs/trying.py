@@ -12,7 +12,7 @@ import html
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -27,6 +27,7 @@ from ..respondents.protocol import Reply, Respondent, finished, stream
 from ..responses.rows import grade_reply
 from .alarm import too_many_unread
 from .diagnosis import Cure, Unread, cure, readings, unread_kind
+from .asking import Asking, check_asking
 from .evaluate import PreparedRun, plan, prepare
 from .store import Store, asked_prompts
 from ..variants.families import make_variants
@@ -346,13 +347,13 @@ def _find_cure(tried: Sequence[Tried], facts: dict[str, Any]) -> Cure | None:
 def try_respondent(
     respondent: Respondent,  # the respondent to ask
     questions: Sequence[Question],  # the benchmark
+    asking: Asking = Asking(),  # how questions are put and replies are read
     family: str = "cora",  # the family of variants
     seed: int = 0,  # for the variants
     n: int = 5,  # how many questions are asked, at least 1
     store: Store | None = None,  # where replies are kept for the run; a try asks anew even if they are stored
     prices: tuple[float, float] | None = None,  # price of a million tokens read, and written
     progress: bool = False,  # show a progress bar, in a terminal
-    **asked: Any,  # template, shots, k, trials and parse, as for `evaluate`
 ) -> Tryout:
     """Ask a few variants of a few questions, and report the replies.
 
@@ -366,10 +367,10 @@ def try_respondent(
     variants = make_variants(some, family=family, seed=seed)
     mine = {q.id for q in spread(list({v.question_id: v.question for v in variants}.values()), n)}
     few = choose_variants([v for v in variants if v.question_id in mine])
-    run = prepare(few, **{**asked, "trials": 1})
+    run = prepare(few, replace(check_asking(asking), trials=1))
     respondent = _impatient(respondent)
     facts = run.facts(respondent)
-    planned = plan(respondent, variants, store, None, **asked)
+    planned = plan(respondent, variants, asking, store)
     tried, pace = _ask_all(respondent, run, store, progress)
     forecast = _forecast(respondent, planned, len(questions) / len(some), tried, pace, prices)
     sent = tuple(outgoing_text(respondent, t.prompt) for t in tried)

@@ -14,7 +14,7 @@ import uuid
 import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,14 @@ from tqdm.auto import tqdm
 
 from .. import __version__
 from ..checks import check_count
-from ..core import CoraError, Question, Variant
-from ..prompts.letters import rules_by_form
-from ..prompts.templates import Prompt, Template, get_template
+from ..core import CoraError, Variant
+from ..prompts.templates import Prompt, get_template
 from ..registry import Registry
 from ..respondents.protocol import Reply, Respondent, finished
 from ..responses.files import check_folder, read_responses
 from ..responses.responses import Responses
 from .alarm import UnreadRepliesWarning, mark_told, responses_alarm
+from .asking import All, Asking, Precise, Stop
 from .evaluate import PreparedRun, prepare
 from .facts import template_hash
 from cora_nb.runs.shards import (
@@ -61,7 +61,6 @@ class _Settings:
     "What all shards of a run share."
 
     make: str | Callable[[], Respondent]  # how to make the respondent
-    parse: Any  # the parsing rule, as given
     known: Mapping[str, Any]  # the facts of the whole run, apart from the respondent's
     folder: str  # of the run, as an absolute path
     store: str | None = field(repr=False)  # where replies are kept, with the password of a database
@@ -160,7 +159,6 @@ def _asked_here(
     def say(done: int) -> None:
         worker.log_event(settings.name, {"shard": part.shard.number, "done": done})
 
-    part = replace(part, run=replace(part.run, rules=rules_by_form(settings.parse)))
     with contextlib.nullcontext() if settings.store is None else Store(settings.store) as store:
         found = part.ask(_Counted(respondent, say), earlier, store, False, settings.strict or None)
     if not shared:
@@ -249,7 +247,6 @@ def ask_on(
     respondent: str | Callable[[], Respondent],  # how a worker makes it: a spec, or a function without arguments
     prepared: PreparedRun,  # the whole run
     folder: str | Path,  # of the run; made if it does not exist
-    parse: str | Callable | Mapping = "lenient",  # the rule that it was prepared with
     store: str | Path | None = None,  # where replies are kept: a file on the worker's own machine, or postgresql://...
     progress: bool | str = True,  # show a progress bar; a text names it
     strict: bool | None = False,  # stop if many replies of a shard cannot be parsed; None: do not even warn
@@ -265,8 +262,8 @@ def ask_on(
     known = known_facts(prepared)
     check_run_there(folder, known)
     kept = store if store is None or is_database_address(store) else str(Path(store).absolute())
-    settings = _Settings(respondent, parse, known, str(folder), kept, bool(strict))
-    _check_can_be_sent(settings)
+    settings = _Settings(respondent, known, str(folder), kept, bool(strict))
+    _check_can_be_sent(settings, prepared.parse)
     parts = shard_runs(prepared, count)
     name = progress if isinstance(progress, str) else respondent if isinstance(respondent, str) else "all workers"
     try:
@@ -286,12 +283,12 @@ def ask_on(
     return run
 
 
-def _check_can_be_sent(settings: _Settings) -> None:
+def _check_can_be_sent(settings: _Settings, parse: str | Callable | Mapping) -> None:
     "Raise `CoraError` for a respondent or a rule that cannot be pickled."
     import cloudpickle
 
     try:
-        cloudpickle.dumps(settings)
+        cloudpickle.dumps((settings, parse))
     except Exception as e:
         raise CoraError(
             "the function that makes the respondent, or the parsing rule, cannot be sent to workers "
@@ -307,8 +304,7 @@ def _ask_all(client: Any, settings: _Settings, parts: Mapping[Shard, ShardRun], 
         if told is not None and not told["shard"]["failed"]:
             bar.set(shard.number, len(part.rows), final=True)
             continue
-        again = told is not None and part.run.stopper is None
-        part = replace(part, run=replace(part.run, rules={}))  # a rule of a user's file cannot be sent
+        again = told is not None and isinstance(part.run.stop, All)
         todo[shard] = part, read_responses(shard_file(folder, shard)) if again else None
 
     # if all are finished, the respondent is still made once: the shards may be those of another one
@@ -343,16 +339,9 @@ def evaluate_on(
     respondent_factory: str | Callable[[], Respondent],  # a spec such as "causal:my/model", or a function that makes it
     variants: Sequence[Variant],  # the variants to ask
     out: str | Path,  # the folder of the run
-    template: str | Template = "cora",  # how a prompt is laid out
-    shots: Sequence[Question | Variant] | None = None,  # pool of solved questions to show first
-    k: int = 0,  # how many of them
-    shots_as: str = "plain",  # how they look, one of `SHOTS_AS`: "like_variant" alters their choices like the variant's
-    trials: int = 1,  # how often each prompt is asked
-    parse: str | Callable | Mapping = "lenient",  # from reply to choice; a mapping names a rule for each form
+    asking: Asking = Asking(),  # how questions are put and replies are read: template, shots, k, trials, parse
+    stop: Stop = All(),  # what need not be asked: `Settled()`, which learns in each shard alone
     store: str | Path | None = None,  # where replies are kept: a file on the worker's own machine, or postgresql://...
-    stop: str | None = None,  # "cora": ask only what CoRA needs; "bmca": what BMCA(c) needs; None: everything
-    thresholds: Sequence[float] | None = None,  # the values of c that matter with stop="bmca"; None: those of the paper
-    batch: int = 256,  # prompts at a time when stopping early
     progress: bool | str = True,  # show a progress bar over all workers; a text names it
     facts: dict[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
     strict: bool | None = False,  # stop if many replies of a shard cannot be parsed; None: do not even warn
@@ -364,10 +353,10 @@ def evaluate_on(
     A shard that is in the folder already is skipped, and the next call goes on where this one ended. Early stopping
     learns in each shard alone, so the calls differ from those of one process; the scores are exact in both.
 
-    Raises `CoraError` if dask is missing, for what `evaluate` refuses, for `stop="precise"`, for a folder with another
+    Raises `CoraError` if dask is missing, for what `evaluate` refuses, for precise stopping, for a folder with another
     run or its shards, and if shards were given up.
     """
-    if stop == "precise":
+    if isinstance(stop, Precise):
         raise CoraError(NO_PRECISION)
-    prepared = prepare(variants, template, shots, k, shots_as, trials, parse, stop, thresholds, batch, facts)
-    return ask_on(client, respondent_factory, prepared, out, parse, store, progress, strict, shards, retries)
+    prepared = prepare(variants, asking, stop, facts)
+    return ask_on(client, respondent_factory, prepared, out, store, progress, strict, shards, retries)

@@ -129,7 +129,7 @@ def test_prompts_are_made_once_for_all_respondents(tmp_path, monkeypatch):
         made.append(len(variants))
         return make_prompts(variants, *rest)
 
-    monkeypatch.setattr("cora_nb.runs.evaluate.make_prompts", counted)
+    monkeypatch.setattr("cora_nb.runs.asking.make_prompts", counted)
     cora_run(["simulated:name=a", "simulated:name=b"], limit=3)
     assert made == [3 * 20]
 

@@ -16,6 +16,7 @@ from cora_nb.results import lookup
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import command, put_in_state, run, slow_after
@@ -25,7 +26,7 @@ def simulated(name, n=30, **fields):
     "A run of the bundled benchmark."
     variants = make_variants(load_benchmark("math")[:n])
     trials = fields.pop("trials", 1)
-    return evaluate(SimulatedRespondent(name=name, **fields), variants, trials=trials, progress=False)
+    return evaluate(SimulatedRespondent(name=name, **fields), variants, Asking(trials=trials), progress=False)
 
 
 @pytest.fixture(scope="module")

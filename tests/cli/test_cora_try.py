@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.cli.try_out import cora_try, run_options
+from cora_nb.cli.try_out import TryOptions, cora_try, run_options
 from faulty_server import Answer, FaultyServer, completion, refusal
 from helpers import run
 
@@ -217,5 +217,8 @@ def test_every_kind_of_respondent(try_it, spec):
 
 
 def test_options_that_a_run_has_anyway_are_left_out():
-    assert run_options({"benchmark": "math", "seed": 0, "questions": 3, "whole": True, "price": "1/2"}) == {}
-    assert run_options({"shuffle_original": True, "limit": 5}) == {"shuffle_original": True, "limit": 5}
+    assert run_options(TryOptions("simulated", questions=3, whole=True, price="1/2")) == {}
+    assert run_options(TryOptions("simulated", shuffle_original=True, limit=5)) == {
+        "shuffle_original": True,
+        "limit": 5,
+    }

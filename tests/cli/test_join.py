@@ -1,6 +1,7 @@
 """cora_run --shard, --workers and --scheduler, and cora_join: the run of one process, and what does not go together."""
 
 import inspect
+from dataclasses import fields
 import json
 import os
 import subprocess
@@ -12,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from cora_nb.cli.join import cora_join
+from cora_nb.cli.options import ShowOptions
 from cora_nb.cli.run import cora_run
-from cora_nb.cli.sharding import _OF_THE_WHOLE
 from cora_nb.responses.files import read_facts, read_responses
 from cora_nb.responses.runs import concat, different_facts
 from cora_nb.runs.shards import shards_there
@@ -112,8 +113,8 @@ def test_what_does_not_go_together(capsys, given, why):
 
 def test_every_option_that_shards_refuse_is_one_of_cora_join():
     both = {what: inspect.signature(what).parameters for what in (cora_run, cora_join)}
-    for option, usual in _OF_THE_WHOLE.items():
-        assert option in both[cora_join] and both[cora_run][option].default == usual, option
+    for option in fields(ShowOptions):
+        assert option.name in both[cora_join] and both[cora_run][option.name].default == option.default, option
 
 
 def test_the_options_of_cora_join(capsys, here):

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from cora_nb.cli.gate import cora_gate
-from cora_nb.cli.precise import expected_lines, precise_options
+from cora_nb.cli.options import StopOptions, read_stop
+from cora_nb.cli.precise import expected_lines
 from cora_nb.cli.report import cora_report
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
@@ -16,6 +17,7 @@ from cora_nb.metrics.cora import score
 from cora_nb.responses.estimate_notes import is_estimated
 from cora_nb.responses.files import read_responses
 from cora_nb.results import lookup
+from cora_nb.runs.asking import Precise
 from cora_nb.runs.precise import expected_calls
 from cora_nb.runs.evaluate import plan
 from cora_nb.variants.families import make_variants
@@ -97,7 +99,7 @@ def test_a_dry_run_plans_for_four_respondents(tmp_path):
     assert re.search(heads, out.split("respondent is")[1])
     scores = {"weak": "0.35 +0.23", "middling": "0.78 +0.30", "strong": "0.93 +0.49", "very strong": "0.98 +0.79"}
     for kind, known in scores.items():
-        calls = expected_calls((300, 20), kind, half_width=0.05)
+        calls = expected_calls((300, 20), kind, Precise(half_width=0.05))
         numbers = re.search(rf"^{kind} +{known} +([\d,]+) +([\d.]+)% +([\d.]+) +([\d,]+) +([\d.]+)$", out, re.MULTILINE)
         assert numbers, out
         precise, share, times, exact, cost = numbers.groups()
@@ -113,16 +115,16 @@ def test_the_money_of_each_respondent():
 
     people, variants = [SimulatedRespondent(name=name) for name in "ab"], make_variants(SUMS)
     plans = [plan(who, variants, prices=(1000, 2000)) for who in people]
-    said = expected_lines(variants, plans, precise_options("precise", None, 0.2, None, 0))
+    said = expected_lines(variants, plans, Precise(half_width=0.2))
     assert "cost of a, at most" in said and "cost of b, at most" in said
     plans = [plan(who, variants) for who in people]
-    assert "cost" not in expected_lines(variants, plans, precise_options("precise", None, 0.2, None, 0))
+    assert "cost" not in expected_lines(variants, plans, Precise(half_width=0.2))
     with pytest.raises(CoraError, match="--level goes with"):
-        precise_options(None, None, None, 0.9, 0)
+        read_stop(StopOptions(level=0.9), 0)
 
 
 def test_replies_in_the_store_are_said_to_cost_nothing():
-    variants, options = make_variants(SUMS), precise_options("precise", None, 0.2, None, 0)
+    variants, options = make_variants(SUMS), Precise(half_width=0.2)
     plans = [pd.Series({"calls": 10, "in_store": n}, name=name) for name, n in (("a", 0), ("b", 1234), ("c", 2))]
     *_, table, last = expected_lines(variants, plans, options).splitlines()
     assert last == "replies in the store cost nothing, and are counted here as calls (1,234 of b, 2 of c are there)"

@@ -29,7 +29,7 @@ from cora_nb.stats.ratios import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
-from cora_nb.core import Question, permutation, uniforms
+from cora_nb.core import THRESHOLDS, Question, permutation, uniforms
 from cora_nb.metrics.cora import Counts, car_curve, core_index, response_consistency, score, score_counts
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
@@ -42,6 +42,7 @@ from cora_nb.papers.recorded import load_recorded, recorded_file
 from cora_nb.responses.columns import in_state
 from cora_nb.responses.responses import as_responses, make_responses
 from cora_nb.results import lookup, make_result, side_by_side, values_of
+from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.facts import variants_hash
 from cora_nb.variants import operators, orders as orders_of
@@ -252,7 +253,10 @@ def simulated(name):
     s = SIMULATIONS[name]
     variants = make_variants(questions_called(s.questions), s.family, s.seed, **dict(s.options))
     return evaluate(
-        SimulatedRespondent(**dict(s.respondent)), variants, trials=s.trials, parse="first_token", progress=False
+        SimulatedRespondent(**dict(s.respondent)),
+        variants,
+        Asking(trials=s.trials, parse="first_token"),
+        progress=False,
     )
 
 
@@ -261,7 +265,7 @@ def asked_again():
     "Questions that ann got wrong, in the family `misleading`: the variants, and her replies to them."
     wrong = invariability.misleading_choices(simulated("mcqa_plus four"))
     variants = make_variants([q for q in four() if q.id in wrong.index], "misleading", misleading=wrong)
-    return variants, evaluate(SimulatedRespondent(**ANN), variants, parse="first_token", progress=False)
+    return variants, evaluate(SimulatedRespondent(**ANN), variants, Asking(parse="first_token"), progress=False)
 
 
 @lru_cache
@@ -290,7 +294,7 @@ def organism(name):
 
 def ask_organism(name):
     "All questions of the bundled benchmark, family cora."
-    return evaluate(organism(name), make_variants(load_benchmark("math")), parse="first_token", progress=False)
+    return evaluate(organism(name), make_variants(load_benchmark("math")), Asking(parse="first_token"), progress=False)
 
 
 ORGANISM_RUN = []  # the folder of a `cora_run` without arguments, where a test has it already
@@ -326,7 +330,7 @@ SMALL = {
 def organism_small(name, family):
     "A few questions in another family."
     return evaluate(
-        organism(name), make_variants(four(8), family, **SMALL[family]), parse="first_token", progress=False
+        organism(name), make_variants(four(8), family, **SMALL[family]), Asking(parse="first_token"), progress=False
     )
 
 
@@ -610,7 +614,10 @@ def plans():
         for name, vs in asked.items():
             for extra in ({}, {"trials": 2, "template": "bare"}, {"shots": load_shots("math"), "k": 2}):
                 case = f"{spec}, {name}, {', '.join(f'{k}={v}' for k, v in extra.items() if k != 'shots')}"
-                t.add(case, plan(strict(make_respondent(spec)), vs, prices=(2.5, 10.0), parse="first_token", **extra))
+                t.add(
+                    case,
+                    plan(strict(make_respondent(spec)), vs, Asking(parse="first_token", **extra), prices=(2.5, 10.0)),
+                )
     return t.table()
 
 
@@ -1011,7 +1018,7 @@ def organism_words():
     for name in ORGANISMS:
         drawn = CausalRespondent(f"organism/{name}", max_new_tokens=4, temperature=1.0, seed=3)
         drawn._loaded, drawn._lock = organism(name)._loaded, organism(name)._lock
-        found = evaluate(drawn, asked, trials=3, parse="first_token", progress=False)
+        found = evaluate(drawn, asked, Asking(trials=3, parse="first_token"), progress=False)
         t.add(name, {f"{r.question_id} {r.method} {r.trial}": json.dumps(r.reply) for r in found.table.itertuples()})
     return t.table()
 
@@ -1036,7 +1043,7 @@ def likelihoods():
             made._loaded, made._lock = first._loaded, first._lock
             found[" ".join(extra.values())] = made
         for way, respondent in found.items():
-            runs = [evaluate(respondent, vs, "bare", parse="first_token", progress=False).table for vs in asked]
+            runs = [evaluate(respondent, vs, Asking("bare", parse="first_token"), progress=False).table for vs in asked]
             for row in pd.concat(runs).itertuples():
                 t.add(
                     f"{name} {way} {row.question_id} {row.method} {row.index}",
@@ -2146,14 +2153,14 @@ def stopping(runs):
     t = Tidy()
     for name, (responses, asked) in runs().items():
         ways = [
-            {"stop": "cora"},
-            {"stop": "bmca"},
-            {"stop": "bmca", "thresholds": (0.8,)},
-            {"stop": "cora", "batch": 20},
+            ({"stop": "cora"}, Settled()),
+            ({"stop": "bmca"}, Settled(THRESHOLDS)),
+            ({"stop": "bmca", "thresholds": (0.8,)}, Settled((0.8,))),
+            ({"stop": "cora", "batch": 20}, Settled(batch=20)),
         ]
-        for options in ways[: 2 if name in ORGANISMS else 4]:
-            part = evaluate(RecordedRespondent(responses), asked, parse="first_token", progress=False, **options)
-            case = f"{name}, {options}"
+        for called, stop in ways[: 2 if name in ORGANISMS else 4]:
+            part = evaluate(RecordedRespondent(responses), asked, Asking(parse="first_token"), stop, progress=False)
+            case = f"{name}, {called}"
             calls = part.facts["calls"]
             t.add(f"{case}, calls", {what: calls[what] for what in ("prompts", "asked", "not_asked")})
             t.add(f"{case}, scores", values_of(score(part)))

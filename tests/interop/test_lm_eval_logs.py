@@ -28,6 +28,7 @@ from cora_nb.metrics.order import swap_table
 from cora_nb.metrics.recall_spread import letter_recall
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.resampling import FewWarning
 from cora_nb.variants.families import make_variants
@@ -172,7 +173,7 @@ def own_rows(variants, replies, scores, trials=1) -> list[dict]:
 @pytest.mark.parametrize("family", ["cora", "mcqa_plus", "permutations"])
 def test_our_own_task_comes_back_equal(tmp_path, family, scored, trials):
     variants = [v for v in make_variants(load_benchmark("math", limit=4), family) if v.form in ("mcq", "tfq")]
-    run = evaluate(SimulatedRespondent(knows=0.5, with_scores=True), variants, trials=trials, progress=False)
+    run = evaluate(SimulatedRespondent(knows=0.5, with_scores=True), variants, Asking(trials=trials), progress=False)
     t = run.table
     path = write_log(tmp_path, own_rows(variants, t["reply"], t["scores"].tolist() if scored else None, trials))
     back = import_lm_eval(path)
@@ -206,7 +207,11 @@ def exported_results(**facts) -> dict:
 def test_what_an_export_says_of_itself(tmp_path):
     variants = make_variants(load_benchmark("math", limit=2))
     run = evaluate(
-        SimulatedRespondent(), variants, parse="first_token", facts={"benchmark": "math", "limit": 9}, progress=False
+        SimulatedRespondent(),
+        variants,
+        Asking(parse="first_token"),
+        facts={"benchmark": "math", "limit": 9},
+        progress=False,
     )
     told = {k: run.facts[k] for k in ("benchmark", "variants", "asked", "run")}
     rows = own_rows(variants, run.table["reply"], None)

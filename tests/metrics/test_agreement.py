@@ -22,6 +22,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import put_in_state
@@ -145,7 +146,7 @@ def test_none_of_the_above_is_a_content_and_another_one_where_it_is_right():
 
 def test_repetitions_variants_and_pooled_replies():
     variants = make_variants(quiz([4, 4, 3]), "cyclic")
-    run = evaluate(SimulatedRespondent(knows=0.4, slips=0.5), variants, trials=4, progress=False)
+    run = evaluate(SimulatedRespondent(knows=0.4, slips=0.5), variants, Asking(trials=4), progress=False)
     agreeing, pairs = by_hand(run, ["question_id", "method", "index"])
     counts = agreement_counts(run, "repetitions")
     assert dict(counts["agreeing"]) == dict(agreeing) and dict(counts["pairs"]) == dict(pairs)
@@ -170,7 +171,7 @@ def test_by_subject_and_method():
     assert list(table.index) == [m for m in dict.fromkeys(run.table["method"]) if m != "original"]
     agreeing, pairs = by_hand(run.rows(lambda t: t["method"].isin(["original", "nota"])))
     assert table["value"]["nota"] == pytest.approx(sum(agreeing.values()) / sum(pairs.values()))
-    thrice = evaluate(SimulatedRespondent(knows=0.5), variants[:30], trials=3, progress=False)
+    thrice = evaluate(SimulatedRespondent(knows=0.5), variants[:30], Asking(trials=3), progress=False)
     parts = agreement_rate(thrice, pairs="repetitions", by="method")
     whole = agreement_counts(thrice, "repetitions")
     assert set(parts["method"]) == set(thrice.table["method"]) and whole["pairs"].sum() == 3 * 30
@@ -256,7 +257,7 @@ def test_failed_prompts_are_few_or_refused():
 def test_only_the_whole_rate_of_variants_says_how_much_of_the_set_is_there():
     "Repetitions compare a prompt with itself, and a part by subject or method is chosen."
     variants = make_variants(quiz([4] * 40, "st"), "cyclic")
-    run = evaluate(SimulatedRespondent(knows=0.6, slips=0.2), variants, trials=2, progress=False)
+    run = evaluate(SimulatedRespondent(knows=0.6, slips=0.2), variants, Asking(trials=2), progress=False)
     part = run.rows(lambda t: t["index"] < 2)
     assert part.coverage and not run.coverage
 

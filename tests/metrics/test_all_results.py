@@ -46,6 +46,7 @@ from cora_nb.responses.estimate_notes import is_estimated
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import Responses
 from cora_nb.results import IDENTITY, RESULT, make_result, stack_results
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.correlation import correlations
 from cora_nb.variants.families import make_variants
@@ -122,7 +123,8 @@ def made():
     both = make_variants(questions, "order_swap")
     runs["swaps"] = {who.name: evaluate(who, both, progress=False) for who in people}
     runs["repeated"] = {
-        who.name: evaluate(who, make_variants(questions, "reorderings"), trials=3, progress=False) for who in people
+        who.name: evaluate(who, make_variants(questions, "reorderings"), Asking(trials=3), progress=False)
+        for who in people
     }
     battery = run_steps(people[0], mcqa_plus_steps(questions), progress=False)
     return questions, runs, battery

@@ -28,6 +28,7 @@ from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import put_in_state
@@ -119,7 +120,7 @@ def test_what_a_guesser_gets():
 def test_circular_scores_of_what_is_no_circle():
     questions, rng = quiz([4, 4]), np.random.default_rng(0)
     run = some_run([4, 4], "cyclic", rng)
-    trials = evaluate(SimulatedRespondent(), make_variants(questions, "cyclic"), trials=2, progress=False)
+    trials = evaluate(SimulatedRespondent(), make_variants(questions, "cyclic"), Asking(trials=2), progress=False)
     assert circular_scores(trials).equals(circular_scores(trials.trial(0)))
     stopped = put_in_state(run.table, [0], "not_asked")
     for call, says in [

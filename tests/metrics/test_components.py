@@ -13,6 +13,7 @@ from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.results import lookup, values_of
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import put_in_state
@@ -42,7 +43,7 @@ def table(right, places=None, sources=None):
 @pytest.fixture(scope="module")
 def run():
     who = SimulatedRespondent(knows=0.6, slips=0.2, position=(4, 2, 1, 1), name="leaning")
-    return evaluate(who, make_variants(math_benchmark(40, seed=2), "cora"), trials=3, progress=False)
+    return evaluate(who, make_variants(math_benchmark(40, seed=2), "cora"), Asking(trials=3), progress=False)
 
 
 @settings(max_examples=25, deadline=None)

@@ -28,6 +28,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup, make_result, side_by_side, values_of
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.resampling import FewWarning, draw_questions, interval, kinds, left_out
 from cora_nb.variants.families import make_variants
@@ -254,7 +255,7 @@ def test_an_original_that_was_not_asked_is_not_wrong():
 @pytest.fixture(scope="module")
 def run():
     asked = make_variants(math_benchmark(12, n_choices=5))
-    return evaluate(SimulatedRespondent(knows=0.7, seed=1), asked, trials=2, progress=False)
+    return evaluate(SimulatedRespondent(knows=0.7, seed=1), asked, Asking(trials=2), progress=False)
 
 
 def unknown(found, what="value"):

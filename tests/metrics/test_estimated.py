@@ -27,7 +27,9 @@ from cora_nb.responses.estimate_notes import EXACT_LINE, is_estimated
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import Responses
 from cora_nb.results import lookup, values_of
-from cora_nb.runs.budget import budget_line, Budget, complete_questions
+from cora_nb.runs.asking import All, Precise, Settled
+from cora_nb.runs.asking import Budget
+from cora_nb.runs.budget import Spending, budget_line, complete_questions
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.sampling import SMALL
 from cora_nb.variants.families import make_variants
@@ -50,7 +52,7 @@ def runs():
     ]
     found = {who.name: evaluate(who, variants, progress=False) for who in people}
     for who in people:
-        found[f"{who.name} part"] = evaluate(who, variants, progress=False, stop="precise", half_width=0.06)
+        found[f"{who.name} part"] = evaluate(who, variants, stop=Precise(half_width=0.06), progress=False)
     assert is_estimate(found["ann part"]) and is_estimate(found["bob part"])
     return found
 
@@ -231,7 +233,7 @@ def test_a_run_that_settled_everything_is_exact(runs):
 def test_a_small_benchmark_is_exact_and_says_so():
     "Its known scores say that the half width was not used, the others why they are not known; a table says each once."
     variants, who = make_variants(math_benchmark(30, seed=1)), SimulatedRespondent(knows=0.7, slips=0.02, name="ann")
-    run, full = (evaluate(who, variants, progress=False, **o) for o in ({"stop": "precise", "half_width": 0.2}, {}))
+    run, full = (evaluate(who, variants, stop=stop, progress=False) for stop in (Precise(half_width=0.2), All()))
     table, truth = score(run).set_index("score"), score(full).set_index("score")["value"]
     known = table["value"].notna()
     assert table["value"][known].equals(truth[known]) and {"MCQA", "CI", "CoRA"} <= set(table.index[known])
@@ -247,19 +249,16 @@ def test_a_small_benchmark_is_exact_and_says_so():
     assert len(part) and not part["note"].astype(str).str.contains("exact").any()
 
 
-@pytest.mark.parametrize(
-    ("how", "settled"),
-    [({"stop": "cora"}, "CoRA"), ({"stop": "bmca", "thresholds": (0.8, 1.0)}, "BMCA(c) with c = 0.8, 1")],
-)
-def test_early_stopping_says_why_other_scores_are_not_known(how, settled):
+@pytest.mark.parametrize(("stop", "settled"), [(Settled(), "CoRA"), (Settled((0.8, 1.0)), "BMCA(c) with c = 0.8, 1")])
+def test_early_stopping_says_why_other_scores_are_not_known(stop, settled):
     variants, who = make_variants(math_benchmark(30, seed=1)), SimulatedRespondent(knows=0.7, slips=0.02, name="ann")
-    table = score(evaluate(who, variants, progress=False, **how)).set_index("score")
+    table = score(evaluate(who, variants, stop=stop, progress=False)).set_index("score")
     known = table["value"].notna()
     assert known["BMCA(1.0)"] and set(table["note"][known].fillna("")) == {""}
     why = f"not asked: the run stopped when every question was settled for {settled}; run again without stop to know it"
     assert not known["MCQA+"] and set(table["note"][~known]) == {why}
     with pytest.warns(UserWarning, match="stopped by its budget"):
-        cut = evaluate(who, variants, progress=False, budget=Budget(calls=40), **how)
+        cut = evaluate(who, variants, stop=stop, budget=Budget(calls=40), progress=False)
     assert not score(cut)["note"].fillna("").str.contains("settled").any()  # that is not what stopped it
     full = evaluate(SimulatedRespondent(knows=0, name="bob"), variants, progress=False)
     assert not score(full)["note"].any()
@@ -275,17 +274,17 @@ def test_failures_and_incomplete_sets_of_an_exact_run_have_their_own_notes(runs)
     assert "failed" in notes["CoRA"] and "exact" not in notes["CoRA"]
     variants = make_variants(math_benchmark(30, seed=1), family="cora")
     some = [v for v in variants if v.index == 0]
-    few = evaluate(SimulatedRespondent(knows=0.7, name="ann"), some, progress=False, stop="precise", half_width=0.2)
+    few = evaluate(SimulatedRespondent(knows=0.7, name="ann"), some, stop=Precise(half_width=0.2), progress=False)
     table = score(few).set_index("score")
     assert few.complete is False and np.isnan(table.value["CoRA"]) and "without stop" not in table.note["CoRA"]
 
 
 def test_a_run_that_its_budget_cut_off_before_has_bounds():
     variants = make_variants(math_benchmark(60, seed=1))
-    who, budget = SimulatedRespondent(knows=0.8, seed=1, name="ann"), Budget(calls=40)
+    who, spending = SimulatedRespondent(knows=0.8, seed=1, name="ann"), Spending(Budget(calls=40))
     with pytest.warns(UserWarning, match="stopped by its budget"):
-        cut = evaluate(who, variants, progress=False, stop="precise", half_width=0.05, budget=budget)
-    assert not is_estimate(cut) and "questions are complete" in budget_line(cut, budget)
+        cut = evaluate(who, variants, stop=Precise(half_width=0.05), progress=False, budget=spending)
+    assert not is_estimate(cut) and "questions are complete" in budget_line(cut, spending)
     row = lookup(score(cut), "CoRA")
     assert np.isnan(row.value) and "not asked: from" in row.note and "estimate" not in row.note
 
@@ -318,7 +317,7 @@ def test_a_run_in_which_too_many_prompts_failed():
     "The reason is the failures, for the scores that the sample would tell; each reason stands below a table once."
     who = Failing(knows=0.8, slips=0.05, seed=0, name="ann")
     variants = make_variants(math_benchmark(150, seed=1))
-    run = evaluate(who, variants, progress=False, stop="precise", half_width=0.06)
+    run = evaluate(who, variants, stop=Precise(half_width=0.06), progress=False)
     with pytest.warns(FailureWarning):
         table, text = score(run).set_index("score"), render(score_table(run))
     covered = ["MCQA", "CoRA", "BMCA(1.0)", "CI"]

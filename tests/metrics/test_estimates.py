@@ -18,6 +18,7 @@ from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import concat
 from cora_nb.results import values_of
+from cora_nb.runs.asking import All, Precise
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.finite import finite_wilson, look_level, random_order, squared_quantile
 from cora_nb.stats.shares import graded_interval
@@ -29,7 +30,7 @@ WHO = SimulatedRespondent(knows=0.6, slips=0.02)
 
 
 def precise(**wanted):
-    return evaluate(WHO, VARIANTS, stop="precise", progress=False, **({"half_width": 0.07} | wanted))
+    return evaluate(WHO, VARIANTS, stop=Precise(**{"half_width": 0.07} | wanted), progress=False)
 
 
 @pytest.mark.parametrize("wanted", slow_after(1, ["CoRA", "MCQA", "MV", "MCQA+", "CORE", "BMCA(0.85)", ["RC", "CoRA"]]))
@@ -37,7 +38,7 @@ def test_the_estimates_are_those_of_the_sample_at_the_level_of_the_look(wanted):
     "Computed again from the replies of the full run, to the questions that the design names."
     names, full = [wanted] if isinstance(wanted, str) else wanted, count_hits(evaluate(WHO, VARIANTS, progress=False))
     for seed in range(2):
-        run = precise(score=wanted, sample_seed=seed)
+        run = precise(scores=wanted, seed=seed)
         found, sample = estimate_scores(run), run.facts["sample"]
         assert is_estimate(run) and (found.loc[names, "high"] - found.loc[names, "low"]).max() <= 0.14 + 1e-9
         assert sample["level_at_stop"] == look_level(0.95, sample["looks"]) and 25 <= sample["originals"] < 200
@@ -92,13 +93,13 @@ def test_what_the_design_does_not_cover_is_unknown():
     known = found["value"].notna()
     assert set(found.index[known]) == {"MCQA", "BMCA(1.0)", "CI", "CoRA"}
     assert (found.loc[~known, "note"] == "not known from this sample").all() and (found["level"] == 0.95).all()
-    assert set(estimate_scores(precise(score="MCQA"))["value"].dropna().index) == {"MCQA"}
+    assert set(estimate_scores(precise(scores="MCQA"))["value"].dropna().index) == {"MCQA"}
 
 
 @pytest.mark.parametrize("wanted", ["MCQA+", "CoRA"])
 def test_the_interval_covers_failed_prompts_as_wrong_and_as_right(wanted):
     "Its ends are those of the intervals with all of them wrong and with all of them right, not of the values alone."
-    run = precise(score=wanted)
+    run = precise(scores=wanted)
     right = np.flatnonzero(run.table["correct"] & (run.table["method"] != "original"))
     failed = right[:: len(right) // max(1, int(in_state(run.table, *REPLIED).sum() * 0.009)) + 1]
     table = put_in_state(run.table, failed, "failed", "timed out")
@@ -131,7 +132,7 @@ def test_two_runs_in_one_folder_of_parts_are_no_estimate(tmp_path):
     "What their samples have in common is not a sample, even if one of them is exact and the other is not."
     halves = [[v for v in VARIANTS if v.question.subject in some] for some in ({"addition"}, {"subtraction"})]
     for i, half in enumerate(halves):
-        run = evaluate(WHO, half, stop="precise", half_width=0.2, progress=False)
+        run = evaluate(WHO, half, stop=Precise(half_width=0.2), progress=False)
         told = {"exact": bool(i), "level_at_stop": 0.9575, "prompts": len(run) + i}
         facts = run.facts | {"sample": run.facts["sample"] | told}
         write_responses(Responses(run.table, run.questions, facts, run.name), tmp_path / f"{i}")
@@ -162,7 +163,7 @@ def test_replies_graded_differently_are_refused():
 
 def test_an_exact_run_is_no_estimate():
     few = make_variants(math_benchmark(40))
-    run, full = (evaluate(WHO, few, progress=False, **o) for o in ({"stop": "precise", "half_width": 0.001}, {}))
+    run, full = (evaluate(WHO, few, stop=stop, progress=False) for stop in (Precise(half_width=0.001), All()))
     found, truth = estimate_scores(run), values_of(score(full))
     assert not is_estimate(run) and run.facts["sample"]["exact"]
     for name in ("MCQA", "BMCA(1.0)", "CI", "CoRA"):
@@ -176,7 +177,7 @@ def test_an_exact_run_is_no_estimate():
 def test_an_own_score_can_be_wanted():
     register_score("half right", linear=True)(lambda counts: counts.share(lambda rc: rc == 0.5))
     try:
-        found = estimate_scores(precise(score="half right"))
+        found = estimate_scores(precise(scores="half right"))
         assert np.isfinite(found.loc["half right", "value"])
     finally:
         SCORES.registered.pop("half right")

@@ -29,6 +29,7 @@ from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs, concat, prompt_differences
 from cora_nb.results import lookup
+from cora_nb.runs.asking import Precise, Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.paired import paired_interval
 from cora_nb.variants.families import make_variants
@@ -164,10 +165,10 @@ def test_missing_replies_are_no_pass(side, state, said):
     assert found.lines[0].startswith("not known: ")
 
 
-@pytest.mark.parametrize("options", [{"stop": "cora"}, {"stop": "precise", "half_width": 0.1}])
-def test_failed_prompts_are_told_of_those_asked(options):
+@pytest.mark.parametrize("stop", [Settled(), Precise(half_width=0.1)])
+def test_failed_prompts_are_told_of_those_asked(stop):
     "As everywhere: prompts that the run did not need are not among them."
-    run = simulated(**options)
+    run = simulated(stop=stop)
     asked = np.flatnonzero(in_state(run.table, *REPLIED))
     lost = without_reply(run, [asked[-1]])
     assert len(asked) < len(run) == 1600
@@ -195,7 +196,7 @@ def test_incomplete_sets_are_no_pass():
 def test_early_stopping_settles_cora_and_nothing_else():
     whole, short = (
         [simulated(0.75, 0.02), BASE],
-        [simulated(0.75, 0.02, stop="cora"), simulated(stop="cora", name="base")],
+        [simulated(0.75, 0.02, stop=Settled()), simulated(stop=Settled(), name="base")],
     )
     assert in_state(short[0].table, "not_asked").any()
     full, early = (gate(*runs, margin=0.2).conditions[0] for runs in (whole, short))

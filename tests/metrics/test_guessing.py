@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -48,6 +49,7 @@ from cora_nb.papers.published import load_published
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses, need
 from cora_nb.results import lookup, make_result, values_of
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import slow_after
@@ -269,7 +271,7 @@ def test_chance_scores_against_simulated_respondents(family, position):
 
 def test_chance_scores_from_variants_and_responses_agree():
     variants = make_variants(quiz([3, 5], 10))
-    responses = evaluate(SimulatedRespondent(), variants, progress=False, trials=2)
+    responses = evaluate(SimulatedRespondent(), variants, Asking(trials=2), progress=False)
     whole = chance_scores(variants, thresholds=(0.3,))
     assert "BMCA(0.3)" in set(whole["score"]) and "BMCA(0.5)" not in set(whole["score"])
     pd.testing.assert_frame_equal(chance_scores(responses, (0.3,)), whole)
@@ -585,7 +587,7 @@ def test_the_facts_of_a_run_say_whether_replies_are_shared():
 
 def test_repetitions_at_temperature_0_are_one_reply():
     variants = make_variants(quiz([3], 6))
-    run = evaluate(SimulatedRespondent(knows=0, shares=True), variants, trials=3, progress=False)
+    run = evaluate(SimulatedRespondent(knows=0, shares=True), variants, Asking(trials=3), progress=False)
     once, thrice = chance_scores(run), chance_scores(run.pool_trials())
     np.testing.assert_allclose(once["value"], thrice["value"], rtol=1e-12)
     apart = values_of(chance_scores(run.pool_trials(), shared=False))
@@ -644,9 +646,10 @@ def test_a_knower_who_shares_is_corrected_by_the_chance_of_its_run():
 
 def test_examples_altered_like_the_variant_leave_nothing_to_share():
     pool = [Question(f"s{i}", f"Example {i}?", tuple("wxyz"), i) for i in range(4)]
-    variants, how = make_variants(quiz([3], 5)), dict(shots=pool, k=2, progress=False)
+    variants, how = make_variants(quiz([3], 5)), Asking(shots=pool, k=2)
     plain, like = (
-        evaluate(SimulatedRespondent(shares=True), variants, shots_as=way, **how) for way in ("plain", "like_variant")
+        evaluate(SimulatedRespondent(shares=True), variants, replace(how, shots_as=way), progress=False)
+        for way in ("plain", "like_variant")
     )
     assert values_of(chance_scores(plain)).equals(values_of(chance_scores(variants, shared=True)))
     assert values_of(chance_scores(like)).equals(values_of(chance_scores(variants)))

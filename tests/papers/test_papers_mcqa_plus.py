@@ -24,6 +24,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.results import RESULT, lookup, values_of
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.store import Store
 from cora_nb.variants.mcqa_plus import true_false
 
@@ -237,13 +238,13 @@ def test_stopped_anywhere_and_taken_up_again(questions, runs, tmp_path):
     expected = mcqa_plus_results(runs)
     with Store(tmp_path / "whole.sqlite") as store:
         whole = Moody()
-        run_steps(whole, mcqa_plus_steps(questions), store, progress=False)
+        run_steps(whole, mcqa_plus_steps(questions), store=store, progress=False)
     for moment in (0, 1, 900, 1681, 1700, 3500, whole.asked - 1):
         with Store(tmp_path / f"{moment}.sqlite") as store:
             first, second = Moody(until=moment), Moody()
             with pytest.raises(KeyboardInterrupt):
-                run_steps(first, mcqa_plus_steps(questions), store, progress=False)
-            again = run_steps(second, mcqa_plus_steps(questions), store, progress=False)
+                run_steps(first, mcqa_plus_steps(questions), store=store, progress=False)
+            again = run_steps(second, mcqa_plus_steps(questions), store=store, progress=False)
         assert first.asked + second.asked == whole.asked
         pd.testing.assert_frame_equal(mcqa_plus_results(again), expected)
 
@@ -310,7 +311,7 @@ def test_what_is_told_before_a_run_is_what_is_kept_of_it(questions):
 
 def test_prepared_steps_are_those_that_are_asked(questions, monkeypatch):
     "The same runs with the same facts, for two respondents, and no prompt is made twice."
-    steps, options = mcqa_plus_steps(questions[:20]), {"facts": {"place": "here"}, "template": "bare"}
+    steps, options = mcqa_plus_steps(questions[:20]), {"facts": {"place": "here"}, "asking": Asking("bare")}
     alone = {knows: run_steps(SimulatedRespondent(knows=knows), steps, progress=False, **options) for knows in (0, 0.9)}
     made = []
 
@@ -318,7 +319,7 @@ def test_prepared_steps_are_those_that_are_asked(questions, monkeypatch):
         made.append(len(variants))
         return make_prompts(variants, *rest)
 
-    monkeypatch.setattr("cora_nb.runs.evaluate.make_prompts", counted)
+    monkeypatch.setattr("cora_nb.runs.asking.make_prompts", counted)
     prepared = prepare_steps(steps, **options)
     assert "misleading" not in prepared and prepared.keys() == steps.keys() - {"misleading"}
     known = len(made)

@@ -31,7 +31,8 @@ from cora_nb.responses.estimate_notes import estimate_line, estimate_lines, esti
 from cora_nb.responses.failures import split_note
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup, make_result
-from cora_nb.runs.budget import Budget
+from cora_nb.runs.asking import Precise, Settled
+from cora_nb.runs.asking import Budget
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -47,7 +48,7 @@ def runs():
         SimulatedRespondent(knows=k, slips=0.05, seed=i, name=n)
         for i, (n, k) in enumerate((("ann", 0.8), ("bob", 0.4)))
     )
-    part = evaluate(bob, variants, progress=False, stop="precise", half_width=0.06)
+    part = evaluate(bob, variants, stop=Precise(half_width=0.06), progress=False)
     return Runs({"ann": evaluate(ann, variants, progress=False), "bob": part})
 
 
@@ -111,8 +112,8 @@ def test_the_page_marks_them(runs):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"stop": "cora"}, "the run stopped when every question was settled for CoRA"),
-        ({"stop": "precise", "half_width": 0.1}, "the run stopped when CoRA was precise enough (within 0.1)"),
+        ({"stop": Settled()}, "the run stopped when every question was settled for CoRA"),
+        ({"stop": Precise(half_width=0.1)}, "the run stopped when CoRA was precise enough (within 0.1)"),
         ({"budget": Budget(calls=500)}, "the budget was used up"),
     ],
 )

@@ -16,6 +16,7 @@ from cora_nb.responses.columns import in_state
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -255,7 +256,7 @@ def test_a_narrow_screen_does_not_scroll_sideways(opened, saved):
 
 def test_repetitions_and_recorded_texts(opened, tmp_path):
     variants = make_variants(math_benchmark(3), "cyclic")
-    run = evaluate(SimulatedRespondent(slips=0.5, name="thrice"), variants, trials=3, progress=False)
+    run = evaluate(SimulatedRespondent(slips=0.5, name="thrice"), variants, Asking(trials=3), progress=False)
     at = opened(make_report(run, pictures=False).save(tmp_path / "t.html"), "#q=math-0-1")
     assert at.page.locator("details[open] .reply").count() == 3
     assert "repetition 3" in at.text("details[open]")

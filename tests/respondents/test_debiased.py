@@ -16,6 +16,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.debiased import CONTENT_FREE, AveragedRespondent, DebiasedRespondent, contextual_prior
 from cora_nb.respondents.protocol import Reply, Respondent, ask
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.runs.asking import Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -156,7 +157,7 @@ def test_early_stopping_gives_the_scores_of_the_whole_run():
     variants = make_variants(math_benchmark(8))
     prior = LetterPrior({4: (0.4, 0.2, 0.2, 0.2)})
     for who in (DebiasedRespondent(LEANING, prior), AveragedRespondent(LEANING)):
-        whole, short = run_of(who, variants), run_of(who, variants, stop="cora")
+        whole, short = run_of(who, variants), run_of(who, variants, stop=Settled())
         a, b = (score(r).set_index("score")["value"] for r in (whole, short))
         assert a["CoRA"] == b["CoRA"] and len(short.table) == len(whole.table)
 

@@ -27,7 +27,9 @@ from cora_nb.respondents.outgoing import outgoing_text
 from cora_nb.respondents.fleet import Fleet
 from cora_nb.respondents.patience import Patience
 from cora_nb.respondents.protocol import Reply, ask
-from cora_nb.runs.budget import Budget, BudgetWarning
+from cora_nb.runs.asking import Asking
+from cora_nb.runs.asking import Budget
+from cora_nb.runs.budget import BudgetWarning, Spending
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, reply_key
 from cora_nb.variants.families import make_variants
@@ -155,7 +157,7 @@ def test_a_server_that_dies_and_comes_back(tmp_path):
     with stack, warnings.catch_warnings(record=True) as said, Store(tmp_path / "r.db") as store:
         warnings.simplefilter("always")
         who = asked_of(a, b, concurrency=2, retries=0)
-        run = evaluate(who, VARIANTS, template="bare", store=store, progress=False, strict=None)
+        run = evaluate(who, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert len(store) == len(PROMPTS)
     assert run.table["error"].isna().all() and Counter(answered) == Counter(p.text for p in PROMPTS)
     gone, back = lines_of(said)
@@ -186,10 +188,10 @@ def test_all_gone_stops_the_run_and_the_store_keeps_what_came(tmp_path, monkeypa
     with stack, Store(tmp_path / "r.db") as store:
         who = asked_of(a, b, concurrency=4)
         with pytest.raises(CoraError, match="none of 2 servers can be asked: m at http://.*8 times in a row") as e:
-            evaluate(who, VARIANTS, template="bare", store=store, progress=False, strict=None)
+            evaluate(who, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert "\n" not in str(e.value) and len(store) == 40
         a.plan = b.plan = echo
-        run = evaluate(who, VARIANTS, template="bare", store=store, progress=False, strict=None)
+        run = evaluate(who, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert run.table["error"].isna().all() and len(store) == len(PROMPTS)
 
 
@@ -229,9 +231,9 @@ def test_one_budget_for_all(tmp_path):
     stack, (a, b, c) = servers(echo, lambda asked: BROKEN if asked.number % 3 == 0 else echo(asked), echo)
     with stack, warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
-        budget = Budget(calls=70)
-        run = evaluate(asked_of(a, b, c), VARIANTS, template="bare", budget=budget, progress=False, strict=None)
-    assert sum(len(s.asked) for s in (a, b, c)) == 70 == budget.calls_made
+        spending = Spending(Budget(calls=70))
+        run = evaluate(asked_of(a, b, c), VARIANTS, Asking("bare"), budget=spending, progress=False, strict=None)
+    assert sum(len(s.asked) for s in (a, b, c)) == 70 == spending.calls_made
     assert run.facts["calls"]["requests"] == 70
 
 
@@ -268,9 +270,9 @@ def test_facts_list_the_servers():
 def test_replies_are_found_again_with_one_more_server(tmp_path):
     stack, (a, b, c) = servers(echo, echo, echo)
     with stack, Store(tmp_path / "r.db") as store:
-        evaluate(asked_of(a, b), VARIANTS, template="bare", store=store, progress=False, strict=None)
+        evaluate(asked_of(a, b), VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         before = len(a.asked) + len(b.asked)
-        again = evaluate(asked_of(c, b, a), VARIANTS, template="bare", store=store, progress=False, strict=None)
+        again = evaluate(asked_of(c, b, a), VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert before == len(PROMPTS) and again.facts["calls"]["asked"] == 0 and not c.asked
 
 

@@ -14,6 +14,7 @@ from cora_nb.respondents import patience
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.patience import Patience
 from cora_nb.respondents.protocol import ask
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -161,7 +162,7 @@ def test_a_pause_of_more_than_ten_minutes_stops_the_run_and_says_when_to_come_ba
     with FaultyServer(lambda asked: slow if asked.number >= 10 else GOOD) as server, Store(tmp_path / "s.db") as store:
         model = ChatRespondent("m", base_url=server.url, concurrency=1)
         with pytest.raises(CoraError, match="asks for a pause of 11,574 days; run again in more than ten years: ") as e:
-            evaluate(model, VARIANTS, template="bare", store=store, progress=False, strict=None)
+            evaluate(model, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert len(store) == 10 == len(server.asked) - 1 and "\n" not in str(e.value)
     slow = Answer(status, refusal("quota of today"), {"Retry-After": "7200"})
     with FaultyServer([slow]) as server:
@@ -215,13 +216,13 @@ def test_a_server_that_dies_and_comes_back_after_the_stop(death, concurrency, tm
         with FaultyServer(plan) as server:
             model = ChatRespondent("m", base_url=server.url, concurrency=concurrency)
             with pytest.raises(CoraError, match=", 8 times in a row with no reply between; run again when ") as e:
-                evaluate(model, VARIANTS, template="bare", store=store, progress=False, strict=None)
+                evaluate(model, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
             assert "\n" not in str(e.value) and clock.now - 1000 < 60 * 9
             kept = len(store)
             assert kept == (40 if death == "cut" else 39)
         port = server.url.split(":")[2].removesuffix("/v1")
         with FaultyServer(lambda asked: Answer(body=completion(asked.prompt[-9:])), port=int(port)) as again:
-            responses = evaluate(model, VARIANTS, template="bare", store=store, progress=False, strict=None)
+            responses = evaluate(model, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert responses.table["reply"].notna().all() and len(store) == len(PROMPTS)
         first, second = answered[:kept], [a.prompt for a in again.asked]
         assert len(second) == len(set(second)) == len(PROMPTS) - kept and not set(first) & set(second)

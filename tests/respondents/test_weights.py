@@ -20,6 +20,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.likelihood import LikelihoodRespondent
 from cora_nb.respondents.local import LocalModel
 from cora_nb.respondents.weights import Weights, shared_weights, widen_head
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -33,7 +34,7 @@ def folders(tmp_path_factory):
 
 
 def ask(who):
-    return evaluate(who, SOME, template="bare", progress=False)
+    return evaluate(who, SOME, Asking("bare"), progress=False)
 
 
 # one at a time
@@ -269,7 +270,7 @@ def test_no_ties_in_bfloat16(adaptation):
     variants = make_variants(math_benchmark(n=40), "permutations")
     for name in ("steady", "skewed"):
         who = LikelihoodRespondent(f"organism/{name}", device="cpu", dtype="bfloat16", adaptation=adaptation)
-        scores = evaluate(who, variants, template="bare", progress=False).table["scores"]
+        scores = evaluate(who, variants, Asking("bare"), progress=False).table["scores"]
         assert sum(len(set(s)) < len(s) for s in scores) == 0
 
 

@@ -16,6 +16,7 @@ from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.equal_prompts import replies_shared
 from cora_nb.responses.responses import Responses, as_responses, make_responses, need, questions_table
 from cora_nb.responses.runs import Runs, concat, differences_of_parts
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import replies_for
@@ -161,10 +162,12 @@ def test_trials():
 def test_parts_make_the_whole_again():
     variants = make_variants([Question(f"q{i}", "?", ("a", "b", "c"), i % 3, "xy"[i % 2]) for i in range(6)])
     shots = [Question(f"shot {s}", "!", ("a", "b"), 0, s) for s in "xy"]
-    asked = dict(shots=shots, k=1, progress=False)
-    whole = evaluate(SimulatedRespondent(), variants, **asked)
+    asking = Asking(shots=shots, k=1)
+    whole = evaluate(SimulatedRespondent(), variants, asking, progress=False)
     cut = len(variants) // 6
-    shards = [evaluate(SimulatedRespondent(), variants[i * cut : (i + 1) * cut], **asked) for i in range(6)]
+    shards = [
+        evaluate(SimulatedRespondent(), variants[i * cut : (i + 1) * cut], asking, progress=False) for i in range(6)
+    ]
     made = concat(shards)
     assert made.table.equals(whole.table) and made.questions.equals(whole.questions)
     assert made.facts["calls"] == whole.facts["calls"] and made.facts["respondent"] == whole.facts["respondent"]
@@ -181,7 +184,7 @@ def test_parts_make_the_whole_again():
 
 def test_facts_describe_the_rows_beside_them():
     variants = make_variants([Question(f"q{i}", "?", ("a", "b", "c"), i % 3, "xy"[i % 2]) for i in range(6)])
-    whole = evaluate(SimulatedRespondent(), variants, trials=2, progress=False)
+    whole = evaluate(SimulatedRespondent(), variants, Asking(trials=2), progress=False)
     assert whole.facts["calls"]["prompts"] == 2 * len(variants) and whole.facts["variants"]["count"] == len(variants)
     part = whole.rows(lambda t: t["question_id"].isin(["q0", "q1"]))
     assert part.facts["benchmark"] == {"questions": 2} and "calls" not in part.facts
@@ -207,8 +210,8 @@ def test_what_is_no_part_is_refused():
         concat([one, evaluate(SimulatedRespondent(name="other"), variants[20:], progress=False)])
     for other in (
         evaluate(SimulatedRespondent(seed=1), variants[20:], progress=False),
-        evaluate(SimulatedRespondent(), variants[20:], template="bare", progress=False),
-        evaluate(SimulatedRespondent(), variants[20:], parse="tolerant", progress=False),
+        evaluate(SimulatedRespondent(), variants[20:], Asking("bare"), progress=False),
+        evaluate(SimulatedRespondent(), variants[20:], Asking(parse="tolerant"), progress=False),
     ):
         with pytest.raises(CoraError, match="parts of simulated were not asked in the same way"):
             concat([one, other])

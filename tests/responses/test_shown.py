@@ -7,6 +7,7 @@ from cora_nb.core import Question
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.shown import NEW_CHOICE, shown_variants
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import FAMILIES, make_variants
 
@@ -15,7 +16,7 @@ from cora_nb.variants.families import FAMILIES, make_variants
 def test_variants_come_back_for_every_family(family):
     questions = math_benchmark(3)
     variants = make_variants(questions, family, seed=3)
-    run = evaluate(SimulatedRespondent(), variants, progress=False, trials=2)
+    run = evaluate(SimulatedRespondent(), variants, Asking(trials=2), progress=False)
     again = shown_variants(run)
     assert list(again.values()) == variants and [v.recipe for v in again.values()] == [v.recipe for v in variants]
 

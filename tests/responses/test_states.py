@@ -21,7 +21,7 @@ from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts, count_lost
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import concat
-from cora_nb.runs.budget import Budget
+from cora_nb.runs.asking import Budget, Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -64,7 +64,7 @@ class Moody:
 @pytest.fixture(scope="module")
 def run():
     with pytest.warns(UserWarning, match="stopped by its budget"):
-        return evaluate(Moody(), VARIANTS, stop="cora", batch=4, budget=Budget(calls=38), progress=False, strict=None)
+        return evaluate(Moody(), VARIANTS, stop=Settled(batch=4), budget=Budget(calls=38), progress=False, strict=None)
 
 
 def states_of(found):

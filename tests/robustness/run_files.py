@@ -19,6 +19,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import check_folder, read_responses, write_responses
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.batch import read_batch, write_batch
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.labels import read_labels
@@ -197,7 +198,7 @@ def by_bytes(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
 
 @lru_cache
 def some_run() -> object:
-    return evaluate(SimulatedRespondent(), VARIANTS, trials=2, progress=False)
+    return evaluate(SimulatedRespondent(), VARIANTS, Asking(trials=2), progress=False)
 
 
 def same_run(found: object) -> bool:

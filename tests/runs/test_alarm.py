@@ -14,6 +14,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.runs.alarm import Alarm, UnreadRepliesWarning, alarm_text, responses_alarm, too_many_unread, unread_replies
+from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.diagnosis import Unread
 from cora_nb.runs.evaluate import evaluate, prepare
 from cora_nb.runs.grading import judge_answers
@@ -106,7 +107,7 @@ def test_replies_of_the_store_count(tmp_path):
 
 
 def test_early_stopping_is_judged_at_its_end():
-    run, said = quietly(lambda i: REFUSAL if i in (5, 9) else "B", 20, stop="cora")
+    run, said = quietly(lambda i: REFUSAL if i in (5, 9) else "B", 20, stop=Settled())
     assert head(said) in ([], [("2", str(20 - run.facts["calls"]["not_asked"]))])
 
 
@@ -114,13 +115,13 @@ def test_early_stopping_is_judged_at_its_end():
 
 
 def test_above_the_bar_with_progress_and_as_a_warning_without(capsys):
-    evaluate(Says(SENTENCE), VARIANTS, parse="first_token", progress=True)
+    evaluate(Says(SENTENCE), VARIANTS, Asking(parse="first_token"), progress=True)
     out, err = capsys.readouterr()
     assert out == "" and err.count("cannot be read") == 1, "once, on the error stream"
     with pytest.warns(UnreadRepliesWarning, match="32 of 32 replies cannot be read") as caught:
-        evaluate(Says(SENTENCE), VARIANTS, parse="first_token", progress=False)
+        evaluate(Says(SENTENCE), VARIANTS, Asking(parse="first_token"), progress=False)
     assert len(caught) == 1 and str(caught[0].message) in err.replace("\r", "\n")
-    assert "in Python: evaluate(respondent, variants, parse='lenient')" in err
+    assert "in Python: evaluate(respondent, variants, Asking(parse='lenient'))" in err
 
 
 def test_strict_stops_there_with_one_line_and_keeps_the_replies(tmp_path, capsys):
@@ -139,7 +140,7 @@ def test_strict_stops_there_with_one_line_and_keeps_the_replies(tmp_path, capsys
         assert who.asked == len(VARIANTS) - 32 and len(run) == len(VARIANTS)
     assert capsys.readouterr() == ("", "")
     with pytest.raises(CoraError, match="what to type stands above"):
-        evaluate(Says(SENTENCE), VARIANTS, parse="first_token", strict=True)
+        evaluate(Says(SENTENCE), VARIANTS, Asking(parse="first_token"), strict=True)
     assert "in a shell: --parse lenient" in capsys.readouterr().err
     with pytest.raises(CoraError, match="may help$"):
         evaluate(Says(REFUSAL), VARIANTS, strict=True)
@@ -171,14 +172,14 @@ def shown(text):
 
 def test_three_replies_different_ones_first_with_what_every_rule_reads():
     replies = [SENTENCE] * 30 + ["It is 'B'."] * 5 + [REFUSAL] * 10
-    (text,) = quietly(lambda i: replies[44 - i], 45, parse="first_token")[1]
+    (text,) = quietly(lambda i: replies[44 - i], 45, asking=Asking(parse="first_token"))[1]
     assert head([text]) == [("32", "32")]
     assert Counter(x[2] for x in shown(text)) == {f'"{SENTENCE}"': 1, "\"It is 'B'.\"": 1, f'"{REFUSAL}"': 1}
     assert '"The correct answer is **B**."\n        read: B by lenient, ' in text and "first_token (in use)" in text
 
 
 def test_a_rule_of_ones_own_is_named():
-    (text,) = quietly("B", 5, parse=lambda reply, choices: -1)[1]
+    (text,) = quietly("B", 5, asking=Asking(parse=lambda reply, choices: -1))[1]
     assert "(in use)" in text and "B by lenient" in text
 
 
@@ -205,9 +206,9 @@ def test_a_rule_that_loses_other_replies_is_not_recommended():
     def own(reply, choices):
         return 0 if reply == "Yes" else -1
 
-    (text,) = quietly(lambda i: SENTENCE if i % 8 == 0 else "Yes", 40, parse=own)[1]
+    (text,) = quietly(lambda i: SENTENCE if i % 8 == 0 else "Yes", 40, asking=Asking(parse=own))[1]
     assert "in a shell" not in text and "lenient reads" not in text
-    (text,) = quietly(lambda i: SENTENCE if i % 8 == 0 else "B", 40, parse="first_token")[1]
+    (text,) = quietly(lambda i: SENTENCE if i % 8 == 0 else "B", 40, asking=Asking(parse="first_token"))[1]
     assert "lenient reads 5 of 5 such replies and 28 of 28 others" in text or "lenient reads 4 of 4" in text
 
 
@@ -215,7 +216,7 @@ def test_a_rule_that_loses_other_replies_is_not_recommended():
 
 
 def test_responses_say_the_same_as_the_run_did_also_from_disk(tmp_path):
-    run, (text,) = quietly(lambda i: [SENTENCE, "B", ""][i % 3], 30, parse="first_token")
+    run, (text,) = quietly(lambda i: [SENTENCE, "B", ""][i % 3], 30, asking=Asking(parse="first_token"))
     assert responses_alarm(run) == text
     write_responses(run, tmp_path / "run")
     assert responses_alarm(read_responses(tmp_path / "run")) == text
@@ -224,7 +225,7 @@ def test_responses_say_the_same_as_the_run_did_also_from_disk(tmp_path):
 
 def test_an_older_run_has_it_too():
     "Without facts, texts of the choices, or most columns."
-    run, _ = quietly(SENTENCE, 30, parse="first_token")
+    run, _ = quietly(SENTENCE, 30, asking=Asking(parse="first_token"))
     bare = run.to_frame()[["question_id", "method", "n_choices", "answer", "prediction", "correct", "reply"]]
     text = responses_alarm(make_bare(bare))
     assert "30 of 30 replies cannot be read" in text and "B by lenient" in text

@@ -19,6 +19,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import ask
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.runs.asking import Asking
 
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
@@ -101,7 +102,7 @@ def test_files_are_never_too_large_and_lose_nothing(tmp_path_factory, max_reques
 def test_a_batch_gives_the_same_table_as_asking_one_by_one(tmp_path, store):
     with FaultyServer(lambda asked: Answer(body=completion("ABCD"[len(asked.prompt) % 4]))) as server:
         model = ChatRespondent("m", base_url=server.url)
-        live = evaluate(model, VARIANTS, template="bare", progress=False)
+        live = evaluate(model, VARIANTS, Asking("bare"), progress=False)
         asked = len(server.asked)
         files = write_batch(model, make_prompts(VARIANTS, template="bare"), tmp_path / "r.jsonl", max_requests=70)
         outputs = [
@@ -113,7 +114,7 @@ def test_a_batch_gives_the_same_table_as_asking_one_by_one(tmp_path, store):
         ]
         result = read_batch(model, make_prompts(VARIANTS, template="bare"), outputs, store)
         assert (result.answered, result.failed, result.missing, result.unknown, result.broken) == (asked, {}, 0, 0, 0)
-        batch = evaluate(model, VARIANTS, template="bare", store=store, progress=False)
+        batch = evaluate(model, VARIANTS, Asking("bare"), store=store, progress=False)
         assert len(server.asked) == asked  # nobody was asked
     assert batch.table.equals(live.table) and batch.questions.equals(live.questions)
     assert {k: v for k, v in batch.facts.items() if k != "calls"} == {
@@ -149,7 +150,7 @@ def test_only_what_is_missing_is_asked_after_a_batch(tmp_path, store):
         )
         (second,) = write_batch(model, prompts, tmp_path / "second.jsonl", store)
         assert lines(second) == requests[100:]
-        responses = evaluate(model, VARIANTS, template="bare", store=store, progress=False)
+        responses = evaluate(model, VARIANTS, Asking("bare"), store=store, progress=False)
         assert sorted(a.prompt for a in server.asked) == sorted(
             r["body"]["messages"][-1]["content"] for r in requests[100:]
         )

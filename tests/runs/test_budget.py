@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.core import CoraError
+from cora_nb.core import CoraError, THRESHOLDS
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.items import method_table, slot_table
@@ -23,7 +23,8 @@ from cora_nb.respondents.debiased import AveragedRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import UNSENT, in_state
-from cora_nb.runs.budget import Budget, BudgetWarning, budget_line, complete_questions, question_order
+from cora_nb.runs.asking import All, Budget, Settled
+from cora_nb.runs.budget import BudgetWarning, Spending, budget_line, complete_questions, question_order
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Claims, Store
 from cora_nb.variants.families import make_variants
@@ -81,9 +82,9 @@ def usage(read, wrote, text="B"):
 @pytest.mark.parametrize("calls", [1, 5, 63, 64, 65])
 def test_never_more_requests_than_calls(at_once, calls):
     with FaultyServer(lambda asked: Answer(wait=0.001)) as server:
-        budget = Budget(calls=calls)
-        found = run(server.url, budget, at_once)
-    assert len(server.asked) == budget.calls_made == calls, "all that may be asked is asked, and no more"
+        spending = Spending(Budget(calls=calls))
+        found = run(server.url, spending, at_once)
+    assert len(server.asked) == spending.calls_made == calls, "all that may be asked is asked, and no more"
     assert (~in_state(found.table, "over_budget")).sum() >= calls
     assert found.facts["calls"]["requests"] == calls
 
@@ -101,9 +102,9 @@ def test_retries_are_calls(trouble):
         return known[trouble] if rng.random() < 0.5 else GOOD
 
     with FaultyServer(plan) as server:
-        budget = Budget(calls=40)
-        found = run(server.url, budget, 8, variants=VARIANTS[:60])
-    assert len(server.asked) <= 40 and budget.calls_made <= 40
+        spending = Spending(Budget(calls=40))
+        found = run(server.url, spending, 8, variants=VARIANTS[:60])
+    assert len(server.asked) <= 40 and spending.calls_made <= 40
     assert len(server.asked) == 40 or not in_state(found.table, "over_budget").any()
 
 
@@ -146,9 +147,9 @@ def test_what_is_stored_costs_nothing(tmp_path):
     with Store(tmp_path / "s.sqlite") as store, FaultyServer() as server:
         run(server.url, None, store=store)
         server.asked.clear()
-        budget = Budget(calls=1)
-        again = run(server.url, budget, store=store)
-    assert not server.asked and budget.calls_made == 0 and not in_state(again.table, *UNSENT).any()
+        spending = Spending(Budget(calls=1))
+        again = run(server.url, spending, store=store)
+    assert not server.asked and spending.calls_made == 0 and not in_state(again.table, *UNSENT).any()
 
 
 # ---- money
@@ -169,38 +170,38 @@ def test_never_more_money_than_the_budget(at_once, cost, seed, trouble):
         return good
 
     with Billing(plan) as server:
-        budget = Budget(cost=cost, prices=PRICES)
-        found = run(server.url, budget, at_once, variants=VARIANTS[:60])
+        spending = Spending(Budget(cost=cost, prices=PRICES))
+        found = run(server.url, spending, at_once, variants=VARIANTS[:60])
         spent = billed(server) if server.asked else 0.0
-    assert spent <= budget.money + 1e-15 and budget.money <= cost
-    assert budget.money == pytest.approx(found.facts["calls"]["cost"])
+    assert spent <= spending.money + 1e-15 and spending.money <= cost
+    assert spending.money == pytest.approx(found.facts["calls"]["cost"])
     cut = in_state(found.table, "over_budget")
-    assert budget.used_up == bool(cut.any())
+    assert spending.used_up == bool(cut.any())
 
 
 def test_the_budget_is_used_not_only_kept():
     "What requests turn out to cost makes room for others: all but the most of one prompt is spent."
     with Billing(lambda asked: usage(20, 1)) as server:
-        budget = Budget(cost=0.006, prices=PRICES)
-        run(server.url, budget, 64)
+        spending = Spending(Budget(cost=0.006, prices=PRICES))
+        run(server.url, spending, 64)
     most = (700 * PRICES[0] + 64 * PRICES[1]) / 1e6
-    assert budget.cost - most <= budget.money <= budget.cost and billed(server) == budget.money
+    assert spending.budget.cost - most <= spending.money <= spending.budget.cost and billed(server) == spending.money
 
 
 def test_a_server_that_reads_more_than_is_sent_is_believed():
     "5,000 tokens of its own above each prompt: after the first reply, the account knows."
     with Billing(lambda asked: usage(5000, 1)) as server:
-        budget = Budget(cost=0.1, prices=(2.0, 0.0))
-        run(server.url, budget, 1)
+        spending = Spending(Budget(cost=0.1, prices=(2.0, 0.0)))
+        run(server.url, spending, 1)
     assert billed(server, (2.0, 0.0)) <= 0.1 and len(server.asked) == 10
 
 
 def test_replies_without_a_count_cost_their_most():
     plain = {k: v for k, v in completion("B").items() if k != "usage"}
     with FaultyServer(lambda asked: Answer(body=plain)) as server:
-        budget = Budget(cost=0.01, prices=PRICES)
-        found = run(server.url, budget, 8)
-    assert budget.money <= 0.01 and 0 < len(server.asked) < 120
+        spending = Spending(Budget(cost=0.01, prices=PRICES))
+        found = run(server.url, spending, 8)
+    assert spending.money <= 0.01 and 0 < len(server.asked) < 120
     who = ChatRespondent("tiny", base_url=server.url, max_tokens=64)
     read, wrote = who.most(make_prompts(VARIANTS)[0])
     assert read > len(make_prompts(VARIANTS)[0].text.encode()) and wrote == who.room(make_prompts(VARIANTS)[0])
@@ -249,10 +250,10 @@ def test_any_respondent_can_have_a_budget(calls):
 @settings(max_examples=15, deadline=None)
 @given(cost=st.floats(1e-5, 0.1), tokens=st.none() | st.integers(1, 100))
 def test_any_respondent_stays_within_its_money(cost, tokens):
-    who, budget = Counted(tokens), Budget(cost=cost, prices=PRICES)
-    evaluate(who, VARIANTS, budget=budget, progress=False, strict=None)
+    who, spending = Counted(tokens), Spending(Budget(cost=cost, prices=PRICES))
+    evaluate(who, VARIANTS, budget=spending, progress=False, strict=None)
     least = 0 if tokens is None else len(who.asked) * (PRICES[0] + PRICES[1]) / 1e6  # lost ones count at their most
-    assert least <= budget.money + 1e-12 and budget.money <= cost
+    assert least <= spending.money + 1e-12 and spending.money <= cost
 
 
 @pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
@@ -264,15 +265,15 @@ def test_a_wrapper_reaches_the_server_within_the_budget():
     with FaultyServer(lambda asked: Answer(body=completion("B", logprobs=logprobs))) as server:
         inner = ChatRespondent("tiny", base_url=server.url, top_logprobs=5, concurrency=8)
         evaluate(AveragedRespondent(inner), VARIANTS, budget=Budget(calls=50), progress=False, strict=None)
-    assert len(server.asked) == 50 and inner.budget is None, "and the respondent is left as it was"
+    assert len(server.asked) == 50 and inner.spending is None, "and the respondent is left as it was"
 
 
 def test_runs_share_a_budget():
-    ann, budget = SimulatedRespondent(seed=1), Budget(calls=150)
+    ann, spending = SimulatedRespondent(seed=1), Spending(Budget(calls=150))
     with pytest.warns(BudgetWarning, match="stopped by its budget of at most 150 calls"):
-        first = evaluate(ann, VARIANTS, budget=budget, progress=False)
-        second = evaluate(SimulatedRespondent(seed=2), VARIANTS, budget=budget, progress=False)
-        third = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=budget, progress=False)
+        first = evaluate(ann, VARIANTS, budget=spending, progress=False)
+        second = evaluate(SimulatedRespondent(seed=2), VARIANTS, budget=spending, progress=False)
+        third = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=spending, progress=False)
     asked = [r.facts["calls"]["requests"] for r in (first, second, third)]
     assert asked == [120, 30, 0] and not in_state(first.table, *UNSENT).any()
     assert in_state(third.table, "over_budget").all() and third.facts["calls"]["asked"] == 0
@@ -280,11 +281,11 @@ def test_runs_share_a_budget():
 
 def test_a_run_that_was_stopped_in_the_middle_is_paid():
     "What was under way when somebody pressed Ctrl-C may have been billed."
-    budget = Budget(cost=1, prices=PRICES)
-    assert len(budget.reserve([(100, 10)] * 3)) == 3
-    assert budget.money == 0
-    budget.begin()
-    assert budget.money == pytest.approx(3 * (100 * 2 + 10 * 30) / 1e6)
+    spending = Spending(Budget(cost=1, prices=PRICES))
+    assert len(spending.reserve([(100, 10)] * 3)) == 3
+    assert spending.money == 0
+    spending.begin()
+    assert spending.money == pytest.approx(3 * (100 * 2 + 10 * 30) / 1e6)
 
 
 # ---- no score is wrong
@@ -292,11 +293,15 @@ def test_a_run_that_was_stopped_in_the_middle_is_paid():
 
 @pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
 @settings(max_examples=12, deadline=None)
-@given(calls=st.integers(1, 119), stop=st.sampled_from([None, "cora", "bmca"]), seed=st.integers(0, 50))
+@given(
+    calls=st.integers(1, 119),
+    stop=st.sampled_from([All(), Settled(batch=8), Settled(THRESHOLDS, batch=8)]),
+    seed=st.integers(0, 50),
+)
 def test_scores_are_exact_or_bounded(calls, stop, seed):
     who = SimulatedRespondent(knows=0.7, slips=0.1, seed=seed)
     true = score(evaluate(who, VARIANTS, progress=False)).set_index("score")["value"]
-    part = evaluate(who, VARIANTS, budget=Budget(calls=calls), stop=stop, batch=8, progress=False)
+    part = evaluate(who, VARIANTS, stop=stop, budget=Budget(calls=calls), progress=False)
     found = score(part).set_index("score")
     for name, value, note in found[["value", "note"]].itertuples() if "note" in found else ():
         if not np.isnan(value):
@@ -306,7 +311,7 @@ def test_scores_are_exact_or_bounded(calls, stop, seed):
             assert said.startswith("from "), said
             low, high = map(float, said.removeprefix("from ").split(" to "))
             assert low - 1e-9 <= true[name] <= high + 1e-9, name
-    if in_state(part.table, "over_budget").any() and stop is None:
+    if in_state(part.table, "over_budget").any() and stop == All():
         assert found.loc[["MCQA+", "RC"], "value"].isna().all()
 
 
@@ -324,7 +329,7 @@ def test_a_single_prompt_left_out_is_not_counted_as_wrong():
 def test_a_stop_is_not_early_stoppings_knowledge():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
-        part = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=Budget(calls=10), stop="cora", progress=False)
+        part = evaluate(SimulatedRespondent(seed=3), VARIANTS, stop=Settled(), budget=Budget(calls=10), progress=False)
     assert in_state(part.table, "over_budget").any()
     assert count_hits(part)["over_budget"].sum() == in_state(part.table, "over_budget").sum()
     for measure in (method_table, slot_table):
@@ -339,7 +344,7 @@ def test_complete_questions_have_scores_of_their_own():
     assert len(whole.questions) == 2 and len(whole) == 40
     found = score(whole).set_index("score")
     assert found["value"].notna().all() and (found["n"] == 2).all()
-    line = budget_line(part, Budget(calls=50))
+    line = budget_line(part, Spending(Budget(calls=50)))
     assert "70 of 120 prompts were not asked, 2 of 6 questions are complete" in line
 
 
@@ -373,11 +378,11 @@ def test_budgets_that_make_no_sense(options, said):
 # ---- requests that used more than their most
 
 
-def next_ticket(budget, way, need):
+def next_ticket(spending, way, need):
     "A ticket for a request that needs so much at most, or None."
     if way == "admit":
-        return asyncio.run(budget.admit(*need))
-    return next(iter(budget.reserve([need])), None)
+        return asyncio.run(spending.admit(*need))
+    return next(iter(spending.reserve([need])), None)
 
 
 @pytest.mark.parametrize("way", ["admit", "reserve"])
@@ -385,23 +390,23 @@ def next_ticket(budget, way, need):
 @pytest.mark.parametrize(("cost", "fits"), [(44, False), (49.9, False), (50, True)])
 def test_what_a_request_used_above_its_most_is_expected_of_the_next(way, used, cost, fits):
     "10 and 10 tokens at most, and the first takes 25: the next one may take 25, too. A token costs 1."
-    budget = Budget(cost=cost, prices=(1e6, 1e6))
-    first = next_ticket(budget, way, (10, 10))
-    budget.settle(first, Reply("A", meta=dict(zip(("prompt_tokens", "completion_tokens"), used))))
-    assert budget.money == 25
-    second = next_ticket(budget, way, (10, 10))
-    assert (second is not None) == fits and budget.used_up != fits
+    spending = Spending(Budget(cost=cost, prices=(1e6, 1e6)))
+    first = next_ticket(spending, way, (10, 10))
+    spending.settle(first, Reply("A", meta=dict(zip(("prompt_tokens", "completion_tokens"), used))))
+    assert spending.money == 25
+    second = next_ticket(spending, way, (10, 10))
+    assert (second is not None) == fits and spending.used_up != fits
     if fits:
-        budget.settle(second, None)  # its cost is not known, so it counts as the most it may take
-        assert budget.money == 50
+        spending.settle(second, None)  # its cost is not known, so it counts as the most it may take
+        assert spending.money == 50
 
 
 @pytest.mark.parametrize("way", ["admit", "reserve"])
 def test_requests_that_use_more_than_expected_again_raise_what_is_expected(way):
     "13, then 3 more than the 23 expected, then 16; one that uses less lowers nothing."
-    budget = Budget(cost=1000, prices=(1e6, 0))
+    spending = Spending(Budget(cost=1000, prices=(1e6, 0)))
     for used, expected in ((13, 13), (16, 16), (2, 16)):
-        budget.settle(next_ticket(budget, way, (10, 0)), Reply("A", meta={"prompt_tokens": used}))
-        before = budget.money
-        budget.settle(next_ticket(budget, way, (10, 0)), None)
-        assert budget.money - before == expected
+        spending.settle(next_ticket(spending, way, (10, 0)), Reply("A", meta={"prompt_tokens": used}))
+        before = spending.money
+        spending.settle(next_ticket(spending, way, (10, 0)), None)
+        assert spending.money - before == expected

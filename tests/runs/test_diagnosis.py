@@ -187,7 +187,7 @@ def test_words_become_a_command_that_can_be_run():
     line = cured_command(thinks, "cora_run", spec, {"benchmark": "my own", "dry": True, "parse": "tolerant"})
     assert shlex.split(line)[:5] == ["cora_run", spec, "--benchmark", "my own", "--dry"]
     assert shlex.split(line)[5:] == ["--parse", "last_line", "--template", "reasoned"]
-    assert thinks.python == "evaluate(respondent, variants, template='reasoned', parse='last_line')"
+    assert thinks.python == "evaluate(respondent, variants, Asking(template='reasoned', parse='last_line'))"
 
 
 def test_without_words_there_is_nothing_to_recommend():

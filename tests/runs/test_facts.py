@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cora_nb.core import Question
+from cora_nb.core import Question, THRESHOLDS
 from cora_nb.prompts.letters import first_alphanumeric, tolerant
 from cora_nb.prompts.templates import Template
 from cora_nb.respondents.chat import ChatRespondent
@@ -15,6 +15,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.responses import make_responses
 from cora_nb.responses.runs import different_facts, same_facts
+from cora_nb.runs.asking import All, Asking, Settled
 from cora_nb.runs.evaluate import evaluate, prepare
 from cora_nb.variants.families import make_variants
 
@@ -23,10 +24,13 @@ SHOTS = [Question(f"shot {i}", f"Shot {i}?", ("e", "f", "g"), i % 3, "xy"[i % 2]
 MINE = Template("mine", "Choose.\n")
 
 
-def facts(respondent=None, questions=QUESTIONS, family="cora", options=None, **asked):
+def facts(
+    respondent=None, questions=QUESTIONS, family="cora", options=None, stop=All(), facts=None, store=None, **asked
+):
     variants = make_variants(questions, family, **(options or {}))
     who = respondent or SimulatedRespondent()
-    return evaluate(who, variants, **{"template": MINE, "shots": SHOTS, "k": 1, "progress": False, **asked}).facts
+    asking = Asking(**{"template": MINE, "shots": SHOTS, "k": 1, **asked})
+    return evaluate(who, variants, asking, stop, store, facts=facts, progress=False).facts
 
 
 BASE = facts()
@@ -62,10 +66,10 @@ CHANGES = {
     "a rule for another form": dict(parse={"lfgq": "exact_number"}),
     "a rule of one's own": dict(parse=my_rule),
     "another rule of one's own": dict(parse=other_rule),
-    "early stopping": dict(stop="cora"),
-    "early stopping for more": dict(stop="bmca"),
-    "early stopping for some thresholds": dict(stop="bmca", thresholds=(0.5,)),
-    "early stopping in other batches": dict(stop="cora", batch=7),
+    "early stopping": dict(stop=Settled()),
+    "early stopping for more": dict(stop=Settled(THRESHOLDS)),
+    "early stopping for some thresholds": dict(stop=Settled((0.5,))),
+    "early stopping in other batches": dict(stop=Settled(batch=7)),
     "a respondent that knows more": dict(respondent=SimulatedRespondent(knows=0.7)),
     "a respondent of another seed": dict(respondent=SimulatedRespondent(seed=1)),
     "a respondent that leans": dict(respondent=SimulatedRespondent(position=(2, 1))),
@@ -180,5 +184,6 @@ def test_facts_are_known_before_anything_is_asked(what):
     asked = {"template": MINE, "shots": SHOTS, "k": 1, **CHANGES[what]}
     who, questions = asked.pop("respondent", SimulatedRespondent()), asked.pop("questions", QUESTIONS)
     variants = make_variants(questions, asked.pop("family", "cora"), **asked.pop("options", {}))
-    after = evaluate(who, variants, **asked, progress=False).facts
-    assert prepare(variants, **asked).facts(who) == {k: v for k, v in after.items() if k != "calls"}
+    how = {"stop": asked.pop("stop", All()), "facts": asked.pop("facts", None)}
+    after = evaluate(who, variants, Asking(**asked), **how, progress=False).facts
+    assert prepare(variants, Asking(**asked), **how).facts(who) == {k: v for k, v in after.items() if k != "calls"}

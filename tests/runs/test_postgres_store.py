@@ -20,6 +20,7 @@ from urllib.parse import quote
 import pytest
 
 from cora_nb.benchmarks.load import load_benchmark
+from cora_nb.cli.options import RunOptions
 from cora_nb.cli.sharding import Spread
 from cora_nb.core import CoraError
 from cora_nb.respondents.chat import ChatRespondent
@@ -164,8 +165,10 @@ def test_how_a_run_is_divided_shows_no_password(tmp_path):
     spread = Spread(2, None, None, address)
     told = SimpleNamespace(facts={"calls": {"asked": 5, "in_store": 2}})
     assert spread.line(told, tmp_path) == "5 asked, 2 from postgresql://ann@h/d, in 0 shards"
-    settings = _Settings("simulated", "lenient", {}, str(tmp_path), address, False)
-    assert settings.store == spread.store == address and "ann" not in repr(spread) + repr(settings)
+    settings = _Settings("simulated", {}, str(tmp_path), address, False)
+    options = RunOptions(store=address)
+    assert settings.store == spread.store == options.store == address
+    assert "ann" not in repr(spread) + repr(settings) + repr(options)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.responses.rows import grade_reply
 from cora_nb.respondents.protocol import Reply
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.batch import read_batch, write_batch
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.store import Store
@@ -136,13 +137,13 @@ def shouted(reply, choices):
 def test_the_rule_says_how_much_is_asked_for_unless_somebody_else_does(rule, limit, room, tmp_path):
     with FaultyServer() as there:
         model = ChatRespondent("m", base_url=there.url, max_tokens=limit)
-        found = evaluate(model, VARIANTS[:3], parse=rule, progress=False)
+        found = evaluate(model, VARIANTS[:3], Asking(parse=rule), progress=False)
     assert sent(there) == {room} and found.facts["asked"]["room"] == {"mcq": room}
     prompts = make_prompts(VARIANTS[:3], parse=rule)
     (file,) = write_batch(model, prompts, tmp_path / "requests.jsonl")
     assert {json.loads(line)["body"]["max_tokens"] for line in file.read_text().splitlines()} == {room}
     assert {model.request(p)["max_tokens"] for p in prompts} == {room}
-    assert plan(model, VARIANTS[:3], parse=rule)["tokens_written_at_most"] == 3 * room
+    assert plan(model, VARIANTS[:3], Asking(parse=rule))["tokens_written_at_most"] == 3 * room
 
 
 def test_a_rule_of_ones_own_says_how_much_room_it_needs():
@@ -169,7 +170,7 @@ def test_the_shipped_models_say_one_token_under_every_rule():
     assert CausalRespondent("organism/steady", max_new_tokens=9).room(Prompt(VARIANTS[0])) == 9
     found = evaluate(who, VARIANTS[:8], progress=False).table
     assert (found["n_tokens"] == 1).all() and found["finish"].isna().all()  # one token is all they say: not cut off
-    strict = evaluate(who, VARIANTS[:8], parse="first_token", progress=False).table
+    strict = evaluate(who, VARIANTS[:8], Asking(parse="first_token"), progress=False).table
     assert found["reply"].equals(strict["reply"]) and found["prediction"].equals(strict["prediction"])
 
 
@@ -189,7 +190,7 @@ def test_models_that_reason_first_are_read_on_their_last_line(family, form):
 
     with FaultyServer(reason) as there:
         model = ChatRespondent("m", base_url=there.url)
-        found = evaluate(model, variants, template="reasoned", parse="last_line", progress=False)
+        found = evaluate(model, variants, Asking("reasoned", parse="last_line"), progress=False)
     assert found.table["correct"].all() and sent(there) == {4096}
     assert form is None or set(found.table["form"]) == {form}
 

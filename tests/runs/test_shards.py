@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cora_nb.core import CoraError, Question
+from cora_nb.core import CoraError, Question, THRESHOLDS
 from cora_nb.metrics.cora import score
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -19,6 +19,7 @@ from cora_nb.responses.files import read_facts, read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.runs import concat, different_facts
 from cora_nb.results import values_of
+from cora_nb.runs.asking import Asking, Precise, Settled
 from cora_nb.runs.evaluate import evaluate, prepare
 from cora_nb.runs.shards import (
     Shard,
@@ -83,7 +84,7 @@ def test_what_is_not_a_shard(wrong, why):
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=40), st.integers(1, 20), st.integers(1, 3))
 def test_every_prompt_is_in_one_shard_and_questions_stay_whole(texts, count, trials):
     questions = [Question(f"q{i}", f"text {t}", ("a", "b"), 0) for i, t in enumerate(texts)]
-    prompts = prepare(make_variants(questions, family="cyclic"), trials=trials).prompts
+    prompts = prepare(make_variants(questions, family="cyclic"), Asking(trials=trials)).prompts
     different = len(set(texts))
     if count > different:
         with pytest.raises(CoraError, match=f"{count} shards are more than there are different questions, {different}"):
@@ -102,19 +103,19 @@ def test_the_usual_count_depends_on_the_run_alone():
     assert usual_count(prepare(make_variants(some(20))).prompts) == 13  # 400 prompts, 32 each
     assert usual_count(prepare(make_variants(some(60))).prompts) == 16
     assert usual_count(prepare(make_variants(some(450))).prompts) == 18  # 9000 prompts, 512 each
-    assert usual_count(prepare(make_variants(some(2)), trials=100).prompts) == 2  # not more than questions
+    assert usual_count(prepare(make_variants(some(2)), Asking(trials=100)).prompts) == 2  # not more than questions
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize(
-    "asked", slow_after(1, [{}, {"trials": 3, "parse": "first_token"}, {"shots": some(9), "k": 2}])
+    "asking", slow_after(1, [Asking(), Asking(trials=3, parse="first_token"), Asking(shots=some(9), k=2)])
 )
-def test_joined_shards_are_the_run_of_one_process(tmp_path, count, asked):
+def test_joined_shards_are_the_run_of_one_process(tmp_path, count, asking):
     variants = make_variants(some(11, subject="sums"), seed=3)
     ann = SimulatedRespondent(name="ann", knows=0.5, slips=0.2, position=(3, 1, 1, 1))
     facts = {"benchmark": "sums", "seed": 3}
-    ask_all(prepare(variants, facts=facts, **asked), ann, count, tmp_path / "ann", seed=count)
-    alone = evaluate(ann, variants, facts=facts, progress=False, **asked)
+    ask_all(prepare(variants, asking, facts=facts), ann, count, tmp_path / "ann", seed=count)
+    alone = evaluate(ann, variants, asking, facts=facts, progress=False)
     same_run(join_shards(tmp_path / "ann"), alone)
     same_run(read_responses(tmp_path / "ann"), alone)
 
@@ -170,7 +171,7 @@ def test_texts_that_are_no_unicode_and_no_subject(tmp_path):
     assert joined.table.equals(alone.table) and joined.questions.equals(alone.questions)
 
 
-@pytest.mark.parametrize("stop", ["cora", "bmca"])
+@pytest.mark.parametrize("stop", [Settled(), Settled(THRESHOLDS)])
 def test_early_stopping_is_exact_in_shards(tmp_path, stop):
     variants = make_variants(some(40))
     ann = SimulatedRespondent(name="ann", knows=0.6, slips=0.1)
@@ -224,9 +225,9 @@ def test_only_failed_prompts_are_asked_again(tmp_path, stored):
 
 def test_with_early_stopping_a_shard_with_failures_is_asked_whole(tmp_path):
     variants, who = make_variants(some(12)), Shaky(name="shaky", knows=0.6)
-    ask_all(prepare(variants, stop="cora"), who, 3, tmp_path / "run")
+    ask_all(prepare(variants, stop=Settled()), who, 3, tmp_path / "run")
     who.bad = ()
-    ask_all(prepare(variants, stop="cora"), who, 3, tmp_path / "run")
+    ask_all(prepare(variants, stop=Settled()), who, 3, tmp_path / "run")
     alone = evaluate(SimulatedRespondent(name="shaky", knows=0.6), variants, progress=False)
     assert values_of(score(join_shards(tmp_path / "run")))["CoRA"] == values_of(score(alone))["CoRA"]
 
@@ -241,7 +242,7 @@ ANN = SimulatedRespondent(name="ann", knows=0.5)
             lambda q, place: ask_shard(prepare(make_variants(q, seed=1)), ANN, "2/3", place),
             r"other seed \(0 there, 1 now\);",
         ),
-        (lambda q, place: ask_shard(prepare(make_variants(q), template="bare"), ANN, "2/3", place), "other template"),
+        (lambda q, place: ask_shard(prepare(make_variants(q), Asking("bare")), ANN, "2/3", place), "other template"),
         (lambda q, place: ask_shard(prepare(make_variants(q)), ANN, "2/4", place), "are of 3, and not of 4"),
         (
             lambda q, place: ask_shard(prepare(make_variants(q)), replace(ANN, slips=0.5), "1/3", place),
@@ -344,7 +345,7 @@ def test_asking_while_a_join_writes_leaves_the_run_whole(tmp_path, monkeypatch):
 
 
 def test_precise_stopping_is_refused_before_anything_is_asked(tmp_path):
-    who, prepared = Drawing(), prepare(make_variants(some(4)), stop="precise")
+    who, prepared = Drawing(), prepare(make_variants(some(4)), stop=Precise())
     with pytest.raises(CoraError, match="looks at all replies while it asks"):
         ask_shard(prepared, who, "1/2", tmp_path / "run", progress=False)
     assert who.calls == 0 and not (tmp_path / "run").exists()
@@ -352,11 +353,11 @@ def test_precise_stopping_is_refused_before_anything_is_asked(tmp_path):
 
 def test_shards_over_another_run_are_refused_before_anything_is_asked(tmp_path):
     variants, who = make_variants(some(4), family="cyclic"), Drawing()
-    write_responses(evaluate(Drawing(), variants, template="bare", progress=False), tmp_path / "run")
+    write_responses(evaluate(Drawing(), variants, Asking("bare"), progress=False), tmp_path / "run")
     with pytest.raises(CoraError, match=r"another run here already, with other template \(bare there, cora now\);"):
         ask_shard(prepare(variants), who, "1/2", tmp_path / "run", progress=False)
     assert who.calls == 0 and not (tmp_path / "run/shards").exists()
-    ask_shard(prepare(variants, template="bare"), who, "1/2", tmp_path / "run", progress=False)  # the same run
+    ask_shard(prepare(variants, Asking("bare")), who, "1/2", tmp_path / "run", progress=False)  # the same run
     assert who.calls > 0
 
 

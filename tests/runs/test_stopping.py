@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.core import CoraError, Question
+from cora_nb.core import CoraError, Question, THRESHOLDS
 from cora_nb.interop.cat import read_cat
 from cora_nb.metrics.cora import score
 from cora_nb.results import lookup, values_of
@@ -17,6 +17,7 @@ from cora_nb.respondents.simulated import RecordedRespondent, SimulatedResponden
 from cora_nb.responses.columns import REPLIED, checked_table, in_state
 from cora_nb.responses.failures import split_note
 from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.stopping import CellRates, EarlyStop, is_settled
 from cora_nb.variants.families import make_variants
@@ -74,8 +75,11 @@ def test_the_scores_are_those_of_the_full_run(knows, slips, seed, batch, sizes):
     questions = [Question(f"q{i}", "?", tuple("abcdef"[:n]), i % n) for i, n in enumerate(sizes)]
     variants, who = make_variants(questions), SimulatedRespondent(knows=knows, slips=slips, position=(3, 1), seed=seed)
     full = evaluate(who, variants, progress=False)
-    for stop, names in (("cora", FOUR), ("bmca", [*FOUR, *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9))])):
-        part = evaluate(who, variants, stop=stop, batch=batch, progress=False)
+    for stop, names in (
+        (Settled(batch=batch), FOUR),
+        (Settled(THRESHOLDS, batch), [*FOUR, *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9))]),
+    ):
+        part = evaluate(who, variants, stop=stop, progress=False)
         assert checked_table(part.table).equals(part.table)
         asked = in_state(part.table, *REPLIED)
         assert part.table[asked].equals(full.table[asked]) and (part.table.loc[~asked, "state"] == "not_asked").all()
@@ -86,7 +90,7 @@ def test_the_scores_are_those_of_the_full_run(knows, slips, seed, batch, sizes):
 
 def test_unknown_stays_unknown_through_a_file(tmp_path):
     variants = make_variants([Question(f"q{i}", "?", ("a", "b", "c"), i % 3, "xy"[i % 2]) for i in range(20)])
-    part = evaluate(SimulatedRespondent(knows=0.3), variants, stop="cora", progress=False)
+    part = evaluate(SimulatedRespondent(knows=0.3), variants, stop=Settled(), progress=False)
     write_responses(part, tmp_path / "p")
     again = read_responses(tmp_path / "p")
     assert score(again).equals(score(part))
@@ -100,23 +104,23 @@ def test_own_thresholds():
     who = SimulatedRespondent(knows=0.4, slips=0.3)
     full, part = (
         evaluate(who, variants, progress=False),
-        evaluate(who, variants, stop="bmca", thresholds=(0.75,), progress=False),
+        evaluate(who, variants, stop=Settled((0.75,)), progress=False),
     )
     values = [lookup(score(run, thresholds=(0.75,)), "BMCA(0.75)").value for run in (part, full)]
     assert values[0] == values[1]
     with pytest.raises(CoraError, match="thresholds must be numbers in"):
-        evaluate(who, variants, stop="bmca", thresholds=(75,), progress=False)
+        evaluate(who, variants, stop=Settled((75,)), progress=False)
 
 
 @pytest.mark.parametrize("thresholds", [1.0, None, "1.0", (), (1.5,), ("a",), (float("nan"),), (None,)])
 def test_bad_thresholds_get_one_clear_line(thresholds):
     with pytest.raises(CoraError, match=r"^thresholds must be numbers in \[0, 1\], such as \(1.0,\), got "):
-        EarlyStop([], thresholds)
+        Settled(thresholds)
 
 
 @pytest.mark.parametrize("thresholds", [[1.0], np.array([0.5, 1.0])])
 def test_any_sequence_of_thresholds_will_do(thresholds):
-    assert EarlyStop([], thresholds).thresholds == tuple(thresholds)
+    assert EarlyStop([], Settled(thresholds)).thresholds == tuple(thresholds)
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5])
@@ -132,7 +136,11 @@ def test_recorded_replies(recorded_at, medalpaca_texts, batch, capsys):
     "At or under 2,300 calls of 33,098, for every size of batch; the least possible is 1,917."
     variants = [r.variant for r in read_cat(recorded_at("cat/medqa/medalpaca-7b")) if r.trial == 0]
     part = evaluate(
-        RecordedRespondent(medalpaca), variants, stop="cora", parse="first_character", batch=batch, progress=False
+        RecordedRespondent(medalpaca),
+        variants,
+        Asking(parse="first_character"),
+        stop=Settled(batch=batch),
+        progress=False,
     )
     assert (values_of(score(part))[FOUR] == values_of(score(medalpaca))[FOUR]).all()
     first = medalpaca.trial(0).table
@@ -175,7 +183,7 @@ def test_a_failed_prompt_settles_nothing(share):
     keys = {(variants[i].question_id, variants[i].method, variants[i].index) for i in lost}
     FAILS.update(keys)
     try:
-        part = evaluate(who, variants, stop="cora", progress=False)
+        part = evaluate(who, variants, stop=Settled(), progress=False)
     finally:
         FAILS.clear()
     t = part.table

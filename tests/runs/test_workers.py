@@ -23,6 +23,7 @@ from cora_nb.responses.runs import different_facts
 from cora_nb.results import values_of
 from cora_nb.runs import workers
 from cora_nb.runs.alarm import UnreadRepliesWarning
+from cora_nb.runs.asking import Asking, Precise, Settled
 from cora_nb.runs.evaluate import evaluate, prepare
 from cora_nb.runs.shards import ask_shard, shard_file, shards_there
 from cora_nb.runs.store import Store
@@ -97,17 +98,17 @@ def test_each_worker_has_a_gpu_of_its_own_or_its_share_of_the_cores(monkeypatch)
 
 def test_precise_stopping_is_refused(tmp_path):
     with pytest.raises(CoraError, match="looks at all replies while it asks"):
-        on(None, ANN, some(2), tmp_path / "run", stop="precise")
+        on(None, ANN, some(2), tmp_path / "run", stop=Precise())
 
 
 # On workers within this process
 
 
 @pytest.mark.parametrize(
-    "asked", slow_after(1, [{}, {"trials": 2}, {"shots": some(9), "k": 2, "parse": "first_token"}])
+    "asking", slow_after(1, [Asking(), Asking(trials=2), Asking(shots=some(9), k=2, parse="first_token")])
 )
-def test_the_run_of_one_process(client, tmp_path, asked):
-    run, one = on(client, ANN, some(14), tmp_path / "run", shards=5, **asked), alone(ANN, some(14), **asked)
+def test_the_run_of_one_process(client, tmp_path, asking):
+    run, one = on(client, ANN, some(14), tmp_path / "run", shards=5, asking=asking), alone(ANN, some(14), asking=asking)
     assert run.equals(one) and run.table.equals(one.table) and run.questions.equals(one.questions)
     assert different_facts(run.facts, one.facts) == [] and run.facts["calls"] == one.facts["calls"]
     assert read_responses(tmp_path / "run").equals(one)
@@ -164,7 +165,7 @@ def test_calls_that_make_the_same_model_share_it(client, tmp_path, counting):
     for n in range(4):
         on(client, counting, some(8), tmp_path / f"run{n}", shards=4)
     assert 1 <= counting.made <= 2  # one for each worker, and not for each call
-    settings = [workers._Settings(make, "lenient", {}, "x", None, False) for make in (lambda: counting(), counting)]
+    settings = [workers._Settings(make, {}, "x", None, False) for make in (lambda: counting(), counting)]
     worker = SimpleNamespace()
     first, again, other = (workers._respondent_here(worker, s)[0] for s in (settings[0], settings[0], settings[1]))
     assert first is again is not other and len(worker._cora_nb_respondent) == 1
@@ -174,7 +175,7 @@ def test_a_changed_file_is_another_model(tmp_path):
     pytest.importorskip("cloudpickle")
     file, worker = tmp_path / "mine.py", SimpleNamespace()
     file.write_text("from cora_nb.respondents.simulated import SimulatedRespondent as Mine\n")
-    settings = workers._Settings(f"{file}:Mine", "lenient", {}, "x", None, False)
+    settings = workers._Settings(f"{file}:Mine", {}, "x", None, False)
     first, again = (workers._respondent_here(worker, settings)[0] for _ in range(2))
     os.utime(file, ns=(1, 1))
     assert first is again is not workers._respondent_here(worker, settings)[0]
@@ -231,7 +232,7 @@ class Elsewhere(Missing):
 
 
 def test_early_stopping_is_exact(client, tmp_path):
-    run, one = on(client, ANN, some(40), tmp_path / "run", shards=6, stop="cora"), alone(ANN, some(40))
+    run, one = on(client, ANN, some(40), tmp_path / "run", shards=6, stop=Settled()), alone(ANN, some(40))
     assert values_of(score(run))["CoRA"] == values_of(score(one))["CoRA"] and run.facts["calls"]["not_asked"] > 0
 
 
@@ -294,7 +295,7 @@ def test_another_run_is_refused_before_anything_is_asked(client, tmp_path, count
     on(client, ANN, some(4), tmp_path / "run", shards=2)
     for wrong, why in (
         ({"shards": 3}, "are of 2, and not of 3"),
-        ({"template": "bare"}, r"template \(cora there, bare now\)"),
+        ({"asking": Asking("bare")}, r"template \(cora there, bare now\)"),
     ):
         with pytest.raises(CoraError, match=why):
             on(client, ANN, some(4), tmp_path / "run", **wrong)
@@ -327,13 +328,13 @@ def test_what_cannot_be_sent_is_said_in_one_line(client, tmp_path):
 
 def test_another_version_of_the_package_is_refused(client, tmp_path, monkeypatch):
     monkeypatch.setattr(workers._Settings.__init__, "__defaults__", ("x", "0.1.0"), raising=False)
-    settings = workers._Settings(ANN, "lenient", {}, str(tmp_path), None, False, version="0.0.1")
+    settings = workers._Settings(ANN, {}, str(tmp_path), None, False, version="0.0.1")
     with pytest.raises(CoraError, match="of cora_nb, and the client 0.0.1"):
         workers._check_same_package(settings, [])
 
 
 def test_unreadable_replies_are_told(client, tmp_path, counting):
-    told = {"parse": "yes_no", "shards": 2}
+    told = {"asking": Asking(parse="yes_no"), "shards": 2}
     with pytest.warns(UnreadRepliesWarning, match="cannot be read"):
         on(client, counting, some(6), tmp_path / "run", **told)
     with warnings.catch_warnings():
