@@ -153,4 +153,4 @@ def cora_run(
     there = [places[name] for name in runs]
     page, pictures = folders[0].parent / "report.html" if report else None, Path(figures) if figures else None
     print(f"\n{page_lines(shown, there, page, pictures)}")
-    end_incomplete(any(stops.values()) or any(run.failure_note for run in runs.values()), stopped, "cora_run")
+    end_incomplete(any(stops.values()) or any(run.failed_remarks for run in runs.values()), stopped, "cora_run")

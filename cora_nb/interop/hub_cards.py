@@ -17,8 +17,8 @@ from .result_files import local_paths
 from ..report.render import render
 from ..report.score_plots import plot_scores
 from ..report.tables import plain_line
-from ..responses.estimate_notes import ESTIMATE, is_estimated, unasked_words
-from ..responses.failures import textless_rows, unasked_rows
+from ..report.words import ESTIMATE
+from ..responses.failures import textless_rows, unasked_rows, unasked_words
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
 
@@ -221,7 +221,7 @@ def _not_asked(named: Runs) -> str:
 
 def _estimates(table: pd.DataFrame) -> str:
     "What the intervals of estimates are about; empty if there are none."
-    some = "note" in table and table["note"].map(is_estimated).any()
+    some = (table["status"] == "estimated").any()
     return f"; where a number is marked {ESTIMATE}, for the full run on these questions only" if some else ""
 
 

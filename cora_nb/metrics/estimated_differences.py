@@ -15,9 +15,8 @@ from .cora import judged_scores, score_intervals
 from .estimated import estimated_scores
 from .estimates import is_estimate
 from .scores import get_score
-from ..responses.failures import few_lines
 from ..responses.responses import Responses
-from ..results import join_notes
+from ..results import few_remarks, Remark
 from ..stats.finite import moved_interval
 from ..stats.shares import count_interval
 
@@ -39,7 +38,7 @@ def estimate_bounds(
     responses: Responses,  # a run for which `is_estimate` is true
     names: Sequence[str],  # of scores
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, and `note`
+) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, `status` and `remarks`
     "Estimates whose intervals also cover the choice of questions, as those of `score_intervals` do."
     found, sizes = estimated_scores(responses, names, level), np.bincount(responses.first_trial().question_codes[0])
     n = np.array([sizes.sum() ** 2 / (sizes**2).sum() if name == "MCQA+" else len(sizes) for name in found.index])
@@ -47,7 +46,8 @@ def estimate_bounds(
     found["low"], found["high"] = _together(found["value"], (found["low"], found["high"]), (below, above)).clip(0, 1)
     for name in (name for name in found.index if get_score(name).name not in _MEANS and found["value"].notna()[name]):
         found.loc[name, ["value", "low", "high"]] = np.nan
-        found.loc[name, "note"] = f"not estimated: how much {name} differs between questions is not known"
+        why = f"how much {name} differs between questions is not known"
+        found.at[name, "remarks"] = (Remark("not_estimated", what=why),)
     return found
 
 # %% ../../nbs/metrics/estimated_differences.ipynb #6665de7e
@@ -56,7 +56,7 @@ def estimated_difference(
     counts: Sequence[pd.DataFrame],  # their counts, from `count_hits`
     names: Sequence[str],  # of scores
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # as from `compare_counts`: `first`, `second`, `difference`, `low`, `high`, `p`, `note`
+) -> pd.DataFrame:  # as from `compare_counts`: `first`, `second`, `difference`, `low`, `high`, `p`, `remarks`
     "The differences of two respondents of whom at least one is estimated, first minus second; p is NaN."
     one, other = (_over_questions(run, c, names, level) for run, c in zip(runs, counts))
     d = one["value"] - other["value"]
@@ -64,16 +64,16 @@ def estimated_difference(
     second = d - (other["high"] - other["value"]), d - (other["low"] - other["value"])
     low, high = _together(d, first, second)
     d = d.where(np.isfinite(low))
-    how = "estimate of the full runs: intervals of both and of the questions, added as if independent; no p"
-    said = [join_notes(*dict.fromkeys(both)) for both in zip(one["note"], other["note"])]
-    notes = [join_notes(how, *few_lines(note)) if known else note for known, note in zip(np.isfinite(low), said)]
+    said = [tuple(dict.fromkeys(a + b)) for a, b in zip(one["remarks"], other["remarks"])]
+    how = (Remark("estimate_of_both"),)
+    told = [how + few_remarks(some) if known else some for known, some in zip(np.isfinite(low), said)]
     values = {"first": one["value"], "second": other["value"], "difference": d, "low": low, "high": high}
-    return pd.DataFrame({**values, "p": np.nan, "note": notes}).rename_axis("score")
+    return pd.DataFrame({**values, "p": np.nan}).assign(remarks=told).rename_axis("score")
 
 
 def _over_questions(run: Responses, counts: pd.DataFrame, names: Sequence[str], level: float) -> pd.DataFrame:
     "Scores with intervals over questions, estimated or not."
     if is_estimate(run):
         return estimate_bounds(run, names, level)
-    found, failed = score_intervals(counts, level=level), judged_scores(counts)["note"]
-    return found.assign(note=list(map(join_notes, failed, found["note"]))).reindex(names)
+    found, failed = score_intervals(counts, level=level), judged_scores(counts)["remarks"]
+    return found.assign(remarks=failed + found["remarks"]).reindex(names)

@@ -49,7 +49,7 @@ def _blocks(table: pd.DataFrame, scores: list[str] | None = None, by: str = "ben
     rows = table if scores is None else table[table["score"].isin(scores)]
     blocks = []
     for name, part in rows.groupby(by, sort=False):
-        plain = part.drop(columns=[by, "low", "high", "n", "note"], errors="ignore")
+        plain = part.drop(columns=[by, "low", "high", "n", "remarks"], errors="ignore")
         blocks.append(render(plain, caption=str(name), **printing))
     return "\n\n".join(blocks)
 
@@ -228,7 +228,7 @@ def layers_figure(
             plt.close(figures[f"{item.name}_{name}"])
     table = stack_results(found)
     shown = ["accuracy", "least squares", "variance between"]
-    plain = table[table["score"].isin(shown)].drop(columns=["low", "high", "p", "n", "note"], errors="ignore")
+    plain = table[table["score"].isin(shown)].drop(columns=["low", "high", "p", "n", "remarks"], errors="ignore")
     return Made(table, render(plain), figures)
 
 

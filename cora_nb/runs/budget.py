@@ -19,8 +19,7 @@ from ..core import CoraError
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Reply, Respondent
 from ..responses.columns import OVER_BUDGET
-from ..responses.estimate_notes import precise_words
-from ..responses.failures import unasked_rows
+from ..responses.failures import precise_words, unasked_rows
 from ..responses.responses import Responses
 
 # %% ../../nbs/runs/budget.ipynb #dbf1c862
