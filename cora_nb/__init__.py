@@ -44,6 +44,7 @@ _PLACES = {
     "report.page": ("make_report",),
     "report.render": ("render",),
     "report.tables": ("score_table",),
+    "report.words": ("notes",),
     "respondents.causal": ("CausalRespondent",),
     "respondents.chat": ("ChatRespondent",),
     "respondents.likelihood": ("LikelihoodRespondent",),
@@ -64,8 +65,6 @@ def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module 'cora_nb' has no attribute {name!r}")
     found = getattr(import_module(f"cora_nb.{_MODULES[name]}"), name)
-    if _MODULES[name].partition(".")[0] in ("metrics", "results"):
-        from cora_nb.report import words  # noqa: F401  the display of a result has its remarks in words
     _explain(found)
     globals()[name] = found  # the next use finds it here
     return found

@@ -3382,6 +3382,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                  'cora_nb.results.Result._plain': ('results.html#result._plain', 'cora_nb/results.py'),
                                  'cora_nb.results.Result._repr_html_': ('results.html#result._repr_html_', 'cora_nb/results.py'),
                                  'cora_nb.results.Result._shown': ('results.html#result._shown', 'cora_nb/results.py'),
+                                 'cora_nb.results.Result.to_string': ('results.html#result.to_string', 'cora_nb/results.py'),
                                  'cora_nb.results._check_told': ('results.html#_check_told', 'cora_nb/results.py'),
                                  'cora_nb.results._names': ('results.html#_names', 'cora_nb/results.py'),
                                  'cora_nb.results._numbers': ('results.html#_numbers', 'cora_nb/results.py'),

@@ -7,9 +7,9 @@ __all__ = ['IDENTITY', 'NUMBERS', 'STANDING', 'RESULT', 'STATUS', 'REMARKS', 'FE
            'make_result', 'lookup', 'result_rows', 'values_of', 'side_by_side', 'stack_results']
 
 # %% ../nbs/results.ipynb #c926eca9
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
-from typing import Any, ClassVar
+from typing import Any
 
 import pandas as pd
 
@@ -125,10 +125,6 @@ def few_remarks(
 class Result(pd.DataFrame):
     'A frame with the columns of a result. `result["note"]` and the display have its remarks in words.'
 
-    words: ClassVar[
-        Callable[[pd.DataFrame], list[str]]
-    ]  # from a result to the sentences of each row; set by the report
-
     @property
     def _constructor(self) -> type:
         return Result
@@ -136,7 +132,9 @@ class Result(pd.DataFrame):
     def __getitem__(self, key: Any) -> Any:
         asked = isinstance(key, str) and key == "note" or isinstance(key, list) and "note" in key
         if asked and "remarks" in self.columns:
-            return self._plain().assign(note=pd.Series(Result.words(self), self.index, dtype=object))[key]
+            from cora_nb import notes  # the words are made by the report, which the front door knows
+
+            return self._plain().assign(note=pd.Series(notes(self), self.index, dtype=object))[key]
         return super().__getitem__(key)
 
     def _plain(self) -> pd.DataFrame:
@@ -144,10 +142,14 @@ class Result(pd.DataFrame):
 
     def _shown(self) -> pd.DataFrame:
         "The columns that say something, and the remarks in words."
-        if "remarks" not in self.columns:
+        if not set(STANDING) & set(self.columns):
             return self._plain()
         hidden = [c for c in self if c in STANDING or c in _QUIET and not self[c].notna().any()]
-        return self._plain().assign(note=self["note"]).drop(columns=hidden)
+        said = {"note": self["note"]} if "remarks" in self.columns else {}
+        return self._plain().assign(**said).drop(columns=hidden)
+
+    def to_string(self, *args: Any, **options: Any) -> str | None:
+        return self._shown().to_string(*args, **options)
 
     def __repr__(self) -> str:
         return repr(self._shown())
@@ -156,7 +158,6 @@ class Result(pd.DataFrame):
         return self._shown()._repr_html_()
 
 
-Result.words = lambda result: ["; ".join(map(repr, remarks)) for remarks in result["remarks"]]
 _QUIET = (*IDENTITY[:5], "low", "high", "p", "n")  # not shown where they are empty
 
 # %% ../nbs/results.ipynb #36f0337a

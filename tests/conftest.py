@@ -14,8 +14,6 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # no test asks the hub, nor does a
 if "PYTEST_XDIST_WORKER" in os.environ:  # a worker for each core: more threads would be in each other's way
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by torch when it is imported, here and in commands
 
-import cora_nb.report.words  # noqa: E402, F401  notes are in words, as users see them
-
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 
 DICTIONARY = Path("/usr/share/dict/words")

@@ -362,9 +362,9 @@ def score(
     (see `Responses.complete`). A remark on a score of incomplete sets says so: `Remark("incomplete", 2, of=26)`. Where
     more than one in a hundred of its prompts failed, a score is NaN; up to that, they count as wrong. `least` and
     `most` are the bounds of the score, a remark has the number of failed prompts, and there is a warning. `RC` is the
-    mean of RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of a divergence set of the
-    original and that method alone. Raises `CoraError` for a missing column, an unknown `by`, or no responses. Source:
-    CoRA, Eq. 1 to 7; CAT for CORE; `score_intervals`.
+    mean of RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of a divergence set of
+    the original and that method alone. Raises `CoraError` for a missing column, an unknown `by`, or no responses.
+    Source: CoRA, Eq. 1 to 7; CAT for CORE; `score_intervals`.
     """
     check_option("by", by, ("subject", "method", None))
     check_option("failed", failed, ("unknown", "wrong"))

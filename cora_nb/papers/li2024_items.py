@@ -137,7 +137,7 @@ def two_formats(
     _, ax = plt.subplots(figsize=(1.6 * len(found) + 2, 3.5), layout="constrained")
     plot_bars(accuracy, "method", ax).set(ylim=(0, 1), ylabel="accuracy")
     plt.close(ax.figure)
-    plain = table.drop(columns=["low", "high", "n", "note", "benchmark"], errors="ignore")
+    plain = table.drop(columns=["low", "high", "n", "remarks", "benchmark"])
     return Made(table, "\n\n".join([render(plain), *counts]), {item.name: ax.figure})
 
 # %% ../../nbs/papers/li2024_items.ipynb #55057848

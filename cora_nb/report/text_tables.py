@@ -175,7 +175,7 @@ def write_result(
     result: pd.DataFrame,  # as every measure returns it
     path: str | Path,  # the file; its folder must exist
 ) -> Path:  # the same path
-    "Write a result as CSV, unrounded. Raises `CoraError` if it cannot be written, and for an existing file of another kind."
+    "Write a result as CSV. Raises `CoraError` if it cannot be written, and for an existing file of another kind."
     return write_csv(written_result(result), path, known=(*RESULT, "note"))
 
 

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..metrics.gate import Gate, GateCondition, VERDICTS
 from ..metrics.scores import score_label
-from ..results import Remark, Result
+from ..results import Remark
 from ..runs.sampling import SMALL
 
 # %% ../../nbs/report/words.ipynb #f00666e1
@@ -174,7 +174,11 @@ def bounds_words(
     if row.get("status") != "bounded" or math.isnan(least) or math.isnan(most):
         return ""
     least, most = math.floor(least * 1000 + 1e-6) / 1000, math.ceil(most * 1000 - 1e-6) / 1000
-    return f"at most {most:.3f}" if least <= row["value"] < least + 0.001 else f"from {least:.3f} to {most:.3f}"
+    return (
+        f"at most {most:.3f}"
+        if least <= row.get("value", math.nan) < least + 0.001
+        else f"from {least:.3f} to {most:.3f}"
+    )
 
 
 def placed_words(
@@ -201,10 +205,7 @@ def notes(
     result: pd.DataFrame,  # a result
 ) -> list[str]:  # one for each row
     "The notes of all rows of a result."
-    return [note_of(row) for row in result[["value", "status", "least", "most", "remarks"]].to_dict("records")]
-
-
-Result.words = notes
+    return [note_of(row) for row in pd.DataFrame(result).to_dict("records")]
 
 # %% ../../nbs/report/words.ipynb #446982cd
 def condition_words(
