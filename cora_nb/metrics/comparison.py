@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['LOOKED_AT', 'RANK_PROBABILITY', 'Together', 'put_together', 'resampled_scores', 'exchange_scores', 'compare_counts',
-           'incomplete_runs', 'incomplete_words', 'unlike_prompts', 'compare', 'compare_all', 'rank_table']
+           'incomplete_runs', 'incomplete_words', 'unlike_prompts', 'compare', 'compare_all', 'rank_table',
+           'estimate_bounds', 'estimated_difference']
 
 # %% ../../nbs/metrics/comparison.ipynb #f4ea2b9f
 import warnings
@@ -18,9 +19,8 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_option
 from ..core import CoraError, THRESHOLDS
-from .cora import judged_scores, score_counts, weighted_scores
+from .cora import judged_scores, score_counts, score_intervals, weighted_scores
 from .estimated import estimated_scores, refuse_estimates
-from .estimated_differences import estimated_difference
 from .estimates import is_estimate
 from .counts import coverage_remarks
 from .failures import failed_prompts
@@ -31,9 +31,11 @@ from ..responses.responses import as_responses, Responses
 from ..responses.runs import about_run, prompt_differences, Runs
 from ..results import few_remarks, make_result, Remark
 from ..stats.corrections import adjust_p
+from ..stats.finite import moved_interval
 from ..stats.paired import difference_interval, exchange_p, stretch_exchanged
 from ..stats.resampling import cluster_table, draw_questions, kinds, left_out
 from ..stats.resampling import design_effect, few_clusters, FEW_QUESTIONS, pseudo_values, warn_of_few
+from ..stats.shares import count_interval
 
 # %% ../../nbs/metrics/comparison.ipynb #a1e946a6
 LOOKED_AT = ["hits", "trials", "original"]
@@ -397,3 +399,61 @@ def _ranks(values: pd.Series, drawn: np.ndarray) -> pd.DataFrame:
     p = np.stack([(((ahead < k) & (k <= ahead + level)) / level).mean(axis=1) for k in places], axis=1)
     rank = values.round(12).rank(method="min", ascending=False)
     return pd.DataFrame({"value": values, "rank": rank, "expected": p @ places, **dict(zip(places, p.T))})
+
+# %% ../../nbs/metrics/comparison.ipynb #12c55848
+_MEANS = ("MCQA", "MCQA+", "RC", "MV", "BMCA", "CI", "CoRA")  # spread over questions at most that of a share
+
+
+def _together(values: pd.Series, *intervals: tuple[Sequence, Sequence]) -> np.ndarray:  # low and high, `(2, n_scores)`
+    "Independent intervals around each value as one, NaN where one is not known. Source: Zou and Donner, 2008."
+    ends = np.array([[*pair] for pair in intervals], dtype=float)  # interval, end, score
+    known = np.isfinite(ends).all(axis=(0, 1)) & values.notna().to_numpy()
+    both = [
+        moved_interval(v, [*map(tuple, ends[:, :, i])]) if known[i] else (np.nan,) * 2 for i, v in enumerate(values)
+    ]
+    return np.array(both, dtype=float).reshape(-1, 2).T
+
+
+def estimate_bounds(
+    responses: Responses,  # a run for which `is_estimate` is true
+    names: Sequence[str],  # of scores
+    level: float = 0.95,  # of the intervals
+) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, `status` and `remarks`
+    "Estimates whose intervals also cover the choice of questions, as those of `score_intervals` do."
+    found, sizes = estimated_scores(responses, names, level), np.bincount(responses.first_trial().question_codes[0])
+    n = np.array([sizes.sum() ** 2 / (sizes**2).sum() if name == "MCQA+" else len(sizes) for name in found.index])
+    _, below, above = count_interval(found["value"].to_numpy(float) * n, n, level)
+    found["low"], found["high"] = _together(found["value"], (found["low"], found["high"]), (below, above)).clip(0, 1)
+    for name in (name for name in found.index if get_score(name).name not in _MEANS and found["value"].notna()[name]):
+        found.loc[name, ["value", "low", "high"]] = np.nan
+        why = f"how much {name} differs between questions is not known"
+        found.at[name, "remarks"] = (Remark("not_estimated", what=why),)
+    return found
+
+# %% ../../nbs/metrics/comparison.ipynb #6665de7e
+def estimated_difference(
+    runs: Sequence[Responses],  # two runs on the same variants, of which at least one has estimates
+    counts: Sequence[pd.DataFrame],  # their counts, from `count_hits`
+    names: Sequence[str],  # of scores
+    level: float = 0.95,  # of the intervals
+) -> pd.DataFrame:  # as from `compare_counts`: `first`, `second`, `difference`, `low`, `high`, `p`, `remarks`
+    "The differences of two respondents of whom at least one is estimated, first minus second; p is NaN."
+    one, other = (_over_questions(run, c, names, level) for run, c in zip(runs, counts))
+    d = one["value"] - other["value"]
+    first = d + (one["low"] - one["value"]), d + (one["high"] - one["value"])
+    second = d - (other["high"] - other["value"]), d - (other["low"] - other["value"])
+    low, high = _together(d, first, second)
+    d = d.where(np.isfinite(low))
+    said = [tuple(dict.fromkeys(a + b)) for a, b in zip(one["remarks"], other["remarks"])]
+    how = (Remark("estimate_of_both"),)
+    told = [how + few_remarks(some) if known else some for known, some in zip(np.isfinite(low), said)]
+    values = {"first": one["value"], "second": other["value"], "difference": d, "low": low, "high": high}
+    return pd.DataFrame({**values, "p": np.nan}).assign(remarks=told).rename_axis("score")
+
+
+def _over_questions(run: Responses, counts: pd.DataFrame, names: Sequence[str], level: float) -> pd.DataFrame:
+    "Scores with intervals over questions, estimated or not."
+    if is_estimate(run):
+        return estimate_bounds(run, names, level)
+    found, failed = score_intervals(counts, level=level), judged_scores(counts)["remarks"]
+    return found.assign(remarks=failed + found["remarks"]).reindex(names)

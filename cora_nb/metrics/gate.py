@@ -15,10 +15,9 @@ import pandas as pd
 
 from ..checks import check_names, check_number
 from ..core import CoraError
-from .comparison import compare, unlike_prompts
+from .comparison import compare, estimate_bounds, unlike_prompts
 from .counts import coverage_remarks
 from .cora import score
-from .estimated_differences import estimate_bounds
 from .estimates import is_estimate
 from .scores import RUN_SCORES, chosen_scores, get_score, score_label
 from ..responses.failures import failed_rows, over_budget_rows, unasked_rows

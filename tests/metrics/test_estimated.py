@@ -9,10 +9,9 @@ import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.comparison import compare, compare_all, rank_table
+from cora_nb.metrics.comparison import compare, compare_all, estimate_bounds, rank_table
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.estimated import estimated_scores
-from cora_nb.metrics.estimated_differences import estimate_bounds
 from cora_nb.metrics.estimates import estimate_scores, is_estimate
 from cora_nb.metrics.gate import gate
 from cora_nb.metrics.planning import questions_needed
