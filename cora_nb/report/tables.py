@@ -103,7 +103,7 @@ def _differences(runs: Mapping[str, object]) -> dict[str, str]:
 def _by_name(runs: Runs | Mapping | Sequence | Responses | pd.DataFrame) -> dict[str, object]:
     "Responses, or scores, by name. Raises `CoraError` if a name is missing or occurs twice."
     scores = isinstance(runs, pd.DataFrame) and "question_id" not in runs
-    if scores and "respondent" in runs:  # a result
+    if scores and "respondent" in runs and runs["respondent"].notna().any():  # a result
         named = list(runs.groupby("respondent", sort=False, dropna=False))
     elif isinstance(runs, Mapping) or scores and "score" not in runs:  # a frame of scores x runs
         named = list(runs.items())
