@@ -44,6 +44,7 @@ _PLACES = {
     "report.page": ("make_report",),
     "report.render": ("render",),
     "report.tables": ("score_table",),
+    "report.words": ("notes",),
     "respondents.causal": ("CausalRespondent",),
     "respondents.chat": ("ChatRespondent",),
     "respondents.likelihood": ("LikelihoodRespondent",),

@@ -24,7 +24,7 @@ from ..metrics.embeddings import format_prompts, head_separability, project, sep
 from ..report.embedding_plots import plot_layers, plot_separability
 from ..respondents.causal import CausalRespondent
 from ..respondents.hidden import hidden_states
-from ..responses.files import write_csv
+from ..report.text_tables import write_result
 from ..results import side_by_side
 
 # %% ../../nbs/cli/embeddings.ipynb #229ca629
@@ -113,7 +113,7 @@ def cora_embeddings(given: EmbeddingOptions):
             results["heads"] = head_separability(states, seed=given.seed)
             printed["heads"] = _by_layer(results["heads"], "method")
         for what, result in results.items():
-            write_csv(result, folder / f"{name}-{what}.csv")
+            write_result(result, folder / f"{name}-{what}.csv")
             print(f"{name}, {len(questions)} questions{chosen}: {what}\n{printed[what].round(3).to_string()}\n")
         places = project(states, seed=given.seed, perplexity=given.perplexity)
         figures = {

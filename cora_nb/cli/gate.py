@@ -12,6 +12,7 @@ from pathlib import Path
 from .commands import command
 from ..core import CoraError
 from ..metrics.gate import gate
+from ..report.words import gate_lines
 from ..report.tables import plain_line
 from ..responses.files import read_responses
 from ..responses.responses import Responses
@@ -84,7 +85,7 @@ def cora_gate(
     new, base = _read(run, trials), None if against is None else _read(against, trials)
     meant = [name.strip() for name in (differ or "").split(",")]
     found = gate(new, base, names, margin, floors, alpha, clusters, differ=meant)
-    for line in found.lines:
+    for line in gate_lines(found):
         print(plain_line(line))
     if found.passed is not True:
         sys.exit(_NOT_KNOWN if found.passed is None else _NOT_PASSED)

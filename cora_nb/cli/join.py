@@ -84,4 +84,4 @@ def cora_join(
         print("\n" + "\n  ".join(line for line in lines if line))
     page, pictures = Path(report) if report else None, Path(figures) if figures else None
     print(f"\n{page_lines(shown, places, page, pictures)}")
-    end_incomplete(any(run.failure_note for run in runs.values()), {}, "cora_join")
+    end_incomplete(any(run.failed_remarks for run in runs.values()), {}, "cora_join")

@@ -32,9 +32,10 @@ from cora_nb.papers.mcqa_plus import (
     prepare_steps,
 )
 from ..respondents.protocol import Respondent
-from ..responses.files import check_folder, write_csv, write_responses
+from ..report.text_tables import write_result
+from ..responses.files import check_folder, write_responses
 from ..responses.responses import Responses
-from ..results import RESULT, stack_results
+from ..results import stack_results
 from ..report.render import render
 from ..runs.alarm import unshown_line
 from ..runs.asking import Asking
@@ -166,7 +167,7 @@ def cora_mcqa_plus(given: McqaPlusOptions):
             all_runs.update(named)
             retypers.update(dict.fromkeys(named, retype))
             tables, why = _tables_of(runs, failed)
-            write_csv(stack_tables(tables), folder / "mcqa_plus_tables.csv", known=RESULT)
+            write_result(stack_tables(tables), folder / "mcqa_plus_tables.csv")
             incomplete = failed_line(runs.values(), w, kept)
             lines = [
                 unshown_line(*runs.values()),

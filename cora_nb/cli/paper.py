@@ -253,4 +253,4 @@ def cora_paper(given: PaperOptions):
         lines = [*filter(None, [unshown_line(*own), failed_line(own, w, kept), store_line(kept, *own)])]
         print(*([f"{w.name}: " + "\n  ".join(lines)] if lines else []), sep="\n", end="\n" if lines else "")
     _print_pages(runs, folder, given.report, given.figures)
-    end_incomplete(any(run.failure_note for run in runs.values()), stopped, "cora_paper")
+    end_incomplete(any(run.failed_remarks for run in runs.values()), stopped, "cora_paper")

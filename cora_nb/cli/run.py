@@ -113,4 +113,4 @@ def cora_run(given: RunOptions):
     page = folders[0].parent / "report.html" if given.report else None
     pictures = Path(given.figures) if given.figures else None
     print(f"\n{page_lines(shown, there, page, pictures)}")
-    end_incomplete(any(stops.values()) or any(run.failure_note for run in runs.values()), stopped, "cora_run")
+    end_incomplete(any(stops.values()) or any(run.failed_remarks for run in runs.values()), stopped, "cora_run")

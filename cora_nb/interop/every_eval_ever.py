@@ -23,7 +23,6 @@ from .result_files import check_no_keys, known_scores, metric_name
 from .result_files import called_run, local_paths, one_line_note, some_scores, write_new_files
 from ..metrics.scores import get_score
 from ..report.tables import arrange, BEYOND, plain_line
-from ..responses.estimate_notes import is_estimated
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
 
@@ -116,7 +115,8 @@ def _result_record(row: Any, run: Responses, level: float, source: Mapping[str, 
         "max_score": 1 if bounded else "Infinity",
     }
     details = {"score": min(max(row.value, 0.0), 1.0) if bounded else row.value}  # 1 + 2e-16 is refused
-    told = {"note": one_line_note(row.note)} if row.note else {}
+    said = one_line_note(row._asdict())
+    told = {"note": said} if said else {}
     if (repetitions := len(run.trials)) > 1:
         told["trials"] = f"{'all' if run.pooled else 'the first of'} {repetitions} repetitions of a prompt"
     if told:
@@ -124,7 +124,7 @@ def _result_record(row: Any, run: Responses, level: float, source: Mapping[str, 
     details["uncertainty"] = {"num_samples": int(row.n)}
     if row.low == row.low:
         how = interval_method(row.score)
-        if is_estimated(row.note):
+        if row.status == "estimated":
             how = "interval of an estimate of the full run on these questions (cora_nb.estimate_scores)"
         ends = {"lower": row.low, "upper": row.high, "confidence_level": level, "method": how}
         details["uncertainty"]["confidence_interval"] = ends

@@ -17,9 +17,9 @@ from .result_files import local_paths
 from ..report.render import render
 from ..report.score_plots import plot_scores
 from ..report.tables import plain_line
-from ..responses.estimate_notes import ESTIMATE, is_estimated, unasked_words
+from ..report.words import ESTIMATE
 from ..responses.columns import UNSENT, in_state
-from ..responses.failures import textless_rows
+from ..responses.failures import textless_rows, unasked_words
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
 
@@ -224,7 +224,7 @@ def _not_asked(named: Runs) -> str:
 
 def _estimates(table: pd.DataFrame) -> str:
     "What the intervals of estimates are about; empty if there are none."
-    some = "note" in table and table["note"].map(is_estimated).any()
+    some = (table["status"] == "estimated").any()
     return f"; where a number is marked {ESTIMATE}, for the full run on these questions only" if some else ""
 
 

@@ -7,7 +7,6 @@ __all__ = ['KnownScores', 'known_scores', 'one_line_note', 'check_no_keys', 'loc
            'metric_name', 'model_index', 'some_scores', 'eval_results', 'export_model_card', 'called_run']
 
 # %% ../../nbs/interop/result_files.ipynb #549286b4
-import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,15 +24,16 @@ from .masking import holds_secret
 from ..runs.store_addresses import is_secret_name
 from ..metrics.scores import get_score
 from ..report.tables import plain_line, score_table
-from ..responses.failures import few_lines
+from ..report.words import note_of, remark_words
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
+from ..results import few_remarks
 
 # %% ../../nbs/interop/result_files.ipynb #2358a1b7
 class KnownScores(NamedTuple):
     "The known scores of a run, and notes on the others."
 
-    table: pd.DataFrame  # a result of one respondent: score, value, low, high, n, note; only known values
+    table: pd.DataFrame  # a result of one respondent; only known values
     left_out: list[str]  # a sentence for each score that is not known
 
 
@@ -49,21 +49,18 @@ def known_scores(
             f"the score {aimless[0]!r} does not declare monotone=True, so whether more is better is unknown"
         )
     table = score_table({run.name: run}, beyond=list(scores), ci=level)
-    for column, missing in (("low", math.nan), ("high", math.nan), ("note", "")):
-        if column not in table:
-            table[column] = missing
     unknown = table["value"].isna()
-    said = zip(table["score"][unknown], table["note"][unknown].map(one_line_note))
+    said = [(row["score"], one_line_note(row)) for row in table[unknown].to_dict("records")]
     who = plain_line(run.name)
     left_out = [f"{who}: {name} is not known and left out{f' ({why})' if why else ''}" for name, why in said]
     return KnownScores(table[~unknown].reset_index(drop=True), left_out)
 
 
 def one_line_note(
-    note: str,  # of a result, perhaps of several lines
+    row: Mapping[str, Any],  # of a result
 ) -> str:  # such as "2 of 26 variants; 3 of 520 failed: at most 0.358"
     "The note of a score on one line."
-    return "; ".join(plain_line(line) for line in str(note or "").split("\n") if plain_line(line))
+    return "; ".join(filter(None, map(plain_line, note_of(row).split("\n"))))
 
 # %% ../../nbs/interop/result_files.ipynb #1a59a2f6
 _KEY_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.I)
@@ -209,14 +206,15 @@ def _interval_args(row: Any, level: float) -> dict[str, Any]:
     "The interval of a score, if it is known, and its note."
     if row.low != row.low:
         return {}
-    few = {"note": one_line_note("\n".join(few_lines(row.note)))} if few_lines(row.note) else {}
+    few = "; ".join(map(remark_words, few_remarks(row.remarks)))
+    few = {"note": few} if few else {}
     return {"confidence_level": level, "low": round(row.low, 6), "high": round(row.high, 6)} | few
 
 
 def _name_with_note(row: Any) -> str:
     "A score's name with a note, if variants are missing or prompts failed and so its value cannot be compared."
-    few = few_lines(row.note)
-    said = one_line_note("\n".join(line for line in str(row.note).split("\n") if line not in few))
+    few = few_remarks(row.remarks)
+    said = one_line_note(row._asdict() | {"remarks": [r for r in row.remarks if r not in few]})
     return f"{row.score} ({said})" if said else row.score
 
 # %% ../../nbs/interop/result_files.ipynb #8582be4b
@@ -257,7 +255,7 @@ def _result_note(run: Responses, rows: Mapping[str, Any], level: float) -> str:
     "How MCQA was measured, its interval, and CoRA if it is known."
     asked = run.facts.get("asked", {})
     how = [f"{int(rows['MCQA'].n):,} questions"] + ([f"{asked['k']} shots"] if isinstance(asked.get("k"), int) else [])
-    said = [one_line_note(rows["MCQA"].note)] if rows["MCQA"].note else []
+    said = [told] if (told := one_line_note(rows["MCQA"]._asdict())) else []
     parts = [_in_words(rows[name], level) for name in rows if name == "MCQA" or name.startswith("CoRA")]
     return "; ".join([f"cora_nb {__version__}", *how, *parts, *said])
 

@@ -19,7 +19,7 @@ from ..forms import FORMS
 from .replies import Replies, flat_replies, select_size
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
-from ..results import make_result
+from ..results import make_result, Remark
 from ..stats.shares import share_interval
 from ..stats.tables import rao_scott
 
@@ -160,9 +160,9 @@ def _rank_statistics(x: np.ndarray, q: np.ndarray, c: np.ndarray) -> tuple[float
 def _test_rows(statistics: tuple[float, float, float, float, float]) -> list[dict]:
     "Rows of a result from the numbers of `_rank_statistics`."
     statistic, df, p, distance, accuracy = statistics
-    said = "no test: the right answer has the same rank everywhere" if np.isnan(p) else f"df = {df:.2f}"
+    said = (Remark("no_test") if np.isnan(p) else Remark("mean_df", float(df)),)
     return [
-        {"score": "chi-squared", "value": statistic, "p": p, "note": said},
+        {"score": "chi-squared", "value": statistic, "p": p, "remarks": said},
         {"score": "degrees of freedom", "value": df},
         {"score": "distance", "value": distance},
         {"score": "accuracy", "value": accuracy},

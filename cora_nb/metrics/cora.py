@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'variant_accuracy', 'mean_consistency', 'majority_vote',
            'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness',
-           'weighted_scores', 'score_counts', 'judged_scores', 'unknown_scores', 'score_intervals', 'coverage_notes',
+           'weighted_scores', 'score_counts', 'judged_scores', 'unknown_scores', 'score_intervals', 'remarks_on_sets',
            'score']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
@@ -22,12 +22,12 @@ from ..core import CoraError, THRESHOLDS
 from .counts import question_weights, total_count
 from .streamed import count_groups
 from .scores import get_score, register_score, run_scores, score_members
-from .failures import cut_as_failed, judge_cut, judge_failures, possible_counts
+from .failures import cut_as_failed, judge_cut, judge_failures, judged_table, possible_counts
 from ..registry import load_address
 from ..responses.responses import Responses, as_responses, need
 from ..responses.parts import ResponseParts, runs_or_parts
 from ..responses.runs import Runs, about_run
-from ..results import join_notes, make_result, stack_results
+from ..results import make_result, Remark, stack_results
 from ..stats.resampling import design_effect, draw_questions, few_clusters, few_unlike, interval, kinds
 from ..stats.resampling import left_out, METHODS, pseudo_values, warn_of_few
 from ..stats.shares import graded_interval
@@ -247,8 +247,8 @@ def score_counts(
 def judged_scores(
     counts: pd.DataFrame,  # a table of `count_hits`, with or without the columns after `original`
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
-) -> pd.DataFrame:  # index the scores; columns `value`, NaN where not known; `note`, `least`, `most`
-    "All scores from hits, trials and originals, with a note on failed prompts, and the least and most they could be."
+) -> pd.DataFrame:  # index the scores; columns `value`, NaN where not known; `least`, `most`, `remarks`
+    "All scores from hits, trials and originals, the least and most they could be, and remarks on failed prompts."
     values = pd.Series(weighted_scores(counts, thresholds), name="score")
     if "unasked" in counts and counts["unasked"].any():
         best = weighted_scores(counts.assign(hits=counts["hits"] + counts["unasked"]), thresholds)
@@ -259,7 +259,7 @@ def judged_scores(
         possible = _possible_scores(cut_as_failed(counts), thresholds)
         return judge_cut(counts, possible, unknown_scores(counts, values.index))
     if "failed" not in counts or not counts[["failed", "original_lost"]].any(axis=None):
-        return pd.DataFrame({"value": values, "note": "", "least": values, "most": values}).rename_axis("score")
+        return judged_table({name: (value, value, value, ()) for name, value in values.items()})
     return judge_failures(counts, values, _possible_scores(counts, thresholds))
 
 
@@ -288,8 +288,8 @@ def score_intervals(
     clusters: np.ndarray | None = None,  # cluster of each row of `counts`; whole clusters are drawn
     method: str = "wilson",  # "bca" or "percentile" for an interval from resamples
     population: int | None = None,  # more questions, of which those counted are a random part; None: endlessly many
-) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, and `note`
-    """All scores with intervals over questions, and a note where there are too few. One question has no interval.
+) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, and `remarks`
+    """All scores with intervals over questions, and a remark where there are too few. One question has no interval.
 
     Scores outside [0, 1] on some question have BCa instead of Wilson's. Raises `CoraError` for a level not between 0
     and 1, an unknown method, a seed or number of resamples that is not a whole number, and for fewer than two clusters.
@@ -298,10 +298,12 @@ def score_intervals(
     check_option("method", method, ("wilson", *METHODS))
     check_count("resamples", resamples, 1)
     check_seed(seed)
-    table = score_counts(counts, thresholds).to_frame("value").assign(low=np.nan, high=np.nan, note="")
+    table = score_counts(counts, thresholds).to_frame("value").assign(low=np.nan, high=np.nan)
+    said = pd.Series([()] * len(table), table.index, dtype=object)
     (found, kind), times, n = kinds(counts[COUNTS].to_numpy(float)), question_weights(counts), total_count(counts)
     if n < 2:
-        return table.assign(note=table["value"].notna().map({True: f"{n} question: few to rely on", False: ""}))
+        one = (Remark("few", n, what="questions"),)
+        return table.assign(remarks=[one if known else () for known in table["value"].notna()])
     if population is not None:
         check_count("population", population, n + 1)
     unseen = 1.0 if population is None else (population - n) / (population - 1)  # of the variance: Cochran, 1977
@@ -320,10 +322,10 @@ def score_intervals(
             drawn = drawn or weighted_scores(known, thresholds, draws)
             ends = interval(drawn[name], value, apart[name], row_sizes, level, "bca" if method == "wilson" else method)
             ends = tuple(value + (end - value) * unseen**0.5 for end in ends)
-        ends_of[name] = *ends, join_notes(few, few_unlike(each, sizes))
-    for column, ends in zip(("low", "high", "note"), zip(*ends_of.values())):
-        table.loc[list(ends_of), column] = ends
-    return table
+        ends_of[name] = ends
+        said[name] = few + few_unlike(each, sizes)
+    table.loc[list(ends_of), ["low", "high"]] = np.array(list(ends_of.values())).reshape(-1, 2)
+    return table.assign(remarks=said)
 
 
 def _question_reach(known: pd.DataFrame, sizes: np.ndarray, thresholds: Sequence[float]) -> dict:
@@ -336,12 +338,12 @@ def _question_reach(known: pd.DataFrame, sizes: np.ndarray, thresholds: Sequence
     return {name: (min(0.0, each.min()), max(1.0, each.max())) for name, each in moved.items()}
 
 # %% ../../nbs/metrics/cora.ipynb #7e41d2aa
-def coverage_notes(
+def remarks_on_sets(
     names: Sequence[str],  # of scores
-    coverage: str,  # the part of the divergence sets that was asked, from `Responses.coverage`
-) -> list[str]:  # a note for each score: the coverage, or nothing for a score of the originals alone
-    "The note of each score of an incomplete run."
-    return ["" if get_score(name).originals_only else coverage for name in names]
+    coverage: tuple[Remark, ...],  # the part of the divergence sets that was asked, from `coverage_remarks`
+) -> list[tuple[Remark, ...]]:  # for each score: the coverage, or nothing for a score of the originals alone
+    "What the scores of an incomplete run say of it."
+    return [() if get_score(name).originals_only else coverage for name in names]
 
 # %% ../../nbs/metrics/cora.ipynb #93e54632
 def score(
@@ -357,12 +359,12 @@ def score(
     """All registered scores of a run: MCQA, MCQA+, RC, MV, BMCA(c), CI, CoRA, CORE, and your own.
 
     NaN means not known: MCQA, CI and CoRA need the original of every question, CI and CoRA the complete divergence set
-    (see `Responses.complete`). The `note` of a score on incomplete sets says so, such as "2 of 26 variants". Where more
-    than one in a hundred of its prompts failed, a score is NaN; up to that, they count as wrong. A line of the note has
-    the bounds of the score, such as "3 of 33,098 failed: at most 0.358", and there is a warning. `RC` is the mean of
-    RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of a divergence set of the
-    original and that method alone. Raises `CoraError` for a missing column, an unknown `by`, or no responses. Source:
-    CoRA, Eq. 1 to 7; CAT for CORE; `score_intervals`.
+    (see `Responses.complete`). A remark on a score of incomplete sets says so: `Remark("incomplete", 2, of=26)`. Where
+    more than one in a hundred of its prompts failed, a score is NaN; up to that, they count as wrong. `least` and
+    `most` are the bounds of the score, a remark has the number of failed prompts, and there is a warning. `RC` is the
+    mean of RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of a divergence set of
+    the original and that method alone. Raises `CoraError` for a missing column, an unknown `by`, or no responses.
+    Source: CoRA, Eq. 1 to 7; CAT for CORE; `score_intervals`.
     """
     check_option("by", by, ("subject", "method", None))
     check_option("failed", failed, ("unknown", "wrong"))
@@ -386,7 +388,7 @@ def score(
 
 
 def _score_run(responses, few, by, thresholds, ci, clusters, failed, also, intervals) -> pd.DataFrame:
-    "The scores of one run, with the options of `score`. Notes of unreliable intervals are stored in `few`, by score."
+    "The scores of one run, with the options of `score`. Remarks on unreliable intervals are stored in `few`, by score."
     given = responses if isinstance(responses, ResponseParts) else as_responses(responses)
     found = given = given.count_failed_as_wrong() if failed == "wrong" else given
     if isinstance(given, Responses):
@@ -400,25 +402,25 @@ def _score_run(responses, few, by, thresholds, ci, clusters, failed, also, inter
         if ci is not None and "low" not in table:
             groups = counts["cluster"].to_numpy() if clusters else None
             bounds = score_intervals(counts, thresholds, ci, clusters=groups, **intervals)
-            table, said = table.join(bounds[["low", "high"]]), bounds["note"].to_dict()
-            few.update({s: few.get(s) or note for s, note in said.items()})
-        notes = zip(table.index, coverage_notes(table.index, coverage), table["note"])
+            table, said = table.join(bounds[["low", "high"]]), bounds["remarks"].to_dict()
+            few.update({s: few.get(s) or some for s, some in said.items()})
         lost = dict.fromkeys(table.index[table["value"].isna()], coverage)  # also of the originals
-        notes = [join_notes(missing or lost.get(s), said.get(s), failures) for s, missing, failures in notes]
-        said = {"n": total_count(counts), "note": notes} | ({by: name} if by else {})
-        parts.append(table.rename_axis("score").reset_index().assign(**said))
-    table = make_result(pd.concat(parts), **about | {"note": about["note"] if found.failed_wrong else None})
+        sets = [some or lost.get(s, ()) for s, some in zip(table.index, remarks_on_sets(table.index, coverage))]
+        remarks = [some + said.get(s, ()) + own for s, some, own in zip(table.index, sets, table["remarks"])]
+        columns = {"n": total_count(counts), "remarks": remarks} | ({by: name} if by else {})
+        parts.append(table.rename_axis("score").reset_index().assign(**columns))
+    table = make_result(pd.concat(parts), **about | {"remarks": about["remarks"] if found.failed_wrong else None})
     if not also:
         return table
     more = run_scores(given, also, ci)
-    whose = {what: about[what] for what in ("respondent", "benchmark") if what not in more}
+    whose = {what: about[what] for what in ("respondent", "benchmark") if not more[what].notna().any()}
     return make_result(pd.concat([table, make_result(more, **whose)]))
 
 
 def _known_scores(found, counts, thresholds, by, ci, clusters) -> pd.DataFrame:
-    "The scores of a run or of a part of it, with notes; with intervals where they are estimates of the full run."
+    "The scores of a run or of a part of it; with intervals where they are estimates of the full run."
     if not (found.facts.get("sample") or (found.facts.get("asked") or {}).get("stop")):
-        return judged_scores(counts, thresholds)[["value", "note"]]
+        return judged_scores(counts, thresholds)
     if clusters:
         load_address(f"{_ESTIMATED}:refuse_estimates")([found], "clusters need")
     return load_address(f"{_ESTIMATED}:sampled_scores")(found, counts, thresholds, by is None, ci)

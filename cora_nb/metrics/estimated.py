@@ -13,27 +13,28 @@ import pandas as pd
 
 from ..core import CoraError, THRESHOLDS
 from .cora import judged_scores, unknown_scores
-from .estimates import estimate_scores, is_estimate
+from .estimates import estimate_scores, is_estimate, sample_of
 from .scores import score_members
-from ..responses.estimate_notes import estimate_line, exact_words, EXACT_LINE, precise_words, settled_words
-from ..responses.columns import UNSENT, in_state
-from ..responses.failures import split_note
+from ..responses.failures import exact_words, precise_words, settled_words
 from ..responses.responses import Responses
-from ..results import join_notes
+from ..results import Remark
 
 # %% ../../nbs/metrics/estimated.ipynb #5e724e6a
 def why_not_estimated(
     responses: Responses,  # a run, or a part of one
-) -> str:  # a line of a note; empty unless the run was stopped when precise enough, or when settled
+) -> tuple[Remark, ...]:  # empty unless the run was stopped when precise enough, or when settled
     "Why a number of a run that asked only what it needed is NaN."
-    precise, exact = precise_words(responses.facts), exact_words(responses.facts)[0] or settled_words(responses.facts)
-    said = f"not estimated: {precise}" if precise else f"not asked: {exact}" if exact else ""
-    return f"{said}; run again without stop to know it" if said else ""
+    precise, settled = precise_words(responses.facts), exact_words(responses.facts) or settled_words(responses.facts)
+    if not precise and not settled:
+        return ()
+    kind = "not_estimated" if precise else "not_asked"
+    return (Remark(kind, what=f"{precise or settled}; run again without stop to know it"),)
 
 
-_TOO_MANY = (
-    "more than one prompt in a hundred failed; run the same command again to ask for them, "
-    'or take them as wrong: failed="wrong", --failed wrong'
+_TOO_MANY = Remark(
+    "not_estimated",
+    what="more than one prompt in a hundred failed; run the same command again to ask for them, "
+    'or take them as wrong: failed="wrong", --failed wrong',
 )
 
 
@@ -41,32 +42,29 @@ def estimated_scores(
     responses: Responses,  # a run for which `is_estimate` is true
     names: Sequence[str],  # of scores
     level: float | None = None,  # of the intervals; None: as the run was stopped
-) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not estimated, and `note`
+) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not estimated, `status`, `remarks`
     """Estimates of the full run, as `score` gives them.
 
     An interval of a higher level than asked for is kept: it holds at least as often. For a higher level than that of
     the run, there is neither interval nor value.
     """
-    found = estimate_scores(responses).reindex(list(names))
-    found[["value", "low", "high", "level"]] = found[["value", "low", "high", "level"]].astype(float)
-    unasked = int(in_state(responses.first_trial().table, *UNSENT).sum())
-    total, notes = len(responses.first_trial()), []
+    found, rows = estimate_scores(responses), []
+    covered = set(found.index[found["remarks"].map(lambda said: Remark("not_covered") not in said)])
+    found = found.reindex(list(names))  # a threshold of its own may be new
     for name, row in found.iterrows():
-        (own, *_), *failed = split_note(row["note"])
-        failed = ": ".join(filter(None, failed))
-        if row[["value", "low", "high"]].isna().any():
-            why = _TOO_MANY if failed else "" if own.startswith("not known") else own  # such as graded differently
-            notes.append(join_notes(failed, f"not estimated: {why}" if why else why_not_estimated(responses)))
+        failed = tuple(r for r in row["remarks"] if r.kind == "failed") if name in covered else ()
+        if pd.isna([row["value"], row["low"], row["high"]]).any():
+            own = row["remarks"] if name in covered else why_not_estimated(responses)
+            rows.append((_TOO_MANY, *failed) if failed else own)
         elif level is not None and level > row["level"] + 1e-9:
-            notes.append(_too_high(level, row["level"]))
-            found.loc[name, ["value", "low", "high"]] = np.nan
-        elif row["low"] == row["high"]:
-            notes.append(join_notes(EXACT_LINE, failed))
+            rows.append((Remark("level", row["level"], level=level),))
+            found.loc[name, "value"] = np.nan
         else:
-            half = max(row["high"] - row["value"], row["value"] - row["low"])
-            notes.append(join_notes(estimate_line(total - unasked, total, row["level"], half), failed))
-    found.loc[found["value"].isna(), ["low", "high"]] = np.nan
-    return found[["value", "low", "high"]].assign(note=notes).rename_axis("score")
+            rows.append((Remark("all_asked"), *failed) if row["low"] == row["high"] else row["remarks"])
+    known = found["value"].notna() & found["low"].notna()
+    status = np.where(known & (found["low"] < found["high"]), "estimated", np.where(known, "exact", "unknown"))
+    ends = found[["value", "low", "high"]].astype(float).where(known, np.nan)
+    return ends.assign(status=status, remarks=rows).rename_axis("score")
 
 
 def sampled_scores(
@@ -75,21 +73,26 @@ def sampled_scores(
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
     whole: bool = True,  # whether the counts are of the whole run
     level: float | None = None,  # of the intervals; None: as the run was stopped
-) -> pd.DataFrame:  # index the scores; columns `value`, `note`, and if they are estimates `low` and `high`
+) -> pd.DataFrame:  # index the scores; columns `value`, `remarks`, and if they are estimates `low`, `high`, `status`
     "Estimates of a whole run; of a part of it, or of a run that ended otherwise, what follows from its replies."
     if whole and is_estimate(responses):
         return estimated_scores(responses, list(score_members(thresholds)), level)
-    table, stopped = judged_scores(counts, thresholds)[["value", "note"]], "over_budget" not in counts
-    why = why_not_estimated(responses) if stopped and counts["unasked"].any() else ""
-    exact = exact_words(responses.facts)[1] if whole else ""
-    known, incomplete = table["value"].notna(), table.index.isin(unknown_scores(counts, table.index))
-    lines = np.where(known, exact, np.where(incomplete, "", why))
-    return table.assign(note=table["note"].where(table["note"].ne(""), lines))  # of failures, or of a budget
+    table, stopped = judged_scores(counts, thresholds), "over_budget" not in counts
+    why = why_not_estimated(responses) if stopped and counts["unasked"].any() else ()
+    exact, incomplete = _why_exact(responses) if whole else (), unknown_scores(counts, table.index)
+    for name, row in table.iterrows():
+        if not row["remarks"]:  # of failures, or of a budget
+            said = exact if row["value"] == row["value"] else () if name in incomplete else why
+            table.at[name, "remarks"] = said
+    return table
 
 
-def _too_high(level: float, own: float) -> str:
-    "Why there is no number at a level."
-    return f"not estimated at {100 * level:g}%: the run was stopped with intervals of {100 * own:g}%"
+def _why_exact(responses: Responses) -> tuple[Remark, ...]:
+    'Why the scores of a run with `stop=Precise(...)` are no estimates; empty for any other run.'
+    sample = sample_of(responses)
+    if not sample or not exact_words(responses.facts):
+        return ()
+    return (Remark("small_run" if sample.get("pilot") == sample.get("questions") else "settled"),)
 
 # %% ../../nbs/metrics/estimated.ipynb #da422ed9
 def refuse_estimates(

@@ -17,9 +17,9 @@ from .cora import judged_scores, score_counts, score_intervals
 from .counts import count_hits
 from .scores import score_members
 from ..responses.columns import UNSENT, in_state
-from ..responses.failures import failure_line, too_many
+from ..responses.failures import failed_remark, too_many
 from ..responses.responses import as_responses, Responses
-from ..results import join_notes
+from ..results import Remark
 from ..stats.finite import random_order, squared_quantile
 from ..stats.phases import count_phases, phase_estimates, PHASE_SCORES
 
@@ -54,7 +54,7 @@ def part_estimates(
 def sample_of(
     responses: Responses,  # a run
 ) -> Mapping | None:  # the facts of its sample; None: it did not stop for precision
-    'What `stop="precise"` recorded of the sample.'
+    "What `stop=Precise(...)` recorded of the sample."
     return responses.facts.get("sample") or None
 
 
@@ -73,16 +73,13 @@ def is_estimate(
     return whole and sample["ended"] and not sample["exact"]
 
 
-_NOT_COVERED = "not known from this sample"
-
-
 def estimate_scores(
-    responses: Responses,  # a run with stop="precise"
-) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, `level`, `note`
+    responses: Responses,  # a run with stop=Precise(...)
+) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, `level`, `remarks`
     """All registered scores of the full run, estimated from a run that stopped when they were precise enough.
 
     NaN means not known: scores that the design does not cover, any score of a part of the run, of a run that ended
-    before its first look, and of one in which more than one prompt in a hundred failed; the note says why. Up to that,
+    before its first look, and of one in which more than one prompt in a hundred failed; a remark says why. Up to that,
     failed prompts count as wrong, and the interval covers both what they could have been. If the run settled every
     question, the scores are exact, and `low` and `high` equal them. Raises `CoraError` for a run without a sample.
     """
@@ -91,28 +88,34 @@ def estimate_scores(
         raise CoraError(f"{found.name} was not asked with stop='precise', so its scores are no estimates: use score")
     limits = _thresholds(sample["scores"])
     table = pd.DataFrame(index=pd.Index(list(score_members(limits)), name="score"), columns=["value", "low", "high"])
-    table = table.astype(float).assign(level=float(sample["level"]), note="")
-    asked = int((~in_state(found.table, *UNSENT)).sum())
+    table = table.astype(float).assign(level=float(sample["level"]))
     if not _whole(found, sample):
-        return table.assign(note="a part of a run with stop='precise', which estimates the whole only")
+        return _unknown(table, "a part of a run with stop='precise', which estimates the whole only")
     if sample["exact"]:
         exact = judged_scores(count_hits(found), limits)
-        return table.assign(value=exact["value"], low=exact["least"], high=exact["most"], note=exact["note"])
+        return table.assign(value=exact["value"], low=exact["least"], high=exact["most"], remarks=exact["remarks"])
     if not sample["ended"]:
-        return table.assign(note="the run ended before its scores were precise enough")
+        return _unknown(table, "the run ended before its scores were precise enough")
+    asked = int((~in_state(found.table, *UNSENT)).sum())
     failed = 0 if found.failed_wrong else int(in_state(found.table, "failed").sum())
-    said = f"estimate of the full run from {asked:,} of {len(found):,} prompts"
-    lost = failure_line(failed, asked) if failed else ""
-    estimate = _phases if sample["kind"] == "phases" else _questions
+    lost, estimate = failed_remark(failed, asked), _phases if sample["kind"] == "phases" else _questions
     try:
         ends = estimate(found, sample).dropna().reindex(table.index)
     except CoraError as why:  # replies that were graded differently while they were asked
-        return table.assign(note=lost if too_many(failed, asked) else str(why))
-    known = ends["value"].notna()
-    if too_many(failed, asked):
-        return table.assign(note=np.where(known, lost, _NOT_COVERED))
-    table[["value", "low", "high"]] = ends
-    return table.assign(note=np.where(known, join_notes(said, lost), _NOT_COVERED))
+        return table.assign(remarks=[lost] * len(table)) if too_many(failed, asked) else _unknown(table, str(why))
+    if not too_many(failed, asked):
+        table[["value", "low", "high"]] = ends
+    half = np.fmax(ends["high"] - ends["value"], ends["value"] - ends["low"])
+    said = [Remark("estimate", asked, of=len(found), level=sample["level"], within=float(each)) for each in half]
+    told = zip(ends["value"].notna(), said, table["value"].notna())
+    return table.assign(
+        remarks=[(one,) * given + lost if known else (Remark("not_covered"),) for known, one, given in told]
+    )
+
+
+def _unknown(table: pd.DataFrame, why: str) -> pd.DataFrame:
+    "Scores of which none is known, and why."
+    return table.assign(remarks=[(Remark("not_estimated", what=why),)] * len(table))
 
 # %% ../../nbs/metrics/estimates.ipynb #8857a61a
 def _phases(responses: Responses, sample: Mapping) -> pd.DataFrame:

@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..checks import check_level, check_number
 from ..core import CoraError
-from .comparison import incomplete_runs, put_together, resampled_scores
+from .comparison import incomplete_words, put_together, resampled_scores
 from .cora import score_counts
 from .estimated import refuse_estimates
 from .matching import matched_counts, matched_runs
@@ -77,8 +77,8 @@ def _pilots(pilot: Any, score: str) -> Runs | None:
         raise CoraError(f"pilot must be a run, or two of them, got a {type(pilot).__name__}")
     runs = matched_runs(pilot)
     refuse_estimates(runs.values(), "a pilot needs")
-    if (said := incomplete_runs(runs)) and get_score(score).complete:
-        raise CoraError(f"the pilot cannot tell: its {score} is not known, {'; '.join(said)}")
+    if (said := incomplete_words(runs)) and get_score(score).complete:
+        raise CoraError(f"the pilot cannot tell: its {score} is not known, {said}")
     return runs
 
 # %% ../../nbs/metrics/planning.ipynb #75f5800e

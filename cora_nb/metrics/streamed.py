@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 
 from ..core import CoraError
-from .counts import count_hits
+from .counts import count_hits, coverage_remarks
 from .replies import question_column
 from ..responses.failures import check_failed_counts
 from ..responses.parts import ResponseParts, count_lost
 from ..responses.piece import Piece, asked_hashes, make_piece, question_hashes
-from ..responses.responses import Responses, coverage_words
+from ..responses.responses import Responses
 from ..responses.runs import prompt_differences
+from ..results import Remark
 
 # %% ../../nbs/metrics/streamed.ipynb #e0811a3e
 _MOST_APART, _GROUPS = 10_000, 32  # questions whose original failed; groups of a kind beyond these
@@ -82,10 +83,10 @@ def count_kinds(
     parts: ResponseParts,  # a run in parts
     by: str | None = None,  # "subject" or "method": kinds for each; None: of the whole run
     clusters: str | None = None,  # a column of clusters of questions
-) -> Iterator[tuple[str | None, pd.DataFrame, str]]:  # the subject or method, its kinds, and its coverage
+) -> Iterator[tuple[str | None, pd.DataFrame, tuple[Remark, ...]]]:  # the subject or method, its kinds, its coverage
     """Kinds of questions: the columns of `count_hits`, `questions` for their number, and `cluster` if asked for.
 
-    The third value is that of `Responses.coverage`. Warns of failed prompts. Raises `CoraError` for a missing column,
+    The third value is that of `coverage_remarks`. Warns of failed prompts. Raises `CoraError` for a missing column,
     a question without a subject or cluster, and no responses.
     """
     _check_parts(parts, [c for c in (by, clusters) if c and c != "method"])
@@ -103,13 +104,13 @@ def count_kinds(
             n, total = table["questions"][lost].sum(), table["questions"].sum()
             raise CoraError(f"{n:,} of {total:,} questions have no {name}")
     if by is None:
-        yield None, table, coverage_words(table)
+        yield None, table, coverage_remarks(table)
         return
-    known = coverage_words(covered.table()) if by == "method" else None
+    known = coverage_remarks(covered.table()) if by == "method" else None
     names = kinds.names if by == "method" else sorted(kinds.names)
     for name in names:
         some = table[table["group"] == name].drop(columns="group").reset_index(drop=True)
-        yield name, some, coverage_words(some) if known is None else known
+        yield name, some, coverage_remarks(some) if known is None else known
 
 
 def _check_parts(parts: ResponseParts, columns: list[str]) -> None:
@@ -154,7 +155,7 @@ def count_groups(
     responses: Responses | ResponseParts,  # a run; one in memory as `need` returns it
     by: str | None = None,  # "subject" or "method"; None: the whole run
     clusters: str | None = None,  # a column of clusters of questions
-) -> Iterator[tuple[str | None, pd.DataFrame, str]]:  # the subject or method, its counts, and its coverage
+) -> Iterator[tuple[str | None, pd.DataFrame, tuple[Remark, ...]]]:  # the subject or method, its counts, its coverage
     "Counts, or kinds of questions, with the column `cluster` if it is asked for."
     if isinstance(responses, ResponseParts):
         yield from count_kinds(responses, by, clusters)
@@ -164,10 +165,10 @@ def count_groups(
         yield name, counts.assign(**added), coverage
 
 
-def _groups(responses: Responses, by: str | None) -> Iterator[tuple[str | None, pd.DataFrame, str]]:
+def _groups(responses: Responses, by: str | None) -> Iterator[tuple[str | None, pd.DataFrame, tuple[Remark, ...]]]:
     "The counts of each subject, or of each method with the original as a divergence set of its own."
     if by == "method":
-        method, coverage = responses.table["method"], responses.coverage
+        method, coverage = responses.table["method"], coverage_remarks(responses.members())
         for name in method.unique():
             part = responses.rows(method.isin(["original", name]).to_numpy(dtype=bool), chosen=f"original and {name}")
             yield name, count_hits(part), coverage
@@ -180,11 +181,11 @@ def _groups(responses: Responses, by: str | None) -> Iterator[tuple[str | None, 
         yield name, part, _coverage_of(responses, part)
 
 
-def _coverage_of(responses: Responses, counts: pd.DataFrame) -> str:
-    "`Responses.coverage` of the questions counted; computed only if variants are missing, since it can be slow."
+def _coverage_of(responses: Responses, counts: pd.DataFrame) -> tuple[Remark, ...]:
+    "The coverage of the questions counted; computed only if variants are missing, since it can be slow."
     if not counts["missing"].any() and not responses.facts.get("chosen"):
-        return ""
-    return coverage_words(responses.members().loc[counts.index])
+        return ()
+    return coverage_remarks(responses.members().loc[counts.index])
 
 # %% ../../nbs/metrics/streamed.ipynb #908fc9a7
 def count_parts(

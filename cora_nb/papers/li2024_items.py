@@ -49,7 +49,7 @@ def _blocks(table: pd.DataFrame, scores: list[str] | None = None, by: str = "ben
     rows = table if scores is None else table[table["score"].isin(scores)]
     blocks = []
     for name, part in rows.groupby(by, sort=False):
-        plain = part.drop(columns=[by, "low", "high", "n", "note"], errors="ignore")
+        plain = part.drop(columns=[by, "low", "high", "n", "remarks"], errors="ignore")
         blocks.append(render(plain, caption=str(name), **printing))
     return "\n\n".join(blocks)
 
@@ -137,7 +137,7 @@ def two_formats(
     _, ax = plt.subplots(figsize=(1.6 * len(found) + 2, 3.5), layout="constrained")
     plot_bars(accuracy, "method", ax).set(ylim=(0, 1), ylabel="accuracy")
     plt.close(ax.figure)
-    plain = table.drop(columns=["low", "high", "n", "note", "benchmark"], errors="ignore")
+    plain = table.drop(columns=["low", "high", "n", "remarks", "benchmark"])
     return Made(table, "\n\n".join([render(plain), *counts]), {item.name: ax.figure})
 
 # %% ../../nbs/papers/li2024_items.ipynb #55057848
@@ -228,7 +228,7 @@ def layers_figure(
             plt.close(figures[f"{item.name}_{name}"])
     table = stack_results(found)
     shown = ["accuracy", "least squares", "variance between"]
-    plain = table[table["score"].isin(shown)].drop(columns=["low", "high", "p", "n", "note"], errors="ignore")
+    plain = table[table["score"].isin(shown)].drop(columns=["low", "high", "p", "n", "remarks"], errors="ignore")
     return Made(table, render(plain), figures)
 
 

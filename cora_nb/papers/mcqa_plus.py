@@ -352,6 +352,6 @@ def stack_tables(
     "Several tables in one result."
     parts = []
     for number, part in tables.items():
-        method = part["method"].map(": {}".format) if "method" in part else ""
+        method = part["method"].map(lambda name: "" if pd.isna(name) else f": {name}")
         parts.append(part.assign(method=f"Table {number}" + method))
     return _stacked(parts)

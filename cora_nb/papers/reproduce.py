@@ -26,6 +26,7 @@ from .mcqa_plus import mcqa_plus_steps, run_steps, Steps
 from .plans import Item, Plan, RunPlan
 from ..registry import Registry
 from ..report.render import printed_table
+from ..report.text_tables import write_result
 from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
 from ..results import make_result
@@ -305,11 +306,9 @@ class Made:
         name: str,  # of the item
     ) -> list[Path]:  # the files written
         "Write the numbers as CSV, the text, and the figures as PNG."
-        from cora_nb.responses.files import write_csv
-
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        write_csv(self.result, folder / f"{name}.csv")
+        write_result(self.result, folder / f"{name}.csv")
         (folder / f"{name}.txt").write_text(self.text + "\n", encoding="utf-8")
         drawn = {folder / f"{re.sub(r'[^-+.0-9A-Z_a-z]+', '-', what)}.png": fig for what, fig in self.figures.items()}
         for file, figure in drawn.items():

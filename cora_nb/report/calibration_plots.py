@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..core import CoraError
 from .style import new_axes, shade
-from ..results import make_result
+from ..results import make_result, Remark
 
 # %% ../../nbs/report/calibration_plots.ipynb #98fb6db3
 def plot_reliability(
@@ -26,7 +26,7 @@ def plot_reliability(
     Raises `CoraError` for another result. Source: Li et al., Figure 4.
     """
     promised, kept = _by_bin(result, "confidence"), _by_bin(result, "accuracy")
-    lower, upper, n = kept["note"].map(_lower_edge), kept.index.to_series(), kept["n"]
+    lower, upper, n = kept["remarks"].map(lambda said: said[0].n), kept.index.to_series(), kept["n"]
     ax = new_axes(ax, 4, 4, frame=True)
     style = {"color": shade(0.88, 4), "edgecolor": shade(0.7, 4), "linewidth": 0.6, "zorder": 0}
     ax.bar(lower, n / n.sum(), width=upper - lower, align="edge", **style)
@@ -43,11 +43,13 @@ def plot_reliability(
 
 def _by_bin(result: pd.DataFrame, score: str) -> pd.DataFrame:
     "The rows of one score by the upper edges of their bins."
-    if not {"place", "low", "high", "n", "note"} <= set(make_result(result)) or score not in set(result["score"]):
+    table = make_result(result)
+    rows = table[(table["score"] == score) & table["remarks"].map(_is_bin)]
+    if not len(rows):
         raise CoraError(f"a reliability diagram is drawn from the result of reliability; there is no {score} of bins")
-    return result[result["score"] == score].set_index("place")
+    return rows.set_index("place")
 
 
-def _lower_edge(note: str) -> float:
-    "The lower edge of a bin, from its edges in words: 0.2 from (0.2, 0.4]."
-    return float(note[1:].split(",")[0])
+def _is_bin(remarks: tuple[Remark, ...]) -> bool:
+    "Whether a number is of a bin, whose edges come first."
+    return bool(remarks) and remarks[0].kind in ("bin", "first_bin")

@@ -35,8 +35,8 @@ from .score_plots import curve_table, plot_scores
 from .style import figure_bytes, save_figure
 from ..metrics.cora import score
 from .tables import plain_line, score_table
-from ..responses.estimate_notes import precise_words, unasked_words
 from ..responses.columns import UNSENT, in_state
+from ..responses.failures import precise_words, unasked_words
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import questions_of_run
@@ -306,7 +306,7 @@ def _shares_by_place(runs: Runs, measure: Callable, level: float) -> pd.DataFram
 def _by_answer(runs: Runs, level: float) -> pd.DataFrame:
     "Accuracy by the place of the right answer."
     table = _stacked(runs, lambda run, level: position_spread(run, level=level, threshold=None, resamples=100), level)
-    return table[table["score"] == "accuracy"].drop(columns=["note"], errors="ignore")
+    return table[table["score"] == "accuracy"].drop(columns="remarks")
 
 
 _SUBJECTS = 60  # a figure with more would not be legible
@@ -324,7 +324,7 @@ def _by_subject(runs: Runs, level: float) -> pd.DataFrame:
 def _components(runs: Runs, level: float) -> pd.DataFrame:
     "The shares of the variance of being right."
     table = _stacked(runs, inconsistency_components, level).dropna(subset=["value"])
-    return table[table["score"].str.startswith("share, ")].drop(columns=["note", "n"], errors="ignore")
+    return table[table["score"].str.startswith("share, ")].drop(columns=["remarks", "n"])
 
 
 def _reliability(run: Responses) -> pd.DataFrame:

@@ -27,7 +27,6 @@ from cora_nb.report.style import (
     shade,
     text_inches,
 )
-from ..responses.estimate_notes import is_estimated
 from ..results import IDENTITY, make_result
 
 # %% ../../nbs/report/result_plots.ipynb #4e9130f9
@@ -41,15 +40,14 @@ def _parts(result: pd.DataFrame, by: str) -> tuple[pd.DataFrame, pd.DataFrame, l
     if by not in IDENTITY:
         raise CoraError(f"by must be one of {', '.join(IDENTITY)}, got {by!r}")
     table = make_result(result)
-    if bad := [c for c in ("value", "low", "high") if c in table and np.isinf(table[c]).any()]:
+    if bad := [c for c in ("value", "low", "high") if np.isinf(table[c]).any()]:
         raise CoraError(f"{bad[0]} must be finite, got {table[bad[0]][np.isinf(table[bad[0]])].iloc[0]}")
-    table = table.reindex(columns=[*table.columns, *(c for c in ("low", "high", "p") if c not in table)])
-    table["series"] = table[by].map(lambda name: name_words(name, by)) if by in table else ""
+    table["series"] = table[by].map(lambda name: name_words(name, by)) if table[by].notna().any() else ""
     behind = table["score"].isin(REFERENCES)
     if behind.all():
         raise CoraError("nothing to draw but what is expected by chance" if len(table) else "nothing to draw")
     drawn = table[~behind]
-    told = [c for c in IDENTITY if c in table and c != by and drawn[c].nunique(dropna=False) > 1]
+    told = [c for c in IDENTITY if c != by and drawn[c].nunique(dropna=False) > 1]
     return drawn, table[behind], told
 
 
@@ -66,8 +64,7 @@ def _bars(some: pd.DataFrame) -> np.ndarray:  # shape `(2, n_rows)`
 
 def _estimated(some: pd.DataFrame) -> np.ndarray:  # shape `(n_rows,)`, bool
     "Which rows are estimates of the full run."
-    notes = some["note"] if "note" in some else [None] * len(some)
-    return np.array([is_estimated(note) for note in notes], dtype=bool) & some["value"].notna().to_numpy()
+    return (some["status"] == "estimated").to_numpy(dtype=bool)
 
 
 def _ring(ax: Any, x: Sequence[float], y: Sequence[float], some: pd.DataFrame) -> None:
@@ -185,7 +182,8 @@ def plot_lines(
     drawn, behind, told = _parts(result, by)
     drawn, behind = _with_numbers(drawn), _with_numbers(behind) if len(behind) else behind
     names = _names(
-        drawn, [c for c in ("series", *told) if c != "place" and (c != "series" or by in drawn)] or ["score"]
+        drawn,
+        [c for c in ("series", *told) if c != "place" and (c != "series" or drawn[by].notna().any())] or ["score"],
     )
     lines = list(dict.fromkeys(names))
     right, least = _beside(lines, behind, drawn)
@@ -213,7 +211,7 @@ def _over(drawn: pd.DataFrame) -> str:
 
 def _with_numbers(table: pd.DataFrame) -> pd.DataFrame:
     "The places as numbers. Raises `CoraError` if they are missing or are words."
-    if "place" not in table:
+    if not table["place"].notna().any():
         raise CoraError("lines are drawn over places, and this result has no column 'place'")
     places = pd.to_numeric(table["place"], errors="coerce")
     if (bad := places.isna()).any():

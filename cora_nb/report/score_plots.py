@@ -19,7 +19,7 @@ from ..metrics.cora import score
 from .result_plots import plot_points
 from .style import escape_name, fit_name, heat_colours, new_axes, new_panels, shade, text_inches
 from .tables import BEYOND, arrange
-from ..responses.estimate_notes import estimate_lines
+from .words import remark_place
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..results import make_result, IDENTITY
@@ -84,7 +84,8 @@ def plot_scores(
 
 def _checked_result(result: pd.DataFrame, name: str, low: float, high: float) -> pd.DataFrame:
     "A result whose numbers lie in a range. Raises `CoraError` for other tables and values."
-    named = [c for c in IDENTITY if c in result] if isinstance(result, pd.DataFrame) else []
+    known = isinstance(result, pd.DataFrame)
+    named = [c for c in IDENTITY if c in result and (c == "score" or result[c].notna().any())] if known else []
     if isinstance(result, pd.DataFrame) and "score" not in named:
         raise CoraError(f"{name}: there is no column score")
     _frame(result.set_index(named) if named else result, ["value", *_there(result, "low", "high")], name, low, high)
@@ -109,9 +110,10 @@ def curve_table(
         found = score(responses, thresholds=tuple(grid), ci=ci, **options)
     found = found[found["score"].isin(c)]
     found = found.assign(place=found["score"].map(c), score="BMCA(c)")
-    found.loc[found["place"] == 0, ["value", "low", "high"]] = 1.0  # at least 0 of the variants are right, always
-    if "note" in found:
-        found["note"] = found["note"].mask((found["place"] == 0) & found["note"].map(estimate_lines).map(bool), "")
+    always = found["place"] == 0  # at least 0 of the variants are right, always
+    found.loc[always, ["value", "low", "high"]], found.loc[always, "status"] = 1.0, "exact"
+    rows = zip(found["remarks"], always)
+    found["remarks"] = [tuple(r for r in said if not zero or remark_place(r) != "estimate") for said, zero in rows]
     return make_result(found)
 
 # %% ../../nbs/report/score_plots.ipynb #7d16df49

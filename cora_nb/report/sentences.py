@@ -22,7 +22,8 @@ from ..metrics.counts import count_hits
 from ..metrics.items import method_table
 from ..metrics.scores import score_label
 from .grid import number_text
-from ..responses.estimate_notes import is_estimated, precise_words
+from .words import note_of
+from ..responses.failures import precise_words
 from ..responses.responses import Responses
 from ..responses.runs import Runs, prompt_differences
 from ..results import lookup
@@ -65,13 +66,13 @@ def _left(name: str, run: Responses, level: float) -> Iterator[str]:
     table = score(run, ci=level)
     plain, cora = (lookup(table, which) for which in ("MCQA", "CoRA"))
     if plain.value != plain.value or cora.value != cora.value:
-        note = str(cora.get("note") or "").partition("\n")[0]
-        yield f"{score_label('CoRA', run.family)} of {name} is not known{f': {note}' if note else ''}."
+        said = note_of(cora).partition("\n")[0]
+        yield f"{score_label('CoRA', run.family)} of {name} is not known{f': {said}' if said else ''}."
         return
     bounds = "" if cora.low != cora.low else f" [{number_text(cora.low)}, {number_text(cora.high)}]"
-    if is_estimated(cora.get("note")):
+    if cora.status == "estimated":
         bounds += f", estimated for the full run: {precise_words(run.facts)}"
-    exact, label = "about " * is_estimated(plain.get("note")), score_label("CoRA", run.family)
+    exact, label = "about " * (plain.status == "estimated"), score_label("CoRA", run.family)
     said = f"The accuracy of {name} is {exact}{number_text(plain.value)}; with consistency counted in, {label}, it is"
     yield f"{said} {number_text(cora.value)}{bounds}."
 
@@ -167,7 +168,7 @@ def _ahead(runs: Runs, level: float) -> Iterator[str]:
                 if row.value != row.value:
                     continue
                 bounds = f"[{number_text(row.low)}, {number_text(row.high)}]"
-                bounds += ", estimated" if is_estimated(row.get("note")) else f", p {_small_words(row.p)}"
+                bounds += ", estimated" if row.status == "estimated" else f", p {_small_words(row.p)}"
                 if row.low > 0 or row.high < 0:  # as p < 1 - level, which an estimate does not have
                     first, second = (a, b) if row.value > 0 else (b, a)
                     yield f"By {label}, {first} is ahead of {second} ({a} - {b}: {number_text(row.value)} {bounds})."

@@ -14,10 +14,19 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .grid import Grid, check_column_names, grid_ranks, has_estimates, note_at_number, sentences_below
+import pandas as pd
+
+from cora_nb.report.grid import (
+    beside_words,
+    check_column_names,
+    Grid,
+    grid_ranks,
+    has_estimates,
+    note_at_number,
+    sentences_below,
+)
 from .tables import plain_line
-from ..responses.estimate_notes import ESTIMATE, is_estimated
-from ..responses.failures import split_note
+from .words import bounds_words, ESTIMATE
 
 # %% ../../nbs/report/xlsx_tables.ipynb #7081f17f
 def _table_columns(
@@ -47,7 +56,7 @@ def _table_columns(
 
 def _mark(cell: dict, what: str) -> str:
     "The mark of an estimate as the beginning of a number format."
-    return f'"{ESTIMATE}"' if what == "value" and is_estimated(cell.get("note")) else ""
+    return f'"{ESTIMATE}"' if what == "value" and cell.get("status") == "estimated" else ""
 
 
 def _value(grid: Grid, cell: dict, what: str, rank: int | None) -> Any:
@@ -55,11 +64,10 @@ def _value(grid: Grid, cell: dict, what: str, rank: int | None) -> Any:
     if what == "rank":
         return rank
     if what == "note":
-        (first, *_), _, bounds = split_note(cell.get("note"))
-        told = [first] * note_at_number(grid, cell) + [bounds]
-        return "; ".join(filter(None, map(plain_line, told))) or None
+        told = [beside_words(cell)] * note_at_number(grid, cell) + [bounds_words(cell)]
+        return "; ".join(filter(None, told)) or None
     value = cell.get(what, math.nan)
-    return None if value != value else value
+    return None if pd.isna(value) else value
 
 # %% ../../nbs/report/xlsx_tables.ipynb #84b6955a
 _MOST = 2000  # characters in a cell

@@ -19,8 +19,9 @@ from fastcore.basics import patch
 
 from ..checks import check_count, check_seed
 from ..core import CoraError
+from ..results import Remark
 from .columns import REPLIED, STATE, STATE_COLUMNS, UNSENT, checked_table, in_state, with_states
-from .failures import failure_line
+from .failures import failed_remark
 from .files import checked_questions, filled_in, frame_of_parquet, open_parquet
 from .footers import PartFile, facts_of_all, open_parts, rows_of_questions, value_of_all
 from .footers import whole_questions
@@ -154,11 +155,12 @@ def _all_replied(file: PartFile) -> bool:
 
 
 @patch(as_prop=True)
-def failure_note(self: ResponseParts) -> str:  # such as "3 of 33,098 failed"; empty if none did
+def failed_remarks(
+    self: ResponseParts,
+) -> tuple[Remark, ...]:  # such as `Remark("failed", 3, of=33_098)`; empty if none did
     "How many of the prompts asked have no reply."
     asked, lost, _ = count_lost(self)
-    line = failure_line(lost["failed"], asked) if lost["failed"] else ""
-    return f"{line}, counted as wrong" if line and self.failed_wrong else line
+    return failed_remark(lost["failed"], asked, self.failed_wrong)
 
 # %% ../../nbs/responses/parts.ipynb #d1c07c4d
 @patch

@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from fastcore.basics import patch
 
-from ..core import CoraError, Question, Variant
+from ..core import CoraError, Variant
+from ..results import Remark
 from .columns import KEY, TEXT, UNSENT, checked_table, in_state, same_tables, storable
-from .estimate_notes import unasked_words
-from .failures import check_failed, failure_line, textless_rows
+from .failures import check_failed, failed_remark, textless_rows, unasked_words
 from .questions import facts_of_part, ordered_questions, questions_of_rows, questions_table, set_sizes
 from .rows import graded_table
 
@@ -222,12 +222,12 @@ def count_failed_as_wrong(self: Responses) -> Responses:
 
 
 @patch(as_prop=True)
-def failure_note(self: Responses) -> str:  # such as "3 of 33,098 failed"; empty if none did
+def failed_remarks(
+    self: Responses,
+) -> tuple[Remark, ...]:  # such as `Remark("failed", 3, of=33_098)`; empty if none did
     "How many of the prompts asked have no reply."
-    if not (failed := int(in_state(self.table, "failed").sum())):
-        return ""
-    line = failure_line(failed, int((~in_state(self.table, *UNSENT)).sum()))
-    return f"{line}, counted as wrong" if self.failed_wrong else line
+    failed = int(in_state(self.table, "failed").sum())
+    return failed_remark(failed, int((~in_state(self.table, *UNSENT)).sum()), self.failed_wrong) if failed else ()
 
 # %% ../../nbs/responses/responses.ipynb #abae86ad
 @patch(as_prop=True)

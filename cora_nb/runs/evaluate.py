@@ -111,7 +111,6 @@ class _Queue:
         unasked = sum(r.unsent is not None for r in self.replies)
         return {"not_asked": unasked, **({"tied": tied} if tied else {})}
 
-
 # %% ../../nbs/runs/evaluate.ipynb #145ae890
 class _Source:
     """Where replies come from: the store, other runs with the same store, and the respondent within its budget.

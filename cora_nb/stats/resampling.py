@@ -14,6 +14,7 @@ import numpy as np
 
 from ..checks import check_count, check_level, check_option, check_seed
 from ..core import CoraError
+from ..results import Remark
 
 # %% ../../nbs/stats/resampling.ipynb #b4eea48b
 def kinds(
@@ -187,29 +188,27 @@ def _at_the_edge(estimate: float, n: int, level: float) -> tuple[float, float]:
     return float(estimate), float(estimate)
 
 # %% ../../nbs/stats/resampling.ipynb #b76b528a
-FEW_CLUSTERS, FEW_QUESTIONS = 20, 10  # below these, results carry a note
+FEW_CLUSTERS, FEW_QUESTIONS = 20, 10  # below these, results carry a remark
 
 
 def few_clusters(
     clusters: Sequence | None,  # cluster of each question; None: no clusters
     level: float | None = None,  # of an interval with a test that exchanges whole clusters; None: without a test
-) -> str:  # in words; empty where there are enough
-    "A note on few clusters."
+) -> tuple[Remark, ...]:  # empty where there are enough
+    "A remark on few clusters."
     if clusters is None or (G := len(set(map(str, clusters)))) >= FEW_CLUSTERS:
-        return ""
-    said = f"{G} clusters: few to rely on"
+        return ()
     least = 2.0 ** (1 - G)  # of all ways to exchange, none and all
-    return said if level is None or least < 1 - level else f"{said}, p is at least {least:.2g}"
+    return (Remark("few", G, what="clusters") if level is None or least < 1 - level else Remark("few_exchanges", G),)
 
 
 def few_unlike(
     each: np.ndarray,  # contribution of each kind of question to a score, shape `(n_kinds,)`
     sizes: np.ndarray,  # number of questions of each kind, shape `(n_kinds,)`
-) -> str:  # in words; empty where enough questions differ
-    "A note where nearly all questions have the same contribution."
+) -> tuple[Remark, ...]:  # empty where enough questions differ
+    "A remark where nearly all questions have the same contribution."
     n = int(np.sum(sizes) - np.bincount(np.unique(np.round(each, 6), return_inverse=True)[1], sizes).max())
-    but = f" but {n}" if n else ""
-    return f"all questions{but} count alike: few to rely on" if n < FEW_QUESTIONS else ""
+    return (Remark("few", n, what="unlike questions"),) if n < FEW_QUESTIONS else ()
 
 
 class FewWarning(UserWarning):
@@ -217,11 +216,11 @@ class FewWarning(UserWarning):
 
 
 def warn_of_few(
-    notes: Mapping[str, str],  # score -> its note; empty where there is enough data
+    remarks: Mapping[str, tuple[Remark, ...]],  # score -> its remarks of this kind; empty where there is enough data
     stacklevel: int = 3,  # of `warnings.warn`, counted from here
 ) -> None:
     "One warning that names the scores with too few questions or clusters for an interval."
-    if names := [name for name, note in notes.items() if note]:
+    if names := [name for name, some in remarks.items() if some]:
         more = f" and {len(names) - 5} more" if len(names) > 6 else ""
-        said = "all scores" if len(names) == len(notes) > 2 else ", ".join(names[: 5 if more else 6]) + more
+        said = "all scores" if len(names) == len(remarks) > 2 else ", ".join(names[: 5 if more else 6]) + more
         warnings.warn(f"few questions or clusters to rely on: {said}; see the notes", FewWarning, stacklevel)

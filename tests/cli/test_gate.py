@@ -154,7 +154,7 @@ def test_a_budget_of_a_command(tmp_path):
     (line,) = [text for text in out.splitlines() if "stopped by its budget" in text]
     assert "of at most 150 calls (150 calls spent): 50 of 100 prompts were not asked, 2 of 5 questions" in line
     assert line.endswith("to go on, run the same command again: nothing is kept, so all are asked again")
-    assert read_responses(tmp_path / "responses/math/ann").failure_note == ""
+    assert read_responses(tmp_path / "responses/math/ann").failed_remarks == ()
     status, out, err = run(*words[:2], "--limit", "5", "--max_calls", "50", cwd=tmp_path)
     assert status == 3 and "the run there has 100 replies, and within the budget there are 50; it is left alone" in err
     status, _, err = run(*words[:2], "--limit", "5", "--max_cost", "5", cwd=tmp_path)

@@ -14,7 +14,6 @@ from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
 from cora_nb.core import CoraError
 from cora_nb.metrics.cora import score
-from cora_nb.responses.estimate_notes import is_estimated
 from cora_nb.responses.files import read_responses
 from cora_nb.results import lookup
 from cora_nb.runs.asking import Precise
@@ -45,7 +44,7 @@ def test_a_run_prints_estimates_and_keeps_its_options(folder, capsys, monkeypatc
     out = capsys.readouterr().out
     found = read_responses("precise/math/ann")
     row = lookup(score(found), "CoRA")
-    assert f"≈{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]" in out and is_estimated(row.note)
+    assert f"≈{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]" in out and row.status == "estimated"
     assert "ann: ≈ estimate of the full run: " in out and "not asked" in out
     told = found.facts["run"]["command"]
     assert (told["stop"], told["half_width"]) == ("precise", 0.06) and "level" not in told

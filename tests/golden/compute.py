@@ -27,6 +27,7 @@ import pandas as pd
 from cora_nb.stats import binomial, corrections, correlation, paired, resampling, shares, tables
 from cora_nb.stats.ratios import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
+from cora_nb.papers.cora_items import paper_layout
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import THRESHOLDS, Question, permutation, uniforms
@@ -1133,7 +1134,7 @@ def by_part(result):
 
 def by_part_and_run(result, **suffixes):
     "Rows (part, score), a column for each run; the standard deviations times 1,000."
-    part = result[result["method"] != "all"] if "method" in result else result
+    part = result[result["method"] != "all"]
     wide = part.pivot(index="score", columns="respondent", values="value")[result["respondent"].unique()]
     factor = {"sd_x1000": 1000}
     names = ablations.PRINTED_SCORES
@@ -1167,11 +1168,11 @@ def ablation(runs):
         t.add(f"{name}, right matrix", matrix_hash(ablations.right_matrix(responses, by_size=True)))
     table = ablations.ablation_table(some)
     t.add("table 5", by_part_and_run(table, subset="", difference=", difference from all"))
-    t.add("table 5 in print", ablations.paper_layout(table))
+    t.add("table 5 in print", paper_layout(table))
     table = ablations.bootstrap_table(some, resamples=RESAMPLES // 2, by_size=True)
     names = {"mean": ", mean of resamples", "sd_x1000": ", sd of resamples", "difference": ", difference from all"}
     t.add("table 6", by_part_and_run(table, **names))
-    t.add("table 6 in print", ablations.paper_layout(table))
+    t.add("table 6 in print", paper_layout(table))
     tests = [lambda rc: rc > 0.5, *(lambda rc, c=c: rc >= c for c in (0.28, 0.5, 1.0))]
     t.add("least hits", {n: [ablations.least_hits(n, passes) for passes in tests] for n in (1, 7, 25, 100)})
     return t.table()
@@ -1355,8 +1356,8 @@ def tests_by_name(result):
 def exact_test(result):
     "The exact p with all that was said of it."
     row = lookup(result)
-    outcomes = next(int(word) for word in row.note.split() if word.isdigit())
-    return {"statistic": row.value, "p": row.p, "outcomes": outcomes, "exact": row.note.startswith("all ")}
+    (how,) = row.remarks
+    return {"statistic": row.value, "p": row.p, "outcomes": how.n, "exact": how.kind == "outcomes"}
 
 
 def gap_numbers(result):
@@ -1368,7 +1369,7 @@ def gap_numbers(result):
 
 def places_of_runs(result):
     "Wrong predictions by run, order and place, as counts and shares."
-    names = [c for c in ("respondent", "benchmark", "method", "place") if c in result]
+    names = [c for c in ("respondent", "benchmark", "method", "place") if result[c].notna().any()]
     table = result[result["score"] != "expected"].set_index(names)
     table["wrong"] = (table["value"] * table["n"]).fillna(0).round().astype(int)
     return table[["wrong", "value", "low", "high"]].rename(columns={"value": "share"})
@@ -1392,7 +1393,7 @@ def order_row(result):
 
 def order_rows(result):
     "A row for each run."
-    names = [c for c in ("respondent", "benchmark") if c in result]
+    names = [c for c in ("respondent", "benchmark") if result[c].notna().any()]
     rows = {name if len(names) > 1 else name[0]: order_row(part) for name, part in result.groupby(names, sort=False)}
     return pd.DataFrame(list(rows.values()), index=pd.Index(list(rows)))
 
@@ -1813,7 +1814,7 @@ def reliability_before(result, bins):
     "What `reliability` gave before there were results, by the numbers of the bins."
     scores = {score: rows.set_index("place") for score, rows in result.groupby("score")}
     kept = scores["accuracy"]
-    edges = kept["note"].str[1:-1].str.split(", ", expand=True).astype(float).set_axis(["low", "high"], axis=1)
+    edges = pd.DataFrame([(said[0].n, said[0].of) for said in kept["remarks"]], kept.index, ["low", "high"])
     means = {"confidence": scores["confidence"]["value"], "accuracy": kept["value"]}
     means |= {"accuracy_low": kept["low"], "accuracy_high": kept["high"], "gap": scores["gap"]["value"]}
     return edges.assign(n=kept["n"].astype(int), **means).set_axis(bins)
@@ -1993,14 +1994,14 @@ def reply_numbers():
 # ---- items, comparison
 
 
-def first_number(notes):
-    return [int(note.split()[0]) for note in notes]
+def first_number(remarks):
+    return [said[0].n for said in remarks]
 
 
 def accuracy_by_method(result):
     "A row for each method: questions, replies, accuracy with its interval, and chance, where it is known."
     table = result[result["score"] == "accuracy"].set_index("method")
-    found = pd.DataFrame({"questions": table["n"].astype(int), "replies": first_number(table["note"])})
+    found = pd.DataFrame({"questions": table["n"].astype(int), "replies": first_number(table["remarks"])})
     found[["value", "low", "high"]] = table[["value", "low", "high"]]
     if not (chance := result[result["score"] == "chance"]).empty:
         found["chance"] = chance.set_index("method")["value"]
@@ -2011,7 +2012,7 @@ def finds_by_name(result):
     "A row for each method or slot: its variants, and what it finds, alone and with others, as counts and shares."
     table = result[result["score"] == "found"].set_index("method")
     alone = result[result["score"] == "found by no other"].set_index("method")["value"]
-    columns = {"variants": first_number(table["note"]), "finds": (table["value"] * table["n"]).round().astype(int)}
+    columns = {"variants": first_number(table["remarks"]), "finds": (table["value"] * table["n"]).round().astype(int)}
     only = (alone * table["n"]).round().astype(int)
     return pd.DataFrame(columns | {"share": table["value"], "only": only, "only_share": alone})
 

@@ -16,6 +16,7 @@ from scipy.stats import binom
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.cora import score_counts, score_intervals, weighted_scores
+from cora_nb.papers.cora_items import paper_layout
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.ablations import (
     OVER,
@@ -25,7 +26,6 @@ from cora_nb.metrics.ablations import (
     DrawnCounts,
     draw_slots,
     least_hits,
-    paper_layout,
     right_matrix,
     subset,
     subset_scores,
@@ -444,7 +444,7 @@ def test_scores_from_part_of_the_divergence_sets_say_how_much_there_is():
     assert few.coverage and not mixed.coverage
     tables = [subset_scores(few, ["original", "nota"]), ablation_table({"few": few}, ["original", "nota"])]
     for table in [*tables, bootstrap_table({"few": few}, resamples=5, by_size=True)]:
-        said = table.loc[~table["score"].str.startswith("MCQA") | table["score"].str.startswith("MCQA+"), "note"]
+        said = table["note"].loc[~table["score"].str.startswith("MCQA") | table["score"].str.startswith("MCQA+")]
         assert said.str.startswith(few.coverage).all()
     assert lookup(tables[0], "MCQA").note == ""  # of the originals, which are all there
     assert not subset_scores(mixed)["note"].any() and not ablation_table({"all": mixed})["note"].any()

@@ -190,7 +190,8 @@ def test_aga_by_hand(sizes, rng):
         content = v.sources[LETTERS.index(reply)] if reply in LETTERS else None
         picked.setdefault(v.question_id, []).append((content, content == v.question.answer))
     at = (0, 0.25, 0.5, 0.75, 1)
-    for t, row in zip(at, agreement_gated_accuracy(make_responses(variants, said), at).itertuples()):
+    found = agreement_gated_accuracy(make_responses(variants, said), at)
+    for t, (_, row) in zip(at, found.assign(note=found["note"]).iterrows()):
         rc = []
         for replies in picked.values():
             named = Counter(c for c, _ in replies if c is not None)
@@ -262,7 +263,7 @@ def test_only_the_whole_rate_of_variants_says_how_much_of_the_set_is_there():
     assert part.coverage and not run.coverage
 
     def notes(found):
-        return "; ".join(found["note"]) if "note" in found else ""
+        return "; ".join(found["note"])
 
     assert part.coverage in notes(agreement_rate(part)) and part.coverage in notes(agreement_gated_accuracy(part))
     for options in ({"pairs": "repetitions"}, {"by": "subject"}, {"by": "method"}):

@@ -42,10 +42,9 @@ from cora_nb.report.result_plots import plot_points
 from cora_nb.report.score_plots import curve_table
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.estimate_notes import is_estimated
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import Responses
-from cora_nb.results import IDENTITY, RESULT, make_result, stack_results
+from cora_nb.results import IDENTITY, RESULT, STATUS, make_result, stack_results
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.correlation import correlations
@@ -78,6 +77,8 @@ MATERIALS = {
         "load_published",
         "corrected",
         "judged_scores",
+        "judged_table",
+        "written_result",
         "cut_as_failed",
         "estimate_bounds",
         "estimate_scores",
@@ -252,7 +253,10 @@ def test_measures_return_results_that_are_printed_and_drawn(made):
     for name, call in measures(*made).items():
         result = call()
         assert isinstance(result, pd.DataFrame) and len(result), name
-        assert list(result) == [c for c in RESULT if c in result] and {"score", "value"} <= set(result), name
+        assert list(result) == list(RESULT), name
+        assert set(result["status"]) <= set(STATUS) and result["value"].isna().ge(result["status"] == "unknown").all()
+        exact = result[result["status"] == "exact"]
+        assert (exact["least"] == exact["value"]).all() and (exact["most"] == exact["value"]).all(), name
         pd.testing.assert_frame_equal(make_result(result), result, obj=name)
         for format in FORMATS:
             printed = render(result, format)
@@ -297,7 +301,7 @@ def numbers(call):
         except CoraError as e:
             return None, str(e), any(issubclass(w.category, FailureWarning) for w in told)
     names = [c for c in IDENTITY if c in result]
-    notes = " ".join(result["note"]) if "note" in result else ""
+    notes = " ".join(result["note"])
     warned = any(issubclass(w.category, FailureWarning) for w in told)
     return result.astype(dict.fromkeys(names, str)).set_index(names)["value"].astype(float), notes, warned
 
@@ -368,13 +372,12 @@ def test_no_measure_takes_the_prompts_asked_for_the_full_run(made):
         truth = call().reindex(columns=found.columns)
         if found.equals(truth):
             continue  # nothing of it comes from replies
-        columns = list(dict.fromkeys([*found.columns, "low", "high", "note"]))
-        known = found[found["value"].notna()].reindex(columns=columns)
+        known = found[found["value"].notna()]
         if not len(known):
             assert (found["note"].str.contains("not estimated") | found["score"].str.contains("difference")).all(), name
             unknown.add(name)
             continue
-        estimates = known[known["note"].map(is_estimated)]
+        estimates = known[known["status"] == "estimated"]
         others = known.drop(estimates.index)
         assert estimates[["low", "high"]].notna().all(axis=None), name
         assert name == "curve_table" and set(others["place"]) == {0.0} or not len(others), (name, others)

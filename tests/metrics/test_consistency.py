@@ -213,7 +213,9 @@ def test_by_group():
 def test_groups_are_named_in_the_columns_asked_for():
     table = label_sequences(["AAB", "ABB"], "A")
     by_temperature = consistency_by({0.5: table, 1.0: table}, column="place")
-    assert by_temperature["place"].drop_duplicates().tolist() == [0.5, 1.0] and "respondent" not in by_temperature
+    assert (
+        by_temperature["place"].drop_duplicates().tolist() == [0.5, 1.0] and by_temperature["respondent"].isna().all()
+    )
     pairs = consistency_by({("gpt", 0.5): table}, column=("respondent", "place"))
     assert set(pairs["respondent"]) == {"gpt"} and set(pairs["place"]) == {0.5}
     with pytest.raises(CoraError, match="a name must be a tuple of respondent, place, got 'gpt'"):
@@ -283,7 +285,7 @@ def test_a_comparison_says_whose_it_is():
     variants = [v for v in VARIANTS if v.method == "original"]
     one, two = (make_responses(variants, ["A"] * 6, name=name) for name in ("ada", "bob"))
     assert set(compare_formats(one, one)["respondent"]) == {"ada"}
-    assert "respondent" not in compare_formats(one, two, names=("ada", "bob"))
+    assert compare_formats(one, two, names=("ada", "bob"))["respondent"].isna().all()
 
 
 def test_the_authors_raw_data():

@@ -27,7 +27,7 @@ from cora_nb.metrics.scores import SCORES, get_score, register_score
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
-from cora_nb.results import lookup, make_result, side_by_side, values_of
+from cora_nb.results import lookup, make_result, side_by_side, values_of, RESULT
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.resampling import FewWarning, draw_questions, interval, kinds, left_out
@@ -331,7 +331,7 @@ def test_several_runs_are_one_result(run):
     named = [Responses(run.table.drop(columns="respondent"), name=name) for name in "ab"]
     assert score(named)["respondent"].unique().tolist() == ["a", "b"]
     methods = score(named, by="method")
-    assert list(methods) == ["respondent", "method", "score", "value", "n", "note"]
+    assert list(methods) == list(RESULT) and methods[["subject", "place", "low", "high", "p"]].isna().all(axis=None)
     assert len(methods) == 2 * 8 * len(score(run))
     with pytest.raises(CoraError, match="runs must be responses or a mapping from names to them, got a str"):
         score("responses")
@@ -341,7 +341,7 @@ def test_intervals_where_no_score_is_known():
     counts = pd.DataFrame({"hits": [0, 1, 1], "trials": 4, "original": np.nan, "unasked": 0, "missing": 0,
                            "failed": 3, "failed_originals": 0, "original_lost": 0.0})  # fmt: skip
     table = score_intervals(counts)
-    assert table[["value", "low", "high"]].isna().all(axis=None) and (table["note"] == "").all()
+    assert table[["value", "low", "high"]].isna().all(axis=None) and not table["remarks"].any()
 
 
 def test_originals_alone_have_no_cora_in_a_bare_table():

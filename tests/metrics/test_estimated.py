@@ -9,10 +9,9 @@ import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.comparison import compare, compare_all, rank_table
+from cora_nb.metrics.comparison import compare, compare_all, estimate_bounds, rank_table
 from cora_nb.metrics.cora import score
 from cora_nb.metrics.estimated import estimated_scores
-from cora_nb.metrics.estimated_differences import estimate_bounds
 from cora_nb.metrics.estimates import estimate_scores, is_estimate
 from cora_nb.metrics.gate import gate
 from cora_nb.metrics.planning import questions_needed
@@ -20,15 +19,14 @@ from cora_nb.metrics.scores import chosen_scores
 from cora_nb.report.page import make_report
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
+from cora_nb.report.words import gate_lines
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
-from cora_nb.responses.estimate_notes import EXACT_LINE, is_estimated
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import Responses
-from cora_nb.results import lookup, values_of
-from cora_nb.runs.asking import All, Precise, Settled
-from cora_nb.runs.asking import Budget
+from cora_nb.results import Remark, lookup, values_of
+from cora_nb.runs.asking import All, Budget, Precise, Settled
 from cora_nb.runs.budget import Spending, budget_line, complete_questions
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.sampling import SMALL
@@ -66,8 +64,9 @@ def test_every_score_is_the_estimate_with_its_interval(runs):
             known = table[table["value"].notna()]
             assert known[["low", "high"]].notna().all(axis=None) and {"CoRA", "MCQA"} <= set(known.index)
             wide = known[known["low"] < known["high"]]
-            assert wide["note"].map(is_estimated).all() and "CoRA" in wide.index
-            assert set(known["note"][known["low"] == known["high"]]) <= {EXACT_LINE}
+            assert (wide["status"] == "estimated").all() and "CoRA" in wide.index
+            settled = known[known["low"] == known["high"]]
+            assert set(settled["remarks"]) <= {(Remark("all_asked"),)} and (settled["status"] == "exact").all()
             assert table["note"][table["value"].isna()].str.startswith("not estimated: the run stopped when CoRA").all()
 
 
@@ -82,13 +81,13 @@ def test_a_complete_run_beside_it_is_as_alone(runs):
     alone = score(runs["ann"])
     own = both[both["respondent"] == "ann"].reset_index(drop=True)
     assert own["value"].tolist() == alone["value"].tolist() and own[["low", "high"]].isna().all(axis=None)
-    assert not own["note"].map(is_estimated).any()
+    assert (own["status"] == "exact").all()
 
 
 def test_a_higher_level_has_no_number(runs):
     table = score(runs["ann part"], ci=0.99).set_index("score")
     assert table.loc["CoRA", NUMBERS].isna().all()
-    assert table.loc["CoRA", "note"] == "not estimated at 99%: the run was stopped with intervals of 95%"
+    assert table["note"].loc["CoRA"] == "not estimated at 99%: the run was stopped with intervals of 95%"
 
 
 def test_parts_of_it_are_not_estimated(runs):
@@ -130,7 +129,7 @@ def test_what_needs_all_replies_refuses_in_one_line(runs, call, why):
 def test_a_difference_adds_the_squares_of_four_distances(runs):
     one, two = (estimate_bounds(runs[f"{name} part"], ["CoRA"]).loc["CoRA"] for name in ("ann", "bob"))
     row = lookup(compare(runs["ann part"], runs["bob part"], scores=["CoRA"]), "CoRA")
-    assert row.value == pytest.approx(one["value"] - two["value"]) and np.isnan(row.p) and is_estimated(row.note)
+    assert row.value == pytest.approx(one["value"] - two["value"]) and np.isnan(row.p) and row.status == "estimated"
     below = np.hypot(one["value"] - one["low"], two["high"] - two["value"])
     above = np.hypot(one["high"] - one["value"], two["value"] - two["low"])
     assert (row.value - row.low, row.high - row.value) == pytest.approx((below, above))
@@ -182,7 +181,7 @@ def test_many_pairs(runs):
     alone, pairs = compare(runs["ann"], runs["bob"], resamples=50), table.set_index(["respondent", "score"])
     assert pairs.loc["ann - bob", "value"].tolist() == alone["value"].tolist()
     assert pairs.loc["ann - bob", "p"].notna().all() and pairs.loc["ann - part", "p"].isna().all()
-    assert "adjusted" not in pairs.loc[("ann - part", "CoRA"), "note"]
+    assert "adjusted" not in pairs["note"].loc[("ann - part", "CoRA")]
 
 
 def test_estimates_have_no_ranks(runs):
@@ -190,7 +189,7 @@ def test_estimates_have_no_ranks(runs):
     ranks = table[table["score"] != "CoRA"]
     assert ranks["value"].isna().all() and set(ranks["note"]) == {"no ranks: part has estimates of the full run"}
     row = lookup(table, "CoRA", respondent="part")
-    assert is_estimated(row.note) and row.low < row.value < row.high
+    assert row.status == "estimated" and row.low < row.value < row.high
     assert np.isnan(lookup(table, "CoRA", respondent="ann").low)
 
 
@@ -207,16 +206,18 @@ def test_a_gate_is_not_easier_to_pass_with_fewer_replies(runs):
             least[which] = condition.low
         drop = lookup(score(runs["ann part"]), name).value - lookup(score(runs["ann"]), name).value
         assert least["ann part"] < least["ann"] + max(drop, 0)
-    line = gate(runs["ann part"], runs["bob part"], margin=0.02).lines[0]
+    (line,) = gate_lines(gate(runs["ann part"], runs["bob part"], margin=0.02))
     assert line.startswith("passed: ann - bob: CoRA not worse") and "estimate of the full runs" in line
     assert gate(runs["bob part"], runs["ann part"], margin=0.02).passed is False
 
 
 def test_a_gate_does_not_know_what_is_not_estimated(runs):
     found = gate(runs["ann part"], at_least={"MV": 0.5})
-    assert found.passed is None and "not estimated: the run stopped when CoRA was precise enough" in found.lines[0]
+    assert (
+        found.passed is None and "not estimated: the run stopped when CoRA was precise enough" in gate_lines(found)[0]
+    )
     strict = gate(runs["ann part"], at_least={"MCQA": 0.1}, alpha=0.01)  # needs intervals of 98%
-    assert strict.passed is None and "not estimated at 98%" in strict.lines[0]
+    assert strict.passed is None and "not estimated at 98%" in gate_lines(strict)[0]
 
 
 # ---- what is not an estimate, or not known
@@ -227,7 +228,7 @@ def test_a_run_that_settled_everything_is_exact(runs):
     sample = stopped_when_precise(run, 1.0).facts["sample"] | {"exact": True}
     exact = Responses(run.to_frame(), run.questions, run.facts | {"sample": sample}, run.name)
     assert not is_estimate(exact) and values_of(score(exact)).equals(values_of(score(run)))
-    assert not {"low", "high"} & set(score(exact))
+    assert score(exact)[["low", "high"]].isna().all(axis=None)
 
 
 def test_a_small_benchmark_is_exact_and_says_so():
@@ -238,7 +239,7 @@ def test_a_small_benchmark_is_exact_and_says_so():
     known = table["value"].notna()
     assert table["value"][known].equals(truth[known]) and {"MCQA", "CI", "CoRA"} <= set(table.index[known])
     (why,), (open_) = set(table["note"][known]), set(table["note"][~known])
-    assert f"fewer than {SMALL} questions" in why and "half width" in why and not is_estimated(why)
+    assert f"fewer than {SMALL} questions" in why and "half width" in why and set(table["status"][known]) == {"exact"}
     settled = "the run stopped when every question was settled for CoRA"
     assert open_ == {f"not asked: {settled}; run again without stop to know it"}
     text = render(score_table(run, ci=0.95))
@@ -276,7 +277,7 @@ def test_failures_and_incomplete_sets_of_an_exact_run_have_their_own_notes(runs)
     some = [v for v in variants if v.index == 0]
     few = evaluate(SimulatedRespondent(knows=0.7, name="ann"), some, stop=Precise(half_width=0.2), progress=False)
     table = score(few).set_index("score")
-    assert few.complete is False and np.isnan(table.value["CoRA"]) and "without stop" not in table.note["CoRA"]
+    assert few.complete is False and np.isnan(table.value["CoRA"]) and "without stop" not in table["note"]["CoRA"]
 
 
 def test_a_run_that_its_budget_cut_off_before_has_bounds():
@@ -299,8 +300,8 @@ def test_failed_prompts_of_an_estimate(runs):
         with pytest.warns(FailureWarning):
             row = lookup(score(run), "CoRA")
         assert ("failed" in row.note) and (row.value == row.value) == known
-        assert is_estimated(row.note) == known
-    said, advice = row.note.split("\n")
+        assert (row.status == "estimated") == known
+    advice, said = row.note.split("\n")
     assert said == f"{lost} of {len(asked):,} failed" and advice == FAILED  # and not that it was precise enough
 
 
@@ -321,12 +322,12 @@ def test_a_run_in_which_too_many_prompts_failed():
     with pytest.warns(FailureWarning):
         table, text = score(run).set_index("score"), render(score_table(run))
     covered = ["MCQA", "CoRA", "BMCA(1.0)", "CI"]
-    assert table["value"].isna().all() and set(table.index[table["note"].str.endswith(FAILED)]) == set(covered)
+    assert table["value"].isna().all() and set(table.index[table["note"].str.startswith(FAILED)]) == set(covered)
     others = table["note"].drop(covered)
     assert others.str.contains("precise enough (within 0.06); run again without stop", regex=False).all()
     assert f"ann: {', '.join(covered)} {FAILED}" in text and text.count("run again without stop") == 1
     wrong = score(run, failed="wrong").set_index("score")
-    assert is_estimated(wrong.loc["CoRA", "note"]) and wrong.loc["CoRA", "low"] < wrong.loc["CoRA", "high"]
+    assert wrong.loc["CoRA", "status"] == "estimated" and wrong.loc["CoRA", "low"] < wrong.loc["CoRA", "high"]
 
 
 def test_the_names_of_scores():
@@ -337,7 +338,8 @@ def test_the_names_of_scores():
 
 def test_the_reason_of_the_estimator_is_passed_on(runs, monkeypatch):
     def refused(run):
-        return estimate_scores(run).assign(value=np.nan, note="3 replies were graded differently")
+        found = estimate_scores(run).assign(value=np.nan)
+        return found.assign(remarks=[(Remark("not_estimated", what="3 replies were graded differently"),)] * len(found))
 
     monkeypatch.setattr("cora_nb.metrics.estimated.estimate_scores", refused)
     assert set(score(runs["ann part"])["note"]) == {"not estimated: 3 replies were graded differently"}

@@ -17,7 +17,7 @@ from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import concat
-from cora_nb.results import values_of
+from cora_nb.results import values_of, Remark
 from cora_nb.runs.asking import All, Precise
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.finite import finite_wilson, look_level, random_order, squared_quantile
@@ -92,7 +92,7 @@ def test_what_the_design_does_not_cover_is_unknown():
     found = estimate_scores(precise())
     known = found["value"].notna()
     assert set(found.index[known]) == {"MCQA", "BMCA(1.0)", "CI", "CoRA"}
-    assert (found.loc[~known, "note"] == "not known from this sample").all() and (found["level"] == 0.95).all()
+    assert set(found["remarks"][~known]) == {(Remark("not_covered"),)} and (found["level"] == 0.95).all()
     assert set(estimate_scores(precise(scores="MCQA"))["value"].dropna().index) == {"MCQA"}
 
 
@@ -106,7 +106,7 @@ def test_the_interval_covers_failed_prompts_as_wrong_and_as_right(wanted):
     lost = Responses(table, run.questions, run.facts, run.name)
     runs = (lost, run, lost.count_failed_as_wrong())
     found, best, worst = (estimate_scores(some).loc[wanted] for some in runs)
-    assert best["value"] > worst["value"] == found["value"] and "failed" in found["note"]
+    assert best["value"] > worst["value"] == found["value"] and found["remarks"][-1].kind == "failed"
     assert (found["low"], found["high"]) == pytest.approx((worst["low"], best["high"]))
 
 
@@ -158,7 +158,7 @@ def test_replies_graded_differently_are_refused():
     table.loc[asked, "prediction"] = table.loc[asked, "answer"]
     table.loc[asked, "correct"] = True
     found = estimate_scores(Responses(table, run.questions, run.facts, run.name))
-    assert found["value"].isna().all() and "not followed" in found.loc["CoRA", "note"]
+    assert found["value"].isna().all() and "not followed" in found["remarks"]["CoRA"][0].what
 
 
 def test_an_exact_run_is_no_estimate():

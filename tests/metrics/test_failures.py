@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.ablations import ablation_table, paper_layout
+from cora_nb.metrics.ablations import ablation_table
 from cora_nb.metrics.comparison import compare, rank_table
 from cora_nb.metrics.cora import Counts, score, score_counts, weighted_scores
 from cora_nb.metrics.counts import count_hits
@@ -18,11 +18,13 @@ from cora_nb.metrics.failures import possible_counts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.failures import FailureWarning, split_note
+from cora_nb.papers.cora_items import paper_layout
+from cora_nb.report.words import bounds_words, remark_words
+from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses, need
 from cora_nb.responses.runs import concat
-from cora_nb.results import lookup, values_of
+from cora_nb.results import lookup, Remark, values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import put_in_state
@@ -43,13 +45,10 @@ def lose(run, rows, state="failed"):
     return Responses(table, run.questions, run.facts, run.name)
 
 
-def note_of(result, name, **where):
-    return split_note(lookup(result, name, **where).get("note"))
-
-
-def bounds_of(line):
-    "The two numbers of a note."
-    return tuple(float(x) for x in line.removeprefix("from ").split(" to "))
+def lost_of(result, name, **where):
+    "What a row says of failed prompts, and its bounds."
+    row = lookup(result, name, **where)
+    return "; ".join(map(remark_words, row.remarks)), (row.least, row.most)
 
 
 @pytest.mark.slow
@@ -89,22 +88,21 @@ def test_up_to_one_in_a_hundred_a_score_is_given_with_its_bounds(seed):
     few, many = (lose(ANN, rng.choice(OTHERS, n, replace=False)) for n in (14, 15))
     truth = values_of(score(ANN))
     for name, value in values_of(score(few)).items():
-        (first, *_), failed, bounds = note_of(score(few), name)
+        row = lookup(score(few), name)
         wrong = score_counts(count_hits(few.count_failed_as_wrong()))[name]
-        assert value == wrong and first == ""  # counted as wrong
+        assert value == wrong  # counted as wrong
         if name == "MCQA":
-            assert failed == "" and value == truth["MCQA"]  # looks at the originals alone
-        elif bounds:
-            assert failed == "14 of 1,400 failed" and bounds.startswith("at most ")
-            assert value <= truth[name] <= float(bounds.removeprefix("at most ")) + 1e-9
+            assert row.remarks == () and value == truth["MCQA"]  # looks at the originals alone
+        elif row.status == "bounded":
+            assert row.remarks == (Remark("failed", 14, of=1400),) and bounds_words(row).startswith("at most ")
+            assert row.least - 1e-9 <= value <= truth[name] <= row.most + 1e-9
         else:
-            assert value == truth[name]  # whatever they would have said
+            assert row.remarks == () and value == truth[name] == row.most  # whatever they would have said
     for name, value in values_of(score(many)).items():
-        _, failed, bounds = note_of(score(many), name)
-        if bounds:
-            assert np.isnan(value) and failed == "15 of 1,400 failed"
-            low, high = bounds_of(bounds)
-            assert low - 1e-9 <= truth[name] <= high + 1e-9
+        row = lookup(score(many), name)
+        if row.status == "bounded":
+            assert np.isnan(value) and row.remarks == (Remark("failed", 15, of=1400),)
+            assert row.least - 1e-9 <= truth[name] <= row.most + 1e-9
         else:
             assert value == truth[name]
     assert np.isnan(lookup(score(many), "CoRA").value) and lookup(score(many), "MCQA").value == truth["MCQA"]
@@ -112,10 +110,10 @@ def test_up_to_one_in_a_hundred_a_score_is_given_with_its_bounds(seed):
 
 def test_failed_originals_are_counted_among_the_originals():
     one, two = lose(ANN, ORIGINALS[:1]), lose(ANN, ORIGINALS[:2])
-    assert note_of(score(one), "MCQA")[1] == "1 of 100 failed" and lookup(score(one), "MCQA").value > 0
-    assert note_of(score(two), "MCQA")[1] == "2 of 100 failed" and np.isnan(lookup(score(two), "MCQA").value)
+    assert lost_of(score(one), "MCQA")[0] == "1 of 100 failed" and lookup(score(one), "MCQA").value > 0
+    assert lost_of(score(two), "MCQA")[0] == "2 of 100 failed" and np.isnan(lookup(score(two), "MCQA").value)
     assert lookup(score(two), "MCQA+").value == pytest.approx(score_counts(count_hits(ANN))["MCQA+"], abs=2.001 / 1400)
-    low, high = bounds_of(note_of(score(two), "MCQA")[2])
+    low, high = lost_of(score(two), "MCQA")[1]
     assert high - low == pytest.approx(0.02, abs=1e-9)
 
 
@@ -124,15 +122,15 @@ def test_ci_may_be_lower_than_with_the_failed_ones_wrong():
     hits = ANN.matrix().astype(float)
     mixed = np.flatnonzero((hits["original"][0].to_numpy() == 1) & (hits.to_numpy() == 0).any(axis=1))
     run = lose(ANN, ORIGINALS[mixed[:1]])
-    low, high = bounds_of(note_of(score(run), "CI")[2])
+    low, high = lost_of(score(run), "CI")[1]
     assert low < lookup(score(run), "CI").value <= high and low <= lookup(score(ANN), "CI").value
 
 
 def test_what_was_not_asked_is_not_a_failure():
     stopped = lose(ANN, OTHERS[:100], "not_asked")
-    assert stopped.failure_note == "" and not score(stopped)["note"].any()
+    assert stopped.failed_remarks == () and not score(stopped)["note"].any()
     both = lose(stopped, OTHERS[200:203])
-    assert both.failure_note == "3 of 1,300 failed"
+    assert both.failed_remarks == (Remark("failed", 3, of=1300),)
 
 
 def test_warnings_and_how_to_ask_for_the_old_reading():
@@ -185,8 +183,7 @@ def test_comparisons_have_the_bounds_of_the_difference():
     for run, known in ((few, True), (many, False)):
         found = compare(run, lose(BOB, OTHERS[5:9]), resamples=50)
         row = lookup(found, "MCQA+")
-        _, failed, bounds = split_note(row.note)
-        low, high = bounds_of(bounds)
+        failed, (low, high) = lost_of(found, "MCQA+")
         assert failed == f"{7 if known else 34} of 2,800 failed" and low <= lookup(truth, "MCQA+").value <= high
         assert np.isnan(row.value) != known and np.isnan(row.p) != known and np.isnan(row.low) != known
     assert not compare(ANN, BOB, resamples=50)["note"].any()
@@ -195,7 +192,7 @@ def test_comparisons_have_the_bounds_of_the_difference():
 def test_ablations_follow():
     few = lose(ANN, OTHERS[:3])
     found = ablation_table([few], ["original", "shuffled", "nota"])
-    assert note_of(found, "MCQA+", method="all")[1] == "3 of 1,400 failed"
+    assert lost_of(found, "MCQA+", method="all")[0] == "3 of 1,400 failed"
     assert "(at most" in paper_layout(found).to_string()
     assert np.isnan(lookup(ablation_table([lose(ANN, OTHERS[:30])], "same_size"), "CoRA", method="all").value)
 

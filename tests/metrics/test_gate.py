@@ -21,6 +21,7 @@ from cora_nb.report.page_parts import table_parts
 from cora_nb.report.render import render
 from cora_nb.report.sentences import sentences
 from cora_nb.report.tables import score_table
+from cora_nb.report.words import condition_words, gate_lines
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.failures import FailureWarning
@@ -68,7 +69,7 @@ def test_it_is_the_lower_end_of_compare(seeds, margin, alpha, name):
     row = compare(one, two, 1 - 2 * alpha, 200, scores=[name]).iloc[0]
     assert (found.value, found.low, found.high) == (row["value"], row["low"], row["high"])
     assert found.passed is bool(row["low"] > -margin)
-    assert found.n == 60 and found.line.startswith("passed: " if found.passed else "not passed: ")
+    assert found.n == 60 and condition_words(found).startswith("passed: " if found.passed else "not passed: ")
 
 
 def test_mcqa_by_hand():
@@ -96,7 +97,7 @@ def test_a_margin_of_nothing_asks_for_better():
 def test_several_conditions():
     found = gate(NEW, BASE, ["MCQA", "CoRA"], 0.5, {"MCQA": 0.99, "CoRA": 0.1})
     assert [c.passed for c in found.conditions] == [True, True, False, True] and found.passed is False
-    assert [c.score for c in found.conditions] == ["MCQA", "CoRA", "MCQA", "CoRA"] and len(found.lines) == 4
+    assert [c.score for c in found.conditions] == ["MCQA", "CoRA", "MCQA", "CoRA"] and len(gate_lines(found)) == 4
     shown = found.table
     assert list(shown["respondent"]) == ["new - base"] * 2 + ["new"] * 2
     assert shown["note"].str.match("(not )?passed: ").all()
@@ -161,8 +162,8 @@ def test_missing_replies_are_no_pass(side, state, said):
     "One failed prompt of 1,600 keeps a score elsewhere; here a decision hangs on it."
     runs = [without_reply(BASE, [7], state), BASE] if side == "run" else [BASE, without_reply(BASE, [7], state)]
     found = gate(*runs, margin=0.4)
-    assert found.passed is None and said.format(f"the {side}") in found.lines[0]
-    assert found.lines[0].startswith("not known: ")
+    assert found.passed is None and said.format(f"the {side}") in gate_lines(found)[0]
+    assert gate_lines(found)[0].startswith("not known: ")
 
 
 @pytest.mark.parametrize("stop", [Settled(), Precise(half_width=0.1)])
@@ -175,9 +176,11 @@ def test_failed_prompts_are_told_of_those_asked(stop):
     with pytest.warns(FailureWarning, match=f"1 of {len(asked):,} prompts failed"):
         score(lost)
     for found in (gate(lost, at_least={"CoRA": 0.1}), gate(lost, lost, margin=0.4)):
-        assert f": 1 of {len(asked):,} prompts of " in found.lines[0] and "failed; run again" in found.lines[0]
+        assert (
+            f": 1 of {len(asked):,} prompts of " in gate_lines(found)[0] and "failed; run again" in gate_lines(found)[0]
+        )
     first = asked[run.table["method"].iloc[asked] == "original"]
-    line = gate(without_reply(run, [first[0]]), at_least={"MCQA": 0.1}).lines[0]
+    (line,) = gate_lines(gate(without_reply(run, [first[0]]), at_least={"MCQA": 0.1}))
     assert f": 1 of {len(first)} prompts of ann failed" in line
 
 
@@ -190,7 +193,7 @@ def test_incomplete_sets_are_no_pass():
     part = BASE.rows(BASE.table["method"] != "nota")
     found = gate(part, part, ["CoRA", "MCQA+", "MCQA"], 0.4)
     assert [c.passed for c in found.conditions] == [None, None, True]
-    assert "has 17 of 20 variants" in found.lines[0]
+    assert "has 17 of 20 variants" in gate_lines(found)[0]
 
 
 def test_early_stopping_settles_cora_and_nothing_else():
@@ -274,7 +277,7 @@ def test_a_plain_table_will_do():
     frame = at_random(1, m=2)
     assert isinstance(frame, pd.DataFrame) and gate(frame, frame, "MCQA", 0.2).passed is True
     wide = gate(frame, at_random(2, m=2), "MCQA", 0.2, clusters="subject").conditions[0]
-    assert "clusters" in wide.why or wide.low < wide.value
+    assert "clusters" in condition_words(wide) or wide.low < wide.value
 
 
 # ---- a question that the first trial lacks
@@ -317,7 +320,7 @@ def test_the_gate_does_not_pass_a_run_that_lacks_a_question_in_the_first_trial()
         assert run.complete is False and run.coverage == "0 to 20 of 20 variants"
         found = gate(run, at_least={"CoRA": 0.6, "MCQA": 0.6})
         assert found.passed is None and [c.passed for c in found.conditions] == [None, None]
-        assert all("0 to 20 of 20 variants" in line for line in found.lines)
+        assert all("0 to 20 of 20 variants" in line for line in gate_lines(found))
 
 
 # ---- runs that were not asked the same
@@ -355,7 +358,7 @@ def test_unlike_runs_are_named_and_not_ranked(made, words):
     ranks = ranks[ranks["score"] != "CoRA"]
     assert ranks["value"].isna().all() and ranks["note"].str.contains(words).all()
     found = gate(one, two, margin=0.5, resamples=50)
-    assert found.passed is None and re.search(words, found.lines[0])
+    assert found.passed is None and re.search(words, gate_lines(found)[0])
     unknown = Responses(two.table, two.questions, {}, "two")  # nothing is known to differ
     assert Runs([one, unknown]).differences() == []
     assert not any("is ahead of" in line for line in sentences(Runs([one, two])))
@@ -367,7 +370,7 @@ def test_cora_of_another_family_is_named():
     printed = render(score_table(Runs([one, two])))
     assert "CoRA (cyclic)" in printed and "Proposed metric" in printed
     assert "CoRA (cyclic)" in " ".join(sentences(Runs([one])))
-    assert "CoRA (cyclic) at least 0.1" in gate(one, at_least={"CoRA": 0.1}).lines[0]
+    assert "CoRA (cyclic) at least 0.1" in gate_lines(gate(one, at_least={"CoRA": 0.1}))[0]
     assert "CoRA (" not in render(score_table(BASE))
 
 
@@ -380,7 +383,7 @@ def test_a_difference_on_purpose_is_named_and_ranked():
     assert ranks["value"].notna().all() and ranks["note"].str.contains(r"on purpose .* seed \(0 and 5\)").all()
     assert rank_table(Runs([one, two]), ["CoRA"], resamples=50, differ=("template",))["value"].isna().any()
     found = gate(one, two, margin=0.5, resamples=50, differ=("seed",))
-    assert found.passed is not None and "seed (0 and 5)" in found.lines[0]
+    assert found.passed is not None and "seed (0 and 5)" in gate_lines(found)[0]
 
 
 def _told(run, **recipe):

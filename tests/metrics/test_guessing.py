@@ -48,7 +48,7 @@ from cora_nb.prompts.templates import Prompt, make_prompts
 from cora_nb.papers.published import load_published
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses, need
-from cora_nb.results import lookup, make_result, values_of
+from cora_nb.results import lookup, make_result, Remark, values_of
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
@@ -382,7 +382,7 @@ def test_a_simulated_knower_is_corrected_to_what_it_knows():
     assert (found.drop(["CoRA", "CORE", "CI"]) - truth).abs().max() < 0.05 and np.isnan(found["CI"])
 
 
-_CI_NOTE = "not corrected for chance: a respondent that is never right has 1"
+_NOT_CORRECTED = Remark("not_corrected", 1.0)
 
 
 def test_corrected_keeps_the_shape():
@@ -391,18 +391,17 @@ def test_corrected_keeps_the_shape():
     plain, intervals = score(responses), score(responses, ci=0.9, resamples=200)
     both = score(responses, by="subject", ci=0.9, resamples=200)
     once = corrected(plain, zero)
-    same = ["value", "note"]
+    same = ["value", "least", "most", "status", "remarks"]
     assert once.drop(columns=same).equals(plain.drop(columns=same)) and not plain["note"].any()
     assert once["note"].ne("").tolist() == (plain["score"] == "CI").tolist()
     assert lookup(once, "MCQA").value == pytest.approx((lookup(plain, "MCQA").value - 0.25) / 0.75)
     chance = values_of(zero)
     for found, was in ((corrected(intervals, zero), intervals), (corrected(both, zero), both)):
-        own = was["note"] if "note" in was else pd.Series([""] * len(was), name="note")
-        said = [note.removesuffix(_CI_NOTE).strip() for note in found["note"]]
-        assert said == own.tolist() and found["note"].str.endswith(_CI_NOTE).equals(found["score"] == "CI")
-        numbers = ["value", "low", "high", "note"]
+        more = [(_NOT_CORRECTED,) if name == "CI" else () for name in was["score"]]
+        assert found["remarks"].tolist() == [own + some for own, some in zip(was["remarks"], more)]
+        numbers = ["low", "high", *same]
         assert make_result(found).equals(found)
-        assert found.drop(columns=numbers).equals(was.drop(columns=numbers, errors="ignore"))
+        assert found.drop(columns=numbers).equals(was.drop(columns=numbers))
         for what in ("value", "low", "high"):
             slow = [np.nan if s == "CI" else (x - chance[s]) / (1 - chance[s]) for s, x in zip(was["score"], was[what])]
             np.testing.assert_allclose(found[what], slow, rtol=1e-15)
@@ -449,7 +448,7 @@ def test_what_somebody_who_is_never_right_gets_is_not_corrected(name):
     scores, zero = score(run, thresholds=thresholds, ci=0.9, resamples=50), chance_scores(variants, thresholds)
     row = lookup(corrected(scores, zero), name)
     assert np.isnan([row["value"], row["low"], row["high"]]).all()
-    assert row["note"].splitlines()[-1] == _CI_NOTE
+    assert row["remarks"][-1] == _NOT_CORRECTED
     alone = scores[scores["score"] == name]
     by_subject = pd.concat([alone.assign(subject=x) for x in "ab"])
     for only in (alone, by_subject):
@@ -457,9 +456,9 @@ def test_what_somebody_who_is_never_right_gets_is_not_corrected(name):
             with pytest.raises(CoraError, match=re.escape(f"{name} is not corrected for chance: a respondent that")):
                 corrected(only, chance)
     assert corrected(0.9, 0.8) == pytest.approx(0.5)  # numbers have no names
-    noted = corrected(scores.assign(note="3 of 80 failed"), zero)
-    assert lookup(noted, name).note.splitlines() == ["3 of 80 failed", _CI_NOTE]
-    assert lookup(noted, "MV").note == "3 of 80 failed"
+    lost = (Remark("failed", 3, of=80),)
+    noted = corrected(scores.assign(remarks=[lost] * len(scores)), zero)
+    assert lookup(noted, name).remarks == (*lost, _NOT_CORRECTED) and lookup(noted, "MV").remarks == lost
 
 
 def test_all_other_scores_of_ours_have_a_reading():

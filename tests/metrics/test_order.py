@@ -394,7 +394,7 @@ def test_order_table_of_responses_and_tables_together():
     responses = make_responses(four_questions(), list("ABDDDDAA"))
     runs = {"ours": responses, "theirs": published_swaps()["GPT-4", "ARC"]}
     table = order_table(runs, "bh")
-    assert "benchmark" not in table and table["respondent"].drop_duplicates().tolist() == ["ours", "theirs"]
+    assert table["benchmark"].isna().all() and table["respondent"].drop_duplicates().tolist() == ["ours", "theirs"]
     assert table.loc[table["score"] == "accuracy gap", "n"].tolist() == [4, 291]
     for test in TESTS:
         raw, adjusted = table[table["score"] == test], table[table["score"] == f"{test}, adjusted p"]
@@ -415,10 +415,11 @@ def test_order_table_holds_what_its_parts_say():
     for (model, benchmark), swap in swaps.items():
         rows = whole[(whole["respondent"] == model) & (whole["benchmark"] == benchmark)]
         parts = make_result(pd.concat([accuracy_gap(swap, 0.9), order_tests(swap)]))
-        found = rows[rows["score"].isin(parts["score"])][list(parts)]
-        pd.testing.assert_frame_equal(found.reset_index(drop=True), parts.reset_index(drop=True))
-        mine = patterns[patterns["respondent"] == model].drop(columns=["respondent", "benchmark"])
-        pd.testing.assert_frame_equal(mine.reset_index(drop=True), wrong_places(swap, 0.9))
+        named = ["respondent", "benchmark"]
+        found = rows[rows["score"].isin(parts["score"])].drop(columns=named)
+        pd.testing.assert_frame_equal(found.reset_index(drop=True), parts.drop(columns=named))
+        mine = patterns[patterns["respondent"] == model].drop(columns=named)
+        pd.testing.assert_frame_equal(mine.reset_index(drop=True), wrong_places(swap, 0.9).drop(columns=named))
     unread = whole[whole["score"] == "replies without a choice"]
     assert unread["value"].tolist() == [2 / 12, 0] and unread["n"].tolist() == [12, 6]
 

@@ -17,7 +17,7 @@ from cora_nb.interop.hub_cards import hub_card
 from cora_nb.interop.result_files import model_index
 from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.cora import score
-from cora_nb.report.grid import grid_ranks, result_grid
+from cora_nb.report.grid import grid_ranks, result_grid, sentences_below
 from cora_nb.report.page import make_report
 from cora_nb.report.page_parts import asked_parts, picture_parts, table_parts
 from cora_nb.report.render import FORMATS, printed_table, render
@@ -25,14 +25,12 @@ from cora_nb.report.result_plots import plot_bars, plot_lines, plot_points
 from cora_nb.report.score_plots import curve_table, plot_scores
 from cora_nb.report.sentences import sentences
 from cora_nb.report.tables import score_table
+from cora_nb.report.words import note_of
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
-from cora_nb.responses.estimate_notes import estimate_line, estimate_lines, estimate_sentences, is_estimated
-from cora_nb.responses.failures import split_note
 from cora_nb.responses.runs import Runs
-from cora_nb.results import lookup, make_result
-from cora_nb.runs.asking import Precise, Settled
-from cora_nb.runs.asking import Budget
+from cora_nb.results import lookup, make_result, Remark
+from cora_nb.runs.asking import Budget, Precise, Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -60,7 +58,7 @@ def test_every_estimate_is_printed_with_mark_and_interval(runs, format, interval
     printed = printed if isinstance(printed, str) else printed.to_html()
     assert f"{MARKS[format]}{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]" in printed
     known = score(runs["bob"]).dropna(subset=["value"])
-    paper = known[~known["score"].isin(["RC", "CORE"])]["note"].map(is_estimated).sum()
+    paper = known[~known["score"].isin(["RC", "CORE"])]["status"].eq("estimated").sum()
     assert printed.count(MARKS[format]) == paper + 1  # and in the sentence below
     assert f"{lookup(score(runs['ann']), 'CoRA').value:.2f}" in printed
     assert "No ranks: bob has estimates of the full run" in printed and "not estimated: the run stopped" in printed
@@ -75,7 +73,7 @@ def test_files_for_programs_have_the_bounds_and_the_note(runs, interval):
         .loc["CoRA"]
     )
     assert (table["bob"], table["bob low"], table["bob high"]) == (row.value, row.low, row.high)
-    assert is_estimated(table["bob note"])
+    assert "estimate of the full run: " in table["bob note"]
     plain = pd.read_csv(io.StringIO(render(curve_table(runs["bob"], 11), "csv", interval=interval)))
     assert {"low", "high", "note"} <= set(plain)
     sheet = load_workbook(io.BytesIO(render(score_table(runs), "xlsx", interval=interval))).active
@@ -163,7 +161,7 @@ def test_figures_have_rings_around_them(runs):
     row = lookup(table, "CoRA", respondent="bob")
     ax = plot_scores(table)
     assert row.value in [x for x, _ in rings(ax)]
-    assert len(rings(ax)) == table["note"].map(is_estimated).sum()
+    assert len(rings(ax)) == table["status"].eq("estimated").sum()
     words = [text.get_text() for text in ax.get_legend().get_texts()]
     assert words[-1] == "in a ring: estimate of the full run"
     bars = table[table["score"].isin(["MCQA", "CoRA"])]
@@ -183,7 +181,7 @@ def test_exported_files_say_so(runs):
     row, run = lookup(score(runs["bob"]), "CoRA"), runs["bob"]
     record = evaluation_record(run, retrieved=0)
     (found,) = [r for r in record["evaluation_results"] if r["metric_config"]["metric_name"] == "CoRA"]
-    assert is_estimated(found["score_details"]["details"]["note"])
+    assert found["score_details"]["details"]["note"].startswith("estimate of the full run: ")
     interval = found["score_details"]["uncertainty"]["confidence_interval"]
     assert (interval["lower"], interval["upper"]) == (row.low, row.high) and "estimate of the full run" in interval[
         "method"
@@ -196,15 +194,13 @@ def test_exported_files_say_so(runs):
     assert json.dumps(run.facts["sample"], allow_nan=False)
 
 
-def test_lines_of_notes():
-    line = estimate_line(5310, 280840, 0.9, 0.0187)
-    assert estimate_lines(f"2 of 26 variants\n{line}\nother") == [line]
-    assert split_note(f"2 of 26 variants\n{line}\n3 of 52 failed: at most 0.4") == (
-        ["2 of 26 variants"],
-        "3 of 52 failed",
-        "at most 0.4",
-    )
-    assert split_note(line, few=True)[0] == ["", line]
-    cells = {(n, "a"): {"score": n, "note": f"not estimated: why{n[-1] * 0}"} for n in "rstuvwxyz"}
-    assert estimate_sentences(cells) == ["r, s, t, u, v and 4 more not estimated: why"]
-    assert estimate_sentences({("r", "a"): {"score": "r", "note": "3 of 5 failed"}}) == []
+def test_what_is_said_below():
+    told = Remark("estimate", 5310, of=280840, level=0.9, within=0.0187)
+    row = {"remarks": (Remark("failed", 3, of=52), told, Remark("incomplete", 2, of=26)), "status": "estimated"}
+    said = "estimate of the full run: 5,310 of 280,840 prompts asked, 90% within 0.019"
+    assert note_of(row) == f"2 of 26 variants\n{said}\n3 of 52 failed"
+    why = Remark("not_estimated", what="why")
+    cells = make_result([{"score": n, "value": None, "remarks": why} for n in "rstuvwxyz"])
+    assert sentences_below(result_grid(cells)) == ["r, s, t, u, v and 4 more not estimated: why"]
+    lost = make_result([{"score": "r", "value": 0.5, "remarks": Remark("failed", 3, of=5)}])
+    assert sentences_below(result_grid(lost)) == ["3 of 5 failed"]

@@ -141,7 +141,7 @@ def test_what_a_server_refuses_for_good_is_unparsed_and_kept(fault, tmp_path):
                 evaluate(who, asked, Asking("bare"), store=store, progress=False, strict=None) for _ in range(2)
             )
         total = first.summary().loc["all"]
-        assert (total["failed"], total["unparsed"]) == (0, 1) and first.failure_note == ""
+        assert (total["failed"], total["unparsed"]) == (0, 1) and first.failed_remarks == ()
         assert again.facts["calls"]["asked"] == 0 and again.table.equals(first.table)
         (refused,) = np.flatnonzero(first.table["reply"] == "")
         assert first.table["finish"][refused] in ("refusal", "content_filter")

@@ -21,6 +21,7 @@ from cora_nb.responses.parts import ResponseParts, count_lost, runs_or_parts
 from cora_nb.responses.piece import asked_hashes, make_piece, question_hashes
 from cora_nb.responses.responses import Responses, as_responses, make_responses
 from cora_nb.responses.runs import Runs
+from cora_nb.results import Remark
 from cora_nb.variants.families import make_variants
 
 RECIPE = {"variants": {"recipe": {"family": "cora", "seed": 0, "options": {}}}, "calls": {"asked": 7, "prompts": 9}}
@@ -81,8 +82,8 @@ def test_what_the_footers_say(parts, tmp_path, monkeypatch):
 def test_what_the_rows_say(parts):
     run = made()
     assert count_lost(parts) == count_lost(run) == (168, Counter(failed=5), Counter({"timed out": 5}))
-    assert parts.failure_note == run.failure_note == "5 of 168 failed"
-    assert parts.count_failed_as_wrong().failure_note == run.count_failed_as_wrong().failure_note
+    assert parts.failed_remarks == run.failed_remarks == (Remark("failed", 5, of=168),)
+    assert parts.count_failed_as_wrong().failed_remarks == run.count_failed_as_wrong().failed_remarks
     assert parts.n_questions == 12 and parts.repetitions() == (1, 1)
     assert parts.summary().to_dict() == run.summary().to_dict()
     assert parts.summary().index[-1] == "all" and parts.summary().loc["all", "unparsed"] > 50
@@ -328,7 +329,7 @@ def test_errors_are_counted_in_the_repetitions_that_count(tmp_path):
     for which, (view, same, errors, asked) in views.items():
         lost = Counter(failed=sum(errors.values()))
         assert count_lost(view) == (asked, lost, Counter(errors)) == count_lost(same), which
-        assert view.failure_note == same.failure_note, which
+        assert view.failed_remarks == same.failed_remarks, which
 
 
 def test_rows_of_files_without_errors_are_counted_by_repetition(tmp_path):

@@ -303,14 +303,12 @@ def test_scores_are_exact_or_bounded(calls, stop, seed):
     true = score(evaluate(who, VARIANTS, progress=False)).set_index("score")["value"]
     part = evaluate(who, VARIANTS, stop=stop, budget=Budget(calls=calls), progress=False)
     found = score(part).set_index("score")
-    for name, value, note in found[["value", "note"]].itertuples() if "note" in found else ():
-        if not np.isnan(value):
-            assert value == pytest.approx(true[name]), name
-        elif " not asked: " in note:
-            said = note.split(" not asked: ")[1]
-            assert said.startswith("from "), said
-            low, high = map(float, said.removeprefix("from ").split(" to "))
-            assert low - 1e-9 <= true[name] <= high + 1e-9, name
+    for row in found.itertuples():
+        if not np.isnan(row.value):
+            assert row.value == pytest.approx(true[row.Index]), row
+        elif row.status == "bounded":
+            assert {remark.kind for remark in row.remarks} == {"unasked"}
+            assert row.least - 1e-9 <= true[row.Index] <= row.most + 1e-9, row
     if in_state(part.table, "over_budget").any() and stop == All():
         assert found.loc[["MCQA+", "RC"], "value"].isna().all()
 
@@ -322,7 +320,7 @@ def test_a_single_prompt_left_out_is_not_counted_as_wrong():
     part = evaluate(SimulatedRespondent(seed=3), variants, budget=Budget(calls=1199), progress=False)
     assert in_state(part.table, "over_budget").sum() == 1 and not in_state(part.table, "failed").any()
     found = score(part).set_index("score")
-    assert np.isnan(found.loc["MCQA+", "value"]) and "1 of 1,200 not asked: from " in found.loc["MCQA+", "note"]
+    assert np.isnan(found.loc["MCQA+", "value"]) and "1 of 1,200 not asked: from " in found["note"].loc["MCQA+"]
     assert not np.isnan(found.loc["MCQA", "value"])
 
 

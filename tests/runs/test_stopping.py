@@ -15,7 +15,6 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, checked_table, in_state
-from cora_nb.responses.failures import split_note
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate
@@ -194,13 +193,8 @@ def test_a_failed_prompt_settles_nothing(share):
         assert (rows["state"] != "not_asked").all() or fine.all(), id  # otherwise everything was asked
     found = score(part)
     row = lookup(found, "BMCA(1.0)")
-    _, failed, bounds = split_note(row.get("note"))
-    if share > 0.01:
-        assert np.isnan(row.value) and bounds.startswith("from ")
-        low, high = map(float, bounds.removeprefix("from ").split(" to "))
-        assert low <= truth["BMCA(1.0)"] <= high
-    else:
-        assert row.value <= truth["BMCA(1.0)"] and (not bounds or truth["BMCA(1.0)"] <= float(bounds.split()[-1]))
+    assert np.isnan(row.value) == (share > 0.01) and (share <= 0.01 or row.status == "bounded")
+    assert row.least - 1e-9 <= truth["BMCA(1.0)"] <= row.most + 1e-9
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
