@@ -1045,6 +1045,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                                                                          'cora_nb/metrics/comparison.py'),
                                             'cora_nb.metrics.comparison._joined': ( 'metrics/comparison.html#_joined',
                                                                                     'cora_nb/metrics/comparison.py'),
+                                            'cora_nb.metrics.comparison._other_family': ( 'metrics/comparison.html#_other_family',
+                                                                                          'cora_nb/metrics/comparison.py'),
                                             'cora_nb.metrics.comparison._over_questions': ( 'metrics/comparison.html#_over_questions',
                                                                                             'cora_nb/metrics/comparison.py'),
                                             'cora_nb.metrics.comparison._pair_table': ( 'metrics/comparison.html#_pair_table',

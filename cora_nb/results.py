@@ -44,6 +44,7 @@ REMARKS = {  # kind -> what it means
     "few_differ": "only n questions differ: too few to tell",
     "few_exchanges": "only n clusters can be exchanged, so p cannot be small",
     "point": "nothing varies here, so the interval is a point",
+    "family": "not the paper's score, which is of the family cora: of the one in `what`",
     "adjusted": "p is adjusted for n pairs, by the method in `what`",
     "unlike": "the prompts differ in what is in `what`",
     "unlike_on_purpose": "the prompts differ in what is in `what`, as was asked for",

@@ -76,7 +76,8 @@ def _parts_alarm(parts: ResponseParts, name: str) -> str:  # empty if at most a 
     if not too_many_unread(unread, replies):
         return ""
     said = f"{plain_line(name)}: {unread:,} of {replies:,} replies cannot be read, and count as wrong"
-    return f"{said}; look at some: ResponseParts({parts.path!r}).read(100).table['reply']"
+    look = f"; look at some: ResponseParts({parts.path!r}).read(100).table['reply']"
+    return said + look * all("reply" in file.columns for file in parts.files)
 
 # %% ../../nbs/cli/table.ipynb #a052eb41
 @command(

@@ -26,7 +26,7 @@ from .counts import coverage_remarks
 from .failures import failed_prompts
 from .matching import matched_counts, matched_runs
 from .replies import question_column
-from .scores import SCORES, chosen_scores, get_score
+from .scores import SCORES, chosen_scores, get_score, score_label
 from ..responses.responses import as_responses, Responses
 from ..responses.runs import about_run, prompt_differences, Runs
 from ..results import few_remarks, make_result, Remark
@@ -272,7 +272,8 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
             failed, bounds = _failed_pair(name, [counts[who] for who in pair], [judged[who] for who in pair])
             said = () if name in unknown else tables[pair].loc[name, "remarks"]
             few[name] = few.get(name) or few_remarks(said)
-            about["remarks"] = (unknown.get(name) or adjusted * (p == p)) + unlike[pair] + said + failed
+            told = unlike[pair] + said + failed + _other_family(name, runs)
+            about["remarks"] = (unknown.get(name) or adjusted * (p == p)) + told
             about["status"] = "estimated" if any(r.kind == "estimate_of_both" for r in said) else None
             rows.append(about | {"value": difference, "low": low, "high": high, "p": p, **bounds})
     warn_of_few(few, stacklevel=4)
@@ -303,6 +304,12 @@ def _failed_pair(
 def _unlike(kind: str, differ: tuple[str, ...]) -> tuple[Remark, ...]:
     "A remark on what prompts differ in; none where nothing differs."
     return (Remark(kind, what=differ),) if differ else ()
+
+
+def _other_family(name: str, runs: Runs) -> tuple[Remark, ...]:
+    "A remark on a score that is the paper's on another family alone."
+    family = next(iter(runs.values())).family
+    return () if score_label(name, family) == name else (Remark("family", what=family),)
 
 
 def _benchmark(runs: Runs) -> str | None:
@@ -374,7 +381,7 @@ def rank_table(
     for name in names:
         ranked = _ranks(values.loc[name] * (np.nan if unlike else 1), drawn[name]).assign(value=values.loc[name])
         for who, value, rank, expected, *shares in ranked.itertuples(name=None):
-            remarks = unknown.get(name, ()) + judged[who].loc[name, "remarks"]
+            remarks = unknown.get(name, ()) + judged[who].loc[name, "remarks"] + _other_family(name, matched)
             bounds = judged[who].loc[name, ["least", "most"]].to_dict() if name not in unknown else {}
             own = {"value": value, "remarks": remarks, **bounds}
             own = estimated[who].loc[name].to_dict() if who in estimated else own

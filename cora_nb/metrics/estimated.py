@@ -88,7 +88,7 @@ def sampled_scores(
 
 
 def _why_exact(responses: Responses) -> tuple[Remark, ...]:
-    'Why the scores of a run with `stop=Precise(...)` are no estimates; empty for any other run.'
+    "Why the scores of a run with `stop=Precise(...)` are no estimates; empty for any other run."
     sample = sample_of(responses)
     if not sample or not exact_words(responses.facts):
         return ()

@@ -97,6 +97,7 @@ SENTENCES: dict[str, tuple[str, Callable[[Remark], str]]] = {  # kind -> its pla
     "few_differ": ("few", lambda r: f"{_differ(r)}: too few to tell"),
     "few_exchanges": ("few", lambda r: f"{r.n} clusters: few to rely on, p is at least {2.0 ** (1 - r.n):.2g}"),
     "point": ("few", lambda r: "the interval is a point, since nothing varies here: few to rely on"),
+    "family": ("below", lambda r: f"not the paper's CoRA, but that of the family {r.what}"),
     "adjusted": ("beside", lambda r: f"p, not the interval, adjusted for {r.n} pairs ({r.what})"),
     "unlike": ("below", lambda r: f"not the same prompts: they differ in {_names(r.what)}"),
     "unlike_on_purpose": ("below", lambda r: f"on purpose not the same prompts: they differ in {_names(r.what)}"),

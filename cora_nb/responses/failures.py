@@ -101,7 +101,7 @@ def _wanted(told: Mapping[str, Any]) -> str:
 def exact_words(
     facts: Mapping[str, Any],  # of a run
 ) -> str:  # such as "the run stopped when every question was settled for CoRA"; empty for any other run
-    'What a run with `stop=Precise(...)` that ended exactly did: it asked until every question was settled.'
+    "What a run with `stop=Precise(...)` that ended exactly did: it asked until every question was settled."
     told = facts.get("sample")
     if not told or not told.get("exact") or not told.get("ended"):
         return ""
@@ -111,7 +111,7 @@ def exact_words(
 def settled_words(
     facts: Mapping[str, Any],  # of a run
 ) -> str:  # such as "the run stopped when every question was settled for CoRA"; empty for any other run
-    'Why a run with `stop=Settled(...)` did not ask all prompts.'
+    "Why a run with `stop=Settled(...)` did not ask all prompts."
     asked = facts.get("asked") or {}
     limits = ", ".join(f"{c:g}" for c in asked.get("thresholds") or ())
     which = {"cora": "CoRA", "bmca": f"BMCA(c) with c = {limits}" if limits else "BMCA(c)"}.get(asked.get("stop"))

@@ -228,8 +228,8 @@ def grades(
     keys = list(zip(*(part[c].tolist() for c in KEY)))
     verdicts, read = _graded(grader, rows, replies, keys, part["prediction"].tolist())
     graded = [
-        "failed" if reply is None and v.prediction < 0 else "right" if v.correct else "wrong" if ok else "unparsed"
-        for v, reply, ok in zip(verdicts, replies, read)
+        "failed" if not there else "right" if v.correct else "wrong" if ok else "unparsed"
+        for v, there, ok in zip(verdicts, in_state(part, *REPLIED), read)
     ]
     human = {} if labels is None else _fitting(labels, keys, replies, on_changed)
     for i, says in human.items():

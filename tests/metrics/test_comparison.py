@@ -529,3 +529,13 @@ def test_stretching_leaves_a_mean_with_a_large_difference_alone():
     exchanged = (np.random.default_rng(0).choice([-1, 1], size=(20_000, 100)) * g).mean(axis=1)
     stretched = stretch_exchanged(exchanged, g.mean(), (g.sum() - g) / 99, np.ones(100))
     np.testing.assert_allclose(stretched.std(), exchanged.std(), rtol=0.01)
+
+
+@pytest.mark.parametrize("family, said", [("mcqa_plus", (Remark("family", what="mcqa_plus"),)), ("cora", ())])
+def test_cora_of_another_family_is_not_taken_for_the_papers(family, said):
+    runs = {name: at_random(seed).assign(family=family) for seed, name in enumerate(("a", "b"))}
+    for found in (compare(*runs.values(), resamples=99), rank_table(runs, ["MCQA", "CoRA"], resamples=99)):
+        told = {
+            name: [r for r in remarks if r.kind == "family"] for name, remarks in zip(found["score"], found["remarks"])
+        }
+        assert tuple(told["CoRA"]) == said and not told["MCQA"]

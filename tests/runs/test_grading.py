@@ -542,3 +542,10 @@ def test_grades_of_rule_judge_and_person(tmp_path):
     assert s["agreement"] == 0.8 and s["kappa"] == pytest.approx((0.8 - 0.48) / 0.52)
     with pytest.raises(CoraError, match="needs the column label"):
         grading_summary(table.drop(columns="label"))
+
+
+def test_a_reply_of_which_only_the_grade_is_known_has_not_failed():
+    whole = run([*SAID[:3], *SAID[5:8]], "same_words")
+    table = whole.table.assign(reply=pd.array([None] * len(whole), dtype="string"))
+    found = grades(Responses(table, whole.questions, whole.facts), QUESTIONS)["graded"].tolist()
+    assert found == grades(whole, QUESTIONS)["graded"].tolist() and found.count("failed") == 1
