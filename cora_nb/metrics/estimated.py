@@ -75,7 +75,7 @@ def sampled_scores(
     level: float | None = None,  # of the intervals; None: as the run was stopped
 ) -> pd.DataFrame:  # index the scores; columns `value`, `remarks`, and if they are estimates `low`, `high`, `status`
     "Estimates of a whole run; of a part of it, or of a run that ended otherwise, what follows from its replies."
-    if whole and is_estimate(responses):
+    if whole and sample_of(responses) and is_estimate(responses):
         return estimated_scores(responses, list(score_members(thresholds)), level)
     table, stopped = judged_scores(counts, thresholds), "over_budget" not in counts
     why = why_not_estimated(responses) if stopped and counts["unasked"].any() else ()

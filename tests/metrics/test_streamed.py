@@ -14,15 +14,18 @@ from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.metrics.streamed import count_kinds, count_parts, different_prompts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
+from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import UNSENT
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.files import write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
+from cora_nb.runs.asking import Settled
+from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.resampling import FewWarning
 from cora_nb.variants.families import make_variants
-from helpers import put_in_state, slow_after
+from helpers import SUMS_VARIANTS, put_in_state, slow_after
 
 RECIPE = {"variants": {"recipe": {"family": "cora", "seed": 0, "options": {}}}, "run": {"benchmark": "made"}}
 
@@ -278,3 +281,11 @@ def test_a_score_of_ones_own_must_use_the_weights(tmp_path):
             score(parts)
     finally:
         SCORES.registered.pop("lucky"), SCORES.registered.pop("unweighted", None)
+
+
+def test_a_run_that_stopped_when_settled_is_scored_from_its_files_too(tmp_path):
+    run = evaluate(SimulatedRespondent(knows=0.8), SUMS_VARIANTS, stop=Settled(), progress=False)
+    write_responses(run, tmp_path / "run")
+    found, whole = score(ResponseParts(tmp_path / "run")), score(run)
+    assert found["value"].notna().any() and (found["remarks"].map(bool) & found["value"].isna()).any()
+    pd.testing.assert_frame_equal(found, whole)
