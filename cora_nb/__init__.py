@@ -39,11 +39,12 @@ _PLACES = {
     "core": ("CoraError", "Question", "Variant"),
     "interop.cat": ("import_cat",),
     "metrics.comparison": ("compare",),
-    "metrics.cora": ("score",),
+    "metrics.scoring": ("score",),
     "metrics.guessing": ("chance_scores",),
     "report.page": ("make_report",),
     "report.render": ("render",),
     "report.tables": ("score_table",),
+    "report.words": ("notes",),
     "respondents.causal": ("CausalRespondent",),
     "respondents.chat": ("ChatRespondent",),
     "respondents.likelihood": ("LikelihoodRespondent",),
@@ -52,6 +53,7 @@ _PLACES = {
     "responses.responses": ("Responses", "make_responses"),
     "responses.runs": ("Runs",),
     "results": ("lookup", "side_by_side", "stack_results", "values_of"),
+    "runs.asking": ("Asking", "Budget", "Precise", "Settled"),
     "runs.evaluate": ("evaluate", "plan"),
     "runs.store": ("Store",),
     "variants.families": ("make_variants",),
@@ -78,11 +80,12 @@ def words_beside(
     found: Callable,  # a function, a method or a class
 ) -> dict[str, str]:  # parameter -> the comment beside it in the source; empty where there is none
     "What the source says of each parameter, those of the classes it inherits from included."
+    found = unwrap(found)
     try:
         words = dict.fromkeys(signature(found).parameters, "")
     except ValueError:  # it has no signature of its own, as an error has none
         return {}
-    for part in reversed(found.__mro__) if isclass(found) else [unwrap(found)]:
+    for part in reversed(found.__mro__) if isclass(found) else [found]:
         words |= {name: said for name, said in _comments(part).items() if name in words}
     return {name: said for name, said in words.items() if name not in ("self", "cls")}
 

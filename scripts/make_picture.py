@@ -44,7 +44,7 @@ def default_run() -> dict:
 
 def draw_run(run: object, ax: object) -> dict:
     "The map of one run, and what its colours mean."
-    from cora_nb.report.map_plots import plot_map
+    from cora_nb.report.run_plots import plot_map
 
     plot_map(run, order="consistency", ax=ax)
     names = [text.get_text().replace(" ", "\n") for text in ax.get_xticklabels()]
@@ -61,7 +61,7 @@ def draw(runs: dict) -> tuple:
     import matplotlib.pyplot as plt
 
     import cora_nb as cn
-    from cora_nb.report.score_plots import plot_scores
+    from cora_nb.report.plots import plot_scores
     from cora_nb.stats.resampling import FewWarning
 
     with warnings.catch_warnings():

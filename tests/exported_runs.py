@@ -1,14 +1,15 @@
 """Runs that the tests of exporters write: complete, in part, with failures, with names that break things."""
 
 import numpy as np
-import pandas as pd
 
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import make_responses, Responses
-from cora_nb.runs.evaluate import evaluate
+from cora_nb.runs.asking import Asking
+from cora_nb.runs.evaluate import prepare
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 VARIANTS = make_variants(load_benchmark("math", limit=10), family="cora")
 
@@ -30,12 +31,12 @@ NASTY = [
 
 def simulated(name="skewed", trials=1, benchmark="math", **settings) -> Responses:
     who = SimulatedRespondent(name=name, **{"knows": 0.6, "position": (4, 1, 1, 1, 1), "seed": 1} | settings)
-    return evaluate(who, VARIANTS, trials=trials, facts={"benchmark": benchmark, "family": "cora"})
+    return prepare(VARIANTS, Asking(trials=trials), facts={"benchmark": benchmark, "family": "cora"}).ask(who)
 
 
 def changed(responses: Responses, table=None, /, **facts) -> Responses:
     table = responses.table if table is None else table
-    return Responses(table, responses.questions, responses.facts | facts, responses.name)
+    return Responses(table, responses.questions, responses.facts.plain() | facts, responses.name)
 
 
 def in_part(run: Responses) -> Responses:
@@ -45,12 +46,7 @@ def in_part(run: Responses) -> Responses:
 
 def with_failures(run: Responses, n: int, words="timed out") -> Responses:
     "The last n prompts have no reply."
-    table = run.table.copy()
-    last = table.index[-n:]
-    table.loc[last, ["reply", "error"]] = [pd.NA, words]
-    table.loc[last, "prediction"] = -1
-    table.loc[last, "correct"] = False
-    return changed(run, table)
+    return changed(run, put_in_state(run.table, np.arange(len(run)) >= len(run) - n, "failed", words))
 
 
 def scored(name="scored") -> Responses:

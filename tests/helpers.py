@@ -19,14 +19,15 @@ from hypothesis import strategies as st
 
 from cora_nb.core import Question
 from cora_nb.metrics.comparison import exchange_scores, put_together
-from cora_nb.metrics.cora import score_counts
+from cora_nb.metrics.bounds import score_counts
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.columns import with_states
 from cora_nb.responses.responses import Responses, make_responses
-from cora_nb.stats.finite import random_order
+from cora_nb.stats.shares import random_order
 from cora_nb.stats.paired import exchange_p
 from cora_nb.variants.families import make_variants
-from cora_nb.variants.operators import filler, says_none
+from cora_nb.variants.operators import filler
+from cora_nb.benchmarks.pitfalls import says_none
 
 
 def command(*words):
@@ -99,22 +100,39 @@ class Forgetful:
             yield i, Reply("A")
 
 
+def put_in_state(table, rows, state, words=None):
+    """A copy of a table of responses in which some rows, by place or by a truth value for each, have no reply.
+
+    A table without the column `state` gets it.
+    """
+    table, gone = with_states(table).copy(), np.zeros(len(table), dtype=bool)
+    gone[rows] = True
+    rows = pd.Series(gone, table.index)
+    table.loc[rows, "state"] = state
+    for column in ("reply", "confidence", "mean_logprob", "n_tokens", "finish", "selected", "scores"):
+        if column in table:
+            table[column] = table[column].where(~rows)
+    if "prediction" in table:
+        table["prediction"] = table["prediction"].where(~rows, -1)
+    if "correct" in table:
+        table["correct"] = table["correct"] & ~rows
+    if words is not None or "error" in table:
+        old = table["error"] if "error" in table else pd.Series(None, table.index, dtype="string")
+        table["error"] = old.astype(object).where(~rows, words)
+    return table
+
+
 def stopped_when_precise(run, share=0.5, scores=("CoRA",), half_width=0.05):
     """A complete run as `stop="precise"` would have left it: of a share of its questions, drawn at random, all prompts
     were asked, and of the others none."""
     codes, ids = run.question_codes
     drawn = random_order(ids.tolist(), 0)[: max(2, round(share * len(ids)))]
-    lost, table = ~np.isin(codes, drawn), run.to_frame()
-    for column in ("reply", "confidence", "mean_logprob", "n_tokens", "selected", "scores"):
-        if column in table:
-            table[column] = table[column].where(~lost)
-    table["prediction"], table["correct"] = table["prediction"].where(~lost, -1), table["correct"] & ~lost
-    table["error"] = (table["error"] if "error" in table else pd.Series(None, table.index, dtype="string")).mask(
-        lost, NOT_ASKED
-    )
+    table = put_in_state(run.to_frame(), ~np.isin(codes, drawn), "not_asked")
     sample = {"scores": list(scores), "half_width": half_width, "level": 0.95, "level_at_stop": 0.955, "seed": 0}
     sample |= {"prompts": len(run), "kind": "questions", "originals": len(drawn), "exact": False, "ended": True}
-    return Responses(table, run.questions, run.facts | {"sample": sample}, run.name, failed_wrong=run.failed_wrong)
+    return Responses(
+        table, run.questions, run.facts.plain() | {"sample": sample}, run.name, failed_wrong=run.failed_wrong
+    )
 
 
 texts = st.sampled_from(

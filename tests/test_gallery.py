@@ -90,11 +90,11 @@ def test_every_plot_function_has_a_picture():
 
 
 def test_a_new_function_is_found(monkeypatch):
-    from cora_nb.report import map_plots
+    from cora_nb.report import run_plots
 
-    monkeypatch.setattr(map_plots, "plot_new", lambda responses, ax=None: ax, raising=False)
-    map_plots.plot_new.__name__ = "plot_new"
-    monkeypatch.setattr(map_plots, "__all__", [*map_plots.__all__, "plot_new"])
+    monkeypatch.setattr(run_plots, "plot_new", lambda responses, ax=None: ax, raising=False)
+    run_plots.plot_new.__name__ = "plot_new"
+    monkeypatch.setattr(run_plots, "__all__", [*run_plots.__all__, "plot_new"])
     assert set(plot_functions()) - set(FUNCTIONS) == {"plot_new"}
 
 

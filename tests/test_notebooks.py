@@ -25,7 +25,7 @@ HARMLESS = {  # cells that look unsafe and are not, each with the reason
     "nbs/benchmarks/load.ipynb f7450f79": "a benchmark of one split is refused before anything is fetched",
     "nbs/respondents/chat.ipynb 14dae9c9": "every client is refused where it is made, or finds its server gone",
     "nbs/respondents/chat.ipynb 5e1133db": "has no key, and shows what is said then",
-    "nbs/respondents/outgoing.ipynb 93817e1a": "shows what would be sent, and sends nothing",
+    "nbs/respondents/chat.ipynb 93817e1a": "shows what would be sent, and sends nothing",
     "nbs/runs/batch.ipynb f75f3254": "writes requests into a file, and sends nothing",
 }
 

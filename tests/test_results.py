@@ -10,7 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cora_nb.core import CoraError
-from cora_nb.results import IDENTITY, RESULT, lookup, make_result, side_by_side, stack_results, values_of
+from cora_nb.report.words import SENTENCES
+from cora_nb.results import (
+    COLUMNS_IN_WORDS,
+    IDENTITY,
+    REMARKS,
+    RESULT,
+    Remark,
+    lookup,
+    make_result,
+    side_by_side,
+    stack_results,
+    values_of,
+)
 
 words = st.one_of(st.none(), st.sampled_from(["a", "b", "c"]))
 rows = st.lists(
@@ -34,11 +46,11 @@ def named_once(some):
 @given(rows.filter(named_once))
 def test_a_result_keeps_every_number_in_the_order_of_the_list(some):
     result = make_result(some)
-    assert list(result) == [c for c in RESULT if c in result]
+    assert list(result) == list(RESULT)
     assert len(result) == len(some) and list(result.index) == list(range(len(some)))
     for column in ("value", "low", "high", "p", "n"):
         wanted = [np.nan if row.get(column) is None else float(row[column]) for row in some]
-        found = result[column].to_numpy(float, na_value=np.nan) if column in result else [np.nan] * len(some)
+        found = result[column].to_numpy(float, na_value=np.nan)
         assert np.array_equal(found, wanted, equal_nan=True)
     assert make_result(result).equals(result)
 
@@ -55,7 +67,7 @@ def test_every_row_is_found_by_what_names_it(some):
 
 def test_what_all_rows_share_is_given_once():
     result = make_result([{"score": "a", "value": 1}, {"score": "b", "value": 2}], respondent="ada", subject=None, n=3)
-    assert list(result) == ["respondent", "score", "value", "n", "note"] and result["n"].tolist() == [3, 3]
+    assert list(result) == list(RESULT) and result["n"].tolist() == [3, 3] and result["subject"].isna().all()
     assert values_of(result).to_dict() == {"a": 1, "b": 2}
 
 
@@ -152,3 +164,47 @@ def test_nothing_uses_what_pandas_2_mixes_up():
     files = [f for folder in ("cora_nb", "nbs", "tests", "scripts") for f in (root / folder).rglob("*.*")]
     texts = {f: f.read_text(encoding="utf-8") for f in files if f.suffix in (".py", ".ipynb")}
     assert [f.name for f, text in texts.items() if re.search(r"\w\.unstack\([^()]*sort=False", text)] == []
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows.filter(named_once), st.data())
+def test_the_standing_follows_from_the_numbers(some, data):
+    ends = [data.draw(st.one_of(st.none(), st.tuples(st.floats(0, 1), st.floats(0, 1)))) for _ in some]
+    bounds = [{} if pair is None else {"least": min(pair), "most": max(pair)} for pair in ends]
+    result = make_result([row | more for row, more in zip(some, bounds)])
+    for row, more in zip(result.itertuples(), bounds):
+        apart = bool(more) and more["least"] < more["most"]
+        known = row.value == row.value
+        assert row.status == ("bounded" if apart else "exact" if known else "unknown")
+        assert not apart or (row.least, row.most) == (more["least"], more["most"])
+    again = make_result(result.assign(value=0.5))  # another number: what was exact stays so
+    assert (again.loc[result["status"] == "exact", ["value", "least", "most"]] == 0.5).all(axis=None)
+
+
+def test_an_estimate_says_so_itself_and_missing_replies_are_never_exact():
+    rows = [dict(score="a", value=0.5, status="estimated"), dict(score="b", value=None, status="estimated")]
+    lost = make_result([*rows, dict(score="c", value=0.5, remarks=Remark("failed", 3, of=5))])
+    assert lost["status"].tolist() == ["estimated", "unknown", "bounded"] and lost["least"].isna().all()
+    with pytest.raises(CoraError, match="the kind of a remark must be one of incomplete, .*, got 'lost'"):
+        Remark("lost", 3)
+    with pytest.raises(CoraError, match="status must be one of exact, estimated, bounded, unknown, got 'sure'"):
+        make_result([dict(score="a", value=1, status="sure")])
+
+
+def test_people_read_remarks_in_words():
+    lost = Remark("failed", 3, of=33_098)
+    result = make_result([dict(score="a", value=0.3571, least=0.3571, most=0.3577, remarks=(lost,))], respondent="ada")
+    said = "3 of 33,098 failed: at most 0.358"
+    assert (
+        result["note"].tolist() == [said] and lookup(result).note == said and values_of(result, "note").item() == said
+    )
+    assert repr(result).split() == f"respondent score value note 0 ada a 0.3571 {said}".split()
+    assert said in result._repr_html_() and "benchmark" not in result._repr_html_() and said in result.to_string()
+    assert "note" not in result and set(SENTENCES) == set(REMARKS)
+
+
+def test_the_words_of_a_result_are_registered(monkeypatch):
+    result = make_result([{"score": "x", "value": 0.5, "remarks": Remark("few", 3, what="question")}])
+    assert result["note"].tolist() == ["3 questions: few to rely on"]
+    monkeypatch.setitem(COLUMNS_IN_WORDS.registered, "note", lambda result: ["peu"] * len(result))
+    assert result["note"].tolist() == lookup(result, "x")[["note"]].tolist() == ["peu"]

@@ -25,13 +25,13 @@ README = """<!-- made -->
 
 > A score
 
-[ratios](nbs/stats/ratios.ipynb#by-hand), [course](nbs/course/01_one.ipynb), [licence](LICENSE)
+[paired](nbs/stats/paired.ipynb#by-hand), [course](nbs/course/01_one.ipynb), [licence](LICENSE)
 
 ## Read it
 
 | folder | notebooks |
 |---|---|
-| `stats/` | [ratios](nbs/stats/ratios.ipynb) |
+| `stats/` | [paired](nbs/stats/paired.ipynb) |
 
 Studies: [one](nbs/studies/one.ipynb)
 """
@@ -55,14 +55,14 @@ def md(text: str) -> dict:
     return cell("markdown", text)
 
 
-RATIOS = [
-    md("# ratios\n\n> A mean over a mean"),
-    cell("code", "#| default_exp stats.ratios"),
+PAIRED = [
+    md("# paired\n\n> A mean over a mean"),
+    cell("code", "#| default_exp stats.paired"),
     md("## By hand\n\nThe ratio is $r/w$, and\n\n$$\\sum_i r_i = 1$$\n\n`linear_bootstrap` elsewhere."),
 ]
 CHAPTER = [
     md("# 1. One\n\n> Which is better?"),
-    md(f"{BADGE}\n\nSee [ratios](../stats/ratios.ipynb#By-hand) and [here](#the-end), and `cn.evaluate`."),
+    md(f"{BADGE}\n\nSee [paired](../stats/paired.ipynb#By-hand) and [here](#the-end), and `cn.evaluate`."),
     cell("code", "%pip install --quiet ./cora_nb\nx = 1  # shown"),
     md("Two bars, one longer than the other."),
     cell("code", "draw()", outputs=[shown(image_png=FIGURE, text_plain="<Figure>")]),
@@ -87,16 +87,16 @@ def tools():
         sys.path[:] = saved
 
 
-def exported(names: str, module: str = "stats.ratios") -> list[dict]:
+def exported(names: str, module: str = "stats.paired") -> list[dict]:
     "The cells of the real notebook that export functions."
     book = json.loads((ROOT / "nbs" / f"{module.replace('.', '/')}.ipynb").read_text())
     return [c for c in book["cells"] if "".join(c["source"]).startswith("#| export")]
 
 
 def project(folder: Path, home: bool = True, **changed: list) -> Path:
-    "A checkout of a few pages; `changed` adds cells to some: ratios, chapter, study; and a line to the readme."
+    "A checkout of a few pages; `changed` adds cells to some: paired, chapter, study; and a line to the readme."
     pages = {
-        "stats/ratios": [*RATIOS, *exported("ratios"), *changed.get("ratios", [])],
+        "stats/paired": [*PAIRED, *exported("paired"), *changed.get("paired", [])],
         "course/index": [md("# The course\n\n> In this order\n\n[One](01_one.ipynb), [words](glossary.ipynb)")],
         "course/01_one": [*CHAPTER, *changed.get("chapter", [])],
         "course/extra": [md("# Extra\n\n> No page links here")],
@@ -170,9 +170,9 @@ def test_links_lead_to_pages(site):
     out = site[0]
     assert 'href="../course/01_one.html"' in (out / "howto" / "task.html").read_text()
     chapter = (out / "course" / "01_one.html").read_text()
-    assert 'href="../stats/ratios.html#by-hand"' in chapter and 'href="#the-end"' in chapter
+    assert 'href="../stats/paired.html#by-hand"' in chapter and 'href="#the-end"' in chapter
     assert "colab-badge.svg" not in chapter and ">Open in Colab<" in chapter
-    assert 'href="stats/ratios.html#by-hand"' in (out / "index.html").read_text()
+    assert 'href="stats/paired.html#by-hand"' in (out / "index.html").read_text()
     assert 'href="https://github.com/me/it/blob/main/LICENSE"' in (out / "index.html").read_text()
     assert 'href="https://site.example/course/01_one.html"' in chapter  # the canonical address
 
@@ -205,11 +205,11 @@ def test_figures_have_words(site):
 
 @pytest.mark.slow
 def test_every_public_name_has_an_entry(site):
-    ratios = importlib.import_module("cora_nb.stats.ratios")
-    page = (site[0] / "stats" / "ratios.html").read_text()
-    assert all(f'id="cora_nb.stats.ratios.{name}"' in page for name in ratios.__all__)
-    assert "https://github.com/me/it/blob/main/cora_nb/stats/ratios.py#L" in page  # the source
-    assert 'href="https://github.com/me/it/blob/main/nbs/stats/ratios.ipynb"' in page  # the notebook
+    paired = importlib.import_module("cora_nb.stats.paired")
+    page = (site[0] / "stats" / "paired.html").read_text()
+    assert all(f'id="cora_nb.stats.paired.{name}"' in page for name in paired.__all__)
+    assert "https://github.com/me/it/blob/main/cora_nb/stats/paired.py#L" in page  # the source
+    assert 'href="https://github.com/me/it/blob/main/nbs/stats/paired.ipynb"' in page  # the notebook
     assert (site[0] / "objects.inv").exists() and "default_exp" not in page and "#| export" not in page
 
 
@@ -263,13 +263,13 @@ def test_words_beside_are_those_that_fastcore_finds():
 PLANTED = {  # what is wrong: what is changed, what the build says
     "a link to no page": ({"chapter": [md("[x](../stats/gone.ipynb)")]}, "'../stats/gone.ipynb' leads nowhere"),
     "a link to no heading": (
-        {"chapter": [md("[x](../stats/ratios.ipynb#no-such)")]},
-        "leads to no heading of stats/ratios.ipynb",
+        {"chapter": [md("[x](../stats/paired.ipynb#no-such)")]},
+        "leads to no heading of stats/paired.ipynb",
     ),
     "a link of the README": ({"readme": ["[x](nbs/gone.ipynb)"]}, "index.md: the link 'nbs/gone.ipynb' leads nowhere"),
     "a name that the module lacks": (
-        {"ratios": [cell("code", "#| export\ndef no_such_name(x):\n    return x")]},
-        "stats/ratios.ipynb: show_doc(no_such_name) failed: AttributeError",
+        {"paired": [cell("code", "#| export\ndef no_such_name(x):\n    return x")]},
+        "stats/paired.ipynb: show_doc(no_such_name) failed: AttributeError",
     ),
     "a warning of Sphinx": ({"chapter": [md("```{nonsense}\n```")]}, "Unknown directive type: 'nonsense'"),
     "a formula that is left as text": ({"chapter": [md("See $$x = 1 and no end.")]}, "a formula that is no formula"),
@@ -345,13 +345,13 @@ def test_a_name_without_an_entry_and_a_page_that_says_less_than_help(site, tools
     "Both are looked for in the finished pages."
     made = tools.read_project(site[0].parent)
     tools.with_names(made)
-    page = made.pages["stats/ratios.ipynb"]
+    page = made.pages["stats/paired.ipynb"]
     page.names = [*page.names, "Forgotten"]
     files = {file: tools.checks.read_html(file) for file in site[0].rglob("*.html")}
-    assert tools.checks.missing_names(site[0], made, files) == ["stats/ratios.ipynb: no entry for Forgotten"]
+    assert tools.checks.missing_names(site[0], made, files) == ["stats/paired.ipynb: no entry for Forgotten"]
     page.names = page.names[:-1]
     assert tools.checks.silent_pages(site[0], made, files) == []
-    files[site[0] / "stats" / "ratios.html"].text = ["nothing"]
+    files[site[0] / "stats" / "paired.html"].text = ["nothing"]
     assert any("the page does not" in words for words in tools.checks.silent_pages(site[0], made, files))
 
 
@@ -377,16 +377,16 @@ def test_search_finds_a_name(site, tools):
         pytest.skip("no browser, or playwright is not installed")
     from playwright.sync_api import sync_playwright
 
-    name = importlib.import_module("cora_nb.stats.ratios").__all__[0]
+    name = importlib.import_module("cora_nb.stats.paired").__all__[0]
     server = tools.checks.serve(site[0])
     with sync_playwright() as play:
         chromium = play.chromium.launch(executable_path=tools.checks.browser_path(), args=["--no-sandbox"])
         tab = chromium.new_page()
         tab.goto(f"http://127.0.0.1:{server.server_port}/search.html?q={name}")
         tab.wait_for_selector("#search-results li a", timeout=20_000)
-        assert "stats/ratios.html" in tab.get_attribute("#search-results li a", "href")
+        assert "stats/paired.html" in tab.get_attribute("#search-results li a", "href")
         tab.set_viewport_size({"width": 390, "height": 800})
-        for path in ("index.html", "stats/ratios.html", "course/01_one.html"):  # nothing sticks out of a phone
+        for path in ("index.html", "stats/paired.html", "course/01_one.html"):  # nothing sticks out of a phone
             tab.goto(f"http://127.0.0.1:{server.server_port}/{path}")
             assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
         chromium.close()

@@ -154,3 +154,73 @@ def test_lines_are_short():
     assert len(long) > 400, "the files were not read"
     found = {name: n for name, n in long.items() if n}
     assert not found, f"lines of more than 120 characters: {found}"
+
+
+# ---- words are made last, and nobody reads them
+
+MADE_WORDS = {"note", "what", "error", "coverage"}  # attributes and columns that hold words for people
+MAKERS_OF_WORDS = {"note_of", "note_lines", "notes", "remark_words", "bounds_words", "unasked_words", "str"}
+READS_WORDS = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "find", "contains"}
+TEXTS_OF_OTHERS = {  # a library or a server says it in words alone: its one client makes a kind of it
+    "benchmarks.load",  # `datasets`: this data set needs a script
+    "respondents.chat_server",  # a server: the limit of tokens has another name
+    "respondents.local",  # `torch`: out of memory
+    "runs.sqlite_store",  # SQLite before Python 3.11: the file is locked
+}
+
+
+def holds_words(
+    node: ast.expr,
+    errors: set[str],  # names of caught exceptions
+) -> bool:
+    "Whether an expression is a note, a remark's `what`, an error text, or a sentence of the package."
+    if isinstance(node, ast.Attribute):
+        return node.attr in MADE_WORDS or node.attr == "str" and holds_words(node.value, errors)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and node.slice.value in MADE_WORDS
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("lower", "casefold", "strip"):
+        return holds_words(node.func.value, errors)
+    if not isinstance(node.func, ast.Name) or node.func.id not in MAKERS_OF_WORDS:
+        return False
+    said = node.args[0] if node.args else None
+    return node.func.id != "str" or isinstance(said, ast.Name) and said.id in errors or holds_words(said, errors)
+
+
+def reads_words(tree: ast.Module) -> list[int]:
+    "The lines in which code asks what a text of the package says."
+    errors = {node.name for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler) and node.name}
+    given = [node for node in ast.walk(tree) if isinstance(node, ast.arg) and node.annotation is not None]
+    errors |= {node.arg for node in given if ast.unparse(node.annotation).endswith(("Exception", "Error"))}
+    lines = []
+    for node in ast.walk(tree):
+        asked = []
+        if isinstance(node, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+            asked = node.comparators
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in READS_WORDS:
+                asked = [node.func.value]
+            elif isinstance(node.func.value, ast.Name) and node.func.value.id == "re":
+                asked = node.args
+        lines += [node.lineno for each in asked if holds_words(each, errors)]
+    return lines
+
+
+def test_no_code_reads_words():
+    found = {name: lines for name, tree in MODULES.items() if (lines := reads_words(tree))}
+    assert set(found) == TEXTS_OF_OTHERS, found
+
+
+def test_reading_words_is_noticed():
+    for code in (
+        '"few" in row.note',
+        'table["note"].str.contains("few")',
+        're.search("of the full run", note_of(row))',
+        'remark.what.removesuffix("s")',
+        'reply.error.startswith("no reply")',
+        'try: f()\nexcept E as e: "locked" in str(e).lower()',
+    ):
+        assert reads_words(ast.parse(code)), code
+    for code in ("reply.error is None", 'row["note"]', '"note" in table', "Remark('all_asked') in row.remarks"):
+        assert not reads_words(ast.parse(code)), code

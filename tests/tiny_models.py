@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.core import Question  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
-from cora_nb.respondents.weights import Weights  # noqa: E402
+from cora_nb.respondents.local import Weights  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
 
 transformers.utils.logging.disable_progress_bar()

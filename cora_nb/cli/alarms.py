@@ -20,7 +20,7 @@ from ..runs.store_addresses import without_password
 # %% ../../nbs/cli/alarms.ipynb #c3f4d481
 def typed_options(
     command: Callable,  # a command
-    given: Mapping[str, Any],  # all of its parameters: `locals()` at its beginning
+    given: Mapping[str, Any],  # its options with their values
 ) -> dict[str, Any]:  # option -> value; True for an option without a value
     "The typed options, without the respondents: all that differ from their defaults."
     usual = inspect.signature(command).parameters
@@ -33,7 +33,7 @@ def typed_options(
 
 def retyper(
     command: Callable,  # a command
-    given: Mapping[str, Any],  # all of its parameters: `locals()` at its beginning
+    given: Mapping[str, Any],  # its options with their values
     number: int,  # which of its respondents
     respondent: Respondent,  # the respondent itself
 ) -> Callable[[Cure], str]:  # from a cure to one line for a shell
@@ -59,9 +59,9 @@ def print_alarms(
     said = set()
     for name, run in runs.items():
         told = getattr(run, "alarm_told", False)
-        if told or not (text := responses_alarm(run, (retypers or {}).get(name), name)):
+        if told or not (lines := responses_alarm(run, (retypers or {}).get(name), name)):
             continue
-        head, _, rest = text.partition("\n")
-        remedy = rest.rpartition("\n")[2]
-        print(head if remedy in said else text, end="\n\n", file=sys.stderr if aside else sys.stdout)
+        head, *_, remedy = lines
+        shown = [head] if remedy in said else lines  # the same remedy is printed once
+        print(*shown, "", sep="\n", file=sys.stderr if aside else sys.stdout)
         said.add(remedy)

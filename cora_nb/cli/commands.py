@@ -7,25 +7,26 @@ __all__ = ['VALUES', 'COMMANDS', 'options_in_force', 'read_config', 'only_typed'
 
 # %% ../../nbs/cli/commands.ipynb #c8e7654e
 import argparse
+import contextlib
 import functools
 import inspect
 import json
 import re
 import shlex
 import sys
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from fastcore.docments import docments
-
-from .. import __version__
+from .. import __version__, words_beside
 from .names import names_of
 from .respondents import RESPONDENTS
 from .shared import one_line_errors
 from ..core import CoraError
 from ..registry import is_address, Registry
+from ..responses.facts import as_facts
 from ..runs.store_addresses import without_password
 
 try:  # in Python from version 3.11 on
@@ -65,7 +66,7 @@ def _fits(value: Any, kind: type) -> bool:
 def _options(
     function: Callable,  # a command
 ) -> dict[str, inspect.Parameter]:
-    "The parameters of a command. Raises `TypeError` for an unsupported annotation."
+    "The options of a command. Raises `TypeError` for an unsupported annotation."
     found = dict(inspect.signature(function).parameters)
     if other := [p for p in found.values() if p.annotation not in _TYPES]:
         raise TypeError(f"{function.__name__}: {other[0]} must be one of {', '.join(map(str, _TYPES))}")
@@ -79,11 +80,13 @@ def _is_positional(parameter: inspect.Parameter) -> bool:
 # %% ../../nbs/cli/commands.ipynb #2337aa20
 def options_in_force(
     command: str,  # its name
-    options: Mapping[str, Any],  # all of its parameters: `locals()` at its beginning
+    given: Any,  # its options, such as `RunOptions`
 ) -> dict[str, Any]:  # plain JSON values; an option that is None is left out
     "A run's record of the command that started it."
+    in_order = sorted(fields(given), key=lambda option: option.kw_only)  # what is typed without a name comes first
+    typed = {option.name: getattr(given, option.name) for option in in_order}
     plain = {name: value if isinstance(value, (str, int, float)) else list(value)
-             for name, value in options.items() if value is not None}  # fmt: skip
+             for name, value in typed.items() if value is not None}  # fmt: skip
     if "store" in plain:  # facts are published
         plain["store"] = without_password(str(plain["store"]))
     return {"command": command, **plain}
@@ -103,7 +106,9 @@ def _read_config(
     except (ValueError, RecursionError) as e:
         kind = "JSON" if path.suffix == ".json" else "TOML"
         raise CoraError(f"--config {file}: this is not {kind} ({' '.join(str(e).split())})") from None
-    told = facts.get("run", {}).get("command") if isinstance(facts, dict) and isinstance(facts.get("run"), dict) else 0
+    told = None
+    with contextlib.suppress(CoraError):
+        told = as_facts(facts if isinstance(facts, dict) else None).run.command
     if not isinstance(told, dict):
         raise CoraError(f"--config {file}: these facts do not say which command the run was started with")
     return told
@@ -185,10 +190,16 @@ VALUES = {  # option -> the kind of names that it accepts, in every command
 class _Parser(argparse.ArgumentParser):
     "A parser whose errors have one line."
 
+    def parse_args(self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None):
+        found, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            self.error(
+                f"unrecognized arguments: {' '.join(unknown)}{_nearest(unknown[0], self._option_string_actions)}"
+            )
+        return found
+
     def error(self, message: str):
-        unknown = message.removeprefix("unrecognized arguments: ")
-        near = _nearest(unknown.split()[0], self._option_string_actions) if unknown != message else ""
-        self.exit(2, f"{self.prog}: {message}{near} ({self.prog} --help shows all options)\n")
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help shows all options)\n")
 
 # %% ../../nbs/cli/commands.ipynb #e1669837
 def _help(name: str, words: str, default: Any, values: bool) -> str:
@@ -206,7 +217,7 @@ def _parser(
     values: bool,  # whether to prepare help, with all valid values
 ) -> _Parser:
     "The parser of a command's words. Its result contains only the given options."
-    words, known = docments(function), _options(function)
+    words, known = words_beside(function), _options(function)
     several = [f"[{n.upper()} ...]" if p.annotation == list[str] else n.upper()
                for n, p in known.items() if _is_positional(p)]  # fmt: skip
     parser = _Parser(
@@ -250,20 +261,35 @@ def parse_words(
     found = {**(read_config(file, function, given) if file else {}), **given}
     missing = [n for n, p in _options(function).items() if p.default is p.empty and not found.get(n)]
     if missing:
-        parser.error(f"needs {missing[0].upper()}, {docments(function)[missing[0]]}")
+        parser.error(f"needs {missing[0].upper()}, {words_beside(function)[missing[0]]}")
     return found
+
+
+def _with_options(function: Callable) -> Callable:
+    "A function that takes one dataclass, as a function that takes its fields. Any other function stays as it is."
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    if first is None or not is_dataclass(options := first.annotation):
+        return function
+
+    @functools.wraps(function)
+    def run(*args, **kwargs):
+        return function(options(*args, **kwargs))
+
+    run.__wrapped__ = options  # has the signature, and the words beside it
+    return run
 
 
 def command(
     *examples: str,  # at least two command lines, for `--help`
 ) -> Callable:  # a decorator
-    """Turn a function into a command.
+    """Turn a function into a command. Its options are its parameters, or the fields of the dataclass that it takes.
 
     Called without arguments by the installed script of its name, it reads the typed words. Called from Python it is
     the function, but ends the program with one line if it raises `CoraError`.
     """
 
     def decorate(function: Callable) -> Callable:
+        function = _with_options(function)
         checked = one_line_errors(function)
 
         @functools.wraps(function)

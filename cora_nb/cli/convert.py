@@ -7,7 +7,7 @@ __all__ = ['cora_convert']
 
 # %% ../../nbs/cli/convert.ipynb #9f431ca6
 from .commands import command
-from ..respondents.convert import convert_weights
+from ..respondents.local import convert_weights
 
 # %% ../../nbs/cli/convert.ipynb #fc8f1511
 @command("cora_convert path/to/model path/to/model-safetensors", "cora_convert ~/models/old ~/models/new")

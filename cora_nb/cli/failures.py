@@ -17,9 +17,9 @@ from ..core import CoraError
 from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent
-from ..responses.columns import NOT_ASKED, OVER_BUDGET
-from ..responses.failures import FailureWarning, failed_rows
-from ..responses.parts import ResponseParts, count_errors
+from ..responses.columns import REPLIED, in_state
+from ..responses.failures import FailureWarning
+from ..responses.parts import ResponseParts, count_lost
 from ..responses.responses import Responses
 
 # %% ../../nbs/cli/failures.ipynb #d4d4a4fd
@@ -53,9 +53,8 @@ def refuse_lost(
     place: str = "",  # where it was written
 ) -> None:
     "Raise `CoraError` if there is no reply at all."
-    errors = responses.table["error"]
-    if errors.notna().all():
-        lost = errors[failed_rows(responses.table)]
+    lost = responses.table["error"].dropna()
+    if len(lost) and not in_state(responses.table, *REPLIED).any():
         at = f" (responses: {place})" if place else ""
         raise CoraError(f"all {len(lost)} replies failed, the first of them: {plain_line(lost.iloc[0])}{at}")
 
@@ -66,14 +65,14 @@ def failed_line(
     store: object | None = None,  # what keeps its replies: a store, or the shards of the run; None: nothing
 ) -> str:  # empty if nothing failed
     "The number of failed prompts, the most frequent reason, and how to ask for the rest."
-    asked, why = 0, Counter()
+    asked, failed, why = 0, 0, Counter()
     for run in runs:
-        errors, n = count_errors(run)
-        asked += n
-        why.update({error: n for error, n in errors.items() if error not in (NOT_ASKED, OVER_BUDGET)})
-    if not why:
+        n, lost, words = count_lost(run)
+        asked, failed = asked + n, failed + lost["failed"]
+        why.update(words)
+    if not failed:
         return ""
-    (reason, most), failed = why.most_common(1)[0], why.total()
+    [(reason, most)] = why.most_common(1) or [("without words", failed)]
     times = "" if most == failed else f"{most:,} times "
     said = f"{failed:,} of {asked:,} prompts failed ({times}{plain_line(reason)[:200]})"
     if respondent is None or isinstance(respondent, RecordedRespondent):  # asking again would not help

@@ -8,7 +8,6 @@ __all__ = ['cora_join']
 # %% ../../nbs/cli/join.ipynb #7f21ca94
 import shlex
 from pathlib import Path
-from typing import Any
 
 from ..checks import check_count, check_option
 from .alarms import print_alarms, typed_options
@@ -28,7 +27,7 @@ from ..runs.shards import Shard, join_shards, missing_shards, shard_ranges, shar
 # %% ../../nbs/cli/join.ipynb #505175f9
 def _how_to_ask(folder: Path, missing: Shard) -> str:
     "The command that asks a missing shard, from the facts of another one."
-    told: dict[str, Any] = dict(read_facts(next(iter(shards_there(folder).values())))["run"].get("command") or {})
+    told = dict(read_facts(next(iter(shards_there(folder).values()))).run.command or {})
     if told.pop("command", None) != "cora_run":
         return f"ask shard {missing} as the others were asked"
     words = ["cora_run", *told.get("respondents", [])]
@@ -84,4 +83,4 @@ def cora_join(
         print("\n" + "\n  ".join(line for line in lines if line))
     page, pictures = Path(report) if report else None, Path(figures) if figures else None
     print(f"\n{page_lines(shown, places, page, pictures)}")
-    end_incomplete(any(run.failure_note for run in runs.values()), {}, "cora_join")
+    end_incomplete(any(run.failed_remarks for run in runs.values()), {}, "cora_join")

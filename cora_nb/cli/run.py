@@ -12,8 +12,9 @@ from pathlib import Path
 from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondents
 from .alarms import print_alarms, retyper
-from .budgets import check_spent, read_budget, stop_line
-from .precise import expected_lines, precise_options
+from .budgets import check_spent, stop_line
+from .options import RunOptions, read_asking, read_budget, read_prices, read_stop
+from .precise import expected_lines
 from .report import page_lines
 from cora_nb.cli.sharding import (
     ask_own_shards,
@@ -29,7 +30,6 @@ from cora_nb.cli.shared import (
     asked_questions,
     open_store,
     plan_table,
-    read_prices,
     replies_line,
     run_folders,
     shot_pool,
@@ -42,7 +42,8 @@ from ..report.render import render
 from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
 from ..runs.alarm import unshown_line
-from ..runs.evaluate import plan, prepare, STOPS
+from ..runs.budget import as_spending
+from ..runs.evaluate import plan, prepare, Running
 from ..runs.shards import check_shards_there, known_facts
 from ..variants.families import make_variants
 
@@ -52,70 +53,28 @@ from ..variants.families import make_variants
     "cora_run chat:gpt-4o-mini --benchmark medqa --sample 200 --dry",
     "cora_run causal:organism/steady --benchmark mine --path mine.csv",
 )
-def cora_run(
-    respondents: list[str] = (),  # who answers, such as chat:MODEL; without any, the two models of the package
-    benchmark: str = "math",  # a benchmark's name; `math` is bundled
-    path: str = None,  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
-    split: str = None,  # the benchmark's split; without it, the one it is usually scored on
-    limit: int = None,  # only the first so many questions; of MMLU, 400 are 4 of 57 subjects, from a on: see --sample
-    sample: int = None,  # draw so many questions at random from all, the same for the same --seed
-    subjects: str = None,  # ask only these subjects, with commas between
-    malformed: str = "raise",  # malformed rows of the benchmark: raise or skip
-    existing_nota: str = "warn",  # questions with a None of the above of their own: keep, skip or warn
-    shuffle_original: bool = False,  # give each question's choices a random order, also in its original form
-    family: str = "cora",  # the family of variants, several joined by +, or FILE.py:NAME for one of your own
-    template: str = "cora",  # how prompts are laid out, or FILE.py:NAME
-    shots: int = 0,  # how many solved questions to show first
-    pool: str = None,  # a file or hub folder to take them from; without it, the benchmark's own pool
-    shots_as: str = "plain",  # how they look: plain, or like_variant, their choices altered like the question's
-    trials: int = 1,  # how often each prompt is asked
-    parse: str = "lenient",  # the rule from reply to choice, or FILE.py:NAME
-    stop: str = None,  # ask only what a score needs: cora or bmca, to know it exactly; precise, to within --half_width
-    precise_for: str = None,  # with --stop precise: scores that must be precise, with commas between (default: CoRA)
-    half_width: float = None,  # with --stop precise: how far an interval may reach to either side (default: 0.02)
-    level: float = None,  # with --stop precise: the probability that an interval holds the score (default: 0.95)
-    seed: int = 0,  # for the variants, the sample and the order of choices
-    store: str = None,  # a file that keeps replies (default: one in your cache), postgresql://... for a team, or "none"
-    workers: int = None,  # ask a model on this machine in so many processes, each with its copy; at most one per GPU
-    scheduler: str = None,  # ask on the workers of this dask scheduler, such as tcp://10.0.0.1:8786
-    shard: str = None,  # ask only one part of the questions, such as 3/64, the third of 64; cora_join joins the parts
-    strict: bool = False,  # stop where more than a tenth of the replies cannot be read
-    dry: bool = False,  # only say what the run would take
-    price: str = None,  # money for a million tokens read and written, as 2.5/10
-    max_calls: int = None,  # stop before more requests than that are sent, retries among them
-    max_cost: float = None,  # stop before more money than that is spent, at the --price
-    score: str = None,  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
-    digits: int = 2,  # decimals in the table
-    failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
-    report: bool = False,  # write a page to look at, BENCHMARK/report.html in the folder for all runs
-    figures: str = None,  # a folder for the figures of that page, as SVG and PNG
-    out: str = "responses",  # the folder for all runs; each goes to BENCHMARK/NAME inside
-):
+def cora_run(given: RunOptions):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
-    given = dict(locals())
-    options = options_in_force("cora_run", given)
-    check_count("digits", digits, 0, 15)
-    check_option("failed", failed, ("unknown", "wrong"))
-    check_option("stop", stop, STOPS)
-    beyond, budget = own_scores(score), read_budget(max_calls, max_cost, price)
-    precisely = precise_options(stop, precise_for, half_width, level, seed, trials)
-    who = make_respondents(respondents, benchmark, path)
-    folders, spread = run_folders(out, benchmark, who), read_spread(given, who)
-    retypers = {w.name: retyper(cora_run, given, i, w) for i, w in enumerate(who)}
+    options, benchmark, strict = options_in_force("cora_run", given), given.benchmark, given.strict
+    check_count("digits", given.digits, 0, 15)
+    check_option("failed", given.failed, ("unknown", "wrong"))
+    stop, spending = read_stop(given, given.seed, given.trials), as_spending(read_budget(given))
+    beyond, who = own_scores(given.score), make_respondents(given.respondents, benchmark, given.path)
+    folders, spread = run_folders(given.out, benchmark, who), read_spread(given, stop, who)
+    retypers = {w.name: retyper(cora_run, vars(given), i, w) for i, w in enumerate(who)}
     questions, told, chosen = asked_questions(given)
-    variants = make_variants(questions, family=family, seed=seed)
-    solved = shot_pool(benchmark, path, pool) if shots else None
-    asked = {"template": template, "shots": solved, "k": shots, "shots_as": shots_as, "trials": trials, "parse": parse}
+    variants = make_variants(questions, family=given.family, seed=given.seed)
+    asking = read_asking(given, shot_pool(given), given.trials)
     with open_store(store_here(given, spread), who) as replies, spread_client(spread) as spread:
-        if dry:
-            plans = [plan(w, variants, store_for(w, replies), read_prices(price), **asked) for w in who]
+        if given.dry:
+            prices = read_prices(given.price)
+            plans = [plan(w, variants, asking, store_for(w, replies), prices) for w in who]
             if chosen:
                 print(f"{benchmark}: {len(questions)} questions{chosen}")
-            return print(plan_table(plans, stop) + share_line(given) + expected_lines(variants, plans, precisely))
-        told |= {"family": family, "seed": seed, "pool": pool}
-        asked |= {"stop": stop, "facts": told, **precisely}
-        prepared, from_store, stops = prepare(variants, **asked), {}, {}
-        belongs = list(zip(respondents or ORGANISMS, folders))
+            return print(plan_table(plans, given.stop) + share_line(given) + expected_lines(variants, plans, stop))
+        told |= {"family": given.family, "seed": given.seed, "pool": given.pool}
+        prepared, from_store, stops = prepare(variants, asking, stop, told), {}, {}
+        belongs = list(zip(given.respondents or ORGANISMS, folders))
         if spread and spread.shard:
             parts = [with_command(prepared, options, spec) for spec, _ in belongs]
             return ask_own_shards(spread, who, parts, folders, strict)
@@ -124,33 +83,37 @@ def cora_run(
                 check_folder(folder, prepared.facts(w))
                 check_shards_there(folder, known_facts(prepared, w))
 
+        def retype(name, cure):
+            return retypers[name](cure)
+
         def ask(w, own):  # each is on disk before the next begins
             (spec, folder), kept = own, store_for(w, replies)
             mine = replace(spread, store=store_for(w, spread.store)) if spread else None
             if mine:
-                run = ask_spread(mine, spec, with_command(prepared, options, spec), folder, parse, strict)
+                run = ask_spread(mine, spec, with_command(prepared, options, spec), folder, strict)
             else:
-                run = prepared.ask(w, kept, strict=strict, retype=retypers[w.name], budget=budget)
-            check_spent(run, budget, folder)
-            run.facts["run"]["command"] = options | {"respondents": [spec]}
+                run = prepared.ask(w, Running(kept, spending, strict=strict, retype=retype))
+            check_spent(run, spending, folder)
+            run = run.with_facts(run.facts.with_command(options | {"respondents": [spec]}))
             write_responses(run, folder)
-            refuse_lost(run, out)
-            stops[w.name] = stop_line(run, budget, kept)
+            refuse_lost(run, given.out)
+            stops[w.name] = stop_line(run, spending, kept)
             found = mine.line(run, folder) if mine else store_line(kept, run)
             from_store[w.name] = [failed_line([run], w, mine or kept), stops[w.name], found, str(folder)]
             return run
 
         runs, stopped = ask_each(who, ask, belongs, "cora_run", strict)
     print_alarms(runs, retypers)
-    print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {family}\n")
+    print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {given.family}\n")
     with failures_said():
-        shown = {name: run.count_failed_as_wrong() if failed == "wrong" else run for name, run in runs.items()}
-        print(render(score_table(shown, beyond=beyond), digits=digits))
+        shown = {name: run.count_failed_as_wrong() if given.failed == "wrong" else run for name, run in runs.items()}
+        print(render(score_table(shown, beyond=beyond), digits=given.digits))
     for name, responses in runs.items():
         lines = [f"{name}: {replies_line(responses)}", unshown_line(responses), *from_store[name]]
         print("\n" + "\n  ".join(line for line in lines if line))
     places = dict(zip([w.name for w in who], folders))
     there = [places[name] for name in runs]
-    page, pictures = folders[0].parent / "report.html" if report else None, Path(figures) if figures else None
+    page = folders[0].parent / "report.html" if given.report else None
+    pictures = Path(given.figures) if given.figures else None
     print(f"\n{page_lines(shown, there, page, pictures)}")
-    end_incomplete(any(stops.values()) or any(run.failure_note for run in runs.values()), stopped, "cora_run")
+    end_incomplete(any(stops.values()) or any(run.failed_remarks for run in runs.values()), stopped, "cora_run")

@@ -9,22 +9,24 @@ __all__ = ['Spread', 'read_spread', 'store_here', 'share_line', 'spread_client',
 import contextlib
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ..checks import check_count
+from .options import RunOptions, ShowOptions
 from .shared import open_store, store_for
 from ..core import CoraError
 from ..respondents.protocol import Respondent
 from ..responses.files import read_facts
 from ..responses.responses import Responses
-from ..runs.evaluate import PreparedRun
+from ..runs.asking import Precise, Stop
+from ..runs.evaluate import PreparedRun, Running
 from ..runs.shards import NO_PRECISION, Shard, as_shard, ask_shard, missing_shards, shard_ranges, shards_there
 from ..runs.store import Store
 from ..runs.store_addresses import is_database_address, without_password
 from ..runs.worker_processes import dask_distributed, local_workers
-from ..runs.workers import ask_on
+from ..runs.workers import ask_on, Dividing
 
 # %% ../../nbs/cli/sharding.ipynb #5119d677
 @dataclass
@@ -48,64 +50,62 @@ class Spread:
         folder: Path,  # its folder
     ) -> str:  # such as "5270 asked, 0 from replies.sqlite, in 12 shards"
         "How many prompts were asked, in how many shards."
-        asked, found = (run.facts["calls"][what] for what in ("asked", "in_store"))
+        asked, found = (run.facts.calls[what] for what in ("asked", "in_store"))
         kept = "" if self.store is None else f", {found} from {without_password(str(self.store))}"
         n = len(shards_there(folder))
         return f"{asked} asked{kept}, in {n} shard{'' if n == 1 else 's'}"
 
 
 def read_spread(
-    given: Mapping[str, Any],  # all parameters of `cora_run`: `locals()` at its beginning
+    given: RunOptions,  # as typed
+    stop: Stop | None,  # what need not be asked
     respondents: Sequence[Respondent],  # who will be asked
 ) -> Spread | None:  # None: in this process alone, or nothing is asked
     "How to divide the runs of a command. Raises `CoraError` for options that do not go together."
-    options = [what for what in ("workers", "scheduler", "shard") if given[what] is not None]
+    options = [what for what in ("workers", "scheduler", "shard") if getattr(given, what) is not None]
     if not options:
         return None
     if len(options) > 1:
         raise CoraError(f"--{options[0]} and --{options[1]} both divide the run: give one of them")
     option = f"--{options[0]}"
-    if limit := [what for what in ("max_calls", "max_cost") if given[what] is not None]:
+    if limit := [what for what in ("max_calls", "max_cost") if getattr(given, what) is not None]:
         raise CoraError(
             f"{option}: several processes cannot keep one budget; leave --{limit[0]} out, or ask in one process"
         )
-    if given["stop"] == "precise":
+    if isinstance(stop, Precise):
         raise CoraError(f"{option}: {NO_PRECISION}")
-    shard = None if given["shard"] is None else as_shard(given["shard"])
-    for what, usual in _OF_THE_WHOLE.items() if shard is not None else ():
-        if given[what] != usual:
-            raise CoraError(f"--shard: one shard is not the run; leave --{what} out, and give it to cora_join")
+    shard = None if given.shard is None else as_shard(given.shard)
+    for option in fields(ShowOptions) if shard is not None else ():  # of the whole run
+        if getattr(given, option.name) != option.default:
+            raise CoraError(f"--shard: one shard is not the run; leave --{option.name} out, and give it to cora_join")
     if shard is None:
         dask_distributed()
         _refuse_chat(option, respondents)
-    if given["workers"] is not None:
-        check_count("--workers", given["workers"], 1)
-    if given["dry"]:
+    if given.workers is not None:
+        check_count("--workers", given.workers, 1)
+    if given.dry:
         return None
-    store = _store_place(given["store"], respondents, given["workers"] is not None)
-    return Spread(given["workers"], given["scheduler"], shard, store)
-
-
-_OF_THE_WHOLE = {"score": None, "digits": 2, "failed": "unknown", "report": False, "figures": None}  # with defaults
+    store = _store_place(given.store, respondents, given.workers is not None)
+    return Spread(given.workers, given.scheduler, shard, store)
 
 
 def store_here(
-    given: Mapping[str, Any],  # all parameters of `cora_run`
+    given: RunOptions,  # as typed
     spread: Spread | None,  # from `read_spread`
 ) -> str | None:  # for `open_store`
     "The store that this process opens. A dry run looks into the one that the run would use."
-    unused = given["store"] is None and (given["shard"] is not None or given["scheduler"] is not None)
-    return "none" if spread or unused else given["store"]
+    unused = given.store is None and (given.shard is not None or given.scheduler is not None)
+    return "none" if spread or unused else given.store
 
 
 def share_line(
-    given: Mapping[str, Any],  # all parameters of `cora_run`
+    given: RunOptions,  # as typed
 ) -> str:  # empty if one process asks all
     "What a dry run says of a run that is divided."
-    if given["shard"] is not None:
-        shard = as_shard(given["shard"])
+    if given.shard is not None:
+        shard = as_shard(given.shard)
         return f"\nthis is the whole run; shard {shard} is about 1/{shard.count} of it" if shard.count > 1 else ""
-    divided = given["workers"] is not None or given["scheduler"] is not None
+    divided = given.workers is not None or given.scheduler is not None
     return "\nthis is the whole run, for all workers together" if divided else ""
 
 
@@ -157,11 +157,10 @@ def ask_spread(
     spec: str,  # the respondent, as typed
     prepared: PreparedRun,  # the whole run
     folder: Path,  # of the run
-    parse: str,  # the parsing rule, as typed
     strict: bool,  # stop if many replies cannot be parsed
 ) -> Responses:  # the whole run
     "Ask one respondent on the workers."
-    return ask_on(spread.client, spec, prepared, folder, parse, spread.store, strict=strict or None)
+    return ask_on(spread.client, spec, prepared, folder, Dividing(spread.store, strict=strict or None))
 
 
 def with_command(
@@ -171,8 +170,7 @@ def with_command(
 ) -> PreparedRun:
     "A run whose facts say which command asks it whole."
     told = {name: value for name, value in options.items() if name != "shard"} | {"respondents": [spec]}
-    run = {**prepared.known["run"], "command": told}
-    return replace(prepared, known={**prepared.known, "run": run})
+    return replace(prepared, known=prepared.known.with_command(told))
 
 
 def ask_own_shards(
@@ -186,12 +184,12 @@ def ask_own_shards(
     lost = 0
     for who, run, folder in zip(respondents, prepared, folders):
         with contextlib.nullcontext() if spread.store is None else Store(spread.store) as store:
-            file = ask_shard(run, who, spread.shard, folder, store_for(who, store), strict=strict)
+            file = ask_shard(run, who, spread.shard, folder, Running(store_for(who, store), strict=strict))
         told = read_facts(file)
-        failed, missing = told["shard"]["failed"], missing_shards(folder)
+        failed, missing = told.shard.failed, missing_shards(folder)
         lost += failed
         left = f"missing: {shard_ranges(missing)}" if missing else "all are there"
-        print(f"{who.name}: shard {spread.shard}, {told['calls']['prompts']} replies in {file}")
+        print(f"{who.name}: shard {spread.shard}, {told.calls['prompts']} replies in {file}")
         if failed:
             print(f"  {failed} of its prompts failed; the same command asks for these alone")
         print(f"  {spread.shard.count - len(missing)} of {spread.shard.count} shards, {left}; then: cora_join {folder}")

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['one_line_errors', 'asked_questions', 'file_name', 'run_folders', 'own_scores', 'name_on_disk', 'open_store',
-           'store_for', 'read_prices', 'shot_pool', 'plan_table', 'replies_line', 'store_line']
+           'store_for', 'shot_pool', 'plan_table', 'replies_line', 'store_line']
 
 # %% ../../nbs/cli/shared.ipynb #aa686b15
 import contextlib
@@ -14,7 +14,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,11 @@ from typing import Any
 import pandas as pd
 
 from ..benchmarks.load import load_shots, load_benchmark
+from .options import QuestionOptions
 from ..core import CoraError, Question, cache_folder
 from ..benchmarks.pitfalls import BenchmarkWarning
 from ..registry import AddressWarning
-from ..respondents.hub_code import ModelWarning
+from ..respondents.local import ModelWarning
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent, SimulatedRespondent
 from ..responses.files import run_name
@@ -94,34 +95,34 @@ def one_line_errors(
     return run
 
 # %% ../../nbs/cli/shared.ipynb #aaae23ed
-_USUAL = {"sample": None, "subjects": None, "existing_nota": "warn", "shuffle_original": False}
+_OFTEN = ("path", "split", "limit", "malformed")  # kept in the facts also where they have their defaults
 
 
 def asked_questions(
-    given: Mapping[str, Any],  # all parameters of a command, `locals()` at its beginning: those of `cora_run`
+    given: QuestionOptions,  # of a command
 ) -> tuple[list[Question], dict[str, Any], str]:  # the questions, the facts about them, and words to print
     """The questions of a command. Options with their default values are neither printed nor kept.
 
     Raises `BadRow` at a malformed row, and `CoraError` for an error of the benchmark or of an option.
     """
-    benchmark, seed = given["benchmark"], given["seed"]
-    told = {what: given[what] for what in ("path", "split", "limit", "malformed")}
-    part = {what: given.get(what, usual) for what, usual in _USUAL.items()}
-    chosen = {what: value for what, value in part.items() if value != _USUAL[what]}
+    usual = QuestionOptions()
+    told = {what: getattr(given, what) for what in _OFTEN}
+    part = {what: getattr(given, what) for what in ("sample", "subjects", "existing_nota", "shuffle_original")}
+    chosen = {what: value for what, value in part.items() if value != getattr(usual, what)}
     options = {"on_bad" if what == "malformed" else what: value for what, value in told.items()}
-    questions = load_benchmark(benchmark, seed=seed, **options, **chosen)
+    questions = load_benchmark(given.benchmark, seed=given.seed, **options, **chosen)
     words = {
-        "subjects": f"subjects {', '.join(s.strip() for s in str(part.get('subjects')).split(','))}",
-        "sample": f"a random sample, seed {seed}",
+        "subjects": f"subjects {', '.join(s.strip() for s in str(given.subjects).split(','))}",
+        "sample": f"a random sample, seed {given.seed}",
         "existing_nota": {"skip": "without those that have a None of the above of their own"}.get(
-            part.get("existing_nota"), ""
+            given.existing_nota, ""
         ),
-        "shuffle_original": f"choices in random order, seed {seed}",
+        "shuffle_original": f"choices in random order, seed {given.seed}",
     }
     said = "; ".join(text for what, text in words.items() if what in chosen and text)
-    if part.get("existing_nota") == "keep":  # the same questions as with the warning: the same run
+    if given.existing_nota == "keep":  # the same questions as with the warning: the same run
         del chosen["existing_nota"]
-    return questions, {"benchmark": benchmark, **told, **chosen}, f" ({said})" if said else ""
+    return questions, {"benchmark": given.benchmark, **told, **chosen}, f" ({said})" if said else ""
 
 # %% ../../nbs/cli/shared.ipynb #c125721e
 def file_name(
@@ -225,35 +226,21 @@ def store_for(
     return None if isinstance(respondent, _FREE) else store
 
 # %% ../../nbs/cli/shared.ipynb #99cffe7d
-def read_prices(
-    price: str | None,  # such as "2.5/10"
-) -> tuple[float, float] | None:  # money for a million tokens read and written
-    "Two prices. Raises `CoraError` unless they are two numbers of 0 or more."
-    if price is None:
-        return None
-    try:
-        read, write = (float(p) for p in price.split("/"))
-        if not (0 <= read < float("inf") and 0 <= write < float("inf")):
-            raise ValueError
-    except ValueError:
-        raise CoraError(f"price must be two numbers as in 2.5/10, got {price!r}") from None
-    return read, write
-
-
 def shot_pool(
-    benchmark: str,  # the benchmark's name
-    path: str | None,  # where it is read from
-    pool: str | None,  # where the examples are to come from
-) -> list[Question]:
+    given: QuestionOptions,  # of a command, with the options `shots` and `pool`
+) -> list[Question] | None:  # None if no examples are shown
     """Solved questions to show as examples.
 
     Raises `CoraError` for a benchmark in a single file: it has no second split to take them from.
     """
-    if pool is None and path is not None and not Path(path).is_dir():
+    if not given.shots:
+        return None
+    if given.pool is None and given.path is not None and not Path(given.path).is_dir():
         raise CoraError(
-            f"{path}: shots would come from the questions that are asked; name a file to take them from with --pool"
+            f"{given.path}: shots would come from the questions that are asked; name a file to take them from with "
+            "--pool"
         )
-    return load_shots(benchmark, path=pool or path)
+    return load_shots(given.benchmark, path=given.pool or given.path)
 
 # %% ../../nbs/cli/shared.ipynb #c1a11e02
 def plan_table(
@@ -292,5 +279,5 @@ def store_line(
     "The number of different prompts asked, and of replies found in the store."
     if store is None:
         return ""
-    asked, found = (sum(run.facts["calls"][what] for run in runs) for what in ("asked", "in_store"))
+    asked, found = (sum(run.facts.calls[what] for run in runs) for what in ("asked", "in_store"))
     return f"{asked} asked, {found} from {store.path}{' (--store none asks again)' if found else ''}"

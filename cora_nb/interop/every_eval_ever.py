@@ -23,7 +23,6 @@ from .result_files import check_no_keys, known_scores, metric_name
 from .result_files import called_run, local_paths, one_line_note, some_scores, write_new_files
 from ..metrics.scores import get_score
 from ..report.tables import arrange, BEYOND, plain_line
-from ..responses.estimate_notes import is_estimated
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
 
@@ -42,8 +41,7 @@ def _as_strings(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _model_info(run: Responses, model: str | None, developer: str | None, availability: str) -> dict[str, Any]:
     "The record's part about the model."
-    told = run.facts.get("respondent")
-    told = told if isinstance(told, Mapping) else {}
+    told = run.facts.respondent
     local = told.get("respondent") in _LOCAL
     details = _as_strings(told) | {
         "deployment_type": "self_deployed" if local else "unknown",
@@ -51,32 +49,30 @@ def _model_info(run: Responses, model: str | None, developer: str | None, availa
     }
     id = plain_line(model or run.name)
     info = {"name": plain_line(run.name), "id": id, "developer": developer or id.rpartition("/")[0] or "unknown"}
-    if local and (version := run.facts.get("versions", {}).get("transformers")):
+    if local and (version := run.facts.versions.get("transformers")):
         info["inference_engine"] = {"name": "transformers", "version": str(version)}
     return info | {"additional_details": details}
 
 
 def _generation_config(run: Responses) -> dict[str, Any]:
     "The record's part about the settings."
-    told, asked = run.facts.get("respondent", {}), run.facts.get("asked", {})
-    variants = run.facts.get("variants", {})
+    told, asked, variants = run.facts.respondent, run.facts.asked, run.facts.variants
     args = {}
     if isinstance(told.get("temperature"), (int, float)):
         args["temperature"] = told["temperature"]
     if isinstance(limit := told.get("max_tokens") or told.get("max_new_tokens"), int) and limit > 0:
         args["max_tokens"] = limit
-    names = ("template", "template_hash", "k", "shots_as", "parse", "trials")
-    details = {"shots" if name == "k" else name: asked.get(name) for name in names}
-    details |= {"family": run.family, "recipe": variants.get("recipe"), "variants_hash": variants.get("hash")}
+    details = {"template": asked.template, "template_hash": asked.template_hash, "shots": asked.k}
+    details |= {"shots_as": asked.shots_as, "parse": asked.parse or None, "trials": asked.trials, "family": run.family}
+    recipe = None if variants.recipe is None else variants.recipe.plain()
+    details |= {"recipe": recipe, "variants_hash": variants.hash}
     return {"generation_args": args, "additional_details": _as_strings(details)}
 
 
 def _source_data(run: Responses, dataset: str | None, split: str | None) -> dict[str, Any]:
     "The record's part about the benchmark."
-    told = run.facts.get("benchmark")
-    told = told if isinstance(told, Mapping) else {}
     name = plain_line(about_run(run)["benchmark"] or dataset or "unknown")
-    details = _as_strings({"questions": len(run.questions), "questions_hash": told.get("hash")})
+    details = _as_strings({"questions": len(run.questions), "questions_hash": run.facts.benchmark.hash})
     found = {"dataset_name": name, "source_type": "hf_dataset" if dataset else "other"}
     if dataset:
         found |= {"hf_repo": dataset, "samples_number": len(run.questions)} | ({"hf_split": split} if split else {})
@@ -116,7 +112,8 @@ def _result_record(row: Any, run: Responses, level: float, source: Mapping[str, 
         "max_score": 1 if bounded else "Infinity",
     }
     details = {"score": min(max(row.value, 0.0), 1.0) if bounded else row.value}  # 1 + 2e-16 is refused
-    told = {"note": one_line_note(row.note)} if row.note else {}
+    said = one_line_note(row._asdict())
+    told = {"note": said} if said else {}
     if (repetitions := len(run.trials)) > 1:
         told["trials"] = f"{'all' if run.pooled else 'the first of'} {repetitions} repetitions of a prompt"
     if told:
@@ -124,7 +121,7 @@ def _result_record(row: Any, run: Responses, level: float, source: Mapping[str, 
     details["uncertainty"] = {"num_samples": int(row.n)}
     if row.low == row.low:
         how = interval_method(row.score)
-        if is_estimated(row.note):
+        if row.status == "estimated":
             how = "interval of an estimate of the full run on these questions (cora_nb.estimate_scores)"
         ends = {"lower": row.low, "upper": row.high, "confidence_level": level, "method": how}
         details["uncertainty"]["confidence_interval"] = ends
@@ -140,8 +137,7 @@ def _result_record(row: Any, run: Responses, level: float, source: Mapping[str, 
 
 def _eval_library(run: Responses) -> dict[str, Any]:
     "The record's part about the program: this package, or the tool whose log was imported."
-    told = run.facts.get("imported")
-    if not isinstance(told, Mapping):
+    if not (told := run.facts.imported):
         return {"name": "cora_nb", "version": __version__}
     version = told.get("version") or told.get("versions")
     details = {"scores": f"cora_nb {__version__}", "parse": told.get("parse")}
@@ -168,7 +164,7 @@ def evaluation_record(
     known, source = some_scores(run, level, scores), _source_data(run, dataset, split)
     results = [_result_record(row, run, level, source) for row in known.table.itertuples()]
     info = _model_info(run, model, developer, availability)
-    settings = {name: told for name, told in run.facts.items() if name not in ("calls", "versions")}
+    settings = run.facts.without("calls", "versions").plain()
     text = json.dumps([results, info, settings], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode()).hexdigest()
     return {

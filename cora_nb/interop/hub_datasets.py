@@ -23,13 +23,15 @@ from ..benchmarks.hub import asking_hub, hub_words
 from ..checks import check_level
 from ..core import CoraError
 from .exporters import ExportedFiles
-from .hub_cards import hub_card, score_figure
+from .hub_cards import BesideCard, hub_card, score_figure
 from .result_files import called_run, check_no_keys, distinct_names, write_new_files
 from ..report.tables import plain_line, score_table
-from ..responses.columns import column_types, TEXT
+from ..responses.columns import TEXT, column_types
+from ..responses.files import arrow_types, frame_of_parquet
 from ..responses.questions import questions_table
 from ..responses.responses import Responses
-from ..responses.runs import Runs, facts_of_text
+from ..responses.facts import Facts, as_facts, facts_of_text
+from ..responses.runs import Runs
 
 # %% ../../nbs/interop/hub_datasets.ipynb #abd0c784
 _QUESTION = {"question": "text", "original_choices": "choices", "original_answer": "answer"}  # here -> in `questions`
@@ -39,17 +41,10 @@ def _arrow_types() -> dict[str, Any]:
     "The types of the columns that every data set of responses has."
     import pyarrow as pa
 
-    lists = {"sources": pa.list_(pa.int16()), "selected": pa.list_(pa.int16()), "scores": pa.list_(pa.float64())}
-    plain = {
-        np.dtype("int32"): pa.int32(),
-        np.dtype(bool): pa.bool_(),
-        np.dtype("float64"): pa.float64(),
-        TEXT: pa.string(),
-    }
-    kinds = {name: lists.get(name) or plain.get(kind, pa.int32()) for name, kind in column_types().items()}
     asked = {"question": pa.string(), "original_choices": pa.list_(pa.string()), "original_answer": pa.int32()}
-    place = list(kinds).index("subject") + 1
-    return dict([*list(kinds.items())[:place], *asked.items(), *list(kinds.items())[place:]])
+    first = ("respondent", "question_id", "subject")
+    kinds = arrow_types()
+    return {c: kinds[c] for c in first} | asked | kinds
 
 
 def _arrow_table(run: Responses) -> Any:  # a `pyarrow.Table`
@@ -92,7 +87,8 @@ def _check_questions(run: Responses, frame: pd.DataFrame) -> None:
 def _questions_of(frame: pd.DataFrame) -> pd.DataFrame:
     "The questions of the rows, in the order of their first row."
     once = frame.drop_duplicates("question_id", ignore_index=True)
-    choices = [None if _is_missing(c) else tuple(c) for c in once["original_choices"]]
+    lists = (tuple, list, np.ndarray)
+    choices = [tuple(c) if isinstance(c, lists) else None for c in once["original_choices"]]
     found = questions_table([]).reindex(range(len(once)))
     return found.assign(
         question_id=once["question_id"].array,
@@ -101,11 +97,6 @@ def _questions_of(frame: pd.DataFrame) -> pd.DataFrame:
         choices=pd.Series(choices, index=once.index, dtype=object),
         answer=once["original_answer"].astype(pd.Int32Dtype()).array,
     )
-
-
-def _is_missing(value: Any) -> bool:
-    "Whether the value is not a list."
-    return not isinstance(value, (tuple, list, np.ndarray))
 
 # %% ../../nbs/interop/hub_datasets.ipynb #74e2cf40
 def _one_schema(tables: Mapping[str, Any]) -> dict[str, Any]:  # name -> `pyarrow.Table`
@@ -129,7 +120,7 @@ def _one_schema(tables: Mapping[str, Any]) -> dict[str, Any]:  # name -> `pyarro
         name: pa.table(
             [
                 table[c].cast(kind) if c in table.schema.names else pa.nulls(len(table), kind)
-                for c, kind in _pairs(schema)
+                for c, kind in zip(schema.names, schema.types)
             ],
             schema=schema,
         )
@@ -137,18 +128,12 @@ def _one_schema(tables: Mapping[str, Any]) -> dict[str, Any]:  # name -> `pyarro
     }
 
 
-def _pairs(schema: Any) -> list[tuple[str, Any]]:
-    "Names and types of a schema."
-    return list(zip(schema.names, schema.types))
-
-
 def _about(key: str, run: Responses) -> dict[str, Any]:
     "The parts of a run that are not in its rows."
     try:
-        facts = json.dumps(run.facts, allow_nan=False)
-        facts = json.dumps(run.facts, ensure_ascii="\\ud" in facts)  # half of a surrogate pair stays escaped
-    except (TypeError, ValueError) as e:
-        raise CoraError(f"{plain_line(run.name)}: the facts of a run must be plain JSON values ({e})") from None
+        facts = run.facts.as_json(ensure_ascii="\\ud" in run.facts.as_json())  # half of a surrogate pair stays escaped
+    except CoraError as e:
+        raise CoraError(f"{plain_line(run.name)}: {e}") from None
     return {"run": key, "respondent": run.name, "rows": len(run), "columns": list(run.table), "facts": facts}
 
 # %% ../../nbs/interop/hub_datasets.ipynb #245e5d4a
@@ -175,7 +160,7 @@ def to_dataset(
 # %% ../../nbs/interop/hub_datasets.ipynb #904f4af0
 def from_dataset(
     dataset: Any,  # a `Dataset` of responses, or a `DatasetDict` with one for each run
-    facts: Mapping[str, Any] | None = None,  # of the run; None: those that `to_dataset` stored with the rows
+    facts: Facts | Mapping[str, Any] | None = None,  # of the run; None: those that `to_dataset` stored with the rows
 ) -> Responses | Runs:
     """Responses from a data set that `to_dataset` made, or with its columns.
 
@@ -190,7 +175,7 @@ def from_dataset(
         return Runs({_told(dataset[split]).get("run", split): run for split, run in named.items()})
     told = _told(dataset)
     if facts is not None:
-        told |= {"facts": json.dumps(dict(facts))}
+        told |= {"facts": as_facts(facts).as_json()}
     return _read_run(dataset, told, str(getattr(dataset, "split", None) or "data set"))
 
 
@@ -205,8 +190,6 @@ def _told(dataset: Any) -> dict[str, Any]:
 
 def _read_run(dataset: Any, told: Mapping[str, Any], place: str) -> Responses:
     "One run."
-    import pyarrow as pa
-
     if not isinstance(text := told.get("facts") or "{}", str):
         raise CoraError(f"{place}: the facts of the run are broken")
     facts = facts_of_text(text, f"{place}: the facts of the run")
@@ -216,8 +199,7 @@ def _read_run(dataset: Any, told: Mapping[str, Any], place: str) -> Responses:
         raise CoraError(
             f"{place}: the column {', '.join(missing)} is missing; responses have {', '.join(column_types())}"
         )
-    kinds = {pa.string(): TEXT, pa.large_string(): TEXT, pa.int32(): pd.Int32Dtype()}
-    frame = table.to_pandas(types_mapper=kinds.get, ignore_metadata=True)
+    frame = frame_of_parquet(table, place)
     questions = _questions_of(frame) if set(_QUESTION) <= set(frame) else None
     own = told.get("columns") or [c for c in frame if c not in _QUESTION]
     if lost := [c for c in own if c not in frame]:
@@ -248,7 +230,7 @@ def export_hub(
     files = {f"responses/{split}.parquet": _parquet(found[split].data.table) for split in splits.values()}
     files["runs.parquet"] = _parquet(_runs_table(named, splits))
     digest = hashlib.sha256(b"".join(files.values())).hexdigest()[:16]
-    card = hub_card(named, splits, table, level, title, figure is not None, digest)
+    card = hub_card(named, splits, table, level, title, BesideCard(figure is not None, digest))
     if figure is not None:
         files["scores.png"] = figure
     files["README.md"] = card.encode("utf-8", "backslashreplace")

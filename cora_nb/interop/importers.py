@@ -128,8 +128,8 @@ def import_responses(
     """
     found = IMPORTERS.typed(tool or recognise_tool(path))(path, parse=parse, select=select, on_bad=on_bad)
     given = {"model": model, "benchmark": benchmark}
-    imported = {"file": Path(path).name, **found.facts["imported"]}
+    imported = {"file": Path(path).name, **found.facts.imported}
     imported["hash"] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    run = given | found.facts.get("run", {}) | {what: text for what, text in given.items() if text is not None}
-    facts = without_secrets(found.facts | {"imported": imported, "run": run})
+    run = given | found.facts.run.plain() | {what: text for what, text in given.items() if text is not None}
+    facts = without_secrets(found.facts.changed(imported=imported, run=run).plain())
     return Responses(found.table, found.questions, facts, model or found.name)

@@ -7,7 +7,6 @@ __all__ = ['InspectRecord', 'read_inspect', 'import_inspect']
 
 # %% ../../nbs/interop/inspect_logs.ipynb #f0ae390e
 import contextlib
-import json
 import logging
 import warnings
 import zipfile
@@ -25,6 +24,7 @@ from ..respondents.chat_replies import visible_line
 from ..respondents.protocol import Reply
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
+from ..responses.facts import Facts, as_facts
 from ..runs.facts import rule_name, variant_facts
 from ..variants.files import row_variants
 
@@ -241,10 +241,10 @@ def _all_records(reader: _Reader) -> list[InspectRecord]:
     return records
 
 # %% ../../nbs/interop/inspect_logs.ipynb #0e9806cd
-def _named_rule(path: Path, known: Mapping[str, Any]) -> dict[str, str]:
+def _named_rule(path: Path, known: Facts) -> dict[str, str]:
     "The rule for each form that a log of our task names. Raises `CoraError` if it is not one of ours."
-    named = known["asked"].get("parse")
-    if not isinstance(named, Mapping) or not all(isinstance(rule, str) for rule in named.values()):
+    named = known.asked.parse
+    if not named:
         raise CoraError(f"{path}: the log does not say by which rule its replies were read; name one, such as lenient")
     for rule in named.values():
         if rule not in RULES:
@@ -322,16 +322,12 @@ def _log_facts(header: Any) -> dict[str, dict[str, Any]]:
     return {"respondent": respondent, "run": run, "imported": imported}
 
 
-def _own_facts(header: Any) -> dict[str, dict[str, Any]]:
-    "The facts that our task has put into the log; empty for another task."
+def _own_facts(path: Path, header: Any) -> Facts | None:
+    "The facts that our task has put into the log; None for another task."
     known = (header.eval.metadata or {}).get("cora_nb")
-    groups = ("asked", "run", "versions")
-    return {g: dict(known[g]) for g in groups} if _has_groups(known, groups) else {}
-
-
-def _has_groups(known: Any, groups: Sequence[str]) -> bool:
-    "Whether `known` is a mapping with all these groups."
-    return isinstance(known, Mapping) and all(isinstance(known.get(g), Mapping) for g in groups)
+    if not isinstance(known, Mapping) or not {"asked", "run", "versions"} <= set(known):
+        return None
+    return as_facts(known, f"{path}: the facts of the task")
 
 # %% ../../nbs/interop/inspect_logs.ipynb #e5eda31a
 def _counted(n: int, what: str) -> str:
@@ -390,8 +386,8 @@ def import_inspect(
     header = _read_header(path)
     reader = _Reader(path, header, on_bad)
     records = _all_records(reader)
-    known = _own_facts(header)
-    by_tool = parse is None and (select is not None or not known)
+    known = _own_facts(path, header)
+    by_tool = parse is None and (select is not None or known is None)
     rule = parse if parse is not None or by_tool else _named_rule(path, known)
     scorer = _chosen_scorer(path, records, select, by_tool)
     if by_tool:
@@ -406,9 +402,10 @@ def import_inspect(
     variants, told = [r.variant for r in records], _log_facts(header)
     different = {(v.question_id, v.method, v.index, v.sources): v for v in variants}
     facts = told | variant_facts(list(different.values()))
-    if known:
-        facts |= {"asked": known["asked"] | {"trials": header.eval.config.epochs or 1}, "versions": known["versions"]}
-        facts["run"] = told["run"] | known["run"]
+    if known is not None:
+        trials_asked = {"trials": header.eval.config.epochs or 1}
+        facts |= {"asked": known.asked.plain() | trials_asked, "versions": known.versions}
+        facts["run"] = told["run"] | known.run.plain()
     if not by_tool:
         facts["asked"] = facts.get("asked", {}) | {"parse": {form: rule_name(r) for form, r in rules.items()}}
     facts["imported"] = told["imported"] | {"scorer": scorer, "parse": said, "notes": notes}

@@ -50,7 +50,7 @@ def shown_values(
     "The values in inspect's table: some of our scores, and the spread over positions."
     from cora_nb.forms import Verdict
     from cora_nb.metrics.circular import position_spread
-    from cora_nb.metrics.cora import score
+    from cora_nb.metrics.scoring import score
     from cora_nb.responses.responses import make_responses
 
     values = dict.fromkeys((*SHOWN_SCORES, *SHOWN_SPREADS), math.nan)

@@ -62,8 +62,7 @@ def inspect_template() -> object:  # a `Template`
 def _check_style(style: str, template: str | None, shots: int, parse: str) -> None:
     "Raise `CoraError` for options that inspect's `multiple_choice()` does not support."
     from cora_nb.checks import check_option
-    from cora_nb.prompts.letters import get_rule
-    from cora_nb.prompts.replies import LETTER, rule_room
+    from cora_nb.prompts.letters import LETTER, get_rule, rule_room
 
     check_option("style", style, ("cora", "inspect"))
     why = "style=inspect asks in the words of inspect's multiple_choice()"
@@ -92,6 +91,7 @@ def prepare_task(
     "The prompts of an evaluation, and the facts about them. Raises `CoraError` for options that cannot be used."
     from cora_nb.benchmarks.load import load_benchmark
     from cora_nb.checks import check_count
+    from cora_nb.runs.asking import Asking
     from cora_nb.runs.evaluate import prepare
     from cora_nb.variants.families import make_variants
 
@@ -106,7 +106,8 @@ def prepare_task(
     words = inspect_template() if o["style"] == "inspect" else o["template"] or "cora"
     facts = {name: o[name] for name in ("benchmark", *part, "family", "pool", "style")}
     shots = _solved(o["benchmark"], o["path"], o["pool"]) if o["shots"] else None
-    return prepare(variants, words, shots, o["shots"], o["shots_as"], parse=o["parse"], facts=facts)
+    asking = Asking(words, shots or (), o["shots"], o["shots_as"], parse=o["parse"])
+    return prepare(variants, asking, facts=facts)
 
 
 def _solved(benchmark: str, path: str | None, pool: str | None) -> list:
@@ -189,11 +190,11 @@ def cora_task(
         run = prepare_task(**options)
     except (CoraError, OSError) as e:
         raise PrerequisiteError(escape(f"cora_nb/cora: {e}")) from None
-    rooms, by_inspect = {_room(p) for p in run.prompts}, run.known["run"]["style"] == "inspect"
+    rooms, by_inspect = {_room(p) for p in run.prompts}, run.known.run.style == "inspect"
     return Task(
-        dataset=MemoryDataset(prompt_samples(run.prompts, by_inspect), name=run.known["run"]["benchmark"]),
+        dataset=MemoryDataset(prompt_samples(run.prompts, by_inspect), name=run.known.run.benchmark),
         solver=multiple_choice() if by_inspect else generate() if len(rooms) == 1 else room_solver(),
         scorer=[variant_scorer(_as_text(parse)), *([choice()] if by_inspect else [])],
         config=GenerateConfig(temperature=0.0, max_tokens=max(rooms)),
-        metadata={"cora_nb": dict(run.known)},
+        metadata={"cora_nb": run.known.plain()},
     )

@@ -6,12 +6,14 @@
 __all__ = ['import_lm_eval']
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #8ac9afc0
+import contextlib
 import hashlib
 import json
 import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from .lm_eval_documents import Sample, read_sample, scored_question, written_que
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import TEMPLATES
 from ..respondents.protocol import Reply
+from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, make_responses
 from ..responses.rows import grade_reply
 from ..runs.facts import rule_name, variant_facts
@@ -36,7 +39,7 @@ def _read_line(line: bytes, number: int, file: str) -> Sample:
         row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except (ValueError, RecursionError) as e:
         why = "the line is not JSON" if line.endswith(b"\n") else "the line is cut off"
-        words = str(e).partition(":")[0] if isinstance(e, json.JSONDecodeError) else type(e).__name__
+        words = e.msg if isinstance(e, json.JSONDecodeError) else type(e).__name__
         raise BadRow(f"{why} ({words})", file, number, value=line[-60:].decode("utf-8", "replace")) from None
     if not isinstance(row, dict):
         raise BadRow("the line must be a JSON object", file, number, value=row)
@@ -294,14 +297,21 @@ def _log_facts(task: str, results: dict[str, Any]) -> dict[str, Any]:
     return without_secrets(facts)
 
 
-def _asked_facts(variants: Sequence[Variant], exported: Any) -> dict[str, Any]:
+def _exported_facts(config: dict[str, Any]) -> Facts:
+    "The facts of our export in the task's settings; none if they are not what an export writes."
+    told = _told(config, "metadata", "cora_nb")
+    with contextlib.suppress(CoraError):
+        return as_facts(told if isinstance(told, dict) else None)
+    return Facts()
+
+
+def _asked_facts(variants: Sequence[Variant], exported: Facts) -> dict[str, Any]:
     "Facts about questions, variants and prompts; those of the export, if it is about the same variants."
     facts = variant_facts(list(dict.fromkeys(variants)))
-    if _told(asked := _told(exported, "asked"), "template") in TEMPLATES:
-        same = _told(exported, "variants", "hash") == facts["variants"]["hash"]
-        facts["asked"] = (
-            asked if same else {k: v for k, v in asked.items() if k not in ("prompts", "shots", "shots_hash")}
-        )
+    if exported.asked.template in TEMPLATES:
+        same = exported.variants.hash == facts["variants"]["hash"]
+        known = exported if same else exported.without("asked.prompts", "asked.shots", "asked.shots_hash")
+        facts["asked"] = known.asked.plain()
     return facts
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #17b448a5
@@ -346,9 +356,9 @@ def import_lm_eval(
     asked = _fitting(asked, path, on_bad, bad)
     if bad:
         warnings.warn(f"{path}: left out {len(bad)} rows that could not be read, the first of them: {bad[0]}")
-    exported = _told(config, "metadata", "cora_nb") if ours else None
+    exported = _exported_facts(config) if ours else Facts()
     graded = _graded(asked, parse, _own_rule(exported) if ours else None, path)
-    return _with_facts(asked, graded, _model_name(results, path), task, results, notes, exported, len(bad))
+    return _with_facts(asked, graded, _Log(task, results, _model_name(results, path), notes, len(bad)), exported)
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #3455f78d
 def _fitting(
@@ -369,27 +379,36 @@ def _fitting(
     return good
 
 
-def _own_rule(exported: Any) -> str | dict[str, str]:
+def _own_rule(exported: Facts) -> str | dict[str, str]:
     "The rule that the export was made for, for each form."
-    told = _told(exported, "asked", "parse")
-    rules = told.items() if isinstance(told, dict) else ()
+    rules = exported.asked.parse.items()
     return {form: rule for form, rule in rules if form in FORMS and rule in RULES} or "lenient"
 
 
-def _with_facts(
-    asked: list, graded: tuple, name: str, task: str, results: dict, notes: list[str], exported: Any, left_out: int
-) -> Responses:
+@dataclass(frozen=True)
+class _Log:
+    "What a log says of itself, and what was left out of it."
+
+    task: str
+    results: dict[str, Any]
+    model: str
+    notes: list[str]
+    left_out: int  # rows
+
+
+def _with_facts(asked: list, graded: tuple, log: _Log, exported: Facts) -> Responses:
     "The responses with their facts."
     variants, replies, trials, verdicts, rule = graded
     sample = asked[0][0]
     read = rule_name(rule) if callable(rule) else rule
-    imported = {"format": "lm-eval", **_log_facts(task, results), "filter": sample.filter}
+    imported = {"format": "lm-eval", **_log_facts(log.task, log.results), "filter": sample.filter}
     imported["parse"] = None if sample.scores else f"{read}, of what the filter made" if verdicts else read
-    run, limit = _told(exported, "run"), _told(results, "config", "limit")
-    run = ({} if limit is None else {"limit": limit}) | (run if isinstance(run, dict) else {})
-    run["benchmark"] = named if isinstance(named := run.get("benchmark"), str) and named else task
-    who = {"respondent": "lm-eval", "name": name, "shares": not sample.drawn}
-    found = make_responses(variants, replies, rule, trials, name, verdicts=verdicts)
-    imported |= {"left_out": left_out, "notes": notes + _notes(asked, found, task, results)}
+    limit = _told(log.results, "config", "limit")
+    run = ({} if limit is None else {"limit": limit}) | exported.run.plain()
+    run["benchmark"] = exported.run.benchmark or log.task
+    who = {"respondent": "lm-eval", "name": log.model, "shares": not sample.drawn}
+    found = make_responses(variants, replies, rule, trials, log.model, verdicts=verdicts)
+    notes = log.notes + _notes(asked, found, log.task, log.results)
+    imported |= {"left_out": log.left_out, "notes": notes}
     facts = {"respondent": who, **_asked_facts(variants, exported), "run": run, "imported": imported}
-    return Responses(found.table, found.questions, facts, name)
+    return Responses(found.table, found.questions, facts, log.model)

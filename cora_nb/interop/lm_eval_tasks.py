@@ -8,16 +8,18 @@ __all__ = ['lm_eval_rows', 'export_lm_eval']
 # %% ../../nbs/interop/lm_eval_tasks.ipynb #e26b9b42
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..core import CoraError, Question, Variant
+from ..core import CoraError, Variant
 from ..forms import get_form
-from ..prompts.templates import Prompt, Template
-from .exporters import ExportedFiles, plain_facts, write_export
+from ..prompts.templates import Prompt
+from .exporters import ExportedFiles, write_export
 from ..respondents.likelihood import context_and_continuations
 from ..respondents.protocol import ENDLESS
+from ..responses.facts import Facts
+from ..runs.asking import Asking
 from ..runs.evaluate import prepare
 from ..variants.files import variant_rows
 
@@ -152,11 +154,7 @@ def export_lm_eval(
     variants: Sequence[Variant],  # the variants to ask, of one family
     folder: str | Path,  # the folder for the task; made if it does not exist
     name: str = "cora",  # of the tasks: NAME_mc and NAME_gen
-    template: str | Template = "cora",  # how a prompt is laid out
-    shots: Sequence[Question | Variant] | None = None,  # pool of solved questions to show first
-    k: int = 0,  # how many of them
-    shots_as: str = "plain",  # how their choices are altered, one of `SHOTS_AS`
-    parse: str | Callable | Mapping = "lenient",  # the rule that will read the replies; it determines their length
+    asking: Asking = Asking(),  # how questions are put and replies are read; the harness has its own trials
     adaptation: str = "joint-label",  # which text is scored: one of `ADAPTATIONS`
     facts: Mapping[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
 ) -> ExportedFiles:
@@ -167,26 +165,24 @@ def export_lm_eval(
     """
     if not re.fullmatch(r"[A-Za-z][\w.-]*", name, re.ASCII):
         raise CoraError(f"the name of a task must be letters, digits and any of _ . -, got {name!r}")
-    run = prepare(variants, template, shots, k, shots_as, parse=parse, facts=dict(facts or {}))
+    run = prepare(variants, asking, facts=dict(facts or {}))
     room = max(get_form(p.variant).room(p.variant.n_choices, p.room) for p in run.prompts)
-    known = {
-        **plain_facts(run.known),
-        "export": {"tool": "lm-eval", "name": name, "adaptation": adaptation, "max_gen_toks": room},
-    }
+    export = {"tool": "lm-eval", "name": name, "adaptation": adaptation, "max_gen_toks": room}
+    known = run.known.changed(export=export)
     parts = _task_parts(run.prompts, known)
     return ExportedFiles(write_export(folder, known, parts), list(parts), [])
 
 
-def _task_parts(prompts: Sequence[Prompt], facts: Mapping[str, Any]) -> dict[str, str | Iterable[str]]:
+def _task_parts(prompts: Sequence[Prompt], facts: Facts) -> dict[str, str | Iterable[str]]:
     "The files of a task, by name."
-    name, adaptation, room = (facts["export"][what] for what in ("name", "adaptation", "max_gen_toks"))
-    version, k = facts["versions"]["cora_nb"], facts["asked"]["k"]
+    name, adaptation, room = (facts.export[what] for what in ("name", "adaptation", "max_gen_toks"))
+    version, k = facts.versions["cora_nb"], facts.asked.k
     loader = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}_variants"
-    told = _yaml_text({"version": 1.0, "cora_nb": facts})
+    told = _yaml_text({"version": 1.0, "cora_nb": json.loads(facts.as_json())})
     shared = {"version": version, "loader": loader, "metadata": told}
     words = {
-        "questions": facts["benchmark"]["questions"],
-        "count": facts["variants"]["count"],
+        "questions": facts.benchmark.questions,
+        "count": facts.variants.count,
         "shots": f"with {k} examples each" if k else "without examples",
         "turns": ";\n  our own chat respondents put each example into turns of its own" if k else "",
         "length": "one token." if room == 1 else f"at most {room} tokens.{_ENDLESS if room > ENDLESS else ''}",

@@ -18,7 +18,8 @@ from ..core import BadRow, CoraError, LETTERS, MIN_CHOICES, Question, Variant
 from ..forms import Verdict, get_form
 from .cat import trace_sources
 from .table_cells import CELLS, TableRows, count_choices, read_choices, read_places
-from ..respondents.protocol import Reply
+from ..respondents.protocol import NOT_ASKED, OVER_BUDGET, Reply
+from ..responses.columns import with_states
 from ..responses.questions import questions_table
 from ..responses.responses import Responses
 from ..responses.rows import graded_table
@@ -173,7 +174,8 @@ def _replies(rows: TableRows, data: dict[str, list]) -> list[Reply]:
     silent = not rows.typed and any(text is not None for text in texts)  # empty cells of a column that holds replies
     for at, text in enumerate(texts):
         if text is None and (raw[at] == "" if rows.typed else silent):
-            nowhere = data["error"][at] is None and data["scores"][at] is None and not _named(data, at)
+            lost = data["error"][at] is not None or data["state"][at] in _LOST
+            nowhere = not lost and data["scores"][at] is None and not _named(data, at)
             texts[at] = "" if nowhere or rows.typed else None
     meta = {
         "mean_logprob": data["mean_logprob"],
@@ -182,7 +184,10 @@ def _replies(rows: TableRows, data: dict[str, list]) -> list[Reply]:
     }
     beside = [dict(zip(meta, said)) for said in zip(*meta.values())]
     told = zip(texts, data["scores"], data["confidence"], data["error"], beside)
-    return [Reply(*said) for said in told]
+    return [_LOST.get(s, r) if r.error is None else r for s, r in zip(data["state"], (Reply(*said) for said in told))]
+
+
+_LOST = {"failed": Reply(error="the table does not say why"), "not_asked": NOT_ASKED, "over_budget": OVER_BUDGET}
 
 
 def _verdicts(data: dict[str, list], kept: list[int]) -> list[Verdict]:
@@ -238,7 +243,7 @@ def import_table(
 ) -> Responses:  # named like the respondent in the table, else like the file
     """The responses of a plain table with `question_id`, `answer`, and `prediction`, `reply` or `scores`.
 
-    `facts["imported"]["notes"]` lists the decisions made, the columns ignored, and what cannot be computed. Raises
+    `facts.imported["notes"]` lists the decisions made, the columns ignored, and what cannot be computed. Raises
     `CoraError` for a table as a whole, and `BadRow` with file, row, id, column and value for a row.
     """
     check_option("on_bad", on_bad, ("raise", "skip"))
@@ -265,6 +270,8 @@ def import_table(
     verdicts = None if rule else _verdicts(data, kept)
     trials, name = [data["trial"][at] for at in kept], name or Path(path).stem
     graded = graded_table(variants, [replies[at] for at in kept], rule or "first_token", trials, name, verdicts)
+    if "state" not in rows.columns:  # perhaps written before that column
+        graded = with_states(graded.drop(columns="state"))
     for column in ("n_choices", "sources"):
         if any(data[column][at] is None for at in kept):
             graded = graded.drop(columns=column)

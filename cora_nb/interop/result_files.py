@@ -7,7 +7,6 @@ __all__ = ['KnownScores', 'known_scores', 'one_line_note', 'check_no_keys', 'loc
            'metric_name', 'model_index', 'some_scores', 'eval_results', 'export_model_card', 'called_run']
 
 # %% ../../nbs/interop/result_files.ipynb #549286b4
-import math
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,21 +18,22 @@ import pandas as pd
 from .. import __version__
 from ..benchmarks.files import write_whole
 from ..checks import check_level
-from ..core import CoraError, threshold
+from ..core import CoraError, labelled_score, threshold
 from .exporters import ExportedFiles
 from .masking import holds_secret
 from ..runs.store_addresses import is_secret_name
 from ..metrics.scores import get_score
 from ..report.tables import plain_line, score_table
-from ..responses.failures import few_lines
+from ..report.words import note_of, remark_words
 from ..responses.responses import Responses
 from ..responses.runs import about_run, Runs
+from ..results import few_remarks
 
 # %% ../../nbs/interop/result_files.ipynb #2358a1b7
 class KnownScores(NamedTuple):
     "The known scores of a run, and notes on the others."
 
-    table: pd.DataFrame  # a result of one respondent: score, value, low, high, n, note; only known values
+    table: pd.DataFrame  # a result of one respondent; only known values
     left_out: list[str]  # a sentence for each score that is not known
 
 
@@ -49,21 +49,18 @@ def known_scores(
             f"the score {aimless[0]!r} does not declare monotone=True, so whether more is better is unknown"
         )
     table = score_table({run.name: run}, beyond=list(scores), ci=level)
-    for column, missing in (("low", math.nan), ("high", math.nan), ("note", "")):
-        if column not in table:
-            table[column] = missing
     unknown = table["value"].isna()
-    said = zip(table["score"][unknown], table["note"][unknown].map(one_line_note))
+    said = [(row["score"], one_line_note(row)) for row in table[unknown].to_dict("records")]
     who = plain_line(run.name)
     left_out = [f"{who}: {name} is not known and left out{f' ({why})' if why else ''}" for name, why in said]
     return KnownScores(table[~unknown].reset_index(drop=True), left_out)
 
 
 def one_line_note(
-    note: str,  # of a result, perhaps of several lines
+    row: Mapping[str, Any],  # of a result
 ) -> str:  # such as "2 of 26 variants; 3 of 520 failed: at most 0.358"
     "The note of a score on one line."
-    return "; ".join(plain_line(line) for line in str(note or "").split("\n") if plain_line(line))
+    return "; ".join(filter(None, map(plain_line, note_of(row).split("\n"))))
 
 # %% ../../nbs/interop/result_files.ipynb #1a59a2f6
 _KEY_VARIABLE = re.compile(r"KEY|TOKEN|SECRET|PASSW", re.I)
@@ -75,7 +72,7 @@ def check_no_keys(
     "Raise `CoraError` if the facts, or the message of a failed prompt, contain a text that looks like a key."
     named = [v.strip() for k, v in os.environ.items() if _KEY_VARIABLE.search(k)]
     secrets = [v for v in named if len(v) >= 12 and "/" not in v[:1]]  # neither a word nor a path
-    for place, text in _texts_of(run.facts, "facts"):
+    for place, text in _texts_of(run.facts.plain(), "facts"):
         if isinstance(text, str) and (holds_secret(text) or any(s in text for s in secrets)):
             raise CoraError(f"{plain_line(run.name)}: {place} holds what looks like a key; nothing was written")
         if text and text != "***" and not isinstance(text, int | float) and is_secret_name(place.rpartition(".")[2]):
@@ -209,14 +206,15 @@ def _interval_args(row: Any, level: float) -> dict[str, Any]:
     "The interval of a score, if it is known, and its note."
     if row.low != row.low:
         return {}
-    few = {"note": one_line_note("\n".join(few_lines(row.note)))} if few_lines(row.note) else {}
+    few = "; ".join(map(remark_words, few_remarks(row.remarks)))
+    few = {"note": few} if few else {}
     return {"confidence_level": level, "low": round(row.low, 6), "high": round(row.high, 6)} | few
 
 
 def _name_with_note(row: Any) -> str:
     "A score's name with a note, if variants are missing or prompts failed and so its value cannot be compared."
-    few = few_lines(row.note)
-    said = one_line_note("\n".join(line for line in str(row.note).split("\n") if line not in few))
+    few = few_remarks(row.remarks)
+    said = one_line_note(row._asdict() | {"remarks": [r for r in row.remarks if r not in few]})
     return f"{row.score} ({said})" if said else row.score
 
 # %% ../../nbs/interop/result_files.ipynb #8582be4b
@@ -255,10 +253,10 @@ def eval_results(
 
 def _result_note(run: Responses, rows: Mapping[str, Any], level: float) -> str:
     "How MCQA was measured, its interval, and CoRA if it is known."
-    asked = run.facts.get("asked", {})
-    how = [f"{int(rows['MCQA'].n):,} questions"] + ([f"{asked['k']} shots"] if isinstance(asked.get("k"), int) else [])
-    said = [one_line_note(rows["MCQA"].note)] if rows["MCQA"].note else []
-    parts = [_in_words(rows[name], level) for name in rows if name == "MCQA" or name.startswith("CoRA")]
+    k = run.facts.asked.k
+    how = [f"{int(rows['MCQA'].n):,} questions"] + ([f"{k} shots"] if k is not None else [])
+    said = [told] if (told := one_line_note(rows["MCQA"]._asdict())) else []
+    parts = [_in_words(rows[name], level) for name in rows if labelled_score(name) in ("MCQA", "CoRA")]
     return "; ".join([f"cora_nb {__version__}", *how, *parts, *said])
 
 

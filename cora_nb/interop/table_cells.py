@@ -215,7 +215,7 @@ CELLS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("choices", "original_choices"), _texts),
     **dict.fromkeys(("sources", "selected"), _wholes),
     **{"form": _form, "n_choices": whole_cell, "scores": _numbers, "confidence": _share},
-    **{"mean_logprob": _number, "correct": _truth},
+    **{"mean_logprob": _number, "correct": _truth, "state": text_cell},
 }  # column -> how a cell of it is read
 
 # %% ../../nbs/interop/table_cells.ipynb #a9d27b81

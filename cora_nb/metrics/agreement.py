@@ -13,11 +13,12 @@ import numpy as np
 import pandas as pd
 
 from ..checks import check_number, check_option
+from .counts import coverage_remarks
 from .replies import Replies, flat_replies, question_column
 from .scores import register_run_score
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..results import join_notes, make_result
+from ..results import make_result, Remark
 from ..stats.resampling import few_unlike
 from ..stats.shares import share_row
 
@@ -82,7 +83,7 @@ def _share(counts: pd.DataFrame, level: float) -> dict[str, Any]:
     "The row of a result: agreeing pairs over pairs; `n` counts the questions that have a pair."
     row = {"score": "agreement rate"} | share_row(counts["agreeing"], counts["pairs"], level)
     row["n"] = int((counts["pairs"] > 0).sum())
-    return row if row["n"] else row | {"note": "no question has two replies to compare"}
+    return row if row["n"] else row | {"remarks": (Remark("none_qualifies"),)}
 
 
 def _parts(found: Responses, pairs: str, by: str | None) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
@@ -113,16 +114,16 @@ def agreement_rate(
     """Share of the pairs of replies to one question that pick the same content, with an interval over questions.
 
     Content is the original choice, not its letter; a reply without a choice agrees with no other. By method, the pairs
-    are those among the original and that method. NaN with a note where no question has two replies. Raises `CoraError`
-    for unknown `pairs` or `by`, where there are no replies, and for a run that stopped early. Source: SCORE, arXiv
-    2503.00137, pooled as lm-evaluation-harness does.
+    are those among the original and that method. NaN with a remark where no question has two replies. Raises
+    `CoraError` for unknown `pairs` or `by`, where there are no replies, and for a run that stopped early. Source:
+    SCORE, arXiv 2503.00137, pooled as lm-evaluation-harness does.
     """
     check_option("by", by, ("subject", "method", None))
     found = need(responses, "question_id", trials="all", failed="unread")
-    note = found.coverage if pairs == "variants" and by is None else ""
+    coverage = coverage_remarks(found.members()) if pairs == "variants" and by is None else ()
     rows = [_share(counts, level) | which for which, counts in _parts(found, pairs, by)]
-    rows = [row | {"note": join_notes(row.get("note"), note)} for row in rows]
-    return make_result(rows, **about_run(found))
+    about = about_run(found)
+    return make_result(rows, **about | {"remarks": coverage + about["remarks"]})
 
 # %% ../../nbs/metrics/agreement.ipynb #deff4e11
 AGA_THRESHOLDS = (0.5, 0.8, 1.0)  # the thresholds in a table of scores; ours
@@ -135,20 +136,20 @@ def agreement_gated_accuracy(
 ) -> pd.DataFrame:  # a result: scores `AGA(t)`; `n` counts the questions that qualify
     """Mean RC over the questions where at least the share t of the replies picks the same content.
 
-    Replies without a choice count in the share. NaN with a note where no question qualifies, and a note where fewer
+    Replies without a choice count in the share. NaN with a remark where no question qualifies, and a remark where fewer
     than ten of those that do are unlike the rest. The interval treats the set of questions that qualify as fixed.
     Raises `CoraError` for a threshold outside [0, 1], where there are no replies, and for a run that stopped early.
     Source: the package llm-consistency; the NaN is ours.
     """
     found = need(responses, "question_id", trials="all", failed="unread")
-    counts, coverage, rows = agreement_counts(found), found.coverage, []
+    counts, coverage, rows = agreement_counts(found), coverage_remarks(found.members()), []
     for t in thresholds:
         few = counts[counts["most"] / counts["replies"] >= check_number("t", t)]
         rc, ones = few["right"] / few["replies"], np.ones(len(few))
         row = share_row(rc, ones, level)
-        none = f"no question has the share {float(t)} of its replies on one choice"
-        note = few_unlike(rc, ones) if len(few) else none
-        rows.append({"score": f"AGA({float(t)})", **row, "note": join_notes(note, coverage)})
+        none = (Remark("none_qualifies", float(t)),)
+        remarks = few_unlike(rc, ones) if len(few) else none
+        rows.append({"score": f"AGA({float(t)})", **row, "remarks": remarks + coverage})
     return make_result(rows, **about_run(found))
 
 # %% ../../nbs/metrics/agreement.ipynb #4b6a3ff1

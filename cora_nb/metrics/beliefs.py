@@ -16,8 +16,8 @@ from ..core import CoraError
 from .replies import Replies, flat_replies
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..results import make_result
-from ..stats.ratios import ratio_interval
+from ..results import make_result, Remark
+from ..stats.paired import ratio_interval
 from ..stats.shares import share_row
 
 # %% ../../nbs/metrics/beliefs.ipynb #c679bdce
@@ -123,9 +123,9 @@ def multiple_selection(
     """Share of replies that name several choices, and of these the shares with the right and the misleading one.
 
     An unreadable reply names none. A row without `selected` (without a reply, or of a respondent that gives only
-    scores) does not count; all values are NaN where no row remains. Where some questions have several replies, `note`
-    has the number of questions. Raises `CoraError` where a question has no misleading choice, or was not shown it.
-    Source: MCQA+, Table 6.
+    scores) does not count; all values are NaN where no row remains. Where some questions have several replies, a
+    remark has the number of questions. Raises `CoraError` where a question has no misleading choice, or was not shown
+    it. Source: MCQA+, Table 6.
     """
     check_option("among", among, ("several", "all"))
     found = need(responses, "selected", failed="any")
@@ -143,8 +143,8 @@ def multiple_selection(
         ("Recall_m", named[at, wrong], count),
     ]:
         sizes = r.count(of)
-        note = f"{(sizes > 0).sum()} questions" if (sizes > 1).any() else ""
-        rows.append({"score": name, **share_row(r.count(hits & of), sizes, level), "note": note})
+        said = (Remark("based_on", int((sizes > 0).sum()), what="question"),) if (sizes > 1).any() else ()
+        rows.append({"score": name, **share_row(r.count(hits & of), sizes, level), "remarks": said})
     return make_result(rows, **about_run(found))
 
 # %% ../../nbs/metrics/beliefs.ipynb #300541d4

@@ -9,6 +9,7 @@ __all__ = ['NO_CHOICE', 'PLACED_FORMS', 'OTHER_SIZES', 'NEW_CHOICES', 'EQUALLY_L
 # %% ../../nbs/metrics/bias.ipynb #6b0a8c64
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,7 @@ from ..forms import FORMS
 from .replies import Replies, flat_replies, select_size
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
-from ..results import make_result
+from ..results import make_result, Remark
 from ..stats.shares import share_interval
 from ..stats.tables import rao_scott
 
@@ -160,9 +161,9 @@ def _rank_statistics(x: np.ndarray, q: np.ndarray, c: np.ndarray) -> tuple[float
 def _test_rows(statistics: tuple[float, float, float, float, float]) -> list[dict]:
     "Rows of a result from the numbers of `_rank_statistics`."
     statistic, df, p, distance, accuracy = statistics
-    said = "no test: the right answer has the same rank everywhere" if np.isnan(p) else f"df = {df:.2f}"
+    said = (Remark("no_test") if np.isnan(p) else Remark("df", float(df)),)
     return [
-        {"score": "chi-squared", "value": statistic, "p": p, "note": said},
+        {"score": "chi-squared", "value": statistic, "p": p, "remarks": said},
         {"score": "degrees of freedom", "value": df},
         {"score": "distance", "value": distance},
         {"score": "accuracy", "value": accuracy},
@@ -173,24 +174,31 @@ def _leave_out(r: Replies, left: dict[str, int], why: str, rows: np.ndarray) -> 
     "The replies without the rows masked by `rows`, whose number is stored in `left`."
     left[why] = int(rows.sum())
     if rows.all():
-        counts = ", ".join(f"{n} {reason.removeprefix('replies ')}" for reason, n in left.items() if n)
+        counts = ", ".join(f"{reason} ({n})" for reason, n in left.items() if n)
         raise CoraError(f"no reply is left to count: {counts}")
     return r[~rows]
 
 # %% ../../nbs/metrics/bias.ipynb #936f0600
-def _ranks(
-    found: Responses, r: Replies, predicted: np.ndarray, key: np.ndarray, first: int, left: dict[str, int], level: float
-) -> pd.DataFrame:
-    "The result from sums for each question, shape `(n_questions, n_ranks)`; the ranks are numbered from `first`."
+@dataclass(frozen=True)
+class _RankSums:
+    "How often each question's ranks were predicted and right."
+
+    predicted: np.ndarray  # shape `(n_questions, n_ranks)`
+    key: np.ndarray  # of the same shape
+    first: int  # the number of the first rank
+
+
+def _ranks(found: Responses, r: Replies, sums: _RankSums, left: dict[str, int], level: float) -> pd.DataFrame:
+    "The result from the sums of each question."
     sizes, right = r.count(), r.count(r.prediction == r.answer)
     some = sizes > 0
-    predicted, key, right, sizes = predicted[some], key[some], right[some], sizes[some]
+    predicted, key, right, sizes = sums.predicted[some], sums.key[some], right[some], sizes[some]
     test, (share, low, high) = _rank_statistics(predicted, key, right), share_interval(predicted, sizes, level)
     q = key.sum(axis=0) / sizes.sum()
     expected = expected_shares(q, test[-1])
     rows = []
     for k in range(len(q)):
-        at = {"place": first + k, "n": len(sizes)}
+        at = {"place": sums.first + k, "n": len(sizes)}
         rows += [
             at | {"score": "share", "value": share[k], "low": low[k], "high": high[k]},
             at | {"score": "expected", "value": expected[k]},
@@ -225,7 +233,7 @@ def position_ranks(
     r = _leave_out(r, left, OTHER_SIZES, r.n_choices != A)
     r = _leave_out(r, left, NO_CHOICE, r.prediction < 0)
     predicted, key = (np.bincount(r.codes * A + place, minlength=n * A) for place in (r.prediction, r.answer))
-    return _ranks(found, r, predicted.reshape(n, A), key.reshape(n, A), 1, left, level)
+    return _ranks(found, r, _RankSums(predicted.reshape(n, A), key.reshape(n, A), 1), left, level)
 
 # %% ../../nbs/metrics/bias.ipynb #9dd295e9
 def choice_lengths(
@@ -324,4 +332,4 @@ def length_ranks(
     r = _leave_out(r, left, EQUALLY_LONG, np.logical_and.reduce([own == shown[0] for own in shown]))
     r = _leave_out(r, left, NO_CHOICE, r.prediction < 0)
     sums = [_rank_sums(r, lengths, place, A) for place in (r.prediction, r.answer)]
-    return _ranks(found, r, *sums, 0, left, level)
+    return _ranks(found, r, _RankSums(*sums, 0), left, level)

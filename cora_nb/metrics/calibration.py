@@ -18,7 +18,7 @@ from ..core import CoraError
 from .confidence import confidences
 from ..responses.responses import Responses
 from ..responses.runs import Runs, about_run
-from ..results import make_result
+from ..results import make_result, Remark, result_rows
 from ..stats.shares import count_interval, share_of_asked
 
 # %% ../../nbs/metrics/calibration.ipynb #3df4f217
@@ -222,9 +222,9 @@ def ece_interval(
     low, high = np.clip([0.0 if p > 1 - level else middle - half, middle + half], 0, 1) if G > 1 else (np.nan, np.nan)
     name, smallest = "ECE" if weighted else "unweighted ECE", int(sums[0].sum(axis=0).min())
     few = G < max(_FEW, B * B) or not weighted and smallest < 10
-    thin = "" if weighted else f", {smallest} answers in the smallest"
-    note = f"{G} questions in {B} bins{thin}: too few for the interval to keep its level" if few else ""
-    found = {"score": name, "value": value, "low": low, "high": high, "p": p, "note": note}
+    thin = "" if weighted else smallest
+    said = (Remark("few_in_bins", int(G), of=int(B), what=thin),) if few else ()
+    found = {"score": name, "value": value, "low": low, "high": high, "p": p, "remarks": said}
     by_chance = {"score": f"{name} by chance", "value": chance.mean(), "high": np.quantile(chance, level)}
     return make_result([found, by_chance], n=len(x))
 
@@ -288,7 +288,7 @@ def reliability(
 ) -> pd.DataFrame:  # a result: `confidence`, `accuracy` with `low` and `high`, `gap`, by `place`, a bin's upper edge
     """Mean confidence and accuracy of each bin, and their `gap` (accuracy - confidence), with Wilson's interval.
 
-    `n` counts the answers of the bin, `note` has its two edges, such as "(0.2, 0.4]". The interval treats answers as
+    `n` counts the answers of the bin, `Remark("bin", 0.2, of=0.4)` has its two edges. The interval treats answers as
     independent. Raises `CoraError` for a level outside (0, 1). Source: Li et al., Figure 4.
     """
     check_columns(table, "low", "high", "n", "confidence", "right", what="bins")
@@ -297,7 +297,8 @@ def reliability(
     for b, lower, upper, n, mean, share, low, high in zip(
         table.index, table["low"], table["high"], table["n"], promised, *kept
     ):
-        common = {"place": upper, "n": n, "note": f"{'(' if b else '['}{lower:.12g}, {upper:.12g}]"}
+        edges = Remark("bin", float(lower), of=float(upper), what="" if b else "first")
+        common = {"place": upper, "n": n, "remarks": (edges,)}
         rows += [
             common | {"score": "confidence", "value": mean},
             common | {"score": "accuracy", "value": share, "low": low, "high": high},
@@ -328,7 +329,7 @@ def calibration_table(
         about = about_run(run) | {"respondent": str(name)}
         for told, replies in _parts(run, source, by_method):
             scores = _of_all(replies) + _of_known(replies.dropna(subset=["confidence"]), bins, method, level, seed)
-            rows += [about | told | row for row in scores]
+            rows += [about | told | row | {"remarks": row.get("remarks", ()) + about["remarks"]} for row in scores]
     return make_result(rows)
 
 
@@ -364,7 +365,7 @@ def _of_known(known: pd.DataFrame, bins: int, method: str, level: float, seed: i
     rows = [
         accuracy,
         {"score": "confidence", "value": x.mean()},
-        *ece_interval(x, y, bins, method, groups=known["question_id"], level=level, seed=seed).to_dict("records"),
+        *result_rows(ece_interval(x, y, bins, method, groups=known["question_id"], level=level, seed=seed)),
         *({"score": score, "value": value} for score, value in rest.items()),
     ]
     return [row | {"n": len(known)} for row in rows]

@@ -22,7 +22,7 @@ from .replies import Replies, flat_replies, select_size
 from .scores import register_run_score
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..results import join_notes, make_result
+from ..results import make_result, Remark
 from ..stats.resampling import draw_questions, kinds
 from ..stats.shares import share_row
 
@@ -83,8 +83,8 @@ def circular_scores(
     ]
     for j in range(int(n.max()) - 1, 0, -1):
         some = n > j
-        note = "" if some.all() else f"of the questions with more than {j} choices"
-        rows.append({"score": f"more_{j}", **share_row(hits[some] >= j, ones[some], level), "note": note})
+        said = () if some.all() else (Remark("larger_questions", j),)
+        rows.append({"score": f"more_{j}", **share_row(hits[some] >= j, ones[some], level), "remarks": said})
     return make_result(rows, **about_run(found))
 
 # %% ../../nbs/metrics/circular.ipynb #de4e71d0
@@ -101,8 +101,8 @@ class _ByPlace:
         return self.hits.sum(axis=0) / self.sizes.sum(axis=0)
 
 
-def _by_place(found: Responses, n_choices: int | None) -> tuple[_ByPlace, str]:
-    "The counts, and a note on prompts left out. Raises `CoraError` where the right answer stood at only one place."
+def _by_place(found: Responses, n_choices: int | None) -> tuple[_ByPlace, tuple[Remark, ...]]:
+    "The counts, and remarks on prompts left out. Raises `CoraError` where the right answer stood at only one place."
     r = flat_replies(found)
     A = select_size(r, n_choices)
     fits = r.n_choices == A
@@ -115,11 +115,11 @@ def _by_place(found: Responses, n_choices: int | None) -> tuple[_ByPlace, str]:
         raise CoraError(
             "the right answer stood at one place in all prompts; ask a family that moves it: cyclic, answer_swap"
         )
-    notes = [] if fits.all() else [f"prompts with {A} choices alone, {fits.sum():,} of {len(r):,}"]
+    left = () if fits.all() else (Remark("sized_prompts", int(fits.sum()), of=len(r), what=A),)
     if not there.all():
-        notes.append(f"no right answer at {', '.join(str(p + 1) for p in np.flatnonzero(~there))}")
+        left += (Remark("no_answer", what=tuple((np.flatnonzero(~there) + 1).tolist())),)
     rows = np.ix_(asked, there)
-    return _ByPlace(hits[rows], sizes[rows], np.flatnonzero(there)), "; ".join(notes)
+    return _ByPlace(hits[rows], sizes[rows], np.flatnonzero(there)), left
 
 # %% ../../nbs/metrics/circular.ipynb #dfd077aa
 def _range(values: np.ndarray) -> np.ndarray:
@@ -219,23 +219,20 @@ def position_spread(
         row = {"place": place + 1, "score": "accuracy", **share_row(hits, sizes, level), "n": (sizes > 0).sum()}
         rows.append(row)
     spreads = _spread_rows(counts, level, resamples, np.random.default_rng(seed))
-    spreads[0]["note"] = _flag(found.name, spreads[0], threshold, level)
-    table = pd.DataFrame([*rows, *spreads]).astype({"place": "Int64"})
-    table["note"] = [join_notes(note, left) for note in table["note"]]
-    return make_result(table, **about_run(found))
+    spreads[0]["remarks"] = _flag(found.name, spreads[0], threshold, level)
+    table, about = pd.DataFrame([*rows, *spreads]).astype({"place": "Int64"}), about_run(found)
+    return make_result(table, **about | {"remarks": left + about["remarks"]})
 
 
-def _flag(name: str, row: dict[str, Any], threshold: float | None, level: float) -> str:
-    "The note on a range above the threshold; a warning where it is beyond chance."
+def _flag(name: str, row: dict[str, Any], threshold: float | None, level: float) -> tuple[Remark, ...]:
+    "The remark on a range above the threshold; a warning where it is beyond chance."
     if threshold is None or not row["value"] > threshold:
-        return ""
-    p = "p < 0.001" if row["p"] < 0.001 else f"p = {row['p']:.3f}"
-    if not row["p"] < 1 - level:
-        return f"above the threshold {threshold:g}, and no more than chance may give ({p})"
-    said = f"above the threshold {threshold:g}, and more than chance gives ({p})"
-    message = f"{name}: accuracy depends on the place of the right answer, with a range of {row['value']:.3f}, {said}"
-    warnings.warn(message, stacklevel=3)
-    return said
+        return ()
+    if row["p"] < 1 - level:
+        p = "p < 0.001" if row["p"] < 0.001 else f"p = {row['p']:.3f}"
+        said = f"a range of {row['value']:.3f}, above the threshold {threshold:g}, and more than chance gives ({p})"
+        warnings.warn(f"{name}: accuracy depends on the place of the right answer, with {said}", stacklevel=3)
+    return (Remark("above", threshold, p=float(row["p"]), level=level),)
 
 # %% ../../nbs/metrics/circular.ipynb #e6f5f8bc
 @register_run_score("position_spread", source="inspect_ai, issue 4304")

@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['LOOKED_AT', 'RANK_PROBABILITY', 'Together', 'put_together', 'resampled_scores', 'exchange_scores', 'compare_counts',
-           'incomplete_runs', 'unlike_words', 'compare', 'compare_all', 'rank_table']
+           'incomplete_runs', 'incomplete_words', 'unlike_prompts', 'compare', 'compare_all', 'rank_table',
+           'estimate_bounds', 'estimated_difference']
 
 # %% ../../nbs/metrics/comparison.ipynb #f4ea2b9f
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -17,20 +18,20 @@ import numpy as np
 import pandas as pd
 
 from ..checks import check_count, check_level, check_option
-from ..core import CoraError, THRESHOLDS
-from .cora import judged_scores, score_counts, weighted_scores
-from .estimated import estimated_scores, refuse_estimates
-from .estimated_differences import estimated_difference
+from ..core import CoraError, score_label, THRESHOLDS
+from .bounds import judged_scores, open_remarks, score_counts
+from .cora import weighted_scores
+from .estimates import estimate_scores, refuse_estimates, score_intervals
 from .estimates import is_estimate
-from .failures import failed_prompts
+from .counts import coverage_remarks
 from .matching import matched_counts, matched_runs
 from .replies import question_column
 from .scores import SCORES, chosen_scores, get_score
-from ..responses.failures import failure_line, few_lines
 from ..responses.responses import as_responses, Responses
-from ..responses.runs import about_run, prompt_differences, Runs
-from ..results import join_notes, make_result
-from ..stats.corrections import adjust_p
+from ..responses.runs import about_run, prompt_differences, PromptDifference, Runs
+from ..results import few_remarks, make_result, Remark
+from ..stats.tables import adjust_p
+from ..stats.shares import count_interval, moved_interval
 from ..stats.paired import difference_interval, exchange_p, stretch_exchanged
 from ..stats.resampling import cluster_table, draw_questions, kinds, left_out
 from ..stats.resampling import design_effect, few_clusters, FEW_QUESTIONS, pseudo_values, warn_of_few
@@ -127,10 +128,10 @@ def compare_counts(
     seed: int = 0,  # of the exchanges
     clusters: Sequence | None = None,  # cluster of each question, shape `(n_questions,)`
     scores: Sequence[str] | None = None,  # names of scores; None: all
-) -> pd.DataFrame:  # index the scores; columns `first`, `second`, `difference` (of them), `low`, `high`, `p`, `note`
+) -> pd.DataFrame:  # index the scores; columns `first`, `second`, `difference` (of them), `low`, `high`, `p`, `remarks`
     """Two respondents compared by their counts: each score of both, the difference, its interval and p.
 
-    The interval excludes 0 exactly where p is below 1 - level. The note says where too few questions differ. Raises
+    The interval excludes 0 exactly where p is below 1 - level. A remark says where too few questions differ. Raises
     `CoraError` for counts of different questions, for an unknown score, and for fewer than two questions.
     """
     check_level(level)
@@ -145,11 +146,11 @@ def compare_counts(
     few, rows = few_clusters(clusters, level), {}
     for name in chosen_scores(scores):
         one, other = values[0][name], values[1][name]
-        found, known = [np.nan] * 3 + [""], not np.isnan(one - other)
+        found, known = [np.nan] * 3 + [()], not np.isnan(one - other)
         if known:
             found = evidence.judge(name, one - other, exchanged[name], level)
         rows[name] = {"first": one, "second": other, "difference": one - other}
-        rows[name] |= dict(zip(["low", "high", "p", "note"], [*found[:3], join_notes(few if known else "", found[3])]))
+        rows[name] |= dict(zip(["low", "high", "p", "remarks"], [*found[:3], few * known + found[3]]))
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("score")
 
 # %% ../../nbs/metrics/comparison.ipynb #ff8ca738
@@ -171,8 +172,8 @@ class _Evidence:
 
     def judge(
         self, name: str, difference: float, exchanged: np.ndarray, level: float
-    ) -> tuple[float, float, float, str]:
-        "Interval and p of the difference on a score, and a note where few questions differ."
+    ) -> tuple[float, float, float, tuple[Remark, ...]]:
+        "Interval and p of the difference on a score, and a remark where few questions differ."
         left, by_cluster = (w[0][name] - w[1][name] for w in (self.without, self.by_cluster))
         each, options = pseudo_values(difference, left, self.sizes), {}
         if not get_score(name).linear:
@@ -186,36 +187,42 @@ class _Evidence:
         found = difference_interval(each, self.sizes, level, other_p=p, **options)
         differ = ~self.alike & (np.abs(each) > 1e-6) & ~np.isin(each.round(6), each[self.alike].round(6))
         n = int(self.sizes[differ].sum())
-        few = f"{n or 'no'} question{'s differ' if n > 1 else ' differs'}: too few to tell"
-        return *found, few if n < FEW_QUESTIONS else ""
+        return *found, (Remark("few_differ", n),) * (n < FEW_QUESTIONS)
 
 # %% ../../nbs/metrics/comparison.ipynb #d2a0bfdd
 def incomplete_runs(
     runs: Runs,  # of one family
-) -> list[str]:  # a phrase for each incomplete run
-    'The runs that lack a part of their divergence sets, such as "Ada has 2 of 26 variants".'
-    return [f"{name} has {run.coverage}" for name, run in runs.items() if run.complete is False]
+) -> tuple[Remark, ...]:  # such as `Remark("incomplete", 2, of=26, what="Ada")`
+    "The runs that lack a part of their divergence sets."
+    lacking = {str(name): run for name, run in runs.items() if run.complete is False}
+    return tuple(replace(r, what=name) for name, run in lacking.items() for r in coverage_remarks(run.members()))
 
 
-def unlike_words(
+def incomplete_words(
+    runs: Runs,  # of one family
+) -> str:  # such as "Ada has 2 of 26 variants; Ben has 25 of 26 variants"
+    "The same for an error or a warning."
+    return "; ".join(f"{name} has {run.coverage}" for name, run in runs.items() if run.complete is False)
+
+
+def unlike_prompts(
     runs: Sequence[Responses],  # at least one
     differ: Sequence[str] = (),  # what may differ on purpose, such as ("template",); this is left out
-) -> str:  # empty if nothing else is known to differ
-    "What the prompts of some runs differ in, in words."
+) -> tuple[PromptDifference, ...]:  # such as that of a template; empty if nothing else is known to differ
+    "What the prompts of some runs differ in."
     first, *others = runs
-    unlike = dict.fromkeys(what for other in others for what in prompt_differences(first, other))
-    unlike = [what for what in unlike if what.partition(" (")[0] not in differ]
-    return f"not the same prompts: they differ in {', '.join(unlike)}" if unlike else ""
+    unlike = dict.fromkeys(found for other in others for found in prompt_differences(first, other))
+    return tuple(found for found in unlike if found.name not in differ)
 
 
-def _unknown_scores(names: Sequence[str], runs: Runs, stacklevel: int = 3) -> dict[str, str]:
-    "The scores that need the whole divergence set, where a run lacks a part: score -> the runs, in words."
+def _unknown_scores(names: Sequence[str], runs: Runs, stacklevel: int = 3) -> dict[str, tuple[Remark, ...]]:
+    "The scores that need the whole divergence set, where a run lacks a part: score -> the runs."
     whole = [name for name, score in SCORES.registered.items() if score.complete]
-    said, unknown = "; ".join(incomplete_runs(runs)), [name for name in names if name in whole]
-    if not said or not unknown:
+    lacking, unknown = incomplete_runs(runs), [name for name in names if name in whole]
+    if not lacking or not unknown:
         return {}
-    warnings.warn(f"{' and '.join(whole)} are not known: {said}", stacklevel=stacklevel)
-    return dict.fromkeys(unknown, said)
+    warnings.warn(f"{' and '.join(whole)} are not known: {incomplete_words(runs)}", stacklevel=stacklevel)
+    return dict.fromkeys(unknown, lacking)
 
 # %% ../../nbs/metrics/comparison.ipynb #37be08f2
 def compare(
@@ -231,9 +238,9 @@ def compare(
 
     The respondent of the result is "steady - skewed", or "first - second" where both have one name. p is two-sided and
     valid for one score; for several respondents see `compare_all`. The interval excludes 0 exactly where p is below
-    1 - level. A note and a warning say where fewer than 10 questions differ, or there are fewer than 20 clusters. NaN
-    where a score is not known, such as where more than one prompt in a hundred failed; the note has the bounds of the
-    difference. An incomplete divergence set has neither CI nor CoRA; a warning and the note say so. If a run was
+    1 - level. A remark and a warning say where fewer than 10 questions differ, or there are fewer than 20 clusters. NaN
+    where a score is not known, such as where more than one prompt in a hundred failed; `least` and `most` bound the
+    difference. An incomplete divergence set has neither CI nor CoRA; a warning and a remark say so. If a run was
     stopped when precise enough, the interval is that of `estimated_difference`, and p is NaN. Raises `CoraError` for
     clusters then, and for runs that cannot be compared, naming the first question, family or variant that differs.
     """
@@ -246,27 +253,28 @@ def compare(
 def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **options: Any) -> pd.DataFrame:
     "Every pair of matched runs, score by score."
     counts, pairs = matched_counts(runs), list(combinations(runs, 2))
-    unlike = {pair: unlike_words([runs[name] for name in pair]) for pair in pairs}
+    unlike = {pair: _unlike("unlike", unlike_prompts([runs[name] for name in pair])) for pair in pairs}
     groups = _clusters(runs, clusters, next(iter(counts.values())).index)
     tables = {pair: _pair_table(runs, counts, pair, groups, **options) for pair in pairs}
     unknown, rows = _unknown_scores(tables[pairs[0]].index, runs, stacklevel=4), []
-    judged, few = {name: judged_scores(c) for name, c in counts.items()}, {}
+    judged, few = {name: judged_scores(c) for name, c in counts.items() if not is_estimate(runs[name])}, {}
     for name in tables[pairs[0]].index:
         found = pd.DataFrame({pair: table.loc[name] for pair, table in tables.items()}).T
         found = found[["difference", "low", "high", "p"]].astype(float)
         if correction is not None:
             found["p"] = adjust_p(found["p"], correction)
-        adjusted = f"p, not the interval, adjusted for {len(pairs)} pairs ({correction})"
-        adjusted = adjusted if correction and len(pairs) > 1 else ""
+        adjusted = (Remark("adjusted", len(pairs), what=correction),) if correction and len(pairs) > 1 else ()
         if name in unknown:
             found[:] = np.nan
         for pair, difference, low, high, p in found.itertuples(name=None):
             about = {"respondent": " - ".join(map(str, pair)), "score": name}
-            failed = _failed_pair(name, [counts[who] for who in pair], [judged[who] for who in pair])
-            said = "" if name in unknown else tables[pair].loc[name, "note"]
-            few[name] = few.get(name) or join_notes(*few_lines(said))
-            note = join_notes(unknown.get(name) or (adjusted if p == p else ""), unlike[pair], said, failed)
-            rows.append(about | {"value": difference, "low": low, "high": high, "p": p, "note": note})
+            open_, bounds = _open_pair(name, pair, counts, judged)
+            said = () if name in unknown else tables[pair].loc[name, "remarks"]
+            few[name] = few.get(name) or few_remarks(said)
+            told = unlike[pair] + said + open_ + _other_family(name, runs)
+            about["remarks"] = (unknown.get(name) or adjusted * (p == p)) + told
+            about["status"] = "estimated" if any(r.kind == "estimate_of_both" for r in said) else None
+            rows.append(about | {"value": difference, "low": low, "high": high, "p": p, **bounds})
     warn_of_few(few, stacklevel=4)
     return make_result(rows, benchmark=_benchmark(runs), n=len(next(iter(counts.values()))))
 
@@ -280,13 +288,28 @@ def _pair_table(runs: Runs, counts: Mapping, pair: tuple, clusters: Any, **optio
     return estimated_difference([runs[name] for name in pair], both, names, options.get("level", 0.95))
 
 
-def _failed_pair(name: str, counts: Sequence[pd.DataFrame], judged: Sequence[pd.DataFrame]) -> str:
-    "The bounds of the difference of two respondents with failed prompts, in words; empty without any."
-    if not any(table.loc[name, "note"] for table in judged):
-        return ""
-    failed, asked, _ = zip(*(failed_prompts(c, name) for c in counts))
-    (_, _, least, most), (_, _, other_least, other_most) = (table.loc[name] for table in judged)
-    return failure_line(sum(failed), sum(asked), low=least - other_most, high=most - other_least)
+def _open_pair(
+    name: str, pair: Sequence[str], counts: Mapping[str, pd.DataFrame], judged: Mapping[str, pd.DataFrame]
+) -> tuple[tuple[Remark, ...], dict[str, float]]:
+    "A remark on the prompts of two respondents without a reply, and the bounds of their difference; empty without any."
+    if not all(who in judged for who in pair):  # the others are estimated
+        return (), {}
+    one, other = (judged[who].loc[name] for who in pair)
+    if not (one["least"] < one["most"] or other["least"] < other["most"]):
+        return (), {}
+    bounds = {"least": one["least"] - other["most"], "most": one["most"] - other["least"]}
+    return open_remarks(name, *(counts[who] for who in pair)), bounds
+
+
+def _unlike(kind: str, differ: tuple[PromptDifference, ...]) -> tuple[Remark, ...]:
+    "A remark on what prompts differ in; none where nothing differs."
+    return (Remark(kind, what=differ),) if differ else ()
+
+
+def _other_family(name: str, runs: Runs) -> tuple[Remark, ...]:
+    "A remark on a score that is the paper's on another family alone."
+    family = next(iter(runs.values())).family
+    return () if score_label(name, family) == name else (Remark("family", what=family),)
 
 
 def _benchmark(runs: Runs) -> str | None:
@@ -309,7 +332,7 @@ def compare_all(
     clusters: str | None = None,  # a column whose values are exchanged whole, such as "subject"
     **options: Any,  # `level`, `resamples`, `seed` and `scores` of `compare`
 ) -> pd.DataFrame:  # a result like that of `compare`, a row for each score and pair
-    """Every pair of respondents compared, with p adjusted for the number of pairs, which the note says.
+    """Every pair of respondents compared, with p adjusted for the number of pairs, which a remark says.
 
     Raises `CoraError` for fewer than two runs, for runs that cannot be compared, and for an unknown correction.
     """
@@ -334,7 +357,7 @@ def rank_table(
     """The probability of each rank on each score, over the questions that all were asked; `n` counts them.
 
     Ranks and probabilities are NaN where a score of any respondent is not known, or estimated, and where the prompts
-    are known to differ in anything but `differ`; the note names it. Questions that some respondent was not asked are
+    are known to differ in anything but `differ`; a remark names it. Questions that some respondent was not asked are
     left out, with a warning. Raises `CoraError` for runs that cannot be compared.
     """
     check_count("resamples", resamples, 1)
@@ -348,20 +371,22 @@ def rank_table(
     values = pd.DataFrame({name: table["value"] for name, table in judged.items()})
     unknown, rows = _unknown_scores(names, matched), []
     values.loc[list(unknown)] = np.nan
-    estimated = {who: estimated_scores(run, names) for who, run in matched.items() if is_estimate(run)}
-    unranked = "".join(f"no ranks: {who} has estimates of the full run" for who in list(estimated)[:1])
-    said = unlike_words(list(matched.values()))
-    if unlike := unlike_words(list(matched.values()), differ) if differ else said:
-        unranked = f"no ranks: {unlike}"
-    elif said:
-        unranked = join_notes(unranked, f"on purpose {said}")
+    estimated = {who: estimate_scores(run, names) for who, run in matched.items() if is_estimate(run)}
+    unranked = tuple(Remark("unranked_estimate", what=str(who)) for who in list(estimated)[:1])
+    said = unlike_prompts(list(matched.values()))
+    if unlike := unlike_prompts(list(matched.values()), differ) if differ else said:
+        unranked = _unlike("unranked", unlike)
+    else:
+        unranked += _unlike("unlike_on_purpose", said)
     for name in names:
         ranked = _ranks(values.loc[name] * (np.nan if unlike else 1), drawn[name]).assign(value=values.loc[name])
         for who, value, rank, expected, *shares in ranked.itertuples(name=None):
-            note = join_notes(unknown.get(name), judged[who].loc[name, "note"])
-            own = estimated[who].loc[name].to_dict() if who in estimated else {"value": value, "note": note}
+            remarks = unknown.get(name, ()) + judged[who].loc[name, "remarks"] + _other_family(name, matched)
+            bounds = judged[who].loc[name, ["least", "most"]].to_dict() if name not in unknown else {}
+            own = {"value": value, "remarks": remarks, **bounds}
+            own = estimated[who].loc[name].to_dict() if who in estimated else own
             rows.append({"respondent": str(who), "score": name} | own)
-            about = {"respondent": str(who), "note": join_notes(note, unranked)}
+            about = {"respondent": str(who), "remarks": remarks + unranked}
             two = {f"{name}, rank": rank, f"{name}, expected rank": expected}
             rows += [about | {"score": what, "value": number} for what, number in two.items()]
             named = about | {"score": RANK_PROBABILITY.format(name)}
@@ -381,3 +406,60 @@ def _ranks(values: pd.Series, drawn: np.ndarray) -> pd.DataFrame:
     p = np.stack([(((ahead < k) & (k <= ahead + level)) / level).mean(axis=1) for k in places], axis=1)
     rank = values.round(12).rank(method="min", ascending=False)
     return pd.DataFrame({"value": values, "rank": rank, "expected": p @ places, **dict(zip(places, p.T))})
+
+# %% ../../nbs/metrics/comparison.ipynb #12c55848
+_MEANS = ("MCQA", "MCQA+", "RC", "MV", "BMCA", "CI", "CoRA")  # spread over questions at most that of a share
+
+
+def _together(values: pd.Series, *intervals: tuple[Sequence, Sequence]) -> np.ndarray:  # low and high, `(2, n_scores)`
+    "Independent intervals around each value as one, NaN where one is not known. Source: Zou and Donner, 2008."
+    ends = np.array([[*pair] for pair in intervals], dtype=float)  # interval, end, score
+    known = np.isfinite(ends).all(axis=(0, 1)) & values.notna().to_numpy()
+    both = [
+        moved_interval(v, [*map(tuple, ends[:, :, i])]) if known[i] else (np.nan,) * 2 for i, v in enumerate(values)
+    ]
+    return np.array(both, dtype=float).reshape(-1, 2).T
+
+
+def estimate_bounds(
+    responses: Responses,  # a run for which `is_estimate` is true
+    names: Sequence[str],  # of scores
+    level: float = 0.95,  # of the intervals
+) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, `status` and `remarks`
+    "Estimates whose intervals also cover the choice of questions, as those of `score_intervals` do."
+    found, sizes = estimate_scores(responses, names, level), np.bincount(responses.first_trial().question_codes[0])
+    n = np.array([sizes.sum() ** 2 / (sizes**2).sum() if name == "MCQA+" else len(sizes) for name in found.index])
+    _, below, above = count_interval(found["value"].to_numpy(float) * n, n, level)
+    found["low"], found["high"] = _together(found["value"], (found["low"], found["high"]), (below, above)).clip(0, 1)
+    for name in (name for name in found.index if get_score(name).name not in _MEANS and found["value"].notna()[name]):
+        found.loc[name, ["value", "low", "high"]] = np.nan
+        found.at[name, "remarks"] = (Remark("spread_unknown", what=name),)
+    return found
+
+# %% ../../nbs/metrics/comparison.ipynb #6665de7e
+def estimated_difference(
+    runs: Sequence[Responses],  # two runs on the same variants, of which at least one has estimates
+    counts: Sequence[pd.DataFrame],  # their counts, from `count_hits`
+    names: Sequence[str],  # of scores
+    level: float = 0.95,  # of the intervals
+) -> pd.DataFrame:  # as from `compare_counts`: `first`, `second`, `difference`, `low`, `high`, `p`, `remarks`
+    "The differences of two respondents of whom at least one is estimated, first minus second; p is NaN."
+    one, other = (_over_questions(run, c, names, level) for run, c in zip(runs, counts))
+    d = one["value"] - other["value"]
+    first = d + (one["low"] - one["value"]), d + (one["high"] - one["value"])
+    second = d - (other["high"] - other["value"]), d - (other["low"] - other["value"])
+    low, high = _together(d, first, second)
+    d = d.where(np.isfinite(low))
+    said = [tuple(dict.fromkeys(a + b)) for a, b in zip(one["remarks"], other["remarks"])]
+    how = (Remark("estimate_of_both"),)
+    told = [how + few_remarks(some) if known else some for known, some in zip(np.isfinite(low), said)]
+    values = {"first": one["value"], "second": other["value"], "difference": d, "low": low, "high": high}
+    return pd.DataFrame({**values, "p": np.nan}).assign(remarks=told).rename_axis("score")
+
+
+def _over_questions(run: Responses, counts: pd.DataFrame, names: Sequence[str], level: float) -> pd.DataFrame:
+    "Scores with intervals over questions, estimated or not."
+    if is_estimate(run):
+        return estimate_bounds(run, names, level)
+    found, failed = score_intervals(counts, level=level), judged_scores(counts)["remarks"]
+    return found.assign(remarks=failed + found["remarks"]).reindex(names)

@@ -13,7 +13,7 @@ from ..core import CoraError
 from .scores import register_run_score
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..results import make_result
+from ..results import make_result, Remark
 from ..stats.components import Components, component_interval, component_names, component_share
 from ..stats.components import variance_components
 
@@ -56,32 +56,29 @@ def components_of_right(
     return variance_components(t["correct"].to_numpy(float), question, cells, effects, weights)
 
 # %% ../../nbs/metrics/components.ipynb #484b72bd
-def _repeated_methods(table: pd.DataFrame) -> str:
-    "The methods that were repeated with the same choices in the same order, in words; empty for all or none."
+def _repeated_methods(table: pd.DataFrame) -> tuple[Remark, ...]:
+    "A remark on the methods that were repeated with the same choices in the same order; empty for all or none."
     keys = pd.MultiIndex.from_arrays([table["question_id"], table["method"], table["index"], _shown(table)])
     twice = keys.duplicated(keep=False)
     if twice.all() or not twice.any():
-        return ""
+        return ()
     methods = table["method"][twice].astype(str).unique()
-    known = ", ".join(methods) if len(methods) < 4 else f"{len(methods)} of {table['method'].nunique()} methods"
-    return f"from the prompts that were repeated ({known}); the others are assumed to vary alike"
+    return (Remark("repeated", len(methods), of=table["method"].nunique(), what=tuple(methods)),)
 
 
-def _component_notes(found: Components, table: pd.DataFrame) -> dict[str, str]:
-    "Notes on components, by their names."
-    notes, merged = {}, component_names(found)
+def _component_remarks(found: Components, table: pd.DataFrame) -> dict[str, tuple[Remark, ...]]:
+    "Remarks on components, by their names."
+    remarks, merged = {}, component_names(found)
     if "cell + repetition" in merged:
-        notes |= dict.fromkeys(
-            ("cell", "repetition"), "every prompt was asked once: see question x variant + repetition"
-        )
+        remarks |= dict.fromkeys(("cell", "repetition"), (Remark("asked_once"),))
     elif "group + cell" in merged:
-        notes |= dict.fromkeys(("group", "cell"), "one prompt for each question: see question + question x variant")
+        remarks |= dict.fromkeys(("group", "cell"), (Remark("one_prompt"),))
     else:
-        notes["repetition"] = notes["cell"] = _repeated_methods(table)
+        remarks["repetition"] = remarks["cell"] = _repeated_methods(table)
     for effect in ("method", "place"):
         if np.isnan(found.values[effect]):
-            notes[effect] = f"the {effect} cannot be separated from the question: it does not change within questions"
-    return notes
+            remarks[effect] = (Remark("inseparable", what=effect),)
+    return remarks
 
 # %% ../../nbs/metrics/components.ipynb #771cd7f8
 @register_run_score("components", source="Searle, Casella and McCulloch, 1992; Gao and Owen, 2017")
@@ -92,16 +89,16 @@ def inconsistency_components(
     """Variance components of being right, as variances, shares of the total, and shares of the inconsistency.
 
     `n` counts the questions that a row uses: for the repetition those with a repeated prompt. A variance may be below
-    0, and is NaN where it cannot be separated from another one, which the note names. A reply without a choice is
+    0, and is NaN where it cannot be separated from another one, which a remark names. A reply without a choice is
     wrong. Raises `CoraError` for fewer than two questions and a run that stopped early. Source: Searle, Casella and
     McCulloch, 1992; Gao and Owen, 2017; Kline, Saggio and Sølvsten, 2020.
     """
     columns = ("question_id", "method", "index", "answer", "correct")
     run = need(responses, *columns, trials="all", asked=True)
     found = components_of_right(run)
-    parts, notes = component_names(found), _component_notes(found, run.table)
+    parts, remarks = component_names(found), _component_remarks(found, run.table)
     merged = [name for name in parts if " + " in name]
-    few = "fewer than 20 questions: the interval is rough" if found.n["total"] < 20 else ""
+    few = (Remark("rough", 20),) if found.n["total"] < 20 else ()
     rows = []
     for what, names in (
         ("variance", [*_ROWS, *merged]),
@@ -114,6 +111,5 @@ def inconsistency_components(
             else:
                 numbers = component_share(found, name, "total" if what == "share" else "within", level)
             row = {"score": f"{what}, {_NAMES[name]}"} | dict(zip(("value", "low", "high"), numbers))
-            note = "; ".join(filter(None, (notes.get(name), few)))
-            rows.append(row | {"n": found.n[name], "note": note})
+            rows.append(row | {"n": found.n[name], "remarks": remarks.get(name, ()) + few})
     return make_result(rows, **about_run(run))

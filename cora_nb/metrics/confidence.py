@@ -16,7 +16,8 @@ from ..checks import check_count, check_number, check_option
 from ..core import CoraError
 from ..forms import get_form
 from .replies import flat_replies
-from ..responses.failures import check_failed, failed_rows
+from ..responses.columns import in_state
+from ..responses.failures import check_failed
 from ..responses.responses import Responses, need
 
 # %% ../../nbs/metrics/confidence.ipynb #fc6789a0
@@ -174,7 +175,7 @@ def unified_confidence(
     found = need(responses, "method", "index", "reply", "correct", trials="all", asked=True, failed="any")
     t, keys = found.table, ["question_id", "method", "index"]
     if not found.failed_wrong:  # a prompt failed if all its repetitions did
-        order = np.argsort(failed_rows(t), kind="stable")
+        order = np.argsort(in_state(t, "failed"), kind="stable")
         check_failed(found.name, t.iloc[order].drop_duplicates(keys))
     values = reply_logprobs(found) if logprobs is None else np.asarray(logprobs, float)
     if values.shape != (len(t),):

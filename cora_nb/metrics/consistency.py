@@ -17,12 +17,11 @@ from ..checks import check_columns, check_count, check_level, check_named, check
 from ..core import CoraError
 from .replies import flat_replies
 from ..responses.responses import Responses, need, as_responses
-from ..results import lookup, make_result, stack_results
+from ..results import lookup, make_result, stack_results, result_rows
 from ..responses.runs import about_run
-from ..stats.correlation import correlations
+from ..stats.tables import agreement_statistics, correlations
 from ..stats.paired import paired_interval
 from ..stats.shares import share_interval, share_of_asked
-from ..stats.tables import agreement_statistics
 
 # %% ../../nbs/metrics/consistency.ipynb #67f65c8a
 UNPARSED = ("nothing", "option")  # an answer without an option agrees with nothing, or with others without one
@@ -208,7 +207,7 @@ def _group(name: Any, table: pd.DataFrame, level: float, seed: int) -> pd.DataFr
         totals, sizes = totals.groupby(question).sum(), sizes.groupby(question).sum()
         value, low, high = share_of_asked(totals, sizes, level)
         rows.append({"score": what, "value": value, "low": low, "high": high, "n": (sizes > 0).sum()})
-    rows += correlations(table["K"], table["accuracy"], level, seed=seed).to_dict("records")
+    rows += result_rows(correlations(table["K"], table["accuracy"], level, seed=seed))
     answers = table["trials"].sum()
     rows.append({"score": "replies without a choice", "value": table["no_choice"].sum() / answers, "n": answers})
     return make_result([*rows, {"score": "prompts", "value": len(table), "n": question.nunique()}])

@@ -5,11 +5,10 @@
 # %% auto #0
 __all__ = ['COUNTS', 'response_consistency', 'average', 'Counts', 'mcqa', 'variant_accuracy', 'mean_consistency', 'majority_vote',
            'bmca', 'consistency_index', 'rebalanced_accuracy', 'car_curve', 'core_index', 'robustness',
-           'weighted_scores', 'score_counts', 'judged_scores', 'unknown_scores', 'score_intervals', 'coverage_notes',
-           'score']
+           'weighted_scores']
 
 # %% ../../nbs/metrics/cora.ipynb #6e8e255a
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,20 +16,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..checks import check_count, check_level, check_number, check_option, check_seed
+from ..checks import check_count, check_number
 from ..core import CoraError, THRESHOLDS
-from .counts import question_weights, total_count
-from .streamed import count_groups
-from .scores import get_score, register_score, run_scores, score_members
-from .failures import cut_as_failed, judge_cut, judge_failures, possible_counts
-from ..registry import load_address
-from ..responses.responses import Responses, as_responses, need
-from ..responses.parts import ResponseParts, runs_or_parts
-from ..responses.runs import Runs, about_run
-from ..results import join_notes, make_result, stack_results
-from ..stats.resampling import design_effect, draw_questions, few_clusters, few_unlike, interval, kinds
-from ..stats.resampling import left_out, METHODS, pseudo_values, warn_of_few
-from ..stats.shares import graded_interval
+from .counts import question_weights
+from .scores import register_score, score_members
 
 # %% ../../nbs/metrics/cora.ipynb #b385e5a2
 def response_consistency(
@@ -222,8 +211,8 @@ def weighted_scores(
         counts = Counts(*(counts[c].to_numpy(float) for c in COUNTS), weights)
     no_originals = bool(np.isnan(counts.original).any())
     found = {}
-    for name, (score, formula) in score_members(thresholds, names).items():
-        found[name] = _one_each(name, np.nan if score.originals and no_originals else formula(counts), counts.shape)
+    for name, (declared, formula) in score_members(thresholds, names).items():
+        found[name] = _one_each(name, np.nan if declared.originals and no_originals else formula(counts), counts.shape)
     return found
 
 
@@ -234,205 +223,3 @@ def _one_each(name: str, value: Any, shape: tuple[int, ...]) -> float | np.ndarr
         wanted = f"one number for each of {shape[0]} resamples" if shape else "one number"
         raise CoraError(f"the score {name} must give {wanted}, got the shape {value.shape} of {value.dtype}")
     return np.array(np.broadcast_to(value, shape), dtype=float) if shape else float(value)
-
-# %% ../../nbs/metrics/cora.ipynb #c660f69f
-def score_counts(
-    counts: pd.DataFrame,  # a table of `count_hits`; the columns after `original` may be missing
-    thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
-) -> pd.Series:  # the scores by name; NaN where they are not known
-    "All scores from hits, trials and originals. Source: CoRA, Eq. 1 to 7; CAT for CORE."
-    return judged_scores(counts, thresholds)["value"].rename("score").rename_axis(None)
-
-
-def judged_scores(
-    counts: pd.DataFrame,  # a table of `count_hits`, with or without the columns after `original`
-    thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
-) -> pd.DataFrame:  # index the scores; columns `value`, NaN where not known; `note`, `least`, `most`
-    "All scores from hits, trials and originals, with a note on failed prompts, and the least and most they could be."
-    values = pd.Series(weighted_scores(counts, thresholds), name="score")
-    if "unasked" in counts and counts["unasked"].any():
-        best = weighted_scores(counts.assign(hits=counts["hits"] + counts["unasked"]), thresholds)
-        known = [get_score(name).monotone and worst == best[name] for name, worst in values.items()]
-        values = values.where(known)
-    values[unknown_scores(counts, values.index)] = np.nan
-    if "over_budget" in counts:
-        possible = _possible_scores(cut_as_failed(counts), thresholds)
-        return judge_cut(counts, possible, unknown_scores(counts, values.index))
-    if "failed" not in counts or not counts[["failed", "original_lost"]].any(axis=None):
-        return pd.DataFrame({"value": values, "note": "", "least": values, "most": values}).rename_axis("score")
-    return judge_failures(counts, values, _possible_scores(counts, thresholds))
-
-
-def _possible_scores(counts: pd.DataFrame, thresholds: Sequence[float]) -> dict[str, np.ndarray]:
-    "The scores of all possible counts."
-    hits, original = possible_counts(counts)
-    trials, weights = counts["trials"].to_numpy(float), question_weights(counts)
-    return weighted_scores(Counts(hits, trials, original, weights), thresholds)
-
-
-def unknown_scores(
-    counts: pd.DataFrame,  # a table of `count_hits`
-    names: Sequence[str],  # of scores
-) -> list[str]:  # some of the names
-    "The scores that need complete divergence sets, if a set in the counts is incomplete; otherwise none."
-    incomplete = "missing" in counts and counts["missing"].any()
-    return [name for name in names if get_score(name).complete] if incomplete else []
-
-# %% ../../nbs/metrics/cora.ipynb #6cf1c676
-def score_intervals(
-    counts: pd.DataFrame,  # a table of `count_hits`
-    thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
-    level: float = 0.95,  # of the intervals
-    resamples: int = 10_000,  # of the questions, where resamples are needed
-    seed: int = 0,  # of the resamples
-    clusters: np.ndarray | None = None,  # cluster of each row of `counts`; whole clusters are drawn
-    method: str = "wilson",  # "bca" or "percentile" for an interval from resamples
-    population: int | None = None,  # more questions, of which those counted are a random part; None: endlessly many
-) -> pd.DataFrame:  # index the scores; columns `value`, `low`, `high`, NaN where not known, and `note`
-    """All scores with intervals over questions, and a note where there are too few. One question has no interval.
-
-    Scores outside [0, 1] on some question have BCa instead of Wilson's. Raises `CoraError` for a level not between 0
-    and 1, an unknown method, a seed or number of resamples that is not a whole number, and for fewer than two clusters.
-    """
-    check_level(level)
-    check_option("method", method, ("wilson", *METHODS))
-    check_count("resamples", resamples, 1)
-    check_seed(seed)
-    table = score_counts(counts, thresholds).to_frame("value").assign(low=np.nan, high=np.nan, note="")
-    (found, kind), times, n = kinds(counts[COUNTS].to_numpy(float)), question_weights(counts), total_count(counts)
-    if n < 2:
-        return table.assign(note=table["value"].notna().map({True: f"{n} question: few to rely on", False: ""}))
-    if population is not None:
-        check_count("population", population, n + 1)
-    unseen = 1.0 if population is None else (population - n) / (population - 1)  # of the variance: Cochran, 1977
-    known, drawn, few, ends_of = pd.DataFrame(found, columns=COUNTS), None, few_clusters(clusters), {}
-    (without, sizes), (rows, row_sizes) = left_out(kind, None, times), left_out(kind, clusters, times)
-    left, apart, alone = (weighted_scores(known, thresholds, w) for w in (without, rows, np.eye(len(sizes))))
-    reach = {} if population is None else _question_reach(known, sizes, thresholds)
-    for name, value in table["value"].dropna().items():
-        each = pseudo_values(value, left[name], sizes)
-        if method == "wilson" and ((0 <= alone[name]) & (alone[name] <= 1)).all():
-            effect = 1.0 if clusters is None else design_effect(value, each, sizes, apart[name])
-            df = int(row_sizes.sum()) - 1
-            ends = graded_interval(each, sizes, level, effect * unseen, df, reach.get(name, (0.0, 1.0)))
-        else:
-            draws = None if drawn else draw_questions(kind, resamples, seed, clusters, times)
-            drawn = drawn or weighted_scores(known, thresholds, draws)
-            ends = interval(drawn[name], value, apart[name], row_sizes, level, "bca" if method == "wilson" else method)
-            ends = tuple(value + (end - value) * unseen**0.5 for end in ends)
-        ends_of[name] = *ends, join_notes(few, few_unlike(each, sizes))
-    for column, ends in zip(("low", "high", "note"), zip(*ends_of.values())):
-        table.loc[list(ends_of), column] = ends
-    return table
-
-
-def _question_reach(known: pd.DataFrame, sizes: np.ndarray, thresholds: Sequence[float]) -> dict:
-    "For each score, the least and greatest contribution of one more question that is always wrong, or always right."
-    most = known["trials"].max()
-    further = pd.DataFrame({"hits": [0, 1, most - 1, most], "trials": most, "original": [0.0, 1.0, 0.0, 1.0]})
-    weights = np.hstack([np.tile([*sizes], (5, 1)), np.eye(5, 4, -1)])
-    found = weighted_scores(pd.concat([known, further], ignore_index=True), thresholds, weights)
-    moved = {name: each[0] + (sizes.sum() + 1) * (each[1:] - each[0]) for name, each in found.items()}
-    return {name: (min(0.0, each.min()), max(1.0, each.max())) for name, each in moved.items()}
-
-# %% ../../nbs/metrics/cora.ipynb #7e41d2aa
-def coverage_notes(
-    names: Sequence[str],  # of scores
-    coverage: str,  # the part of the divergence sets that was asked, from `Responses.coverage`
-) -> list[str]:  # a note for each score: the coverage, or nothing for a score of the originals alone
-    "The note of each score of an incomplete run."
-    return ["" if get_score(name).originals_only else coverage for name in names]
-
-# %% ../../nbs/metrics/cora.ipynb #93e54632
-def score(
-    responses: Responses | ResponseParts | pd.DataFrame | Runs | Mapping | Sequence,  # a run; or several, by name
-    by: str | None = None,  # "subject" or "method": scores for each; None: for the whole run
-    thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
-    ci: float | None = None,  # level of intervals over questions, such as 0.95; None: no intervals
-    clusters: str | None = None,  # a column of clusters of questions, such as "subject", for the intervals
-    failed: str = "unknown",  # "wrong": all failed prompts count as wrong replies, even more than one in a hundred
-    also: Sequence[str] = (),  # further measures of the whole run, such as "agreement": see `RUN_SCORES`
-    **intervals: object,  # `method`, `resamples` and `seed` of the intervals
-) -> pd.DataFrame:  # a result: all registered scores, for each `subject` or `method` where asked; `n` counts questions
-    """All registered scores of a run: MCQA, MCQA+, RC, MV, BMCA(c), CI, CoRA, CORE, and your own.
-
-    NaN means not known: MCQA, CI and CoRA need the original of every question, CI and CoRA the complete divergence set
-    (see `Responses.complete`). The `note` of a score on incomplete sets says so, such as "2 of 26 variants". Where more
-    than one in a hundred of its prompts failed, a score is NaN; up to that, they count as wrong. A line of the note has
-    the bounds of the score, such as "3 of 33,098 failed: at most 0.358", and there is a warning. `RC` is the mean of
-    RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of a divergence set of the
-    original and that method alone. Raises `CoraError` for a missing column, an unknown `by`, or no responses. Source:
-    CoRA, Eq. 1 to 7; CAT for CORE; `score_intervals`.
-    """
-    check_option("by", by, ("subject", "method", None))
-    check_option("failed", failed, ("unknown", "wrong"))
-    if unknown := set(intervals) - {"resamples", "seed", "method"}:
-        raise CoraError(
-            f"score has no option {min(unknown)!r}; the options of intervals are resamples, seed and method"
-        )
-    if also and by:
-        raise CoraError(f"also needs the whole run, so it cannot be combined with by={by!r}")
-    if ci is None and (clusters or intervals):
-        raise CoraError(
-            f"{clusters and 'clusters' or min(intervals)} needs intervals: give their level, such as ci=0.95"
-        )
-    few, options = {}, (by, thresholds, ci, clusters, failed, also, intervals)
-    if not isinstance(responses, (Responses, ResponseParts, pd.DataFrame)):
-        found = stack_results({name: _score_run(run, few, *options) for name, run in runs_or_parts(responses).items()})
-    else:
-        found = _score_run(responses, few, *options)
-    warn_of_few(few)
-    return found
-
-
-def _score_run(responses, few, by, thresholds, ci, clusters, failed, also, intervals) -> pd.DataFrame:
-    "The scores of one run, with the options of `score`. Notes of unreliable intervals are stored in `few`, by score."
-    given = responses if isinstance(responses, ResponseParts) else as_responses(responses)
-    found = given = given.count_failed_as_wrong() if failed == "wrong" else given
-    if isinstance(given, Responses):
-        found = need(given, "question_id", "method", "correct", *(c for c in (by, clusters) if c), failed="any")
-    elif also:
-        raise CoraError(given.not_loaded)
-    about, parts = about_run(found), []
-    for name, counts, coverage in count_groups(found, by, clusters):
-        _check_weights(counts)
-        table, said = _known_scores(found, counts, thresholds, by, ci, clusters), {}
-        if ci is not None and "low" not in table:
-            groups = counts["cluster"].to_numpy() if clusters else None
-            bounds = score_intervals(counts, thresholds, ci, clusters=groups, **intervals)
-            table, said = table.join(bounds[["low", "high"]]), bounds["note"].to_dict()
-            few.update({s: few.get(s) or note for s, note in said.items()})
-        notes = zip(table.index, coverage_notes(table.index, coverage), table["note"])
-        lost = dict.fromkeys(table.index[table["value"].isna()], coverage)  # also of the originals
-        notes = [join_notes(missing or lost.get(s), said.get(s), failures) for s, missing, failures in notes]
-        said = {"n": total_count(counts), "note": notes} | ({by: name} if by else {})
-        parts.append(table.rename_axis("score").reset_index().assign(**said))
-    table = make_result(pd.concat(parts), **about | {"note": about["note"] if found.failed_wrong else None})
-    if not also:
-        return table
-    more = run_scores(given, also, ci)
-    whose = {what: about[what] for what in ("respondent", "benchmark") if what not in more}
-    return make_result(pd.concat([table, make_result(more, **whose)]))
-
-
-def _known_scores(found, counts, thresholds, by, ci, clusters) -> pd.DataFrame:
-    "The scores of a run or of a part of it, with notes; with intervals where they are estimates of the full run."
-    if not (found.facts.get("sample") or (found.facts.get("asked") or {}).get("stop")):
-        return judged_scores(counts, thresholds)[["value", "note"]]
-    if clusters:
-        load_address(f"{_ESTIMATED}:refuse_estimates")([found], "clusters need")
-    return load_address(f"{_ESTIMATED}:sampled_scores")(found, counts, thresholds, by is None, ci)
-
-
-_ESTIMATED = "cora_nb.metrics.estimated"  # uses these scores, so it is found by its address
-
-
-def _check_weights(counts: pd.DataFrame) -> None:
-    "Raise `CoraError` for a score that ignores how many questions a row of counts stands for."
-    if "questions" not in counts:
-        return
-    some = counts.iloc[:200].assign(questions=lambda t: np.arange(len(t)) % 3 + 1)
-    apart = some.loc[some.index.repeat(some["questions"])].drop(columns="questions")
-    for name, value in weighted_scores(some).items():
-        if not np.isclose(value, weighted_scores(apart, names=[name])[name], rtol=1e-9, equal_nan=True):
-            raise CoraError(f"the score {name} ignores the weights, which parts of a run need: use counts.mean")

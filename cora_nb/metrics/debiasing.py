@@ -25,6 +25,7 @@ from cora_nb.prompts.letter_priors import (
     prior_over_orders,
     tidy_scores,
 )
+from ..responses.columns import REPLIED, in_state, read_again
 from ..responses.responses import Responses, need
 from ..variants.wording import recorded_wording
 
@@ -36,9 +37,9 @@ def _scored(responses: Responses | pd.DataFrame) -> tuple[Responses, list[np.nda
     "The run, and the probability of the letters in each row; None in rows that failed. Raises `CoraError`."
     found = need(responses, *_COLUMNS, trials="all", forms=("mcq",), failed="unread")
     t = found.table
-    if done := found.facts.get("debiased"):
+    if done := found.facts.debiased:
         raise CoraError(f"{found.name} is debiased already ({done.get('method')}): start from the original run")
-    lost = t["error"].notna().to_numpy(dtype=bool) if "error" in t else np.zeros(len(t), dtype=bool)
+    lost = ~in_state(t, *REPLIED)
     scores = t["scores"] if "scores" in t else [None] * len(t)
     if none := sum(s is None and not e for s, e in zip(scores, lost)):
         raise CoraError(
@@ -242,12 +243,12 @@ def _divided(p: Sequence[np.ndarray | None], prior: LetterPrior) -> dict[int, tu
 
 def _averaged(
     table: pd.DataFrame, p: Sequence[np.ndarray | None], orbits: Mapping[int, list[int]], orders: str
-) -> dict[int, tuple[float, ...] | str]:
-    "Scores by row from the mean over orders; where an order failed, its error."
-    found: dict[int, tuple[float, ...] | str] = {}
+) -> dict[int, tuple[float, ...] | int]:
+    "Scores by row from the mean over orders; where an order has no reply, its row."
+    found: dict[int, tuple[float, ...] | int] = {}
     for i, orbit in orbits.items():
         if lost := [j for j in orbit if p[j] is None]:
-            found[i] = str(table["error"].iloc[lost[0]])
+            found[i] = int(lost[0])
             continue
         mean = average_by_content(choice_orders(len(p[orbit[0]]), orders), [p[j] for j in orbit])
         with np.errstate(divide="ignore"):
@@ -257,7 +258,7 @@ def _averaged(
 
 def _rewritten(
     found: Responses,
-    done: Mapping[int, tuple[float, ...] | str | None],
+    done: Mapping[int, tuple[float, ...] | int | None],
     suffix: str,
     calls: int,
     answers: int,
@@ -275,8 +276,9 @@ def _rewritten(
     t["confidence"] = [np.nan if k < 0 else math.exp(s[k]) for s, k in zip(scored, place)]
     if "mean_logprob" in t:
         t["mean_logprob"] = np.nan
-    if any(isinstance(s, str) for s in done.values()):
-        t["error"] = [done[i] if isinstance(done[i], str) else e for i, e in enumerate(t["error"])]
+    t["state"], shared = read_again(t), [done[i] if isinstance(done[i], int) else i for i in range(n)]
+    for column in {"state", "error"} & set(t):
+        t[column] = t[column].array.take(shared)
     told = {"method": suffix, **about, "calls": calls, "calls_an_answer": calls / answers}
     same = {"file": found.file, "pooled": found.pooled, "failed_wrong": found.failed_wrong}
-    return Responses(t, found.questions, found.facts | {"debiased": told}, f"{found.name}+{suffix}", **same)
+    return Responses(t, found.questions, found.facts.changed(debiased=told), f"{found.name}+{suffix}", **same)

@@ -17,14 +17,16 @@ import pandas as pd
 from ..checks import check_count, check_number, check_numbers
 from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant, THRESHOLDS
 from ..forms import get_form
-from .cora import COUNTS, Counts, coverage_notes, unknown_scores, weighted_scores
-from .counts import missing_variants
+from .cora import COUNTS, Counts, weighted_scores
+from .scoring import remarks_on_sets
+from .bounds import unknown_scores
+from .counts import coverage_remarks, missing_variants
 from .scores import get_score
 from ..responses.equal_prompts import prompt_numbers, replies_shared
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..results import join_notes, make_result
-from ..stats.binomial import poisson_binomial_pmf, poisson_binomial_tail, trials_and_rate
+from ..results import make_result, Remark
+from ..stats.shares import poisson_binomial_pmf, poisson_binomial_tail, trials_and_rate
 
 # %% ../../nbs/metrics/guessing.ipynb #832eb799
 def msgr(
@@ -190,11 +192,11 @@ def chance_scores(
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     position: Sequence[float] = (1,),  # weight of each place when guessing, above 0; (1,) is a pure guesser
     shared: bool | None = None,  # one reply to equal prompts? None: as the run's facts say; of variants alone, no
-) -> pd.DataFrame:  # a result: the scores, `n` and `note` of `score`, for the respondent "chance"
+) -> pd.DataFrame:  # a result: the scores, `n` and remarks of `score`, for the respondent "chance"
     """What a guesser is expected to score on exactly these divergence sets. The replies play no part.
 
     Every question has its own Poisson-binomial distribution of hits: over its variants where each is a draw of its
-    own; over its different prompts where equal ones share a reply, as at temperature 0, and a note says so. CoRA and
+    own; over its different prompts where equal ones share a reply, as at temperature 0, and a remark says so. CoRA and
     CORE are products of expectations: exact in the limit of many questions. NaN means not known, as in `score`: an
     incomplete divergence set has no CI and no CoRA. Raises `CoraError` for a table that is empty or lacks a column, for
     several families, for a weight that is not positive, for a `shared` that is not True, False or None, and for a
@@ -205,11 +207,10 @@ def chance_scores(
     scores = expected_scores(_kinds_of_sets(found, _rates(found, position), draw, rows, times), thresholds)
     unknown = unknown_scores(pd.DataFrame({"missing": missing_variants(found)}), scores["score"])
     scores["value"] = scores["value"].mask(scores["score"].isin(unknown))
-    together = f"{len(numbers):,} of {len(draw):,} prompts differ, and equal ones share a reply"
-    said = join_notes(found.coverage, together if len(numbers) < len(draw) else "")
-    scores["note"] = coverage_notes(scores["score"], said)
+    together = (Remark("shared", len(numbers), of=len(draw)),) if len(numbers) < len(draw) else ()
+    scores["remarks"] = remarks_on_sets(scores["score"], coverage_remarks(found.members()) + together)
     n = len(found.question_codes[1])
-    return make_result(scores, n=n, **about_run(found) | {"respondent": "chance", "note": None})
+    return make_result(scores, n=n, **about_run(found) | {"respondent": "chance", "remarks": None})
 
 
 def _kinds_of_sets(
@@ -269,8 +270,8 @@ def corrected(
 
     In a result, the ends of the intervals are corrected, too. Two results are matched by the score, and by method,
     subject and place where both have them. A registered score that is above 0 for a respondent that is never right is
-    not a share above chance: it becomes NaN, with a note (CI, for example). Raises `CoraError` where all scores are of
-    that kind, for a value outside [0, 1], where the chance of a score is missing or given twice, and for numbers of
+    not a share above chance: it becomes NaN, with a remark (CI, for example). Raises `CoraError` where all scores are
+    of that kind, for a value outside [0, 1], where the chance of a score is missing or given twice, and for numbers of
     different shapes.
     """
     if isinstance(scores, pd.DataFrame):
@@ -295,17 +296,16 @@ def _corrected_result(scores: pd.DataFrame, chance: object) -> pd.DataFrame:
     "A result with its values and intervals corrected."
     scores = make_result(scores)
     zero = _chance_of(scores, make_result(chance)) if isinstance(chance, pd.DataFrame) else chance
-    columns = [c for c in ("value", "low", "high") if c in scores]
+    columns = ["value", "low", "high", "least", "most"]
     found = scores.assign(**{c: corrected(scores[c].to_numpy(), zero) for c in columns})
     floors = scores["score"].map({name: _never_right(name) for name in scores["score"].unique()})
     if not (senseless := floors > 0).any():
         return found
-    why = "not corrected for chance: a respondent that is never right has " + floors.map("{:g}".format)
     if senseless.all():
-        first = scores["score"].iloc[0]
-        raise CoraError(f"{first} is {why.iloc[0]}, so 0 would not be the bottom of the scale")
-    notes = scores["note"] if "note" in scores else [""] * len(scores)
-    found["note"] = [join_notes(n, w if s else "") for n, w, s in zip(notes, why, senseless)]
+        why = f"not corrected for chance: a respondent that is never right has {floors.iloc[0]:g}"
+        raise CoraError(f"{scores['score'].iloc[0]} is {why}, so 0 would not be the bottom of the scale")
+    said = [(Remark("not_corrected", float(floor)),) if floor > 0 else () for floor in floors]
+    found["remarks"] = scores["remarks"] + pd.Series(said, scores.index, dtype=object)
     return make_result(found.assign(**{c: found[c].mask(senseless) for c in columns}))
 
 
@@ -322,7 +322,7 @@ def _never_right(name: str) -> float:
 
 def _chance_of(scores: pd.DataFrame, chance: pd.DataFrame) -> np.ndarray:
     "The chance of each row of a result."
-    names = [c for c in ("score", "method", "subject", "place") if c in scores and c in chance]
+    names = [c for c in ("score", "method", "subject", "place") if scores[c].notna().any() and chance[c].notna().any()]
     known = chance[[*names, "value"]].astype({c: object for c in names})
     if (twice := known.duplicated(names)).any():
         raise CoraError(f"chance has two numbers for {', '.join(map(str, known.loc[twice.idxmax(), names]))}")

@@ -15,12 +15,12 @@ import pandas as pd
 
 from ..checks import check_option
 from ..core import CoraError
-from .counts import count_hits
+from .counts import count_hits, coverage_remarks
 from .replies import Replies, first_of_each, flat_replies
-from ..responses.failures import failure_line, too_many
+from ..responses.failures import failed_remark, too_many
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run
-from ..results import join_notes, make_result
+from ..results import make_result, Remark
 from ..stats.shares import share_row
 from ..variants.mcqa_plus import drawn_places, method_rank
 
@@ -275,12 +275,13 @@ def mcqa_plus_scores(
 ) -> pd.DataFrame:  # a result: scores `MCQA`, `MCQA+`, `MCQA+ (x1)`, and `... difference` from `MCQA`; `n` replies
     """Accuracy on the originals, on all variants, and on one variant of each question.
 
-    `note` says where the set of variants is incomplete, such as "2 of 14 variants". Raises `CoraError` where the runs
+    A remark says where the set of variants is incomplete. Raises `CoraError` where the runs
     have different questions, and where one stopped early. Source: MCQA+, Table 7.
     """
     found = need(responses, "method", "index", "correct", failed="any")
     if seed is None:
-        seed = found.facts.get("variants", {}).get("recipe", {}).get("seed", 0)
+        recipe = found.facts.variants.recipe
+        seed = 0 if recipe is None or recipe.seed is None else recipe.seed
     if found.family not in (None, "mcqa_plus"):
         raise CoraError(
             f"the responses must be to the family mcqa_plus, got {found.family!r}; "
@@ -300,25 +301,24 @@ def mcqa_plus_scores(
             which = counts.index[counts["trials"].argmax()]
             raise CoraError(f"{name} needs one reply to each question, but {which!r} has {int(counts['trials'].max())}")
         row = {"score": name, **share_row(counts["hits"], counts["trials"], level)}
-        coverage = found.coverage if part is found or name == "MCQA+ (x1)" and sampled is None else ""
-        row["note"] = join_notes(coverage, _allow_for_failures(row, counts))
+        whole = part is found or name == "MCQA+ (x1)" and sampled is None
+        row["remarks"] = (coverage_remarks(found.members()) if whole else ()) + _allow_for_failures(row, counts)
         rows.append(row)
         if name != "MCQA":
-            change = {"value": row["value"] - rows[0]["value"], "n": row["n"], "note": row["note"]}
+            change = {"value": row["value"] - rows[0]["value"], "n": row["n"], "remarks": row["remarks"]}
             rows.append({"score": f"{name} difference", **change})
     about = about_run(found)
-    return make_result(rows, **about | {"note": about["note"] if found.failed_wrong else None})
+    return make_result(rows, **about | {"remarks": about["remarks"] if found.failed_wrong else None})
 
 
-def _allow_for_failures(row: dict[str, Any], counts: pd.DataFrame) -> str:
-    "The note on failed prompts. Where too many failed, the numbers in `row` become NaN."
+def _allow_for_failures(row: dict[str, Any], counts: pd.DataFrame) -> tuple[Remark, ...]:
+    "A remark on failed prompts; `row` gets its bounds, and NaN where too many failed."
     failed, asked = int(counts["failed"].sum()), int(counts["trials"].sum())
-    if not failed:
-        return ""
-    value, most = row["value"], (counts["hits"].sum() + failed) / asked
+    if failed:
+        row.update(least=row["value"], most=(counts["hits"].sum() + failed) / asked)
     if too_many(failed, asked):
         row.update(value=np.nan, low=np.nan, high=np.nan)
-    return failure_line(failed, asked, row["value"], value, most)
+    return failed_remark(failed, asked)
 
 # %% ../../nbs/metrics/invariability.ipynb #a47e4882
 def _one_each(found: Responses, seed: int) -> Responses:

@@ -19,7 +19,7 @@ from .counts import count_hits
 from .guessing import form_chances
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
-from ..results import make_result
+from ..results import make_result, Remark
 from ..stats.shares import share_of_asked
 
 # %% ../../nbs/metrics/items.ipynb #d100e97d
@@ -38,7 +38,7 @@ def _label(slot: object) -> str:
 def method_table(
     responses: Responses | pd.DataFrame,  # a run
     level: float = 0.95,  # of the intervals
-) -> pd.DataFrame:  # a result: scores "accuracy" (number of replies in `note`) and "chance" by `method`
+) -> pd.DataFrame:  # a result: scores "accuracy" (a remark has the number of replies) and "chance" by `method`
     """Accuracy of each method with an interval over questions, and the accuracy of guessing.
 
     `n` is the number of questions. There is no "chance" where the number of choices is not known. Raises `CoraError`
@@ -50,8 +50,11 @@ def method_table(
         part = slots.xs(method, axis=1, level="method").to_numpy()
         sizes = (~np.isnan(part)).sum(axis=1)
         value, low, high = share_of_asked(np.nansum(part, axis=1), sizes, level)
-        about, note = {"method": method, "n": int((sizes > 0).sum())}, f"{sizes.sum()} replies"
-        rows.append({**about, "score": "accuracy", "value": value, "low": low, "high": high, "note": note})
+        about, of = (
+            {"method": method, "n": int((sizes > 0).sum())},
+            (Remark("based_on", int(sizes.sum()), what="reply"),),
+        )
+        rows.append({**about, "score": "accuracy", "value": value, "low": low, "high": high, "remarks": of})
         if method in chance:
             rows.append({**about, "score": "chance", "value": chance[method]})
     return make_result(rows, **about_run(found))
@@ -92,7 +95,7 @@ def finders(
 def finding_table(
     found: pd.DataFrame,  # from `finders`
     by: str = "method",  # or "slot"
-) -> pd.DataFrame:  # a result: scores "found" (variants in `note`), "found by no other" by `method` or slot
+) -> pd.DataFrame:  # a result: scores "found" (a remark has the variants), "found by no other" by `method` or slot
     """The share of the inconsistent questions that each method, or each slot, finds, and that no other finds.
 
     The column `method` also has the slots, such as "nota 2"; `n` is the number of inconsistent questions. Raises
@@ -105,10 +108,9 @@ def finding_table(
     alone = finds[finds.sum(axis=1) == 1].sum()
     rows = []
     for name in finds:
-        variants = int((names == name).sum())
-        note = f"{variants} variant{'s' * (variants > 1)}"
+        of = (Remark("based_on", int((names == name).sum()), what="variant"),)
         rows += [
-            {"method": name, "score": "found", "value": finds[name].mean(), "note": note},
+            {"method": name, "score": "found", "value": finds[name].mean(), "remarks": of},
             {"method": name, "score": "found by no other", "value": alone[name] / len(found)},
         ]
     return make_result(rows, n=len(found))
@@ -252,7 +254,7 @@ def finding_curve(
 ) -> pd.DataFrame:  # a result: scores "found", "held out" and "random" by `place`, the number of variants from 0
     """The share of the inconsistent questions that a number of slots finds.
 
-    "found" is the greedy choice, counted on the questions it was made with; the note names the slot added. "held out"
+    "found" is the greedy choice, counted on the questions it was made with; a remark names the slot added. "held out"
     is counted on the other half, with the middle 95% of halves from `low` to `high`; "random" is a random choice. `n`
     is the number of inconsistent questions. Raises `CoraError` for fewer than two such questions.
     """
@@ -267,8 +269,9 @@ def finding_curve(
     order, n, d = greedy_order(values), values.shape[1], values.sum(axis=1)
     missed = np.cumprod([np.ones(len(d)), *(np.clip(n - d - k, 0, None) / (n - k) for k in range(n))], axis=0)
     low, high = np.quantile(held, [0.025, 0.975], axis=0)
+    added = [(), *((Remark("slot", what=_label(found.columns[i])),) for i in order)]
     curves = {
-        "found": {"value": _shares(values, order), "note": ["", *(_label(found.columns[i]) for i in order)]},
+        "found": {"value": _shares(values, order), "remarks": added},
         "held out": {"value": np.mean(held, axis=0), "low": low, "high": high},
         "random": {"value": 1 - missed.mean(axis=1)},
     }

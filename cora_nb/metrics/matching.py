@@ -16,7 +16,7 @@ import pandas as pd
 from ..core import CoraError
 from .counts import count_hits
 from ..responses.responses import need, Responses
-from ..responses.runs import Runs
+from ..responses.runs import run_differences, Runs
 
 # %% ../../nbs/metrics/matching.ipynb #453e85b2
 def matched_runs(
@@ -67,10 +67,7 @@ def _check_pair(first: Any, one: Responses, other: Any, two: Responses) -> None:
         families = f"{first} has {one.family!r}, {other} has {two.family!r}"
         raise CoraError(f"only runs of one family can be compared; {families}")
     if found := _first_difference(first, one, other, two):
-        pair = Runs({first: one, other: two})
-        said = pair.differences()[
-            sum(bool(run.coverage) for run in pair.values()) :
-        ]  # other places report the coverage
+        said = [str(differ) for differ in run_differences({first: one, other: two})]
         raise CoraError(": ".join([*said[:1], found]))
 
 # %% ../../nbs/metrics/matching.ipynb #6479ebcf

@@ -19,14 +19,13 @@ import pandas as pd
 from ..checks import check_count, check_level, check_named
 from ..core import CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, data_path
 from .replies import Replies, flat_replies, select_size
-from ..responses.failures import failed_rows
+from ..responses.columns import in_state
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..results import make_result
-from ..stats.corrections import adjust_p
+from ..results import make_result, Remark
+from ..stats.tables import adjust_p, contingency_statistic, fit_statistic
 from ..stats.paired import paired_interval, stuart_maxwell_exact, stuart_maxwell_statistic
 from ..stats.shares import count_interval
-from ..stats.tables import contingency_statistic, fit_statistic
 
 # %% ../../nbs/metrics/order.ipynb #2f29cde3
 CASES = ["case_1", "case_2"]
@@ -81,7 +80,7 @@ def swap_table(
     """
     found = need(responses, "method")
     r, case = flat_replies(found), _cases(found.table["method"])
-    lost = failed_rows(found.table) & (not found.failed_wrong)
+    lost = in_state(found.table, "failed") & (not found.failed_wrong)
     size = select_size(r, n_choices)
     if not (keep := r.n_choices == size).all():
         left = f"left out {len(set(r.codes[~keep]))} of {len(r.ids)} questions"
@@ -158,30 +157,29 @@ def _parts(table: pd.DataFrame, no_choice: bool) -> tuple[np.ndarray, np.ndarray
     return np.array(table.index[:k]), counts, values[:k, :k]
 
 
-def _left_out(table: pd.DataFrame, no_choice: bool) -> str:
-    "The answers that the tests leave out, in words."
+def _left_out(table: pd.DataFrame, no_choice: bool) -> tuple[Remark, ...]:
+    "A remark on the answers that the tests leave out."
     odd = swap_counts(table)[ODD[int(no_choice) :]]
-    said = [f"{n} {why.replace('_', ' ')} in {case}" for case, row in odd.iterrows() for why, n in row.items() if n]
-    return f"left out: {', '.join(said)}" if said else ""
+    said = [(int(n), why, case) for case, row in odd.iterrows() for why, n in row.items() if n]
+    return (Remark("left_out", what=tuple(said)),) if said else ()
 
 
-def _note(names: np.ndarray, **groups: np.ndarray) -> str:
-    "The categories marked in each group, in words."
-    return "; ".join(f"{why.replace('_', ' ')}: {', '.join(names[some])}" for why, some in groups.items() if some.any())
+def _about(names: np.ndarray, **groups: np.ndarray) -> tuple[Remark, ...]:
+    "Remarks on the categories marked in each group."
+    return tuple(Remark(why, what=tuple(map(str, names[some]))) for why, some in groups.items() if some.any())
 
 # %% ../../nbs/metrics/order.ipynb #eaa9c464
 TESTS = ["contingency", "goodness of fit", "Stuart-Maxwell"]
 
 
-def _tested(test: str, found: tuple[float, int], n: int, v: float, note: str) -> list[dict[str, Any]]:
+def _tested(test: str, found: tuple[float, int], n: int, v: float, remarks: tuple[Remark, ...]) -> list[dict[str, Any]]:
     "The rows of one test, from its statistic and degrees of freedom."
     from scipy.stats import chi2
 
     statistic, df = float(found[0]), int(found[1])
     p = 1.0 if df == 0 and statistic == 0 else float(chi2.sf(statistic, df))
-    note = "; ".join(filter(None, (f"df = {df}", note)))
     return [
-        {"score": test, "value": statistic, "p": p, "n": n, "note": note},
+        {"score": test, "value": statistic, "p": p, "n": n, "remarks": (Remark("df", df), *remarks)},
         {"score": f"{test} V", "value": v, "n": n},
     ]
 
@@ -191,8 +189,8 @@ def _contingency(names: np.ndarray, counts: np.ndarray) -> list[dict[str, Any]]:
     found, n = contingency_statistic(counts), counts.sum()
     chosen, empty = counts.sum(axis=0), counts.sum(axis=0) == 0
     least = chosen * counts.sum(axis=1).min() / n
-    note = _note(names, never_chosen=empty, expected_below_5=(least < 5) & ~empty)
-    return _tested(TESTS[0], found, n, np.sqrt(found[0] / n), note)
+    said = _about(names, never_chosen=empty, few_expected=(least < 5) & ~empty)
+    return _tested(TESTS[0], found, n, np.sqrt(found[0] / n), said)
 
 
 def _fit(names: np.ndarray, counts: np.ndarray) -> list[dict[str, Any]]:
@@ -200,18 +198,21 @@ def _fit(names: np.ndarray, counts: np.ndarray) -> list[dict[str, Any]]:
     (statistic, df), (first, second) = fit_statistic(counts), counts
     v = np.sqrt(statistic / first.sum() / df) if df else statistic * 0
     lost, few = (second == 0) & (first > 0), (second < 5) & (second > 0)
-    note = _note(names, never_chosen=counts.sum(axis=0) == 0, not_defined_for=lost, expected_below_5=few)
-    said = "p does not keep its level: the second order is taken as known"
-    return _tested(TESTS[1], (statistic, df), first.sum(), v, "; ".join(filter(None, [said, note])))
+    said = _about(names, never_chosen=counts.sum(axis=0) == 0, not_defined_for=lost, few_expected=few)
+    return _tested(TESTS[1], (statistic, df), first.sum(), v, (Remark("taken_as_known"), *said))
 
 
 def _paired(names: np.ndarray, pairs: np.ndarray) -> list[dict[str, Any]]:
     "Questions whose answer changed."
     (statistic, df), n = stuart_maxwell_statistic(pairs), pairs.sum()
     changes = pairs.sum(axis=0) + pairs.sum(axis=1) - 2 * np.diag(pairs)
-    note = _note(names, never_changed=changes == 0, fewer_than_10_changes=(changes > 0) & (changes < 10))
+    said = [
+        Remark("few_changes", below, what=tuple(map(str, names[some])))
+        for below, some in ((1, changes == 0), (10, (changes > 0) & (changes < 10)))
+        if some.any()
+    ]
     statistic, v = (statistic, np.sqrt(statistic / n)) if n else (np.nan, np.nan)
-    return _tested(TESTS[2], (statistic, df), n, v, note)
+    return _tested(TESTS[2], (statistic, df), n, v, tuple(said))
 
 # %% ../../nbs/metrics/order.ipynb #f88f5f55
 def order_tests(
@@ -221,16 +222,15 @@ def order_tests(
     """The statistic three ways. Source: Li et al., section 3.1 and Table 3; Stuart, 1955; Maxwell, 1970.
 
     `n` counts answers in both orders (contingency), answers in the first order (goodness of fit), or pairs of answers
-    (Stuart-Maxwell); the note starts with the degrees of freedom. `p` is 1 where no degree of freedom is left, and NaN
+    (Stuart-Maxwell); the first remark has the degrees of freedom. `p` is 1 where no degree of freedom is left, and NaN
     where the statistic is not defined. Raises `CoraError` for anything but a swap table, and where an order has no
     answer that names a choice.
     """
     names, counts, pairs = _parts(table, no_choice)
     rows = [*_contingency(names, counts), *_fit(names, counts), *_paired(names, pairs)]
-    if gone := _left_out(table, no_choice):
-        for row in rows:
-            if "note" in row:
-                row["note"] += f"; {gone}"
+    gone = _left_out(table, no_choice)
+    for row in (row for row in rows if "remarks" in row):
+        row["remarks"] += gone
     return make_result(rows)
 
 # %% ../../nbs/metrics/order.ipynb #0b4a9d82
@@ -242,13 +242,13 @@ def exact_p(
 ) -> pd.DataFrame:  # a result: the score "Stuart-Maxwell, exact" (X²) with its p
     """Probability of a Stuart-Maxwell statistic at least as large if the two answers to each question can be exchanged.
 
-    `n` counts pairs of answers; the note says how many outcomes were added up, and whether these were all or drawn.
+    `n` counts pairs of answers; a remark says how many outcomes were added up, and whether these were all or drawn.
     Raises `CoraError` for anything but a swap table, where an order has no answer, and for fewer than one draw.
     """
     pairs = _parts(table, no_choice)[2]
     statistic, p, outcomes, exact = stuart_maxwell_exact(pairs, draws, seed)
-    note = f"all {outcomes} outcomes" if exact else f"{outcomes} outcomes drawn"
-    return make_result([{"score": f"{TESTS[2]}, exact", "value": statistic, "p": p, "n": pairs.sum(), "note": note}])
+    said = (Remark("outcomes", outcomes, of=outcomes if exact else None),)
+    return make_result([{"score": f"{TESTS[2]}, exact", "value": statistic, "p": p, "n": pairs.sum(), "remarks": said}])
 
 # %% ../../nbs/metrics/order.ipynb #67618c3f
 def accuracy_gap(
@@ -332,8 +332,8 @@ def _order_rows(table: pd.DataFrame, level: float) -> pd.DataFrame:
 
 def _adjusted(tests: pd.DataFrame, correction: str) -> pd.DataFrame:
     "One test of all runs, with the adjusted p as its value."
-    p, note = adjust_p(tests["p"], correction), f"{correction}, {len(tests)} runs"
-    return tests.assign(score=tests["score"] + ", adjusted p", value=p, p=np.nan, note=note)
+    p, said = adjust_p(tests["p"], correction), (Remark("adjusted_runs", len(tests), what=correction),)
+    return tests.assign(score=tests["score"] + ", adjusted p", value=p, p=np.nan, remarks=[said] * len(tests))
 
 # %% ../../nbs/metrics/order.ipynb #0ec90543
 def _places(table: pd.DataFrame) -> np.ndarray:

@@ -8,6 +8,7 @@ __all__ = ['questions_needed']
 # %% ../../nbs/metrics/planning.ipynb #52344ec1
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,9 @@ import pandas as pd
 
 from ..checks import check_level, check_number
 from ..core import CoraError
-from .comparison import incomplete_runs, put_together, resampled_scores
-from .cora import score_counts
-from .estimated import refuse_estimates
+from .comparison import incomplete_words, put_together, resampled_scores
+from .bounds import score_counts
+from .estimates import refuse_estimates
 from .matching import matched_counts, matched_runs
 from .scores import chosen_scores, get_score
 from ..responses.responses import Responses
@@ -46,6 +47,7 @@ def questions_needed(
     """
     check_level(level)
     pilots = _pilots(pilot, score)
+    found = None if pilots is None else _Pilot(pilots, score, resamples, seed)
     if pilots and (accuracy is not None or discordance is not None):
         raise CoraError("accuracy and discordance come from the pilot: leave them out")
     if not pilots and score != "MCQA":
@@ -58,10 +60,10 @@ def questions_needed(
         check_number("half_width", half_width, 0, 0.5, ends=False)
         if not pilots:
             return n_for_width(half_width, check_number("accuracy", accuracy), level)
-        return _for_width(half_width, pilots, score, level, resamples, seed)
+        return _for_width(half_width, found, level)
     check_number("power", power, ends=False)
     if pilots:
-        return _for_power(difference, pilots, score, power, level, resamples, seed)
+        return _for_power(difference, found, power, level)
     return _for_accuracies(difference, accuracy, discordance, power, level)
 
 # %% ../../nbs/metrics/planning.ipynb #228fb474
@@ -77,8 +79,8 @@ def _pilots(pilot: Any, score: str) -> Runs | None:
         raise CoraError(f"pilot must be a run, or two of them, got a {type(pilot).__name__}")
     runs = matched_runs(pilot)
     refuse_estimates(runs.values(), "a pilot needs")
-    if (said := incomplete_runs(runs)) and get_score(score).complete:
-        raise CoraError(f"the pilot cannot tell: its {score} is not known, {'; '.join(said)}")
+    if (said := incomplete_words(runs)) and get_score(score).complete:
+        raise CoraError(f"the pilot cannot tell: its {score} is not known, {said}")
     return runs
 
 # %% ../../nbs/metrics/planning.ipynb #75f5800e
@@ -106,15 +108,25 @@ def _settled(n: int, better: Callable[[int], int]) -> int:
     return m
 
 
-def _for_width(half_width: float, pilots: Runs, score: str, level: float, resamples: int, seed: int) -> int:
+@dataclass(frozen=True)
+class _Pilot:
+    "Runs that a plan is made from, and how they are resampled."
+
+    runs: Runs
+    score: str
+    resamples: int
+    seed: int
+
+
+def _for_width(half_width: float, pilot: _Pilot, level: float) -> int:
     "Questions for a half width, from a pilot."
-    if len(pilots) != 1:
-        raise CoraError(f"for a half width the pilot must be of one respondent, got {len(pilots)}")
-    (name,), (counts,) = chosen_scores([score]), matched_counts(pilots).values()
+    if len(pilot.runs) != 1:
+        raise CoraError(f"for a half width the pilot must be of one respondent, got {len(pilot.runs)}")
+    (name,), (counts,) = chosen_scores([pilot.score]), matched_counts(pilot.runs).values()
     together, ends = put_together([counts]), [(1 - level) / 2, (1 + level) / 2]
 
     def better(m):
-        low, high = np.quantile(resampled_scores(together, resamples, seed, n=m)[name][0], ends)
+        low, high = np.quantile(resampled_scores(together, pilot.resamples, pilot.seed, n=m)[name][0], ends)
         if not high > low:
             why = f"its {name} is not known, or the same on all resamples of {m} questions"
             raise CoraError(f"the pilot cannot tell: {why}")
@@ -123,13 +135,11 @@ def _for_width(half_width: float, pilots: Runs, score: str, level: float, resamp
     return _settled(len(counts), better)
 
 
-def _for_power(
-    difference: float | None, pilots: Runs, score: str, power: float, level: float, resamples: int, seed: int
-) -> int:
+def _for_power(difference: float | None, pilot: _Pilot, power: float, level: float) -> int:
     "Questions for a difference, from a pilot of two respondents."
-    if len(pilots) != 2:
-        raise CoraError(f"for a difference the pilot must be of two respondents, got {len(pilots)}")
-    (name,), counts = chosen_scores([score]), list(matched_counts(pilots).values())
+    if len(pilot.runs) != 2:
+        raise CoraError(f"for a difference the pilot must be of two respondents, got {len(pilot.runs)}")
+    (name,), counts = chosen_scores([pilot.score]), list(matched_counts(pilot.runs).values())
     if difference is None:
         difference = score_counts(counts[0])[name] - score_counts(counts[1])[name]
     d, together = abs(check_number("difference", difference, -1, 1)), put_together(counts)
@@ -137,7 +147,7 @@ def _for_power(
         raise CoraError("difference must not be 0: no number of questions finds it")
 
     def better(m):
-        first, second = resampled_scores(together, resamples, seed, n=m)[name]
+        first, second = resampled_scores(together, pilot.resamples, pilot.seed, n=m)[name]
         return n_for_difference(d, m * (first - second).var(), power, level)
 
     return _settled(len(counts[0]), better)

@@ -18,7 +18,7 @@ from .replies import Replies, flat_replies, select_size
 from .scores import register_run_score
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..results import make_result
+from ..results import make_result, Remark
 from ..stats.shares import share_interval
 
 # %% ../../nbs/metrics/recall_spread.ipynb #4cdd7eae
@@ -134,5 +134,5 @@ def recall_spread(
         low, high, p = interval
         row |= {"value": 100 * recall.std(), "low": 100 * low, "high": 100 * high, "p": p}
     if not there.all():
-        row["note"] = f"no answer at {', '.join(np.array(list(LETTERS[:A]))[~there])}"
+        row["remarks"] = (Remark("no_letter", what=tuple(letter for letter, some in zip(LETTERS, there) if not some)),)
     return make_result([row], **about_run(found))

@@ -12,17 +12,17 @@ import numpy as np
 import pandas as pd
 
 from ..core import CoraError
-from .counts import count_hits
+from .counts import count_hits, coverage_remarks, open_originals
 from .replies import question_column
 from ..responses.failures import check_failed_counts
-from ..responses.parts import ResponseParts
+from ..responses.parts import ResponseParts, count_lost
 from ..responses.piece import Piece, asked_hashes, make_piece, question_hashes
-from ..responses.responses import Responses, coverage_words
-from ..responses.runs import prompt_differences
+from ..responses.responses import Responses
+from ..responses.runs import prompt_differences, RunDifference
+from ..results import Remark
 
 # %% ../../nbs/metrics/streamed.ipynb #e0811a3e
-_MOST_APART, _GROUPS = 10_000, 32  # questions whose original failed; groups of a kind beyond these
-_CUT = ("over_budget", "cut_originals", "original_cut")  # columns of the counts if a budget was used up
+_MOST_APART, _GROUPS = 10_000, 32  # questions whose original has no reply; groups of a kind beyond these
 
 
 class _Kinds:
@@ -35,8 +35,7 @@ class _Kinds:
         "Add the counts of some questions, with any further columns, such as the `group` of each question."
         if "group" in counts:
             self.names |= dict.fromkeys(counts["group"].dropna().unique())
-        lost = counts["original_lost"] + (counts["original_cut"] if "original_cut" in counts else 0)
-        apart, number = (lost > 0).to_numpy(), np.full(len(counts), -1)
+        apart, number = (open_originals(counts) > 0).to_numpy(), np.full(len(counts), -1)
         number[apart] = self.apart + np.arange(apart.sum())
         self.apart += int(apart.sum())
         self.frames.append(_reduced(counts.reset_index(drop=True).assign(apart=number, questions=1)))
@@ -46,7 +45,6 @@ class _Kinds:
 
     def _merge(self) -> None:
         table = pd.concat(self.frames, ignore_index=True)
-        table = table.fillna({c: 0 for c in _CUT if c in table})
         self.grouped = self.grouped or self.apart > _MOST_APART
         self.frames = [_reduced(table.assign(apart=-1) if self.grouped else table)]
         self.rows = 0
@@ -69,9 +67,8 @@ def _reduced(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _in_groups(kinds: pd.DataFrame) -> pd.DataFrame:
-    "Kinds in which the original of some questions failed, each as up to 32 kinds of nearly the same size."
-    lost = kinds["original_lost"] + (kinds["original_cut"] if "original_cut" in kinds else 0)
-    many = np.where(lost > 0, np.minimum(kinds["questions"], _GROUPS), 1)
+    "Kinds in which the original of some questions has no reply, each as up to 32 kinds of nearly the same size."
+    many = np.where(open_originals(kinds) > 0, np.minimum(kinds["questions"], _GROUPS), 1)
     row = np.repeat(np.arange(len(kinds)), many)
     nth = np.arange(len(row)) - np.repeat(np.cumsum(many) - many, many)
     size, more = np.divmod(kinds["questions"].to_numpy()[row], many[row])
@@ -82,20 +79,20 @@ def count_kinds(
     parts: ResponseParts,  # a run in parts
     by: str | None = None,  # "subject" or "method": kinds for each; None: of the whole run
     clusters: str | None = None,  # a column of clusters of questions
-) -> Iterator[tuple[str | None, pd.DataFrame, str]]:  # the subject or method, its kinds, and its coverage
+) -> Iterator[tuple[str | None, pd.DataFrame, tuple[Remark, ...]]]:  # the subject or method, its kinds, its coverage
     """Kinds of questions: the columns of `count_hits`, `questions` for their number, and `cluster` if asked for.
 
-    The third value is that of `Responses.coverage`. Warns of failed prompts. Raises `CoraError` for a missing column,
+    The third value is that of `coverage_remarks`. Warns of failed prompts. Raises `CoraError` for a missing column,
     a question without a subject or cluster, and no responses.
     """
     _check_parts(parts, [c for c in (by, clusters) if c and c != "method"])
     kinds, covered = _Kinds(), _Kinds()
-    columns = ["correct", "error", "n_choices", *(c for c in (by, clusters) if c and c != "method")]
+    columns = ["correct", "state", "n_choices", *(c for c in (by, clusters) if c and c != "method")]
     for piece in parts.pieces(*columns, doing="counting replies"):
         for counts in _counts_of(piece, by, clusters):
             kinds.add(counts)
         if by == "method":
-            covered.add(piece.members().astype({"expected": float}).assign(original_lost=0))
+            covered.add(piece.members().astype({"expected": float}).assign(original_failed=0, original_unasked=0))
         del piece  # before the next one is read
     table = kinds.table()
     for column, name in (("group", by), ("cluster", clusters)):
@@ -103,13 +100,13 @@ def count_kinds(
             n, total = table["questions"][lost].sum(), table["questions"].sum()
             raise CoraError(f"{n:,} of {total:,} questions have no {name}")
     if by is None:
-        yield None, table, coverage_words(table)
+        yield None, table, coverage_remarks(table)
         return
-    known = coverage_words(covered.table()) if by == "method" else None
+    known = coverage_remarks(covered.table()) if by == "method" else None
     names = kinds.names if by == "method" else sorted(kinds.names)
     for name in names:
         some = table[table["group"] == name].drop(columns="group").reset_index(drop=True)
-        yield name, some, coverage_words(some) if known is None else known
+        yield name, some, coverage_remarks(some) if known is None else known
 
 
 def _check_parts(parts: ResponseParts, columns: list[str]) -> None:
@@ -118,11 +115,11 @@ def _check_parts(parts: ResponseParts, columns: list[str]) -> None:
         raise CoraError(f"the responses have no column {', '.join(missing)}")
     if not len(parts):
         raise CoraError("there are no responses to score")
-    if parts.facts.get("sample"):  # of a run that stopped when its scores were precise
+    if parts.facts.sample or parts.facts.asked.stop == "precise":  # of a run that stopped when its scores were precise
         raise CoraError(f"{parts.name} asked only a sample of its prompts, and {parts.not_loaded}")
     if not parts.failed_wrong:
-        _, asked, failed = parts.prompt_counts()
-        check_failed_counts(parts.name, failed, asked, refuse=False)
+        asked, lost, _ = count_lost(parts)
+        check_failed_counts(parts.name, lost["failed"], asked, refuse=False)
 
 # %% ../../nbs/metrics/streamed.ipynb #b9161446
 def _counts_of(piece: Piece, by: str | None, clusters: str | None) -> Iterator[pd.DataFrame]:
@@ -154,7 +151,7 @@ def count_groups(
     responses: Responses | ResponseParts,  # a run; one in memory as `need` returns it
     by: str | None = None,  # "subject" or "method"; None: the whole run
     clusters: str | None = None,  # a column of clusters of questions
-) -> Iterator[tuple[str | None, pd.DataFrame, str]]:  # the subject or method, its counts, and its coverage
+) -> Iterator[tuple[str | None, pd.DataFrame, tuple[Remark, ...]]]:  # the subject or method, its counts, its coverage
     "Counts, or kinds of questions, with the column `cluster` if it is asked for."
     if isinstance(responses, ResponseParts):
         yield from count_kinds(responses, by, clusters)
@@ -164,10 +161,10 @@ def count_groups(
         yield name, counts.assign(**added), coverage
 
 
-def _groups(responses: Responses, by: str | None) -> Iterator[tuple[str | None, pd.DataFrame, str]]:
+def _groups(responses: Responses, by: str | None) -> Iterator[tuple[str | None, pd.DataFrame, tuple[Remark, ...]]]:
     "The counts of each subject, or of each method with the original as a divergence set of its own."
     if by == "method":
-        method, coverage = responses.table["method"], responses.coverage
+        method, coverage = responses.table["method"], coverage_remarks(responses.members())
         for name in method.unique():
             part = responses.rows(method.isin(["original", name]).to_numpy(dtype=bool), chosen=f"original and {name}")
             yield name, count_hits(part), coverage
@@ -180,11 +177,11 @@ def _groups(responses: Responses, by: str | None) -> Iterator[tuple[str | None, 
         yield name, part, _coverage_of(responses, part)
 
 
-def _coverage_of(responses: Responses, counts: pd.DataFrame) -> str:
-    "`Responses.coverage` of the questions counted; computed only if variants are missing, since it can be slow."
-    if not counts["missing"].any() and not responses.facts.get("chosen"):
-        return ""
-    return coverage_words(responses.members().loc[counts.index])
+def _coverage_of(responses: Responses, counts: pd.DataFrame) -> tuple[Remark, ...]:
+    "The coverage of the questions counted; computed only if variants are missing, since it can be slow."
+    if not counts["missing"].any() and not responses.facts.chosen:
+        return ()
+    return coverage_remarks(responses.members().loc[counts.index])
 
 # %% ../../nbs/metrics/streamed.ipynb #908fc9a7
 def count_parts(
@@ -192,29 +189,27 @@ def count_parts(
 ) -> pd.DataFrame:  # a row for each question
     "The table of `count_hits`, about 40 bytes for each question and its id. Raises `CoraError` for no responses."
     found = []
-    for piece in parts.pieces("correct", "error", "n_choices", doing="counting replies"):
+    for piece in parts.pieces("correct", "state", "n_choices", doing="counting replies"):
         counts = count_hits(piece)
         found.append(counts.apply(lambda c: pd.to_numeric(c, downcast="integer") if c.dtype.kind == "i" else c))
     if not found:
         raise CoraError("there are no responses to score")
-    counts = pd.concat(found)
-    return counts.fillna({c: 0 for c in _CUT if c in counts})
+    return pd.concat(found)
 
 # %% ../../nbs/metrics/streamed.ipynb #f616abe0
 def different_prompts(
     runs: dict[str, Responses | ResponseParts],  # two runs by name
-) -> str:  # a sentence; empty if they were asked the same
-    "Where two runs were asked different questions or variants, as `Runs.differences` says it."
+) -> RunDifference | None:  # None if they were asked the same
+    "What two runs were asked differently, as from `run_differences`."
     (first, reference), (name, run) = runs.items()
     theirs, mine = _sums_of(reference), _sums_of(run)
     if mine[:2] != theirs[:2]:
         same = len(np.intersect1d(_questions_of(run), _questions_of(reference)))
-        counts = f"{mine[0]} and {theirs[0]}, {same} of them the same"
-        return f"{name} and {first} were asked different questions ({counts})"
+        return RunDifference((name, first), questions=(int(mine[0]), int(theirs[0]), same))
     if mine[2] != theirs[2]:
-        return f"{name} and {first} were asked different variants of the same questions"
-    unlike = ", ".join(prompt_differences(reference, run))
-    return f"{name} and {first} were not asked the same prompts: they differ in {unlike}" if unlike else ""
+        return RunDifference((name, first))
+    unlike = prompt_differences(reference, run)
+    return RunDifference((name, first), prompts=tuple(unlike)) if unlike else None
 
 
 def _pieces(run: Responses | ResponseParts) -> Iterator[Piece]:

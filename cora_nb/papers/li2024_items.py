@@ -39,8 +39,8 @@ def _runs(asked: PlanRuns) -> dict[tuple[str, str], Responses]:
 
 def _benchmark(responses: Responses) -> str:
     "The paper's name of the plan's benchmark."
-    told = responses.facts.get("run", {})
-    name = told.get("plan", told).get("benchmark", "")
+    told = responses.facts.run
+    name = (told.benchmark if told.plan is None else told.plan.get("benchmark")) or ""
     return _NAMES.get(name, name)
 
 
@@ -49,7 +49,7 @@ def _blocks(table: pd.DataFrame, scores: list[str] | None = None, by: str = "ben
     rows = table if scores is None else table[table["score"].isin(scores)]
     blocks = []
     for name, part in rows.groupby(by, sort=False):
-        plain = part.drop(columns=[by, "low", "high", "n", "note"], errors="ignore")
+        plain = part.drop(columns=[by, "low", "high", "n", "remarks"], errors="ignore")
         blocks.append(render(plain, caption=str(name), **printing))
     return "\n\n".join(blocks)
 
@@ -93,7 +93,7 @@ def wrong_places_figure(
 ) -> Made:
     "Wrong predictions by place, drawn. Source: Li et al., Figure 1."
     import matplotlib.pyplot as plt
-    from cora_nb.report.result_plots import plot_bars
+    from cora_nb.report.plots import plot_bars
 
     made = wrong_places_table(asked, item)
     models, benchmarks = (list(dict.fromkeys(made.result[c])) for c in ("respondent", "benchmark"))
@@ -125,7 +125,7 @@ def two_formats(
 ) -> Made:
     "Choices against long form, question by question. Source: Li et al., Figure 2."
     import matplotlib.pyplot as plt
-    from cora_nb.report.result_plots import plot_bars
+    from cora_nb.report.plots import plot_bars
 
     found, counts = {}, []
     for (name, _), responses in _runs(asked).items():
@@ -137,7 +137,7 @@ def two_formats(
     _, ax = plt.subplots(figsize=(1.6 * len(found) + 2, 3.5), layout="constrained")
     plot_bars(accuracy, "method", ax).set(ylim=(0, 1), ylabel="accuracy")
     plt.close(ax.figure)
-    plain = table.drop(columns=["low", "high", "n", "note", "benchmark"], errors="ignore")
+    plain = table.drop(columns=["low", "high", "n", "remarks", "benchmark"])
     return Made(table, "\n\n".join([render(plain), *counts]), {item.name: ax.figure})
 
 # %% ../../nbs/papers/li2024_items.ipynb #55057848
@@ -147,7 +147,7 @@ def repeated(
 ) -> Made:
     "Consistency and accuracy of repeated replies. Source: Li et al., Figure 3."
     import matplotlib.pyplot as plt
-    from cora_nb.report.consistency_plots import plot_consistency
+    from cora_nb.report.run_plots import plot_consistency
 
     groups, methods = {}, ("mcq", "lfgq")
     for (name, _), responses in _runs(asked).items():
@@ -190,7 +190,7 @@ def reliability_figure(
 ) -> Made:
     "Reliability diagrams of the forms. Source: Li et al., Figure 4."
     import matplotlib.pyplot as plt
-    from cora_nb.report.calibration_plots import plot_reliability
+    from cora_nb.report.run_plots import plot_reliability
     from cora_nb.report.style import fit_name, name_words, new_panels
 
     bins, found = item.options.get("bins", 10), {}
@@ -217,7 +217,7 @@ def layers_figure(
     "Each layer as a picture, and how well a line separates the formats. Source: Li et al., Figures 5 to 13."
     import matplotlib.pyplot as plt
     from cora_nb.metrics.embeddings import project, separability
-    from cora_nb.report.embedding_plots import plot_layers
+    from cora_nb.report.run_plots import plot_layers
 
     found, figures = {}, {}
     for run in asked.values():
@@ -228,7 +228,7 @@ def layers_figure(
             plt.close(figures[f"{item.name}_{name}"])
     table = stack_results(found)
     shown = ["accuracy", "least squares", "variance between"]
-    plain = table[table["score"].isin(shown)].drop(columns=["low", "high", "p", "n", "note"], errors="ignore")
+    plain = table[table["score"].isin(shown)].drop(columns=["low", "high", "p", "n", "remarks"], errors="ignore")
     return Made(table, render(plain), figures)
 
 

@@ -52,7 +52,7 @@ _PAPER_NAMES = {"mmlu": "MMLU", "medmcqa": "MedMCQA"}
 
 def _set_of(steps: Mapping[str, Responses]) -> str:
     "The name of the set of questions of some steps."
-    run = next(iter(steps.values())).facts["run"]["plan"]
+    run = next(iter(steps.values())).facts.run.plan
     return _set_name(_PAPER_NAMES.get(run["benchmark"], run["benchmark"]), run["shots"])
 
 
@@ -107,7 +107,7 @@ def choices_figure(
 ) -> Made:
     "Figure 3 or 7. Source: MCQA+."
     import matplotlib.pyplot as plt
-    from cora_nb.report.result_plots import plot_lines
+    from cora_nb.report.plots import plot_lines
 
     made, scores = mcqa_plus_table(asked, item), list(item.options["scores"])
     table, figures = made.result, {}

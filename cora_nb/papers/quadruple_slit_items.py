@@ -63,7 +63,7 @@ def _printed(table: pd.DataFrame, scores: list[str]) -> str:
     "A block for each benchmark: a row for each way (and place), a column for each model."
     blocks = []
     for benchmark, rows in table[table["score"].isin(scores)].groupby("benchmark", sort=False):
-        plain = rows.drop(columns=["benchmark", "low", "high", "p", "n", "note"], errors="ignore")
+        plain = rows.drop(columns=["benchmark", "low", "high", "p", "n", "remarks"], errors="ignore")
         blocks.append(render(plain, caption=benchmark))
     return "\n\n".join([*blocks, WAYS])
 

@@ -227,7 +227,7 @@ def _published_run(
 ) -> Responses:  # with texts
     "The replies of a published file, named after the model."
     imported = import_cat(path)
-    facts = imported.facts | {"published": known.published}
+    facts = imported.facts.changed(published=known.published)
     return Responses(imported.table, imported.questions, facts, known.model)
 
 

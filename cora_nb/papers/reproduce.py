@@ -10,7 +10,7 @@ __all__ = ['FEW_SHOTS', 'EACH', 'STEP_OPTIONS', 'PlanRuns', 'MEASURES', 'PAPER',
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from functools import cached_property
 from pathlib import Path
@@ -22,16 +22,16 @@ from ..benchmarks.load import BUNDLED, load_benchmark, load_shots
 from ..benchmarks.samples import sample_questions
 from ..checks import check_count, check_option, check_names
 from ..core import CoraError, Question, Variant
-from .mcqa_plus import mcqa_plus_steps, run_steps, Steps
+from .mcqa_plus import mcqa_plus_steps, prepare_steps, Steps
 from .plans import Item, Plan, RunPlan
 from ..registry import Registry
-from ..report.render import printed_table
+from ..report.render import printed_table, write_result
 from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
 from ..results import make_result
-from ..runs.diagnosis import Cure
-from ..runs.budget import Budget, refuse_cut
-from ..runs.evaluate import PreparedRun, plan as plan_run, prepare
+from ..runs.asking import Asking
+from ..runs.budget import as_spending, refuse_cut
+from ..runs.evaluate import plan as plan_run, prepare, PreparedRun, Running
 from ..runs.store import Store
 from ..variants.families import make_variants
 
@@ -125,7 +125,7 @@ class AskedRun:
     run: RunPlan  # as the plan has it
     questions: list[Question]  # of this size
     variants: list[Variant] | None  # None: its later prompts depend on earlier replies
-    how: Mapping[str, Any]  # template, examples, rule
+    asking: Asking  # how its questions are put and its replies read
     facts: Mapping[str, Any]  # to keep with each run
 
     @cached_property
@@ -133,7 +133,7 @@ class AskedRun:
         "Its prompts and facts. Raises `CoraError` for settings that `prepare` refuses."
         if self.variants is None:
             return None
-        return prepare(self.variants, trials=self.run.trials, facts=dict(self.facts), **self.how)
+        return prepare(self.variants, self.asking, facts=dict(self.facts))
 
     def steps(self) -> Steps:
         "Its steps, in the order in which they have to be taken. Raises `CoraError` for one that does not exist."
@@ -146,25 +146,22 @@ class AskedRun:
     def ask(
         self,
         respondent: Respondent,  # the respondent that answers
-        store: Store | None = None,  # where replies are kept and found again
-        progress: bool = True,  # show a bar for each run
+        running: Running = Running(),  # the store, the budget, and what is shown meanwhile
         on_run: Callable[[str, Responses], None] | None = None,  # called with each step's responses
-        strict: bool = False,  # stop if many replies cannot be read
-        retype: Callable[[Cure], str] | None = None,  # for the alarm: from a cure to the command to type
-        budget: Budget | None = None,  # what it may spend
     ) -> dict[str, Responses]:  # by step
         "Ask one respondent. Raises `CoraError` for the errors of `evaluate`."
         if self.run.each == "hidden_states":
-            return {"": _states(respondent, self, progress)}
+            return {"": _states(respondent, self, bool(running.progress))}
         keep = on_run or (lambda step, responses: None)
+        spending = as_spending(running.budget)
+        running = replace(running, budget=spending)
         if self.variants is None:
-            told = {"facts": dict(self.facts), "strict": strict, "retype": retype, "budget": budget}
-            return run_steps(respondent, self.steps(), store, keep, progress=progress, **told, **self.how)
+            return prepare_steps(self.steps(), self.asking, dict(self.facts)).ask(respondent, running, keep)
         found = {}
         for way, who in _ways(respondent, self.run).items():
             label = ", ".join(filter(None, (respondent.name, way, self.run.name)))
-            found[way] = self.prepared.ask(who, store, progress and label, strict, retype, budget)
-            refuse_cut(found[way], budget)
+            found[way] = self.prepared.ask(who, replace(running, progress=running.progress and label))
+            refuse_cut(found[way], spending)
             keep(way, found[way])
         return found
 
@@ -197,19 +194,15 @@ def _with_questions(run: RunPlan, size: Size) -> AskedRun:
     "A run with its questions and variants, its prompts not yet made."
     check_option("each", run.each, (None, *EACH))
     questions = run_questions(run, size)
-    how = {
-        "template": size.template or run.template,
-        "parse": size.parse or run.parse,
-        "k": size.shots(run),
-        "shots": _shots(run, size),
-        "shots_as": run.shots_as,
-    }
+    trials = 1 if run.steps else run.trials
+    asking = Asking(size.template or run.template, _shots(run, size), size.shots(run), run.shots_as, trials)
+    asking = replace(asking, parse=size.parse or run.parse)
     facts = {"benchmark": size.benchmark or run.benchmark, "plan": dataclasses.asdict(run)}
     if run.steps or run.each == "hidden_states":
-        ready = AskedRun(run, questions, None, how, facts)
+        ready = AskedRun(run, questions, None, asking, facts)
         ready.steps()  # refuses steps and options that do not exist
         return ready
-    return AskedRun(run, questions, make_variants(questions, run.family, run.seed, **run.options), how, facts)
+    return AskedRun(run, questions, make_variants(questions, run.family, run.seed, **run.options), asking, facts)
 
 # %% ../../nbs/papers/reproduce.ipynb #b84e1c59
 def _taken(found: Responses, run: RunPlan, size: Size) -> Responses:
@@ -228,18 +221,18 @@ def ask_plan(
     plan: Plan,  # as from `load_plan`
     respondents: Sequence[Respondent | Responses],  # respondents, or existing replies; names all different
     size: Size = Size(),  # how it is carried out
-    store: Store | None = None,  # where replies are kept and found again
-    progress: bool = True,  # show a bar for each run
+    running: Running = Running(),  # the store, what all may spend together, and what is shown meanwhile
     on_run: Callable[[RunPlan, str, str, Responses], None] | None = None,  # run, respondent, step, responses
     on_error: Callable | None = None,  # called with run, respondent, error if one fails; None: the error is raised
-    strict: bool = False,  # stop if many replies cannot be read
-    retypers: Mapping[str, Callable[[Cure], str]] | None = None,  # respondent -> for the alarm: a cure's command
-    budget: Budget | None = None,  # what all of them may spend together; a run that exceeds it fails
 ) -> PlanRuns:  # a run lacks the respondents that failed in it
-    """Ask every run of a plan once. Raises `CoraError` before anything is asked if a run or measure is wrong."""
+    """Ask every run of a plan once. A run that exceeds the budget fails.
+
+    Raises `CoraError` before anything is asked if a run or measure is wrong.
+    """
     for item in plan.items.values():
         MEASURES.get(item.measure)  # refuses a measure that does not exist
     prepared = {name: prepare_run(run, size) for name, run in plan.runs.items() if _has_to_be_asked(respondents)}
+    running = replace(running, budget=as_spending(running.budget))
     asked: dict[str, dict[str, dict[str, Responses]]] = {name: {} for name in plan.runs}
     for (name, run), who in product(plan.runs.items(), respondents):
 
@@ -251,8 +244,7 @@ def ask_plan(
             if isinstance(who, Responses):
                 asked[name][who.name] = {"": _taken(who, run, size)}
             else:
-                retype = (retypers or {}).get(who.name)
-                asked[name][who.name] = prepared[name].ask(who, store, progress, keep, strict, retype, budget)
+                asked[name][who.name] = prepared[name].ask(who, running, keep)
         except CoraError as e:
             if on_error is None:
                 raise
@@ -281,8 +273,7 @@ def plan_calls(
         for who in respondents:
             for way, one in _ways(who, run).items():
                 label = (name, ", ".join(filter(None, (who.name, way))))
-                how = dict(ready.how) | ({} if run.steps else {"trials": run.trials})
-                rows[label] = plan_run(one, _variants(ready), store, prices, **how)
+                rows[label] = plan_run(one, _variants(ready), ready.asking, store, prices)
     return pd.DataFrame(rows).T.rename_axis(["run", "respondent"])
 
 
@@ -307,11 +298,9 @@ class Made:
         name: str,  # of the item
     ) -> list[Path]:  # the files written
         "Write the numbers as CSV, the text, and the figures as PNG."
-        from cora_nb.responses.files import write_csv
-
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        write_csv(self.result, folder / f"{name}.csv")
+        write_result(self.result, folder / f"{name}.csv")
         (folder / f"{name}.txt").write_text(self.text + "\n", encoding="utf-8")
         drawn = {folder / f"{re.sub(r'[^-+.0-9A-Z_a-z]+', '-', what)}.png": fig for what, fig in self.figures.items()}
         for file, figure in drawn.items():
@@ -319,29 +308,28 @@ class Made:
         return [folder / f"{name}.csv", folder / f"{name}.txt", *drawn]
 
 
-_HERE = "cora_nb.papers"
 MEASURES = Registry(
     "measure",
     lazy={
-        "scores": f"{_HERE}.cora_items:scores",
-        "same_size": f"{_HERE}.cora_items:same_size",
-        "resampled": f"{_HERE}.cora_items:resampled",
-        "guessing": f"{_HERE}.cora_items:guessing",
-        "methods_figure": f"{_HERE}.cora_items:methods_figure",
-        "mcqa_plus": f"{_HERE}.mcqa_plus_items:mcqa_plus_table",
-        "choices_figure": f"{_HERE}.mcqa_plus_items:choices_figure",
-        "ways_accuracy": f"{_HERE}.quadruple_slit_items:ways_accuracy",
-        "ways_places": f"{_HERE}.quadruple_slit_items:ways_places",
-        "ways_lengths": f"{_HERE}.quadruple_slit_items:ways_lengths",
-        "order_tests": f"{_HERE}.li2024_items:order_tests_table",
-        "wrong_places": f"{_HERE}.li2024_items:wrong_places_table",
-        "wrong_places_figure": f"{_HERE}.li2024_items:wrong_places_figure",
-        "two_formats": f"{_HERE}.li2024_items:two_formats",
-        "repeated": f"{_HERE}.li2024_items:repeated",
-        "calibration": f"{_HERE}.li2024_items:calibration",
-        "reliability_figure": f"{_HERE}.li2024_items:reliability_figure",
-        "hidden_states": f"{_HERE}.li2024_items:layers_figure",
-        "shapes": f"{_HERE}.li2024_items:shapes",
+        "scores": "cora_nb.papers.cora_items:scores",
+        "same_size": "cora_nb.papers.cora_items:same_size",
+        "resampled": "cora_nb.papers.cora_items:resampled",
+        "guessing": "cora_nb.papers.cora_items:guessing",
+        "methods_figure": "cora_nb.papers.cora_items:methods_figure",
+        "mcqa_plus": "cora_nb.papers.mcqa_plus_items:mcqa_plus_table",
+        "choices_figure": "cora_nb.papers.mcqa_plus_items:choices_figure",
+        "ways_accuracy": "cora_nb.papers.quadruple_slit_items:ways_accuracy",
+        "ways_places": "cora_nb.papers.quadruple_slit_items:ways_places",
+        "ways_lengths": "cora_nb.papers.quadruple_slit_items:ways_lengths",
+        "order_tests": "cora_nb.papers.li2024_items:order_tests_table",
+        "wrong_places": "cora_nb.papers.li2024_items:wrong_places_table",
+        "wrong_places_figure": "cora_nb.papers.li2024_items:wrong_places_figure",
+        "two_formats": "cora_nb.papers.li2024_items:two_formats",
+        "repeated": "cora_nb.papers.li2024_items:repeated",
+        "calibration": "cora_nb.papers.li2024_items:calibration",
+        "reliability_figure": "cora_nb.papers.li2024_items:reliability_figure",
+        "hidden_states": "cora_nb.papers.li2024_items:layers_figure",
+        "shapes": "cora_nb.papers.li2024_items:shapes",
     },
 )
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 
 from ..core import ALPHABETS, LETTERS, Variant
 from ..forms import get_form
-from .letters import choice_text, own_words
-from .replies import answer_part
+from .letters import answer_part, choice_text, own_words
 
 # %% ../../nbs/prompts/labels.ipynb #4b635fdd
 _ALONE = r"0-9A-Za-z\u00c0-\u024f\u0370-\u052f"  # letters that continue a word; scripts without spaces do not

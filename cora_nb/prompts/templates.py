@@ -14,9 +14,8 @@ from itertools import groupby
 
 from ..core import CoraError, Question, Variant, Wording
 from ..forms import get_form
-from .letters import get_rule, rules_by_form
+from .letters import LETTER, get_rule, rule_room, rules_by_form
 from .labels import label_room
-from .replies import LETTER, rule_room
 from .shots import SHOTS_AS, choose_shots, right_places, shots_before
 from ..registry import Registry
 from ..checks import check_count, check_option

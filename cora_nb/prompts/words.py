@@ -11,8 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from fractions import Fraction
 
-from .letters import choice_text, own_words, undecorated
-from .replies import EXPLANATION, with_room
+from .letters import EXPLANATION, choice_text, own_words, undecorated, with_room
 
 # %% ../../nbs/prompts/words.ipynb #b5006719
 _DIGITS = (

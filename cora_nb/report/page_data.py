@@ -10,7 +10,7 @@ import base64
 import dataclasses
 import gzip
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import pandas as pd
 from ..core import CoraError, Variant, Wording
 from ..forms import get_form
 from ..prompts.templates import TEMPLATES, Template, get_template, make_prompts
+from ..responses.facts import AskedFacts
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import shown_variants
@@ -48,13 +49,12 @@ class _Codes:
 TEXT_MARK, CHOICE_MARK = "\ue000", "\ue100"  # in place of the question, and of the first choice
 
 
-def _template_of(facts: Mapping[str, Any]) -> Template | None:
+def _template_of(asked: AskedFacts) -> Template | None:
     "The template of a run; None if it is not known, or has changed."
-    asked = facts.get("asked", {})
-    if asked.get("template") not in TEMPLATES.registered:  # a name in facts is looked up, never run as code
+    if asked.template not in TEMPLATES.registered:  # a name in facts is looked up, never run as code
         return None
-    template = get_template(asked["template"])
-    return template if template_hash(template) == asked.get("template_hash") else None
+    template = get_template(asked.template)
+    return template if template_hash(template) == asked.template_hash else None
 
 
 def prompt_pattern(
@@ -108,7 +108,7 @@ def _plain(value: Any) -> Any:
 
 def _slot_columns(shared: _Shared, run: Responses, columns: dict[str, list]) -> None:
     "The columns of each row's prompt: words around the question, texts of new choices, and its text if altered."
-    shown, template = shown_variants(run), _template_of(run.facts)
+    shown, template = shown_variants(run), _template_of(run.facts.asked)
     patterns, columns["new"], columns["asked"] = {}, [-1] * len(run), {}
     for i, key in enumerate(zip(*(run.table[c].tolist() for c in ("question_id", "method", "index")))):
         if (v := shown.get(key)) is None:
@@ -149,8 +149,8 @@ def _run_columns(shared: _Shared, name: str, run: Responses) -> dict[str, Any]:
     if "confidence" in t and t["confidence"].notna().any():
         columns["conf"] = [_short(x, 4) for x in t["confidence"]]
     _slot_columns(shared, run, columns)
-    k = run.facts.get("asked", {}).get("k") or 0
-    whole = _template_of(run.facts) is not None
+    k = run.facts.asked.k or 0
+    whole = _template_of(run.facts.asked) is not None
     return {"name": name, "rows": n, "shots": k, "whole": whole} | columns
 
 

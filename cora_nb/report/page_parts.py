@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from ..core import CoraError
+from ..core import CoraError, score_label
 from ..metrics.bias import length_ranks, position_ranks
 from ..metrics.calibration import binned, reliability
 from ..metrics.circular import position_spread
@@ -27,16 +27,14 @@ from ..metrics.components import inconsistency_components
 from ..metrics.confidence import confidences
 from ..metrics.estimates import is_estimate
 from ..metrics.items import method_table
-from ..metrics.scores import score_label
-from .calibration_plots import plot_reliability
+from .run_plots import plot_reliability
 from .grid import grid_texts, result_grid, sentences_below
-from .result_plots import plot_bars, plot_lines, plot_points
-from .score_plots import curve_table, plot_scores
+from .plots import curve_table, plot_bars, plot_lines, plot_points, plot_scores
 from .style import figure_bytes, save_figure
-from ..metrics.cora import score
+from ..metrics.scoring import score
 from .tables import plain_line, score_table
-from ..responses.estimate_notes import precise_words, unasked_words
-from ..responses.failures import unasked_rows
+from ..responses.columns import UNSENT, in_state
+from ..responses.failures import stopped_when_precise, unasked_words
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import questions_of_run
@@ -83,36 +81,33 @@ def command_line(
 def _fact_lines(run: Responses) -> list[tuple[str, str]]:
     "The facts of a run that are known, in words."
     facts = run.facts
-    who, asked, ran, imported = (facts.get(what) or {} for what in ("respondent", "asked", "run", "imported"))
-    who, ran = ({} if not isinstance(what, Mapping) else what for what in (who, ran))
+    who, asked = facts.respondent, facts.asked
     counts, (unasked, of_prompts) = run.summary().loc["all"], _unasked(run)
     told = ", ".join(
         f"{counts[what]:,} {what.replace('_', ' ')}" for what in counts.index if what != "rows" and counts[what]
     )
     settings = ", ".join(f"{name} {who[name]}" for name in _SETTINGS if who.get(name) is not None)
-    shots = f"{asked['k']} examples, {asked.get('shots_as', 'plain')}" if asked.get("k") else "none"
-    rules = asked.get("parse")
-    rule = rules.get("mcq") if isinstance(rules, Mapping) else rules
+    shots = f"{asked.k} examples, {asked.shots_as or 'plain'}" if asked.k else "none"
     pairs = [
         ("respondent", f"{who.get('respondent', '')} ({settings})" if settings else who.get("respondent")),
-        ("benchmark", ran.get("benchmark")),
+        ("benchmark", facts.run.benchmark),
         ("questions", f"{len(run.questions):,}"),
         ("variants", f"family {run.family}" + (f", {run.coverage}" if run.coverage else "")),
         ("replies", f"{len(run) - unasked:,}{of_prompts}: {told}"),
         ("not asked because", unasked_words(facts, run.table)),
         ("repetitions", str(len(run.trials)) if len(run.trials) > 1 else None),
-        ("template", asked.get("template")),
-        ("examples", shots if "k" in asked else None),
-        ("read by", rule),
-        ("imported from", imported.get("file") if isinstance(imported, Mapping) else None),
-        ("cora_nb", (facts.get("versions") or {}).get("cora_nb")),
+        ("template", asked.template),
+        ("examples", shots if asked.k is not None else None),
+        ("read by", asked.parse.get("mcq")),
+        ("imported from", facts.imported.get("file")),
+        ("cora_nb", facts.versions.get("cora_nb")),
     ]
     return [(name, str(value)) for name, value in pairs if value]
 
 
 def _unasked(*runs: Responses) -> tuple[int, str]:
     "How many prompts were not asked, and words to put behind the number of replies if there are any."
-    unasked, prompts = sum(int(unasked_rows(run.table).sum()) for run in runs), sum(map(len, runs))
+    unasked, prompts = sum(int(in_state(run.table, *UNSENT).sum()) for run in runs), sum(map(len, runs))
     return unasked, f", of {prompts:,} prompts" if unasked else ""
 
 
@@ -120,18 +115,15 @@ def asked_parts(
     runs: Runs,  # one run or several
 ) -> PageFacts:
     "The page's title, summary and facts."
-    told = [run.facts.get("run") for run in runs.values()]
-    benchmarks = list(dict.fromkeys(str(t["benchmark"]) for t in told if isinstance(t, Mapping) and t.get("benchmark")))
+    told = [run.facts.run for run in runs.values()]
+    benchmarks = list(dict.fromkeys(ran.benchmark for ran in told if ran.benchmark))
     names, on = ", ".join(map(str, runs)), f" on {', '.join(benchmarks)}" if benchmarks else ""
     questions = len({id for run in runs.values() for id in run.questions["question_id"]})
     unasked, of_prompts = _unasked(*runs.values())
     about = f"{questions:,} questions, {sum(map(len, runs.values())) - unasked:,} replies{of_prompts}"
     shown = []
     for name, run in runs.items():
-        ran = run.facts.get("run")
-        shown.append(
-            PageRun(str(name), _fact_lines(run), command_line(ran.get("command") if isinstance(ran, Mapping) else None))
-        )
+        shown.append(PageRun(str(name), _fact_lines(run), command_line(run.facts.run.command)))
     return PageFacts(f"{names}{on}", about, shown)
 
 # %% ../../nbs/report/page_parts.ipynb #f48f0d6f
@@ -151,7 +143,7 @@ def _grouped(
 ) -> PageTable:
     "A result as printed, with its rows in groups."
     grid, groups = result_grid(result), {}
-    for labels, row in zip(grid.rows, grid_texts(grid, 2)):
+    for labels, row in zip(grid.rows, grid_texts(grid)):
         group, name = labels if grid.paper else ("", ", ".join(filter(None, labels)))
         groups.setdefault(group, []).append((name, [number + words for number, words in row]))
     heads = ["score" if grid.paper else ", ".join(grid.heads), *map(plain_line, grid.names)]
@@ -204,8 +196,8 @@ def _figures(runs: Runs, level: float) -> dict[tuple[str, str], Callable[[], Any
         return length_ranks(run, questions_of_run(run), level=level)
 
     label = score_label("CoRA", next(iter(runs.values())).family)
-    whole, without = _some(runs, lambda run: not unasked_rows(run.table).any())
-    settled, but = _some(runs, lambda run: not precise_words(run.facts))
+    whole, without = _some(runs, lambda run: not in_state(run.table, *UNSENT).any())
+    settled, but = _some(runs, lambda run: not stopped_when_precise(run.facts))
     plans = {
         ("scores", "Scores with intervals"): lambda: plot_scores(score(runs, ci=level)),
         ("consistency", "Share of the questions with a consistency of at least c"): lambda: plot_lines(
@@ -306,7 +298,7 @@ def _shares_by_place(runs: Runs, measure: Callable, level: float) -> pd.DataFram
 def _by_answer(runs: Runs, level: float) -> pd.DataFrame:
     "Accuracy by the place of the right answer."
     table = _stacked(runs, lambda run, level: position_spread(run, level=level, threshold=None, resamples=100), level)
-    return table[table["score"] == "accuracy"].drop(columns=["note"], errors="ignore")
+    return table[table["score"] == "accuracy"].drop(columns="remarks")
 
 
 _SUBJECTS = 60  # a figure with more would not be legible
@@ -324,7 +316,7 @@ def _by_subject(runs: Runs, level: float) -> pd.DataFrame:
 def _components(runs: Runs, level: float) -> pd.DataFrame:
     "The shares of the variance of being right."
     table = _stacked(runs, inconsistency_components, level).dropna(subset=["value"])
-    return table[table["score"].str.startswith("share, ")].drop(columns=["note", "n"], errors="ignore")
+    return table[table["score"].str.startswith("share, ")].drop(columns=["remarks", "n"])
 
 
 def _reliability(run: Responses) -> pd.DataFrame:

@@ -13,16 +13,16 @@ from itertools import combinations
 
 import numpy as np
 
-from ..core import CoraError
+from ..core import CoraError, score_label
 from ..metrics.bias import position_ranks
 from ..metrics.circular import position_spread
 from ..metrics.comparison import compare
-from ..metrics.cora import score
+from ..metrics.scoring import score
 from ..metrics.counts import count_hits
 from ..metrics.items import method_table
-from ..metrics.scores import score_label
 from .grid import number_text
-from ..responses.estimate_notes import is_estimated, precise_words
+from .words import note_lines
+from ..responses.failures import stop_reason, stopped_when_precise
 from ..responses.responses import Responses
 from ..responses.runs import Runs, prompt_differences
 from ..results import lookup
@@ -43,7 +43,7 @@ def _between(low: float, high: float, level: float) -> str:  # such as "95% inte
 def _fragile(name: str, run: Responses, level: float) -> Iterator[str]:
     "How many of the right answers fail on a variant."
     counts = count_hits(run)
-    if precise_words(run.facts):  # many of the right answers were not asked again
+    if stopped_when_precise(run.facts):  # many of the right answers were not asked again
         return
     if counts["original"].isna().any() or not (counts["trials"] > 1).any():
         return
@@ -52,7 +52,7 @@ def _fragile(name: str, run: Responses, level: float) -> Iterator[str]:
         yield f"{name} gets none of the {len(counts)} questions right as they stand."
         return
     wrong = right["trials"] - right["hits"] - right["failed"] - right["unasked"]
-    open_ = (wrong == 0) & (right["failed"] + right.get("over_budget", 0) > 0)  # not known for these
+    open_ = (wrong == 0) & (right["failed"] + right["over_budget"] > 0)  # not known for these
     fail, least = int((wrong > 0).sum()), "at least " if open_.any() else ""
     share, low, high = map(float, count_interval(np.array(fail), np.array(len(right)), level))
     which = "some variant" if not run.coverage else f"some of the variants that were asked ({run.coverage})"
@@ -65,13 +65,13 @@ def _left(name: str, run: Responses, level: float) -> Iterator[str]:
     table = score(run, ci=level)
     plain, cora = (lookup(table, which) for which in ("MCQA", "CoRA"))
     if plain.value != plain.value or cora.value != cora.value:
-        note = str(cora.get("note") or "").partition("\n")[0]
-        yield f"{score_label('CoRA', run.family)} of {name} is not known{f': {note}' if note else ''}."
+        unknown = f"{score_label('CoRA', run.family)} of {name} is not known"
+        yield f"{': '.join([unknown, *note_lines(cora)[:1]])}."
         return
     bounds = "" if cora.low != cora.low else f" [{number_text(cora.low)}, {number_text(cora.high)}]"
-    if is_estimated(cora.get("note")):
-        bounds += f", estimated for the full run: {precise_words(run.facts)}"
-    exact, label = "about " * is_estimated(plain.get("note")), score_label("CoRA", run.family)
+    if cora.status == "estimated":
+        bounds += f", estimated for the full run: {stop_reason(run.facts)}"
+    exact, label = "about " * (plain.status == "estimated"), score_label("CoRA", run.family)
     said = f"The accuracy of {name} is {exact}{number_text(plain.value)}; with consistency counted in, {label}, it is"
     yield f"{said} {number_text(cora.value)}{bounds}."
 
@@ -167,7 +167,7 @@ def _ahead(runs: Runs, level: float) -> Iterator[str]:
                 if row.value != row.value:
                     continue
                 bounds = f"[{number_text(row.low)}, {number_text(row.high)}]"
-                bounds += ", estimated" if is_estimated(row.get("note")) else f", p {_small_words(row.p)}"
+                bounds += ", estimated" if row.status == "estimated" else f", p {_small_words(row.p)}"
                 if row.low > 0 or row.high < 0:  # as p < 1 - level, which an estimate does not have
                     first, second = (a, b) if row.value > 0 else (b, a)
                     yield f"By {label}, {first} is ahead of {second} ({a} - {b}: {number_text(row.value)} {bounds})."

@@ -16,8 +16,7 @@ import pandas as pd
 from ..benchmarks.files import write_whole
 from ..checks import check_option
 from ..core import CoraError
-from .html_tables import PAGE_MARK, TABLE_MARK, html_page
-from .render import FORMATS, render
+from .render import FORMATS, html_page, PAGE_MARK, render, TABLE_MARK
 from .tables import BASELINES, BEYOND, PROPOSED, SECONDARY, plain_line
 from .xlsx_tables import MADE_BY
 from ..results import RESULT

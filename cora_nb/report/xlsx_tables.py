@@ -8,58 +8,40 @@ __all__ = ['MADE_BY', 'workbook_bytes']
 # %% ../../nbs/report/xlsx_tables.ipynb #23bb8551
 import io
 import json
-import math
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from .grid import Grid, check_column_names, grid_ranks, has_estimates, note_at_number, sentences_below
+from .grid import cell_number, Grid, lines_below, note_beside, program_columns
 from .tables import plain_line
-from ..responses.estimate_notes import ESTIMATE, is_estimated
-from ..responses.failures import split_note
+from .words import bounds_words, ESTIMATE
 
 # %% ../../nbs/report/xlsx_tables.ipynb #7081f17f
-def _table_columns(
-    grid: Grid, digits: int, ranks: bool, interval: bool, percent: bool
-) -> list[tuple[str, list[str], list[Any]]]:
-    "Name, number formats and values of each column with numbers. Raises `CoraError` for two columns of one name."
-    places = grid_ranks(grid, digits, percent) if ranks else [[None] * len(grid.names) for _ in grid.rows]
-    format = f"0{'.' * (digits > 0)}{'0' * digits}{'%' * percent}"
-    formats = {"value": format, "low": format, "high": format, "rank": "0", "p": "General", "note": "General"}
-    found = {
-        (name, what): [_value(grid, cell, what, rank) for cell, rank in cells]
-        for i, name in enumerate(grid.names)
-        for cells in [[(grid.row(row)[i], places[n][i]) for n, row in enumerate(grid.rows)]]
-        for what in formats
-        if interval or what not in ("low", "high") or has_estimates(grid, name)
-    }
-    known = {"value", *(what for (_, what), values in found.items() if any(value is not None for value in values))}
-    known |= {"low", "high"} if known & {"low", "high"} else set()
-    columns = []
-    for (name, what), values in found.items():
-        if what in known:
-            shown = [_mark(grid.cells.get((row, name), {}), what) + formats[what] for row in grid.rows]
-            columns.append((name if what == "value" else f"{name} {what}", shown, values))
-    check_column_names([*map(plain_line, grid.heads), *(plain_line(name) for name, *_ in columns)])
-    return columns
+def _formatted(cell: dict, kind: str, format: str) -> tuple[float, str] | None:
+    "A number of a cell with its format, in which an estimate has its mark; None if it is missing."
+    mark = f'"{ESTIMATE}"' if kind == "value" and cell.get("status") == "estimated" else ""
+    value = cell_number(cell, kind)
+    return None if value is None else (value, mark + format)
 
 
-def _mark(cell: dict, what: str) -> str:
-    "The mark of an estimate as the beginning of a number format."
-    return f'"{ESTIMATE}"' if what == "value" and is_estimated(cell.get("note")) else ""
+def _noted(cell: dict, paper: bool) -> tuple[str, str] | None:
+    "The words beside a number; None if there are none."
+    words = "; ".join(filter(None, [note_beside(cell, paper), bounds_words(cell)]))
+    return (words, "General") if words else None
 
 
-def _value(grid: Grid, cell: dict, what: str, rank: int | None) -> Any:
-    "The value of a number's cell, or of one beside it; None if it is empty."
-    if what == "rank":
-        return rank
-    if what == "note":
-        (first, *_), _, bounds = split_note(cell.get("note"))
-        told = [first] * note_at_number(grid, cell) + [bounds]
-        return "; ".join(filter(None, map(plain_line, told))) or None
-    value = cell.get(what, math.nan)
-    return None if value != value else value
+def _table_columns(grid: Grid) -> list[tuple[str, list[tuple[Any, str]]]]:
+    "Each column with numbers: its name, and its values with their formats."
+    digits = grid.printing.decimals
+    places = f"0{'.' * (digits > 0)}{'0' * digits}{'%' * grid.printing.percent}"
+    formats = {"value": places, "low": places, "high": places, "rank": "0", "p": "General"}
+    kinds = {kind: partial(_formatted, kind=kind, format=format) for kind, format in formats.items()}
+    columns = program_columns(grid, kinds | {"note": partial(_noted, paper=grid.paper)})
+    return [
+        (name, [found or (None, formats.get(kind, "General")) for found in values]) for name, kind, values in columns
+    ]
 
 # %% ../../nbs/report/xlsx_tables.ipynb #84b6955a
 _MOST = 2000  # characters in a cell
@@ -144,28 +126,21 @@ MADE_BY = "cora_nb"  # the creator of our workbooks, and the user who saved them
 
 
 def workbook_bytes(
-    grid: Grid,  # a result
-    digits: int = 2,  # decimals that are shown
-    ranks: bool = True,  # a column for ranks, if there are any
-    interval: bool = True,  # columns for intervals, if they are known
-    percent: bool = False,  # values and intervals shown in percent
-    caption: str | None = None,  # below the table, and in the properties of the file
-    below: Sequence[str] = (),  # further sentences, printed first below the table
+    grid: Grid,  # a result; its caption is below the table, and in the properties of the file
     facts: Mapping[str, Mapping[str, Any]] | None = None,  # run -> its facts, for a second sheet; None: no such sheet
 ) -> bytes:  # an xlsx file
     "A result as a workbook. Raises `CoraError` for two columns with the same name."
     from openpyxl import Workbook
     from openpyxl.styles import Font
 
-    columns, labels = _table_columns(grid, digits, ranks, interval, percent), len(grid.heads)
+    columns, caption, after = _table_columns(grid), grid.printing.title, len(grid.rows) + 3
     book = Workbook()
     sheet = book.active
     sheet.title = "scores"
     texts = [[(label, "General") for label in row] for row in grid.rows]
-    rows = [[*texts[n], *((values[n], shown[n]) for _, shown, values in columns)] for n in range(len(grid.rows))]
-    _write_table(sheet, [*grid.heads, *(name for name, *_ in columns)], rows, labels)
-    caption, after = plain_line(caption or ""), len(grid.rows) + 3
-    for n, line in enumerate([*([caption] if caption else []), *below, *sentences_below(grid)], after):
+    rows = [[*labels, *(values[n] for _, values in columns)] for n, labels in enumerate(texts)]
+    _write_table(sheet, [*grid.heads, *(name for name, _ in columns)], rows, len(grid.heads))
+    for n, line in enumerate([*filter(None, [caption]), *lines_below(grid)], after):
         _write_cell(sheet, (n, 1), line, font=Font(bold=bool(caption) and n == after, italic=not caption or n > after))
     if facts is not None:
         _write_table(book.create_sheet("facts"), ["fact", *facts], _fact_rows(facts), 1)

@@ -17,9 +17,8 @@ import numpy as np
 from ..checks import check_count
 from ..core import CoraError
 from ..prompts.templates import Prompt
-from .causal import CausalRespondent
+from .causal import CausalRespondent, pad_left
 from .local import LocalModel, libraries
-from .padding import pad_left
 from .protocol import Reply, run_async
 
 # %% ../../nbs/respondents/hidden.ipynb #064da0b3

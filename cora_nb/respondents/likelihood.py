@@ -8,6 +8,7 @@ __all__ = ['ADAPTATIONS', 'SEAMS', 'NORMALIZATIONS', 'IMPLEMENTATIONS', 'context
 
 # %% ../../nbs/respondents/likelihood.ipynb #1a14dbe8
 import asyncio
+import json
 import math
 from array import array
 from collections.abc import AsyncIterator, Sequence
@@ -372,3 +373,15 @@ def implementations(
     for respondent in made.values():
         respondent._loaded, respondent._lock = first._loaded, first._lock
     return made
+
+# %% ../../nbs/respondents/likelihood.ipynb #cb47ffb8
+@patch
+def outgoing(
+    self: LikelihoodRespondent,
+    prompt: Prompt,  # what to ask
+) -> str:  # the context, and one line for each continuation
+    "The text that the model reads, and the continuations it is scored on."
+    context, continuations = context_and_continuations(prompt, self.adaptation)
+    lines = [f"{json.dumps(text, ensure_ascii=False)}" for text in continuations]
+    alone = " (each of them also alone, at the beginning of a text)" if self.normalization == "pmi" else ""
+    return "\n".join([context, "", f"followed by each of these, which are scored{alone}:", *lines])

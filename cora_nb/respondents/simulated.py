@@ -20,7 +20,7 @@ from fastcore.basics import patch
 from ..checks import check_number
 from ..core import CoraError, Variant, same_sources, uniforms
 from ..prompts.templates import Prompt
-from .protocol import Reply
+from .protocol import NOT_ASKED, OVER_BUDGET, Reply
 
 # %% ../../nbs/respondents/simulated.ipynb #c6928226
 @dataclass(frozen=True)
@@ -134,6 +134,7 @@ def _notes(responses: pd.DataFrame) -> list[dict[str, Any] | None]:
 # %% ../../nbs/respondents/simulated.ipynb #81683091
 _LOOKED_UP = ("question_id", "family", "method", "index", "trial")
 _SAID = ("reply", "scores", "confidence", "error")
+_UNSENT = {reply.unsent: reply for reply in (NOT_ASKED, OVER_BUDGET)}
 
 
 class RecordedRespondent:
@@ -145,13 +146,14 @@ class RecordedRespondent:
         name: str = "recorded",  # its name in tables
     ):
         self.name = name
-        self._about = dict(getattr(responses, "facts", {}))
+        self._about = responses.facts.plain() if hasattr(responses, "facts") else {}
         table = getattr(responses, "table", responses)
         if missing := [c for c in (*_LOOKED_UP, "sources", *_SAID) if c not in table]:
             raise CoraError(f"the record has no column {', '.join(missing)}")
         keys = zip(*(table[c].tolist() for c in _LOOKED_UP))
         said = zip(*([_or_none(v) for v in table[c]] for c in _SAID), _notes(table))
-        replies = (Reply(text, _numbers(scores), *rest) for text, scores, *rest in said)
+        states = table["state"] if "state" in table else [None] * len(table)
+        replies = (_UNSENT.get(s) or Reply(x, _numbers(scores), *rest) for s, (x, scores, *rest) in zip(states, said))
         self._record = {key: (tuple(map(int, s)), reply) for key, s, reply in zip(keys, table["sources"], replies)}
 
     @cached_property

@@ -16,8 +16,7 @@ from fastcore.basics import patch
 
 from ..checks import check_count, check_option
 from ..core import CoraError
-from .local import LocalModel, libraries
-from .weights import free_memory, out_of_memory
+from .local import LocalModel, free_memory, libraries, out_of_memory
 
 # %% ../../nbs/respondents/token_trees.ipynb #84ad61f6
 def common_start(

@@ -6,17 +6,16 @@
 __all__ = ['prompt_numbers', 'replies_shared']
 
 # %% ../../nbs/responses/equal_prompts.ipynb #c6e1dbc7
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
 from ..benchmarks.pitfalls import NOTA_TEXT
 from ..core import Variant
 from ..forms import get_form
-from .questions import calls_share_replies
+from .facts import Facts, as_facts
 from .responses import Responses, need
 from .shown import made_again, questions_of_run
 
@@ -28,11 +27,11 @@ _shown = attrgetter("question_id", "asked", *(f.name for f in fields(Variant) if
 
 def _unclear_variants(responses: Responses) -> dict[tuple, Variant]:
     "By key, the known variants of the questions whose sources do not determine the words shown."
-    recipe = responses.facts.get("variants", {}).get("recipe")
-    if not recipe:
+    recipe = responses.facts.variants.recipe
+    if recipe is None:
         return {}
-    nota = recipe["options"].get("nota")
-    nota, sources_tell = nota if isinstance(nota, str) else NOTA_TEXT, recipe["family"] in _CHOICES_ALONE
+    nota = recipe.options.get("nota")
+    nota, sources_tell = nota if isinstance(nota, str) else NOTA_TEXT, recipe.family in _CHOICES_ALONE
     unclear = [
         q
         for q in questions_of_run(responses)
@@ -44,11 +43,11 @@ def _unclear_variants(responses: Responses) -> dict[tuple, Variant]:
 def _prompts_of_rows(responses: Responses) -> Iterable[Hashable]:
     "A value for each row that is equal for equal prompts."
     found = need(responses, "question_id", "method", "index", "sources", "answer", trials="all", failed="unread")
-    t, asked = found.table, found.facts.get("asked", {})
+    t, asked = found.table, found.facts.asked
     forms = t["form"].tolist() if "form" in t else ["mcq"] * len(t)
     shown = list(zip(t["question_id"].tolist(), forms, map(tuple, t["sources"]), t["answer"].tolist()))
     keys = zip(t["question_id"].tolist(), t["method"].tolist(), t["index"].tolist())
-    if asked.get("k") and asked.get("shots_as") == "like_variant":
+    if asked.k and asked.shots_as == "like_variant":
         return zip(shown, keys)
     made, unseen = _unclear_variants(found), {form for form in set(forms) if not get_form(form).shows_choices}
     if not made and not unseen:
@@ -76,14 +75,14 @@ def prompt_numbers(
 
 # %% ../../nbs/responses/equal_prompts.ipynb #23c869af
 def replies_shared(
-    facts: Mapping[str, Any],  # of a run, as in `Responses.facts`
+    facts: Facts,  # of a run
 ) -> bool:  # False if nothing is known
     "Whether equal prompts of a run got one reply, as they do at temperature 0."
-    who, calls, rows = ({} if facts.get(name) is None else facts[name] for name in ("respondent", "calls", "rows"))
+    who = facts.respondent
     if who.get("respondent") == "recorded":
-        return replies_shared(who.get("run") or {})
+        return replies_shared(as_facts(who.get("run")))
     if isinstance(who.get("shares"), bool):
         return who["shares"]
     if isinstance(who.get("temperature"), (int, float)):
         return not who["temperature"] > 0
-    return bool(rows.get("shared")) or calls_share_replies(calls)
+    return facts.rows.shared or facts.calls_share_replies

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from ..core import CoraError
+from .facts import Facts, facts_of_text, join_facts
 from .files import check_schema, number_ranges, open_parquet, part_files, read_facts
-from .runs import differences_of_parts, facts_of_text, longest_room, summed_calls
 
 # %% ../../nbs/responses/footers.ipynb #013c7f12
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class PartFile:
     columns: tuple[str, ...]  # their names
     constant: Mapping[str, Any]  # the value of each column that is the same in all rows; None for a missing value
     name: str  # the respondent's name in the metadata; empty if there is none
-    facts: Mapping[str, Any]  # in the metadata
+    facts: Facts  # in the metadata
 
     def has(self, column: str) -> bool:
         "Whether the column is there, and has a value in some row."
@@ -125,24 +125,12 @@ def open_parts(
 
 def _check_shards(folder: Path, files: Sequence[PartFile]) -> None:
     "Raise `CoraError` if the files of a folder are shards and some are missing: the rest is not the run."
-    told = [file.facts["shard"] for file in files if isinstance(file.facts.get("shard"), Mapping)]
-    if told and (lost := {*range(1, told[0].get("of", 0) + 1)} - {shard.get("number") for shard in told}):
+    shards = [file.facts.shard for file in files if file.facts.shard is not None]
+    if shards and (lost := {*range(1, (shards[0].of or 0) + 1)} - {shard.number for shard in shards}):
         raise CoraError(
-            f"{folder}: {len(lost)} of {told[0]['of']} shards are missing: {number_ranges(lost)}; ask them first, "
+            f"{folder}: {len(lost)} of {shards[0].of} shards are missing: {number_ranges(lost)}; ask them first, "
             "or name the files"
         )
-
-
-def _in_common(told: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    "The entries that are equal in all, or what their groups have in common."
-    found = {}
-    for key, value in told[0].items():
-        values = [t.get(key) for t in told]
-        if all(v == value for v in values):
-            found[key] = value
-        elif all(isinstance(v, dict) for v in values):
-            found[key] = _in_common(values)
-    return found
 
 # %% ../../nbs/responses/footers.ipynb #c46383b2
 def value_of_all(
@@ -164,22 +152,18 @@ def value_of_all(
 
 def facts_of_all(
     files: Sequence[PartFile],  # of one run
-) -> dict[str, Any]:  # those they have in common, and the sum of their calls
+) -> Facts:
     "The facts of the whole run. Raises `CoraError` for files with other facts than those of the first."
     told = [file.facts for file in files]
     beside = files[0].path.with_name("facts.json")
-    if not any(told) and beside.is_file():
+    if beside.is_file() and not any(facts.model_fields_set for facts in told):
         return facts_of_text(beside.read_bytes(), f"{beside}: the facts")
     for file in files[1:]:
-        found = differences_of_parts(files[0], file)
-        if found or file.facts.get("chosen") != files[0].facts.get("chosen"):
+        found = told[0].differences_of_parts(file.facts)
+        if found or file.facts.chosen != told[0].chosen:
             said = f"{', '.join(found[:3]) or 'chosen'} in {files[0].path} and {file.path}"
             raise CoraError(f"these are parts of several runs: the facts have other {said}")
-    calls = [facts["calls"] for facts in told if "calls" in facts]
-    common = {k: v for k, v in _in_common(told).items() if k != "shard"}
-    if rooms := [shard["room"] for facts in told if (shard := facts.get("shard") or {}).get("room")]:
-        common["asked"] = common.get("asked", {}) | {"room": longest_room(rooms)}
-    return common | ({"calls": summed_calls(calls)} if calls else {})
+    return join_facts(told)
 
 # %% ../../nbs/responses/footers.ipynb #78164ad0
 def whole_questions(

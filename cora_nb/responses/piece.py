@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from ..core import CoraError
-from .columns import NUMBER, TEXT, column_types
+from .columns import NUMBER, STATE, STATES, TEXT, column_types, with_states
+from .facts import Facts
 from .questions import set_sizes
 from .responses import Responses
 
@@ -47,6 +48,11 @@ def plain_column(
     import pyarrow as pa
 
     kind = column_types().get(name)
+    if kind == STATE:
+        codes, texts = coded(column, f"{file}: {name}")
+        if unknown := set(texts := texts.to_pylist()) - {*STATES}:
+            raise CoraError(f"{file}: state must be one of {', '.join(STATES)}, got {min(unknown)!r}")
+        return pd.Categorical.from_codes(np.array([STATES.index(s) for s in texts], dtype=np.int8)[codes], dtype=STATE)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if kind == TEXT:
@@ -87,7 +93,7 @@ class Piece(Responses):
         if (lost := np.flatnonzero(known == 0)).size and self.sizes_of is not None:
             known[lost] = self.sizes_of(ids[lost])
         sizes = np.unique(known)
-        each = set_sizes(self.facts, self.family, [int(size) or None for size in sizes])
+        each = set_sizes(self.facts.variants.recipe, self.family, [int(size) or None for size in sizes])
         expected = np.array([np.nan if n is None else n for n in each])[np.searchsorted(sizes, known)]
         return pd.DataFrame({"there": there, "expected": pd.array(expected, dtype="Int64")}, index=ids)
 
@@ -129,6 +135,7 @@ def make_piece(
     which: int | None = None,  # the repetition to use; None: all
     first: int = 0,  # the number of the run's first repetition
     start: int = 0,  # number of rows of the file before these
+    states: bool = False,  # find the column `state` by the others if the file lacks it
     **about: Any,  # `facts`, `name`, `family`, `pooled` and `failed_wrong` of the run, and `sizes_of`
 ) -> Piece:
     "Rows as responses, with the columns that are there. Raises `CoraError` for a reply that occurs twice."
@@ -148,6 +155,7 @@ def make_piece(
         raise CoraError(f"{file}, row {start + row + 1}: {said}")
     columns = {"question_id": _texts(codes, ids), "method": _texts(method, names), **columns}
     frame = pd.DataFrame(columns, copy=False)
+    frame = with_states(frame) if states else frame
     absent = frame[:0]
     if which is not None and not (kept := trial == which).all():
         lost = np.bincount(codes[kept], minlength=len(ids)) == 0
@@ -156,7 +164,7 @@ def make_piece(
         codes, ids = coded(_dictionary(codes[kept], ids), file)
     named = [(names[m].as_py(), int(i)) for m, i in slots]
     piece = object.__new__(Piece)  # without the checks of `Responses`
-    usual = {"pooled": False, "failed_wrong": False, "sizes_of": None, "facts": {}, "name": "", "file": file}
+    usual = {"pooled": False, "failed_wrong": False, "sizes_of": None, "facts": Facts(), "name": "", "file": file}
     piece.__dict__.update(usual | about | {"table": frame, "_questions": None, "asked": asked, "slots": named})
     piece.__dict__["absent"] = absent
     ids = pd.Index(pd.array(ids, dtype=TEXT))

@@ -14,18 +14,12 @@ import numpy as np
 import pandas as pd
 from fastcore.basics import patch
 
-from ..core import CoraError, Question, Variant
-from .columns import KEY, TEXT, checked_table, same_tables, storable
-from .estimate_notes import unasked_words
-from cora_nb.responses.failures import (
-    check_failed,
-    failed_rows,
-    failure_line,
-    over_budget_rows,
-    textless_rows,
-    unasked_rows,
-)
-from .questions import facts_of_part, ordered_questions, questions_of_rows, questions_table, set_sizes
+from ..core import CoraError, Variant
+from ..results import Remark
+from .columns import KEY, TEXT, UNSENT, checked_table, in_state, same_tables, storable
+from .facts import Facts, as_facts
+from .failures import check_failed, failed_remark, textless_rows, unasked_words
+from .questions import ordered_questions, questions_of_rows, questions_table, set_sizes
 from .rows import graded_table
 
 # %% ../../nbs/responses/responses.ipynb #cf89e369
@@ -40,7 +34,7 @@ class Responses:
         self,
         table: pd.DataFrame,  # one row for each reply; see the schema in `responses.columns`
         questions: pd.DataFrame | None = None,  # one row for each question; None: ids and subjects from the rows
-        facts: dict[str, Any] | None = None,  # what is needed to repeat the run, as plain JSON values
+        facts: Facts | Mapping[str, Any] | None = None,  # what is needed to repeat the run
         name: str = "",  # the respondent's name; empty: as in the table
         file: str = "",  # the file it comes from, for messages
         pooled: bool = False,  # repetitions count as further replies, also in measures that use only the first
@@ -51,7 +45,8 @@ class Responses:
         table, name = _with_name(table, name)
         if questions is not None:
             questions = ordered_questions(questions, table, file)
-        _set(self, table=table, facts=dict(facts or {}), name=name, file=file, pooled=pooled, _questions=questions)
+        facts = as_facts(facts, f"{file}: the facts" if file else "the facts")
+        _set(self, table=table, facts=facts, name=name, file=file, pooled=pooled, _questions=questions)
         _set(self, failed_wrong=failed_wrong, absent=table[:0])
 
     def __setattr__(self, name: str, value: Any):
@@ -130,7 +125,7 @@ def make_responses(
     parse: str | Callable | Mapping = "first_token",  # the rule for questions with one letter, or one for each form
     trials: Sequence[int] | None = None,  # the repetition of each reply; None: all 0
     name: str = "respondent",  # the respondent's name
-    facts: dict[str, Any] | None = None,  # what is needed to repeat the run
+    facts: Facts | Mapping[str, Any] | None = None,  # what is needed to repeat the run
     verdicts: Sequence | None = None,  # the grades of the replies, if known already
 ) -> Responses:
     """Graded replies as a value.
@@ -138,7 +133,7 @@ def make_responses(
     Raises `CoraError` for lists of different lengths, an unknown rule, and variants of several families.
     """
     table = graded_table(variants, replies, parse, trials, name, verdicts)
-    return Responses(table, questions_table(v.question for v in variants), facts or {}, name)
+    return Responses(table, questions_table(v.question for v in variants), facts, name)
 
 # %% ../../nbs/responses/responses.ipynb #f1637c43
 @patch
@@ -156,9 +151,9 @@ def rows(
         return self
     part = self.table[mask.astype(bool)].reset_index(drop=True)
     known = dict(zip(("questions", "count", "rows"), _sizes(self, part)))
-    facts = facts_of_part(self.facts, known, self.facts.get("rows", {}).get("of", len(self)))
+    facts = self.facts.of_part(known, self.facts.rows.of or len(self))
     if chosen:
-        facts["chosen"] = [*self.facts.get("chosen", []), chosen]
+        facts = facts.changed(chosen=[*self.facts.chosen, chosen])
     absent = self.absent
     if callable(keep) and len(absent) and not chosen:  # truth values are of the rows that are there
         absent = absent[np.asarray(keep(absent)).astype(bool)]
@@ -168,11 +163,11 @@ def rows(
 def _sizes(whole: Responses, part: pd.DataFrame) -> tuple[int, int, int]:
     "The number of questions, variants and rows of a part, from 0."
     key = [c for c in KEY if c in part and c != "trial"]
-    once = len(whole.trials) == 1 or not whole.facts.get("variants")  # or the number is of no use
+    once = len(whole.trials) == 1 or whole.facts.variants.count is None  # or the number is of no use
     return part["question_id"].nunique(), len(part) if once else int((~_duplicated(part, key)).sum()), len(part)
 
 
-def _part(whole: Responses, table: pd.DataFrame, facts: dict[str, Any], **other: Any) -> Responses:
+def _part(whole: Responses, table: pd.DataFrame, facts: Facts, **other: Any) -> Responses:
     "Some rows of checked responses; all else stays, unless given in `other`."
     same = {what: getattr(whole, what) for what in ("name", "file", "pooled", "failed_wrong", "absent")}
     return _set(object.__new__(Responses), table=table, facts=facts, _questions=whole._questions, **same | other)
@@ -223,18 +218,27 @@ def pool_trials(self: Responses) -> Responses:
 
 # %% ../../nbs/responses/responses.ipynb #5be0c9d2
 @patch
+def with_facts(
+    self: Responses,
+    facts: Facts | Mapping[str, Any],  # all of its facts
+) -> Responses:
+    "The same rows with other facts. Raises `CoraError` for facts of a wrong type."
+    return _set(object.__new__(type(self)), **self.__dict__ | {"facts": as_facts(facts)})
+
+
+@patch
 def count_failed_as_wrong(self: Responses) -> Responses:
     "The same rows, in which every measure counts a failed prompt as a wrong reply."
     return _part(self, self.table, self.facts, failed_wrong=True)
 
 
 @patch(as_prop=True)
-def failure_note(self: Responses) -> str:  # such as "3 of 33,098 failed"; empty if none did
+def failed_remarks(
+    self: Responses,
+) -> tuple[Remark, ...]:  # such as `Remark("failed", 3, of=33_098)`; empty if none did
     "How many of the prompts asked have no reply."
-    if not (failed := int(failed_rows(self.table).sum())):
-        return ""
-    line = failure_line(failed, int(len(self) - unasked_rows(self.table).sum()))
-    return f"{line}, counted as wrong" if self.failed_wrong else line
+    failed = int(in_state(self.table, "failed").sum())
+    return failed_remark(failed, int((~in_state(self.table, *UNSENT)).sum()), self.failed_wrong) if failed else ()
 
 # %% ../../nbs/responses/responses.ipynb #abae86ad
 @patch(as_prop=True)
@@ -256,7 +260,9 @@ def members(
     ids = pd.Index(questions["question_id"], name="question_id")
     first = self.trial(self.trials[0]).table if len(self) else self.table
     there = np.bincount(ids.get_indexer(first["question_id"]), minlength=len(ids))
-    expected = pd.array(set_sizes(self.facts, self.family, _own_choices(questions, rows)), dtype=pd.Int64Dtype())
+    expected = pd.array(
+        set_sizes(self.facts.variants.recipe, self.family, _own_choices(questions, rows)), dtype=pd.Int64Dtype()
+    )
     return pd.DataFrame({"there": there, "expected": expected}, index=ids)
 
 
@@ -273,7 +279,7 @@ def _own_choices(questions: pd.DataFrame, rows: pd.DataFrame) -> list[int | None
 @patch(as_prop=True)
 def complete(self: Responses) -> bool | None:  # None: unknown
     "Whether every question has all members of its divergence set."
-    if self.facts.get("chosen"):
+    if self.facts.chosen:
         return True  # a chosen part counts as complete; the notes of results name it
     members = self.members()
     if (members["there"] == 0).any():
@@ -313,17 +319,19 @@ def _range(counts: pd.Series) -> str:
 def outcomes(self: Responses) -> pd.DataFrame:  # columns right, wrong, unparsed, cut_off, failed, not_asked
     "The outcome of each prompt; one is true per row. Cut off: not parsed, and ended by the length limit."
     t = self.table
-    not_asked, failed = unasked_rows(t), failed_rows(t)
-    named = (t["prediction"] >= 0).to_numpy()
-    if "selected" in t:
-        named = named | np.fromiter((bool(s) for s in t["selected"]), dtype=bool, count=len(t))
-    right = t["correct"].to_numpy(dtype=bool)
-    unread = ~(named | failed | not_asked)
-    wrong = ~(right | unread | failed | not_asked)
+    right, unread = t["correct"].to_numpy(dtype=bool), in_state(t, "unread", "refused")
     finish = t["finish"] if "finish" in t else pd.Series([None] * len(t), dtype=TEXT)
     cut_off = unread & (finish == "length").to_numpy(dtype=bool, na_value=False)
-    found = {"right": right, "wrong": wrong, "unparsed": unread & ~cut_off, "cut_off": cut_off}
-    return pd.DataFrame(found | {"failed": failed, "not_asked": not_asked})
+    return pd.DataFrame(
+        {
+            "right": right,
+            "wrong": in_state(t, "answered") & ~right,
+            "unparsed": unread & ~cut_off,
+            "cut_off": cut_off,
+            "failed": in_state(t, "failed"),
+            "not_asked": in_state(t, *UNSENT),
+        }
+    )
 
 
 @patch
@@ -376,7 +384,7 @@ def equals(
 # %% ../../nbs/responses/responses.ipynb #e5cf23f4
 @patch
 def __repr__(self: Responses) -> str:
-    unasked = int(unasked_rows(self.table).sum())
+    unasked = int(in_state(self.table, *UNSENT).sum())
     rows = f"{len(self) - unasked} replies{f', {unasked} prompts not asked' if unasked else ''}"
     return (
         f"Responses({self.name!r}: {len(self.questions)} questions, {rows}{f', {self.family}' if self.family else ''})"
@@ -435,8 +443,8 @@ def need(
         raise CoraError(f"this is about replies of the form {' or '.join(allowed)}, and there are some of {first}")
     if scores and ("scores" not in found.table or found.table["scores"].isna().any()):
         raise CoraError("this needs the scores of every choice: ask a respondent that gives log-probabilities")
-    if asked and (unasked := unasked_rows(found.table)).any():
-        then = "to go on" if over_budget_rows(found.table).any() else "without stop"
+    if asked and (unasked := in_state(found.table, *UNSENT)).any():
+        then = "to go on" if in_state(found.table, "over_budget").any() else "without stop"
         raise CoraError(
             f"{unasked.sum()} of {len(unasked)} prompts were not asked because "
             f"{unasked_words(found.facts, found.table)}; the remaining replies are not a random sample, "

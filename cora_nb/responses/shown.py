@@ -22,16 +22,16 @@ def made_again(
     questions: Iterable[Question],  # some of its questions
 ) -> dict[tuple, Variant]:  # by `Variant.key`; empty if the recipe or the family is not known
     "The variants of questions, made by the run's recipe."
-    recipe = responses.facts.get("variants", {}).get("recipe")
-    if not recipe or not {"family", "seed", "options"} <= set(recipe):
+    recipe = responses.facts.variants.recipe
+    if recipe is None or recipe.seed is None:
         return {}
-    if any(str(value).startswith("sha256:") for value in recipe["options"].values()):
+    if any(str(value).startswith("sha256:") for value in recipe.options.values()):
         return {}
     with warnings.catch_warnings():
         try:
-            known_family(recipe["family"])  # an address in facts is not loaded
+            known_family(recipe.family)  # an address in facts is not loaded
             warnings.simplefilter("ignore")  # the run has warned of questions that the family leaves out
-            return {v.key: v for v in make_variants(questions, recipe["family"], recipe["seed"], **recipe["options"])}
+            return {v.key: v for v in make_variants(questions, recipe.family, recipe.seed, **recipe.options)}
         except CoraError:  # the family is not known here
             return {}
 

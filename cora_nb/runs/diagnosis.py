@@ -17,10 +17,10 @@ from typing import Any
 from ..core import CoraError, LETTERS, Variant
 from ..forms import FORMS, get_form, named_choices
 from ..prompts.labels import apply_rule
-from ..prompts.letters import LETTER_RULES, RULES, get_rule
-from ..prompts.replies import EXPLANATION, REASONING, answer_part
+from ..prompts.letters import EXPLANATION, LETTER_RULES, REASONING, RULES, answer_part, get_rule
 from ..prompts.templates import TEMPLATES
 from ..respondents.protocol import Reply
+from ..responses.facts import Facts
 
 # %% ../../nbs/runs/diagnosis.ipynb #11b558bf
 _OTHER_FORMS = {"several": ("selected",), "tfq": ("yes_no",), "lfgq": ("in_words", "same_words", "exact_number")}
@@ -73,9 +73,7 @@ def unread_kind(
 ) -> str:  # one of `UNREAD_KINDS`; empty if it was parsed, or if there is no reply
     "The kind of unreadable reply."
     meta = reply.meta or {}
-    if reply.error is not None:
-        return ""
-    if parsed:
+    if parsed or reply.error is not None:
         return ""
     if reply.text is None:
         return "no text" if reply.scores is None else "tied"
@@ -137,7 +135,8 @@ class Cure:
         who = classes.get(self.respondent or next((_FIELDS[name] for name in self.fields), ""), "respondent")
         asked = [f"{name}={value!r}" for name, value in self.options.items()]
         made = f"{who}(..., {fields})" if fields else f"{who}(...)" if self.respondent else who
-        return f"evaluate({', '.join([made, 'variants', *asked])})"
+        put = [f"Asking({', '.join(asked)})"] if asked else []
+        return f"evaluate({', '.join([made, 'variants', *put])})"
 
     @property
     def label(self) -> str:
@@ -200,16 +199,16 @@ _ROOM_FIELD = {"chat": "max_tokens", "causal": "max_new_tokens"}
 class _Setting:
     "The settings of a run with unreadable replies, as far as its facts are known."
 
-    def __init__(self, unread: Sequence[Unread], facts: Mapping[str, Any], read: Sequence[Unread] = ()):
+    def __init__(self, unread: Sequence[Unread], facts: Facts, read: Sequence[Unread] = ()):
         self.kind = _commonest([u.kind for u in unread], UNREAD_KINDS)
         those = [u for u in unread if u.kind == self.kind]
         self.form = _commonest([u.variant.form for u in those], tuple(FORMS))
         self.unread = [u for u in those if u.variant.form == self.form]
         self.read = [u for u in read if u.variant.form == self.form]
-        self.respondent, asked = facts.get("respondent") or {}, facts.get("asked") or {}
+        self.respondent, asked = facts.respondent, facts.asked
         self.who = self.respondent.get("respondent")
-        self.template, self.rule = asked.get("template"), (asked.get("parse") or {}).get(self.form)
-        self.room = (asked.get("room") or {}).get(self.form)
+        self.template, self.rule = asked.template, asked.parse.get(self.form)
+        self.room = asked.room.get(self.form)
         self.writes_on = self.respondent.get("endpoint") == "completions" or self.respondent.get("chat") is False
 
     def reasoned(self) -> dict[str, str]:
@@ -231,7 +230,7 @@ def _commonest(found: Sequence[str], order: tuple[str, ...]) -> str:
 # %% ../../nbs/runs/diagnosis.ipynb #d75a7b28
 def cure(
     unread: Sequence[Unread],  # replies in which no choice was recognised, at least one
-    facts: Mapping[str, Any],  # of the run, as in `Responses.facts`; may be incomplete
+    facts: Facts,  # of the run; may be incomplete
     read: Sequence[Unread] = (),  # replies in which a choice was recognised: a rule must not lose them
 ) -> Cure:  # false if there is nothing to change; `tried` only if the replies at hand show that it helps
     "The change that makes or may make replies like these readable. Raises `CoraError` for no replies."

@@ -18,9 +18,11 @@ from typing import Any
 from .. import __version__
 from ..benchmarks.load import benchmark_hash
 from ..core import CoraError, Question, Variant
-from ..prompts.letters import RULES
+from ..prompts.letters import RULES, rules_by_form
 from ..prompts.shots import right_places
 from ..prompts.templates import Prompt, Template, get_template
+from ..responses.facts import Facts, as_facts
+from .asking import Asking, facts_of_stop, Stop
 from ..variants.families import FAMILIES
 from ..variants.operators import read_recipe
 
@@ -56,23 +58,21 @@ def _versions() -> dict[str, str]:
 # %% ../../nbs/runs/facts.ipynb #b6e12885
 def asked_facts(
     prompts: Sequence[Prompt],  # all prompts of the run
-    rules: Mapping[str, Callable],  # the parsing rule of each form
-    shots_as: str,  # how the examples look
-    stopping: dict[str, Any],  # when a question is settled
-    run: dict[str, Any] | None,  # further facts, as plain JSON values
-) -> dict[str, Any]:  # `benchmark`, `variants`, `asked`, `run`, `versions`
-    "The facts needed to repeat a run, except the respondent's: plain JSON values, grouped."
+    asking: Asking,  # how they are put and their replies read
+    stop: Stop | None,  # what need not be asked; None: all is asked
+    run: Mapping[str, Any] | None,  # further facts, as plain JSON values
+) -> Facts:  # `benchmark`, `variants`, `asked`, `run`, `versions`
+    "The facts needed to repeat a run, except the respondent's."
     variants = list({id(p.variant): p.variant for p in prompts}.values())
-    return {
-        **_made_facts(variants, lambda recipe: recipe),
-        "asked": {
-            **_prompt_facts(prompts, shots_as),
-            "parse": {form: rule_name(rule) for form, rule in rules.items()},
-            **stopping,
-        },
-        "run": run or {},
-        "versions": _versions(),
-    }
+    rules = {form: rule_name(rule) for form, rule in rules_by_form(asking.parse).items()}
+    return as_facts(
+        {
+            **_made_facts(variants, lambda recipe: recipe),
+            "asked": {**_prompt_facts(prompts, asking.shots_as), "parse": rules, **facts_of_stop(stop)},
+            "run": run or {},
+            "versions": _versions(),
+        }
+    )
 
 
 def _made_facts(variants: Sequence[Variant], trusted: Callable[[Any], Any]) -> dict[str, dict[str, Any]]:

@@ -20,16 +20,16 @@ from ..forms import get_form
 from ..prompts.letters import rules_by_form
 from ..prompts.templates import Template
 from ..respondents.protocol import Reply, Respondent
-from ..responses.columns import KEY
+from ..responses.columns import KEY, REPLIED, in_state, read_again
 from ..responses.responses import Responses, as_responses
 from ..responses.rows import grade_reply
 from ..results import make_result
+from .asking import Asking
 from .evaluate import evaluate
 from .facts import rule_name
 from .store import Store
 from ..variants.operators import NEW
-from ..variants.formats import long_form
-from ..variants.mcqa_plus import YES_NO
+from ..variants.mcqa_plus import YES_NO, long_form
 
 # %% ../../nbs/runs/grading.ipynb #42872109
 def asked_by_key(
@@ -46,7 +46,7 @@ def long_rows(
 ) -> list[tuple[int, Variant]]:  # position of the row, and what was asked there
     "The rows with answers in free text. Raises `CoraError` if there are none, or if the choices differ."
     table = as_responses(responses).table
-    needed = (*KEY, "sources", "answer", "prediction", "correct", "reply", "error")
+    needed = (*KEY, "sources", "answer", "prediction", "correct", "reply")
     if missing := [c for c in needed if c not in table]:
         raise CoraError(f"grading needs the column {', '.join(missing)}")
     known = asked_by_key(asked)
@@ -74,7 +74,7 @@ def replies_of(
     "The texts to grade."
     part = as_responses(responses).table.iloc[[p for p, _ in rows]]
     return [
-        None if pd.notna(error) or pd.isna(said) else str(said) for said, error in zip(part["reply"], part["error"])
+        str(said) if there and pd.notna(said) else None for said, there in zip(part["reply"], in_state(part, *REPLIED))
     ]
 
 # %% ../../nbs/runs/grading.ipynb #fdeb8b75
@@ -133,14 +133,13 @@ def judge_answers(
     right, said = pd.array([pd.NA] * len(rows), dtype="boolean"), [None] * len(rows)
     facts = {"judge": judge.describe(), "request": JUDGE, "replies": len(rows), "judged": len(put)}
     if put:
-        judged = evaluate(
-            judge, [v for _, v in put], template=_JUDGE_TEMPLATE, store=store, progress=progress, strict=None
-        )
+        asking = Asking(_JUDGE_TEMPLATE)
+        judged = evaluate(judge, [v for _, v in put], asking, store=store, progress=progress, strict=None)
         columns = (judged.table[c] for c in ("prediction", "reply", "error"))
-        for (i, _), prediction, answer, error in zip(put, *columns):
+        for (i, _), prediction, answer, error, lost in zip(put, *columns, in_state(judged.table, "failed")):
             right[i] = pd.NA if prediction < 0 else prediction == 0
-            said[i] = f"failed: {error}" if pd.notna(error) else answer if pd.notna(answer) else None
-        facts["calls"] = judged.facts["calls"]
+            said[i] = f"failed: {error}" if lost else answer if pd.notna(answer) else None
+        facts["calls"] = judged.facts.calls
     none = int(right[[i for i, _ in put]].isna().sum())
     if none:
         why = f"{judge.name} gave no verdict on {none} of {len(put)} replies; they count as not right"
@@ -228,8 +227,8 @@ def grades(
     keys = list(zip(*(part[c].tolist() for c in KEY)))
     verdicts, read = _graded(grader, rows, replies, keys, part["prediction"].tolist())
     graded = [
-        "failed" if reply is None and v.prediction < 0 else "right" if v.correct else "wrong" if ok else "unparsed"
-        for v, reply, ok in zip(verdicts, replies, read)
+        "failed" if not there else "right" if v.correct else "wrong" if ok else "unparsed"
+        for v, there, ok in zip(verdicts, in_state(part, *REPLIED), read)
     ]
     human = {} if labels is None else _fitting(labels, keys, replies, on_changed)
     for i, says in human.items():
@@ -267,9 +266,10 @@ def regrade(
     table, prediction = run.to_frame(), run.table["prediction"].to_numpy(copy=True)
     prediction[[position for position, _ in rows]] = found["prediction"]
     table["prediction"], table["correct"] = prediction, prediction == table["answer"].to_numpy()
+    table["state"] = read_again(table)
     grading = {"grader": _grader_fact(grader), "replies": len(rows), "labels": int(found["label"].notna().sum())}
     return Responses(
-        table, run.questions, run.facts | {"grading": grading}, run.name, run.file, run.pooled, run.failed_wrong
+        table, run.questions, run.facts.changed(grading=grading), run.name, run.file, run.pooled, run.failed_wrong
     )
 
 

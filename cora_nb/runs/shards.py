@@ -9,14 +9,12 @@ __all__ = ['NO_PRECISION', 'Shard', 'as_shard', 'divided', 'usual_count', 'Shard
 
 # %% ../../nbs/runs/shards.ipynb #f4a10aaf
 import contextlib
-import copy
 import io
 import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -25,7 +23,7 @@ from ..checks import check_count
 from ..core import CoraError, Question
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Respondent
-from ..responses.columns import NOT_ASKED
+from ..responses.columns import REPLIED, in_state
 from cora_nb.responses.files import (
     SHARDS_FOLDER,
     check_folder,
@@ -36,11 +34,11 @@ from cora_nb.responses.files import (
     write_parquet,
     write_responses,
 )
+from ..responses.facts import Facts, join_facts, summed_calls
 from ..responses.questions import questions_table
 from ..responses.responses import Responses
-from ..responses.runs import different_facts, longest_room, summed_calls
-from .evaluate import PreparedRun
-from .store import Store
+from .asking import Precise
+from .evaluate import PreparedRun, Running
 
 # %% ../../nbs/runs/shards.ipynb #337d46a4
 @dataclass(frozen=True, order=True)
@@ -117,37 +115,34 @@ class ShardRun:
     def ask(
         self,
         respondent: Respondent,  # the respondent to ask
+        running: Running = Running(),  # the store, and what is shown meanwhile
         earlier: Responses | None = None,  # the same shard, asked before with failed prompts
-        store: Store | None = None,  # where replies are kept and found again
-        progress: bool | str = True,  # show a progress bar; a text replaces the respondent's name
-        strict: bool | None = False,  # stop if many replies cannot be parsed; None: do not even warn
     ) -> Responses:  # its rows, with their position in the whole run as the column `row`
         "Ask the prompts of the shard, or only those that failed."
-        if earlier is None or self.run.stopper is not None:
-            found = self.run.ask(respondent, store, progress, strict)
+        if earlier is None or self.run.stop is not None:
+            found = self.run.ask(respondent, running)
             return self._marked(found.table.assign(row=self.rows), found.facts)
-        lost = earlier.table["error"].notna().to_numpy()
+        lost = ~in_state(earlier.table, *REPLIED)
         some = [i for i, failed in enumerate(lost) if failed]
         part = replace(self.run, prompts=[self.run.prompts[i] for i in some])
-        found = part.ask(respondent, store, progress, strict)
+        found = part.ask(respondent, running)
         new = found.table.assign(row=[self.rows[i] for i in some])
         table = pd.concat([earlier.table[~lost], new]).sort_values("row", ignore_index=True)
-        calls = summed_calls([earlier.facts["calls"], found.facts["calls"]]) | {"prompts": len(table)}
-        return self._marked(table, self.run.facts(respondent) | {"calls": calls})
+        calls = summed_calls([earlier.facts.calls, found.facts.calls]) | {"prompts": len(table)}
+        return self._marked(table, self.run.facts(respondent).changed(calls=calls))
 
-    def _marked(self, table: pd.DataFrame, facts: dict[str, Any]) -> Responses:
+    def _marked(self, table: pd.DataFrame, facts: Facts) -> Responses:
         "The rows, with the facts of the whole run and of this shard."
-        facts = copy.deepcopy(facts)
-        failed = table["error"].notna() & (table["error"] != NOT_ASKED)
+        failed = in_state(table, "failed")
         told = {"number": self.shard.number, "of": self.shard.count, "failed": int(failed.sum())}
-        room = facts["asked"].pop("room", {})
+        told["room"] = facts.asked.room
         questions = questions_table(p.variant.question for p in self.run.prompts)
-        return Responses(table, questions, facts | {"shard": told | {"room": room}})
+        return Responses(table, questions, facts.without("asked.room").changed(shard=told))
 
 
 NO_PRECISION = (
-    "stop='precise' looks at all replies while it asks, and shards do not see each other's: "
-    "leave it out, use stop='cora', or ask in one process"
+    "precise stopping looks at all replies while it asks, and shards do not see each other's: "
+    "leave it out, settle questions (stop=Settled(), --stop cora), or ask in one process"
 )
 
 
@@ -156,7 +151,7 @@ def shard_runs(
     count: int,  # how many shards
 ) -> dict[Shard, ShardRun]:  # all of them, in their order
     "The shards of a run. Raises `CoraError` for more than different questions, and for `precise` stopping."
-    if prepared.known["asked"]["stop"] == "precise":
+    if isinstance(prepared.stop, Precise):
         raise CoraError(NO_PRECISION)
     parts = enumerate(divided(prepared.prompts, count), 1)
     return {
@@ -183,11 +178,9 @@ def shard_bytes(
 ) -> bytes:
     "The content of a shard's file."
     asked = responses.questions.astype(object).to_dict("records")
-    metadata = {"cora_nb": responses.facts, "cora_nb_questions": asked}
+    metadata = {"cora_nb": responses.facts.as_json(), "cora_nb_questions": json.dumps(asked)}
     content = io.BytesIO()
-    write_parquet(
-        responses.table, content, {k: json.dumps(v) for k, v in metadata.items()} | {"cora_nb_name": responses.name}
-    )
+    write_parquet(responses.table, content, metadata | {"cora_nb_name": responses.name})
     return content.getvalue()
 
 
@@ -219,8 +212,8 @@ def shards_there(
 def finished_shard(
     folder: str | Path,  # the folder of the whole run
     shard: Shard,  # which one
-    facts: dict[str, Any],  # of the whole run; the respondent's may be left out
-) -> dict[str, Any] | None:  # the facts of the shard that is there; None: there is none
+    facts: Facts,  # of the whole run; the respondent's may be left out
+) -> Facts | None:  # the facts of the shard that is there; None: there is none
     "What is known of a shard on disk. Raises `CoraError` if it, or another one in the folder, is of another run."
     there = shards_there(folder)
     if not there:
@@ -235,12 +228,11 @@ def finished_shard(
     return told if shard in there else None
 
 
-def _check_shard_there(file: Path, facts: dict[str, Any]) -> dict[str, Any]:
+def _check_shard_there(file: Path, facts: Facts) -> Facts:
     "The facts of a shard. Raises `CoraError` if it is of another run."
     with _damage_said():
         told = read_facts(file)
-    asked = {group: told.get(group) for group in facts}
-    check_same_run(file, asked, facts, "this is a shard of another run", "the shards")
+    check_same_run(file, told.limited_to(facts), facts, "this is a shard of another run", "the shards")
     return told
 
 
@@ -255,7 +247,7 @@ def _damage_said() -> Iterator[None]:
 
 def check_shards_there(
     folder: str | Path,  # of a run
-    facts: dict[str, Any],  # of the run, from `known_facts`
+    facts: Facts,  # of the run, from `known_facts`
 ) -> None:
     "Raise `CoraError` if the folder has shards of another run."
     for file in [*shards_there(folder).values()][:1]:
@@ -264,26 +256,20 @@ def check_shards_there(
 
 def check_run_there(
     folder: str | Path,  # the folder of the whole run
-    facts: dict[str, Any],  # of the run, from `known_facts`
+    facts: Facts,  # of the run, from `known_facts`
 ) -> None:
     "Raise `CoraError` if the folder holds a run with other facts. The room of replies is not known yet."
     if not (Path(folder) / "responses.parquet").exists():
         return
-    told = read_facts(folder)
-    told.get("asked", {}).pop("room", None)
-    check_same_run(folder, {group: told.get(group) for group in facts}, facts)
+    check_same_run(folder, read_facts(folder).without("asked.room").limited_to(facts), facts)
 
 
 def known_facts(
     prepared: PreparedRun,  # the whole run
-    respondent: Respondent | None = None,  # who is asked; None: not known here
-) -> dict[str, Any]:
+    respondent: Respondent,  # who is asked
+) -> Facts:
     "The facts that all shards of a run share."
-    if respondent is None:
-        return copy.deepcopy(dict(prepared.known))
-    facts = prepared.facts(respondent)
-    facts["asked"].pop("room", None)
-    return facts
+    return prepared.facts(respondent).without("asked.room")
 
 
 def ask_shard(
@@ -291,9 +277,7 @@ def ask_shard(
     respondent: Respondent,  # the respondent to ask
     shard: str | Shard,  # such as "3/64"
     folder: str | Path,  # the folder of the whole run; the shard's file goes to `shards` inside
-    store: Store | None = None,  # where replies are kept and found again
-    progress: bool | str = True,  # show a progress bar; a text replaces the respondent's name
-    strict: bool | None = False,  # stop if many replies cannot be parsed; None: do not even warn
+    running: Running = Running(),  # the store, and what is shown meanwhile
 ) -> Path:  # the shard's file
     """Ask one shard and write its file, unless it is there already. One with failed prompts is asked again for these.
 
@@ -303,9 +287,9 @@ def ask_shard(
     part = shard_runs(prepared, shard.count)[shard]
     check_run_there(check_folder(folder), facts := known_facts(prepared, respondent))
     told = finished_shard(folder, shard, facts)
-    if told is not None and not told["shard"]["failed"]:
+    if told is not None and not told.shard.failed:
         return file
-    found = part.ask(respondent, read_responses(file) if told else None, store, progress, strict)
+    found = part.ask(respondent, running, read_responses(file) if told else None)
     return keep_shard(shard_bytes(found), file)
 
 # %% ../../nbs/runs/shards.ipynb #14f8c7dd
@@ -335,23 +319,20 @@ def _read_shard(file: Path) -> Responses:
     try:
         told = json.loads(pq.read_schema(file).metadata[b"cora_nb_questions"])
         asked = [Question(q["question_id"], q["text"], tuple(q["choices"]), q["answer"], q["subject"]) for q in told]
-        found.facts["shard"]["number"], found.table["row"]
-    except (KeyError, TypeError, ValueError):
+        found.facts.shard.number, found.table["row"]
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise CoraError(f"{file}: this is not a shard of a run") from None
     return Responses(found.table, questions_table(asked), found.facts, found.name, str(file))
 
 
-def _whole_facts(parts: Sequence[Responses]) -> dict[str, Any]:
+def _whole_facts(parts: Sequence[Responses]) -> Facts:
     "The facts of the whole run, from those of its shards."
-    facts = {k: v for k, v in copy.deepcopy(parts[0].facts).items() if k != "shard"}
+    facts = parts[0].facts.without("shard")
     for part in parts:
-        mine = {k: v for k, v in part.facts.items() if k != "shard"}
-        if part.name != parts[0].name or (different := different_facts(mine, facts)):
+        if part.name != parts[0].name or (different := part.facts.without("shard").differences(facts)):
             what = "name" if part.name != parts[0].name else ", ".join(different[:3])
             raise CoraError(f"{part.file} and {parts[0].file}: these are shards of two runs, with different {what}")
-    if room := longest_room([part.facts["shard"].get("room", {}) for part in parts]):
-        facts["asked"]["room"] = room
-    return facts | {"calls": summed_calls([part.facts["calls"] for part in parts])}
+    return join_facts([part.facts for part in parts])
 
 
 def join_shards(
@@ -370,7 +351,7 @@ def join_shards(
     parts = [_read_shard(file) for file in shards_there(folder).values()]
     facts = _whole_facts(parts)
     table = pd.concat([part.table for part in parts]).sort_values("row", ignore_index=True)
-    if table["row"].tolist() != list(range(facts["variants"]["count"] * facts["asked"]["trials"])):
+    if table["row"].tolist() != list(range(facts.variants.count * facts.asked.trials)):
         raise CoraError(f"{folder}: the shards do not hold each row of the run once; ask them again in another folder")
     questions = pd.concat([part.questions for part in parts], ignore_index=True)
     whole = Responses(table.drop(columns="row"), questions, facts, parts[0].name)

@@ -11,9 +11,8 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from ..core import Question
-from ..prompts.letters import own_words
-from ..prompts.replies import with_room
-from ..variants.operators import says_none
+from ..prompts.letters import own_words, with_room
+from ..benchmarks.pitfalls import says_none
 
 # %% ../../nbs/runs/statement_checks.ipynb #66b4501c
 _WRAPPING = re.compile(

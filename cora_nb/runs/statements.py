@@ -20,7 +20,9 @@ from ..core import BadRow, CoraError, Question, Variant
 from ..benchmarks.files import read_table, write_whole
 from ..prompts.templates import Template
 from ..respondents.protocol import Respondent
+from ..responses.columns import in_state
 from ..responses.files import csv_cells, from_csv_cell
+from .asking import Asking
 from .evaluate import evaluate
 from .statement_checks import CHECKS, OTHERS, check_statement, clean, keeps_words
 from .store import Store
@@ -84,7 +86,6 @@ def statement_variants(
 
 # %% ../../nbs/runs/statements.ipynb #45fe13b9
 _SHORTEST = 16  # tokens; a shorter limit cuts sentences off
-_FAILED = "no reply: "  # how the reason begins if the writer failed
 
 
 def _check_writer(
@@ -104,36 +105,48 @@ def written(
     variants: Sequence[Variant],  # the requests; may be empty
     store: Store | None,  # where replies are kept
     progress: bool,  # show a progress bar
-) -> tuple[list[tuple[str | None, str]], dict]:  # for each request, its reply and reason for refusal; the calls
-    "Ask for statements in one round."
+) -> tuple[list[tuple[str | None, str, bool]], dict]:  # each request's reply, reason, and whether it failed; the calls
+    "Ask for statements in one round. The reason says why there is no usable reply; it is empty if there is one."
     if not variants:
         return [], {"prompts": 0}
     rule = {"lfgq": keeps_words}
-    responses = evaluate(
-        writer, variants, template=_WRITER_TEMPLATE, parse=rule, store=store, progress=progress, strict=None
-    )
+    asking = Asking(_WRITER_TEMPLATE, parse=rule)
+    responses = evaluate(writer, variants, asking, store=store, progress=progress, strict=None)
     table = responses.table
+    failed = in_state(table, "failed").tolist()
     replies = [None if pd.isna(reply) else reply or None for reply in table["reply"]]
     reasons = [
-        check_statement(reply, v.question, v.index) if pd.isna(error) else f"{_FAILED}{error}"
-        for v, reply, error in zip(variants, replies, table["error"])
+        f"no reply: {error}" if lost else check_statement(reply, v.question, v.index)
+        for v, reply, error, lost in zip(variants, replies, table["error"], failed)
     ]
-    return list(zip(replies, reasons)), responses.facts["calls"]
+    return list(zip(replies, reasons, failed)), responses.facts.calls
 
 # %% ../../nbs/runs/statements.ipynb #a1f99e23
-COLUMNS = ("question_id", "choice", "n_choices", "question", "proposed", "statement", "round", "reply", "reason")
+COLUMNS = (
+    "question_id",
+    "choice",
+    "n_choices",
+    "question",
+    "proposed",
+    "statement",
+    "round",
+    "reply",
+    "reason",
+    "failed",
+)
 
 
 def statements_table(
     questions: Sequence[Question],  # whose choices the rows are, in order
-    found: Mapping[tuple[str, int], tuple],  # (question id, choice) -> statement, round, reply, reason
+    found: Mapping[tuple[str, int], tuple],  # (question id, choice) -> statement, round, reply, reason, failed
 ) -> pd.DataFrame:  # columns `COLUMNS`
     "The table from its parts."
     rows = [
         (q.id, i, q.n_choices, q.text, text, *found[q.id, i]) for q in questions for i, text in enumerate(q.choices)
     ]
     table = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
-    return table.astype({c: "int64" if c in ("choice", "n_choices", "round") else "string" for c in COLUMNS})
+    types = dict.fromkeys(COLUMNS, "string") | dict.fromkeys(("choice", "n_choices", "round"), "int64")
+    return table.astype(types | {"failed": bool})
 
 # %% ../../nbs/runs/statements.ipynb #8a13f14e
 def write_statements(
@@ -153,17 +166,17 @@ def write_statements(
     _by_id(questions)
     first = statement_variants(questions)
     found = {
-        (v.question_id, v.index): (None, 0, None, OTHERS) for v in first if CHECKS[OTHERS]("", v.question, v.index)
+        (v.question_id, v.index): (None, 0, None, OTHERS, False)
+        for v in first
+        if CHECKS[OTHERS]("", v.question, v.index)
     }
     asked, rounds, refused = [v for v in first if (v.question_id, v.index) not in found], [], []
     for number in (1, 2):
         said, calls = written(writer, asked, store, progress)
-        for v, (reply, reason) in zip(asked, said):
-            found[v.question_id, v.index] = (None if reason else clean(reply), number, reply, reason)
+        for v, (reply, reason, failed) in zip(asked, said):
+            found[v.question_id, v.index] = (None if reason else clean(reply), number, reply, reason, failed)
         again = {
-            (v.question_id, v.index): reason
-            for v, (_, reason) in zip(asked, said)
-            if reason and not reason.startswith(_FAILED)
+            (v.question_id, v.index): reason for v, (_, reason, failed) in zip(asked, said) if reason and not failed
         }
         rounds, refused = [*rounds, calls], [*refused, dict(Counter(again.values()))]
         asked = statement_variants(questions, again)
@@ -214,11 +227,10 @@ def statements_summary(
 
     `complete` counts the questions that can be used, and their choices.
     """
-    reason, number = table["reason"].astype(object), table["round"]
     done = {0: "written by hand", 1: "written", 2: "written in the second round"}
     fate = [
-        done[n] if pd.notna(s) else "failed" if str(r).startswith(_FAILED) else f"refused: {r}"
-        for s, r, n in zip(table["statement"], reason, number)
+        done[row.round] if pd.notna(row.statement) else "failed" if row.failed else f"refused: {row.reason}"
+        for row in table[["statement", "round", "reason", "failed"]].itertuples()
     ]
     counts = table.groupby(fate)["question_id"].agg(choices="size", questions="nunique")
     order = [*done.values(), *(f"refused: {r}" for r in CHECKS), "failed"]
@@ -273,7 +285,7 @@ def read_statements(
     if missing := [c for c in ("question_id", "choice", "statement") if c not in file.columns]:
         there = ", ".join(map(repr, file.columns))
         raise CoraError(f"{path}: no column {' and no '.join(map(repr, missing))}; the file has {there}")
-    found = {(q.id, i): (None, 0, None, "not in the file") for q in known.values() for i in range(q.n_choices)}
+    found = {(q.id, i): (None, 0, None, "not in the file", False) for q in known.values() for i in range(q.n_choices)}
     rows: dict[tuple[str, int], int] = {}
     for n, row in file.rows:
         if isinstance(row, BadRow):
@@ -314,7 +326,8 @@ def _statement(row, question, choice, file, n):
         *(v if isinstance(v := row.get(c), str) and v else None for c in ("reply", "reason")),
     )
     if said is None or said == "":
-        return None, _round(row), reply, reason or "no statement"
+        failed = str(row.get("failed")).casefold() == "true"  # a spreadsheet writes TRUE
+        return None, _round(row), reply, reason or "no statement", failed
     if not isinstance(said, str) or not said.strip() or not said.isascii() and re.search("[\ud800-\udfff]", said):
         raise BadRow(
             "a statement must be a non-empty text; an empty cell means that there is none",
@@ -325,7 +338,7 @@ def _statement(row, question, choice, file, n):
             said,
         )
     if reason or said != clean(reply):
-        return said.strip(), 0, reply, ""
+        return said.strip(), 0, reply, "", False
     if wrong := check_statement(reply, question, choice):
         raise BadRow(
             f"the writer's statement cannot be used for {question.choices[choice]!r}: {wrong}",
@@ -335,7 +348,7 @@ def _statement(row, question, choice, file, n):
             "statement",
             said,
         )
-    return said, _round(row) or 1, reply, ""
+    return said, _round(row) or 1, reply, "", False
 
 
 def _round(row):

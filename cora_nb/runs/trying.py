@@ -12,7 +12,7 @@ import html
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -22,11 +22,12 @@ from ..checks import check_count
 from ..core import CoraError, Question, Variant
 from ..forms import Verdict
 from ..prompts.templates import Prompt
-from ..respondents.outgoing import inert_text, outgoing_text
-from ..respondents.protocol import Reply, Respondent, finished, stream
+from ..respondents.protocol import Reply, Respondent, finished, inert_text, outgoing_text, stream
+from ..responses.facts import Facts
 from ..responses.rows import grade_reply
 from .alarm import too_many_unread
 from .diagnosis import Cure, Unread, cure, readings, unread_kind
+from .asking import Asking, check_asking
 from .evaluate import PreparedRun, plan, prepare
 from .store import Store, asked_prompts
 from ..variants.families import make_variants
@@ -116,8 +117,7 @@ class _Trial:
 
 def _limit_hint(respondent: Respondent, t: Tried) -> str:
     "A hint for a server that finds the length limit too large; otherwise empty."
-    words = ("max_tokens", "max_completion_tokens", "max_model_len", "context length")
-    if not any(word in t.reply.error for word in words) or not callable(getattr(respondent, "room", None)):
+    if (t.reply.meta or {}).get("about") != "limit" or not callable(getattr(respondent, "room", None)):
         return ""
     return (
         f" (asked for were {respondent.room(t.prompt)} tokens; say how many with max_tokens=... behind the respondent)"
@@ -181,7 +181,7 @@ class Tryout:
     tried: tuple[Tried, ...]  # the prompts and their replies
     forecast: pd.Series  # estimates for the full run: counts, tokens, seconds, and `cost` if there are prices
     cure: Cure | None  # what to change; None if the replies can be parsed
-    facts: dict[str, Any]  # how it was asked, as in `Responses.facts`
+    facts: Facts  # how it was asked, as in `Responses.facts`
 
     @property
     def outcomes(self) -> dict[str, int]:
@@ -301,7 +301,7 @@ def tryout_text(
     whole: bool = False,  # print everything that was sent, and long replies in full
 ) -> str:  # safe to print in a terminal
     "The whole result of a try as text."
-    rules = tryout.facts["asked"]["parse"]
+    rules = tryout.facts.asked.parse
     parts = [
         f"{inert_text(tryout.name)}: sent for the first of {len(tryout.tried)} prompts\n\n{_indented(tryout.sent[0])}"
     ]
@@ -329,7 +329,7 @@ def _html(self: Tryout) -> str:
 Tryout._repr_html_, Tryout.__str__ = _html, tryout_text
 
 # %% ../../nbs/runs/trying.ipynb #651d603d
-def _find_cure(tried: Sequence[Tried], facts: dict[str, Any]) -> Cure | None:
+def _find_cure(tried: Sequence[Tried], facts: Facts) -> Cure | None:
     "What to change; None if at most one reply in ten could not be parsed."
     kinds = [unread_kind(t.reply, t.verdict.parsed) for t in tried]
     answered = sum(t.reply.error is None or bool(kind) for t, kind in zip(tried, kinds))
@@ -346,13 +346,13 @@ def _find_cure(tried: Sequence[Tried], facts: dict[str, Any]) -> Cure | None:
 def try_respondent(
     respondent: Respondent,  # the respondent to ask
     questions: Sequence[Question],  # the benchmark
+    asking: Asking = Asking(),  # how questions are put and replies are read
     family: str = "cora",  # the family of variants
     seed: int = 0,  # for the variants
     n: int = 5,  # how many questions are asked, at least 1
     store: Store | None = None,  # where replies are kept for the run; a try asks anew even if they are stored
     prices: tuple[float, float] | None = None,  # price of a million tokens read, and written
     progress: bool = False,  # show a progress bar, in a terminal
-    **asked: Any,  # template, shots, k, trials and parse, as for `evaluate`
 ) -> Tryout:
     """Ask a few variants of a few questions, and report the replies.
 
@@ -366,10 +366,10 @@ def try_respondent(
     variants = make_variants(some, family=family, seed=seed)
     mine = {q.id for q in spread(list({v.question_id: v.question for v in variants}.values()), n)}
     few = choose_variants([v for v in variants if v.question_id in mine])
-    run = prepare(few, **{**asked, "trials": 1})
+    run = prepare(few, replace(check_asking(asking), trials=1))
     respondent = _impatient(respondent)
     facts = run.facts(respondent)
-    planned = plan(respondent, variants, store, None, **asked)
+    planned = plan(respondent, variants, asking, store)
     tried, pace = _ask_all(respondent, run, store, progress)
     forecast = _forecast(respondent, planned, len(questions) / len(some), tried, pace, prices)
     sent = tuple(outgoing_text(respondent, t.prompt) for t in tried)

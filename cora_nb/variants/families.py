@@ -21,16 +21,8 @@ from pathlib import Path
 from ..checks import check_count
 from ..core import CoraError, Question, Variant
 from ..registry import AddressWarning, Registry
-from cora_nb.variants.operators import (
-    NEW,
-    NOTA_TEXT,
-    decouple,
-    make_variant,
-    read_recipe,
-    replace_by_nota,
-    resize,
-    shuffle,
-)
+from .operators import NEW, decouple, make_variant, read_recipe, replace_by_nota, resize, shuffle
+from ..benchmarks.pitfalls import NOTA_TEXT
 
 # %% ../../nbs/variants/families.ipynb #db6ddff8
 def _cora_sources(
@@ -89,7 +81,7 @@ FAMILIES = Registry(
         "answer_swap": "cora_nb.variants.orders:answer_swap",
         "cora": "cora_nb.variants.families:cora",
         "cyclic": "cora_nb.variants.orders:cyclic",
-        "formats": "cora_nb.variants.formats:formats",
+        "formats": "cora_nb.variants.mcqa_plus:formats",
         "mcqa_plus": "cora_nb.variants.mcqa_plus:mcqa_plus",
         "misleading": "cora_nb.variants.mcqa_plus:misleading",
         "order_swap": "cora_nb.variants.orders:order_swap",

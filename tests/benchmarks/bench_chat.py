@@ -28,6 +28,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.chat_replies import ssl_context
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -157,8 +158,8 @@ def whole_run(address: str, variants) -> int:
     "`evaluate` with a store: prompts, keys, claims, requests, grading, the store's file, and the table."
     who = ChatRespondent("m", base_url=address, concurrency=AT_ONCE)
     with tempfile.TemporaryDirectory() as folder, Store(f"{folder}/r.sqlite") as store:
-        run = evaluate(who, variants, template="bare", store=store, progress=False, strict=None)
-    return int((run.table["reply"] == "B").sum()) - run.facts["calls"]["prompts"] + run.facts["calls"]["asked"]
+        run = evaluate(who, variants, Asking("bare"), store=store, progress=False, strict=None)
+    return int((run.table["reply"] == "B").sum()) - run.facts.calls["prompts"] + run.facts.calls["asked"]
 
 
 def timed(work) -> tuple[float, float]:

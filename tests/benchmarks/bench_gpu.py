@@ -39,7 +39,8 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.likelihood import LikelihoodRespondent, context_and_continuations, split_tokens
 from cora_nb.respondents.token_trees import _sort_texts
-from cora_nb.respondents.weights import free_memory
+from cora_nb.respondents.local import free_memory
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -92,7 +93,7 @@ def likelihood(folder: Path, variants, pool, adaptation: str, place: dict) -> di
     prompts = make_prompts(variants, shots=pool, k=5)
     pairs, texts, starts = asked_texts(prompts, who.tokenizer, adaptation)
     least, asked = _sort_texts(texts, starts).least_tokens, sum(len(t) - 1 for t in texts)
-    work = lambda: evaluate(who, variants, shots=pool, k=5, progress=False)  # noqa: E731
+    work = lambda: evaluate(who, variants, Asking(shots=pool, k=5), progress=False)  # noqa: E731
     done, responses = measured(place["device"], who.model, work)
     report(
         f"likelihood, {adaptation}",
@@ -115,7 +116,7 @@ def causal(folder: Path, variants, pool, place: dict) -> None:
     prompts = {p.text: p for p in make_prompts(variants, shots=pool, k=5)}
     texts = [who.encode(who.sent(p)) for p in prompts.values()]
     asked, least = sum(map(len, texts)), computed_tokens(texts)[1]
-    work = lambda: evaluate(who, variants, shots=pool, k=5, progress=False)  # noqa: E731
+    work = lambda: evaluate(who, variants, Asking(shots=pool, k=5), progress=False)  # noqa: E731
     done, _ = measured(place["device"], who.model.base_model, work)
     report(
         "causal, one token each",

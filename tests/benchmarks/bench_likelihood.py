@@ -30,6 +30,7 @@ from cora_nb.core import Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.likelihood import LikelihoodRespondent, context_and_continuations, split_tokens
 from cora_nb.respondents.token_trees import _sort_texts
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from measure import measure, report
@@ -73,7 +74,9 @@ def ours(folder: Path, variants, pool, adaptation: str, limit: int) -> tuple[flo
     who = LikelihoodRespondent(folder, adaptation=adaptation, device="cpu", room=limit)
     who.tokenizer  # loading is not measured, on neither side
     with Counted(who.model) as counted:
-        seconds, _, responses = measure(lambda: evaluate(who, variants, shots=pool, k=25, progress=False), repeat=1)
+        seconds, _, responses = measure(
+            lambda: evaluate(who, variants, Asking(shots=pool, k=25), progress=False), repeat=1
+        )
     return seconds, counted.tokens, [s for scores in responses.table["scores"] for s in scores]
 
 

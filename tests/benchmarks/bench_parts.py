@@ -32,7 +32,7 @@ FACTS = {
     "variants": {"recipe": {"family": "cora", "seed": 0, "options": {}}},
     "run": {"benchmark": "made"},
 }
-TEXTS = ("respondent", "question_id", "subject", "family", "method", "form", "reply", "finish", "error")
+TEXTS = ("respondent", "question_id", "subject", "family", "method", "form", "state", "reply", "finish", "error")
 
 
 def coded(codes: np.ndarray, texts: list) -> pa.Array:
@@ -76,6 +76,7 @@ def make_file(path: Path, number: int, questions: int) -> np.ndarray:
         "prediction": pa.array(prediction),
         "selected": pa.nulls(n, pa.list_(pa.int16())),
         "correct": pa.array(flat),
+        "state": coded(zero, ["answered"]),
         "reply": coded(prediction, list("ABCDE")),
         "scores": pa.nulls(n, pa.list_(pa.float64())),
         "confidence": pa.nulls(n, pa.float64()),
@@ -114,7 +115,7 @@ if {frame!r}:
     import pandas as pd
 start, cpu = time.perf_counter(), time.process_time()
 import cora_nb
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.responses.parts import ResponseParts
 
 def peak():  # of this process alone: `ru_maxrss` begins with that of the process that started it
@@ -123,9 +124,9 @@ def peak():  # of this process alone: `ru_maxrss` begins with that of the proces
 
 imported = peak()
 if {frame!r}:
-    columns = ["question_id", "family", "method", "index", "trial", "n_choices", "correct", "error"]
+    columns = ["question_id", "family", "method", "index", "trial", "n_choices", "correct", "state"]
     run = pd.read_parquet(Path({path!r}), columns=columns, dtype_backend="pyarrow")
-    run = run.assign(**{{c: run[c].astype("string[pyarrow]") for c in ("question_id", "family", "method", "error")}})
+    run = run.assign(**{{c: run[c].astype("string[pyarrow]") for c in ("question_id", "family", "method", "state")}})
 else:
     run = ResponseParts({path!r})
 rows = len(run)

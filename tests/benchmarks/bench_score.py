@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.results import values_of
 from measure import measure, report, resident_mb
 

@@ -25,7 +25,7 @@ from cora_nb.cli.respondents import make_respondent
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.worker_processes import local_workers
-from cora_nb.runs.workers import evaluate_on
+from cora_nb.runs.workers import evaluate_on, Dividing
 from cora_nb.variants.families import make_variants
 
 SHAPES = {"tiny": (128, 344, 2, 4), "50m": (640, 1728, 10, 10), "110m": (768, 2048, 16, 12)}
@@ -82,13 +82,15 @@ def main() -> None:
                 with local_workers(n, gpus=[]) as client:
                     client.wait_for_workers(n)
                     load = folder / f"load-{round_}-{n}"
-                    evaluate_on(client, spec, variants[: 80 * n], load, progress=False, shards=4 * n)
+                    evaluate_on(client, spec, variants[: 80 * n], load, dividing=Dividing(progress=False, shards=4 * n))
                     each = sorted(set(client.run(_threads).values()))
                     what = f"{n} worker{'s' if n > 1 else ''}, {each[0]} thread{'s' if each[0] > 1 else ''} each"
                     out = folder / f"run-{round_}-{n}"
                     best = ways.setdefault(what, Best(what))
                     run = best.take(
-                        lambda out=out, client=client: evaluate_on(client, spec, variants, out, progress=False),
+                        lambda out=out, client=client: evaluate_on(
+                            client, spec, variants, out, dividing=Dividing(progress=False)
+                        ),
                         lambda client=client: worker_time(client),
                     )
                     assert run.table["prediction"].equals(alone.table["prediction"]), "other predictions"

@@ -36,12 +36,13 @@ from scipy.special import expit, logit, ndtr
 from scipy.stats import beta
 
 from cora_nb.core import Question
-from cora_nb.metrics.cora import score_counts, score_intervals
+from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.estimates import part_estimates
-from cora_nb.runs.precise import ASSUMED, expected_calls, settling_limits
-from cora_nb.runs.sampling import RIGHT, Survey, UNASKED, WRONG
-from cora_nb.stats.finite import moved_interval, squared_quantile
-from cora_nb.stats.phases import phase_estimates, PhaseCounts
+from cora_nb.runs.asking import Precise
+from cora_nb.runs.stopping import ASSUMED, expected_calls, RIGHT, settling_limits, Survey, UNASKED, WRONG
+from cora_nb.stats.shares import moved_interval, squared_quantile
+from cora_nb.stats.planning import phase_estimates, PhaseCounts
 from cora_nb.stats.shares import count_interval
 from cora_nb.variants.families import make_variants
 
@@ -97,9 +98,9 @@ def cells_of(method, place):
     return cells.reshape(method.shape), pairs[:, 0]
 
 
-def survey_once(outcomes, cells, methods, order, batch=4096, **options):
+def survey_once(outcomes, cells, methods, order, batch=4096, stop=Precise(), **options):
     "One run: the survey at its end."
-    mine, survey = outcomes[order], Survey(cells[order], methods, **options)
+    mine, survey = outcomes[order], Survey(cells[order], methods, stop, **options)
     while len((asked := survey.ask(batch))[0]):
         survey.tell(*asked, np.where(mine[asked], RIGHT, WRONG))
     return survey
@@ -124,7 +125,7 @@ def report(name, outcomes, cells, methods, orders, half_width):
     N, K = outcomes.shape
     m, b = outcomes[:, 0].mean(), outcomes.all(axis=1).mean()
     truth, start = m * (1 - m + b), time.process_time()
-    options = {"scores": ["CoRA"], "half_width": half_width, "level": 0.95}
+    options = {"stop": Precise(half_width=half_width)}
     exact = []
     for seed in range(3):
         order = np.random.default_rng(10_000 + seed).permutation(N)
@@ -191,7 +192,7 @@ def counts_of(outcomes, state=None):
 def over_questions(outcomes, cells, methods, order, half_width):
     "CoRA with its interval over questions: of a full run for no order, else of a run that was stopped."
     if order is not None:
-        survey = survey_once(outcomes, cells, methods, order, scores=["CoRA"], half_width=half_width, level=0.95)
+        survey = survey_once(outcomes, cells, methods, order, stop=Precise(half_width=half_width))
     if order is None or survey.exact:
         return tuple(score_intervals(counts_of(outcomes), (1.0,)).loc["CoRA", ["value", "low", "high"]])
     value, *ends = phase_estimates(survey.counts(), squared_quantile(survey.level_at_stop))["CoRA"]
@@ -237,7 +238,7 @@ def one_score(name, outcomes, order, half_width):
     cells = np.tile(np.maximum(0, np.arange(K) - 1), (N, 1))
     limits = settling_limits([name])
     survey = Survey(
-        cells, np.arange(K - 1) % 4, [name], half_width, 0.95, limits, lambda n, level: np.ptp(ends(n, level)) / 2
+        cells, np.arange(K - 1) % 4, Precise(name, half_width), limits, lambda n, level: np.ptp(ends(n, level)) / 2
     )
     while len((asked := survey.ask(10**6))[0]):
         survey.tell(*asked, np.where(mine[asked], RIGHT, WRONG))
@@ -279,12 +280,12 @@ def whole_questions(orders, half_width, only):
 
 def planned(N=300, n_choices=4, populations=6):
     "The table of calls beside those planned."
-    (names, method, place), wanted = layout(N, n_choices), {"scores": ["CoRA"], "level": 0.95}
+    names, method, place = layout(N, n_choices)
     cells, methods = cells_of(method, place)
 
     def calls(outcomes, seed, half_width, **options):
         order = np.random.default_rng(seed).permutation(N)
-        survey = survey_once(outcomes, cells, methods, order, 64, half_width=half_width, **wanted, **options)
+        survey = survey_once(outcomes, cells, methods, order, 64, Precise(half_width=half_width), **options)
         return (survey.state != UNASKED).sum()
 
     print(f"{'respondent':24} {'MCQA':5} {'BMCA':5} exact planned ratio, and so within 0.02 and within 0.03")
@@ -296,7 +297,7 @@ def planned(N=300, n_choices=4, populations=6):
             found = [(np.mean([calls(p, s, 0.02, pilot=N) for p in people for s in range(2)]), "exact", 0.02)]
             found += [(np.mean([calls(p, s, w) for p in people for s in range(4)]), "precise", w) for w in (0.02, 0.03)]
             for mean, what, w in found:
-                plan = expected_calls(method.shape, kind, half_width=w)[what]
+                plan = expected_calls(method.shape, kind, Precise(half_width=w))[what]
                 said += f"  {mean:5.0f} {plan:5} {mean / plan:.2f}"
             print(said, flush=True)
 

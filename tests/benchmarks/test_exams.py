@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cora_nb.benchmarks.exams import PICTURES, USMLE, read_exam
-from cora_nb.benchmarks.layouts import LAYOUTS
+from cora_nb.benchmarks.layouts import LAYOUTS, PICTURES, read_exam
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import BadRow, CoraError, Question
 
@@ -136,9 +135,9 @@ def test_exam_has_one_split_and_no_examples(tmp_path):
 def test_options_in_a_column_of_objects_end_where_the_texts_end():
     "Parquet has every letter in every row."
     row = dict(no=1, question="?", options=dict(A="x", B="y", C=None, D=None), solution="B")
-    assert USMLE.read(row) == dict(id="1", text="?", choices=("x", "y"), answer=1, subject=None)
+    assert LAYOUTS["usmle"].read(row) == dict(id="1", text="?", choices=("x", "y"), answer=1, subject=None)
     with pytest.raises(BadRow, match="labels A, B, and is none of them"):
-        USMLE.read(row | {"solution": "C"})
+        LAYOUTS["usmle"].read(row | {"solution": "C"})
 
 
 def test_row_knows_its_exam(tmp_path):

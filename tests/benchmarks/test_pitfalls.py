@@ -8,7 +8,7 @@ from conftest import SHARED
 from cora_nb.benchmarks.load import load_benchmark, load_shots, write_benchmark
 from cora_nb.benchmarks.pitfalls import BenchmarkWarning, answer_twice, constant_place, has_nota, says_none
 from cora_nb.core import CoraError, Question
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.results import values_of

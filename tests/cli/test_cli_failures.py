@@ -43,7 +43,7 @@ def test_a_few_failures_and_how_to_ask_for_the_rest(tmp_path):
         server.plan, before = (), len(server.asked)
         code, out, _ = run(*words(server), cwd=tmp_path, OPENAI_API_KEY="none")
         assert code == 0 and len(server.asked) == before + 1 and "at most" not in out and "200 failed" not in out
-        assert read_responses(tmp_path / "responses" / "math" / "m").failure_note == ""
+        assert read_responses(tmp_path / "responses" / "math" / "m").failed_remarks == ()
 
 
 def test_more_than_one_in_a_hundred_is_no_score(tmp_path):

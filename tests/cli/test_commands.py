@@ -1,5 +1,6 @@
 """How functions become commands: words, files of options, help, the list of names, and all of them under one name."""
 
+import inspect
 import json
 import re
 import shlex
@@ -185,22 +186,22 @@ def test_help_has_every_option_the_valid_values_and_examples_that_parse(name, ca
     out = capsys.readouterr().out
     assert e.value.code == 0 and f"usage: cora_{name} " in out and "--config" in out and "--version" in out
     original = function.__wrapped__
-    for option in list(__import__("inspect").signature(original).parameters):
+    for option in list(inspect.signature(original).parameters):
         assert re.search(rf"^  (--)?{option}\b.*", out, re.MULTILINE | re.IGNORECASE), option
         if option in VALUES and (names := names_of(VALUES[option])):
             assert f"one of {', '.join(names)}" in out
     examples = [line.split() for line in out.partition("examples:\n")[2].splitlines() if line.strip()]
     assert len(examples) >= 2 and all(words[0] == f"cora_{name}" for words in examples)
     for line in examples:
-        assert set(parse_words(original, shlex.split(" ".join(line))[1:])) <= set(original.__annotations__)
+        assert set(parse_words(original, shlex.split(" ".join(line))[1:])) <= set(
+            inspect.signature(original).parameters
+        )
 
 
 def test_every_option_has_words_of_help():
-    from fastcore.docments import docments
-
     for name in COMMANDS.lazy:
-        words = docments(COMMANDS[name].__wrapped__, returns=False)
-        assert all(words.values()), (name, words)
+        words = cora_nb.words_beside(COMMANDS[name])
+        assert words and all(words.values()), (name, words)
 
 
 def terminal(*words):

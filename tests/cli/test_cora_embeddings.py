@@ -12,6 +12,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.cli.embeddings import cora_embeddings  # noqa: E402
 from cora_nb.metrics.embeddings import format_prompts, head_separability, separability  # noqa: E402
 from cora_nb.respondents.hidden import hidden_states  # noqa: E402
+from cora_nb.report.render import written_result  # noqa: E402
 from cora_nb.results import lookup  # noqa: E402
 from helpers import run  # noqa: E402
 
@@ -30,12 +31,14 @@ def test_the_command(tmp_path):
     ]
     states = hidden_states("organism/steady", format_prompts(math_benchmark(n=300)[:12]), heads=True, progress=False)
     scores = pd.read_csv(tmp_path / "pictures" / "steady-scores.csv").fillna({"note": ""})
-    expected = separability(states, permutations=19)
+    expected = written_result(separability(states, permutations=19))
     assert lookup(scores, "accuracy", place=0).value == 0.5
     assert scores["place"].drop_duplicates().tolist() == [0, 1, 2, 3, 4]
     pd.testing.assert_frame_equal(scores, expected, atol=1e-6, check_dtype=False)
     heads = pd.read_csv(tmp_path / "pictures" / "steady-heads.csv").fillna({"note": ""})
-    pd.testing.assert_frame_equal(heads, head_separability(states, progress=False), atol=1e-6, check_dtype=False)
+    pd.testing.assert_frame_equal(
+        heads, written_result(head_separability(states, progress=False)), atol=1e-6, check_dtype=False
+    )
     assert re.search(r"steady, 12 questions: heads\n +head 0 +head 1 +head 2 +head 3\nlayer +\n1 ", out)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from cora_nb.cli.exporting import cora_export
 from cora_nb.cli.run import cora_run
+from cora_nb.responses.columns import UNSENT, in_state
 from cora_nb.responses.files import read_facts, read_responses
 from cora_nb.variants.files import row_variants
 
@@ -30,7 +31,7 @@ def test_the_prompts_are_those_of_a_run(place, capsys):
     cora_export("lm-eval", "task", **OPTIONS)
     cora_run(["simulated:name=guesser"], **OPTIONS)
     exported = json.loads((place / "task" / "facts.json").read_text())
-    run = read_facts(next(place.glob("responses/math/*")))
+    run = read_facts(next(place.glob("responses/math/*"))).plain()
     for what in ("benchmark", "variants", "asked"):
         assert exported[what] == run[what], what
     commands = [facts["run"].pop("command") for facts in (exported, run)]
@@ -96,7 +97,7 @@ def test_a_kind_that_exports_a_run(place, capsys):
     assert (place / "out" / "README.md").read_text().startswith("# his: guesser")
     cora_run(["simulated:knows=0,name=early"], limit=3, stop="cora")
     cora_export("mine.py:card", "early", run=str(next(place.glob("responses/math/early"))))
-    unasked = int(read_responses(place / "responses/math/early").table["error"].notna().sum())
+    unasked = int(in_state(read_responses(place / "responses/math/early").table, *UNSENT).sum())
     assert (
         unasked
         and f"early: 3 questions, {60 - unasked} replies, {unasked} prompts not asked\n" in capsys.readouterr().out

@@ -40,7 +40,7 @@ def test_tables_files_and_numbers(tmp_path):
         )
     accuracy = mcqa_plus_results(read(tmp_path / "responses", "a"), tables=[7]).iloc[0]["value"]
     assert f"{100 * accuracy:.1f} [" in out and "100.0 [" in out
-    facts = {name: r.facts["run"]["step"] for name, r in read(tmp_path / "responses", "a").items()}
+    facts = {name: r.facts.run.step for name, r in read(tmp_path / "responses", "a").items()}
     assert facts == {name: name for name in RUNS}
 
 
@@ -59,14 +59,14 @@ def test_killed_and_run_again(tmp_path):
     code, out, err = run(*words, cwd=tmp_path)
     assert code == 0 and "Table 8" in out, err
     runs = read(tmp_path / "responses", "skewed")
-    asked = {name: r.facts["calls"]["asked"] for name, r in runs.items()}
+    asked = {name: r.facts.calls["asked"] for name, r in runs.items()}
     assert asked["mcqa_plus"] == 0 and asked["options_10"] > 100 and "misleading" in runs
     assert kept >= variants + 60 and kept + sum(asked.values()) == stored_replies(store)
     code, again, _ = run(*words, "--out", "again", cwd=tmp_path)
     assert re.search(rf"\n  0 asked, \d+ from {re.escape(str(store))} \(--store none asks again\)\n", again)
     told = re.compile(r"\d+ asked, \d+ from")
     assert told.sub("", again.replace("again/math", "responses/math").replace(" --out again", "")) == told.sub("", out)
-    assert all(r.facts["calls"]["asked"] == 0 for r in read(tmp_path / "again", "skewed").values())
+    assert all(r.facts.calls["asked"] == 0 for r in read(tmp_path / "again", "skewed").values())
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_statements(tmp_path):
         for q in questions[:3]
         for i, c in enumerate(q.choices)
     }
-    found |= {(q.id, i): (None, 0, None, "none") for q in questions[3:] for i in range(4)}
+    found |= {(q.id, i): (None, 0, None, "none", False) for q in questions[3:] for i in range(4)}
     save_statements(statements_table(questions, found), tmp_path / "mine.csv")
     code, out, err = run("cora_mcqa_plus", "simulated", "--limit", 5, "--statements", "mine.csv", cwd=tmp_path)
     assert code == 0, err

@@ -40,7 +40,7 @@ def test_a_table_is_printed_with_what_differs_and_written(capsys, tmp_path):
     folder = tmp_path / "papers" / "cora_sample_4_math"
     assert (folder / "table_2.txt").read_text(encoding="utf-8").strip() in out
     taken = read_responses(folder / "runs" / "mmlu" / "ann")
-    assert len(taken.questions) == 4 and taken.facts["run"]["plan"]["shots"] == 5
+    assert len(taken.questions) == 4 and taken.facts.run.plan["shots"] == 5
     assert "respondent" in (folder / "table_2.csv").read_text(encoding="utf-8").splitlines()[0]
     assert run(capsys, "cora/table_2", ANN, sample=4, benchmark="math", out=str(tmp_path / "papers")) == out
 

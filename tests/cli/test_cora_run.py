@@ -16,7 +16,7 @@ import pytest
 
 from cora_nb.cli.commands import COMMANDS
 from cora_nb.cli.run import cora_run
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.results import lookup
 from cora_nb.responses.files import read_responses
 from faulty_server import Answer, FaultyServer
@@ -32,13 +32,13 @@ def test_run_without_arguments(organism_run):
     here = folder / "responses" / "math"
     full = {name: read_responses(here / name) for name in ("steady", "skewed")}
     facts = json.loads((here / "steady" / "facts.json").read_text())
-    assert facts == full["steady"].facts and facts["run"]["benchmark"] == "math"
+    assert facts == full["steady"].facts.plain() and facts["run"]["benchmark"] == "math"
     assert facts["respondent"]["path"] == "organism/steady" and facts["calls"]["asked"] > 5000
     code, out, _ = run("cora_run", "--stop", "cora", "--out", "again", cwd=folder)
     assert code == 0 and "not asked" in out
     for name, responses in full.items():
         again = read_responses(folder / "again" / "math" / name)
-        assert again.facts["calls"]["asked"] == 0
+        assert again.facts.calls["asked"] == 0
         assert lookup(score(again), "CoRA").value == lookup(score(responses), "CoRA").value
 
 
@@ -52,10 +52,10 @@ def test_a_local_model_answers_once(tmp_path):
     words = ("cora_run", "causal:model,name=tiny", "--limit", 5)
     assert run(*words, cwd=tmp_path)[0] == 0
     full = read_responses(tmp_path / "responses" / "math" / "tiny")
-    assert full.facts["calls"]["asked"] > 0 and full.facts["respondent"]["fingerprint"]
+    assert full.facts.calls["asked"] > 0 and full.facts.respondent["fingerprint"]
     assert run(*words, "--stop", "cora", "--out", "again", cwd=tmp_path)[0] == 0
     again = read_responses(tmp_path / "again" / "math" / "tiny")
-    assert again.facts["calls"]["asked"] == 0
+    assert again.facts.calls["asked"] == 0
     assert lookup(score(again), "CoRA").value == lookup(score(full), "CoRA").value
 
 
@@ -129,7 +129,7 @@ def test_prompts_are_made_once_for_all_respondents(tmp_path, monkeypatch):
         made.append(len(variants))
         return make_prompts(variants, *rest)
 
-    monkeypatch.setattr("cora_nb.runs.evaluate.make_prompts", counted)
+    monkeypatch.setattr("cora_nb.runs.asking.make_prompts", counted)
     cora_run(["simulated:name=a", "simulated:name=b"], limit=3)
     assert made == [3 * 20]
 
@@ -170,7 +170,7 @@ def test_parts_of_a_user_in_a_file(tmp_path):
     wordy, liar = (read_responses(tmp_path / "responses" / "math" / name) for name in ("wordy", "liar"))
     assert wordy.table["correct"].all() and not liar.table["correct"].any() and (liar.table["prediction"] >= 0).all()
     assert set(wordy.table["method"]) == {"original", "reversed"}
-    assert wordy.facts["asked"]["parse"]["mcq"].endswith("second_word") and liar.facts["respondent"]["wrong"] == 1
+    assert wordy.facts.asked.parse["mcq"].endswith("second_word") and liar.facts.respondent["wrong"] == 1
     for bad, says in [
         (("mine.py:Silent", "--limit", 1), "mine.py has no 'Silent'"),
         (("mine.py:Wordy,wrong=very", "--limit", 1), "the field wrong of a mine.py:Wordy respondent cannot be 'very'"),

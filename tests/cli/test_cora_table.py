@@ -11,21 +11,22 @@ import pytest
 from openpyxl import load_workbook
 
 from cora_nb.benchmarks.load import load_benchmark
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.results import lookup
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
-from helpers import command, run, slow_after
+from helpers import command, put_in_state, run, slow_after
 
 
 def simulated(name, n=30, **fields):
     "A run of the bundled benchmark."
     variants = make_variants(load_benchmark("math")[:n])
     trials = fields.pop("trials", 1)
-    return evaluate(SimulatedRespondent(name=name, **fields), variants, trials=trials, progress=False)
+    return evaluate(SimulatedRespondent(name=name, **fields), variants, Asking(trials=trials), progress=False)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +89,7 @@ def test_a_table_goes_to_a_file(desk, tmp_path, name):
         assert below[:2] == ["Two | 50%", "low and high: 90% intervals"]
         facts = {row[0]: row[1:] for row in book["facts"].iter_rows(values_only=True)}
         assert facts["fact"] == ("a", "c") and facts["read_from"] == (str(desk / "a"), str(desk / "c"))
-        assert facts["respondent.knows"] == (read_responses(desk / "a").facts["respondent"]["knows"], 0.6)
+        assert facts["respondent.knows"] == (read_responses(desk / "a").facts.respondent["knows"], 0.6)
         return
     text = (tmp_path / name).read_text(encoding="utf-8")
     code, out, err = run(*words, "--format", format, cwd=tmp_path)
@@ -99,8 +100,7 @@ def test_a_table_goes_to_a_file(desk, tmp_path, name):
 def test_what_is_said_of_a_run_stays_off_the_file(desk, tmp_path):
     "Alarms and failures go to the error stream, the exit status stays, and the file is written."
     lost = read_responses(desk / "a")
-    table = lost.table.copy()
-    table.loc[table.index[:2], ["prediction", "correct", "reply", "error"]] = [-1, False, None, "timeout"]
+    table = put_in_state(lost.table, [0, 1], "failed", "timeout")
     write_responses(Responses(table, lost.questions, lost.facts, "lost"), tmp_path / "lost")
     code, out, err = run("cora_table", "lost", "--out", "t.html", cwd=tmp_path)
     assert code == 3 and out == "t.html: the scores of 1 run, as html\n"

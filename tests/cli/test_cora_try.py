@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.cli.try_out import cora_try, run_options
+from cora_nb.cli.try_out import TryOptions, cora_try, run_options
 from faulty_server import Answer, FaultyServer, completion, refusal
 from helpers import run
 
@@ -92,7 +92,7 @@ def test_the_recommended_command_works_and_does_not_ask_those_prompts_again(try_
         code, out, _ = try_it(f"chat:m,base_url={server.url}", **options)
         tried, typed = len(server.asked), recommended(out)
         assert code == 0 and typed[:2] == ["cora_run", f"chat:m,base_url={server.url}"]
-        assert typed[2:] == shlex.split(f"--limit 2 --template bare --seed 7 --store {tmp_path / 'r.sqlite'}")
+        assert typed[2:] == shlex.split(f"--limit 2 --seed 7 --template bare --store {tmp_path / 'r.sqlite'}")
         code, out, err = run(*typed, cwd=tmp_path)
     texts = [a.prompt for a in server.asked]
     assert code == 0 and tried < len(texts) == len(set(texts)) and re.search(r"MCQA +1\.00", out)
@@ -217,5 +217,8 @@ def test_every_kind_of_respondent(try_it, spec):
 
 
 def test_options_that_a_run_has_anyway_are_left_out():
-    assert run_options({"benchmark": "math", "seed": 0, "questions": 3, "whole": True, "price": "1/2"}) == {}
-    assert run_options({"shuffle_original": True, "limit": 5}) == {"shuffle_original": True, "limit": 5}
+    assert run_options(TryOptions("simulated", questions=3, whole=True, price="1/2")) == {}
+    assert run_options(TryOptions("simulated", shuffle_original=True, limit=5)) == {
+        "shuffle_original": True,
+        "limit": 5,
+    }

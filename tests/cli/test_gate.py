@@ -9,7 +9,8 @@ from helpers import run
 from pathlib import Path
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.cli.budgets import read_budget, stop_line
+from cora_nb.cli.budgets import stop_line
+from cora_nb.cli.options import CostOptions, read_budget
 from cora_nb.cli.commands import parse_words
 from cora_nb.cli.gate import cora_gate, read_floors
 from cora_nb.cli.run import cora_run
@@ -17,7 +18,8 @@ from cora_nb.core import CoraError, LETTERS
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
-from cora_nb.runs.budget import Budget
+from cora_nb.runs.asking import Budget
+from cora_nb.runs.budget import Spending
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -137,7 +139,7 @@ def test_the_workflow_has_commands_that_exist():
     asked, decided = options["cora_run"], options["cora_gate"]
     assert decided["run"] == f"{asked['out']}/{asked['benchmark']}/gpt-4o-mini" and decided["against"] != decided["run"]
     assert read_floors(decided["at_least"]) == {"CoRA": 0.4}
-    assert read_budget(None, asked["max_cost"], asked["price"]).cost == asked["max_cost"]
+    assert read_budget(CostOptions(max_cost=asked["max_cost"], price=asked["price"])).cost == asked["max_cost"]
 
 
 # ---- a budget, as typed
@@ -152,7 +154,7 @@ def test_a_budget_of_a_command(tmp_path):
     (line,) = [text for text in out.splitlines() if "stopped by its budget" in text]
     assert "of at most 150 calls (150 calls spent): 50 of 100 prompts were not asked, 2 of 5 questions" in line
     assert line.endswith("to go on, run the same command again: nothing is kept, so all are asked again")
-    assert read_responses(tmp_path / "responses/math/ann").failure_note == ""
+    assert read_responses(tmp_path / "responses/math/ann").failed_remarks == ()
     status, out, err = run(*words[:2], "--limit", "5", "--max_calls", "50", cwd=tmp_path)
     assert status == 3 and "the run there has 100 replies, and within the budget there are 50; it is left alone" in err
     status, _, err = run(*words[:2], "--limit", "5", "--max_cost", "5", cwd=tmp_path)
@@ -171,7 +173,7 @@ def test_a_respondent_that_gets_nothing_is_named(tmp_path):
 def test_what_to_type_to_go_on(tmp_path):
     with pytest.warns(UserWarning):
         part = evaluate(SimulatedRespondent(), make_variants(math_benchmark(3)), budget=Budget(calls=5), progress=False)
-    assert stop_line(part, Budget(calls=5), "a store").endswith("what was answered is not asked again")
+    assert stop_line(part, Spending(Budget(calls=5)), "a store").endswith("what was answered is not asked again")
     assert stop_line(part, None, None) == ""
 
 

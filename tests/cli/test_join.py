@@ -1,6 +1,7 @@
 """cora_run --shard, --workers and --scheduler, and cora_join: the run of one process, and what does not go together."""
 
 import inspect
+from dataclasses import fields
 import json
 import os
 import subprocess
@@ -12,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from cora_nb.cli.join import cora_join
+from cora_nb.cli.options import ShowOptions
 from cora_nb.cli.run import cora_run
-from cora_nb.cli.sharding import _OF_THE_WHOLE
 from cora_nb.responses.files import read_facts, read_responses
-from cora_nb.responses.runs import concat, different_facts
+from cora_nb.responses.runs import concat
 from cora_nb.runs.shards import shards_there
 from cora_nb.runs.store import Store
 from helpers import command, run
@@ -52,8 +53,8 @@ def test_shards_joined_are_the_run_of_one_command(capsys):
     assert joined_table in capsys.readouterr().out and "CoRA" in joined_table
     joined, alone = read_responses("responses/math/ann"), read_responses("alone/math/ann")
     assert joined.table.equals(alone.table) and joined.questions.equals(alone.questions)
-    assert different_facts(joined.facts, alone.facts) == [] and joined.facts["calls"] == alone.facts["calls"]
-    told = [r.facts["run"]["command"] for r in (joined, alone)]
+    assert joined.facts.differences(alone.facts) == [] and joined.facts.calls == alone.facts.calls
+    told = [r.facts.run.command for r in (joined, alone)]
     assert told[0] == {**told[1], "out": "responses"}  # no shard: it repeats the whole run
     cora_run(ANN, limit=10, seed=4)  # and goes on in the same folder
 
@@ -112,8 +113,8 @@ def test_what_does_not_go_together(capsys, given, why):
 
 def test_every_option_that_shards_refuse_is_one_of_cora_join():
     both = {what: inspect.signature(what).parameters for what in (cora_run, cora_join)}
-    for option, usual in _OF_THE_WHOLE.items():
-        assert option in both[cora_join] and both[cora_run][option].default == usual, option
+    for option in fields(ShowOptions):
+        assert option.name in both[cora_join] and both[cora_run][option.name].default == option.default, option
 
 
 def test_the_options_of_cora_join(capsys, here):
@@ -188,8 +189,8 @@ def test_workers_from_the_command_line(here):
     cora_run([*ANN, "simulated:name=ben"], limit=8, out="alone")
     for name in ("ann", "ben"):
         run_, alone = (read_responses(f"{out}/math/{name}") for out in ("responses", "alone"))
-        assert run_.table.equals(alone.table) and different_facts(run_.facts, alone.facts) == []
-    assert run_.facts["run"]["command"]["workers"] == 2
+        assert run_.table.equals(alone.table) and run_.facts.differences(alone.facts) == []
+    assert run_.facts.run.command["workers"] == 2
 
 
 def test_no_scheduler_is_one_line(capsys, monkeypatch):
@@ -275,8 +276,8 @@ def test_runs_by_subject_are_parts_of_one_run(capsys):
         cora_run(**asked, subjects=subjects, out=out)
     parts = [read_responses(f"{out}/five/ann") for out in ("one", "two", "three")]
     joined, whole = concat(parts), read_responses("all/five/ann")
-    assert joined.facts["run"]["subjects"] == ["law", "art", "law, old"] and "command" not in joined.facts["run"]
-    assert joined.facts["benchmark"] == {"questions": 5}
+    assert joined.facts.run.subjects == ["law", "art", "law, old"] and "command" not in joined.facts.run.plain()
+    assert joined.facts.benchmark.plain() == {"questions": 5}
     columns = ["question_id", "method", "index", "prediction"]
     order = ["question_id", "method", "index"]
     assert (
@@ -289,4 +290,4 @@ def test_runs_by_subject_are_parts_of_one_run(capsys):
     first = [read_responses(f"first-{subject}/five/ann") for subject in ("law", "art")]
     with pytest.raises(Exception, match="they differ in run.subjects"):
         concat(first)
-    assert read_facts("first-law/five/ann")["run"]["subjects"] == "law"
+    assert read_facts("first-law/five/ann").run.subjects == "law"

@@ -7,16 +7,17 @@ import pandas as pd
 import pytest
 
 from cora_nb.cli.gate import cora_gate
-from cora_nb.cli.precise import expected_lines, precise_options
+from cora_nb.cli.options import StopOptions, read_stop
+from cora_nb.cli.precise import expected_lines
 from cora_nb.cli.report import cora_report
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import score
-from cora_nb.responses.estimate_notes import is_estimated
+from cora_nb.metrics.scoring import score
 from cora_nb.responses.files import read_responses
 from cora_nb.results import lookup
-from cora_nb.runs.precise import expected_calls
+from cora_nb.runs.asking import Precise
+from cora_nb.runs.stopping import expected_calls
 from cora_nb.runs.evaluate import plan
 from cora_nb.variants.families import make_variants
 from helpers import SUMS, run
@@ -43,11 +44,11 @@ def test_a_run_prints_estimates_and_keeps_its_options(folder, capsys, monkeypatc
     out = capsys.readouterr().out
     found = read_responses("precise/math/ann")
     row = lookup(score(found), "CoRA")
-    assert f"≈{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]" in out and is_estimated(row.note)
+    assert f"≈{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]" in out and row.status == "estimated"
     assert "ann: ≈ estimate of the full run: " in out and "not asked" in out
-    told = found.facts["run"]["command"]
+    told = found.facts.run.command
     assert (told["stop"], told["half_width"]) == ("precise", 0.06) and "level" not in told
-    assert found.facts["sample"]["scores"] == ["CoRA"] and found.facts["sample"]["half_width"] == 0.06
+    assert found.facts.sample.scores == ["CoRA"] and found.facts.sample.half_width == 0.06
 
 
 def test_scores_level_and_seed_arrive(tmp_path, monkeypatch, capsys):
@@ -56,7 +57,7 @@ def test_scores_level_and_seed_arrive(tmp_path, monkeypatch, capsys):
         [ANN], limit=150, seed=3, stop="precise", precise_for="MCQA, BMCA(1), BMCA(1.0)", half_width=0.1, level=0.9
     )
     assert "CORE" not in (out := capsys.readouterr().out) and "intervals of 90% in brackets" in out
-    sample = read_responses("responses/math/ann").facts["sample"]
+    sample = read_responses("responses/math/ann").facts.sample.plain()
     wanted = {"scores": ["MCQA", "BMCA(1.0)"], "half_width": 0.1, "level": 0.9, "seed": 3}
     assert {name: sample[name] for name in wanted} == wanted
     cora_run([ANN], limit=150, stop="precise", precise_for="MV,CORE", half_width=0.15, out="own")
@@ -97,7 +98,7 @@ def test_a_dry_run_plans_for_four_respondents(tmp_path):
     assert re.search(heads, out.split("respondent is")[1])
     scores = {"weak": "0.35 +0.23", "middling": "0.78 +0.30", "strong": "0.93 +0.49", "very strong": "0.98 +0.79"}
     for kind, known in scores.items():
-        calls = expected_calls((300, 20), kind, half_width=0.05)
+        calls = expected_calls((300, 20), kind, Precise(half_width=0.05))
         numbers = re.search(rf"^{kind} +{known} +([\d,]+) +([\d.]+)% +([\d.]+) +([\d,]+) +([\d.]+)$", out, re.MULTILINE)
         assert numbers, out
         precise, share, times, exact, cost = numbers.groups()
@@ -113,16 +114,16 @@ def test_the_money_of_each_respondent():
 
     people, variants = [SimulatedRespondent(name=name) for name in "ab"], make_variants(SUMS)
     plans = [plan(who, variants, prices=(1000, 2000)) for who in people]
-    said = expected_lines(variants, plans, precise_options("precise", None, 0.2, None, 0))
+    said = expected_lines(variants, plans, Precise(half_width=0.2))
     assert "cost of a, at most" in said and "cost of b, at most" in said
     plans = [plan(who, variants) for who in people]
-    assert "cost" not in expected_lines(variants, plans, precise_options("precise", None, 0.2, None, 0))
+    assert "cost" not in expected_lines(variants, plans, Precise(half_width=0.2))
     with pytest.raises(CoraError, match="--level goes with"):
-        precise_options(None, None, None, 0.9, 0)
+        read_stop(StopOptions(level=0.9), 0)
 
 
 def test_replies_in_the_store_are_said_to_cost_nothing():
-    variants, options = make_variants(SUMS), precise_options("precise", None, 0.2, None, 0)
+    variants, options = make_variants(SUMS), Precise(half_width=0.2)
     plans = [pd.Series({"calls": 10, "in_store": n}, name=name) for name, n in (("a", 0), ("b", 1234), ("c", 2))]
     *_, table, last = expected_lines(variants, plans, options).splitlines()
     assert last == "replies in the store cost nothing, and are counted here as calls (1,234 of b, 2 of c are there)"
@@ -181,4 +182,4 @@ def test_options_in_a_file(folder, tmp_path):
     "The facts of a run repeat it with all options of precise stopping."
     code, out, _ = run("cora_run", "--config", folder / "precise/math/ann/facts.json", "--out", "again", cwd=tmp_path)
     facts = json.loads((tmp_path / "again/math/ann/facts.json").read_text())
-    assert code == 0 and facts["sample"] == read_responses(folder / "precise/math/ann").facts["sample"]
+    assert code == 0 and facts["sample"] == read_responses(folder / "precise/math/ann").facts.sample.plain()

@@ -197,8 +197,8 @@ def test_the_benchmarks_that_are_named(shared):
 
 
 def test_the_calls_that_cora_takes_are_said_with_the_size():
-    "The README and the how-to give the multiples of accuracy's calls that the table of runs/precise measured."
-    table = (ROOT / "nbs" / "runs" / "precise.ipynb").read_text(encoding="utf-8")
+    "The README and the how-to give the multiples of accuracy's calls that the table of runs/stopping measured."
+    table = (ROOT / "nbs" / "runs" / "stopping.ipynb").read_text(encoding="utf-8")
     rows = re.findall(r"\| (middling|very strong) \| (1,273|14,042) x \d+ (?:\|[^|]*){4}\| ([\d.]+) \|", table)
     times = {(kind, size): float(value) for kind, size, value in rows}
     assert len(times) == 4

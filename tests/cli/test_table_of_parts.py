@@ -4,8 +4,7 @@ import pytest
 
 from cora_nb.cli.commands import COMMANDS
 from cora_nb.core import Question
-from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.columns import OVER_BUDGET
+from cora_nb.respondents.protocol import OVER_BUDGET, Reply
 from cora_nb.responses.files import write_responses
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.variants.families import make_variants
@@ -32,11 +31,11 @@ def run(capsys, monkeypatch):
     return in_folder
 
 
-def made(replies, failed=0, error="timed out", trials=(0,)):
-    "A run that gives these replies in turn, and fails at some prompts."
+def made(replies, failed=0, lost=Reply(error="timed out"), trials=(0,)):
+    "A run that gives these replies in turn, and has none to some prompts."
     rows = [(v, t) for v in VARIANTS for t in trials]
-    lost = [bool(failed) and i % failed == failed - 1 for i in range(len(rows))]
-    said = [Reply(error=error) if gone else replies[i % len(replies)] for i, gone in enumerate(lost)]
+    without = [bool(failed) and i % failed == failed - 1 for i in range(len(rows))]
+    said = [lost if gone else replies[i % len(replies)] for i, gone in enumerate(without)]
     return make_responses([v for v, _ in rows], said, trials=[t for _, t in rows], name="fair")
 
 
@@ -57,7 +56,7 @@ CASES = {
     "failed": (made("AAB", failed=150), ("--format", "csv"), 3),
     "many failed": (made("AAB", failed=20), (), 3),
     "failed, wrong": (made("AAB", failed=20), ("--failed", "wrong"), 0),
-    "over budget": (made("AAB", failed=7, error=OVER_BUDGET), (), 3),
+    "over budget": (made("AAB", failed=7, lost=OVER_BUDGET), (), 3),
     "repeated": (made("AABBB", trials=(0, 1)), ("--trials", "all"), 0),
     "one repetition": (made("AABBB", trials=(0, 1)), ("--trial", "1"), 0),
 }

@@ -24,13 +24,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb.stats import binomial, corrections, correlation, paired, resampling, shares, tables
-from cora_nb.stats.ratios import ratio_interval
+from cora_nb.stats import paired, resampling, shares, tables
+from cora_nb.stats.paired import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
-from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps
+from cora_nb.papers.cora_items import paper_layout
+from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, prepare_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
-from cora_nb.core import Question, permutation, uniforms
-from cora_nb.metrics.cora import Counts, car_curve, core_index, response_consistency, score, score_counts
+from cora_nb.core import THRESHOLDS, Question, permutation, uniforms
+from cora_nb.metrics.cora import Counts, car_curve, core_index, response_consistency
+from cora_nb.metrics.scoring import score
+from cora_nb.metrics.bounds import score_counts
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
 from cora_nb.metrics import invariability, items, order, planning, replies
@@ -39,14 +42,15 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.papers.recorded import load_recorded, recorded_file
-from cora_nb.responses.columns import NOT_ASKED
+from cora_nb.responses.columns import in_state
 from cora_nb.responses.responses import as_responses, make_responses
 from cora_nb.results import lookup, make_result, side_by_side, values_of
-from cora_nb.runs.evaluate import evaluate, plan
+from cora_nb.runs.asking import Asking, Settled
+from cora_nb.runs.evaluate import evaluate, plan, Running
 from cora_nb.runs.facts import variants_hash
 from cora_nb.variants import operators, orders as orders_of
 from cora_nb.variants.families import make_variants
-from cora_nb.variants.formats import long_form
+from cora_nb.variants.mcqa_plus import long_form
 
 SHARED = Path(os.environ.get("CORA_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 HUB = SHARED / "data" / "hub"
@@ -252,7 +256,10 @@ def simulated(name):
     s = SIMULATIONS[name]
     variants = make_variants(questions_called(s.questions), s.family, s.seed, **dict(s.options))
     return evaluate(
-        SimulatedRespondent(**dict(s.respondent)), variants, trials=s.trials, parse="first_token", progress=False
+        SimulatedRespondent(**dict(s.respondent)),
+        variants,
+        Asking(trials=s.trials, parse="first_token"),
+        progress=False,
     )
 
 
@@ -261,7 +268,7 @@ def asked_again():
     "Questions that ann got wrong, in the family `misleading`: the variants, and her replies to them."
     wrong = invariability.misleading_choices(simulated("mcqa_plus four"))
     variants = make_variants([q for q in four() if q.id in wrong.index], "misleading", misleading=wrong)
-    return variants, evaluate(SimulatedRespondent(**ANN), variants, parse="first_token", progress=False)
+    return variants, evaluate(SimulatedRespondent(**ANN), variants, Asking(parse="first_token"), progress=False)
 
 
 @lru_cache
@@ -290,7 +297,7 @@ def organism(name):
 
 def ask_organism(name):
     "All questions of the bundled benchmark, family cora."
-    return evaluate(organism(name), make_variants(load_benchmark("math")), parse="first_token", progress=False)
+    return evaluate(organism(name), make_variants(load_benchmark("math")), Asking(parse="first_token"), progress=False)
 
 
 ORGANISM_RUN = []  # the folder of a `cora_run` without arguments, where a test has it already
@@ -326,7 +333,7 @@ SMALL = {
 def organism_small(name, family):
     "A few questions in another family."
     return evaluate(
-        organism(name), make_variants(four(8), family, **SMALL[family]), parse="first_token", progress=False
+        organism(name), make_variants(four(8), family, **SMALL[family]), Asking(parse="first_token"), progress=False
     )
 
 
@@ -610,7 +617,10 @@ def plans():
         for name, vs in asked.items():
             for extra in ({}, {"trials": 2, "template": "bare"}, {"shots": load_shots("math"), "k": 2}):
                 case = f"{spec}, {name}, {', '.join(f'{k}={v}' for k, v in extra.items() if k != 'shots')}"
-                t.add(case, plan(strict(make_respondent(spec)), vs, prices=(2.5, 10.0), parse="first_token", **extra))
+                t.add(
+                    case,
+                    plan(strict(make_respondent(spec)), vs, Asking(parse="first_token", **extra), prices=(2.5, 10.0)),
+                )
     return t.table()
 
 
@@ -870,7 +880,7 @@ def statements():
     for k, (q, c) in enumerate((q, c) for q in WORDED for c in range(q.n_choices)):
         said = STATEMENTS[k % len(STATEMENTS)]
         why = check_statement(said, q, c)
-        found[q.id, c] = (None if why else clean(said), 1 + k % 2, said, why)
+        found[q.id, c] = (None if why else clean(said), 1 + k % 2, said, why, False)
     t.add("summary", statements_summary(statements_table(WORDED, found)))
     return t.table()
 
@@ -1011,7 +1021,7 @@ def organism_words():
     for name in ORGANISMS:
         drawn = CausalRespondent(f"organism/{name}", max_new_tokens=4, temperature=1.0, seed=3)
         drawn._loaded, drawn._lock = organism(name)._loaded, organism(name)._lock
-        found = evaluate(drawn, asked, trials=3, parse="first_token", progress=False)
+        found = evaluate(drawn, asked, Asking(trials=3, parse="first_token"), progress=False)
         t.add(name, {f"{r.question_id} {r.method} {r.trial}": json.dumps(r.reply) for r in found.table.itertuples()})
     return t.table()
 
@@ -1036,7 +1046,7 @@ def likelihoods():
             made._loaded, made._lock = first._loaded, first._lock
             found[" ".join(extra.values())] = made
         for way, respondent in found.items():
-            runs = [evaluate(respondent, vs, "bare", parse="first_token", progress=False).table for vs in asked]
+            runs = [evaluate(respondent, vs, Asking("bare", parse="first_token"), progress=False).table for vs in asked]
             for row in pd.concat(runs).itertuples():
                 t.add(
                     f"{name} {way} {row.question_id} {row.method} {row.index}",
@@ -1088,7 +1098,7 @@ def score_arrays():
 
 @quietly
 def intervals(runs):
-    from cora_nb.report.score_plots import curve_table
+    from cora_nb.report.plots import curve_table
 
     t = Tidy()
     for name, responses in runs().items():
@@ -1126,7 +1136,7 @@ def by_part(result):
 
 def by_part_and_run(result, **suffixes):
     "Rows (part, score), a column for each run; the standard deviations times 1,000."
-    part = result[result["method"] != "all"] if "method" in result else result
+    part = result[result["method"] != "all"]
     wide = part.pivot(index="score", columns="respondent", values="value")[result["respondent"].unique()]
     factor = {"sd_x1000": 1000}
     names = ablations.PRINTED_SCORES
@@ -1160,11 +1170,11 @@ def ablation(runs):
         t.add(f"{name}, right matrix", matrix_hash(ablations.right_matrix(responses, by_size=True)))
     table = ablations.ablation_table(some)
     t.add("table 5", by_part_and_run(table, subset="", difference=", difference from all"))
-    t.add("table 5 in print", ablations.paper_layout(table))
+    t.add("table 5 in print", paper_layout(table))
     table = ablations.bootstrap_table(some, resamples=RESAMPLES // 2, by_size=True)
     names = {"mean": ", mean of resamples", "sd_x1000": ", sd of resamples", "difference": ", difference from all"}
     t.add("table 6", by_part_and_run(table, **names))
-    t.add("table 6 in print", ablations.paper_layout(table))
+    t.add("table 6 in print", paper_layout(table))
     tests = [lambda rc: rc > 0.5, *(lambda rc, c=c: rc >= c for c in (0.28, 0.5, 1.0))]
     t.add("least hits", {n: [ablations.least_hits(n, passes) for passes in tests] for n in (1, 7, 25, 100)})
     return t.table()
@@ -1198,12 +1208,12 @@ def guessing_numbers():
         t.add(
             f"p={p} M={m} r={r}",
             {
-                "pmf": binomial.binomial_pmf(p, m, r),
-                "tail": binomial.binomial_tail(p, m, r),
-                "combinations": binomial.combinations(p, m),
+                "pmf": shares.binomial_pmf(p, m, r),
+                "tail": shares.binomial_tail(p, m, r),
+                "combinations": shares.combinations(p, m),
             },
         )
-    t.add("tails of lists", binomial.binomial_tail(M // 2, M, 0.25))
+    t.add("tails of lists", shares.binomial_tail(M // 2, M, 0.25))
     for k in (2, 4, 5):
         t.add(f"MSGR of 10, k={k}", {p: guessing.msgr(p, 10, k) for p in range(11)})
         t.add(f"MSGR of 26 at 0.95, k={k}", {p: guessing.msgr(p, 26, k, 0.95) for p in (0, 1, 13, 20, 26)})
@@ -1211,10 +1221,10 @@ def guessing_numbers():
         rates = guessing.divergence_set_rates(A)
         t.add(f"A={A}, rates", rates)
         t.add(f"A={A}, guesser", values_of(guessing.guesser_scores(A)))
-        tails = {c: binomial.poisson_binomial_tail(rates, c) for c in (0.3, 0.5, 0.6, 0.9, 1.0)}
-        t.add(f"A={A}, tails", {**tails, "MV": binomial.poisson_binomial_tail(rates, 0.5, strict=True)})
+        tails = {c: shares.poisson_binomial_tail(rates, c) for c in (0.3, 0.5, 0.6, 0.9, 1.0)}
+        t.add(f"A={A}, tails", {**tails, "MV": shares.poisson_binomial_tail(rates, 0.5, strict=True)})
         t.add(f"A={A}, knowledge", {c: guessing.minimum_knowledge(rates, c) for c in (0.5, 0.8, 1.0)})
-    t.add("A=5, pmf", binomial.poisson_binomial_pmf(guessing.divergence_set_rates(5)))
+    t.add("A=5, pmf", shares.poisson_binomial_pmf(guessing.divergence_set_rates(5)))
     for n, m in [(2, 2), (3, 4), (4, 4), (5, 24), (10, 3)]:
         t.add(f"{n} choices in {m} orders", values_of(guessing.guesser_order_scores(n, m)))
     two_kinds = guessing.expected_scores([([0.2, 0.5, 0.9], 0.9, 10), ([0.5, 0.5], 0.5, 3.5)])
@@ -1348,8 +1358,8 @@ def tests_by_name(result):
 def exact_test(result):
     "The exact p with all that was said of it."
     row = lookup(result)
-    outcomes = next(int(word) for word in row.note.split() if word.isdigit())
-    return {"statistic": row.value, "p": row.p, "outcomes": outcomes, "exact": row.note.startswith("all ")}
+    (how,) = row.remarks
+    return {"statistic": row.value, "p": row.p, "outcomes": how.n, "exact": how.of is not None}
 
 
 def gap_numbers(result):
@@ -1361,7 +1371,7 @@ def gap_numbers(result):
 
 def places_of_runs(result):
     "Wrong predictions by run, order and place, as counts and shares."
-    names = [c for c in ("respondent", "benchmark", "method", "place") if c in result]
+    names = [c for c in ("respondent", "benchmark", "method", "place") if result[c].notna().any()]
     table = result[result["score"] != "expected"].set_index(names)
     table["wrong"] = (table["value"] * table["n"]).fillna(0).round().astype(int)
     return table[["wrong", "value", "low", "high"]].rename(columns={"value": "share"})
@@ -1385,7 +1395,7 @@ def order_row(result):
 
 def order_rows(result):
     "A row for each run."
-    names = [c for c in ("respondent", "benchmark") if c in result]
+    names = [c for c in ("respondent", "benchmark") if result[c].notna().any()]
     rows = {name if len(names) > 1 else name[0]: order_row(part) for name, part in result.groupby(names, sort=False)}
     return pd.DataFrame(list(rows.values()), index=pd.Index(list(rows)))
 
@@ -1436,7 +1446,7 @@ def order_numbers():
         )
     p = [0.01, 0.04, np.nan, 0.03, 0.005, 1.0]
     for method in ("holm", "bh"):
-        t.add(f"adjusted, {method}", corrections.adjust_p(p, method))
+        t.add(f"adjusted, {method}", tables.adjust_p(p, method))
     counts = np.array([[[30, 20, 10, 0], [25, 25, 10, 0]], [[5, 1, 0, 4], [4, 0, 2, 4]]])
     for name in ("contingency_statistic", "fit_statistic"):
         t.add(name, np.stack(getattr(tables, name)(counts)))
@@ -1655,7 +1665,7 @@ def battery():
     who = {"ann": SimulatedRespondent(**SURE), "bob": SimulatedRespondent(**BOB)}
     for name, respondent in who.items():
         for group in ("few", "mixed"):
-            runs = run_steps(respondent, mcqa_plus_steps(questions_called(group)), progress=False)
+            runs = prepare_steps(mcqa_plus_steps(questions_called(group))).ask(respondent, Running(progress=False))
             t.add(f"{name}, {group}, rows", {step: len(r) for step, r in runs.items()})
             found = paper_tables(runs)
             named = found[["table", "subset", "setting", "n_choices", "n_same", "score"]].astype(object)
@@ -1669,7 +1679,7 @@ def battery():
 
 def correlated(*arguments, **options):
     "Both correlations by name."
-    table = correlation.correlations(*arguments, **options)
+    table = tables.correlations(*arguments, **options)
     return table.set_index(table["score"].str.split("'").str[0].str.lower())[["value", "low", "high", "p", "n"]]
 
 
@@ -1806,7 +1816,7 @@ def reliability_before(result, bins):
     "What `reliability` gave before there were results, by the numbers of the bins."
     scores = {score: rows.set_index("place") for score, rows in result.groupby("score")}
     kept = scores["accuracy"]
-    edges = kept["note"].str[1:-1].str.split(", ", expand=True).astype(float).set_axis(["low", "high"], axis=1)
+    edges = pd.DataFrame([(said[0].n, said[0].of) for said in kept["remarks"]], kept.index, ["low", "high"])
     means = {"confidence": scores["confidence"]["value"], "accuracy": kept["value"]}
     means |= {"accuracy_low": kept["low"], "accuracy_high": kept["high"], "gap": scores["gap"]["value"]}
     return edges.assign(n=kept["n"].astype(int), **means).set_axis(bins)
@@ -1986,14 +1996,14 @@ def reply_numbers():
 # ---- items, comparison
 
 
-def first_number(notes):
-    return [int(note.split()[0]) for note in notes]
+def first_number(remarks):
+    return [said[0].n for said in remarks]
 
 
 def accuracy_by_method(result):
     "A row for each method: questions, replies, accuracy with its interval, and chance, where it is known."
     table = result[result["score"] == "accuracy"].set_index("method")
-    found = pd.DataFrame({"questions": table["n"].astype(int), "replies": first_number(table["note"])})
+    found = pd.DataFrame({"questions": table["n"].astype(int), "replies": first_number(table["remarks"])})
     found[["value", "low", "high"]] = table[["value", "low", "high"]]
     if not (chance := result[result["score"] == "chance"]).empty:
         found["chance"] = chance.set_index("method")["value"]
@@ -2004,7 +2014,7 @@ def finds_by_name(result):
     "A row for each method or slot: its variants, and what it finds, alone and with others, as counts and shares."
     table = result[result["score"] == "found"].set_index("method")
     alone = result[result["score"] == "found by no other"].set_index("method")["value"]
-    columns = {"variants": first_number(table["note"]), "finds": (table["value"] * table["n"]).round().astype(int)}
+    columns = {"variants": first_number(table["remarks"]), "finds": (table["value"] * table["n"]).round().astype(int)}
     only = (alone * table["n"]).round().astype(int)
     return pd.DataFrame(columns | {"share": table["value"], "only": only, "only_share": alone})
 
@@ -2146,18 +2156,18 @@ def stopping(runs):
     t = Tidy()
     for name, (responses, asked) in runs().items():
         ways = [
-            {"stop": "cora"},
-            {"stop": "bmca"},
-            {"stop": "bmca", "thresholds": (0.8,)},
-            {"stop": "cora", "batch": 20},
+            ({"stop": "cora"}, Settled()),
+            ({"stop": "bmca"}, Settled(THRESHOLDS)),
+            ({"stop": "bmca", "thresholds": (0.8,)}, Settled((0.8,))),
+            ({"stop": "cora", "batch": 20}, Settled(batch=20)),
         ]
-        for options in ways[: 2 if name in ORGANISMS else 4]:
-            part = evaluate(RecordedRespondent(responses), asked, parse="first_token", progress=False, **options)
-            case = f"{name}, {options}"
-            calls = part.facts["calls"]
+        for called, stop in ways[: 2 if name in ORGANISMS else 4]:
+            part = evaluate(RecordedRespondent(responses), asked, Asking(parse="first_token"), stop, progress=False)
+            case = f"{name}, {called}"
+            calls = part.facts.calls
             t.add(f"{case}, calls", {what: calls[what] for what in ("prompts", "asked", "not_asked")})
             t.add(f"{case}, scores", values_of(score(part)))
-            gone = (part.table["error"] == NOT_ASKED).to_numpy(dtype=bool, na_value=False)
+            gone = in_state(part.table, "not_asked")
             t.add(f"{case}, asked by method", part.table[~gone].groupby("method").size())
     for c in (0.28, 0.5, 1.0):
         t.add(
@@ -2278,7 +2288,8 @@ def imported():
     t.add("as recorded", dict(answers(medalpaca())))
     for rule in LETTER_RULES:
         read = [parse(reply, "ABCDE"[:n], rule) for reply, n in zip(part["reply"], part["n_choices"])]
-        found = as_responses(part.assign(prediction=read, correct=np.array(read) == part["answer"].to_numpy()))
+        told = {"prediction": read, "correct": np.array(read) == part["answer"].to_numpy()}
+        found = as_responses(part.drop(columns="state").assign(**told))
         t.add(f"parse {rule}", dict(answers(found)))
         t.add(f"parse {rule}, scores", values_of(score(found)))
     sources = [",".join(str(max(s, -1)) for s in row) for row in medalpaca().table["sources"]]
@@ -2307,7 +2318,7 @@ def table_parts():
     t.add("score table", wide.set_axis(pd.MultiIndex.from_tuples(arrange(wide.index))))
     steps = mcqa_plus_steps(four(12))
     found = {
-        name: paper_tables(run_steps(SimulatedRespondent(**who), steps, progress=False))
+        name: paper_tables(prepare_steps(steps).ask(SimulatedRespondent(**who), Running(progress=False)))
         for name, who in (("ann", SURE), ("bob", BOB))
     }
     parts = []

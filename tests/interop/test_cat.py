@@ -7,6 +7,7 @@ import pytest
 
 from cora_nb.core import BadRow, CoraError
 from cora_nb.interop.cat import _CAT_METHODS, import_cat, read_cat
+from cora_nb.runs.asking import Asking
 
 HEADER = ["question", "answer", "options", "expanded_evaluation"]
 
@@ -162,7 +163,7 @@ def test_a_record_answers_its_own_variants(recorded_at, medalpaca_texts):
 
     variants = [r.variant for r in read_cat(recorded_at("cat/medqa/medalpaca-7b")) if r.trial == 0]
     record = RecordedRespondent(medalpaca, name=medalpaca.name)
-    again = evaluate(record, variants, parse="first_character", progress=False)
+    again = evaluate(record, variants, Asking(parse="first_character"), progress=False)
     assert len(again) == 33_098 and again.table.equals(medalpaca.first_trial().table)
     assert again.questions.equals(medalpaca.questions) and medalpaca.first_trial().complete
 

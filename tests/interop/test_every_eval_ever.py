@@ -71,7 +71,7 @@ CAUSAL = {"respondent": "causal", "model": "small", "dtype": "float32", "max_new
         lambda run: changed(run, imported={"format": "CAT", "file": "x.xlsx", "parse": "as recorded"}),
         lambda run: changed(run, imported={"format": "lm-eval", "versions": {"lm_eval": "0.4.13"}}),
         lambda run: Responses(run.table, run.questions, {}, run.name),
-        lambda run: Responses(run.table, None, {"respondent": {}, "variants": {}, "run": None}, run.name),
+        lambda run: Responses(run.table, None, {"respondent": {}, "variants": {}, "run": {}}, run.name),
         lambda run: scored(),
         lambda run: simulated(knows=1.0, slips=0.0, position=(1,) * 5),
     ],
@@ -200,7 +200,7 @@ def test_one_model_is_not_several(run, tmp_path):
 
 @pytest.mark.parametrize("name", [*NASTY, "a/b/c", "..", "a:b", "x/..", "/"])
 def test_names_stay_names(run, tmp_path, name):
-    named = Responses(run.table, run.questions, run.facts | {"run": {"benchmark": name}}, name)
+    named = Responses(run.table, run.questions, run.facts.plain() | {"run": {"benchmark": name}}, name)
     if len(name) > 250:
         with pytest.raises(CoraError, match="cannot be written"):
             export_every_eval_ever(named, tmp_path / "out")

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from cora_nb.core import CoraError
-from cora_nb.interop.exporters import EXPORTERS, check_export_folder, get_exporter, plain_facts, write_export
+from cora_nb.interop.exporters import EXPORTERS, check_export_folder, get_exporter, write_export
+from cora_nb.responses.facts import as_facts
 
-FACTS = {"export": {"tool": "notes", "name": "mine"}, "count": 2, "versions": {"cora_nb": "1"}}
+FACTS = as_facts({"export": {"tool": "notes", "name": "mine"}, "count": 2, "versions": {"cora_nb": "1"}})
 
 
 @pytest.mark.parametrize("kind", list(EXPORTERS.lazy))
@@ -42,7 +43,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
 
 def test_an_empty_folder_is_filled(tmp_path):
     (tmp_path / "new").mkdir()
-    assert json.loads((write_export(tmp_path / "new", FACTS, {"a": ""}) / "facts.json").read_text()) == FACTS
+    assert json.loads((write_export(tmp_path / "new", FACTS, {"a": ""}) / "facts.json").read_text()) == FACTS.plain()
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '{"export"', "[" * 100_000, "\x00"])
@@ -55,7 +56,7 @@ def test_facts_of_somebody_else(tmp_path, text):
 def test_what_is_beside_an_export_is_left_alone(tmp_path):
     folder = write_export(tmp_path / "new", FACTS, {"a.txt": "a"})
     (folder / "__pycache__").mkdir()
-    write_export(folder, FACTS | {"versions": {}}, {"a.txt": "a"})  # other versions ask the same
+    write_export(folder, FACTS.changed(versions={}), {"a.txt": "a"})  # other versions ask the same
     (folder / "notes.txt").write_text("mine")
     with pytest.raises(CoraError, match=r"holds something else \(notes.txt\)"):
         write_export(folder, FACTS, {"a.txt": "a"})
@@ -63,9 +64,10 @@ def test_what_is_beside_an_export_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}])
-def test_facts_are_plain(value):
+def test_facts_are_plain(tmp_path, value):
     with pytest.raises(CoraError, match="must be plain JSON values"):
-        plain_facts({"value": value})
+        write_export(tmp_path / "new", FACTS.changed(value=value), {"a.txt": "a"})
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):

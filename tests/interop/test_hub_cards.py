@@ -13,8 +13,9 @@ from cora_nb.interop.hub_cards import hub_card, markdown_text, score_figure
 from cora_nb.interop.hub_datasets import export_hub
 from cora_nb.report.tables import plain_line, score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.responses import Responses
-from cora_nb.runs.budget import Budget
+from cora_nb.runs.asking import Budget, Precise, Settled
 from cora_nb.runs.evaluate import evaluate
 from exported_runs import changed, in_part, NASTY, scored, simulated, VARIANTS, with_failures
 
@@ -73,15 +74,15 @@ def test_a_part_and_failures_are_told(run):
 
 def test_a_run_that_stopped_early_says_how_many_replies_it_has(run):
     "Rows of prompts that were not asked are no replies; the page says how many, why, and what they look like."
-    early = stopped("early", stop="cora")
-    asked = int(early.table["error"].isna().sum())
+    early = stopped("early", stop=Settled())
+    asked = int(in_state(early.table, *REPLIED).sum())
     text, rows = card_of(early), {row[0].strip(): row[1].strip() for row in table_rows(card_of(early)) if len(row) == 2}
     assert 0 < asked < 200 and rows["replies"] == f"{asked}, of 200 prompts"
     why = "the run stopped when every question was settled for CoRA"
     said = f"{200 - asked} of the 200 prompts were not asked: {why}. Their rows have no reply"
-    assert f"every reply is here. {said}, and `error` begins with `not asked`." in text
-    assert early.table["error"].dropna().str.startswith("not asked").all() and f"| not asked because | {why} |" in text
-    small = stopped("small", stop="precise", half_width=0.2)
+    assert f"every reply is here. {said}, and `state` says so." in text
+    assert early.table["error"].isna().all() and f"| not asked because | {why} |" in text
+    small = stopped("small", stop=Precise(half_width=0.2))
     both = card_of({"early": early, "full": run})
     assert f"{200 - asked} of the 400 prompts were not asked: {why}. " in both
     assert f"prompts were not asked: {why}. " in card_of({"early": early, "small": small})  # once
@@ -92,7 +93,7 @@ def test_a_run_that_stopped_early_says_how_many_replies_it_has(run):
 
 @pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
 def test_a_run_that_its_budget_cut_off_says_so(run):
-    cut, early = stopped("cut", budget=Budget(calls=50)), stopped("early", stop="cora")
+    cut, early = stopped("cut", budget=Budget(calls=50)), stopped("early", stop=Settled())
     assert "150 of the 200 prompts were not asked: the budget was used up. " in card_of(cut)
     assert "| not asked because | the budget was used up |" in card_of(cut)
     reasons = "the budget was used up; the run stopped when every question was settled for CoRA"
@@ -100,7 +101,7 @@ def test_a_run_that_its_budget_cut_off_says_so(run):
 
 
 def test_facts_of_a_run_that_says_nothing(run):
-    bare = Responses(run.table, run.questions, {"asked": None, "respondent": None}, run.name)
+    bare = Responses(run.table, run.questions, {"asked": {}, "respondent": {}}, run.name)
     text = card_of(bare)
     assert "| replies | 200 |" in text and "of the benchmark." in text
 

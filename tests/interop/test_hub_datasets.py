@@ -103,14 +103,14 @@ def test_columns_have_types(run, tmp_path):
     row = loaded["skewed"][0]
     assert row["question"] and len(row["original_choices"]) == 4 and isinstance(row["sources"][0], int)
     facts = datasets.load_dataset(str(tmp_path / "out"), "runs", split="runs", cache_dir=str(tmp_path / "cache"))
-    assert json.loads(facts[0]["facts"]) == run.facts and facts[0]["rows"] == len(run)
+    assert json.loads(facts[0]["facts"]) == run.facts.plain() and facts[0]["rows"] == len(run)
 
 
 def test_a_data_set_by_itself_has_no_facts(run, tmp_path):
     export_hub(run, tmp_path / "out")
     loaded = datasets.load_dataset(str(tmp_path / "out"), split="skewed", cache_dir=str(tmp_path / "cache"))
     bare = from_dataset(loaded)
-    assert bare.facts == {} and bare.name == "skewed" and bare.table.equals(run.table)
+    assert bare.facts.plain() == {} and bare.name == "skewed" and bare.table.equals(run.table)
     assert from_dataset(loaded, facts=run.facts).equals(run)
 
 
@@ -128,7 +128,10 @@ def test_save_to_disk_keeps_everything(run, tmp_path):
 
 @pytest.mark.slow
 def test_names_stay_names(run, tmp_path, load):
-    made = {name: Responses(run.table, run.questions, run.facts | {"run": {"benchmark": name}}, name) for name in NASTY}
+    made = {
+        name: Responses(run.table, run.questions, run.facts.plain() | {"run": {"benchmark": name}}, name)
+        for name in NASTY
+    }
     exported = export_hub(made, tmp_path / "out")
     written = {p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()}
     assert written == {f"out/{file}" for file in exported.files}

@@ -15,8 +15,9 @@ from cora_nb.core import BadRow, CoraError
 from cora_nb.interop import inspect_logs
 from cora_nb.interop.importers import import_responses
 from cora_nb.interop.inspect_logs import import_inspect, read_inspect
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.prompts.letters import first_token
+from cora_nb.responses.facts import as_facts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate
@@ -34,7 +35,7 @@ def columns(run, *names):
 
 
 def notes(run):
-    return run.facts["imported"]["notes"]
+    return run.facts.imported["notes"]
 
 
 def edited(tmp_path, change, source=FOREIGN / "quiz_json.json"):
@@ -79,9 +80,9 @@ def test_our_log_equals_the_run_of_our_chat_respondent():
     assert imported.questions.equals(run.questions)
     assert score(imported)["value"].tolist() == score(run)["value"].tolist()
     assert imported.complete and imported.coverage == ""
-    known = {group: facts for group, facts in run.facts.items() if group in ("benchmark", "variants", "asked")}
+    known = {group: facts for group, facts in run.facts.plain().items() if group in ("benchmark", "variants", "asked")}
     known["asked"].pop("room")
-    assert {group: imported.facts[group] for group in known} == known
+    assert imported.facts.limited_to(as_facts(known)).plain() == known
     assert imported.name == "openai-api/local/skewed"
 
 
@@ -96,15 +97,15 @@ def test_epochs_are_trials_in_both_formats(suffix, epochs):
     variants = make_variants(load_benchmark("math", limit=3), "order_swap")
     expected = [[*v.key, trial] for v in variants for trial in range(epochs)]
     assert columns(run, "question_id", "method", "index", "trial") == expected
-    assert run.facts["asked"]["trials"] == epochs and run.table["correct"].any()
+    assert run.facts.asked.trials == epochs and run.table["correct"].any()
 
 
 def test_style_of_inspect():
     "Our rule reads more than inspect's, which wants ANSWER: B; both are compared, and either can be had."
     (log,) = OURS.glob("inspect_style_cyclic_*.eval")
     ours, theirs = import_inspect(log), import_inspect(log, select="choice")
-    assert ours.facts["imported"]["parse"] == "lenient"
-    assert theirs.facts["imported"]["parse"] == "as recorded by choice"
+    assert ours.facts.imported["parse"] == "lenient"
+    assert theirs.facts.imported["parse"] == "as recorded by choice"
     unread = [r for r, p in columns(theirs, "reply", "prediction") if p < 0]
     assert unread and all("ANSWER" not in r for r in unread)
     assert (ours.table["prediction"] >= 0).all()
@@ -121,8 +122,8 @@ def test_scorer_of_ours_as_recorded():
 
 def test_another_rule_goes_before_that_of_the_log():
     run = import_inspect(CORA, parse="first_character")
-    assert run.facts["imported"]["parse"] == "first_character" == run.facts["asked"]["parse"]["mcq"]
-    assert import_inspect(CORA, parse=first_token).facts["imported"]["parse"] == "first_token"
+    assert run.facts.imported["parse"] == "first_character" == run.facts.asked.parse["mcq"]
+    assert import_inspect(CORA, parse=first_token).facts.imported["parse"] == "first_token"
 
 
 def test_rule_with_code_is_not_taken_from_a_log(tmp_path):
@@ -189,7 +190,7 @@ def test_a_rule_of_ours_reads_the_same_log():
     run = import_inspect(FOREIGN / "quiz.eval", parse="last_line")
     assert run.table["prediction"].tolist() == [1, -1, -1, -1, 1, 3]
     assert notes(run)[-1] == "inspect's choice and this reading differ on 1 of 6 replies, first on 'q5'"
-    assert run.facts["asked"]["parse"]["mcq"] == "last_line"
+    assert run.facts.asked.parse["mcq"] == "last_line"
 
 
 def test_log_probabilities():
@@ -258,7 +259,7 @@ def test_several_scorers_need_a_choice():
     with pytest.raises(CoraError, match="there is no scorer 'match'; the log has choice, answer"):
         import_inspect(log, select="match")
     choice, answer = (import_inspect(log, select=name) for name in ("choice", "answer"))
-    assert choice.table.equals(answer.table) and choice.facts["imported"]["scorer"] == "choice"
+    assert choice.table.equals(answer.table) and choice.facts.imported["scorer"] == "choice"
     assert len(notes(import_inspect(log, parse="last_line"))) == 3  # one for each scorer
 
 
@@ -289,7 +290,7 @@ def test_stopped_evaluations(name, status, here, failed):
     run = import_inspect(FOREIGN / f"{name}.eval")
     assert len(run) == here and run.summary().loc["all", "failed"] == failed
     assert notes(run)[0].startswith(f"the evaluation's status is {status}: {here} of ")
-    assert run.facts["imported"]["status"] == status
+    assert run.facts.imported["status"] == status
 
 
 def test_killed_evaluation(tmp_path):
@@ -297,14 +298,14 @@ def test_killed_evaluation(tmp_path):
     left = ("header.json", "summaries.json", "reductions.json")
     path = rezipped(tmp_path, FOREIGN / "quiz.eval", lambda name, data: None if name in left else data)
     run = import_inspect(path)
-    assert run.facts["imported"]["status"] == "started"
+    assert run.facts.imported["status"] == "started"
     assert run.table.equals(import_inspect(FOREIGN / "quiz.eval").table)
 
 
 def test_limits_are_no_replies():
     run = import_inspect(FOREIGN / "limited.eval", parse="last_line")
     assert run.table["error"].tolist() == ["inspect stopped the sample at its limit: message 1"] * 2
-    assert run.facts["run"]["config"] == {"limit": 2, "epochs": 1}
+    assert run.facts.run.config == {"limit": 2, "epochs": 1}
 
 
 def test_unscored_log_needs_a_rule():
@@ -361,8 +362,8 @@ def test_keys_are_never_taken_over(tmp_path):
     told = {"model_args": args, "task_args": args, "model_base_url": "https://me:secret@host/v1"}
     facts = import_inspect(edited(tmp_path, lambda log: log["eval"].update(told))).facts
     hidden = {"api_key": "***", "auth_token": "***", "device": "cpu", "tokenizer": "t"}
-    assert facts["respondent"]["model_args"] == facts["run"]["task_args"] == hidden
-    assert facts["respondent"]["base_url"] == "https://***@host/v1"
+    assert facts.respondent["model_args"] == facts.run.task_args == hidden
+    assert facts.respondent["base_url"] == "https://***@host/v1"
 
 
 def test_facts_are_plain_and_stored(tmp_path):
@@ -371,9 +372,9 @@ def test_facts_are_plain_and_stored(tmp_path):
         write_responses(run, tmp_path / log.stem)
         assert read_responses(tmp_path / log.stem).equals(run)
     facts = run.facts
-    assert facts["run"]["benchmark"] == "general_knowledge" and facts["run"]["task"] == "quiz"
-    assert facts["imported"]["versions"] == {"log": 2, "inspect_ai": "0.3.285"}
-    assert facts["imported"]["usage"]["mockllm/model"]["input_tokens"] == 360
+    assert facts.run.benchmark == "general_knowledge" and facts.run.task == "quiz"
+    assert facts.imported["versions"] == {"log": 2, "inspect_ai": "0.3.285"}
+    assert facts.imported["usage"]["mockllm/model"]["input_tokens"] == 360
 
 
 # ---- files that are no logs, and broken ones

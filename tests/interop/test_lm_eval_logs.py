@@ -23,12 +23,13 @@ from cora_nb.interop.lm_eval_documents import read_sample, scored_question
 from cora_nb.interop.lm_eval_logs import import_lm_eval
 from cora_nb.metrics.calibration import calibration_table
 from cora_nb.metrics.circular import circular_scores
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.order import swap_table
 from cora_nb.metrics.recall_spread import letter_recall
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses
-from cora_nb.runs.evaluate import evaluate
+from cora_nb.runs.asking import Asking
+from cora_nb.runs.evaluate import evaluate, Running, prepare
 from cora_nb.stats.resampling import FewWarning
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.files import variant_rows
@@ -42,7 +43,7 @@ def test_a_real_task_of_multiple_choice(task):
     path = recorded(task)
     rows, found = rows_of(path), import_lm_eval(path)
     assert found.name == "skewed" and found.family == "cora" and found.table["method"].eq("original").all()
-    assert found.facts["run"]["benchmark"] == task
+    assert found.facts.run.benchmark == task
     for row, (_, line) in zip(rows, found.table.iterrows()):
         likelihoods = [float(r[0][0]) for r in row["resps"][: len(row["doc"]["choices"])]]
         assert line["question_id"] == row["doc"]["id"] and line["subject"] == row["doc"]["subject"]
@@ -56,7 +57,7 @@ def test_a_real_task_of_multiple_choice(task):
 
 
 def test_what_is_said_of_real_logs():
-    notes = {task: import_lm_eval(recorded(task)).facts["imported"]["notes"] for task in ("arith_cloze", "arith_pmi")}
+    notes = {task: import_lm_eval(recorded(task)).facts.imported["notes"] for task in ("arith_cloze", "arith_pmi")}
     assert notes["arith_cloze"][0] == (
         "acc of lm-eval and our verdict differ on 1 of 13 documents; on 1 of these, choices tie: "
         "it takes the first of them and we take none"
@@ -87,16 +88,16 @@ def test_real_filters_and_repetitions():
         import_lm_eval(path, select="large")
     capital, small, raw = import_lm_eval(path, select="capital"), import_lm_eval(path, select="small"), None
     assert capital.table["correct"].tolist() == [bool(r["exact_match"]) for r in rows_of(path)[:12]]
-    assert capital.facts["imported"]["notes"] == ["exact_match of lm-eval and our verdict agree on all 12 documents"]
-    assert "differ on 11 of 12 documents: it compares texts" in small.facts["imported"]["notes"][0]
+    assert capital.facts.imported["notes"] == ["exact_match of lm-eval and our verdict agree on all 12 documents"]
+    assert "differ on 11 of 12 documents: it compares texts" in small.facts.imported["notes"][0]
     raw = import_lm_eval(path, parse="first_token")
     assert raw.table["prediction"].equals(capital.table["prediction"])
-    assert raw.facts["imported"]["parse"] == "first_token"
-    assert capital.facts["imported"]["parse"] == "lenient, of what the filter made"
+    assert raw.facts.imported["parse"] == "first_token"
+    assert capital.facts.imported["parse"] == "lenient, of what the filter made"
     draws = import_lm_eval(recorded("arith_draws"))
     assert draws.trials == (0, 1, 2) and len(draws) == 36
     assert draws.table["reply"].tolist() == [said for r in rows_of(recorded("arith_draws")) for said in r["resps"][0]]
-    assert draws.facts["respondent"]["shares"] is False and raw.facts["respondent"]["shares"] is True
+    assert draws.facts.respondent["shares"] is False and raw.facts.respondent["shares"] is True
 
 
 def test_real_tasks_that_are_refused():
@@ -111,9 +112,9 @@ def test_real_tasks_that_are_refused():
 
 def test_real_limit_and_examples():
     found = import_lm_eval(recorded("arith_letters", 1))
-    imported = found.facts["imported"]
+    imported = found.facts.imported
     assert "lm-eval ran with --limit 3: 3 of 12 documents" in imported["notes"]
-    assert imported["n_shot"] == 2 and found.facts["run"]["limit"] == 3 and imported["lm_eval_version"] == "0.4.13"
+    assert imported["n_shot"] == 2 and found.facts.run.limit == 3 and imported["lm_eval_version"] == "0.4.13"
     assert imported["task_config"]["doc_to_choice"] == ["A", "B", "C", "D"] and imported["settings"]["device"] == "cpu"
     assert found.questions["text"].tolist() == import_lm_eval(recorded("arith_letters")).questions["text"].tolist()[:3]
 
@@ -125,7 +126,7 @@ def test_what_can_be_said_of_originals_is_said_and_the_rest_refused():
     assert table.loc["MCQA", "value"] == pytest.approx(11 / 12)
     assert table.loc["MCQA", "low"] < 11 / 12 < table.loc["MCQA", "high"]
     assert table.loc[["CI", "CoRA"], "value"].isna().all()
-    assert table.loc["CoRA", "note"].startswith("1 of 20 variants")
+    assert table["note"].loc["CoRA"].startswith("1 of 20 variants")
     assert letter_recall(found)["n"].sum() == 12
     assert calibration_table(found)["value"].notna().any()
     with pytest.raises(CoraError, match="must be of the family order_swap"):
@@ -146,7 +147,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "13 questions" in said and "  acc of lm-eval and our verdict differ on 1 of 13 documents" in said
     back = read_responses(tmp_path / "run")
-    assert back.equals(import_responses(path)) and back.facts["imported"]["file"] == path.name
+    assert back.equals(import_responses(path)) and back.facts.imported["file"] == path.name
     assert import_responses(tmp_path / "again.jsonl").table["correct"].sum() == back.table["correct"].sum()
 
 
@@ -172,14 +173,14 @@ def own_rows(variants, replies, scores, trials=1) -> list[dict]:
 @pytest.mark.parametrize("family", ["cora", "mcqa_plus", "permutations"])
 def test_our_own_task_comes_back_equal(tmp_path, family, scored, trials):
     variants = [v for v in make_variants(load_benchmark("math", limit=4), family) if v.form in ("mcq", "tfq")]
-    run = evaluate(SimulatedRespondent(knows=0.5, with_scores=True), variants, trials=trials, progress=False)
+    run = evaluate(SimulatedRespondent(knows=0.5, with_scores=True), variants, Asking(trials=trials), progress=False)
     t = run.table
     path = write_log(tmp_path, own_rows(variants, t["reply"], t["scores"].tolist() if scored else None, trials))
     back = import_lm_eval(path)
     kept = [c for c in t if c not in ("respondent", "reply", "scores", "confidence", "n_tokens", "finish")]
     kept = [c for c in kept if not scored or c not in ("prediction", "correct")]
     pd.testing.assert_frame_equal(back.table[kept], t[kept])
-    assert back.facts["variants"] == run.facts["variants"] and back.facts["benchmark"] == run.facts["benchmark"]
+    assert back.facts.variants == run.facts.variants and back.facts.benchmark == run.facts.benchmark
     if scored:
         assert all(np.allclose(a, b, atol=1e-9) for a, b in zip(back.table["scores"], t["scores"]))
     else:
@@ -194,9 +195,9 @@ def test_real_logs_of_our_own_task():
     for path in paths:
         found = import_lm_eval(path)
         docs = [row["doc"] for row in rows_of(path)]
-        assert found.complete and found.facts["imported"]["left_out"] == 0
+        assert found.complete and found.facts.imported["left_out"] == 0
         assert found.table["method"].tolist() == [doc["method"] for doc in docs]
-        assert found.facts["imported"]["notes"][0].endswith(f"agree on all {len(docs)} documents")
+        assert found.facts.imported["notes"][0].endswith(f"agree on all {len(docs)} documents")
 
 
 def exported_results(**facts) -> dict:
@@ -205,21 +206,21 @@ def exported_results(**facts) -> dict:
 
 def test_what_an_export_says_of_itself(tmp_path):
     variants = make_variants(load_benchmark("math", limit=2))
-    run = evaluate(
-        SimulatedRespondent(), variants, parse="first_token", facts={"benchmark": "math", "limit": 9}, progress=False
+    run = prepare(variants, Asking(parse="first_token"), facts={"benchmark": "math", "limit": 9}).ask(
+        SimulatedRespondent(), Running(progress=False)
     )
-    told = {k: run.facts[k] for k in ("benchmark", "variants", "asked", "run")}
+    told = run.facts.without("version", "respondent", "versions", "calls").plain()
     rows = own_rows(variants, run.table["reply"], None)
     found = import_lm_eval(write_log(tmp_path, rows, results=exported_results(**told)))
-    assert found.name == "org/model" and found.facts["run"]["benchmark"] == "math"
-    assert found.facts["asked"] == run.facts["asked"]
-    assert found.facts["imported"]["parse"] == run.facts["asked"]["parse"] and found.facts["run"]["limit"] == 9
-    assert "cora_nb" not in found.facts["imported"]["task_config"]["metadata"]
+    assert found.name == "org/model" and found.facts.run.benchmark == "math"
+    assert found.facts.asked == run.facts.asked
+    assert found.facts.imported["parse"] == run.facts.asked.parse and found.facts.run.limit == 9
+    assert "cora_nb" not in found.facts.imported["task_config"]["metadata"]
     part = import_lm_eval(write_log(tmp_path, rows[:25], results=exported_results(**told)))
-    assert part.coverage == "5 to 20 of 20 variants" and "prompts" not in part.facts["asked"]
+    assert part.coverage == "5 to 20 of 20 variants" and "prompts" not in part.facts.asked.plain()
     for row in rows:
         row["arguments"]["gen_args_0"]["arg_0"] = "shots first, p"
-    notes = import_lm_eval(write_log(tmp_path, rows)).facts["imported"]["notes"]
+    notes = import_lm_eval(write_log(tmp_path, rows)).facts.imported["notes"]
     assert any(note.startswith("40 of 40 prompts are not those that were exported: --num_fewshot") for note in notes)
 
 
@@ -234,7 +235,7 @@ def test_nothing_of_a_strangers_is_run(tmp_path):
     told = {"asked": {"parse": {"mcq": theirs}, "template": theirs}}
     found = import_lm_eval(write_log(tmp_path, rows, results=exported_results(**told)))
     assert found.complete is None and score(found)["value"].notna().any()
-    assert "recipe" not in found.facts["variants"] and "asked" not in found.facts
+    assert "recipe" not in found.facts.variants.plain() and "asked" not in found.facts.plain()
     function = {
         "doc_to_target": "def f(doc):\n    raise SystemExit",
         "doc_to_choice": "{{1/0}}",
@@ -249,7 +250,7 @@ def test_secrets_are_not_kept(tmp_path):
     settings = {"model_args": {"pretrained": "m", "api_key": "S1", "tokenizer": "kept"}, "gen_kwargs": "token=S2,x=1"}
     task = {"metadata": {"hf_token": "S3"}}
     path = write_log(tmp_path, [scored_row()], results={"configs": {"t": task}, "config": settings})
-    facts = json.dumps(import_lm_eval(path).facts)
+    facts = import_lm_eval(path).facts.as_json()
     assert not re.search(r"S\d", facts) and "kept" in facts and "token=***,x=1" in facts
 
 
@@ -275,7 +276,7 @@ def test_a_task_without_a_question(tmp_path):
     assert found.questions["text"].tolist() == ["Which of these is the likeliest?"]
     assert (
         "nothing stands before the choices: they are whole texts, one of which is right"
-        in (found.facts["imported"]["notes"])
+        in (found.facts.imported["notes"])
     )
 
 
@@ -340,7 +341,7 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path, name):
     assert str(e.value).startswith(f"{path}, row 2") and "\n" not in str(e.value) and len(str(e.value)) < 500
     with pytest.warns(UserWarning, match="left out 1 rows that could not be read, the first of them"):
         rest = import_lm_eval(path, on_bad="skip")
-    assert rest.table["question_id"].tolist() == ["0", "2"] and rest.facts["imported"]["left_out"] == 1
+    assert rest.table["question_id"].tolist() == ["0", "2"] and rest.facts.imported["left_out"] == 1
 
 
 def test_a_log_that_is_cut_off(tmp_path):
@@ -395,17 +396,17 @@ def test_the_seal_of_the_results_file(tmp_path, change):
     with pytest.raises(CoraError, match=why):
         import_lm_eval(broken)
     found = import_lm_eval(broken, on_bad="skip")
-    assert len(found) == len(rows) and re.match(why, found.facts["imported"]["notes"][0])
+    assert len(found) == len(rows) and re.match(why, found.facts.imported["notes"][0])
 
 
 def test_results_that_are_not_there_or_of_another_run(tmp_path):
     path = Path(shutil.copy(recorded("arith_letters"), tmp_path))
     stamp = path.stem.rpartition("_")[2]
-    assert import_lm_eval(path).facts["imported"]["notes"][0] == (
+    assert import_lm_eval(path).facts.imported["notes"][0] == (
         f"results_{stamp}.json is not beside it: model and settings are not known"
     )
     other = Path(shutil.copy(sorted(RECORDED.glob("results_*.json"))[1], tmp_path))
-    assert f"({other.name} is of another run)" in import_lm_eval(path).facts["imported"]["notes"][0]
+    assert f"({other.name} is of another run)" in import_lm_eval(path).facts.imported["notes"][0]
     results = tmp_path / f"results_{stamp}.json"
     results.write_text(other.read_text().replace("arith_letters", "arith_other"))
     with pytest.raises(CoraError, match=f"the task arith_letters of {path.name} is not there; it is about arith_other"):
@@ -417,7 +418,7 @@ def test_results_that_are_not_there_or_of_another_run(tmp_path):
     with pytest.raises(CoraError, match=f"{results.name}: the file is not JSON"):
         import_lm_eval(path)
     found = import_lm_eval(path.rename(tmp_path / "mine.jsonl"))
-    assert "is not named samples_TASK_STAMP.jsonl" in found.facts["imported"]["notes"][0] and found.name == "mine"
+    assert "is not named samples_TASK_STAMP.jsonl" in found.facts.imported["notes"][0] and found.name == "mine"
 
 
 def test_what_is_no_log(tmp_path):
@@ -490,5 +491,5 @@ def test_whatever_a_log_holds_nothing_but_our_own_errors(tmp_path_factory, data,
     except CoraError as e:
         assert "\n" not in str(e)
     else:
-        json.dumps(found.facts)
+        found.facts.as_json()
         score(found)

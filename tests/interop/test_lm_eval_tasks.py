@@ -15,11 +15,13 @@ from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import CoraError, Question
 from cora_nb.interop.importers import import_responses
 from cora_nb.interop.lm_eval_tasks import export_lm_eval, lm_eval_rows
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.prompts.templates import TEMPLATES, Template, make_prompts
+from cora_nb.responses.facts import as_facts
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.likelihood import ADAPTATIONS, LikelihoodRespondent
-from cora_nb.runs.evaluate import evaluate, prepare
+from cora_nb.runs.asking import Asking
+from cora_nb.runs.evaluate import prepare, Running
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.files import row_variants
 
@@ -88,7 +90,7 @@ def test_one_turn_of_a_chat_is_the_prompt():
 
 def test_a_template_of_ones_own(tmp_path):
     mine = Template("mine", "Pick one of $LETTERS$.\n", before_answer="\nA: ", before_letter="")
-    folder = export_lm_eval(make_variants(QUESTIONS), tmp_path / "task", template=mine).folder
+    folder = export_lm_eval(make_variants(QUESTIONS), tmp_path / "task", asking=Asking(mine)).folder
     first = documents(folder)[0]
     assert first["prompt"].startswith("Pick one of ABCD.\n") and first["context"].endswith("\nA: ")
     assert first["continuations"] == ["A", "B", "C", "D"]
@@ -114,7 +116,9 @@ def test_the_folder_can_be_moved(tmp_path):
 def test_the_task_files(tmp_path):
     variants = make_variants(QUESTIONS)
     told = {"benchmark": "math 😀 \u2028 ünï", "path": "C:\\new", "note": "a: b # c"}
-    folder = export_lm_eval(variants, tmp_path / "task", name="mine.2", parse="first_token", facts=told).folder
+    folder = export_lm_eval(
+        variants, tmp_path / "task", asking=Asking(parse="first_token"), name="mine.2", facts=told
+    ).folder
     assert sorted(p.name for p in folder.iterdir()) == [
         "README.md",
         "facts.json",
@@ -133,8 +137,8 @@ def test_the_task_files(tmp_path):
         assert found["num_fewshot"] == 0  # the harness then ignores --num_fewshot
         assert found["metadata"] == {"version": 1.0, "cora_nb": facts}
     assert facts["run"] == told and facts["export"]["max_gen_toks"] == 1
-    known = prepare(variants, parse="first_token", facts=told).known
-    assert {what: facts[what] for what in known} == json.loads(json.dumps(known))
+    known = prepare(variants, Asking(parse="first_token"), facts=told).known
+    assert as_facts(facts).limited_to(known) == known
 
 
 @pytest.mark.parametrize(("parse", "family", "room"), [
@@ -144,7 +148,9 @@ def test_the_task_files(tmp_path):
     ("first_token", "wording", 6),  # some labels are longer than a letter
 ])  # fmt: skip
 def test_the_room_is_what_the_rule_needs(tmp_path, parse, family, room):
-    folder = export_lm_eval(make_variants(QUESTIONS, family=family), tmp_path / "task", parse=parse).folder
+    folder = export_lm_eval(
+        make_variants(QUESTIONS, family=family), tmp_path / "task", asking=Asking(parse=parse)
+    ).folder
     assert task(folder, "cora_gen")["generation_kwargs"]["max_gen_toks"] == room
 
 
@@ -165,8 +171,7 @@ def test_what_no_task_can_ask(tmp_path, change, why):
     ({"name": ""}, "got ''"),
     ({"name": "../x"}, "got '../x'"),
     ({"adaptation": "best"}, "adaptation must be one of joint-label, joint-desc, separate, got 'best'"),
-    ({"k": 2}, "k=2 needs a pool of shots"),
-    ({"template": "none"}, "template must be one of"),
+    ({"asking": Asking(k=2)}, "k=2 needs a pool of shots"),
     ({"facts": {"now": object}}, "must be plain JSON values"),
 ])  # fmt: skip
 def test_options_that_make_no_sense(tmp_path, options, why):
@@ -178,7 +183,7 @@ def test_options_that_make_no_sense(tmp_path, options, why):
 def test_an_example_with_half_a_letter(tmp_path):
     shots = [replace(load_shots("math")[0], text="half \ud83d")]
     with pytest.raises(CoraError, match="question 'math-0-1', method 'original': the prompt is not valid text"):
-        export_lm_eval(make_variants(QUESTIONS), tmp_path / "task", shots=shots, k=1)
+        export_lm_eval(make_variants(QUESTIONS), tmp_path / "task", asking=Asking(shots=shots, k=1))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -195,13 +200,12 @@ def test_an_export_is_replaced_only_by_the_same(tmp_path):
     (folder / "__pycache__").mkdir()  # the harness leaves this behind
     before = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
     assert {p.name: p.read_bytes() for p in export_lm_eval(variants, folder).folder.iterdir() if p.is_file()} == before
-    shots = {"shots": load_shots("math"), "k": 1}
     for put, what in (
         ({"variants": make_variants(QUESTIONS, seed=1)}, r"seed \(0 there, 1 now\)"),
-        ({"template": "bare"}, r"template \("),
-        (shots, r"shots \("),
+        ({"asking": Asking("bare")}, r"template \("),
+        ({"asking": Asking(shots=load_shots("math"), k=1)}, r"shots \("),
         ({"adaptation": "separate"}, "export.adaptation"),
-        ({"parse": "first_token"}, r"parse \(lenient there, first_token now\)"),
+        ({"asking": Asking(parse="first_token")}, r"parse \(lenient there, first_token now\)"),
     ):
         with pytest.raises(CoraError, match=f"another export here already, with other .*{what}"):
             export_lm_eval(**{"variants": variants, "folder": folder} | put)
@@ -222,7 +226,7 @@ def recorded(kind):
 
 def test_the_recorded_logs_are_of_this_export():
     "Where this fails, the export has changed since: record again (tests/peers/lm_eval_peer.py record)."
-    rows = list(lm_eval_rows(prepare(make_variants(QUESTIONS), "bare").prompts))
+    rows = list(lm_eval_rows(prepare(make_variants(QUESTIONS), Asking("bare")).prompts))
     for kind in ("mc", "gen"):
         with recorded(kind).open(encoding="utf-8") as file:
             samples = sorted(map(json.loads, file), key=lambda sample: sample["doc_id"])
@@ -244,8 +248,9 @@ def test_what_the_real_harness_recorded_is_our_own_run(kind):
         "gen": CausalRespondent("organism/skewed", chat=False, max_new_tokens=1),
     }[kind]
     told = {"benchmark": "math", "limit": 2, "family": "cora", "seed": 0}
-    put = {"template": "bare", "parse": "first_token", "facts": told}
-    own = evaluate(respondent, make_variants(QUESTIONS), progress=False, strict=None, **put)
+    asking = Asking("bare", parse="first_token")
+    running = Running(progress=False, strict=None)
+    own = prepare(make_variants(QUESTIONS), asking, facts=told).ask(respondent, running)
     got = import_responses(recorded(kind), model=own.name)
     for column in ("respondent", "question_id", "method", "index", "answer", "prediction", "correct", "reply", "error"):
         assert got.table[column].equals(own.table[column]), column
@@ -253,7 +258,7 @@ def test_what_the_real_harness_recorded_is_our_own_run(kind):
         for one, other in zip(own.table["scores"], got.table["scores"]):
             np.testing.assert_allclose(one, other, atol=1e-4)
     for what in ("benchmark", "variants", "asked"):
-        differ = {k for k, v in own.facts[what].items() if got.facts[what].get(k) != v}
-        assert differ <= {"room"}, (what, differ)
-    assert got.facts["run"].items() >= told.items()
+        differ = getattr(own.facts, what).differences(getattr(got.facts, what))
+        assert set(differ) <= {"room"}, (what, differ)
+    assert got.facts.run.plain().items() >= told.items()
     assert score(own).equals(score(got))

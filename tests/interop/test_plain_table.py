@@ -15,7 +15,7 @@ from cora_nb.interop.importers import import_responses, recognise_tool
 from cora_nb.interop.plain_table import import_table
 from cora_nb.metrics.agreement import agreement_rate
 from cora_nb.metrics.bias import order_consistency, position_ranks
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
@@ -39,7 +39,7 @@ def jsonl(*rows):
 
 
 def notes(responses):
-    return "\n".join(responses.facts["imported"]["notes"])
+    return "\n".join(responses.facts.imported["notes"])
 
 
 # what comes back
@@ -437,8 +437,8 @@ def test_one_respondent_is_selected(tmp_path):
 def test_the_way_in_for_all_tools(tmp_path):
     path = write(tmp_path, BOTH)
     found = import_responses(path, select="small", benchmark="mine")
-    assert found.name == "small" and found.facts["imported"]["format"] == "table"
-    assert found.facts["run"] == {"model": "small", "benchmark": "mine"}
+    assert found.name == "small" and found.facts.imported["format"] == "table"
+    assert found.facts.run.plain() == {"model": "small", "benchmark": "mine"}
     assert import_responses(path, select="small", model="tiny").name == "tiny"
 
 

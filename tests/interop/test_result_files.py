@@ -143,7 +143,7 @@ def test_without_originals_there_are_no_eval_results(run, tmp_path):
 
 @pytest.mark.parametrize("name", NASTY)
 def test_names_stay_names(run, tmp_path, name):
-    named = Responses(run.table, run.questions, run.facts | {"run": {"benchmark": name}}, name)
+    named = Responses(run.table, run.questions, run.facts.plain() | {"run": {"benchmark": name}}, name)
     exported = export_model_card({name: named}, tmp_path / "out")
     assert set(files_in(tmp_path)) == {f"out/{file}" for file in exported.files}  # nothing above or beside the folder
     (index,) = yaml.safe_load((tmp_path / "out" / exported.files[0]).read_text())["model-index"]

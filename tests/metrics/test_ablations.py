@@ -15,7 +15,10 @@ from scipy.stats import binom
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import score_counts, score_intervals, weighted_scores
+from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_intervals
+from cora_nb.metrics.cora import weighted_scores
+from cora_nb.papers.cora_items import paper_layout
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.ablations import (
     OVER,
@@ -25,7 +28,6 @@ from cora_nb.metrics.ablations import (
     DrawnCounts,
     draw_slots,
     least_hits,
-    paper_layout,
     right_matrix,
     subset,
     subset_scores,
@@ -34,11 +36,11 @@ from cora_nb.metrics.ablations import (
 from cora_nb.stats.resampling import draw_questions, kinds
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.results import values_of
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses
 from cora_nb.results import lookup
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 THRESHOLDS = (0.5, 0.28, 0.9)
 
@@ -375,7 +377,7 @@ GOOD = table([[1, 0, 1], [0, 0, 1]])
             "question 'q0' has no variant nota 2, which other questions with 3 variants have",
         ),
         (
-            lambda: right_matrix(GOOD.assign(error=[NOT_ASKED, *[None] * 5])),
+            lambda: right_matrix(put_in_state(GOOD, [0], "not_asked")),
             "1 of 6 prompts were not asked because the run stopped early",
         ),
         (
@@ -444,7 +446,7 @@ def test_scores_from_part_of_the_divergence_sets_say_how_much_there_is():
     assert few.coverage and not mixed.coverage
     tables = [subset_scores(few, ["original", "nota"]), ablation_table({"few": few}, ["original", "nota"])]
     for table in [*tables, bootstrap_table({"few": few}, resamples=5, by_size=True)]:
-        said = table.loc[~table["score"].str.startswith("MCQA") | table["score"].str.startswith("MCQA+"), "note"]
+        said = table["note"].loc[~table["score"].str.startswith("MCQA") | table["score"].str.startswith("MCQA+")]
         assert said.str.startswith(few.coverage).all()
     assert lookup(tables[0], "MCQA").note == ""  # of the originals, which are all there
     assert not subset_scores(mixed)["note"].any() and not ablation_table({"all": mixed})["note"].any()
@@ -464,10 +466,7 @@ def test_an_original_that_failed_leaves_a_mark_on_a_part_without_originals():
     "MCQA is that of the originals, even if the subset has none; so are its failures."
     full = table(np.ones((200, 4), dtype=bool))
     lost = np.flatnonzero(full["method"] == "original")[:1]
-    error = pd.Series([None] * len(full), dtype=object)
-    error[lost] = "timed out"
-    run = full.assign(error=error, correct=full["correct"].to_numpy() & error.isna().to_numpy(), prediction=0)
-    run["prediction"] = run["prediction"].where(error.isna(), -1)
+    run = put_in_state(full, lost, "failed", "timed out")
     row = lookup(subset_scores(run, "nota"), "MCQA")
     assert row.value == 199 / 200 and row.note == lookup(subset_scores(run, ["original", "nota"]), "MCQA").note
     assert row.note == "1 of 200 failed: at most 1.000"

@@ -4,7 +4,6 @@ import itertools
 from collections import Counter
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -17,15 +16,16 @@ from cora_nb.metrics.agreement import (
     agreement_scores,
 )
 from cora_nb.metrics.bias import order_consistency
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 FAMILIES = ["cora", "cyclic", "answer_swap", "permutations", "mcqa_plus", "reorderings", "order_swap"]
 
@@ -146,7 +146,7 @@ def test_none_of_the_above_is_a_content_and_another_one_where_it_is_right():
 
 def test_repetitions_variants_and_pooled_replies():
     variants = make_variants(quiz([4, 4, 3]), "cyclic")
-    run = evaluate(SimulatedRespondent(knows=0.4, slips=0.5), variants, trials=4, progress=False)
+    run = evaluate(SimulatedRespondent(knows=0.4, slips=0.5), variants, Asking(trials=4), progress=False)
     agreeing, pairs = by_hand(run, ["question_id", "method", "index"])
     counts = agreement_counts(run, "repetitions")
     assert dict(counts["agreeing"]) == dict(agreeing) and dict(counts["pairs"]) == dict(pairs)
@@ -171,7 +171,7 @@ def test_by_subject_and_method():
     assert list(table.index) == [m for m in dict.fromkeys(run.table["method"]) if m != "original"]
     agreeing, pairs = by_hand(run.rows(lambda t: t["method"].isin(["original", "nota"])))
     assert table["value"]["nota"] == pytest.approx(sum(agreeing.values()) / sum(pairs.values()))
-    thrice = evaluate(SimulatedRespondent(knows=0.5), variants[:30], trials=3, progress=False)
+    thrice = evaluate(SimulatedRespondent(knows=0.5), variants[:30], Asking(trials=3), progress=False)
     parts = agreement_rate(thrice, pairs="repetitions", by="method")
     whole = agreement_counts(thrice, "repetitions")
     assert set(parts["method"]) == set(thrice.table["method"]) and whole["pairs"].sum() == 3 * 30
@@ -190,7 +190,8 @@ def test_aga_by_hand(sizes, rng):
         content = v.sources[LETTERS.index(reply)] if reply in LETTERS else None
         picked.setdefault(v.question_id, []).append((content, content == v.question.answer))
     at = (0, 0.25, 0.5, 0.75, 1)
-    for t, row in zip(at, agreement_gated_accuracy(make_responses(variants, said), at).itertuples()):
+    found = agreement_gated_accuracy(make_responses(variants, said), at)
+    for t, (_, row) in zip(at, found.assign(note=found["note"]).iterrows()):
         rc = []
         for replies in picked.values():
             named = Counter(c for c, _ in replies if c is not None)
@@ -224,8 +225,7 @@ def test_a_part_of_a_set_says_so():
 def test_bad_input():
     variants = make_variants(quiz([4, 4]), "cyclic")
     run = make_responses(variants, ["A"] * 8)
-    stopped = run.table.assign(error=[NOT_ASKED] + [None] * 7, prediction=[-1] + [0] * 7)
-    stopped["correct"] = stopped["prediction"] == stopped["answer"]
+    stopped = put_in_state(run.table, [0], "not_asked")
     for call, says in [
         (lambda: agreement_rate(run, pairs="letters"), "pairs must be one of variants, repetitions, got 'letters'"),
         (lambda: agreement_rate(run, by="place"), "by must be one of subject, method, None, got 'place'"),
@@ -245,17 +245,12 @@ def test_bad_input():
 def test_failed_prompts_are_few_or_refused():
     variants = make_variants(quiz([4] * 50), "cyclic")
     table = make_responses(variants, [LETTERS[v.answer] for v in variants]).table
-    error = pd.Series([None] * 200, dtype=object)
-    error[[0, 7]] = "timeout"
-    lost = error.notna()
-    table = table.assign(error=error, prediction=table["prediction"].where(~lost, -1), correct=table["correct"] & ~lost)
+    table = put_in_state(table, [0, 7], "failed", "timeout")
     with pytest.warns(FailureWarning):
         found = agreement_scores(table)
     assert lookup(found, "agreement rate").value == pytest.approx((300 - 3 - 3) / 300)
     assert "2 of 200 failed" in found["note"][0]
-    many = table.assign(error=error.mask(table["index"] == 1, "timeout"))
-    many["prediction"] = many["prediction"].where(many["error"].isna(), -1)
-    many["correct"] = many["prediction"] == many["answer"]
+    many = put_in_state(table, table["index"] == 1, "failed", "timeout")
     with pytest.raises(CoraError, match="failed"):
         agreement_rate(many)
 
@@ -263,12 +258,12 @@ def test_failed_prompts_are_few_or_refused():
 def test_only_the_whole_rate_of_variants_says_how_much_of_the_set_is_there():
     "Repetitions compare a prompt with itself, and a part by subject or method is chosen."
     variants = make_variants(quiz([4] * 40, "st"), "cyclic")
-    run = evaluate(SimulatedRespondent(knows=0.6, slips=0.2), variants, trials=2, progress=False)
+    run = evaluate(SimulatedRespondent(knows=0.6, slips=0.2), variants, Asking(trials=2), progress=False)
     part = run.rows(lambda t: t["index"] < 2)
     assert part.coverage and not run.coverage
 
     def notes(found):
-        return "; ".join(found["note"]) if "note" in found else ""
+        return "; ".join(found["note"])
 
     assert part.coverage in notes(agreement_rate(part)) and part.coverage in notes(agreement_gated_accuracy(part))
     for options in ({"pairs": "repetitions"}, {"by": "subject"}, {"by": "method"}):

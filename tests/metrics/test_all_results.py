@@ -21,35 +21,35 @@ from cora_nb.metrics import (
     agreement,
     beliefs,
     bias,
+    bounds,
     calibration,
     circular,
     comparison,
     components,
     consistency,
-    cora,
     embeddings,
     guessing,
     invariability,
     items,
     order,
     recall_spread,
+    scoring,
 )
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.scores import run_scores
-from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, run_steps, stack_tables
+from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, stack_tables, prepare_steps
 from cora_nb.report.render import FORMATS, render
-from cora_nb.report.result_plots import plot_points
-from cora_nb.report.score_plots import curve_table
+from cora_nb.report.plots import curve_table, plot_points
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.estimate_notes import is_estimated
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import Responses
-from cora_nb.results import IDENTITY, RESULT, make_result, stack_results
-from cora_nb.runs.evaluate import evaluate
-from cora_nb.stats.correlation import correlations
+from cora_nb.results import IDENTITY, RESULT, STATUS, make_result, stack_results
+from cora_nb.runs.asking import Asking
+from cora_nb.runs.evaluate import evaluate, Running
+from cora_nb.stats.tables import correlations
 from cora_nb.variants.families import make_variants
-from helpers import stopped_when_precise
+from helpers import put_in_state, stopped_when_precise
 
 # Tables that are not results: a row for each question or reply, resamples, bins, counts, texts; formulas over counts.
 MATERIALS = {
@@ -77,15 +77,12 @@ MATERIALS = {
         "load_published",
         "corrected",
         "judged_scores",
-        "cut_as_failed",
+        "written_result",
         "estimate_bounds",
         "estimate_scores",
         "estimated_difference",
-        "estimated_scores",
+        "open_originals",
         "part_estimates",
-        "sampled_scores",
-        "judge_cut",
-        "judge_failures",
     ),
 }
 ROOMS = ("metrics", "stats", "papers", "report")
@@ -122,9 +119,10 @@ def made():
     both = make_variants(questions, "order_swap")
     runs["swaps"] = {who.name: evaluate(who, both, progress=False) for who in people}
     runs["repeated"] = {
-        who.name: evaluate(who, make_variants(questions, "reorderings"), trials=3, progress=False) for who in people
+        who.name: evaluate(who, make_variants(questions, "reorderings"), Asking(trials=3), progress=False)
+        for who in people
     }
-    battery = run_steps(people[0], mcqa_plus_steps(questions), progress=False)
+    battery = prepare_steps(mcqa_plus_steps(questions)).ask(people[0], Running(progress=False))
     return questions, runs, battery
 
 
@@ -150,7 +148,7 @@ def measures(questions, runs, battery):
         "correlations": lambda: correlations(sure, right),
         "subset_scores": lambda: ablations.subset_scores(ann),
         "ablation_table": lambda: ablations.ablation_table(runs["cora"]),
-        "bootstrap_summary": lambda: ablations.bootstrap_summary(samples(), cora.score_counts(counts())),
+        "bootstrap_summary": lambda: ablations.bootstrap_summary(samples(), bounds.score_counts(counts())),
         "bootstrap_table": lambda: ablations.bootstrap_table(runs["cora"], resamples=20),
         "agreement_rate": lambda: agreement.agreement_rate(ann),
         "agreement_gated_accuracy": lambda: agreement.agreement_gated_accuracy(ann),
@@ -180,7 +178,7 @@ def measures(questions, runs, battery):
         "letter_recall": lambda: recall_spread.letter_recall(runs["permutations"]["bob"]),
         "recall_spread": lambda: recall_spread.recall_spread(runs["permutations"]["bob"], methods=()),
         "run_scores": lambda: run_scores(ann, ["agreement"]),
-        "score": lambda: cora.score(runs["cora"], ci=0.9, resamples=50),
+        "score": lambda: scoring.score(runs["cora"], ci=0.9, resamples=50),
         "separability": lambda: embeddings.separability(states, permutations=20),
         "head_separability": lambda: embeddings.head_separability(states, progress=False),
         "expected_scores": lambda: guessing.expected_scores([([0.5, 0.5], 0.5, 1)]),
@@ -250,7 +248,10 @@ def test_measures_return_results_that_are_printed_and_drawn(made):
     for name, call in measures(*made).items():
         result = call()
         assert isinstance(result, pd.DataFrame) and len(result), name
-        assert list(result) == [c for c in RESULT if c in result] and {"score", "value"} <= set(result), name
+        assert list(result) == list(RESULT), name
+        assert set(result["status"]) <= set(STATUS) and result["value"].isna().ge(result["status"] == "unknown").all()
+        exact = result[result["status"] == "exact"]
+        assert (exact["least"] == exact["value"]).all() and (exact["most"] == exact["value"]).all(), name
         pd.testing.assert_frame_equal(make_result(result), result, obj=name)
         for format in FORMATS:
             printed = render(result, format)
@@ -279,14 +280,10 @@ APART = {"multiple_selection", "calibration_table"}  # say themselves how many r
 
 def failed(run, every):
     "The run, with one prompt in so many failed."
-    table, drawn = run.to_frame(), np.random.default_rng(every).permutation(len(run))
+    drawn = np.random.default_rng(every).permutation(len(run))
     lost = np.isin(np.arange(len(run)), drawn[: -(-len(run) // every)])
     lost[0] |= every == 20  # an original
-    nothing = {
-        c: table[c].where(~lost) for c in ("reply", "confidence", "mean_logprob", "n_tokens", "selected", "scores")
-    }
-    table = table.assign(prediction=table["prediction"].where(~lost, -1), correct=table["correct"] & ~lost, **nothing)
-    table["error"] = table["error"].mask(lost, "timed out after 60 s")
+    table = put_in_state(run.table, lost, "failed", "timed out after 60 s")
     return Responses(table, run.questions, run.facts, run.name)
 
 
@@ -299,7 +296,7 @@ def numbers(call):
         except CoraError as e:
             return None, str(e), any(issubclass(w.category, FailureWarning) for w in told)
     names = [c for c in IDENTITY if c in result]
-    notes = " ".join(result["note"]) if "note" in result else ""
+    notes = " ".join(result["note"])
     warned = any(issubclass(w.category, FailureWarning) for w in told)
     return result.astype(dict.fromkeys(names, str)).set_index(names)["value"].astype(float), notes, warned
 
@@ -370,13 +367,12 @@ def test_no_measure_takes_the_prompts_asked_for_the_full_run(made):
         truth = call().reindex(columns=found.columns)
         if found.equals(truth):
             continue  # nothing of it comes from replies
-        columns = list(dict.fromkeys([*found.columns, "low", "high", "note"]))
-        known = found[found["value"].notna()].reindex(columns=columns)
+        known = found[found["value"].notna()]
         if not len(known):
             assert (found["note"].str.contains("not estimated") | found["score"].str.contains("difference")).all(), name
             unknown.add(name)
             continue
-        estimates = known[known["note"].map(is_estimated)]
+        estimates = known[known["status"] == "estimated"]
         others = known.drop(estimates.index)
         assert estimates[["low", "high"]].notna().all(axis=None), name
         assert name == "curve_table" and set(others["place"]) == {0.0} or not len(others), (name, others)

@@ -64,7 +64,7 @@ def test_claims_against_loops(frame, normalise):
     known = [(c[0][0], max(c[1])) for c in conf.values() if not any(map(math.isnan, c[0] + c[1]))]
     found = confidence_ratio(frame, normalise)
     assert found["score"].tolist() == ["Conf_right", "Conf_wrong*", RATIO, "questions without scores"]
-    assert found.columns.tolist() == ["respondent", "score", "value", "low", "high", "n", "note"]
+    assert found[["benchmark", "method", "subject", "place", "p"]].isna().all(axis=None)
     lost, found = found.iloc[3], found.iloc[:3].set_index("score")
     assert (found["n"] == len(known)).all()
     assert (lost["value"], lost["n"]) == (pytest.approx((len(conf) - len(known)) / len(conf)), len(conf))

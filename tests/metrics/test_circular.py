@@ -21,16 +21,18 @@ from cora_nb.metrics.circular import (
     position_spread,
     position_spread_scores,
 )
-from cora_nb.metrics.cora import Counts, bmca, score
+from cora_nb.metrics.cora import Counts, bmca
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.invariability import acc_h
 from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 
 def quiz(sizes):
@@ -119,10 +121,9 @@ def test_what_a_guesser_gets():
 def test_circular_scores_of_what_is_no_circle():
     questions, rng = quiz([4, 4]), np.random.default_rng(0)
     run = some_run([4, 4], "cyclic", rng)
-    trials = evaluate(SimulatedRespondent(), make_variants(questions, "cyclic"), trials=2, progress=False)
+    trials = evaluate(SimulatedRespondent(), make_variants(questions, "cyclic"), Asking(trials=2), progress=False)
     assert circular_scores(trials).equals(circular_scores(trials.trial(0)))
-    stopped = run.table.assign(error=[NOT_ASKED] + [None] * 7)
-    stopped.loc[0, "prediction"], stopped.loc[0, "correct"] = -1, False
+    stopped = put_in_state(run.table, [0], "not_asked")
     for call, says in [
         (lambda: circular_scores(some_run([4], "order_swap", rng)), "ask the family cyclic, not order_swap"),
         (lambda: circular_scores(run.rows(np.arange(8) != 5)), "'q1' was asked in 3 of its rotations, but circular"),

@@ -9,23 +9,23 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import score_counts, weighted_scores
+from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.cora import weighted_scores
 from cora_nb.metrics.comparison import (
     compare,
     compare_all,
     compare_counts,
     exchange_scores,
-    matched_counts,
-    matched_runs,
     put_together,
     rank_table,
     resampled_scores,
 )
+from cora_nb.metrics.matching import matched_counts, matched_runs
 from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
-from cora_nb.results import lookup, RESULT, values_of
-from cora_nb.stats.corrections import adjust_p
+from cora_nb.results import lookup, RESULT, values_of, Remark
+from cora_nb.stats.tables import adjust_p
 from cora_nb.stats.paired import difference_interval, exchange_p, paired_interval, stretch_exchanged
 from cora_nb.stats.resampling import left_out
 from helpers import answered, at_random, rejected, table
@@ -181,11 +181,11 @@ def test_what_is_too_few_is_said_once_and_on_each_row():
     assert compare(table(right), table(some), resamples=99, scores=["MCQA"])["note"].tolist() == [""]
     one, two = (c.reset_index(drop=True) for c in matched_counts({"a": table(right), "b": table(some)}).values())
     found = compare_counts(one, two, resamples=999, clusters=np.arange(60) % 5, scores=["MCQA"]).loc["MCQA"]
-    assert found["note"] == "5 clusters: few to rely on, p is at least 0.062"
+    assert found["remarks"] == (Remark("few_exchanges", 5),)
     assert found["p"] > 0.05 and found["low"] == 0.0 < found["high"]
     some[0] = True
     counts = matched_counts({"a": table(right), "b": table(some)}).values()
-    assert compare_counts(*counts, resamples=9, scores=["MCQA"]).loc["MCQA", "note"] == ""
+    assert compare_counts(*counts, resamples=9, scores=["MCQA"]).loc["MCQA", "remarks"] == ()
 
 
 def covered(draw, truth, n, times=250, seed=0, clusters=None, **options):
@@ -248,7 +248,7 @@ def test_exchanging_the_names_exchanges_the_signs():
 def test_a_comparison_is_a_result_named_by_its_pair():
     one, two = (at_random(i).assign(respondent=name) for i, name in ((1, "steady"), (2, "skewed")))
     found, counts = compare(one, two, resamples=50), matched_counts({"steady": one, "skewed": two})
-    assert list(found) == [c for c in RESULT if c in ("respondent", "score", "value", "low", "high", "p", "n", "note")]
+    assert list(found) == list(RESULT) and found[["benchmark", "method", "subject", "place"]].isna().all(axis=None)
     assert set(found["respondent"]) == {"steady - skewed"} and set(found["n"]) == {60}
     by_hand = compare_counts(*counts.values(), resamples=50)
     assert found["score"].tolist() == list(by_hand.index)
@@ -264,7 +264,7 @@ def test_a_benchmark_is_named_where_both_runs_say_the_same():
     same = Responses(runs[1].table, runs[1].questions, of["math"])
     assert set(compare(runs[0], same, resamples=10)["benchmark"]) == {"math"}
     assert set(rank_table([runs[0], same], resamples=10)["benchmark"]) == {"math"}
-    assert "benchmark" not in compare(*runs, resamples=10)
+    assert compare(*runs, resamples=10)["benchmark"].isna().all()
 
 
 def test_stretching_does_nothing_to_means_and_memory_is_cut_in_blocks(monkeypatch):
@@ -428,10 +428,11 @@ def test_parts_of_the_divergence_set_have_no_cora():
     with pytest.warns(UserWarning, match=f"CI and CoRA are not known: {said}") as warned:
         found = compare(*parts, resamples=50)
     unknown = found["score"].isin(["CI", "CoRA"])
-    assert found.loc[unknown, NUMBERS].isna().all(axis=None) and set(found.loc[unknown, "note"]) == {said}
+    assert found.loc[unknown, NUMBERS].isna().all(axis=None) and set(found["note"].loc[unknown]) == {said}
     assert found.loc[~unknown, NUMBERS].notna().all(axis=None)
     assert (
-        found.loc[~unknown, "note"]
+        found["note"]
+        .loc[~unknown]
         .str.fullmatch(r"((\d questions differ|no question differs): too few to tell)?")
         .all()
     )
@@ -439,8 +440,8 @@ def test_parts_of_the_divergence_set_have_no_cora():
     with pytest.warns(UserWarning, match="are not known") as ranked:
         ranks = rank_table(Runs(parts), ["MCQA", "CoRA"], 50)
     unknown = ranks["score"].str.startswith("CoRA")
-    assert ranks.loc[unknown, "value"].isna().all() and set(ranks.loc[unknown, "note"]) == {said}
-    assert ranks.loc[~unknown, "value"].notna().all() and set(ranks.loc[~unknown, "note"]) == {""}
+    assert ranks.loc[unknown, "value"].isna().all() and set(ranks["note"].loc[unknown]) == {said}
+    assert ranks.loc[~unknown, "value"].notna().all() and set(ranks["note"].loc[~unknown]) == {""}
     with pytest.warns(UserWarning, match="are not known") as paired:
         every = compare_all(Runs(parts), scores=["CoRA"], resamples=50)
     assert every[NUMBERS].isna().all(axis=None) and every["note"].tolist() == [said]
@@ -528,3 +529,13 @@ def test_stretching_leaves_a_mean_with_a_large_difference_alone():
     exchanged = (np.random.default_rng(0).choice([-1, 1], size=(20_000, 100)) * g).mean(axis=1)
     stretched = stretch_exchanged(exchanged, g.mean(), (g.sum() - g) / 99, np.ones(100))
     np.testing.assert_allclose(stretched.std(), exchanged.std(), rtol=0.01)
+
+
+@pytest.mark.parametrize("family, said", [("mcqa_plus", (Remark("family", what="mcqa_plus"),)), ("cora", ())])
+def test_cora_of_another_family_is_not_taken_for_the_papers(family, said):
+    runs = {name: at_random(seed).assign(family=family) for seed, name in enumerate(("a", "b"))}
+    for found in (compare(*runs.values(), resamples=99), rank_table(runs, ["MCQA", "CoRA"], resamples=99)):
+        told = {
+            name: [r for r in remarks if r.kind == "family"] for name, remarks in zip(found["score"], found["remarks"])
+        }
+        assert tuple(told["CoRA"]) == said and not told["MCQA"]

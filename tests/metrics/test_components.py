@@ -8,13 +8,15 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.components import inconsistency_components
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.results import lookup, values_of
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 PARTS = ["question", "method", "place", "question x variant", "repetition"]
 LAST = "question x variant + repetition"
@@ -41,7 +43,7 @@ def table(right, places=None, sources=None):
 @pytest.fixture(scope="module")
 def run():
     who = SimulatedRespondent(knows=0.6, slips=0.2, position=(4, 2, 1, 1), name="leaning")
-    return evaluate(who, make_variants(math_benchmark(40, seed=2), "cora"), trials=3, progress=False)
+    return evaluate(who, make_variants(math_benchmark(40, seed=2), "cora"), Asking(trials=3), progress=False)
 
 
 @settings(max_examples=25, deadline=None)
@@ -190,11 +192,7 @@ def test_it_is_a_run_score(run):
 
 def test_failed_prompts_are_not_answers(run):
     def failed(every):
-        t = run.to_frame()
-        lost = np.arange(len(t)) % every == 3
-        right, nothing = t["correct"] & ~lost, t["reply"].mask(lost)
-        t = t.assign(error=t["error"].mask(lost, "timed out"), correct=right, reply=nothing)
-        return t.assign(prediction=t["prediction"].where(~lost, -1))
+        return put_in_state(run.table, np.arange(len(run)) % every == 3, "failed", "timed out")
 
     with pytest.warns(FailureWarning):
         found = inconsistency_components(failed(200))

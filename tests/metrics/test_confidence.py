@@ -26,11 +26,11 @@ from cora_nb.metrics.confidence import (
 )
 from cora_nb.papers.recorded import load_recorded
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
 from cora_nb.runs.grading import apply_labels
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 QUESTIONS = [Question(f"q{i}", "Which?", ("a", "b", "c", "d")[: 2 + i % 3], 0) for i in range(60)]
 VARIANTS = [v for v in make_variants(QUESTIONS, "cora") if v.method == "original"]
@@ -61,7 +61,7 @@ def test_confidences_from_both_sources():
     for bad, words in [
         (t.drop(columns="confidence"), "no column confidence"),
         (t.assign(confidence=1.01), "got 1.01 for question 'q0'"),
-        (t.assign(error=NOT_ASKED, prediction=-1, correct=False), "stopped early"),
+        (put_in_state(t, slice(None), "not_asked"), "stopped early"),
         (t.iloc[:0], "no responses"),
     ]:
         with pytest.raises(CoraError, match=words):

@@ -28,12 +28,11 @@ from cora_nb.metrics.consistency import (
     sequence_consistency,
 )
 from cora_nb.papers.recorded import load_recorded
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup, values_of
-from cora_nb.stats.correlation import correlations
-from cora_nb.stats.tables import agreement_statistics
+from cora_nb.stats.tables import agreement_statistics, correlations
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 SEQUENCE = st.lists(st.sampled_from(["A", "B", "C", "D", None]), min_size=1, max_size=12)
 
@@ -132,7 +131,7 @@ def test_faults_of_responses():
         (rows.drop(columns="method"), "no column method"),
         (rows.drop(columns="prediction"), "no column prediction"),
         (rows[rows["trial"] == 0].drop(columns="trial"), "no column trial"),
-        (rows.assign(error=NOT_ASKED, prediction=-1), "stopped early"),
+        (put_in_state(rows, slice(None), "not_asked"), "stopped early"),
         (
             rows.assign(answer=[*rows["answer"][:-1], (rows["answer"].iloc[-1] + 1) % 4]),
             "row 60: the right answer differs from that of the other trials",
@@ -213,7 +212,9 @@ def test_by_group():
 def test_groups_are_named_in_the_columns_asked_for():
     table = label_sequences(["AAB", "ABB"], "A")
     by_temperature = consistency_by({0.5: table, 1.0: table}, column="place")
-    assert by_temperature["place"].drop_duplicates().tolist() == [0.5, 1.0] and "respondent" not in by_temperature
+    assert (
+        by_temperature["place"].drop_duplicates().tolist() == [0.5, 1.0] and by_temperature["respondent"].isna().all()
+    )
     pairs = consistency_by({("gpt", 0.5): table}, column=("respondent", "place"))
     assert set(pairs["respondent"]) == {"gpt"} and set(pairs["place"]) == {0.5}
     with pytest.raises(CoraError, match="a name must be a tuple of respondent, place, got 'gpt'"):
@@ -269,7 +270,7 @@ def test_formats_from_responses():
     assert (matrix.index.name, matrix.columns.name) == ("mc", "lf")
     for first, words in [
         (table(["a", "a"], [1, 1]), "mc: question 'a' has several replies; choose one method and index"),
-        (table(["a"], [0], error=NOT_ASKED), "mc: 1 of 1 prompts were not asked because the run stopped early"),
+        (table(["a"], [0], state="not_asked"), "mc: 1 of 1 prompts were not asked because the run stopped early"),
         (table([None], [1]), "mc: .*question_id must not be missing"),
         (table(["a"], [2]), "correct must be true or false"),
         (table(["a"], [1]).drop(columns="correct"), "mc: the responses have no column correct"),
@@ -283,7 +284,7 @@ def test_a_comparison_says_whose_it_is():
     variants = [v for v in VARIANTS if v.method == "original"]
     one, two = (make_responses(variants, ["A"] * 6, name=name) for name in ("ada", "bob"))
     assert set(compare_formats(one, one)["respondent"]) == {"ada"}
-    assert "respondent" not in compare_formats(one, two, names=("ada", "bob"))
+    assert compare_formats(one, two, names=("ada", "bob"))["respondent"].isna().all()
 
 
 def test_the_authors_raw_data():

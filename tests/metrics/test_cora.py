@@ -11,24 +11,17 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import THRESHOLDS, CoraError, Question
-from cora_nb.metrics.cora import (
-    Counts,
-    bmca,
-    car_curve,
-    core_index,
-    robustness,
-    score,
-    score_counts,
-    score_intervals,
-    weighted_scores,
-)
+from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, robustness, weighted_scores
+from cora_nb.metrics.scoring import score
+from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.scores import SCORES, get_score, register_score
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
-from cora_nb.results import lookup, make_result, side_by_side, values_of
+from cora_nb.results import lookup, make_result, side_by_side, values_of, RESULT
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.resampling import FewWarning, draw_questions, interval, kinds, left_out
 from cora_nb.variants.families import make_variants
@@ -240,22 +233,23 @@ def test_an_original_that_was_not_asked_is_not_wrong():
             "question_id": ["a", "a", "b", "b"],
             "method": ["original", "nota"] * 2,
             "correct": [True, True, False, False],
-            "error": [None, None, NOT_ASKED, None],
+            "state": ["answered", "answered", "not_asked", "answered"],
         }
     )
     counts = count_hits(frame)
     assert counts["original"].tolist() == pytest.approx([1, np.nan], nan_ok=True)
     assert counts["unasked"].tolist() == [0, 1] and counts["trials"].tolist() == [2, 2]
     found = values_of(score(frame))
-    assert found[["MCQA", "CI", "CoRA"]].isna().all() and found["BMCA(1.0)"] == 0.5
-    again = frame.assign(method=["original", "nota", "nota", "original"], error=[None, None, None, NOT_ASKED])
+    assert found[["MCQA", "CI"]].isna().all() and found["BMCA(1.0)"] == 0.5
+    assert found["CoRA"] == 0.5  # 0.5 * (1 - 0.5 + 0.5) where it would be wrong, 1 * (1 - 1 + 0.5) where right
+    again = frame.assign(method=["original", "nota", "nota", "original"], state=[*["answered"] * 3, "not_asked"])
     assert np.isnan(count_hits(again)["original"]["b"])
 
 
 @pytest.fixture(scope="module")
 def run():
     asked = make_variants(math_benchmark(12, n_choices=5))
-    return evaluate(SimulatedRespondent(knows=0.7, seed=1), asked, trials=2, progress=False)
+    return evaluate(SimulatedRespondent(knows=0.7, seed=1), asked, Asking(trials=2), progress=False)
 
 
 def unknown(found, what="value"):
@@ -331,7 +325,7 @@ def test_several_runs_are_one_result(run):
     named = [Responses(run.table.drop(columns="respondent"), name=name) for name in "ab"]
     assert score(named)["respondent"].unique().tolist() == ["a", "b"]
     methods = score(named, by="method")
-    assert list(methods) == ["respondent", "method", "score", "value", "n", "note"]
+    assert list(methods) == list(RESULT) and methods[["subject", "place", "low", "high", "p"]].isna().all(axis=None)
     assert len(methods) == 2 * 8 * len(score(run))
     with pytest.raises(CoraError, match="runs must be responses or a mapping from names to them, got a str"):
         score("responses")
@@ -339,9 +333,9 @@ def test_several_runs_are_one_result(run):
 
 def test_intervals_where_no_score_is_known():
     counts = pd.DataFrame({"hits": [0, 1, 1], "trials": 4, "original": np.nan, "unasked": 0, "missing": 0,
-                           "failed": 3, "failed_originals": 0, "original_lost": 0.0})  # fmt: skip
+                           "originals": 1, "failed": 3, "original_failed": 0.0})  # fmt: skip
     table = score_intervals(counts)
-    assert table[["value", "low", "high"]].isna().all(axis=None) and (table["note"] == "").all()
+    assert table[["value", "low", "high"]].isna().all(axis=None) and not table["remarks"].any()
 
 
 def test_originals_alone_have_no_cora_in_a_bare_table():

@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question, uniforms
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.debiasing import debias, estimate_prior, estimation_questions, pride_variants
 from cora_nb.metrics.recall_spread import recall_spread
 from cora_nb.prompts.labels import apply_rule
 from cora_nb.prompts.letter_priors import LetterPrior
-from cora_nb.prompts.reasoned import lenient
+from cora_nb.prompts.letters import lenient
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents.protocol import Reply, ask
+from cora_nb.respondents.protocol import NOT_ASKED, Reply, ask
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup
@@ -118,9 +117,9 @@ def test_pride_is_the_formula(run, alpha, seed, orders):
             wanted = plain_divided(questions[id][sources], prior)
         assert said == wanted
     k = 4 if orders == "cyclic" else 24
-    assert done.facts["debiased"]["calls"] == 10 + len(drawn) * (k - 1)
-    assert done.facts["debiased"]["calls_an_answer"] == pytest.approx(1 + len(drawn) / 10 * (k - 1))
-    assert done.facts["debiased"]["estimated_from"] == drawn and done.name == f"{run.name}+pride"
+    assert done.facts.debiased["calls"] == 10 + len(drawn) * (k - 1)
+    assert done.facts.debiased["calls_an_answer"] == pytest.approx(1 + len(drawn) / 10 * (k - 1))
+    assert done.facts.debiased["estimated_from"] == drawn and done.name == f"{run.name}+pride"
 
 
 @pytest.mark.parametrize("orders", ["cyclic", "full"])
@@ -131,7 +130,7 @@ def test_an_average_is_the_formula(run, orders):
         mean = plain_average(questions[id], turned)
         np.testing.assert_allclose(np.exp(scores), [mean[s] for s in sources], atol=1e-9)
         assert said == plain_best([math.log(mean[s]) if mean[s] > 0 else -math.inf for s in sources])
-    assert done.facts["debiased"]["calls_an_answer"] == (4 if orders == "cyclic" else 24)
+    assert done.facts.debiased["calls_an_answer"] == (4 if orders == "cyclic" else 24)
     if orders == "full":  # one answer, in whatever order
         content = [s[p] if p >= 0 else None for s, p in zip(done.table["sources"], done.table["prediction"])]
         assert pd.Series(content).groupby(done.table["question_id"]).nunique(dropna=False).max() == 1
@@ -143,7 +142,7 @@ def test_a_batch_is_the_formula(run):
     np.testing.assert_allclose(estimate_prior(run, "batch").of(4), prior, rtol=1e-9)
     done = debias(run, "batch")
     assert done.table["prediction"].tolist() == [plain_divided(s, prior) for s in run.table["scores"]]
-    assert done.facts["debiased"]["calls_an_answer"] == 1
+    assert done.facts.debiased["calls_an_answer"] == 1
 
 
 def test_rstd_of_the_organisms_is_the_formula(run):
@@ -159,9 +158,7 @@ def test_rstd_of_the_organisms_is_the_formula(run):
 def test_what_is_not_debiased_stays_and_files_give_it_back(run, how, tmp_path):
     done = debias(run, *how)
     pd.testing.assert_frame_equal(done.table[UNCHANGED], run.table[UNCHANGED])
-    assert (
-        done.questions.equals(run.questions) and {k: v for k, v in done.facts.items() if k != "debiased"} == run.facts
-    )
+    assert done.questions.equals(run.questions) and done.facts.without("debiased") == run.facts
     t = done.table
     assert (t["correct"] == (t["prediction"] == t["answer"])).all()
     best = [max(s) for s in t["scores"]]
@@ -181,7 +178,7 @@ def test_only_what_is_asked_is_needed():
     runs = [debias(make_responses(v, ask(LEANING, make_prompts(v))), "pride", 0.1, seed=3) for v in (whole, part)]
     firsts = [r.table[r.table["method"] == "original"].reset_index(drop=True) for r in runs]
     pd.testing.assert_frame_equal(*firsts)
-    assert [r.facts["debiased"]["calls"] for r in runs] == [52, 52] and len(runs[1]) == 52
+    assert [r.facts.debiased["calls"] for r in runs] == [52, 52] and len(runs[1]) == 52
 
 
 @given(st.lists(st.integers(2, 5), min_size=1, max_size=60), st.floats(0.001, 1), st.integers(0, 5))
@@ -213,7 +210,7 @@ def test_a_prior_from_one_run_debiases_another():
     raw = make_responses(sets, ask(LEANING, make_prompts(sets)), name="leaning")
     done = debias(raw, prior)
     assert done.complete and len(score(done)) == len(score(raw)) and done.name == "leaning+pride"
-    assert done.facts["debiased"]["calls"] == len(raw) + 120
+    assert done.facts.debiased["calls"] == len(raw) + 120
     pairs = done.table["n_choices"] == 2  # from the first two letters of four
     first_two = prior.of(4)[:2] / prior.of(4)[:2].sum()
     wanted = [plain_divided(s, first_two) for s in raw.table["scores"][pairs]]
@@ -254,6 +251,7 @@ def test_failed_prompts_stay_failed():
     replies[1] = Reply(error="timeout")  # one of the orders of the first question
     run = make_responses(variants, replies)
     averaged = debias(run, "average").table
+    assert averaged["state"].tolist() == ["failed"] * 4 + ["answered"] * (len(run) - 4)
     assert (averaged["error"][:4] == "timeout").all() and averaged["error"][4:].isna().all()
     assert (averaged["prediction"][:4] == -1).all()
     batch = debias(run, "batch").table
@@ -261,8 +259,9 @@ def test_failed_prompts_stay_failed():
     assert estimate_prior(run).about["questions"] == 4
     with pytest.raises(CoraError, match="no question has replies to all of its orders"):
         estimate_prior(make_responses(variants[:4], replies[:4]))
-    stopped = make_responses(variants, [Reply(error=NOT_ASKED) if i % 4 else r for i, r in enumerate(replies)])
-    assert (debias(stopped, "batch").table["error"].fillna("") == stopped.table["error"].fillna("")).all()
+    stopped = make_responses(variants, [NOT_ASKED if i % 4 else r for i, r in enumerate(replies)])
+    assert debias(stopped, "batch").table["state"].equals(stopped.table["state"])
+    assert (debias(stopped, "average").table["state"] == "not_asked").all()
 
 
 def test_repetitions_are_debiased_one_by_one():
@@ -274,7 +273,7 @@ def test_repetitions_are_debiased_one_by_one():
     done = debias(twice, "average")
     assert done.trial(0).table["prediction"].tolist() == debias(once, "average").table["prediction"].tolist()
     np.testing.assert_allclose(estimate_prior(twice).of(4), estimate_prior(once).of(4))
-    assert done.facts["debiased"]["calls"] == 20
+    assert done.facts.debiased["calls"] == 20
 
 
 def test_what_is_refused():

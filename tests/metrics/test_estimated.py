@@ -9,10 +9,8 @@ import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.comparison import compare, compare_all, rank_table
-from cora_nb.metrics.cora import score
-from cora_nb.metrics.estimated import estimated_scores
-from cora_nb.metrics.estimated_differences import estimate_bounds
+from cora_nb.metrics.comparison import compare, compare_all, estimate_bounds, rank_table
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.estimates import estimate_scores, is_estimate
 from cora_nb.metrics.gate import gate
 from cora_nb.metrics.planning import questions_needed
@@ -20,17 +18,19 @@ from cora_nb.metrics.scores import chosen_scores
 from cora_nb.report.page import make_report
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
+from cora_nb.report.words import gate_lines
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.estimate_notes import EXACT_LINE, is_estimated
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import Responses
-from cora_nb.results import lookup, values_of
-from cora_nb.runs.budget import budget_line, Budget, complete_questions
+from cora_nb.results import Remark, lookup, values_of
+from cora_nb.runs.asking import Budget, Precise, Settled
+from cora_nb.runs.budget import Spending, budget_line, complete_questions
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.sampling import SMALL
+from cora_nb.runs.stopping import SMALL
 from cora_nb.variants.families import make_variants
-from helpers import stopped_when_precise
+from helpers import put_in_state, stopped_when_precise
 
 NUMBERS = ["value", "low", "high"]
 FAILED = (
@@ -49,7 +49,7 @@ def runs():
     ]
     found = {who.name: evaluate(who, variants, progress=False) for who in people}
     for who in people:
-        found[f"{who.name} part"] = evaluate(who, variants, progress=False, stop="precise", half_width=0.06)
+        found[f"{who.name} part"] = evaluate(who, variants, stop=Precise(half_width=0.06), progress=False)
     assert is_estimate(found["ann part"]) and is_estimate(found["bob part"])
     return found
 
@@ -63,14 +63,15 @@ def test_every_score_is_the_estimate_with_its_interval(runs):
             known = table[table["value"].notna()]
             assert known[["low", "high"]].notna().all(axis=None) and {"CoRA", "MCQA"} <= set(known.index)
             wide = known[known["low"] < known["high"]]
-            assert wide["note"].map(is_estimated).all() and "CoRA" in wide.index
-            assert set(known["note"][known["low"] == known["high"]]) <= {EXACT_LINE}
+            assert (wide["status"] == "estimated").all() and "CoRA" in wide.index
+            settled = known[known["low"] == known["high"]]
+            assert set(settled["remarks"]) <= {(Remark("all_asked"),)} and (settled["status"] == "exact").all()
             assert table["note"][table["value"].isna()].str.startswith("not estimated: the run stopped when CoRA").all()
 
 
 def test_the_note_has_the_prompts_and_the_longer_side(runs):
     row, run = lookup(score(runs["ann part"]), "CoRA"), runs["ann part"]
-    asked, half = int(run.table["error"].isna().sum()), max(row.high - row.value, row.value - row.low)
+    asked, half = int(in_state(run.table, *REPLIED).sum()), max(row.high - row.value, row.value - row.low)
     assert row.note == f"estimate of the full run: {asked:,} of 3,000 prompts asked, 95% within {half:.3f}"
 
 
@@ -79,13 +80,13 @@ def test_a_complete_run_beside_it_is_as_alone(runs):
     alone = score(runs["ann"])
     own = both[both["respondent"] == "ann"].reset_index(drop=True)
     assert own["value"].tolist() == alone["value"].tolist() and own[["low", "high"]].isna().all(axis=None)
-    assert not own["note"].map(is_estimated).any()
+    assert (own["status"] == "exact").all()
 
 
 def test_a_higher_level_has_no_number(runs):
     table = score(runs["ann part"], ci=0.99).set_index("score")
     assert table.loc["CoRA", NUMBERS].isna().all()
-    assert table.loc["CoRA", "note"] == "not estimated at 99%: the run was stopped with intervals of 95%"
+    assert table["note"].loc["CoRA"] == "not estimated at 99%: the run was stopped with intervals of 95%"
 
 
 def test_parts_of_it_are_not_estimated(runs):
@@ -127,7 +128,7 @@ def test_what_needs_all_replies_refuses_in_one_line(runs, call, why):
 def test_a_difference_adds_the_squares_of_four_distances(runs):
     one, two = (estimate_bounds(runs[f"{name} part"], ["CoRA"]).loc["CoRA"] for name in ("ann", "bob"))
     row = lookup(compare(runs["ann part"], runs["bob part"], scores=["CoRA"]), "CoRA")
-    assert row.value == pytest.approx(one["value"] - two["value"]) and np.isnan(row.p) and is_estimated(row.note)
+    assert row.value == pytest.approx(one["value"] - two["value"]) and np.isnan(row.p) and row.status == "estimated"
     below = np.hypot(one["value"] - one["low"], two["high"] - two["value"])
     above = np.hypot(one["high"] - one["value"], two["value"] - two["low"])
     assert (row.value - row.low, row.high - row.value) == pytest.approx((below, above))
@@ -156,7 +157,7 @@ def test_an_estimate_never_says_more_than_all_replies(runs):
 
 def test_both_bounds_of_a_score_are_wider_than_for_the_full_run(runs):
     names = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
-    sure, both = estimated_scores(runs["ann part"], names), estimate_bounds(runs["ann part"], names)
+    sure, both = estimate_scores(runs["ann part"], names), estimate_bounds(runs["ann part"], names)
     assert (both["low"] < sure["low"]).all() and (both["high"] > sure["high"]).all()
     questions = score(runs["ann"], ci=0.95).set_index("score").loc[names]
     assert ((both["high"] - both["low"]) > (questions["high"] - questions["low"])).all()
@@ -179,7 +180,7 @@ def test_many_pairs(runs):
     alone, pairs = compare(runs["ann"], runs["bob"], resamples=50), table.set_index(["respondent", "score"])
     assert pairs.loc["ann - bob", "value"].tolist() == alone["value"].tolist()
     assert pairs.loc["ann - bob", "p"].notna().all() and pairs.loc["ann - part", "p"].isna().all()
-    assert "adjusted" not in pairs.loc[("ann - part", "CoRA"), "note"]
+    assert "adjusted" not in pairs["note"].loc[("ann - part", "CoRA")]
 
 
 def test_estimates_have_no_ranks(runs):
@@ -187,7 +188,7 @@ def test_estimates_have_no_ranks(runs):
     ranks = table[table["score"] != "CoRA"]
     assert ranks["value"].isna().all() and set(ranks["note"]) == {"no ranks: part has estimates of the full run"}
     row = lookup(table, "CoRA", respondent="part")
-    assert is_estimated(row.note) and row.low < row.value < row.high
+    assert row.status == "estimated" and row.low < row.value < row.high
     assert np.isnan(lookup(table, "CoRA", respondent="ann").low)
 
 
@@ -204,16 +205,18 @@ def test_a_gate_is_not_easier_to_pass_with_fewer_replies(runs):
             least[which] = condition.low
         drop = lookup(score(runs["ann part"]), name).value - lookup(score(runs["ann"]), name).value
         assert least["ann part"] < least["ann"] + max(drop, 0)
-    line = gate(runs["ann part"], runs["bob part"], margin=0.02).lines[0]
+    (line,) = gate_lines(gate(runs["ann part"], runs["bob part"], margin=0.02))
     assert line.startswith("passed: ann - bob: CoRA not worse") and "estimate of the full runs" in line
     assert gate(runs["bob part"], runs["ann part"], margin=0.02).passed is False
 
 
 def test_a_gate_does_not_know_what_is_not_estimated(runs):
     found = gate(runs["ann part"], at_least={"MV": 0.5})
-    assert found.passed is None and "not estimated: the run stopped when CoRA was precise enough" in found.lines[0]
+    assert (
+        found.passed is None and "not estimated: the run stopped when CoRA was precise enough" in gate_lines(found)[0]
+    )
     strict = gate(runs["ann part"], at_least={"MCQA": 0.1}, alpha=0.01)  # needs intervals of 98%
-    assert strict.passed is None and "not estimated at 98%" in strict.lines[0]
+    assert strict.passed is None and "not estimated at 98%" in gate_lines(strict)[0]
 
 
 # ---- what is not an estimate, or not known
@@ -221,23 +224,24 @@ def test_a_gate_does_not_know_what_is_not_estimated(runs):
 
 def test_a_run_that_settled_everything_is_exact(runs):
     run = runs["ann"]
-    sample = stopped_when_precise(run, 1.0).facts["sample"] | {"exact": True}
-    exact = Responses(run.to_frame(), run.questions, run.facts | {"sample": sample}, run.name)
+    sample = stopped_when_precise(run, 1.0).facts.sample.plain() | {"exact": True}
+    exact = Responses(run.to_frame(), run.questions, run.facts.plain() | {"sample": sample}, run.name)
     assert not is_estimate(exact) and values_of(score(exact)).equals(values_of(score(run)))
-    assert not {"low", "high"} & set(score(exact))
+    assert score(exact)[["low", "high"]].isna().all(axis=None)
 
 
 def test_a_small_benchmark_is_exact_and_says_so():
     "Its known scores say that the half width was not used, the others why they are not known; a table says each once."
     variants, who = make_variants(math_benchmark(30, seed=1)), SimulatedRespondent(knows=0.7, slips=0.02, name="ann")
-    run, full = (evaluate(who, variants, progress=False, **o) for o in ({"stop": "precise", "half_width": 0.2}, {}))
+    run, full = (evaluate(who, variants, stop=stop, progress=False) for stop in (Precise(half_width=0.2), None))
     table, truth = score(run).set_index("score"), score(full).set_index("score")["value"]
     known = table["value"].notna()
     assert table["value"][known].equals(truth[known]) and {"MCQA", "CI", "CoRA"} <= set(table.index[known])
-    (why,), (open_) = set(table["note"][known]), set(table["note"][~known])
-    assert f"fewer than {SMALL} questions" in why and "half width" in why and not is_estimated(why)
+    (why,), open_ = set(table["note"][known]), table["note"][~known]
+    assert f"fewer than {SMALL} questions" in why and "half width" in why and set(table["status"][known]) == {"exact"}
     settled = "the run stopped when every question was settled for CoRA"
-    assert open_ == {f"not asked: {settled}; run again without stop to know it"}
+    assert {note.split("\n")[0] for note in open_} == {f"not asked: {settled}; run again without stop to know it"}
+    assert (table["least"] <= truth).all() and (truth <= table["most"]).all()
     text = render(score_table(run, ci=0.95))
     assert text.count("ann: MCQA, CoRA, BMCA(1.0), CI exact for the full run: fewer") == 1
     assert text.count(settled) == 1 and f"{table.value['CoRA']:.2f} [" in text  # the interval is over questions
@@ -246,19 +250,16 @@ def test_a_small_benchmark_is_exact_and_says_so():
     assert len(part) and not part["note"].astype(str).str.contains("exact").any()
 
 
-@pytest.mark.parametrize(
-    ("how", "settled"),
-    [({"stop": "cora"}, "CoRA"), ({"stop": "bmca", "thresholds": (0.8, 1.0)}, "BMCA(c) with c = 0.8, 1")],
-)
-def test_early_stopping_says_why_other_scores_are_not_known(how, settled):
+@pytest.mark.parametrize(("stop", "settled"), [(Settled(), "CoRA"), (Settled((0.8, 1.0)), "BMCA(c) with c = 0.8, 1")])
+def test_early_stopping_says_why_other_scores_are_not_known(stop, settled):
     variants, who = make_variants(math_benchmark(30, seed=1)), SimulatedRespondent(knows=0.7, slips=0.02, name="ann")
-    table = score(evaluate(who, variants, progress=False, **how)).set_index("score")
+    table = score(evaluate(who, variants, stop=stop, progress=False)).set_index("score")
     known = table["value"].notna()
     assert known["BMCA(1.0)"] and set(table["note"][known].fillna("")) == {""}
     why = f"not asked: the run stopped when every question was settled for {settled}; run again without stop to know it"
-    assert not known["MCQA+"] and set(table["note"][~known]) == {why}
+    assert not known["MCQA+"] and {note.split("\n")[0] for note in table["note"][~known]} == {why}
     with pytest.warns(UserWarning, match="stopped by its budget"):
-        cut = evaluate(who, variants, progress=False, budget=Budget(calls=40), **how)
+        cut = evaluate(who, variants, stop=stop, budget=Budget(calls=40), progress=False)
     assert not score(cut)["note"].fillna("").str.contains("settled").any()  # that is not what stopped it
     full = evaluate(SimulatedRespondent(knows=0, name="bob"), variants, progress=False)
     assert not score(full)["note"].any()
@@ -266,26 +267,25 @@ def test_early_stopping_says_why_other_scores_are_not_known(how, settled):
 
 def test_failures_and_incomplete_sets_of_an_exact_run_have_their_own_notes(runs):
     run = runs["ann"]
-    sample = stopped_when_precise(run, 1.0).facts["sample"] | {"exact": True}
-    table = run.to_frame()
-    table.loc[np.flatnonzero(table["correct"])[::300], ["correct", "prediction", "error"]] = [False, -1, "timed out"]
-    failing = Responses(table, run.questions, run.facts | {"sample": sample}, run.name)
+    sample = stopped_when_precise(run, 1.0).facts.sample.plain() | {"exact": True}
+    table = put_in_state(run.table, np.flatnonzero(run.table["correct"])[::300], "failed", "timed out")
+    failing = Responses(table, run.questions, run.facts.plain() | {"sample": sample}, run.name)
     with pytest.warns(FailureWarning):
         notes = score(failing).set_index("score")["note"]
     assert "failed" in notes["CoRA"] and "exact" not in notes["CoRA"]
     variants = make_variants(math_benchmark(30, seed=1), family="cora")
     some = [v for v in variants if v.index == 0]
-    few = evaluate(SimulatedRespondent(knows=0.7, name="ann"), some, progress=False, stop="precise", half_width=0.2)
+    few = evaluate(SimulatedRespondent(knows=0.7, name="ann"), some, stop=Precise(half_width=0.2), progress=False)
     table = score(few).set_index("score")
-    assert few.complete is False and np.isnan(table.value["CoRA"]) and "without stop" not in table.note["CoRA"]
+    assert few.complete is False and np.isnan(table.value["CoRA"]) and "without stop" not in table["note"]["CoRA"]
 
 
 def test_a_run_that_its_budget_cut_off_before_has_bounds():
     variants = make_variants(math_benchmark(60, seed=1))
-    who, budget = SimulatedRespondent(knows=0.8, seed=1, name="ann"), Budget(calls=40)
+    who, spending = SimulatedRespondent(knows=0.8, seed=1, name="ann"), Spending(Budget(calls=40))
     with pytest.warns(UserWarning, match="stopped by its budget"):
-        cut = evaluate(who, variants, progress=False, stop="precise", half_width=0.05, budget=budget)
-    assert not is_estimate(cut) and "questions are complete" in budget_line(cut, budget)
+        cut = evaluate(who, variants, stop=Precise(half_width=0.05), progress=False, budget=spending)
+    assert not is_estimate(cut) and "questions are complete" in budget_line(cut, spending)
     row = lookup(score(cut), "CoRA")
     assert np.isnan(row.value) and "not asked: from" in row.note and "estimate" not in row.note
 
@@ -293,17 +293,15 @@ def test_a_run_that_its_budget_cut_off_before_has_bounds():
 def test_failed_prompts_of_an_estimate(runs):
     "One in a hundred counts as wrong, and the note says so; more than that, and nothing is estimated."
     part = runs["ann part"]
-    asked = np.flatnonzero(part.table["error"].isna())
+    asked = np.flatnonzero(in_state(part.table, *REPLIED))
     for lost, known in ((3, True), (len(asked) // 10, False)):
-        table = part.to_frame()
-        rows = asked[np.linspace(0, len(asked) - 1, lost).astype(int)]
-        table.loc[rows, ["correct", "prediction", "reply", "error"]] = [False, -1, None, "timed out"]
-        run = Responses(table.astype({"correct": bool}), part.questions, part.facts, part.name)
+        table = put_in_state(part.table, asked[np.linspace(0, len(asked) - 1, lost).astype(int)], "failed", "timed out")
+        run = Responses(table, part.questions, part.facts, part.name)
         with pytest.warns(FailureWarning):
             row = lookup(score(run), "CoRA")
         assert ("failed" in row.note) and (row.value == row.value) == known
-        assert is_estimated(row.note) == known
-    said, advice = row.note.split("\n")
+        assert (row.status == "estimated") == known
+    advice, said = row.note.split("\n")
     assert said == f"{lost} of {len(asked):,} failed" and advice == FAILED  # and not that it was precise enough
 
 
@@ -320,16 +318,16 @@ def test_a_run_in_which_too_many_prompts_failed():
     "The reason is the failures, for the scores that the sample would tell; each reason stands below a table once."
     who = Failing(knows=0.8, slips=0.05, seed=0, name="ann")
     variants = make_variants(math_benchmark(150, seed=1))
-    run = evaluate(who, variants, progress=False, stop="precise", half_width=0.06)
+    run = evaluate(who, variants, stop=Precise(half_width=0.06), progress=False)
     with pytest.warns(FailureWarning):
         table, text = score(run).set_index("score"), render(score_table(run))
     covered = ["MCQA", "CoRA", "BMCA(1.0)", "CI"]
-    assert table["value"].isna().all() and set(table.index[table["note"].str.endswith(FAILED)]) == set(covered)
+    assert table["value"].isna().all() and set(table.index[table["note"].str.startswith(FAILED)]) == set(covered)
     others = table["note"].drop(covered)
     assert others.str.contains("precise enough (within 0.06); run again without stop", regex=False).all()
     assert f"ann: {', '.join(covered)} {FAILED}" in text and text.count("run again without stop") == 1
     wrong = score(run, failed="wrong").set_index("score")
-    assert is_estimated(wrong.loc["CoRA", "note"]) and wrong.loc["CoRA", "low"] < wrong.loc["CoRA", "high"]
+    assert wrong.loc["CoRA", "status"] == "estimated" and wrong.loc["CoRA", "low"] < wrong.loc["CoRA", "high"]
 
 
 def test_the_names_of_scores():
@@ -339,8 +337,9 @@ def test_the_names_of_scores():
 
 
 def test_the_reason_of_the_estimator_is_passed_on(runs, monkeypatch):
-    def refused(run):
-        return estimate_scores(run).assign(value=np.nan, note="3 replies were graded differently")
+    def refused(run, names, level):
+        found = estimate_scores(run, names, level).assign(value=np.nan, low=np.nan, high=np.nan, status="unknown")
+        return found.assign(remarks=[(Remark("not_estimated", what="3 replies were graded differently"),)] * len(found))
 
-    monkeypatch.setattr("cora_nb.metrics.estimated.estimate_scores", refused)
+    monkeypatch.setattr("cora_nb.metrics.scoring.estimate_scores", refused)
     assert set(score(runs["ann part"])["note"]) == {"not estimated: 3 replies were graded differently"}

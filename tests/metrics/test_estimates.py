@@ -7,28 +7,31 @@ from scipy.stats import hypergeom, t
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import score, score_counts, score_intervals
+from cora_nb.metrics.scoring import score
+from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.estimates import estimate_scores, is_estimate, part_estimates
 from cora_nb.metrics.scores import register_score, SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import concat
-from cora_nb.results import values_of
+from cora_nb.results import values_of, Remark
+from cora_nb.runs.asking import Precise
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.stats.finite import finite_wilson, look_level, random_order, squared_quantile
-from cora_nb.stats.shares import graded_interval
+from cora_nb.stats.shares import finite_wilson, graded_interval, look_level, random_order, squared_quantile
 from cora_nb.variants.families import make_variants
-from helpers import slow_after
+from helpers import put_in_state, slow_after
 
 VARIANTS = make_variants(math_benchmark(200))
 WHO = SimulatedRespondent(knows=0.6, slips=0.02)
 
 
 def precise(**wanted):
-    return evaluate(WHO, VARIANTS, stop="precise", progress=False, **({"half_width": 0.07} | wanted))
+    return evaluate(WHO, VARIANTS, stop=Precise(**{"half_width": 0.07} | wanted), progress=False)
 
 
 @pytest.mark.parametrize("wanted", slow_after(1, ["CoRA", "MCQA", "MV", "MCQA+", "CORE", "BMCA(0.85)", ["RC", "CoRA"]]))
@@ -36,14 +39,14 @@ def test_the_estimates_are_those_of_the_sample_at_the_level_of_the_look(wanted):
     "Computed again from the replies of the full run, to the questions that the design names."
     names, full = [wanted] if isinstance(wanted, str) else wanted, count_hits(evaluate(WHO, VARIANTS, progress=False))
     for seed in range(2):
-        run = precise(score=wanted, sample_seed=seed)
-        found, sample = estimate_scores(run), run.facts["sample"]
+        run = precise(scores=wanted, seed=seed)
+        found, sample = estimate_scores(run), run.facts.sample
         assert is_estimate(run) and (found.loc[names, "high"] - found.loc[names, "low"]).max() <= 0.14 + 1e-9
-        assert sample["level_at_stop"] == look_level(0.95, sample["looks"]) and 25 <= sample["originals"] < 200
-        drawn = full.iloc[random_order(full.index.tolist(), seed)[: sample["originals"]]]
-        again = score_intervals(drawn, (0.85, 1.0), sample["level_at_stop"], population=200)
-        if sample["kind"] == "phases":
-            z2, names = squared_quantile(sample["level_at_stop"]), ["MCQA"]
+        assert sample.level_at_stop == look_level(0.95, sample.looks) and 25 <= sample.originals < 200
+        drawn = full.iloc[random_order(full.index.tolist(), seed)[: sample.originals]]
+        again = score_intervals(drawn, (0.85, 1.0), sample.level_at_stop, population=200)
+        if sample.kind == "phases":
+            z2, names = squared_quantile(sample.level_at_stop), ["MCQA"]
             right = drawn["original"].sum()
             ends = finite_wilson(right, len(drawn), 200, z2)
             again.loc["MCQA", ["value", "low", "high"]] = right / len(drawn), *ends
@@ -90,21 +93,22 @@ def test_what_the_design_does_not_cover_is_unknown():
     found = estimate_scores(precise())
     known = found["value"].notna()
     assert set(found.index[known]) == {"MCQA", "BMCA(1.0)", "CI", "CoRA"}
-    assert (found.loc[~known, "note"] == "not known from this sample").all() and (found["level"] == 0.95).all()
-    assert set(estimate_scores(precise(score="MCQA"))["value"].dropna().index) == {"MCQA"}
+    assert set(found["remarks"][~known]) == {(Remark("stopped", what=("CoRA",), within=0.07),)}
+    assert set(found["status"][~known]) == {"unknown"} and set(found["status"][known]) == {"estimated"}
+    assert set(estimate_scores(precise(scores="MCQA"))["value"].dropna().index) == {"MCQA"}
 
 
 @pytest.mark.parametrize("wanted", ["MCQA+", "CoRA"])
 def test_the_interval_covers_failed_prompts_as_wrong_and_as_right(wanted):
     "Its ends are those of the intervals with all of them wrong and with all of them right, not of the values alone."
-    run = precise(score=wanted)
-    table, right = run.to_frame(), np.flatnonzero(run.table["correct"] & (run.table["method"] != "original"))
-    failed = right[:: len(right) // max(1, int(run.table["error"].isna().sum() * 0.009)) + 1]
-    table.loc[failed, ["correct", "prediction", "reply", "error"]] = [False, -1, None, "timed out"]
-    lost = Responses(table.astype({"correct": bool}), run.questions, run.facts, run.name)
+    run = precise(scores=wanted)
+    right = np.flatnonzero(run.table["correct"] & (run.table["method"] != "original"))
+    failed = right[:: len(right) // max(1, int(in_state(run.table, *REPLIED).sum() * 0.009)) + 1]
+    table = put_in_state(run.table, failed, "failed", "timed out")
+    lost = Responses(table, run.questions, run.facts, run.name)
     runs = (lost, run, lost.count_failed_as_wrong())
     found, best, worst = (estimate_scores(some).loc[wanted] for some in runs)
-    assert best["value"] > worst["value"] == found["value"] and "failed" in found["note"]
+    assert best["value"] > worst["value"] == found["value"] and found["remarks"][-1].kind == "failed"
     assert (found["low"], found["high"]) == pytest.approx((worst["low"], best["high"]))
 
 
@@ -127,17 +131,17 @@ def test_parts_have_no_estimates_and_the_whole_made_of_them_has():
 
 
 def test_two_runs_in_one_folder_of_parts_are_no_estimate(tmp_path):
-    "What their samples have in common is not a sample, even if one of them is exact and the other is not."
+    "Two samples are not one, even if one of them is exact and the other is not."
     halves = [[v for v in VARIANTS if v.question.subject in some] for some in ({"addition"}, {"subtraction"})]
     for i, half in enumerate(halves):
-        run = evaluate(WHO, half, stop="precise", half_width=0.2, progress=False)
+        run = evaluate(WHO, half, stop=Precise(half_width=0.2), progress=False)
         told = {"exact": bool(i), "level_at_stop": 0.9575, "prompts": len(run) + i}
-        facts = run.facts | {"sample": run.facts["sample"] | told}
+        facts = run.facts.plain() | {"sample": run.facts.sample.plain() | told}
         write_responses(Responses(run.table, run.questions, facts, run.name), tmp_path / f"{i}")
         (tmp_path / "parts").mkdir(exist_ok=True)
         (tmp_path / f"{i}" / "responses.parquet").rename(tmp_path / "parts" / f"{i}.parquet")
     both = ResponseParts(tmp_path / "parts").read(1000)
-    assert not {"exact", "prompts"} & both.facts["sample"].keys()
+    assert both.facts.sample is None and both.facts.asked.stop == "precise"
     assert not is_estimate(both) and score(both)["value"].isna().any()
 
 
@@ -151,18 +155,19 @@ def test_the_order_of_the_rows_does_not_matter():
 def test_replies_graded_differently_are_refused():
     run = precise()
     table = run.table.copy()
-    asked = table["error"].isna()
+    asked = in_state(table, *REPLIED)
+    table["state"] = table["state"].mask(asked, "answered")
     table.loc[asked, "prediction"] = table.loc[asked, "answer"]
     table.loc[asked, "correct"] = True
     found = estimate_scores(Responses(table, run.questions, run.facts, run.name))
-    assert found["value"].isna().all() and "not followed" in found.loc["CoRA", "note"]
+    assert found["value"].isna().all() and "not followed" in found["remarks"]["CoRA"][0].what
 
 
 def test_an_exact_run_is_no_estimate():
     few = make_variants(math_benchmark(40))
-    run, full = (evaluate(WHO, few, progress=False, **o) for o in ({"stop": "precise", "half_width": 0.001}, {}))
+    run, full = (evaluate(WHO, few, stop=stop, progress=False) for stop in (Precise(half_width=0.001), None))
     found, truth = estimate_scores(run), values_of(score(full))
-    assert not is_estimate(run) and run.facts["sample"]["exact"]
+    assert not is_estimate(run) and run.facts.sample.exact
     for name in ("MCQA", "BMCA(1.0)", "CI", "CoRA"):
         assert found.loc[name, ["value", "low", "high"]].tolist() == pytest.approx([truth[name]] * 3)
         assert values_of(score(run))[name] == pytest.approx(truth[name])
@@ -174,7 +179,7 @@ def test_an_exact_run_is_no_estimate():
 def test_an_own_score_can_be_wanted():
     register_score("half right", linear=True)(lambda counts: counts.share(lambda rc: rc == 0.5))
     try:
-        found = estimate_scores(precise(score="half right"))
+        found = estimate_scores(precise(scores="half right"))
         assert np.isfinite(found.loc["half right", "value"])
     finally:
         SCORES.registered.pop("half right")

@@ -7,28 +7,30 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from helpers import at_random, table
+from helpers import at_random, put_in_state, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.comparison import compare, rank_table
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.gate import Gate, gate
 from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.report.page_parts import table_parts
 from cora_nb.report.render import render
 from cora_nb.report.sentences import sentences
 from cora_nb.report.tables import score_table
+from cora_nb.report.words import condition_words, gate_lines
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses, make_responses
-from cora_nb.responses.runs import Runs, concat, prompt_differences
+from cora_nb.responses.runs import PromptDifference, Runs, concat, prompt_differences
 from cora_nb.results import lookup
+from cora_nb.runs.asking import Precise, Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.paired import paired_interval
 from cora_nb.variants.families import make_variants
@@ -43,10 +45,9 @@ def simulated(knows=0.8, slips=0.01, seed=0, name="ann", **options):
 BASE, NEW = simulated(name="base"), simulated(0.7, 0.02, name="new")
 
 
-def with_error(run, rows, error):
+def without_reply(run, rows, state="failed"):
     "The same run, some rows of which have no reply."
-    lost = run.to_frame()
-    lost.loc[rows, ["error", "prediction", "correct"]] = [error, -1, False]
+    lost = put_in_state(run.table, rows, state)
     return Responses(lost, run.questions, run.facts, run.name)
 
 
@@ -68,7 +69,7 @@ def test_it_is_the_lower_end_of_compare(seeds, margin, alpha, name):
     row = compare(one, two, 1 - 2 * alpha, 200, scores=[name]).iloc[0]
     assert (found.value, found.low, found.high) == (row["value"], row["low"], row["high"])
     assert found.passed is bool(row["low"] > -margin)
-    assert found.n == 60 and found.line.startswith("passed: " if found.passed else "not passed: ")
+    assert found.n == 60 and condition_words(found).startswith("passed: " if found.passed else "not passed: ")
 
 
 def test_mcqa_by_hand():
@@ -96,7 +97,7 @@ def test_a_margin_of_nothing_asks_for_better():
 def test_several_conditions():
     found = gate(NEW, BASE, ["MCQA", "CoRA"], 0.5, {"MCQA": 0.99, "CoRA": 0.1})
     assert [c.passed for c in found.conditions] == [True, True, False, True] and found.passed is False
-    assert [c.score for c in found.conditions] == ["MCQA", "CoRA", "MCQA", "CoRA"] and len(found.lines) == 4
+    assert [c.score for c in found.conditions] == ["MCQA", "CoRA", "MCQA", "CoRA"] and len(gate_lines(found)) == 4
     shown = found.table
     assert list(shown["respondent"]) == ["new - base"] * 2 + ["new"] * 2
     assert shown["note"].str.match("(not )?passed: ").all()
@@ -108,7 +109,7 @@ def test_one_name_for_both():
 
 
 def test_false_counts_more_than_not_known():
-    lost = with_error(NEW, [3], "timeout")
+    lost = without_reply(NEW, [3])
     assert gate(lost, BASE, margin=0.1, at_least={"MCQA": 0.99}).passed is False
     assert gate(lost, BASE, margin=0.5, at_least={"MCQA": 0.1}).passed is None
     assert Gate(gate(BASE, at_least={"MCQA": 0.1}).conditions).passed is True
@@ -151,54 +152,56 @@ def test_exactly_the_margin_worse_passes_in_at_most_one_of_twenty(name, n):
 
 @pytest.mark.parametrize("side", ["run", "baseline"])
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("state", "said"),
     [
-        ("timeout", "1 of 1,600 prompts of {} failed; run again"),
-        (OVER_BUDGET, "1 of 1,600 prompts of {} were not asked"),
+        ("failed", "1 of 1,600 prompts of {} failed; run again"),
+        ("over_budget", "1 of 1,600 prompts of {} were not asked"),
     ],
 )
-def test_missing_replies_are_no_pass(side, error, said):
+def test_missing_replies_are_no_pass(side, state, said):
     "One failed prompt of 1,600 keeps a score elsewhere; here a decision hangs on it."
-    runs = [with_error(BASE, [7], error), BASE] if side == "run" else [BASE, with_error(BASE, [7], error)]
+    runs = [without_reply(BASE, [7], state), BASE] if side == "run" else [BASE, without_reply(BASE, [7], state)]
     found = gate(*runs, margin=0.4)
-    assert found.passed is None and said.format(f"the {side}") in found.lines[0]
-    assert found.lines[0].startswith("not known: ")
+    assert found.passed is None and said.format(f"the {side}") in gate_lines(found)[0]
+    assert gate_lines(found)[0].startswith("not known: ")
 
 
-@pytest.mark.parametrize("options", [{"stop": "cora"}, {"stop": "precise", "half_width": 0.1}])
-def test_failed_prompts_are_told_of_those_asked(options):
+@pytest.mark.parametrize("stop", [Settled(), Precise(half_width=0.1)])
+def test_failed_prompts_are_told_of_those_asked(stop):
     "As everywhere: prompts that the run did not need are not among them."
-    run = simulated(**options)
-    asked = np.flatnonzero(run.table["error"].isna())
-    lost = with_error(run, [asked[-1]], "timeout")
+    run = simulated(stop=stop)
+    asked = np.flatnonzero(in_state(run.table, *REPLIED))
+    lost = without_reply(run, [asked[-1]])
     assert len(asked) < len(run) == 1600
     with pytest.warns(FailureWarning, match=f"1 of {len(asked):,} prompts failed"):
         score(lost)
     for found in (gate(lost, at_least={"CoRA": 0.1}), gate(lost, lost, margin=0.4)):
-        assert f": 1 of {len(asked):,} prompts of " in found.lines[0] and "failed; run again" in found.lines[0]
+        assert (
+            f": 1 of {len(asked):,} prompts of " in gate_lines(found)[0] and "failed; run again" in gate_lines(found)[0]
+        )
     first = asked[run.table["method"].iloc[asked] == "original"]
-    line = gate(with_error(run, [first[0]], "timeout"), at_least={"MCQA": 0.1}).lines[0]
+    (line,) = gate_lines(gate(without_reply(run, [first[0]]), at_least={"MCQA": 0.1}))
     assert f": 1 of {len(first)} prompts of ann failed" in line
 
 
 def test_a_failed_variant_does_not_matter_to_mcqa():
     row = int(np.flatnonzero(BASE.table["method"] == "nota")[0])
-    assert gate(with_error(BASE, [row], "timeout"), BASE, "MCQA", 0.4).passed is True
+    assert gate(without_reply(BASE, [row]), BASE, "MCQA", 0.4).passed is True
 
 
 def test_incomplete_sets_are_no_pass():
     part = BASE.rows(BASE.table["method"] != "nota")
     found = gate(part, part, ["CoRA", "MCQA+", "MCQA"], 0.4)
     assert [c.passed for c in found.conditions] == [None, None, True]
-    assert "has 17 of 20 variants" in found.lines[0]
+    assert "has 17 of 20 variants" in gate_lines(found)[0]
 
 
 def test_early_stopping_settles_cora_and_nothing_else():
     whole, short = (
         [simulated(0.75, 0.02), BASE],
-        [simulated(0.75, 0.02, stop="cora"), simulated(stop="cora", name="base")],
+        [simulated(0.75, 0.02, stop=Settled()), simulated(stop=Settled(), name="base")],
     )
-    assert (short[0].table["error"] == NOT_ASKED).any()
+    assert in_state(short[0].table, "not_asked").any()
     full, early = (gate(*runs, margin=0.2).conditions[0] for runs in (whole, short))
     assert (early.value, early.low, early.passed) == pytest.approx((full.value, full.low, full.passed))
     assert gate(*short, "MCQA+", 0.2).passed is None
@@ -274,7 +277,7 @@ def test_a_plain_table_will_do():
     frame = at_random(1, m=2)
     assert isinstance(frame, pd.DataFrame) and gate(frame, frame, "MCQA", 0.2).passed is True
     wide = gate(frame, at_random(2, m=2), "MCQA", 0.2, clusters="subject").conditions[0]
-    assert "clusters" in wide.why or wide.low < wide.value
+    assert "clusters" in condition_words(wide) or wide.low < wide.value
 
 
 # ---- a question that the first trial lacks
@@ -317,7 +320,7 @@ def test_the_gate_does_not_pass_a_run_that_lacks_a_question_in_the_first_trial()
         assert run.complete is False and run.coverage == "0 to 20 of 20 variants"
         found = gate(run, at_least={"CoRA": 0.6, "MCQA": 0.6})
         assert found.passed is None and [c.passed for c in found.conditions] == [None, None]
-        assert all("0 to 20 of 20 variants" in line for line in found.lines)
+        assert all("0 to 20 of 20 variants" in line for line in gate_lines(found))
 
 
 # ---- runs that were not asked the same
@@ -340,8 +343,8 @@ def test_unlike_runs_are_named_and_not_ranked(made, words):
         questions = [replace(q, text=f"{text}: {q.text}") for q in questions]
     two = evaluate(SimulatedRespondent(0.5, name="two"), make_variants(questions, **made), progress=False)
     if template:
-        asked = two.facts["asked"] | {"template": template, "template_hash": "another"}
-        two = Responses(two.table, two.questions, two.facts | {"asked": asked}, two.name)
+        asked = two.facts.asked.plain() | {"template": template, "template_hash": "another"}
+        two = Responses(two.table, two.questions, two.facts.plain() | {"asked": asked}, two.name)
     (said,) = Runs([one, two]).differences()
     assert re.search(words, said)
     printed = render(score_table(Runs([one, two])))
@@ -355,7 +358,7 @@ def test_unlike_runs_are_named_and_not_ranked(made, words):
     ranks = ranks[ranks["score"] != "CoRA"]
     assert ranks["value"].isna().all() and ranks["note"].str.contains(words).all()
     found = gate(one, two, margin=0.5, resamples=50)
-    assert found.passed is None and re.search(words, found.lines[0])
+    assert found.passed is None and re.search(words, gate_lines(found)[0])
     unknown = Responses(two.table, two.questions, {}, "two")  # nothing is known to differ
     assert Runs([one, unknown]).differences() == []
     assert not any("is ahead of" in line for line in sentences(Runs([one, two])))
@@ -367,7 +370,7 @@ def test_cora_of_another_family_is_named():
     printed = render(score_table(Runs([one, two])))
     assert "CoRA (cyclic)" in printed and "Proposed metric" in printed
     assert "CoRA (cyclic)" in " ".join(sentences(Runs([one])))
-    assert "CoRA (cyclic) at least 0.1" in gate(one, at_least={"CoRA": 0.1}).lines[0]
+    assert "CoRA (cyclic) at least 0.1" in gate_lines(gate(one, at_least={"CoRA": 0.1}))[0]
     assert "CoRA (" not in render(score_table(BASE))
 
 
@@ -380,23 +383,28 @@ def test_a_difference_on_purpose_is_named_and_ranked():
     assert ranks["value"].notna().all() and ranks["note"].str.contains(r"on purpose .* seed \(0 and 5\)").all()
     assert rank_table(Runs([one, two]), ["CoRA"], resamples=50, differ=("template",))["value"].isna().any()
     found = gate(one, two, margin=0.5, resamples=50, differ=("seed",))
-    assert found.passed is not None and "seed (0 and 5)" in found.lines[0]
+    assert found.passed is not None and "seed (0 and 5)" in gate_lines(found)[0]
 
 
 def _told(run, **recipe):
-    variants = run.facts["variants"]
+    variants = run.facts.variants.plain()
     return Responses(
-        run.table, run.questions, run.facts | {"variants": variants | {"recipe": variants["recipe"] | recipe}}, run.name
+        run.table,
+        run.questions,
+        run.facts.plain() | {"variants": variants | {"recipe": variants["recipe"] | recipe}},
+        run.name,
     )
 
 
 def test_a_default_option_may_be_named_or_left_out():
     run = evaluate(SimulatedRespondent(0.9, name="one"), make_variants(math_benchmark(4)), progress=False)
-    assert run.facts["variants"]["recipe"]["options"] == {}
+    assert run.facts.variants.recipe.options == {}
     assert prompt_differences(run, _told(run, options={"answer_first": True})) == []
-    assert prompt_differences(run, _told(run, options={"answer_first": False})) == ["answer_first (True and False)"]
+    assert prompt_differences(run, _told(run, options={"answer_first": False})) == [
+        PromptDifference("answer_first", ("True", "False"))
+    ]
     unknown = [_told(run, family="nobody_knows:this", options=o) for o in ({}, {"x": 1})]
-    assert prompt_differences(*unknown) == ["x (the default and 1)"]
+    assert prompt_differences(*unknown) == [PromptDifference("x", ("the default", "1"))]
 
 
 def test_other_choices_under_the_same_ids_are_named():
@@ -407,7 +415,8 @@ def test_other_choices_under_the_same_ids_are_named():
     ]
     other = Responses(run.table, other, run.facts, "two")
     (said,) = prompt_differences(run, other)
-    assert re.fullmatch(r"the choices of 1 question, such as .*", said)
+    assert (said.name, said.questions) == ("choices", 1)
+    assert re.fullmatch(r"the choices of 1 question, such as .*", str(said))
 
 
 def test_rows_of_a_first_trial_keep_the_questions_that_it_lacks(tmp_path):
@@ -444,7 +453,7 @@ def test_respondents_that_are_shown_examples_in_their_own_way_are_ranked():
         Responses(
             run.table,
             run.questions,
-            run.facts | {"asked": run.facts["asked"] | {"k": 3, "shots_hash": "ab", "shots_as": how}},
+            run.facts.plain() | {"asked": run.facts.asked.plain() | {"k": 3, "shots_hash": "ab", "shots_as": how}},
             run.name,
         )
         for run, how in ((one, "turns"), (two, "text"))

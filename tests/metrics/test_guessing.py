@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from pathlib import Path
@@ -19,7 +20,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.forms import FORMS, get_form
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics import guessing
 from cora_nb.metrics.guessing import (
@@ -35,19 +36,14 @@ from cora_nb.metrics.guessing import (
     minimum_knowledge,
     msgr,
 )
-from cora_nb.stats.binomial import (
-    binomial_pmf,
-    binomial_tail,
-    combinations,
-    poisson_binomial_pmf,
-    poisson_binomial_tail,
-)
+from cora_nb.stats.shares import binomial_pmf, binomial_tail, combinations, poisson_binomial_pmf, poisson_binomial_tail
 from cora_nb.metrics.invariability import order_scores
 from cora_nb.prompts.templates import Prompt, make_prompts
 from cora_nb.papers.published import load_published
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses, need
-from cora_nb.results import lookup, make_result, values_of
+from cora_nb.results import lookup, make_result, Remark, values_of
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import slow_after
@@ -269,7 +265,7 @@ def test_chance_scores_against_simulated_respondents(family, position):
 
 def test_chance_scores_from_variants_and_responses_agree():
     variants = make_variants(quiz([3, 5], 10))
-    responses = evaluate(SimulatedRespondent(), variants, progress=False, trials=2)
+    responses = evaluate(SimulatedRespondent(), variants, Asking(trials=2), progress=False)
     whole = chance_scores(variants, thresholds=(0.3,))
     assert "BMCA(0.3)" in set(whole["score"]) and "BMCA(0.5)" not in set(whole["score"])
     pd.testing.assert_frame_equal(chance_scores(responses, (0.3,)), whole)
@@ -380,7 +376,7 @@ def test_a_simulated_knower_is_corrected_to_what_it_knows():
     assert (found.drop(["CoRA", "CORE", "CI"]) - truth).abs().max() < 0.05 and np.isnan(found["CI"])
 
 
-_CI_NOTE = "not corrected for chance: a respondent that is never right has 1"
+_NOT_CORRECTED = Remark("not_corrected", 1.0)
 
 
 def test_corrected_keeps_the_shape():
@@ -389,18 +385,17 @@ def test_corrected_keeps_the_shape():
     plain, intervals = score(responses), score(responses, ci=0.9, resamples=200)
     both = score(responses, by="subject", ci=0.9, resamples=200)
     once = corrected(plain, zero)
-    same = ["value", "note"]
+    same = ["value", "least", "most", "status", "remarks"]
     assert once.drop(columns=same).equals(plain.drop(columns=same)) and not plain["note"].any()
     assert once["note"].ne("").tolist() == (plain["score"] == "CI").tolist()
     assert lookup(once, "MCQA").value == pytest.approx((lookup(plain, "MCQA").value - 0.25) / 0.75)
     chance = values_of(zero)
     for found, was in ((corrected(intervals, zero), intervals), (corrected(both, zero), both)):
-        own = was["note"] if "note" in was else pd.Series([""] * len(was), name="note")
-        said = [note.removesuffix(_CI_NOTE).strip() for note in found["note"]]
-        assert said == own.tolist() and found["note"].str.endswith(_CI_NOTE).equals(found["score"] == "CI")
-        numbers = ["value", "low", "high", "note"]
+        more = [(_NOT_CORRECTED,) if name == "CI" else () for name in was["score"]]
+        assert found["remarks"].tolist() == [own + some for own, some in zip(was["remarks"], more)]
+        numbers = ["low", "high", *same]
         assert make_result(found).equals(found)
-        assert found.drop(columns=numbers).equals(was.drop(columns=numbers, errors="ignore"))
+        assert found.drop(columns=numbers).equals(was.drop(columns=numbers))
         for what in ("value", "low", "high"):
             slow = [np.nan if s == "CI" else (x - chance[s]) / (1 - chance[s]) for s, x in zip(was["score"], was[what])]
             np.testing.assert_allclose(found[what], slow, rtol=1e-15)
@@ -447,7 +442,7 @@ def test_what_somebody_who_is_never_right_gets_is_not_corrected(name):
     scores, zero = score(run, thresholds=thresholds, ci=0.9, resamples=50), chance_scores(variants, thresholds)
     row = lookup(corrected(scores, zero), name)
     assert np.isnan([row["value"], row["low"], row["high"]]).all()
-    assert row["note"].splitlines()[-1] == _CI_NOTE
+    assert row["remarks"][-1] == _NOT_CORRECTED
     alone = scores[scores["score"] == name]
     by_subject = pd.concat([alone.assign(subject=x) for x in "ab"])
     for only in (alone, by_subject):
@@ -455,9 +450,9 @@ def test_what_somebody_who_is_never_right_gets_is_not_corrected(name):
             with pytest.raises(CoraError, match=re.escape(f"{name} is not corrected for chance: a respondent that")):
                 corrected(only, chance)
     assert corrected(0.9, 0.8) == pytest.approx(0.5)  # numbers have no names
-    noted = corrected(scores.assign(note="3 of 80 failed"), zero)
-    assert lookup(noted, name).note.splitlines() == ["3 of 80 failed", _CI_NOTE]
-    assert lookup(noted, "MV").note == "3 of 80 failed"
+    lost = (Remark("failed", 3, of=80),)
+    noted = corrected(scores.assign(remarks=[lost] * len(scores)), zero)
+    assert lookup(noted, name).remarks == (*lost, _NOT_CORRECTED) and lookup(noted, "MV").remarks == lost
 
 
 def test_all_other_scores_of_ours_have_a_reading():
@@ -572,7 +567,7 @@ def test_the_facts_of_a_run_say_whether_replies_are_shared():
             assert chance_scores(run, shared=wanted).equals(both[wanted])
         for temperature in (0.0, 1.0):
             who = {"respondent": "chat", "temperature": temperature}
-            other = Responses(run.table, run.questions, run.facts | {"respondent": who})
+            other = Responses(run.table, run.questions, run.facts.plain() | {"respondent": who})
             assert chance_scores(other).equals(both[temperature == 0])
         assert guess_rates(run)["draw"].nunique() == guess_rates(variants, shared=s)["draw"].nunique()
         assert chance_scores(run.table).equals(both[False])  # a table says nothing
@@ -585,7 +580,7 @@ def test_the_facts_of_a_run_say_whether_replies_are_shared():
 
 def test_repetitions_at_temperature_0_are_one_reply():
     variants = make_variants(quiz([3], 6))
-    run = evaluate(SimulatedRespondent(knows=0, shares=True), variants, trials=3, progress=False)
+    run = evaluate(SimulatedRespondent(knows=0, shares=True), variants, Asking(trials=3), progress=False)
     once, thrice = chance_scores(run), chance_scores(run.pool_trials())
     np.testing.assert_allclose(once["value"], thrice["value"], rtol=1e-12)
     apart = values_of(chance_scores(run.pool_trials(), shared=False))
@@ -644,9 +639,10 @@ def test_a_knower_who_shares_is_corrected_by_the_chance_of_its_run():
 
 def test_examples_altered_like_the_variant_leave_nothing_to_share():
     pool = [Question(f"s{i}", f"Example {i}?", tuple("wxyz"), i) for i in range(4)]
-    variants, how = make_variants(quiz([3], 5)), dict(shots=pool, k=2, progress=False)
+    variants, how = make_variants(quiz([3], 5)), Asking(shots=pool, k=2)
     plain, like = (
-        evaluate(SimulatedRespondent(shares=True), variants, shots_as=way, **how) for way in ("plain", "like_variant")
+        evaluate(SimulatedRespondent(shares=True), variants, replace(how, shots_as=way), progress=False)
+        for way in ("plain", "like_variant")
     )
     assert values_of(chance_scores(plain)).equals(values_of(chance_scores(variants, shared=True)))
     assert values_of(chance_scores(like)).equals(values_of(chance_scores(variants)))

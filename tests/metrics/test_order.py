@@ -31,17 +31,16 @@ from cora_nb.metrics.order import (
 )
 from cora_nb.papers.published import load_published
 from cora_nb.papers.recorded import load_recorded, recorded_swaps
-from cora_nb.stats.corrections import adjust_p
-from cora_nb.stats.tables import contingency_statistic, fit_statistic
+from cora_nb.stats.tables import adjust_p, contingency_statistic, fit_statistic
 from cora_nb.stats.paired import paired_interval, stuart_maxwell_statistic
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import ask
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import concat
 from cora_nb.results import lookup, make_result, values_of
 from cora_nb.variants.families import make_variants
+from helpers import put_in_state
 
 RECOMPUTED = {  # the statistics of Table 3 of arXiv 2403.17752, from the authors' predictions
     ("GPT-3.5-turbo", "CARE-MI"): 144.192,
@@ -323,7 +322,7 @@ def test_one_order_only_and_repetitions():
             r"question 'q0', case_2: choice A is not the one that the family order_swap shows there",
         ),
         (lambda r: r.assign(answer=0), "is not the one that the family order_swap shows there"),
-        (lambda r: r.assign(error=NOT_ASKED, prediction=-1), "stopped early"),
+        (lambda r: put_in_state(r, slice(None), "not_asked"), "stopped early"),
     ],
 )
 def test_faulty_responses(change, says):
@@ -394,7 +393,7 @@ def test_order_table_of_responses_and_tables_together():
     responses = make_responses(four_questions(), list("ABDDDDAA"))
     runs = {"ours": responses, "theirs": published_swaps()["GPT-4", "ARC"]}
     table = order_table(runs, "bh")
-    assert "benchmark" not in table and table["respondent"].drop_duplicates().tolist() == ["ours", "theirs"]
+    assert table["benchmark"].isna().all() and table["respondent"].drop_duplicates().tolist() == ["ours", "theirs"]
     assert table.loc[table["score"] == "accuracy gap", "n"].tolist() == [4, 291]
     for test in TESTS:
         raw, adjusted = table[table["score"] == test], table[table["score"] == f"{test}, adjusted p"]
@@ -415,10 +414,11 @@ def test_order_table_holds_what_its_parts_say():
     for (model, benchmark), swap in swaps.items():
         rows = whole[(whole["respondent"] == model) & (whole["benchmark"] == benchmark)]
         parts = make_result(pd.concat([accuracy_gap(swap, 0.9), order_tests(swap)]))
-        found = rows[rows["score"].isin(parts["score"])][list(parts)]
-        pd.testing.assert_frame_equal(found.reset_index(drop=True), parts.reset_index(drop=True))
-        mine = patterns[patterns["respondent"] == model].drop(columns=["respondent", "benchmark"])
-        pd.testing.assert_frame_equal(mine.reset_index(drop=True), wrong_places(swap, 0.9))
+        named = ["respondent", "benchmark"]
+        found = rows[rows["score"].isin(parts["score"])].drop(columns=named)
+        pd.testing.assert_frame_equal(found.reset_index(drop=True), parts.drop(columns=named))
+        mine = patterns[patterns["respondent"] == model].drop(columns=named)
+        pd.testing.assert_frame_equal(mine.reset_index(drop=True), wrong_places(swap, 0.9).drop(columns=named))
     unread = whole[whole["score"] == "replies without a choice"]
     assert unread["value"].tolist() == [2 / 12, 0] and unread["n"].tolist() == [12, 6]
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cora_nb.core import CoraError
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.metrics.replies import first_of_each, flat_replies
 from cora_nb.responses.responses import need
+from helpers import put_in_state
 
 
 def table(rows):
@@ -103,7 +103,7 @@ def test_first_of_each_against_sorting(frame):
         (lambda t: t.iloc[:0], "there are no responses to score"),
         (lambda t: t.drop(columns="n_choices"), "no column n_choices"),
         (lambda t: t.drop(columns=["sources", "answer"]), "no column sources, answer"),
-        (lambda t: t.assign(error=[NOT_ASKED, *[None] * 7], prediction=-1), "1 of 8 prompts were not asked"),
+        (lambda t: put_in_state(t, [0], "not_asked"), "1 of 8 prompts were not asked"),
     ],
 )
 def test_bad_tables(spoil, message):

@@ -13,7 +13,9 @@ from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.cli.names import list_scores
 from cora_nb.core import CoraError, THRESHOLDS
 from cora_nb.metrics.ablations import bootstrap_table, subset_scores, variant_bootstrap
-from cora_nb.metrics.cora import score, score_counts, weighted_scores
+from cora_nb.metrics.scoring import score
+from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.cora import weighted_scores
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.guessing import chance_scores, corrected, expected_scores
 from cora_nb.metrics.scores import (
@@ -26,12 +28,11 @@ from cora_nb.metrics.scores import (
     register_score,
     score_members,
 )
-from cora_nb.report.score_plots import plot_scores
+from cora_nb.report.plots import plot_scores
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
-from cora_nb.results import lookup, make_result
+from cora_nb.results import lookup, make_result, Remark
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED
 from cora_nb.results import values_of
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.shares import share_row
@@ -162,7 +163,7 @@ def test_what_a_score_declares_decides_what_is_known(runs):
             "question_id": "a",
             "method": ["original", "nota", "shuffled"],
             "correct": [True, False, False],
-            "error": [None, None, NOT_ASKED],
+            "state": ["answered", "answered", "not_asked"],
         }
     )
     # right once or twice of three: |RC - 1/2| is 1/6 in both cases, and still not said to be known
@@ -232,7 +233,7 @@ def test_a_measure_of_runs_stands_beside_the_scores(measure):
     assert (own["score"], own["respondent"]) == ("names A", run.name)
     assert own["value"] == pytest.approx((run.table["prediction"] == 0).mean())
     assert own["low"] < own["value"] < own["high"]
-    assert not {"low", "high"} & set(score(run, also=["first place"]))
+    assert score(run, also=["first place"])[["low", "high"]].isna().all(axis=None)
     shown = score_table({"a": run, "b": run}, beyond=["first place"])
     assert shown.groupby("respondent")["score"].agg(list).map(lambda s: "names A" in s and "CORE" not in s).all()
     assert "names A" not in set(score_table(run, beyond=True)["score"])
@@ -256,8 +257,8 @@ def test_a_measure_that_a_table_cannot_show(measure):
 def test_what_a_measure_notes_keeps_nobody_from_being_ranked(measure):
     @register_run_score("first place")
     def noted(responses, level=0.95):
-        note = "two prompts were left out\n3 questions differ: too few to tell"
-        return make_result([{"score": "names A", "value": 0.5, "note": note}])
+        said = Remark("beside", what="two prompts were left out"), Remark("few_differ", 3)
+        return make_result([{"score": "names A", "value": 0.5, "remarks": said}])
 
     variants = make_variants(load_benchmark("math")[:20])
     runs = {k: evaluate(SimulatedRespondent(knows=k, name=f"knows {k}"), variants, progress=False) for k in (0.2, 0.9)}

@@ -8,21 +8,25 @@ import pytest
 
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics import streamed
-from cora_nb.metrics.cora import score, score_intervals
+from cora_nb.metrics.scoring import score
+from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.metrics.streamed import count_kinds, count_parts, different_prompts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
-from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import UNSENT
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.files import write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses, make_responses
-from cora_nb.responses.runs import Runs
+from cora_nb.responses.runs import run_differences
+from cora_nb.runs.asking import Settled
+from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.resampling import FewWarning
 from cora_nb.variants.families import make_variants
-from helpers import slow_after
+from helpers import SUMS_VARIANTS, put_in_state, slow_after
 
 RECIPE = {"variants": {"recipe": {"family": "cora", "seed": 0, "options": {}}}, "run": {"benchmark": "made"}}
 
@@ -39,16 +43,18 @@ def made(seed=0, questions=30, trials=1, failed=0.0, early=False, cut=0.0, missi
     known = dict(zip((q.id for q in asked), rng.beta(1.2, 0.4, questions)))
     said = ["ABCDE"[v.answer if rng.random() < known[v.question_id] else v.answer - 1] for v, _ in rows]
     run = make_responses([v for v, _ in rows], said, trials=[t for _, t in rows], name=name, facts=RECIPE)
-    lost, table = rng.random(len(run)), run.table.copy()
-    errors = np.select([lost < failed / 2, lost < failed], ["timed out", "HTTP 500"], "")
+    lost, table = rng.random(len(run)), run.table
+    states = np.where(lost < failed, "failed", "")
     if early:  # after the first wrong reply to a question, nothing more is asked
         wrong = (~table["correct"]).groupby(table["question_id"].to_numpy()).cumsum().to_numpy()
-        errors[(wrong - ~table["correct"].to_numpy() > 0) & (errors == "")] = NOT_ASKED
+        states[(wrong - ~table["correct"].to_numpy() > 0) & (states == "")] = "not_asked"
     if cut:
-        errors[int(len(table) * (1 - cut)) :] = OVER_BUDGET
-    gone = errors != ""
-    table["error"] = pd.array(np.where(gone, errors, None), dtype=table["error"].dtype)
-    table.loc[gone, "prediction"], table.loc[gone, "correct"] = -1, False
+        states[int(len(table) * (1 - cut)) :] = "over_budget"
+    for state, words in (
+        ("failed", np.where(lost < failed / 2, "timed out", "HTTP 500")),
+        *dict.fromkeys(UNSENT).items(),
+    ):
+        table = put_in_state(table, states == state, state, words)
     kept = (rng.random(len(table)) >= missing) | (table["method"] == "original").to_numpy()
     return Responses(table[kept], run.questions, RECIPE, name)
 
@@ -165,7 +171,7 @@ def test_coverage_and_notes_are_those_of_the_whole(tmp_path):
     with pytest.warns(FailureWarning, match=r"fair: \d+ of \d,\d+ prompts failed"):
         whole = score(parts)
     assert run.coverage in whole["note"].iloc[-1] and len({*notes, whole["note"].iloc[-1]}) == 5
-    assert parts.failure_note == run.failure_note
+    assert parts.failed_remarks == run.failed_remarks
 
 
 def test_a_chosen_part_counts_as_complete(tmp_path):
@@ -195,14 +201,11 @@ def test_many_failed_originals_are_grouped(tmp_path, monkeypatch):
         warnings.simplefilter("ignore", FailureWarning)
         monkeypatch.setattr(streamed, "_MOST_APART", 5)
         ((_, kinds, _),) = count_kinds(parts)
-        assert kinds["questions"].sum() == 400 and (kinds["questions"][kinds["original_lost"] > 0] < 5).all()
+        assert kinds["questions"].sum() == 400 and (kinds["questions"][kinds["original_failed"] > 0] < 5).all()
         found, expected = score(parts), score(run)
         assert found["value"].equals(expected["value"]) and expected["value"].isna().all()
-        bounds = [
-            [[float(x) for x in note.partition(": from ")[2].split(" to ")] for note in table["note"]]
-            for table in (found, expected)
-        ]
-        np.testing.assert_allclose(*bounds, atol=0.005)
+        ends = ["least", "most"]
+        np.testing.assert_allclose(found[ends], expected[ends], atol=0.005)
         equal(score(parts, failed="wrong"), score(run, failed="wrong"))
 
 
@@ -238,12 +241,11 @@ def test_different_prompts_are_noticed(tmp_path):
     parts = in_parts(run, tmp_path / "a")
     for n, other in enumerate((made(questions=15), made(missing=0.2, questions=20), made(seed=3, questions=20))):
         other = Responses(other.table, other.questions, RECIPE, "other")
-        said = Runs({"a": run, "b": other}).differences()[int(bool(other.coverage)) :]
-        expected = said[0] if said else ""
+        expected = next(iter(run_differences({"a": run, "b": other})), None)
         for mine, theirs in ((parts, other), (run, in_parts(other, tmp_path / f"b{n}"))):
             assert different_prompts({"a": mine, "b": theirs}) == expected
     again = in_parts(run, tmp_path / "again", files=2, seed=9)  # in another order
-    assert different_prompts({"a": parts, "b": again}) == ""
+    assert different_prompts({"a": parts, "b": again}) is None
 
 
 def test_errors_say_what_is_missing(tmp_path):
@@ -279,3 +281,11 @@ def test_a_score_of_ones_own_must_use_the_weights(tmp_path):
             score(parts)
     finally:
         SCORES.registered.pop("lucky"), SCORES.registered.pop("unweighted", None)
+
+
+def test_a_run_that_stopped_when_settled_is_scored_from_its_files_too(tmp_path):
+    run = evaluate(SimulatedRespondent(knows=0.8), SUMS_VARIANTS, stop=Settled(), progress=False)
+    write_responses(run, tmp_path / "run")
+    found, whole = score(ResponseParts(tmp_path / "run")), score(run)
+    assert found["value"].notna().any() and (found["remarks"].map(bool) & found["value"].isna()).any()
+    pd.testing.assert_frame_equal(found, whole)

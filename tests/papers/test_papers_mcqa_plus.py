@@ -8,15 +8,7 @@ import pandas as pd
 import pytest
 
 from cora_nb.metrics.beliefs import confidence_ratio
-from cora_nb.papers.mcqa_plus import (
-    SUBSETS,
-    TABLES,
-    mcqa_plus_results,
-    mcqa_plus_steps,
-    prepare_steps,
-    run_steps,
-    stack_tables,
-)
+from cora_nb.papers.mcqa_plus import SUBSETS, TABLES, mcqa_plus_results, mcqa_plus_steps, prepare_steps, stack_tables
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question, uniforms
@@ -24,8 +16,10 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.results import RESULT, lookup, values_of
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.store import Store
 from cora_nb.variants.mcqa_plus import true_false
+from cora_nb.runs.evaluate import Running
 
 
 class Moody:
@@ -63,7 +57,7 @@ def questions():
 
 @pytest.fixture(scope="module")
 def runs(questions):
-    return run_steps(Moody(), mcqa_plus_steps(questions), progress=False)
+    return prepare_steps(mcqa_plus_steps(questions)).ask(Moody(), Running(progress=False))
 
 
 def number(results, table, score, method="", place=None):
@@ -114,15 +108,13 @@ def test_every_step_asks_what_it_should(questions, runs):
     for r in rows(runs["misleading"]):
         if r["method"] == "replaced":
             assert [i for i, s in enumerate(r["sources"]) if s < 0] == [misled[r["question_id"]]]
-    assert [r.facts["run"]["step"] for r in runs.values()] == list(runs)
+    assert [r.facts.run.step for r in runs.values()] == list(runs)
 
 
 def test_orders_and_numbers_of_choices(runs):
     "Tables 2 and 8."
     results = mcqa_plus_results(runs)
-    assert list(results) == [
-        c for c in RESULT if c in ("respondent", "method", "place", "score", "value", "low", "high", "n", "note")
-    ]
+    assert list(results) == list(RESULT) and results[["benchmark", "subject", "p"]].isna().all(axis=None)
     assert {int(m[6]) for m in results["method"]} == set(TABLES) == set(range(2, 9))
     apart = {table: mcqa_plus_results(runs, table) for table in TABLES}
     pd.testing.assert_frame_equal(stack_tables(apart), results)
@@ -237,13 +229,13 @@ def test_stopped_anywhere_and_taken_up_again(questions, runs, tmp_path):
     expected = mcqa_plus_results(runs)
     with Store(tmp_path / "whole.sqlite") as store:
         whole = Moody()
-        run_steps(whole, mcqa_plus_steps(questions), store, progress=False)
+        prepare_steps(mcqa_plus_steps(questions)).ask(whole, Running(store=store, progress=False))
     for moment in (0, 1, 900, 1681, 1700, 3500, whole.asked - 1):
         with Store(tmp_path / f"{moment}.sqlite") as store:
             first, second = Moody(until=moment), Moody()
             with pytest.raises(KeyboardInterrupt):
-                run_steps(first, mcqa_plus_steps(questions), store, progress=False)
-            again = run_steps(second, mcqa_plus_steps(questions), store, progress=False)
+                prepare_steps(mcqa_plus_steps(questions)).ask(first, Running(store=store, progress=False))
+            again = prepare_steps(mcqa_plus_steps(questions)).ask(second, Running(store=store, progress=False))
         assert first.asked + second.asked == whole.asked
         pd.testing.assert_frame_equal(mcqa_plus_results(again), expected)
 
@@ -263,7 +255,7 @@ def test_questions_of_all_sizes():
         )
         for i in range(36)
     ]
-    asked = run_steps(SimulatedRespondent(knows=0.5), mcqa_plus_steps(mixed), progress=False)
+    asked = prepare_steps(mcqa_plus_steps(mixed)).ask(SimulatedRespondent(knows=0.5), Running(progress=False))
     counted = values_of(mcqa_plus_results(asked, 8), "n").unstack()["Acc"]
     assert counted[[2, 3, 6, 8, 10]].tolist() == [36] * 5 and counted[[4, 5, 7, 9, 11, 12, 13]].tolist() == [3] * 7
     classes = mcqa_plus_results(asked, 2)
@@ -274,7 +266,7 @@ def test_questions_of_all_sizes():
 def test_written_statements_are_a_setting_of_their_own(questions):
     written = {(q.id, i): true_false(q, i).text + " Is that so?" for q in questions[:10] for i in range(4)}
     results = mcqa_plus_results(
-        run_steps(Moody(), mcqa_plus_steps(questions, statements=written), progress=False), tables=4
+        prepare_steps(mcqa_plus_steps(questions, statements=written)).ask(Moody(), Running(progress=False)), tables=4
     )
     found = values_of(results, "n").xs("T/F: right", level="score")
     assert {m: n for m, n in found.items() if m.startswith("all")} == {
@@ -285,7 +277,8 @@ def test_written_statements_are_a_setting_of_their_own(questions):
 
 def test_no_scores_no_confidence(questions):
     results = mcqa_plus_results(
-        run_steps(SimulatedRespondent(knows=0.9), mcqa_plus_steps(questions[:5]), progress=False), tables=[5]
+        prepare_steps(mcqa_plus_steps(questions[:5])).ask(SimulatedRespondent(knows=0.9), Running(progress=False)),
+        tables=[5],
     )
     assert len(results) and results["value"].isna().all()
 
@@ -295,40 +288,44 @@ def test_what_is_told_before_a_run_is_what_is_kept_of_it(questions):
     told, order = {}, []
     asked = {"before": lambda name, facts: (told.update({name: facts}), order.append(f"before {name}"))}
     asked["on_run"] = lambda name, responses: order.append(name)
-    runs = run_steps(Moody(), mcqa_plus_steps(questions[:20]), progress=False, facts={"place": "here"}, **asked)
+    steps = prepare_steps(mcqa_plus_steps(questions[:20]), facts={"place": "here"})
+    runs = steps.ask(Moody(), Running(progress=False), **asked)
     assert order == [line for name in runs for line in (f"before {name}", name)]
-    kept = {name: {k: v for k, v in r.facts.items() if k != "calls"} for name, r in runs.items()}
-    assert told == kept and {f["run"]["place"] for f in told.values()} == {"here"}
+    kept = {name: r.facts.without("calls") for name, r in runs.items()}
+    assert told == kept and {f.run.place for f in told.values()} == {"here"}
 
     def refuse(name, facts):
         raise CoraError(f"not {name}")
 
     with pytest.raises(CoraError, match="not mcqa_plus"):
-        run_steps(who := Moody(), mcqa_plus_steps(questions[:2]), progress=False, before=refuse)
+        prepare_steps(mcqa_plus_steps(questions[:2])).ask(who := Moody(), Running(progress=False), before=refuse)
     assert who.asked == 0
 
 
 def test_prepared_steps_are_those_that_are_asked(questions, monkeypatch):
     "The same runs with the same facts, for two respondents, and no prompt is made twice."
-    steps, options = mcqa_plus_steps(questions[:20]), {"facts": {"place": "here"}, "template": "bare"}
-    alone = {knows: run_steps(SimulatedRespondent(knows=knows), steps, progress=False, **options) for knows in (0, 0.9)}
+    steps, options = mcqa_plus_steps(questions[:20]), {"facts": {"place": "here"}, "asking": Asking("bare")}
+    alone = {
+        knows: prepare_steps(steps, **options).ask(SimulatedRespondent(knows=knows), Running(progress=False))
+        for knows in (0, 0.9)
+    }
     made = []
 
     def counted(variants, *rest):
         made.append(len(variants))
         return make_prompts(variants, *rest)
 
-    monkeypatch.setattr("cora_nb.runs.evaluate.make_prompts", counted)
+    monkeypatch.setattr("cora_nb.runs.asking.make_prompts", counted)
     prepared = prepare_steps(steps, **options)
-    assert "misleading" not in prepared and prepared.keys() == steps.keys() - {"misleading"}
+    assert "misleading" not in prepared.known and prepared.known.keys() == steps.keys() - {"misleading"}
     known = len(made)
     for knows, wanted in alone.items():
         told, who = {}, SimulatedRespondent(knows=knows)
-        found = run_steps(who, steps, before=told.__setitem__, prepared=prepared, progress=False, **options)
+        found = prepared.ask(who, Running(progress=False), before=told.__setitem__)
         assert found.keys() == wanted.keys() == told.keys() and "misleading" in found
         assert all(found[name].equals(wanted[name]) and found[name].facts == wanted[name].facts for name in wanted)
-        assert all(told[name] == {k: v for k, v in r.facts.items() if k != "calls"} for name, r in found.items())
-    assert known == len(prepared) and len(made) == known + 2  # what is misleading is known of each by itself
+        assert all(told[name] == r.facts.without("calls") for name, r in found.items())
+    assert known == len(prepared.known) and len(made) == known + 2  # what is misleading is known of each by itself
 
 
 def test_errors(runs):
@@ -337,7 +334,7 @@ def test_errors(runs):
     with pytest.raises(CoraError, match="there is no run nota_answer; there are mcqa_plus"):
         mcqa_plus_results({"mcqa_plus": runs["mcqa_plus"]})
     with pytest.raises(CoraError, match="there are no questions|nothing to ask"):
-        run_steps(Moody(), mcqa_plus_steps([]), progress=False)
+        prepare_steps(mcqa_plus_steps([])).ask(Moody(), Running(progress=False))
 
 
 def test_more_orders_and_none_of_the_above_last(questions):
@@ -360,7 +357,7 @@ def test_more_orders_and_none_of_the_above_last(questions):
     there = mcqa_plus_steps(some, nota_place="answer")["nota_answer"]({})
     assert [v.answer for v in there if v.method == "nota_answer"] == [q.answer for q in some]
     assert "nota_place" not in json.loads(there[0].recipe)["options"]
-    runs = run_steps(SimulatedRespondent(knows=1.0), steps, progress=False)
+    runs = prepare_steps(steps).ask(SimulatedRespondent(knows=1.0), Running(progress=False))
     shares = mcqa_plus_results(runs, 2)
     assert shares.loc[shares["score"] == "share", "place"].max() == 6
     three = mcqa_plus_results(runs, 3)

@@ -18,6 +18,7 @@ from cora_nb.respondents.likelihood import LikelihoodRespondent
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.results import lookup
 from cora_nb.runs.store import Store
+from cora_nb.runs.evaluate import Running
 
 HUB = Path(__file__).parents[3] / "shared" / "data" / "hub"
 TINY = Size(sample=3, benchmark="math")
@@ -88,7 +89,11 @@ def test_every_item_of_two_papers_is_made_from_runs_that_are_asked_once():
     for paper in ("cora", "mcqa_plus"):
         plan, taken = load_plan(paper), []
         asked = ask_plan(
-            plan, people(), TINY, progress=False, on_run=lambda run, name, step, r: taken.append((run.name, name, step))
+            plan,
+            people(),
+            TINY,
+            Running(progress=False),
+            on_run=lambda run, name, step, r: taken.append((run.name, name, step)),
         )
         assert len(taken) == len(set(taken)) > len(plan.runs)
         for item in plan.items.values():
@@ -108,7 +113,7 @@ def test_every_item_of_li_et_al_is_made_by_a_language_model():
         dataclasses.replace(plan, runs=runs),
         [cn.CausalRespondent("organism/skewed", device="cpu")],
         Size(6, "math"),
-        progress=False,
+        Running(progress=False),
     )
     for item in items.values():
         made = make_item(dataclasses.replace(item, runs=item.runs or ("sizes_math",)), asked)
@@ -120,7 +125,7 @@ def test_every_item_of_li_et_al_is_made_by_a_language_model():
 
 def test_hidden_states_are_read_of_language_models_alone():
     with pytest.raises(CoraError, match="name them as causal:PATH"):
-        ask_plan(load_plan("li2024/table_6"), people(), TINY, progress=False)
+        ask_plan(load_plan("li2024/table_6"), people(), TINY, Running(progress=False))
 
 
 def test_an_item_asks_only_the_steps_it_needs():
@@ -134,7 +139,7 @@ def test_none_of_the_above_stands_where_the_plan_says():
     "Table 3 says that it stands last, as in the paper's figures; the plan of ours says so, and so does what is asked."
     for run in load_plan("mcqa_plus").runs.values():
         assert run.options == {"nota_place": "last"}, run.name
-    asked = ask_plan(load_plan("mcqa_plus/table_3"), people()[:1], TINY, progress=False)
+    asked = ask_plan(load_plan("mcqa_plus/table_3"), people()[:1], TINY, Running(progress=False))
     nota = asked["mmlu_0"]["ann"]["nota_answer"].table
     assert (nota["answer"] == nota["n_choices"] - 1).all()
 
@@ -161,7 +166,9 @@ def test_the_plans_ask_what_the_papers_say():
 def test_who_is_not_in_a_table_is_named_below_it():
     knows = SimulatedRespondent(knows=1.0, name="knows")
     plan = load_plan("mcqa_plus/table_6")
-    made = make_item(plan.items["table_6"], ask_plan(plan, [knows, people()[1]], Size(6, "math"), progress=False))
+    made = make_item(
+        plan.items["table_6"], ask_plan(plan, [knows, people()[1]], Size(6, "math"), Running(progress=False))
+    )
     assert "No question qualifies for this table: knows." in made.text and "bob" in made.text
     assert "Recall_m: share of these that name the choice that misled it before" in made.text
 
@@ -175,7 +182,7 @@ def test_what_is_said_of_the_size_fits_the_runs():
 
 def test_the_published_numbers_stand_beside_ones_own():
     plan = load_plan("cora/table_2")
-    made = make_item(plan.items["table_2"], ask_plan(plan, people(), TINY, progress=False))
+    made = make_item(plan.items["table_2"], ask_plan(plan, people(), TINY, Running(progress=False)))
     assert lookup(made.result, "CoRA", respondent="Gran (paper)").value == 0.47
     assert lookup(made.result, "MCQA", respondent="ann").high >= lookup(made.result, "MCQA", respondent="ann").value
     line = next(line for line in made.text.splitlines() if "CoRA" in line)
@@ -188,8 +195,10 @@ def test_seven_ways_share_the_weights_and_ask_a_language_model_alone():
     plan = dataclasses.replace(plan, runs={"sociology": plan.runs["sociology"]})
     item = dataclasses.replace(plan.items["figure_3"], runs=("sociology",))
     with pytest.raises(CoraError, match="likelihood:PATH"):
-        ask_plan(plan, people(), TINY, progress=False)
-    asked = ask_plan(plan, [LikelihoodRespondent("organism/steady", device="cpu")], Size(2, "math"), progress=False)
+        ask_plan(plan, people(), TINY, Running(progress=False))
+    asked = ask_plan(
+        plan, [LikelihoodRespondent("organism/steady", device="cpu")], Size(2, "math"), Running(progress=False)
+    )
     assert len(asked["sociology"]["steady"]) == 7
     made = make_item(item, asked)
     shares = made.result[(made.result["score"] == "share") & (made.result["method"] == "se:All")]
@@ -199,9 +208,9 @@ def test_seven_ways_share_the_weights_and_ask_a_language_model_alone():
 def test_a_second_time_nothing_is_asked(tmp_path):
     plan = load_plan("cora/table_5")
     with Store(tmp_path / "replies.sqlite") as store:
-        first = ask_plan(plan, people(), TINY, store, progress=False)
-        again = ask_plan(plan, people(), TINY, store, progress=False)
-    assert [r[""].facts["calls"]["asked"] for r in again["medqa"].values()] == [0, 0]
+        first = ask_plan(plan, people(), TINY, Running(store, progress=False))
+        again = ask_plan(plan, people(), TINY, Running(store, progress=False))
+    assert [r[""].facts.calls["asked"] for r in again["medqa"].values()] == [0, 0]
     item = plan.items["table_5"]
     assert make_item(item, first).result.equals(make_item(item, again).result)
 
@@ -233,12 +242,12 @@ def test_several_recorded_runs_and_somebody_who_is_asked():
     plan, family = load_plan("cora/table_4"), cn.make_variants(cn.load_benchmark("math", sample=8), "cora")
     before = [cn.evaluate(who, family, progress=False) for who in people()]
     new = SimulatedRespondent(knows=0.5, seed=3, name="new")
-    asked = ask_plan(plan, [*before, new], Size(5, "math"), progress=False)["truthfulqa"]
+    asked = ask_plan(plan, [*before, new], Size(5, "math"), Running(progress=False))["truthfulqa"]
     assert {name: len(steps[""].questions) for name, steps in asked.items()} == {"ann": 5, "bob": 5, "new": 5}
     assert set(asked["ann"][""].questions["question_id"]) == set(asked["bob"][""].questions["question_id"])
     made = make_item(plan.items["table_4"], {"truthfulqa": asked})
     assert {"ann", "bob", "new", "Gran (paper)"} <= set(made.result["respondent"])
-    assert len(ask_plan(plan, before, Size(500), progress=False)["truthfulqa"]["ann"][""].questions) == 8
+    assert len(ask_plan(plan, before, Size(500), Running(progress=False))["truthfulqa"]["ann"][""].questions) == 8
 
 
 def test_recorded_replies_cannot_stand_for_runs_that_need_more():
@@ -288,7 +297,7 @@ def test_a_plan_that_was_changed_wrongly_is_one_clear_line(wrong, tmp_path):
     (tmp_path / "mine.toml").write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(CoraError) as e:
         plan = load_plan(str(tmp_path / "mine.toml"))
-        asked = ask_plan(plan, people(), Size(2, "math"), progress=False)
+        asked = ask_plan(plan, people(), Size(2, "math"), Running(progress=False))
         for item in plan.items.values():
             make_item(item, asked)
     assert said in str(e.value) and "\n" not in str(e.value), str(e.value)
@@ -320,9 +329,9 @@ def test_a_changed_plan_is_run_by_its_path(tmp_path):
     file.write_text(text, encoding="utf-8")
     plan = load_plan(str(file))
     assert plan.runs["mmlu"].shots == 1 and plan.runs["mmlu"].parse == "lenient"
-    asked = ask_plan(plan, people()[:1], TINY, progress=False)
-    assert asked["mmlu"]["ann"][""].facts["asked"]["k"] == 1
-    assert asked["mmlu"]["ann"][""].facts["run"]["plan"]["parse"] == "lenient"
+    asked = ask_plan(plan, people()[:1], TINY, Running(progress=False))
+    assert asked["mmlu"]["ann"][""].facts.asked.k == 1
+    assert asked["mmlu"]["ann"][""].facts.run.plan["parse"] == "lenient"
 
 
 def test_questions_with_too_many_choices_are_left_out_before_any_is_drawn():
@@ -362,6 +371,8 @@ def test_as_many_questions_of_m3ke_as_there_are_published_letters():
 def test_table_3_has_m3ke_beside_the_published_letters():
     plan = load_plan("li2024/table_3")
     run = dataclasses.replace(plan.runs["order_m3ke"], sample=20)
-    asked = ask_plan(dataclasses.replace(plan, runs={"order_m3ke": run}), people(), Size(20, "math"), progress=False)
+    asked = ask_plan(
+        dataclasses.replace(plan, runs={"order_m3ke": run}), people(), Size(20, "math"), Running(progress=False)
+    )
     made = make_item(dataclasses.replace(plan.items["table_3"], runs=("order_m3ke",)), asked)
     assert set(made.result["benchmark"]) == {"M3KE"} and {"ann", "GPT-4 (paper)"} <= set(made.result["respondent"])

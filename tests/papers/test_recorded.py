@@ -22,7 +22,7 @@ from cora_nb.metrics.calibration import ece_interval
 from cora_nb.metrics.circular import position_spread
 from cora_nb.metrics.components import inconsistency_components
 from cora_nb.metrics.consistency import consistency_by, label_sequences
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.guessing import chance_scores
 from cora_nb.metrics.items import slot_table
 from cora_nb.papers import recorded
@@ -238,7 +238,7 @@ def test_the_recorded_replies_by_either_way(copies, site):
     site.files[f"/{known.repository}/raw/{known.commit}/{known.path}"] = copy.read_bytes()
     downloaded = load_recorded(CAT, texts=True)
     assert len(site.asked) == 2 and len(downloaded) == 58_558 and downloaded.name == "medalpaca-7b"
-    assert downloaded.facts["published"]["commit"] == known.commit
+    assert downloaded.facts.published["commit"] == known.commit
     assert downloaded.equals(load_recorded(CAT, copy.parent, texts=True))
 
 
@@ -267,7 +267,7 @@ def test_questions_are_texts(site):
 def test_no_text_ships():
     run = load_recorded(CAT)
     assert run.questions[["subject", "text", "choices"]].isna().all(axis=None) and run.table["reply"].isna().all()
-    assert run.questions["answer"].notna().all() and run.facts["published"]["texts"] is False
+    assert run.questions["answer"].notna().all() and run.facts.published["texts"] is False
     assert run.first_trial().complete
     folder = data_path("recorded")
     assert sum(p.stat().st_size for p in folder.rglob("*") if p.is_file()) < 200_000

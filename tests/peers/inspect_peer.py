@@ -33,12 +33,13 @@ from cora_nb.interop.inspect_logs import import_inspect  # noqa: E402
 from cora_nb.interop.inspect_scores import SHOWN_SCORES, SHOWN_SPREADS  # noqa: E402
 from cora_nb.interop.inspect_tasks import prepare_task  # noqa: E402
 from cora_nb.metrics.circular import position_spread  # noqa: E402
-from cora_nb.metrics.cora import score  # noqa: E402
+from cora_nb.metrics.scoring import score  # noqa: E402
 from cora_nb.respondents.causal import CausalRespondent  # noqa: E402
 from cora_nb.respondents.chat import ChatRespondent  # noqa: E402
 from cora_nb.respondents.protocol import ask  # noqa: E402
 from cora_nb.responses.responses import Responses  # noqa: E402
 from cora_nb.runs.evaluate import PreparedRun  # noqa: E402
+from cora_nb.runs.evaluate import Running
 
 RECORDED = Path(__file__).parent / "recorded" / "inspect_ours"
 MODEL = "skewed"
@@ -137,7 +138,7 @@ def compare(inspect: str, asked: dict, epochs: int = 1) -> None:
     replies = known_replies(run, asked)
     with Server(replies) as server, tempfile.TemporaryDirectory() as folder:
         start = time.monotonic()
-        ours = run.ask(ChatRespondent(MODEL, base_url=server.url), progress=False, strict=None)
+        ours = run.ask(ChatRespondent(MODEL, base_url=server.url), Running(progress=False, strict=None))
         took = time.monotonic() - start
         log, _, theirs_took = inspect_eval(inspect, server.url, Path(folder), asked, "--epochs", str(epochs))
         theirs, shown = sample_rows(log), table_values(log)
@@ -168,7 +169,7 @@ def compare_import(log: Path, ours: Responses, epochs: int) -> str:
         theirs = imported.trial(trial).table.drop(columns=["respondent", "trial"]).set_index(KEY[:3])
         theirs = theirs.loc[list(own[KEY[:3]].itertuples(index=False, name=None))].reset_index()[list(own)]
         differ |= {name for name in own if not theirs[name].equals(own[name])}
-    told = "; ".join(imported.facts["imported"]["notes"])
+    told = "; ".join(imported.facts.imported["notes"])
     return f"import_inspect: {len(imported)} rows, columns that differ: {sorted(differ) or 'none'}; notes: {told}"
 
 

@@ -140,7 +140,9 @@ def ours_of(responses) -> dict:
     import warnings
 
     from cora_nb.metrics.agreement import agreement_counts, agreement_gated_accuracy
-    from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, score, score_intervals
+    from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index
+    from cora_nb.metrics.scoring import score
+    from cora_nb.metrics.estimates import score_intervals
     from cora_nb.metrics.counts import count_hits
 
     counts = count_hits(responses)
@@ -231,7 +233,7 @@ def compare_metrics(python: str, runs: list) -> list[list]:
 
 def without_originals(run) -> list[list]:
     "What the scores are where the original does not count, as in a run of llm-consistency, which never asks it."
-    from cora_nb.metrics.cora import score
+    from cora_nb.metrics.scoring import score
 
     part = run.rows((run.table["method"] != "original").to_numpy(), chosen="all but the original")
     names, rows = ("MCQA", "RC", "BMCA(0.8)", "BMCA(1.0)", "CORE", "CoRA"), []
@@ -258,7 +260,7 @@ def compare_tests(runs: list, theirs: list) -> list[list]:
 def compare_reading(python: str, run) -> list[list]:
     "Rows of (rule, quantity, ours, theirs): what their scorer and our rules read in the same raw replies."
     from cora_nb.core import LETTERS
-    from cora_nb.metrics.cora import score
+    from cora_nb.metrics.scoring import score
     from cora_nb.prompts.letters import get_rule
     from cora_nb.responses.responses import Responses
 

@@ -45,6 +45,7 @@ from cora_nb.report.tables import score_table
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.likelihood import LikelihoodRespondent, context_and_continuations
 from cora_nb.responses.responses import Responses
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -97,7 +98,9 @@ def record(python: str, place: Path) -> bool:
     "Keep the harness's files of two questions."
     variants = make_variants(load_benchmark("math", limit=2))
     told = {"benchmark": "math", "limit": 2, "family": "cora", "seed": 0}
-    task = export_moved(variants, place, template="bare", parse="first_token", facts=told)  # half as long as with cora
+    task = export_moved(
+        variants, place, asking=Asking("bare", parse="first_token"), facts=told
+    )  # half as long as with cora
     run_harness(python, task, place / "out")
     samples, _ = read_output(place / "out")
     shutil.rmtree(RECORDED, ignore_errors=True)
@@ -179,7 +182,7 @@ def compare(given: argparse.Namespace, place: Path, part: str, variants: list, c
     print(f"\n{part}: {counts}, {given.dtype}", flush=True)
     options = ["--apply_chat_template"] if chat else []
     if not place.joinpath("out").exists():
-        task = export_moved(variants, place, parse="first_token", **put)
+        task = export_moved(variants, place, asking=Asking(parse="first_token", **put))
         run_harness(given.python, task, place / "out", *options, dtype=given.dtype)
     samples, results = read_output(place / "out")
     prompts = make_prompts(variants, "cora", parse="first_token", **put)
@@ -196,14 +199,14 @@ def compare(given: argparse.Namespace, place: Path, part: str, variants: list, c
             found.count("contexts and continuations, to the letter", told, texts)
         else:
             found.count("prompts, to the letter", [text for text, _ in told], map(causal.sent, prompts))
-        own = evaluate(respondent, variants, "cora", parse="first_token", progress=False, strict=None, **put)
+        own = evaluate(respondent, variants, Asking(parse="first_token", **put), progress=False, strict=None)
         got = import_responses(samples[f"cora_{kind}"], model=own.name)
         found.runs(kind, own, got)
         metric, mean = {"mc": "acc", "gen": "exact_match"}[kind], own.table["correct"].mean()
         value, error = (results["results"][f"cora_{kind}"][f"{what},none"] for what in (metric, f"{metric}_stderr"))
         print(f"             lm_eval prints {metric} {value:.4f} ± {error:.4f};", end=" ")
         print(f"clustered by question {mean:.4f} ± {clustered(own):.4f}")
-        for note in got.facts["imported"].get("notes", []):
+        for note in got.facts.imported.get("notes", []):
             print(f"             import: {note}")
     return found.equal
 

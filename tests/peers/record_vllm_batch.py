@@ -28,7 +28,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import ask
-from cora_nb.runs.batch import read_batch, write_batch
+from cora_nb.runs.batch import read_batch, write_batch, BatchFormat
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 
@@ -60,7 +60,7 @@ def run_batch(command: list[str], folder: Path, lines: list[dict]) -> subprocess
 def main(command: list[str]) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (file,) = write_batch(MODEL, PROMPTS, folder / "ours.jsonl", server="vllm")
+        (file,) = write_batch(MODEL, PROMPTS, folder / "ours.jsonl", format=BatchFormat(server="vllm"))
         lines = [json.loads(line) for line in file.read_text().splitlines()]
         lines += [changed(lines[0], name, change) for name, change in WRONG.items()]
         done = run_batch(command, folder, lines)

@@ -25,7 +25,7 @@ from cora_nb.core import Question, data_path
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.runs.batch import write_batch
+from cora_nb.runs.batch import write_batch, BatchFormat
 from cora_nb.variants.families import make_variants
 
 BLOCK = 32
@@ -35,7 +35,7 @@ POOL = [Question(f"shot {i}", q.text, q.choices, q.answer) for i, q in enumerate
 
 def said_by_vllm(command: list[str], prompts: list, folder: Path) -> tuple[int, int]:
     "Tokens read and tokens computed, from the real command."
-    (requests,) = write_batch(MODEL, prompts, folder / "requests.jsonl", server="vllm")
+    (requests,) = write_batch(MODEL, prompts, folder / "requests.jsonl", format=BatchFormat(server="vllm"))
     options = ["-i", requests, "-o", folder / "output.jsonl", "--model", data_path("models", "steady")]
     options += ["--served-model-name", "steady", "--dtype", "float32", "--enforce-eager"]
     options += ["--block-size", BLOCK, "--enable-prompt-tokens-details"]

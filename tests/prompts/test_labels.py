@@ -9,9 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import ALPHABETS, LETTERS, CoraError, Question, Variant, Wording
 from cora_nb.prompts.labels import apply_rule, in_letters, label_room, said_label
-from cora_nb.prompts.letters import first_alphanumeric, first_character, first_token, tolerant
-from cora_nb.prompts.reasoned import last_line, lenient
-from cora_nb.variants.formats import formats
+from cora_nb.prompts.letters import first_alphanumeric, first_character, first_token, last_line, lenient, tolerant
+from cora_nb.variants.mcqa_plus import formats
 from cora_nb.variants.wording import AXES
 
 CITIES = ("Sydney", "Canberra", "Perth", "Hobart", "Darwin", "Adelaide", "Cairns", "Geelong")

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from cora_nb.core import CoraError, LETTERS
-from cora_nb.prompts.replies import answer_part
 from cora_nb.prompts.letters import (
-    PATTERNS,
     LETTER_RULES,
+    PATTERNS,
+    answer_part,
     explain,
     first_alphanumeric,
     first_character,

@@ -4,9 +4,19 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cora_nb.core import LETTERS
-from cora_nb.prompts.letters import first_token, parse, rules_by_form, selected, tolerant
-from cora_nb.prompts.reasoned import last_answer, last_line, last_line_several, last_line_yes_no, lenient
-from cora_nb.prompts.replies import answer_part
+from cora_nb.prompts.letters import (
+    answer_part,
+    first_token,
+    last_answer,
+    last_line,
+    last_line_several,
+    last_line_yes_no,
+    lenient,
+    parse,
+    rules_by_form,
+    selected,
+    tolerant,
+)
 
 CITIES = ("Sydney", "Canberra", "Melbourne", "Perth")
 SAID = [

@@ -17,7 +17,8 @@ from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.likelihood import ADAPTATIONS, context_and_continuations
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses
-from cora_nb.responses.runs import concat, different_facts, same_facts
+from cora_nb.responses.runs import concat
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, plan, prepare
 from cora_nb.runs.store import asked_prompts
 from cora_nb.variants.families import alter_like, make_variants
@@ -138,29 +139,28 @@ def test_keys_of_plain_shots_stay_and_altered_ones_have_their_own():
 def test_facts_hold_ids_hash_and_way():
     variants = make_variants([sized(4, i) for i in range(3)])
     told = {
-        way: prepare(variants, shots=POOL, k=2, shots_as=way).facts(SimulatedRespondent())["asked"] for way in SHOTS_AS
+        way: prepare(variants, Asking(shots=POOL, k=2, shots_as=way)).facts(SimulatedRespondent()).asked
+        for way in SHOTS_AS
     }
     for way, asked in told.items():
-        assert (
-            asked["shots"] == [s.id for s in POOL[:2]] and asked["shots_as"] == way and len(asked["shots_hash"]) == 64
-        )
-    assert different_facts(*told.values()) == ["shots_hash", "shots_as", "prompts"]
+        assert asked.shots == [s.id for s in POOL[:2]] and asked.shots_as == way and len(asked.shots_hash) == 64
+    assert told["plain"].differences(told["like_variant"]) == ["shots_hash", "shots_as", "prompts"]
     reworded = [Question(s.id, s.text, s.choices, (s.answer + 1) % s.n_choices) for s in POOL]
-    other = prepare(variants, shots=reworded, k=2).facts(SimulatedRespondent())["asked"]
-    assert other["shots"] == told["plain"]["shots"] and other["shots_hash"] != told["plain"]["shots_hash"]
-    none = prepare(variants, shots=POOL, shots_as="like_variant").facts(SimulatedRespondent())["asked"]
-    assert none["shots"] == [] and not {"shots_as", "shots_hash"} & set(none)
-    assert same_facts(none, prepare(variants).facts(SimulatedRespondent())["asked"])
+    other = prepare(variants, Asking(shots=reworded, k=2)).facts(SimulatedRespondent()).asked
+    assert other.shots == told["plain"].shots and other.shots_hash != told["plain"].shots_hash
+    none = prepare(variants, Asking(shots=POOL, shots_as="like_variant")).facts(SimulatedRespondent()).asked
+    assert none.shots == [] and none.shots_as is None and none.shots_hash is None
+    assert not none.differences(prepare(variants).facts(SimulatedRespondent()).asked)
 
 
 def test_parts_of_a_run_with_altered_shots_are_parts_of_one_run():
     questions = [Question(f"q{i}", f"{i}?", ("a", "b", "c"), i % 3, "st"[i % 2]) for i in range(4)]
     pool = [Question(f"shot {i}", f"Shot {i}?", ("a", "b", "c"), i % 3, "st"[i % 2]) for i in range(6)]
-    asked = dict(shots=pool, k=2, shots_as="like_variant", progress=False)
-    parts = [evaluate(SimulatedRespondent(), make_variants(questions[i::2]), **asked) for i in range(2)]
+    asking = Asking(shots=pool, k=2, shots_as="like_variant")
+    parts = [evaluate(SimulatedRespondent(), make_variants(questions[i::2]), asking, progress=False) for i in range(2)]
     whole = concat(parts)
-    assert sorted(whole.facts["asked"]["shots"]) == [f"shot {i}" for i in range(4)]
-    assert whole.facts["asked"]["shots_as"] == "like_variant" and "shots_hash" not in whole.facts["asked"]
+    assert sorted(whole.facts.asked.shots) == [f"shot {i}" for i in range(4)]
+    assert whole.facts.asked.shots_as == "like_variant" and "shots_hash" not in whole.facts.asked.plain()
 
 
 def test_variants_in_the_pool_stay_as_they_are():
@@ -171,9 +171,11 @@ def test_variants_in_the_pool_stay_as_they_are():
     assert choose_shots(pool, pool[0].question, 2) == tuple(pool[1:])  # the question itself is left out
     for way in SHOTS_AS:
         assert all(p.shots == tuple(pool[:2]) for p in make_prompts(variants, shots=pool, k=2, shots_as=way))
-    run = evaluate(SimulatedRespondent(), variants, shots=pool, k=2, progress=False)
-    assert run.facts["asked"]["shots"] == [v.question_id for v in pool[:2]]
-    assert plan(SimulatedRespondent(), variants, shots=pool, k=2, shots_as="like_variant")["prompts"] == len(variants)
+    run = evaluate(SimulatedRespondent(), variants, Asking(shots=pool, k=2), progress=False)
+    assert run.facts.asked.shots == [v.question_id for v in pool[:2]]
+    assert plan(SimulatedRespondent(), variants, Asking(shots=pool, k=2, shots_as="like_variant"))["prompts"] == len(
+        variants
+    )
 
 
 @pytest.mark.parametrize(
@@ -215,12 +217,12 @@ def test_the_commands_take_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for way in SHOTS_AS:
         cora_run([f"simulated:name={way}"], limit=3, shots=2, shots_as=way, store="none")
-        asked = read_responses(tmp_path / "responses/math" / way).facts["asked"]
+        asked = read_responses(tmp_path / "responses/math" / way).facts.asked
         assert (asked["shots_as"], asked["k"]) == (way, 2)
         cora_mcqa_plus([f"simulated:name=plus-{way}"], limit=3, shots=2, shots_as=way, store="none")
         steps = sorted((tmp_path / "responses/math" / f"plus-{way}").glob("*/responses.parquet"))
         assert len(steps) > 5
-        assert {read_responses(step.parent).facts["asked"]["shots_as"] for step in steps} == {way}
+        assert {read_responses(step.parent).facts.asked.shots_as for step in steps} == {way}
     with pytest.raises(SystemExit, match="shots_as must be one of plain, like_variant, got 'other'"):
         cora_run(["simulated:name=c"], limit=3, shots_as="other", store="none")
 

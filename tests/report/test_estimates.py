@@ -16,21 +16,20 @@ from cora_nb.interop.every_eval_ever import evaluation_record
 from cora_nb.interop.hub_cards import hub_card
 from cora_nb.interop.result_files import model_index
 from cora_nb.metrics.comparison import compare
-from cora_nb.metrics.cora import score
-from cora_nb.report.grid import grid_ranks, result_grid
+from cora_nb.metrics.scoring import score
+from cora_nb.report.grid import ranked_rows, result_grid, sentences_below
 from cora_nb.report.page import make_report
 from cora_nb.report.page_parts import asked_parts, picture_parts, table_parts
 from cora_nb.report.render import FORMATS, printed_table, render
-from cora_nb.report.result_plots import plot_bars, plot_lines, plot_points
-from cora_nb.report.score_plots import curve_table, plot_scores
+from cora_nb.report.plots import curve_table, plot_bars, plot_lines, plot_points, plot_scores
 from cora_nb.report.sentences import sentences
 from cora_nb.report.tables import score_table
+from cora_nb.report.words import note_of
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.estimate_notes import estimate_line, estimate_lines, estimate_sentences, is_estimated
-from cora_nb.responses.failures import split_note
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.runs import Runs
-from cora_nb.results import lookup, make_result
-from cora_nb.runs.budget import Budget
+from cora_nb.results import lookup, make_result, Remark
+from cora_nb.runs.asking import Budget, Precise, Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -46,7 +45,7 @@ def runs():
         SimulatedRespondent(knows=k, slips=0.05, seed=i, name=n)
         for i, (n, k) in enumerate((("ann", 0.8), ("bob", 0.4)))
     )
-    part = evaluate(bob, variants, progress=False, stop="precise", half_width=0.06)
+    part = evaluate(bob, variants, stop=Precise(half_width=0.06), progress=False)
     return Runs({"ann": evaluate(ann, variants, progress=False), "bob": part})
 
 
@@ -58,7 +57,7 @@ def test_every_estimate_is_printed_with_mark_and_interval(runs, format, interval
     printed = printed if isinstance(printed, str) else printed.to_html()
     assert f"{MARKS[format]}{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]" in printed
     known = score(runs["bob"]).dropna(subset=["value"])
-    paper = known[~known["score"].isin(["RC", "CORE"])]["note"].map(is_estimated).sum()
+    paper = known[~known["score"].isin(["RC", "CORE"])]["status"].eq("estimated").sum()
     assert printed.count(MARKS[format]) == paper + 1  # and in the sentence below
     assert f"{lookup(score(runs['ann']), 'CoRA').value:.2f}" in printed
     assert "No ranks: bob has estimates of the full run" in printed and "not estimated: the run stopped" in printed
@@ -73,7 +72,7 @@ def test_files_for_programs_have_the_bounds_and_the_note(runs, interval):
         .loc["CoRA"]
     )
     assert (table["bob"], table["bob low"], table["bob high"]) == (row.value, row.low, row.high)
-    assert is_estimated(table["bob note"])
+    assert "estimate of the full run: " in table["bob note"]
     plain = pd.read_csv(io.StringIO(render(curve_table(runs["bob"], 11), "csv", interval=interval)))
     assert {"low", "high", "note"} <= set(plain)
     sheet = load_workbook(io.BytesIO(render(score_table(runs), "xlsx", interval=interval))).active
@@ -88,9 +87,9 @@ def test_files_for_programs_have_the_bounds_and_the_note(runs, interval):
 
 def test_estimates_are_not_ranked(runs):
     grid = result_grid(score_table(runs))
-    assert all(rank is None for row in grid_ranks(grid, 2) for rank in row)
+    assert all(cell["rank"] is None for row in ranked_rows(grid) for cell in row)
     full = score_table({"ann": runs["ann"], "again": runs["ann"]})
-    assert any(rank == 1 for row in grid_ranks(result_grid(full), 2) for rank in row)
+    assert any(cell["rank"] == 1 for row in ranked_rows(result_grid(full)) for cell in row)
     assert printed_table(score_table(runs), percent=True).loc[("Proposed metric", "CoRA"), "bob"].startswith("≈")
 
 
@@ -110,15 +109,15 @@ def test_the_page_marks_them(runs):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"stop": "cora"}, "the run stopped when every question was settled for CoRA"),
-        ({"stop": "precise", "half_width": 0.1}, "the run stopped when CoRA was precise enough (within 0.1)"),
+        ({"stop": Settled()}, "the run stopped when every question was settled for CoRA"),
+        ({"stop": Precise(half_width=0.1)}, "the run stopped when CoRA was precise enough (within 0.1)"),
         ({"budget": Budget(calls=500)}, "the budget was used up"),
     ],
 )
 def test_the_page_says_why_prompts_were_not_asked_and_draws_the_others(options, why, runs):
     variants = make_variants(math_benchmark(150, seed=1))
     early = evaluate(SimulatedRespondent(knows=0.8, name="early"), variants, progress=False, **options)
-    asked, both = int(early.table["error"].isna().sum()), Runs({"ann": runs["ann"], "early": early})
+    asked, both = int(in_state(early.table, *REPLIED).sum()), Runs({"ann": runs["ann"], "early": early})
     assert 0 < asked < 3000
     assert asked_parts(Runs({"early": early})).about == f"150 questions, {asked:,} replies, of 3,000 prompts"
     whole, told = (dict(run.facts) for run in asked_parts(both).runs)
@@ -161,7 +160,7 @@ def test_figures_have_rings_around_them(runs):
     row = lookup(table, "CoRA", respondent="bob")
     ax = plot_scores(table)
     assert row.value in [x for x, _ in rings(ax)]
-    assert len(rings(ax)) == table["note"].map(is_estimated).sum()
+    assert len(rings(ax)) == table["status"].eq("estimated").sum()
     words = [text.get_text() for text in ax.get_legend().get_texts()]
     assert words[-1] == "in a ring: estimate of the full run"
     bars = table[table["score"].isin(["MCQA", "CoRA"])]
@@ -181,7 +180,7 @@ def test_exported_files_say_so(runs):
     row, run = lookup(score(runs["bob"]), "CoRA"), runs["bob"]
     record = evaluation_record(run, retrieved=0)
     (found,) = [r for r in record["evaluation_results"] if r["metric_config"]["metric_name"] == "CoRA"]
-    assert is_estimated(found["score_details"]["details"]["note"])
+    assert found["score_details"]["details"]["note"].startswith("estimate of the full run: ")
     interval = found["score_details"]["uncertainty"]["confidence_interval"]
     assert (interval["lower"], interval["upper"]) == (row.low, row.high) and "estimate of the full run" in interval[
         "method"
@@ -191,18 +190,16 @@ def test_exported_files_say_so(runs):
     assert not any(name.startswith("MV") for name in names)
     card = hub_card(runs, {"ann": "ann", "bob": "bob"}, score_table(runs, ci=0.95), 0.95)
     assert "intervals over questions; where a number is marked ≈, for the full run on these questions only." in card
-    assert json.dumps(run.facts["sample"], allow_nan=False)
+    assert json.dumps(run.facts.sample.plain(), allow_nan=False)
 
 
-def test_lines_of_notes():
-    line = estimate_line(5310, 280840, 0.9, 0.0187)
-    assert estimate_lines(f"2 of 26 variants\n{line}\nother") == [line]
-    assert split_note(f"2 of 26 variants\n{line}\n3 of 52 failed: at most 0.4") == (
-        ["2 of 26 variants"],
-        "3 of 52 failed",
-        "at most 0.4",
-    )
-    assert split_note(line, few=True)[0] == ["", line]
-    cells = {(n, "a"): {"score": n, "note": f"not estimated: why{n[-1] * 0}"} for n in "rstuvwxyz"}
-    assert estimate_sentences(cells) == ["r, s, t, u, v and 4 more not estimated: why"]
-    assert estimate_sentences({("r", "a"): {"score": "r", "note": "3 of 5 failed"}}) == []
+def test_what_is_said_below():
+    told = Remark("estimate", 5310, of=280840, level=0.9, within=0.0187)
+    row = {"remarks": (Remark("failed", 3, of=52), told, Remark("incomplete", 2, of=26)), "status": "estimated"}
+    said = "estimate of the full run: 5,310 of 280,840 prompts asked, 90% within 0.019"
+    assert note_of(row) == f"2 of 26 variants\n{said}\n3 of 52 failed"
+    why = Remark("not_estimated", what="why")
+    cells = make_result([{"score": n, "value": None, "remarks": why} for n in "rstuvwxyz"])
+    assert sentences_below(result_grid(cells)) == ["r, s, t, u, v and 4 more not estimated: why"]
+    lost = make_result([{"score": "r", "value": 0.5, "remarks": Remark("failed", 3, of=5)}])
+    assert sentences_below(result_grid(lost)) == ["3 of 5 failed"]

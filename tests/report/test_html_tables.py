@@ -7,8 +7,7 @@ from hypothesis import given, settings, strategies as st
 from score_tables import published, sure
 from table_readers import NASTY, Marks, read_html, shown
 
-from cora_nb.report.html_tables import html_page
-from cora_nb.report.render import render
+from cora_nb.report.render import html_page, render
 from cora_nb.report.tables import score_table
 from cora_nb.results import make_result
 

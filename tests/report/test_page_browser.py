@@ -8,13 +8,15 @@ from browser import browser_path
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import Question
 from cora_nb.metrics.counts import count_hits
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.report.page import make_report
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import in_state
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -237,7 +239,7 @@ def test_outcomes_are_told_apart(opened, tmp_path):
     run = nasty_run()
     at = opened(make_report(run, pictures=False).save(tmp_path / "o.html"))
     at.page.select_option("#kind", "failed")
-    failed = run.table[run.table["error"].notna()]["question_id"].nunique()
+    failed = run.table[in_state(run.table, "failed")]["question_id"].nunique()
     assert at.text("#count").startswith(f"{failed} ")
     at.page.select_option("#kind", "unparsed")
     o = run.outcomes()
@@ -254,7 +256,7 @@ def test_a_narrow_screen_does_not_scroll_sideways(opened, saved):
 
 def test_repetitions_and_recorded_texts(opened, tmp_path):
     variants = make_variants(math_benchmark(3), "cyclic")
-    run = evaluate(SimulatedRespondent(slips=0.5, name="thrice"), variants, trials=3, progress=False)
+    run = evaluate(SimulatedRespondent(slips=0.5, name="thrice"), variants, Asking(trials=3), progress=False)
     at = opened(make_report(run, pictures=False).save(tmp_path / "t.html"), "#q=math-0-1")
     assert at.page.locator("details[open] .reply").count() == 3
     assert "repetition 3" in at.text("details[open]")

@@ -12,6 +12,7 @@ from cora_nb.report.page_data import CHOICE_MARK, OUTCOMES, TEXT_MARK, packed, p
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import FAMILIES, make_variants
 
@@ -22,8 +23,8 @@ def unpacked(text):
     return json.loads(gzip.decompress(base64.b64decode(text)))
 
 
-def asked(variants, **options):
-    return evaluate(SimulatedRespondent(slips=0.3), variants, progress=False, **options)
+def asked(variants, asking=Asking()):
+    return evaluate(SimulatedRespondent(slips=0.3), variants, asking, progress=False)
 
 
 def shown_prompts(data, run=0):
@@ -49,19 +50,19 @@ def test_prompts_come_back_to_the_letter(family):
 @pytest.mark.parametrize("template", sorted(TEMPLATES.names()))
 def test_prompts_of_every_template(template):
     variants = make_variants(QUESTIONS)
-    data = unpacked(packed(page_data(Runs([asked(variants, template=template)]))))
+    data = unpacked(packed(page_data(Runs([asked(variants, Asking(template))]))))
     assert shown_prompts(data) == [Prompt(v, template=template).text for v in variants]
 
 
 def test_a_template_that_has_changed_is_not_believed():
     run = asked(make_variants(QUESTIONS))
-    facts = run.facts | {"asked": run.facts["asked"] | {"template_hash": "another"}}
+    facts = run.facts.plain() | {"asked": run.facts.asked.plain() | {"template_hash": "another"}}
     data = page_data(Runs([Responses(run.table, run.questions, facts, run.name)]))
     assert all(pattern.startswith(TEXT_MARK) for pattern in data["patterns"])
 
 
 def test_every_reply_is_there_and_what_became_of_it():
-    run = asked(make_variants(QUESTIONS), trials=3)
+    run = asked(make_variants(QUESTIONS), Asking(trials=3))
     data = unpacked(packed(page_data(Runs({"a": run, "b": run.trial(1)}))))
     one, t = data["runs"][0], run.table
     slots = [(s["method"], s["index"]) for s in data["slots"]]

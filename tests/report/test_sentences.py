@@ -6,7 +6,7 @@ import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import Question
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.circular import position_spread
 from cora_nb.metrics.counts import count_hits
 from cora_nb.report.sentences import sentences

@@ -16,14 +16,27 @@ from hypothesis import given, settings, strategies as st  # noqa: E402
 from cora_nb.core import CoraError  # noqa: E402
 from cora_nb.metrics.calibration import binned, reliability  # noqa: E402
 from cora_nb.metrics.consistency import label_sequences  # noqa: E402
-from cora_nb.report.calibration_plots import plot_reliability  # noqa: E402
-from cora_nb.report.consistency_plots import plot_consistency  # noqa: E402
-from cora_nb.report.embedding_plots import plot_layers, plot_separability  # noqa: E402
-from cora_nb.report.item_plots import plot_items  # noqa: E402
-from cora_nb.report.map_plots import plot_map  # noqa: E402
-from cora_nb.report.plots import WIDEST, draw_shares, plot_accuracy, plot_lengths, plot_positions  # noqa: E402
-from cora_nb.report.result_plots import plot_bars, plot_lines, plot_points  # noqa: E402
-from cora_nb.report.score_plots import plot_ranks, plot_resamples, plot_scores  # noqa: E402
+from cora_nb.report.run_plots import (
+    plot_consistency,
+    plot_items,
+    plot_layers,
+    plot_map,
+    plot_reliability,
+    plot_separability,
+)
+from cora_nb.report.plots import (
+    WIDEST,
+    draw_shares,
+    plot_accuracy,
+    plot_bars,
+    plot_lengths,
+    plot_lines,
+    plot_points,
+    plot_positions,
+    plot_ranks,
+    plot_resamples,
+    plot_scores,
+)
 from cora_nb.report.style import (  # noqa: E402
     OKABE_ITO,
     escape_name,

@@ -12,13 +12,12 @@ from score_tables import PUBLISHED, SCORES, published, sure
 from scipy.stats import rankdata
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.report.grid import competition_ranks, number_text
 from cora_nb.report.render import printed_table, render
 from cora_nb.report.tables import score_table
-from cora_nb.responses.failures import split_note
-from cora_nb.responses.runs import Runs
-from cora_nb.results import RESULT, lookup, make_result, values_of
+from cora_nb.responses.runs import RunDifference, Runs
+from cora_nb.results import Remark, RESULT, lookup, make_result, values_of
 
 
 def wide(table, what="value"):
@@ -32,7 +31,7 @@ def wide(table, what="value"):
 def test_published_numbers_and_ranks(number):
     names, cells, runs = published(number)
     table = score_table(runs)
-    assert list(table) == ["respondent", "score", "value", "note"]
+    assert list(table) == list(RESULT) and set(table["status"]) <= {"exact", "unknown"} and not table["remarks"].any()
     assert table["respondent"].tolist() == [name for name in names for _ in SCORES]
     assert table["score"].tolist() == SCORES * len(names)
     printed = printed_table(table)
@@ -88,11 +87,10 @@ def test_ties_hang_on_the_digits():
 def test_a_table_without_a_known_interval_is_plain():
     nothing = sure({"MCQA": 0.5}).assign(low=np.nan, high=np.nan)
     plain, known = score_table({"a": nothing[["value"]]}), score_table({"a": sure({"MCQA": 0.5})})
-    assert list(plain) == ["respondent", "score", "value", "note"]
-    assert list(known) == ["respondent", "score", "value", "low", "high", "note"]
+    assert list(plain) == list(known) == list(RESULT) and plain["low"].isna().all() and known["low"].notna().all()
     for format in ("text", "markdown", "latex", "csv"):
         assert render(score_table({"a": nothing}), format) == render(plain, format) != render(known, format)
-    assert score_table({"a": sure({"MCQA": 0.5, "RC": 0.5})}, beyond=True).shape == (2, 6)
+    assert score_table({"a": sure({"MCQA": 0.5, "RC": 0.5})}, beyond=True).shape == (2, len(RESULT))
 
 
 def test_scores_with_intervals_come_from_score():
@@ -168,7 +166,9 @@ def test_whatever_runs_can_be_made_of(simulated):
         pd.testing.assert_frame_equal(score_table(runs), expected)
     for one in (simulated["a"], simulated["a"].table, [simulated["a"]]):
         pd.testing.assert_frame_equal(score_table(one), expected[expected["respondent"] == "a"])
-    pd.testing.assert_frame_equal(score_table(wide(expected)), expected[["respondent", "score", "value", "note"]])
+    pd.testing.assert_frame_equal(
+        score_table(wide(expected)), expected.assign(benchmark=None, n=pd.NA).astype({"n": "Int64"})
+    )
     sure = score_table(two, ci=0.9)
     same = ["respondent", "score", "value"]  # intervals have remarks of their own
     assert sure[same].equals(expected[same]) and sure[["low", "high"]].notna().all(axis=None)
@@ -198,17 +198,18 @@ def test_results_go_in_as_they_came_out(simulated):
 def test_every_number_of_the_table_is_a_row_of_a_result(simulated):
     table = score_table({name: simulated[name] for name in ("a", "part")}, ci=0.9)
     assert set(table) <= set(RESULT) and len(table) == 2 * len(SCORES)
-    told = {name: split_note(lookup(table, name, respondent="part").note)[0] for name in ("MV", "MCQA")}
-    assert told["MV"] == ["2 of 20 variants", "part and a were asked different variants of the same questions"]
-    assert told["MCQA"] == ["", told["MV"][1]]
-    assert all(split_note(note)[0] == [""] for note in table.loc[table["respondent"] == "a", "note"])
+    unlike = Remark("unlike_runs", what=(RunDifference(("part", "a")),))
+    part, kinds = table[table["respondent"] == "part"].set_index("score")["remarks"], {"few", "few_unlike", "point"}
+    told = {name: [r for r in part[name] if r.kind not in kinds] for name in ("MV", "MCQA")}
+    assert told == {"MV": [Remark("incomplete", 2, of=20), unlike], "MCQA": [unlike]}
+    assert {r.kind for said in table.loc[table["respondent"] == "a", "remarks"] for r in said} <= kinds
 
 
 def test_results_of_incomplete_runs_say_so(simulated):
     "As the runs themselves do."
     table = score_table({"part": score(simulated["part"])})
     pd.testing.assert_frame_equal(table, score_table({"part": simulated["part"]}))
-    assert set(table.loc[table["score"] != "MCQA", "note"]) == {"2 of 20 variants"}
+    assert set(table["note"].loc[table["score"] != "MCQA"]) == {"2 of 20 variants"}
 
 
 def test_published_numbers_beside_responses_are_ranked(simulated):

@@ -17,9 +17,8 @@ from table_readers import NASTY, latex_text, read_html, read_latex, read_markdow
 
 from cora_nb.core import threshold
 from cora_nb.report.grid import number_text
-from cora_nb.report.render import printed_table, render
+from cora_nb.report.render import _latex, _markdown, _markdown_paragraph, printed_table, render
 from cora_nb.report.tables import score_table
-from cora_nb.report.text_tables import _latex, _markdown, _markdown_paragraph
 from cora_nb.responses.files import from_csv_cell
 from cora_nb.results import make_result
 
@@ -134,8 +133,8 @@ def test_any_names_are_the_same_in_every_format(runs, paper):
 def test_any_text_is_only_text(text):
     "In a paragraph and in a cell of Markdown, and in LaTeX."
     one = shown(text)
-    assert latex_text(_latex(text)) == one
-    page = f"| a |\n|:--|\n| {_markdown(text)} |\n\n{_markdown_paragraph(text)}"
+    assert latex_text(_latex(one)) == one
+    page = f"| a |\n|:--|\n| {_markdown(one)} |\n\n{_markdown_paragraph(text)}"
     _, rows, below, _ = read_markdown(page, 0)
     assert rows == [((), [one])] and [line for line in below if line] == [one] * bool(one)
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import LETTERS, CoraError, Question
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents import causal, next_token
+from cora_nb.respondents import causal
 from cora_nb.respondents.protocol import Respondent, ask, stream
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.local import _folder_fingerprint
@@ -290,14 +290,14 @@ def test_draws_follow_the_probabilities(logits, temperature):
     u = (torch.arange(1000, dtype=torch.float64) + 0.5) / 1000
     block = torch.tensor(logits).expand(1000, -1)
     shares = (torch.tensor(logits).double() / temperature).softmax(-1)
-    hits = torch.bincount(next_token.choose_tokens(block, temperature, u), minlength=len(logits))
+    hits = torch.bincount(causal.choose_tokens(block, temperature, u), minlength=len(logits))
     assert (hits - shares * 1000).abs().max() <= 1.01
 
 
 @pytest.mark.parametrize("u", [0.0, 1 - 2**-53])
 def test_the_ends_of_the_unit_interval_draw_possible_tokens(u):
     logits = torch.tensor([[-math.inf, 0.0, 1.0, -math.inf]])
-    assert int(next_token.choose_tokens(logits, 0.7, torch.tensor([u], dtype=torch.float64))) == (1 if u == 0 else 2)
+    assert int(causal.choose_tokens(logits, 0.7, torch.tensor([u], dtype=torch.float64))) == (1 if u == 0 else 2)
 
 
 # what all prompts of a batch begin with

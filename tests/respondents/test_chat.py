@@ -22,11 +22,12 @@ from hypothesis import given, strategies as st
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents import patience
+from cora_nb.respondents import chat_server
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.chat_replies import letter_scores
-from cora_nb.respondents.patience import retry_after
+from cora_nb.respondents.chat_server import retry_after
 from cora_nb.respondents.protocol import REFUSED_REPLY, Reply, ask, stream
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, asked_prompts
 from cora_nb.variants.families import make_variants
@@ -54,8 +55,8 @@ def impatient(monkeypatch):
 @pytest.fixture
 def clock(monkeypatch):
     monkeypatch.setattr(random, "uniform", lambda low, high: high)
-    monkeypatch.setattr(patience, "time", clock := Clock())
-    monkeypatch.setattr(patience, "asyncio", clock)
+    monkeypatch.setattr(chat_server, "time", clock := Clock())
+    monkeypatch.setattr(chat_server, "asyncio", clock)
     return clock
 
 
@@ -137,11 +138,11 @@ def test_what_a_server_refuses_for_good_is_unparsed_and_kept(fault, tmp_path):
         with Store(tmp_path / "s.sqlite") as store:
             who, asked = ChatRespondent("m", base_url=server.url, concurrency=3), VARIANTS[:9]
             first, again = (
-                evaluate(who, asked, template="bare", store=store, progress=False, strict=None) for _ in range(2)
+                evaluate(who, asked, Asking("bare"), store=store, progress=False, strict=None) for _ in range(2)
             )
         total = first.summary().loc["all"]
-        assert (total["failed"], total["unparsed"]) == (0, 1) and first.failure_note == ""
-        assert again.facts["calls"]["asked"] == 0 and again.table.equals(first.table)
+        assert (total["failed"], total["unparsed"]) == (0, 1) and first.failed_remarks == ()
+        assert again.facts.calls["asked"] == 0 and again.table.equals(first.table)
         (refused,) = np.flatnonzero(first.table["reply"] == "")
         assert first.table["finish"][refused] in ("refusal", "content_filter")
 
@@ -300,7 +301,7 @@ def test_two_thousand_prompts_and_every_fault():
         responses = evaluate(
             ChatRespondent("m", base_url=server.url, concurrency=64, timeout=3.0, retries=5),
             VARIANTS,
-            template="bare",
+            Asking("bare"),
             progress=False,
         )
     assert [p.variant.question_id for p in ALL] == responses.table["question_id"].tolist() and set(tries) == {
@@ -879,7 +880,7 @@ def test_a_refusal_of_all_prompts_is_no_reply(fault, n, tmp_path):
 
         def run():
             who = ChatRespondent("m", base_url=server.url, concurrency=3)
-            return evaluate(who, SINGLE[:n], template="bare", store=store, progress=False, strict=None)
+            return evaluate(who, SINGLE[:n], Asking("bare"), store=store, progress=False, strict=None)
 
         if n < 20:
             assert run().table["error"].notna().all() and fault[:3] in run().table["error"][0] + "a w"
@@ -897,7 +898,7 @@ def test_a_server_that_begins_to_refuse_everything_stops_the_run(status, tmp_pat
         with Store(tmp_path / "s.sqlite") as store:
             who = ChatRespondent("m", base_url=server.url, concurrency=3)
             with pytest.raises(CoraError, match=f"20 prompts in a row were refused: {status}"):
-                evaluate(who, SINGLE[:90], template="bare", store=store, progress=False, strict=None)
+                evaluate(who, SINGLE[:90], Asking("bare"), store=store, progress=False, strict=None)
             assert len(store) == 30
 
 
@@ -908,7 +909,7 @@ def test_single_prompts_are_refused_first_and_last(tmp_path):
     with FaultyServer(plan) as server, Store(tmp_path / "s.sqlite") as store:
         for asked in (9, 9):
             who = ChatRespondent("m", base_url=server.url, concurrency=1)
-            run = evaluate(who, SINGLE[:9], template="bare", store=store, progress=False, strict=None)
+            run = evaluate(who, SINGLE[:9], Asking("bare"), store=store, progress=False, strict=None)
             assert list(run.table["reply"]) == ["", "", "", "B", "B", "B", "B", "B", ""] and len(server.asked) == asked
 
 
@@ -919,7 +920,7 @@ def test_a_status_alone_says_nothing_about_a_prompt(status, tmp_path):
     with FaultyServer(plan) as server, Store(tmp_path / "s.sqlite") as store:
         for asked in (9, 10):
             who = ChatRespondent("m", base_url=server.url, concurrency=1)
-            run = evaluate(who, SINGLE[:9], template="bare", store=store, progress=False, strict=None)
+            run = evaluate(who, SINGLE[:9], Asking("bare"), store=store, progress=False, strict=None)
             assert list(run.table["error"].notna()) == [i == 3 for i in range(9)]
             assert len(store) == 8 and len(server.asked) == asked
 
@@ -933,7 +934,7 @@ def test_refusals_of_an_older_version_beside_answers_are_asked_again(tmp_path):
             old = Reply("", meta={"finish_reason": "refusal"})
             store.put(key, old if i < 3 else REFUSED_REPLY if i < 5 else Reply("B"))
         for _ in range(2):
-            run = evaluate(who, SINGLE[:9], template="bare", store=store, progress=False, strict=None)
+            run = evaluate(who, SINGLE[:9], Asking("bare"), store=store, progress=False, strict=None)
             assert list(run.table["reply"]) == ["B"] * 3 + [""] * 2 + ["B"] * 4 and len(server.asked) == 3
 
 
@@ -943,7 +944,7 @@ def test_refusals_alone_in_an_older_store_are_asked_again(tmp_path):
         for key in asked_prompts(who, make_prompts(SINGLE[:9], "bare"))[1]:
             store.put(key, REFUSED_REPLY)
         for _ in range(2):
-            run = evaluate(who, SINGLE[:9], template="bare", store=store, progress=False, strict=None)
+            run = evaluate(who, SINGLE[:9], Asking("bare"), store=store, progress=False, strict=None)
             assert run.table["reply"].eq("B").all() and len(server.asked) == 9
 
 
@@ -963,7 +964,7 @@ def test_a_failure_inside_an_answer_is_a_failure(what, tmp_path):
     plan = lambda asked: Answer(body=INSIDE[what]) if asked.prompt == bad else GOOD  # noqa: E731
     with FaultyServer(plan) as server, Store(tmp_path / "s.sqlite") as store:
         who = ChatRespondent("m", base_url=server.url, retries=0)
-        run = evaluate(who, SINGLE[:3], template="bare", store=store, progress=False, strict=None)
+        run = evaluate(who, SINGLE[:3], Asking("bare"), store=store, progress=False, strict=None)
         assert list(run.table["error"].notna()) == [False, True, False] and len(store) == 2
         assert "the server sent an error" in run.table["error"][1]
 

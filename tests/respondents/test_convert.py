@@ -13,8 +13,7 @@ import pytest
 from tiny_models import KINDS, byte_level, save, torch, transformers
 
 from cora_nb.core import CoraError
-from cora_nb.respondents.convert import convert_weights
-from cora_nb.respondents.local import LocalModel
+from cora_nb.respondents.local import LocalModel, convert_weights
 from helpers import slow_after
 
 

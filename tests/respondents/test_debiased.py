@@ -9,13 +9,14 @@ import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.debiasing import debias, estimate_prior
 from cora_nb.prompts.letter_priors import LetterPrior
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.debiased import CONTENT_FREE, AveragedRespondent, DebiasedRespondent, contextual_prior
 from cora_nb.respondents.protocol import Reply, Respondent, ask
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.runs.asking import Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -103,9 +104,9 @@ def test_equal_prompts_are_asked_once():
     who = Scripted(lambda v: tuple(-0.1 * s for s in v.sources))
     averaged = AveragedRespondent(who, "full")
     run = run_of(averaged, make_variants(math_benchmark(3), "permutations"))
-    assert who.asked == averaged.spent["prompts_asked"] == run.facts["calls"]["prompts_asked"] == 3 * 24
+    assert who.asked == averaged.spent["prompts_asked"] == run.facts.calls["prompts_asked"] == 3 * 24
     content = [s[p] for s, p in zip(run.table["sources"], run.table["prediction"])]
-    assert set(content) == {0} and run.facts["respondent"]["of"] == {"respondent": "scripted"}
+    assert set(content) == {0} and run.facts.respondent["of"] == {"respondent": "scripted"}
 
 
 def test_a_liking_alone_is_no_answer():
@@ -156,7 +157,7 @@ def test_early_stopping_gives_the_scores_of_the_whole_run():
     variants = make_variants(math_benchmark(8))
     prior = LetterPrior({4: (0.4, 0.2, 0.2, 0.2)})
     for who in (DebiasedRespondent(LEANING, prior), AveragedRespondent(LEANING)):
-        whole, short = run_of(who, variants), run_of(who, variants, stop="cora")
+        whole, short = run_of(who, variants), run_of(who, variants, stop=Settled())
         a, b = (score(r).set_index("score")["value"] for r in (whole, short))
         assert a["CoRA"] == b["CoRA"] and len(short.table) == len(whole.table)
 

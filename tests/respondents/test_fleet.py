@@ -21,13 +21,12 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.core import CoraError
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents import fleet, patience
-from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.respondents.outgoing import outgoing_text
-from cora_nb.respondents.fleet import Fleet
-from cora_nb.respondents.patience import Patience
-from cora_nb.respondents.protocol import Reply, ask
-from cora_nb.runs.budget import Budget, BudgetWarning
+from cora_nb.respondents import chat, chat_server
+from cora_nb.respondents.chat import ChatRespondent, Fleet
+from cora_nb.respondents.protocol import Reply, ask, outgoing_text
+from cora_nb.respondents.chat_server import Patience
+from cora_nb.runs.asking import Asking, Budget
+from cora_nb.runs.budget import BudgetWarning, Spending
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, reply_key
 from cora_nb.variants.families import make_variants
@@ -44,7 +43,7 @@ BROKEN, GONE = Answer(500, refusal("out of memory")), Answer(cut="before")
 def quick(monkeypatch):
     "No random pauses, and servers that are gone are tried again soon."
     monkeypatch.setattr(random, "uniform", lambda low, high: 0.0)
-    monkeypatch.setattr(fleet, "_LATER", 0.05)
+    monkeypatch.setattr(chat, "_LATER", 0.05)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
@@ -122,7 +121,7 @@ def test_a_rate_limit_of_one_server_does_not_hold_up_the_other():
 @pytest.mark.parametrize("fault", ["nobody", GONE, BROKEN], ids=["nobody", "cut", "500"])
 def test_a_server_that_never_works_costs_no_prompt_and_no_try(fault, monkeypatch):
     "Not even one that fails at once, and so is never busy."
-    monkeypatch.setattr(fleet, "_LATER", 5.0)  # how often it is tried again must not depend on how busy this machine is
+    monkeypatch.setattr(chat, "_LATER", 5.0)  # how often it is tried again must not depend on how busy this machine is
     stack, (good, bad) = servers(lambda asked: echo(asked, 0.01), lambda asked: fault)
     with stack, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
@@ -155,7 +154,7 @@ def test_a_server_that_dies_and_comes_back(tmp_path):
     with stack, warnings.catch_warnings(record=True) as said, Store(tmp_path / "r.db") as store:
         warnings.simplefilter("always")
         who = asked_of(a, b, concurrency=2, retries=0)
-        run = evaluate(who, VARIANTS, template="bare", store=store, progress=False, strict=None)
+        run = evaluate(who, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert len(store) == len(PROMPTS)
     assert run.table["error"].isna().all() and Counter(answered) == Counter(p.text for p in PROMPTS)
     gone, back = lines_of(said)
@@ -186,15 +185,15 @@ def test_all_gone_stops_the_run_and_the_store_keeps_what_came(tmp_path, monkeypa
     with stack, Store(tmp_path / "r.db") as store:
         who = asked_of(a, b, concurrency=4)
         with pytest.raises(CoraError, match="none of 2 servers can be asked: m at http://.*8 times in a row") as e:
-            evaluate(who, VARIANTS, template="bare", store=store, progress=False, strict=None)
+            evaluate(who, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert "\n" not in str(e.value) and len(store) == 40
         a.plan = b.plan = echo
-        run = evaluate(who, VARIANTS, template="bare", store=store, progress=False, strict=None)
+        run = evaluate(who, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert run.table["error"].isna().all() and len(store) == len(PROMPTS)
 
 
 def test_a_prompt_that_no_server_can_answer_is_recorded_and_the_servers_stay(monkeypatch):
-    monkeypatch.setattr(fleet, "_DETOUR", 60.0)  # a busy server must not be avoided because this machine is busy
+    monkeypatch.setattr(chat, "_DETOUR", 60.0)  # a busy server must not be avoided because this machine is busy
     poison = PROMPTS[3].text
     stack, (a, b) = servers(*[lambda asked: BROKEN if asked.prompt == poison else echo(asked, 0.002)] * 2)
     with stack, warnings.catch_warnings():
@@ -229,10 +228,10 @@ def test_one_budget_for_all(tmp_path):
     stack, (a, b, c) = servers(echo, lambda asked: BROKEN if asked.number % 3 == 0 else echo(asked), echo)
     with stack, warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
-        budget = Budget(calls=70)
-        run = evaluate(asked_of(a, b, c), VARIANTS, template="bare", budget=budget, progress=False, strict=None)
-    assert sum(len(s.asked) for s in (a, b, c)) == 70 == budget.calls_made
-    assert run.facts["calls"]["requests"] == 70
+        spending = Spending(Budget(calls=70))
+        run = evaluate(asked_of(a, b, c), VARIANTS, Asking("bare"), budget=spending, progress=False, strict=None)
+    assert sum(len(s.asked) for s in (a, b, c)) == 70 == spending.calls_made
+    assert run.facts.calls["requests"] == 70
 
 
 A, B, C = (f"http://gpu{i}:8000/v1" for i in "abc")
@@ -268,10 +267,10 @@ def test_facts_list_the_servers():
 def test_replies_are_found_again_with_one_more_server(tmp_path):
     stack, (a, b, c) = servers(echo, echo, echo)
     with stack, Store(tmp_path / "r.db") as store:
-        evaluate(asked_of(a, b), VARIANTS, template="bare", store=store, progress=False, strict=None)
+        evaluate(asked_of(a, b), VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         before = len(a.asked) + len(b.asked)
-        again = evaluate(asked_of(c, b, a), VARIANTS, template="bare", store=store, progress=False, strict=None)
-        assert before == len(PROMPTS) and again.facts["calls"]["asked"] == 0 and not c.asked
+        again = evaluate(asked_of(c, b, a), VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
+        assert before == len(PROMPTS) and again.facts.calls["asked"] == 0 and not c.asked
 
 
 def test_on_the_command_line():
@@ -310,7 +309,7 @@ def test_a_copy_with_another_address_has_the_keys_of_that_address():
 
 
 def test_a_fleet_whose_servers_all_break_ends_as_one_server_does(monkeypatch):
-    monkeypatch.setattr(fleet, "_LATER", 30.0)  # as in real life: the last server must not be left out
+    monkeypatch.setattr(chat, "_LATER", 30.0)  # as in real life: the last server must not be left out
     stack, broken = servers(lambda asked: BROKEN, lambda asked: BROKEN)
     with stack, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -325,7 +324,7 @@ def test_a_prompt_that_waits_for_one_server_does_not_keep_others_from_a_free_one
 
     The slow one answers nothing until the fast one has been asked 15 times.
     """
-    monkeypatch.setattr(fleet, "_DETOUR", 60.0)  # the prompt waits, however busy this machine is
+    monkeypatch.setattr(chat, "_DETOUR", 60.0)  # the prompt waits, however busy this machine is
     asked_of_slow = []
 
     def broken_once(asked):
@@ -348,9 +347,9 @@ def test_a_prompt_that_waits_for_one_server_does_not_keep_others_from_a_free_one
 def simulated(monkeypatch):
     "(clock, a function that makes a fleet of so many servers, and the list of what it says)"
     clock = Clock()
-    for module in (fleet, patience):
+    for module in (chat, chat_server):
         monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(fleet, "_LATER", 30.0)
+    monkeypatch.setattr(chat, "_LATER", 30.0)
 
     def made(n):
         said = []

@@ -10,8 +10,7 @@ import pytest
 from tiny_models import byte_level, save, torch, transformers
 
 from cora_nb.core import CoraError
-from cora_nb.respondents.hub_code import ModelWarning, without_hub_code
-from cora_nb.respondents.local import LocalModel
+from cora_nb.respondents.local import LocalModel, ModelWarning, without_hub_code
 
 KERNEL = "kernels-community/flash-attn2"
 

@@ -38,9 +38,9 @@ from cora_nb.respondents.likelihood import (
     implementations,
     split_tokens,
 )
-from cora_nb.respondents.local import LocalModel
-from cora_nb.respondents.weights import Weights
+from cora_nb.respondents.local import LocalModel, Weights
 from cora_nb.respondents.token_trees import MODES, TreeScorer, _make_tree, _next_pack, _sort_texts, _tree_mask, _unseen
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -561,11 +561,11 @@ def test_normalisations_by_hand(folders, adaptation):
 
 
 def calls(responses):
-    return responses.facts["calls"]
+    return responses.facts.calls
 
 
 def test_a_second_normalisation_asks_nothing(folders, tmp_path):
-    run = dict(variants=VARIANTS[:40], template="bare", progress=False)
+    run = dict(variants=VARIANTS[:40], asking=Asking("bare"), progress=False)
     made = {n: respondent(folders["llama"], adaptation="separate", normalization=n) for n in NORMALIZATIONS}
     fresh = {n: evaluate(who, **run) for n, who in made.items()}
     with Store(tmp_path / "replies.sqlite") as store:
@@ -594,13 +594,13 @@ def test_a_stored_reply_holds_the_sums(folders, tmp_path):
     who = respondent(folders["llama"], adaptation="joint-desc", normalization="token")
     own_model(who).config.max_position_embeddings = 50
     with Store(tmp_path / "replies.sqlite") as store:
-        evaluate(who, VARIANTS[:1], template="bare", store=store, progress=False)
+        evaluate(who, VARIANTS[:1], Asking("bare"), store=store, progress=False)
         rows = store.rows._db.execute("select scores, meta from replies").fetchall()
     ((scores, meta),) = ((json.loads(s), json.loads(m)) for s, m in rows)
     sums, tokens = plain_sums(who, make_prompts(VARIANTS[:1], template="bare")[0])
     close(scores, sums)
     assert meta["tokens"] == tokens and ("truncated" in meta) == (
-        calls(evaluate(who, VARIANTS[:1], template="bare", progress=False))["texts_truncated"] > 0
+        calls(evaluate(who, VARIANTS[:1], Asking("bare"), progress=False))["texts_truncated"] > 0
     )
 
 
@@ -743,7 +743,7 @@ def test_impossible_choices_are_no_silent_answer(folders, normalization):
     who.model.forward = masked
     red = Question("q", "Which colour has the sky at noon?", ("red", "blue"), 1)
     more = Question("p", "Which colour has the sky at noon?", ("red", "the sea"), 1)
-    responses = evaluate(who, [make_variants([q])[0] for q in (red, more)], template="bare", progress=False)
+    responses = evaluate(who, [make_variants([q])[0] for q in (red, more)], Asking("bare"), progress=False)
     assert (
         responses.table["prediction"].tolist() == [-1, 1]
         and responses.table["error"].isna().all()
@@ -762,10 +762,7 @@ def test_ties_are_found_and_counted(folders, kind, room):
     who = respondent(folders[kind], adaptation="separate", room=room)
     for normalization in NORMALIZATIONS:
         responses = evaluate(
-            replace(who, normalization=normalization),
-            make_variants([twins, *OWN])[:40],
-            template="bare",
-            progress=False,
+            replace(who, normalization=normalization), make_variants([twins, *OWN])[:40], Asking("bare"), progress=False
         )
         tied = 0
         for scores, prediction in zip(responses.table["scores"], responses.table["prediction"]):
@@ -773,7 +770,7 @@ def test_ties_are_found_and_counted(folders, kind, room):
             assert prediction == (ways[0] if len(ways) == 1 else -1)
             tied += len(ways) > 1
         assert calls(responses).get("tied", 0) == tied
-    shown = evaluate(who, make_variants([twins], family="permutations"), template="bare", progress=False)
+    shown = evaluate(who, make_variants([twins], family="permutations"), Asking("bare"), progress=False)
     assert {
         r[1] == r[2]
         for r in (
@@ -786,7 +783,7 @@ def test_a_model_without_opinion_gives_no_answer(folders):
     who = respondent(folders["llama"])
     with torch.no_grad():
         own_model(who).get_output_embeddings().weight.zero_()
-    responses = evaluate(who, VARIANTS[:10], template="bare", progress=False)
+    responses = evaluate(who, VARIANTS[:10], Asking("bare"), progress=False)
     assert (responses.table["prediction"] == -1).all() and calls(responses)["tied"] == 10
     np.testing.assert_allclose(responses.table["confidence"], 1 / responses.table["n_choices"])
 
@@ -801,7 +798,7 @@ def test_separate_scores_do_not_know_the_order(folders, kind):
     variants = make_variants(questions, family="permutations")
     assert len(variants) == 24 * len(questions)
     who = respondent(folders[kind], adaptation="separate", normalization="char")
-    responses = evaluate(who, variants, template="bare", shots=SHOTS, k=2, progress=False)
+    responses = evaluate(who, variants, Asking("bare", shots=SHOTS, k=2), progress=False)
     for _, rows in responses.table.groupby("question_id"):
         by_source = {
             tuple(dict(sorted(zip(sources, scores))).values())
@@ -830,7 +827,7 @@ def test_order_matters_where_the_choices_are_shown(folders):
     variants = make_variants(math_benchmark(n=1), family="permutations")
     for adaptation in ("joint-label", "joint-desc"):
         responses = evaluate(
-            respondent(folders["llama"], adaptation=adaptation), variants, template="bare", progress=False
+            respondent(folders["llama"], adaptation=adaptation), variants, Asking("bare"), progress=False
         )
         assert (
             len(
@@ -845,7 +842,7 @@ def test_order_matters_where_the_choices_are_shown(folders):
 
 def test_equal_prompts_are_asked_once(folders):
     twice = [*VARIANTS[:5], *(replace(v, index=v.index + 100) for v in VARIANTS[:5])]
-    responses = evaluate(respondent(folders["llama"]), twice, template="bare", progress=False)
+    responses = evaluate(respondent(folders["llama"]), twice, Asking("bare"), progress=False)
     scores = responses.table["scores"].tolist()
     assert calls(responses)["asked"] == 5 and scores[:5] == scores[5:]
 
@@ -869,7 +866,7 @@ def test_p_yes_is_a_probability_whatever_normalises_other_scores(folders, normal
 def test_p_yes_of_a_run_is_the_same_under_every_normalisation(folders, tmp_path):
     variants = make_variants(OWN[:3], "mcqa_plus")
     tfq = [v for v in variants if v.form == "tfq"]
-    run = dict(variants=variants, template="bare", progress=False)
+    run = dict(variants=variants, asking=Asking("bare"), progress=False)
     with Store(tmp_path / "replies.sqlite") as store:
         made = {n: respondent(folders["llama"], adaptation="separate", normalization=n) for n in NORMALIZATIONS}
         tables = {n: evaluate(who, store=store, **run).table for n, who in made.items()}

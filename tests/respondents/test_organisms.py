@@ -10,12 +10,13 @@ pytest.importorskip("transformers", reason="transformers is not installed")
 
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.core import Question, data_path  # noqa: E402
-from cora_nb.metrics.cora import score  # noqa: E402
+from cora_nb.metrics.scoring import score  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.causal import CausalRespondent  # noqa: E402
-from cora_nb.responses.columns import NOT_ASKED  # noqa: E402
+from cora_nb.responses.columns import in_state  # noqa: E402
 from cora_nb.responses.files import read_responses  # noqa: E402
 from cora_nb.results import values_of  # noqa: E402
+from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.runs.store import Store  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
@@ -74,11 +75,11 @@ def test_skewed_leans_on_the_first_place(full):
 @pytest.mark.parametrize("name", slow_after(1, NAMES))
 def test_stopping_early_gives_the_scores_of_the_full_run(name, full, replies, capsys):
     "Every reply is in the store already, so the stopped run asks nothing new, and counts what it would have asked."
-    part = evaluate(CausalRespondent(f"organism/{name}"), VARIANTS, stop="cora", store=replies, progress=False)
-    assert part.facts["calls"]["asked"] == 0
+    part = evaluate(CausalRespondent(f"organism/{name}"), VARIANTS, stop=Settled(), store=replies, progress=False)
+    assert part.facts.calls["asked"] == 0
     known = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
     assert values_of(score(part))[known].equals(values_of(score(full[name]))[known])
-    calls, whole = int((part.table["error"] != NOT_ASKED).fillna(True).sum()), full[name].table
+    calls, whole = int((~in_state(part.table, "not_asked")).sum()), full[name].table
     sets, originals = whole.groupby("question_id")["correct"], whole[whole["method"] == "original"]
     least = int(sets.size().where(sets.all(), 1 + originals.set_index("question_id")["correct"]).sum())
     with capsys.disabled():
@@ -96,7 +97,7 @@ def test_p_yes_is_the_sum_over_all_tokens_that_say_yes(name):
     questions = [Question("q", "What is 8 * 7?", ("54", "56", "15"), 1)]
     variants = make_variants(questions, "formats", only="tfq", claims="all")
     for template in ("bare", "li2024"):
-        run = evaluate(who, variants, template=template, progress=False)
+        run = evaluate(who, variants, Asking(template), progress=False)
         for prompt, scores in zip(make_prompts(variants, template), run.table["scores"]):
             said = who.tokenizer.apply_chat_template(prompt.messages, add_generation_prompt=True, tokenize=False)
             coded = who.tokenizer(said, add_special_tokens=False, return_tensors="pt")["input_ids"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 from tiny_models import torch, transformers
 
-from cora_nb.respondents.padding import begin_batch, pad_left
+from cora_nb.respondents.causal import begin_batch, pad_left
 
 ROWS = st.lists(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=12), min_size=1, max_size=9)
 

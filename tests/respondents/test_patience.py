@@ -10,10 +10,11 @@ import pytest
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents import patience
+from cora_nb.respondents import chat_server
 from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.respondents.patience import Patience
+from cora_nb.respondents.chat_server import Patience
 from cora_nb.respondents.protocol import ask
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -76,7 +77,7 @@ class Window(Bucket):
 def simulated(monkeypatch, server, tell, latency, at_once, n=200):
     "(seconds that n requests take, how many were refused)"
     loop, todo, refused, policy = SimulatedLoop(), iter(range(n)), [], Patience("m")
-    monkeypatch.setattr(patience, "time", loop)
+    monkeypatch.setattr(chat_server, "time", loop)
 
     async def worker():
         for _ in todo:
@@ -161,7 +162,7 @@ def test_a_pause_of_more_than_ten_minutes_stops_the_run_and_says_when_to_come_ba
     with FaultyServer(lambda asked: slow if asked.number >= 10 else GOOD) as server, Store(tmp_path / "s.db") as store:
         model = ChatRespondent("m", base_url=server.url, concurrency=1)
         with pytest.raises(CoraError, match="asks for a pause of 11,574 days; run again in more than ten years: ") as e:
-            evaluate(model, VARIANTS, template="bare", store=store, progress=False, strict=None)
+            evaluate(model, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert len(store) == 10 == len(server.asked) - 1 and "\n" not in str(e.value)
     slow = Answer(status, refusal("quota of today"), {"Retry-After": "7200"})
     with FaultyServer([slow]) as server:
@@ -171,8 +172,8 @@ def test_a_pause_of_more_than_ten_minutes_stops_the_run_and_says_when_to_come_ba
 
 @pytest.fixture
 def clock(monkeypatch):
-    monkeypatch.setattr(patience, "time", clock := Clock())
-    monkeypatch.setattr(patience, "asyncio", clock)
+    monkeypatch.setattr(chat_server, "time", clock := Clock())
+    monkeypatch.setattr(chat_server, "asyncio", clock)
     return clock
 
 
@@ -215,13 +216,13 @@ def test_a_server_that_dies_and_comes_back_after_the_stop(death, concurrency, tm
         with FaultyServer(plan) as server:
             model = ChatRespondent("m", base_url=server.url, concurrency=concurrency)
             with pytest.raises(CoraError, match=", 8 times in a row with no reply between; run again when ") as e:
-                evaluate(model, VARIANTS, template="bare", store=store, progress=False, strict=None)
+                evaluate(model, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
             assert "\n" not in str(e.value) and clock.now - 1000 < 60 * 9
             kept = len(store)
             assert kept == (40 if death == "cut" else 39)
         port = server.url.split(":")[2].removesuffix("/v1")
         with FaultyServer(lambda asked: Answer(body=completion(asked.prompt[-9:])), port=int(port)) as again:
-            responses = evaluate(model, VARIANTS, template="bare", store=store, progress=False, strict=None)
+            responses = evaluate(model, VARIANTS, Asking("bare"), store=store, progress=False, strict=None)
         assert responses.table["reply"].notna().all() and len(store) == len(PROMPTS)
         first, second = answered[:kept], [a.prompt for a in again.asked]
         assert len(second) == len(set(second)) == len(PROMPTS) - kept and not set(first) & set(second)
@@ -289,7 +290,7 @@ def test_what_was_learnt_is_kept_for_the_next_prompts(clock):
 
 def limited_once(monkeypatch, clock, wait=0.0):
     "A policy that has just learnt a rate of 10 a second, its pauses exact, and a function that lets requests start."
-    monkeypatch.setattr(patience.random, "uniform", lambda low, high: 0.0 if low == 0 else 1.0)
+    monkeypatch.setattr(chat_server.random, "uniform", lambda low, high: 0.0 if low == 0 else 1.0)
     policy = Patience("m")
     policy.open(40)
 

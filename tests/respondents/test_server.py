@@ -29,6 +29,7 @@ from cora_nb.respondents.protocol import ask  # noqa: E402
 from cora_nb.respondents.causal import CausalRespondent  # noqa: E402
 from cora_nb.respondents.chat import ChatRespondent  # noqa: E402
 from cora_nb.responses.files import read_responses  # noqa: E402
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.runs.store import Store  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
@@ -139,9 +140,11 @@ def test_server_and_local_model_say_the_same(served, tmp_path):
     address, folder = served
     model = ChatRespondent(str(folder), base_url=address, concurrency=4)
     with Store(tmp_path / "replies.sqlite") as store:
-        theirs = evaluate(model, VARIANTS, parse="first_token", store=store, progress=False)
-        again = evaluate(model, VARIANTS, parse="first_token", store=store, progress=False)
-    ours = evaluate(CausalRespondent(folder, device="cpu", name="local"), VARIANTS, parse="first_token", progress=False)
+        theirs = evaluate(model, VARIANTS, Asking(parse="first_token"), store=store, progress=False)
+        again = evaluate(model, VARIANTS, Asking(parse="first_token"), store=store, progress=False)
+    ours = evaluate(
+        CausalRespondent(folder, device="cpu", name="local"), VARIANTS, Asking(parse="first_token"), progress=False
+    )
     said, own = theirs.table, ours.table
     assert said["error"].isna().all() and again.table.equals(said)
     assert said["reply"].tolist() == own["reply"].tolist() and said["reply"].nunique() > 1

@@ -138,11 +138,11 @@ def test_shares_asks_once_for_equal_prompts(tmp_path):
     with Store(tmp_path / "replies.sqlite") as store:
         for name, asked in (("first", different), ("again", 0)):
             run = evaluate(SimulatedRespondent(shares=True), variants, store=store, progress=False)
-            assert run.facts["calls"]["asked"] == asked, name
-            assert run.facts["respondent"]["shares"] is True
+            assert run.facts.calls["asked"] == asked, name
+            assert run.facts.respondent["shares"] is True
         assert len(store) == different
         other = evaluate(SimulatedRespondent(), variants, store=store, progress=False)
-        assert other.facts["calls"]["asked"] == len(variants) and "shares" not in other.facts["respondent"]
+        assert other.facts.calls["asked"] == len(variants) and "shares" not in other.facts.respondent
 
 
 def test_other_words_around_a_question_are_another_prompt():

@@ -18,8 +18,8 @@ from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.hidden import hidden_states
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.likelihood import LikelihoodRespondent
-from cora_nb.respondents.local import LocalModel
-from cora_nb.respondents.weights import Weights, shared_weights, widen_head
+from cora_nb.respondents.local import LocalModel, Weights, shared_weights, widen_head
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -33,7 +33,7 @@ def folders(tmp_path_factory):
 
 
 def ask(who):
-    return evaluate(who, SOME, template="bare", progress=False)
+    return evaluate(who, SOME, Asking("bare"), progress=False)
 
 
 # one at a time
@@ -228,7 +228,7 @@ def peculiar(kind, dtype):
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize("kind", PECULIAR)
 def test_logits_are_those_of_the_models_own_last_steps_in_float32(kind, dtype, monkeypatch):
-    monkeypatch.setattr("cora_nb.respondents.weights._BLOCK", 32 * 7)  # seven rows at a time, and some left over
+    monkeypatch.setattr("cora_nb.respondents.local._BLOCK", 32 * 7)  # seven rows at a time, and some left over
     model, heard = peculiar(kind, dtype), []
     model.get_output_embeddings().register_forward_pre_hook(lambda layer, given: heard.append(given[0]))
     with torch.no_grad():
@@ -269,7 +269,7 @@ def test_no_ties_in_bfloat16(adaptation):
     variants = make_variants(math_benchmark(n=40), "permutations")
     for name in ("steady", "skewed"):
         who = LikelihoodRespondent(f"organism/{name}", device="cpu", dtype="bfloat16", adaptation=adaptation)
-        scores = evaluate(who, variants, template="bare", progress=False).table["scores"]
+        scores = evaluate(who, variants, Asking("bare"), progress=False).table["scores"]
         assert sum(len(set(s)) < len(s) for s in scores) == 0
 
 

@@ -43,7 +43,13 @@ BREAKS = [
     ("correct", None, "correct must not be missing"),
     ("prediction", None, "prediction must not be missing"),
     ("scores", [0.1, 0.2], "scores must be one number for each choice"),
-    ("error", "timeout", "a failed reply has no prediction"),
+    ("error", "timeout", "error must be missing unless the prompt failed"),
+    ("state", "lost", "state must be one of answered, unread, refused, failed, not_asked, over_budget"),
+    ("state", None, "state must not be missing"),
+    ("state", "not_asked", "reply must be missing where the prompt was not asked"),
+    ("state", "over_budget", "reply must be missing where the prompt was not asked"),
+    ("state", "failed", "a prompt that is not answered has no prediction but -1"),
+    ("state", "refused", "a prompt that is not answered has no prediction but -1"),
 ]
 
 

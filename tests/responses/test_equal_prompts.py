@@ -16,7 +16,9 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.equal_prompts import prompt_numbers, replies_shared
+from cora_nb.responses.facts import as_facts
 from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import FAMILIES, make_variants
 
@@ -44,8 +46,8 @@ def same_classes(one, other):
     return len(pairs) == len(set(one)) == len(set(other))
 
 
-def asked_run(variants, **asked):
-    return evaluate(SimulatedRespondent(), variants, progress=False, **asked)
+def asked_run(variants, asking=Asking(), strict=False):
+    return evaluate(SimulatedRespondent(), variants, asking, progress=False, strict=strict)
 
 
 @settings(deadline=None, max_examples=40)
@@ -73,7 +75,7 @@ def test_variants_and_rows_against_the_words(family, asked, seed):
 def test_order_and_repetitions_do_not_matter(sizes, trials, random):
     questions = [Question(f"q{i}", "?", tuple("abcde"[:A]), i % A) for i, A in enumerate(sizes)]
     variants = make_variants(questions)
-    run = asked_run(variants, trials=trials)
+    run = asked_run(variants, Asking(trials=trials))
     shuffled = Responses(
         run.table.sample(frac=1, random_state=random.randrange(99)), run.questions, run.facts, run.name
     )
@@ -103,8 +105,12 @@ def test_a_recipe_that_makes_other_variants_today_is_not_believed():
     "The sources of the rows are what was shown."
     variants = make_variants([Question("q", "?", ("a", "b", "b"), 0)])
     run = asked_run(variants)
-    other = run.facts | {"variants": run.facts["variants"] | {"recipe": {"family": "cora", "seed": 5, "options": {}}}}
-    lost = run.facts | {"variants": run.facts["variants"] | {"recipe": {"family": "gone", "seed": 0, "options": {}}}}
+    other = run.facts.plain() | {
+        "variants": run.facts.variants.plain() | {"recipe": {"family": "cora", "seed": 5, "options": {}}}
+    }
+    lost = run.facts.plain() | {
+        "variants": run.facts.variants.plain() | {"recipe": {"family": "gone", "seed": 0, "options": {}}}
+    }
     sources = [v.sources for v in variants]
     assert same_classes(prompt_numbers(Responses(run.table, run.questions, lost)), [sources.index(s) for s in sources])
     numbers = prompt_numbers(Responses(run.table, run.questions, other))
@@ -115,7 +121,7 @@ def test_examples_altered_like_the_variant_make_other_prompts():
     questions = [Question(f"q{i}", f"What, {i}?", ("a", "b", "c"), i % 3) for i in range(6)]
     pool = [Question(f"s{i}", f"Example {i}?", ("x", "y", "z"), i % 3) for i in range(3)]
     variants = make_variants(questions)
-    plain, like = (asked_run(variants, shots=pool, k=3, shots_as=way) for way in ("plain", "like_variant"))
+    plain, like = (asked_run(variants, Asking(shots=pool, k=3, shots_as=way)) for way in ("plain", "like_variant"))
     assert same_classes(prompt_numbers(plain), by_words(variants))
     prompts = make_prompts(variants, shots=pool, k=3, shots_as="like_variant")
     different = len({(p.variant.question_id, p.text) for p in prompts})
@@ -167,7 +173,7 @@ def test_the_calls_tell_of_a_respondent_that_says_nothing(words, tmp_path):
     with Store(tmp_path / "s") as store:
         for _ in range(2):  # the second time all is in the store
             assert replies_shared(evaluate(Mine(words), variants, store=store, progress=False).facts) is words
-    assert replies_shared(evaluate(Mine(words), variants, stop="cora", progress=False).facts) is words
+    assert replies_shared(evaluate(Mine(words), variants, stop=Settled(), progress=False).facts) is words
 
 
 def test_what_the_facts_say():
@@ -178,8 +184,8 @@ def test_what_the_facts_say():
     assert replies_shared(record.facts) and replies_shared(twice.facts)
     assert not replies_shared(make_responses(variants, ["A"] * len(variants)).facts)
     for temperature, says in ((0, True), (0.0, True), (1e-9, False), (1, False), (None, False)):
-        assert replies_shared({"respondent": {"temperature": temperature}}) is says
-    assert not replies_shared({"respondent": None, "calls": None})
+        assert replies_shared(as_facts({"respondent": {"temperature": temperature}})) is says
+    assert not replies_shared(as_facts(None))
 
 
 def test_columns_that_are_missing():

@@ -17,6 +17,7 @@ from cora_nb.core import BadRow, CoraError, Question, Variant
 from cora_nb.forms import FORMS
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import column_types
+from cora_nb.responses.facts import as_facts
 from cora_nb.responses.files import (
     _PARTS,
     check_folder,
@@ -29,7 +30,6 @@ from cora_nb.responses.files import (
     write_csv,
     write_responses,
 )
-from cora_nb.responses.runs import different_facts
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.variants.families import make_variants
 
@@ -85,7 +85,7 @@ def test_a_run_read_back_is_equal(tmp_path_factory, responses):
     assert again.equals(responses) and responses.equals(again)
     assert dict(again.table.dtypes) == column_types() == dict(responses.table.dtypes)
     assert again.facts == read_facts(folder) == responses.facts and again.name == responses.name
-    assert json.loads((folder / "facts.json").read_text("utf-8")) == responses.facts
+    assert json.loads((folder / "facts.json").read_text("utf-8")) == responses.facts.plain()
     assert "question_id" in pd.read_parquet(folder / "responses.parquet")  # any Parquet reader can open it
     write_responses(again, folder)  # over itself
     assert read_responses(folder).equals(responses)
@@ -153,10 +153,10 @@ def test_a_run_appears_whole_or_not_at_all(tmp_path, monkeypatch):
     write_responses(good, tmp_path / "old")
     real = files._write_part
 
-    def full(responses, facts, name, path):
+    def full(responses, name, path):
         if name == "responses.parquet":
             raise OSError(28, "No space left on device")
-        real(responses, facts, name, path)
+        real(responses, name, path)
 
     monkeypatch.setattr(files, "_write_part", full)
     for name in ("old", "new"):
@@ -174,10 +174,14 @@ def test_facts_must_be_plain(tmp_path, facts):
 
 def test_which_facts_differ():
     a = {"x": 1, "v": {"seed": 0, "options": {"k": 1}}, "calls": {"asked": 5}}
-    assert different_facts(a, a | {"calls": {}, "versions": {"numpy": 3}}) == []
-    assert different_facts(a, a | {"v": {"seed": 1, "options": {"k": 2}}}) == ["v.seed", "v.options.k"]
-    assert different_facts(a, {"v": 3}) == ["x", "v"]
-    assert different_facts({}, {"v": {"calls": 3}}) == ["v"]  # only the run's own count is left out
+
+    def differences(other, one=a):
+        return as_facts(one).differences(as_facts(other))
+
+    assert differences(a | {"calls": {}, "versions": {"numpy": 3}, "version": 1}) == []
+    assert differences(a | {"v": {"seed": 1, "options": {"k": 2}}}) == ["v.seed", "v.options.k"]
+    assert differences({"v": 3}) == ["x", "v"]
+    assert differences({"v": {"calls": 3}}, one={}) == ["v"]  # only the run's own count is left out
 
 
 # ---- what cannot be read
@@ -225,7 +229,7 @@ def test_facts_of_how_a_run_stopped_that_were_changed_are_refused_when_read(tmp_
     good |= {"kind": "phases", "questions": 60, "pilot": 30, "originals": 50, "profile": [[1, 50]]}
     good |= {"exact": False, "ended": True}
     write_responses(run(facts={"sample": good, "asked": {"stop": "precise", "thresholds": None}}), tmp_path / "run")
-    assert read_facts(tmp_path / "run")["sample"] == good
+    assert read_facts(tmp_path / "run").sample.plain() == good
     if isinstance(facts.get("sample"), dict):
         facts = {"sample": good | facts["sample"]}
     table = pq.read_table(file := tmp_path / "run" / "responses.parquet")
@@ -295,7 +299,7 @@ def test_files_of_version_0_1_still_read(tmp_path):
     facts = {"respondent": {"respondent": "chat", "model": "m", "name": "ann"}, "asked": {"template": "cora"}}
     old_file(tmp_path / "run.parquet", rows, facts)
     found = read_responses(tmp_path / "run.parquet")
-    assert found.name == "ann" and found.facts == facts and found.family == "mcqa_plus"
+    assert found.name == "ann" and found.facts == as_facts(facts) and found.family == "mcqa_plus"
     table = found.table
     assert dict(table.dtypes) == column_types()
     assert table["form"].tolist() == ["mcq", "tfq", "tfq", "several", "several", "lfgq", "mcq"]

@@ -15,6 +15,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
+from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.batch import _batch_line, read_batch, write_batch
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, reply_key
@@ -207,7 +208,7 @@ def test_a_batch_asks_for_what_the_key_and_the_server_say():
     prompts = make_prompts(variants, template="bare")
     with FaultyServer(lambda asked: Answer(body=completion("A"))) as server:
         model = ChatRespondent("m", base_url=server.url, max_tokens=1)
-        evaluate(model, variants, template="bare", progress=False)
+        evaluate(model, variants, Asking("bare"), progress=False)
         sent = {json.dumps(a.body, sort_keys=True) for a in server.asked}
         written = {json.dumps(_batch_line(model, p)["body"], sort_keys=True) for p in prompts}
         assert sent == written
@@ -228,7 +229,7 @@ def test_letters_are_scored_where_letters_are_shown(tmp_path):
     body = completion("A", logprobs={"content": [likely[0] | {"top_logprobs": likely}]})
     with FaultyServer(lambda asked: Answer(body=body)) as server:
         model = ChatRespondent("m", base_url=server.url, top_logprobs=5)
-        live = evaluate(model, variants, template="bare", progress=False).table
+        live = evaluate(model, variants, Asking("bare"), progress=False).table
         rows = [
             {"custom_id": _batch_line(model, p)["custom_id"], "response": {"status_code": 200, "body": body}}
             for p in prompts
@@ -236,7 +237,7 @@ def test_letters_are_scored_where_letters_are_shown(tmp_path):
         (tmp_path / "out.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
         with Store(tmp_path / "r.sqlite") as store:
             read_batch(model, prompts, tmp_path / "out.jsonl", store)
-            batch = evaluate(model, variants, template="bare", store=store, progress=False).table
+            batch = evaluate(model, variants, Asking("bare"), store=store, progress=False).table
     assert batch.equals(live) and batch["form"].tolist() == ["several", "mcq", "tfq", "lfgq"]
     first, low = math.log(0.5), math.log(0.125)  # the reply's own first token is no label of a statement: no scores
     assert batch["scores"].tolist() == [(first, low, -math.inf, -math.inf)] * 2 + [None, None]
@@ -252,13 +253,13 @@ def test_each_reply_is_finished_once(tmp_path):
     with Store(tmp_path / "r.sqlite") as store:
         for _ in range(2):
             who = Says(perfect)
-            evaluate(who, variants, trials=2, store=store, progress=False)
+            evaluate(who, variants, Asking(trials=2), store=store, progress=False)
             assert who.finished == every
     for habit in (perfect, lambda v: "A", lambda v: Reply(error="down")):
         who = Says(habit)
-        stopped = evaluate(who, variants, stop="cora", batch=3, progress=False)
+        stopped = evaluate(who, variants, stop=Settled(batch=3), progress=False)
         assert set(who.finished.values()) == {1}
-        assert len(who.finished) == len(variants) - stopped.facts["calls"]["not_asked"]
+        assert len(who.finished) == len(variants) - stopped.facts.calls["not_asked"]
     for readings in (perfect, lambda v: "unreadable"):  # counting the unreadable does not read again
         who = Says(readings)
         evaluate(who, variants, progress=False)
@@ -274,8 +275,8 @@ def test_each_reply_is_read_once():
         return 0
 
     variants = variants_of("cora")
-    evaluate(Says(lambda v: f"{v.key}"), variants, parse=rule, progress=False)
+    evaluate(Says(lambda v: f"{v.key}"), variants, Asking(parse=rule), progress=False)
     assert read == Counter({f"{v.key}": 1 for v in variants})
     read.clear()
-    evaluate(Says(lambda v: f"{v.key}"), variants, parse=rule, stop="cora", progress=False)
+    evaluate(Says(lambda v: f"{v.key}"), variants, Asking(parse=rule), stop=Settled(), progress=False)
     assert set(read.values()) == {1}

@@ -1,6 +1,7 @@
 """A run in Parquet files: described by their footers, read in pieces, and never two runs or half a run unnoticed."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -13,13 +14,15 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.metrics.bias import position_ranks
 from cora_nb.metrics.comparison import compare
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.respondents.protocol import Reply
+from cora_nb.responses.facts import Facts
 from cora_nb.responses.files import is_parts_folder, part_files, read_responses, write_responses
-from cora_nb.responses.parts import ResponseParts, count_errors, runs_or_parts
+from cora_nb.responses.parts import ResponseParts, count_lost, runs_or_parts
 from cora_nb.responses.piece import asked_hashes, make_piece, question_hashes
 from cora_nb.responses.responses import Responses, as_responses, make_responses
 from cora_nb.responses.runs import Runs
+from cora_nb.results import Remark
 from cora_nb.variants.families import make_variants
 
 RECIPE = {"variants": {"recipe": {"family": "cora", "seed": 0, "options": {}}}, "calls": {"asked": 7, "prompts": 9}}
@@ -37,7 +40,7 @@ def add_part(run, file, keep=None, **facts):
     "Some questions of a run as one file."
     table = run.table if keep is None else run.table[run.table["question_id"].isin(keep)]
     folder = file.with_name(f"{file.stem} run")
-    write_responses(Responses(table, run.questions, run.facts | facts, run.name), folder)
+    write_responses(Responses(table, run.questions, run.facts.plain() | facts, run.name), folder)
     (folder / "responses.parquet").replace(file)
     for other in folder.iterdir():
         other.unlink()
@@ -67,7 +70,7 @@ def test_what_the_footers_say(parts, tmp_path, monkeypatch):
     again = ResponseParts(tmp_path)
     run = made()
     assert (again.name, again.family, len(again), again.trials) == ("fair", "cora", len(run), (0,))
-    assert again.facts == RECIPE | {"calls": {"asked": 21, "prompts": 27}}  # calls of the parts, added
+    assert again.facts.plain() == RECIPE | {"calls": {"asked": 21, "prompts": 27}}  # calls of the parts, added
     assert repr(again) == "ResponseParts('fair': 3 files, 168 replies, not loaded, cora)"
     assert again.first_trial().trials == (0,) and again.trial(0).trials == (0,)
     assert ResponseParts(tmp_path / "0.parquet").name == "fair" and ResponseParts(tmp_path, "mine").name == "mine"
@@ -79,10 +82,9 @@ def test_what_the_footers_say(parts, tmp_path, monkeypatch):
 
 def test_what_the_rows_say(parts):
     run = made()
-    assert parts.prompt_counts() == (168, 168, 5)
-    assert count_errors(parts) == count_errors(run) == ({"timed out": 5}, 168)
-    assert parts.failure_note == run.failure_note == "5 of 168 failed"
-    assert parts.count_failed_as_wrong().failure_note == run.count_failed_as_wrong().failure_note
+    assert count_lost(parts) == count_lost(run) == (168, Counter(failed=5), Counter({"timed out": 5}))
+    assert parts.failed_remarks == run.failed_remarks == (Remark("failed", 5, of=168),)
+    assert parts.count_failed_as_wrong().failed_remarks == run.count_failed_as_wrong().failed_remarks
     assert parts.n_questions == 12 and parts.repetitions() == (1, 1)
     assert parts.summary().to_dict() == run.summary().to_dict()
     assert parts.summary().index[-1] == "all" and parts.summary().loc["all", "unparsed"] > 50
@@ -103,7 +105,9 @@ def test_files_of_two_runs_are_refused(parts, tmp_path):
     refused(made(), "the facts have other asked.template", asked={"template": "plain"})
     other = make_variants(QUESTIONS[:2], "cyclic")
     refused(make_responses(other, ["A"] * len(other), name="fair", facts=RECIPE), "the family is cora in .* cyclic in")
-    add_part(made(), place / "x.parquet", asked={"prompts": 3}, benchmark={"questions": 4}, rows={"kept": 1, "of": 2})
+    add_part(
+        made(), place / "x.parquet", asked={"prompts": "ab"}, benchmark={"questions": 4}, rows={"kept": 1, "of": 2}
+    )
     ResponseParts([tmp_path / "0.parquet", place / "x.parquet"])  # facts of a part may differ
 
 
@@ -184,7 +188,7 @@ def test_files_of_other_programs(parts, tmp_path):
         table = table.astype({"method": "category", "index": "int64", "correct": "int8"})
         table.to_parquet(place / f"{n}.parquet", write_statistics=False, compression="gzip", row_group_size=17)
     plain = ResponseParts(place)
-    assert (plain.name, plain.family, plain.trials, plain.facts) == ("fair", "cora", (0,), {})
+    assert (plain.name, plain.family, plain.trials, plain.facts) == ("fair", "cora", (0,), Facts())
     expected = score(run)
     found = score(plain)
     np.testing.assert_allclose(found["value"], expected["value"])
@@ -200,8 +204,8 @@ def test_questions_are_read_whole(parts, tmp_path):
         pd.testing.assert_frame_equal(
             part.table.sort_values(order, ignore_index=True), expected.table.sort_values(order, ignore_index=True)
         )
-    assert part.facts["rows"] == expected.facts["rows"] | {"kept": 14, "of": 168}
-    assert part.facts["variants"] == RECIPE["variants"]
+    assert part.facts.rows.plain() == expected.facts.rows.plain() | {"kept": 14, "of": 168}
+    assert part.facts.variants.plain() == RECIPE["variants"]
     assert parts.read(100).facts == parts.facts and len(parts.read(100)) == 168
     assert parts.count_failed_as_wrong().read(2).failed_wrong and parts.pool_trials().read(2).pooled
     for wanted, match in (
@@ -262,7 +266,7 @@ def test_shards_in_the_folder_of_their_run(tmp_path):
         metadata = written.schema.metadata | {b"cora_nb_questions": json.dumps(asked).encode()}
         pq.write_table(written.replace_schema_metadata(metadata), file)
     parts = ResponseParts(tmp_path / "run")
-    assert is_parts_folder(tmp_path / "run") and "shard" not in parts.facts and len(parts) == 168
+    assert is_parts_folder(tmp_path / "run") and "shard" not in parts.facts.plain() and len(parts) == 168
     part = parts.read(["q3", "q4"])
     assert part.questions["text"].tolist() == ["Number 3?", "Number 4?"] and "row" not in part.table
     file = shards / "1.parquet"
@@ -326,15 +330,15 @@ def test_errors_are_counted_in_the_repetitions_that_count(tmp_path):
         "all": (parts.pool_trials(), run.pool_trials(), {"timed out": failed, "lost": failed}, 3 * n),
     }
     for which, (view, same, errors, asked) in views.items():
-        assert count_errors(view) == (errors, asked) == count_errors(same), which
-        assert view.prompt_counts() == (asked, asked, sum(errors.values())), which
-        assert view.failure_note == same.failure_note, which
+        lost = Counter(failed=sum(errors.values()))
+        assert count_lost(view) == (asked, lost, Counter(errors)) == count_lost(same), which
+        assert view.failed_remarks == same.failed_remarks, which
 
 
 def test_rows_of_files_without_errors_are_counted_by_repetition(tmp_path):
     for trials in ((0, 1), (1,), (0,)):
         run, file = repeated(tmp_path / f"{len(trials)}{trials[0]}.parquet", trials, {})
-        change(file, lambda t: t.drop_columns([c for c in ("error",) if c in t.column_names]))
+        change(file, lambda t: t.drop_columns(["error", "state"]))
         parts = ResponseParts(file)
-        assert count_errors(parts) == ({}, len(VARIANTS)), trials
-        assert count_errors(parts.pool_trials()) == ({}, len(VARIANTS) * len(trials)), trials
+        assert count_lost(parts) == (len(VARIANTS), Counter(), Counter()), trials
+        assert count_lost(parts.pool_trials()) == (len(VARIANTS) * len(trials), Counter(), Counter()), trials

@@ -1,7 +1,6 @@
 """The value: one run, checked once, that knows what it holds and what it lacks."""
 
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,13 +8,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import BadRow, CoraError, Question
-from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.protocol import NOT_ASKED, Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, checked_table
+from cora_nb.responses.columns import checked_table
+from cora_nb.responses.facts import as_facts
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.equal_prompts import replies_shared
-from cora_nb.responses.responses import Responses, as_responses, make_responses, need, questions_table
-from cora_nb.responses.runs import Runs, concat, differences_of_parts
+from cora_nb.responses.responses import Responses, as_responses, make_responses, need
+from cora_nb.responses.questions import questions_table
+from cora_nb.responses.runs import Runs, concat
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import replies_for
@@ -131,10 +133,13 @@ def test_questions_that_do_not_fit_are_refused():
 def test_a_part_keeps_the_facts_and_says_what_it_is():
     whole = run(facts={"run": {"model": "m"}}, trials=2)
     part = whole.rows(lambda t: t["method"] == "original", chosen="originals")
-    assert part.facts == {"run": {"model": "m"}, "rows": {"kept": 4, "of": 56}, "chosen": ["originals"]}
+    assert part.facts.plain() == {"run": {"model": "m"}, "rows": {"kept": 4, "of": 56}, "chosen": ["originals"]}
     again = part.trial(1).rows(lambda t: t["question_id"] == "q", chosen="q")
-    assert again.facts["rows"] == {"kept": 1, "of": 56} and again.facts["chosen"] == ["originals", "q"]
-    assert whole.facts == {"run": {"model": "m"}} and whole.trial(0).facts["rows"] == {"kept": 28, "of": 56}
+    assert again.facts.rows.plain() == {"kept": 1, "of": 56} and again.facts.chosen == ["originals", "q"]
+    assert whole.facts.plain() == {"run": {"model": "m"}} and whole.trial(0).facts.rows.plain() == {
+        "kept": 28,
+        "of": 56,
+    }
     assert whole.rows(np.ones(56, dtype=bool)) is whole
 
 
@@ -161,40 +166,45 @@ def test_trials():
 def test_parts_make_the_whole_again():
     variants = make_variants([Question(f"q{i}", "?", ("a", "b", "c"), i % 3, "xy"[i % 2]) for i in range(6)])
     shots = [Question(f"shot {s}", "!", ("a", "b"), 0, s) for s in "xy"]
-    asked = dict(shots=shots, k=1, progress=False)
-    whole = evaluate(SimulatedRespondent(), variants, **asked)
+    asking = Asking(shots=shots, k=1)
+    whole = evaluate(SimulatedRespondent(), variants, asking, progress=False)
     cut = len(variants) // 6
-    shards = [evaluate(SimulatedRespondent(), variants[i * cut : (i + 1) * cut], **asked) for i in range(6)]
+    shards = [
+        evaluate(SimulatedRespondent(), variants[i * cut : (i + 1) * cut], asking, progress=False) for i in range(6)
+    ]
     made = concat(shards)
     assert made.table.equals(whole.table) and made.questions.equals(whole.questions)
-    assert made.facts["calls"] == whole.facts["calls"] and made.facts["respondent"] == whole.facts["respondent"]
-    assert made.facts["variants"]["count"] == whole.facts["variants"]["count"] == len(variants)
-    assert made.facts["benchmark"] == {"questions": 6} and "prompts" not in made.facts["asked"]
-    assert sorted(made.facts["asked"]["shots"]) == ["shot x", "shot y"] == sorted(whole.facts["asked"]["shots"])
+    assert made.facts.calls == whole.facts.calls and made.facts.respondent == whole.facts.respondent
+    assert made.facts.variants.count == whole.facts.variants.count == len(variants)
+    assert made.facts.benchmark.plain() == {"questions": 6} and "prompts" not in made.facts.asked.plain()
+    assert sorted(made.facts.asked.shots) == ["shot x", "shot y"] == sorted(whole.facts.asked.shots)
     halves = [whole.rows(lambda t, s=s: t["subject"] == s) for s in "xy"]
-    assert "rows" not in concat(halves).facts and "rows" in concat(halves[:1]).facts
-    joined, asked = concat(halves).facts, {k: v for k, v in whole.facts["asked"].items() if k != "prompts"}
-    known = {k: v for k, v in whole.facts["variants"].items() if k != "hash"}
-    same = {k: v for k, v in whole.facts.items() if k not in ("calls", "shard")}
-    assert joined == same | {"benchmark": {"questions": 6}, "variants": known, "asked": asked}
+    assert "rows" not in concat(halves).facts.plain() and "rows" in concat(halves[:1]).facts.plain()
+    joined, asked = concat(halves).facts, {k: v for k, v in whole.facts.asked.plain().items() if k != "prompts"}
+    known = {k: v for k, v in whole.facts.variants.plain().items() if k != "hash"}
+    same = {k: v for k, v in whole.facts.plain().items() if k not in ("calls", "shard")}
+    assert joined.plain() == same | {"benchmark": {"questions": 6}, "variants": known, "asked": asked}
 
 
 def test_facts_describe_the_rows_beside_them():
     variants = make_variants([Question(f"q{i}", "?", ("a", "b", "c"), i % 3, "xy"[i % 2]) for i in range(6)])
-    whole = evaluate(SimulatedRespondent(), variants, trials=2, progress=False)
-    assert whole.facts["calls"]["prompts"] == 2 * len(variants) and whole.facts["variants"]["count"] == len(variants)
+    whole = evaluate(SimulatedRespondent(), variants, Asking(trials=2), progress=False)
+    assert whole.facts.calls["prompts"] == 2 * len(variants) and whole.facts.variants.count == len(variants)
     part = whole.rows(lambda t: t["question_id"].isin(["q0", "q1"]))
-    assert part.facts["benchmark"] == {"questions": 2} and "calls" not in part.facts
-    assert part.facts["variants"]["count"] == len(variants) // 3 and "hash" not in part.facts["variants"]
-    assert "prompts" not in part.facts["asked"] and part.facts["respondent"] == whole.facts["respondent"]
+    assert part.facts.benchmark.plain() == {"questions": 2} and "calls" not in part.facts.plain()
+    assert part.facts.variants.count == len(variants) // 3 and "hash" not in part.facts.variants.plain()
+    assert "prompts" not in part.facts.asked.plain() and part.facts.respondent == whole.facts.respondent
     first = whole.first_trial()  # all questions and variants are there, but not all calls
-    assert first.facts["benchmark"] == whole.facts["benchmark"] and first.facts["variants"] == whole.facts["variants"]
-    assert "calls" not in first.facts and first.facts["rows"] == {"kept": len(variants), "of": 2 * len(variants)}
+    assert first.facts.benchmark == whole.facts.benchmark and first.facts.variants == whole.facts.variants
+    assert "calls" not in first.facts.plain() and first.facts.rows.plain() == {
+        "kept": len(variants),
+        "of": 2 * len(variants),
+    }
     rest = whole.rows(lambda t: ~t["question_id"].isin(["q0", "q1"]))
     for halves in ([whole.trial(0), whole.trial(1)], [part, rest], [rest, part]):
         joined = concat(halves).facts
-        assert "calls" not in joined and "rows" not in joined
-        assert joined["variants"]["count"] == len(variants) and joined["benchmark"]["questions"] == 6
+        assert not joined.calls and joined.rows.kept is None
+        assert joined.variants.count == len(variants) and joined.benchmark.questions == 6
     calls = {"prompts": 4, "asked": 3}  # equal prompts got one reply: a part remembers it
     told = run(facts={"calls": calls})
     assert replies_shared(told.facts) and replies_shared(told.rows(lambda t: t["question_id"] == "q").facts)
@@ -207,8 +217,8 @@ def test_what_is_no_part_is_refused():
         concat([one, evaluate(SimulatedRespondent(name="other"), variants[20:], progress=False)])
     for other in (
         evaluate(SimulatedRespondent(seed=1), variants[20:], progress=False),
-        evaluate(SimulatedRespondent(), variants[20:], template="bare", progress=False),
-        evaluate(SimulatedRespondent(), variants[20:], parse="tolerant", progress=False),
+        evaluate(SimulatedRespondent(), variants[20:], Asking("bare"), progress=False),
+        evaluate(SimulatedRespondent(), variants[20:], Asking(parse="tolerant"), progress=False),
     ):
         with pytest.raises(CoraError, match="parts of simulated were not asked in the same way"):
             concat([one, other])
@@ -269,7 +279,7 @@ def test_a_measure_says_what_it_needs():
     ):
         with pytest.raises(CoraError, match=why):
             wrong()
-    stopped = make_responses(VARIANTS[:2], ["A", Reply(error=NOT_ASKED)])
+    stopped = make_responses(VARIANTS[:2], ["A", NOT_ASKED])
     assert len(need(stopped, "correct")) == 2
     with pytest.raises(CoraError, match="1 of 2 prompts were not asked because the run stopped early"):
         need(stopped, asked=True)
@@ -307,7 +317,7 @@ def test_pandas_works_on_the_table(tmp_path):
         assert Responses(back).table["correct"].tolist() == responses.table["correct"].tolist()
         assert Responses(back).name == "me"
     write_responses(responses, tmp_path / "me")
-    assert read_responses(tmp_path / "me").facts == {"run": {"a": [1, None]}}
+    assert read_responses(tmp_path / "me").facts.plain() == {"run": {"a": [1, None]}}
 
 
 @given(st.permutations(range(28)))
@@ -325,8 +335,8 @@ def test_the_matrix_is_that_of_pandas(order):
 
 
 def test_equal_means_equal_in_everything():
-    one = run(facts={"run": 1})
-    same = Responses(one.to_frame(), one.questions, {"run": 1}, "me")
+    one = run(facts={"mine": 1})
+    same = Responses(one.to_frame(), one.questions, {"mine": 1}, "me")
     assert one.equals(same) and not one.equals(one.table)
     scored = [
         make_responses(VARIANTS[:1], [Reply(scores=(x, -1.0, -2.0, -3.0))]) for x in (float("nan"), -np.inf, -0.5)
@@ -334,10 +344,10 @@ def test_equal_means_equal_in_everything():
     assert all(a.equals(b) == (a is b) for a in scored for b in scored)
     assert scored[0].equals(make_responses(VARIANTS[:1], [Reply(scores=(float("nan"), -1.0, -2.0, -3.0))]))
     for other in (
-        run("A", facts={"run": 1}),
-        run(facts={"run": 2}),
-        run(name="other", facts={"run": 1}),
-        Responses(one.table, None, {"run": 1}, "me"),
+        run("A", facts={"mine": 1}),
+        run(facts={"mine": 2}),
+        run(name="other", facts={"mine": 1}),
+        Responses(one.table, None, {"mine": 1}, "me"),
         one.rows(lambda t: t["question_id"] == "q"),
     ):
         assert not one.equals(other)
@@ -353,11 +363,11 @@ def test_parts_by_subject_are_parts_of_one_run_unless_each_was_cut(cut):
     "The first 5 questions of law and the first 5 of art are not the first 5 of anything."
 
     def part(**run):
-        return SimpleNamespace(facts={"respondent": {"name": "ann"}, "run": {"benchmark": "mmlu"} | run})
+        return as_facts({"respondent": {"name": "ann"}, "run": {"benchmark": "mmlu"} | run})
 
     law, art = part(subjects="law"), part(subjects="art")
-    assert differences_of_parts(law, art) == []
-    assert differences_of_parts(part(subjects="law", **{cut: None}), part(subjects="art", **{cut: None})) == []
-    assert differences_of_parts(part(subjects="law", **{cut: 5}), part(subjects="art", **{cut: 5})) == ["run.subjects"]
-    assert differences_of_parts(part(subjects="law", **{cut: 5}), part(subjects="law", **{cut: 5})) == []
-    assert differences_of_parts(part(subjects="law"), part(subjects="law", **{cut: 5}))
+    assert law.differences_of_parts(art) == []
+    assert part(subjects="law", **{cut: None}).differences_of_parts(part(subjects="art", **{cut: None})) == []
+    assert part(subjects="law", **{cut: 5}).differences_of_parts(part(subjects="art", **{cut: 5})) == ["run.subjects"]
+    assert part(subjects="law", **{cut: 5}).differences_of_parts(part(subjects="law", **{cut: 5})) == []
+    assert part(subjects="law").differences_of_parts(part(subjects="law", **{cut: 5}))

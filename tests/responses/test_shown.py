@@ -7,6 +7,7 @@ from cora_nb.core import Question
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.shown import NEW_CHOICE, shown_variants
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import FAMILIES, make_variants
 
@@ -15,7 +16,7 @@ from cora_nb.variants.families import FAMILIES, make_variants
 def test_variants_come_back_for_every_family(family):
     questions = math_benchmark(3)
     variants = make_variants(questions, family, seed=3)
-    run = evaluate(SimulatedRespondent(), variants, progress=False, trials=2)
+    run = evaluate(SimulatedRespondent(), variants, Asking(trials=2), progress=False)
     again = shown_variants(run)
     assert list(again.values()) == variants and [v.recipe for v in again.values()] == [v.recipe for v in variants]
 
@@ -38,7 +39,9 @@ def test_options_that_are_known_by_their_hash_alone():
 
 def test_a_family_that_has_changed_since_is_not_believed():
     run = evaluate(SimulatedRespondent(), make_variants(math_benchmark(2), seed=1), progress=False)
-    facts = run.facts | {"variants": run.facts["variants"] | {"recipe": {"family": "cora", "seed": 2, "options": {}}}}
+    facts = run.facts.plain() | {
+        "variants": run.facts.variants.plain() | {"recipe": {"family": "cora", "seed": 2, "options": {}}}
+    }
     again = shown_variants(Responses(run.table, run.questions, facts, run.name))
     assert [v.sources for v in again.values()] == run.table["sources"].tolist()
 

@@ -19,6 +19,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import check_folder, read_responses, write_responses
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.batch import read_batch, write_batch
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.labels import read_labels
@@ -197,7 +198,7 @@ def by_bytes(change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
 
 @lru_cache
 def some_run() -> object:
-    return evaluate(SimulatedRespondent(), VARIANTS, trials=2, progress=False)
+    return evaluate(SimulatedRespondent(), VARIANTS, Asking(trials=2), progress=False)
 
 
 def same_run(found: object) -> bool:
@@ -272,6 +273,7 @@ RESPONSE_CELLS = {
     "sources": {"null": None, "empty": [], "short": [0], "long": [0] * 9},
     "selected": {"too large": [9], "twice": [0, 0], "negative": [-1]},
     "scores": {"short": [-0.5], "long": [-0.5] * 9, "empty": []},
+    "state": {"null": None, "unknown": "lost", "empty": "", "another": "unread", "not asked": "not_asked"},
     "error": {"on an answered row": "timeout"},
 }
 AS_TEXT = {(c, "whole numbers") for c in ("respondent", "subject", "family", "reply", "finish", "error")}
@@ -719,7 +721,7 @@ def whole_sheets(columns: tuple[str, ...]) -> dict[str, Callable[[list[dict]], b
 
 
 def sheet_cases() -> Iterator[Case]:
-    from cora_nb.variants.formats import long_form
+    from cora_nb.variants.mcqa_plus import long_form
 
     asked = [long_form(q) for q in LONG]
     method = asked[0].method

@@ -85,7 +85,7 @@ def stopped_and_resumed(path: Path, said: str, heal: Callable[[], object] = lamb
     before = kept(path) if path.exists() and path.stat().st_size else {}
     run = _run(path)
     whole = evaluate(SimulatedRespondent(), VARIANTS, progress=False)
-    calls = run.facts["calls"]
+    calls = run.facts.calls
     good = run.table.equals(whole.table) and calls["in_store"] == len(before) and before.items() <= kept(path).items()
     if not good:
         raise AssertionError(f"after {said!r}: {calls}, {len(before)} kept before")

@@ -40,7 +40,7 @@ from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.runs import Runs, concat
 from cora_nb.responses.shown import shown_variants
 from cora_nb.runs.batch import read_batch
-from cora_nb.runs.evaluate import evaluate, prepare
+from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.labels import read_labels, write_labels
 from cora_nb.runs.shards import ask_shard, shards_there
 from cora_nb.runs.store import Store
@@ -62,7 +62,7 @@ FIELD_BY_FIELD = pytest.mark.parametrize(  # field by field, one way of attack i
 @lru_cache
 def sound_run(name="theirs"):
     facts = {"benchmark": "math", "family": "cora", "limit": 2, "command": {"command": "cora_run", "limit": 2}}
-    return evaluate(SimulatedRespondent(name=name), VARIANTS, facts=facts, progress=False)
+    return prepare(VARIANTS, facts=facts).ask(SimulatedRespondent(name=name), Running(progress=False))
 
 
 class Trap:
@@ -219,7 +219,7 @@ def described(dataset, facts: dict):
 def test_every_field_of_the_facts(trap, tmp_path, attack):
     "In a run's folder, a single file and a data set; each field alone."
     write_responses(sound_run(), tmp_path / "run")
-    file, facts = tmp_path / "run" / "responses.parquet", sound_run().facts
+    file, facts = tmp_path / "run" / "responses.parquet", sound_run().facts.plain()
     single = tmp_path / "single.parquet"
     for n, (field, told) in enumerate(attacked(facts, trap.attacks[attack])):
         with_facts(file, told)
@@ -242,7 +242,7 @@ def test_every_field_of_the_facts(trap, tmp_path, attack):
 def test_every_field_in_every_display(trap, tmp_path, attack):
     write_responses(sound_run(), tmp_path / "run")
     write_responses(sound_run(), tmp_path / "sound")
-    for n, (field, told) in enumerate(attacked(sound_run().facts, trap.attacks[attack])):
+    for n, (field, told) in enumerate(attacked(sound_run().facts.plain(), trap.attacks[attack])):
         with_facts(tmp_path / "run" / "responses.parquet", told)
         run = no_more_than_refused(("run folder", field, "read"), lambda: read_responses(tmp_path / "run"))
         if run is not None:
@@ -252,7 +252,7 @@ def test_every_field_in_every_display(trap, tmp_path, attack):
 
 @pytest.mark.parametrize("attack", ["module", "file", "shell"])
 def test_all_names_at_once_in_every_display(trap, tmp_path, attack):
-    found = dict(attacked(sound_run().facts, trap.attacks[attack]))
+    found = dict(attacked(sound_run().facts.plain(), trap.attacks[attack]))
     field, told = "all names", found["all names"]
     write_responses(sound_run(), tmp_path / "run")
     write_responses(sound_run(), tmp_path / "sound")
@@ -271,7 +271,7 @@ def test_all_names_at_once_in_every_display(trap, tmp_path, attack):
 
 @pytest.mark.parametrize("attack", ["module", "file", "shell"])
 def test_a_data_set_of_the_hub(trap, tmp_path, attack):
-    for n, (field, told) in enumerate(list(attacked(sound_run().facts, trap.attacks[attack]))[-4:]):
+    for n, (field, told) in enumerate(list(attacked(sound_run().facts.plain(), trap.attacks[attack]))[-4:]):
         folder = tmp_path / f"hub{n}"
         export_hub({"theirs": sound_run()}, folder)
         table = pq.read_table(folder / "runs.parquet")
@@ -285,9 +285,9 @@ def test_a_data_set_of_the_hub(trap, tmp_path, attack):
 
 @FIELD_BY_FIELD
 def test_shards(trap, tmp_path, attack):
-    prepared = prepare(VARIANTS, facts=dict(sound_run().facts["run"]))
+    prepared = prepare(VARIANTS, facts=sound_run().facts.run.plain())
     for shard in ("1/2", "2/2"):
-        ask_shard(prepared, SimulatedRespondent(name="theirs"), shard, tmp_path / "run", progress=False)
+        ask_shard(prepared, SimulatedRespondent(name="theirs"), shard, tmp_path / "run", Running(progress=False))
     files = list(shards_there(tmp_path / "run").values())
     facts = json.loads(pq.read_schema(files[0]).metadata[b"cora_nb"])
     for n, (field, _) in enumerate(attacked(facts, trap.attacks[attack])):
@@ -385,7 +385,7 @@ def test_logs_of_other_tools(trap, tmp_path, attack):
     from lm_eval_rows import write_log
 
     name, number = trap.attacks[attack]
-    rows, facts = own_rows(VARIANTS, ["A"] * len(VARIANTS), None), sound_run().facts
+    rows, facts = own_rows(VARIANTS, ["A"] * len(VARIANTS), None), sound_run().facts.plain()
     recipe = json.dumps({"family": name, "seed": number, "options": {}})
     for field in rows[0]["doc"]:
         for value in (name, recipe) if field == "recipe" else (name,):

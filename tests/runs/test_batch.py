@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cora_nb.runs.batch import _batch_line, read_batch, write_batch
+from cora_nb.runs.batch import _batch_line, read_batch, write_batch, BatchFormat
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import ask
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.runs.asking import Asking
 
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
@@ -92,7 +93,9 @@ def test_each_request_once_and_exactly_as_it_would_have_been_sent(tmp_path):
 @settings(max_examples=30)
 def test_files_are_never_too_large_and_lose_nothing(tmp_path_factory, max_requests, max_bytes):
     folder = tmp_path_factory.mktemp("files")
-    files = write_batch(MODEL, PROMPTS, folder / "r.jsonl", max_requests=max_requests, max_bytes=max_bytes)
+    files = write_batch(
+        MODEL, PROMPTS, folder / "r.jsonl", format=BatchFormat(max_requests=max_requests, max_bytes=max_bytes)
+    )
     assert [f.name for f in files] == ["r.jsonl", *(f"r-{i}.jsonl" for i in range(2, len(files) + 1))]
     assert all(f.stat().st_size <= max_bytes and 1 <= len(lines(f)) <= max_requests for f in files)
     assert lines(*files) == lines(*write_batch(MODEL, PROMPTS, folder / "whole.jsonl"))
@@ -101,9 +104,11 @@ def test_files_are_never_too_large_and_lose_nothing(tmp_path_factory, max_reques
 def test_a_batch_gives_the_same_table_as_asking_one_by_one(tmp_path, store):
     with FaultyServer(lambda asked: Answer(body=completion("ABCD"[len(asked.prompt) % 4]))) as server:
         model = ChatRespondent("m", base_url=server.url)
-        live = evaluate(model, VARIANTS, template="bare", progress=False)
+        live = evaluate(model, VARIANTS, Asking("bare"), progress=False)
         asked = len(server.asked)
-        files = write_batch(model, make_prompts(VARIANTS, template="bare"), tmp_path / "r.jsonl", max_requests=70)
+        files = write_batch(
+            model, make_prompts(VARIANTS, template="bare"), tmp_path / "r.jsonl", format=BatchFormat(max_requests=70)
+        )
         outputs = [
             save(
                 tmp_path / f"out{i}.jsonl",
@@ -113,11 +118,11 @@ def test_a_batch_gives_the_same_table_as_asking_one_by_one(tmp_path, store):
         ]
         result = read_batch(model, make_prompts(VARIANTS, template="bare"), outputs, store)
         assert (result.answered, result.failed, result.missing, result.unknown, result.broken) == (asked, {}, 0, 0, 0)
-        batch = evaluate(model, VARIANTS, template="bare", store=store, progress=False)
+        batch = evaluate(model, VARIANTS, Asking("bare"), store=store, progress=False)
         assert len(server.asked) == asked  # nobody was asked
     assert batch.table.equals(live.table) and batch.questions.equals(live.questions)
-    assert {k: v for k, v in batch.facts.items() if k != "calls"} == {
-        k: v for k, v in live.facts.items() if k != "calls"
+    assert {k: v for k, v in batch.facts.plain().items() if k != "calls"} == {
+        k: v for k, v in live.facts.plain().items() if k != "calls"
     }
 
 
@@ -149,7 +154,7 @@ def test_only_what_is_missing_is_asked_after_a_batch(tmp_path, store):
         )
         (second,) = write_batch(model, prompts, tmp_path / "second.jsonl", store)
         assert lines(second) == requests[100:]
-        responses = evaluate(model, VARIANTS, template="bare", store=store, progress=False)
+        responses = evaluate(model, VARIANTS, Asking("bare"), store=store, progress=False)
         assert sorted(a.prompt for a in server.asked) == sorted(
             r["body"]["messages"][-1]["content"] for r in requests[100:]
         )
@@ -257,7 +262,7 @@ def test_what_the_real_vllm_wrote(tmp_path, store):
     long = Question("long", "Is it true? " * 400, ("yes", "no"), answer=0)
     variants = [*make_variants(math_benchmark(n=1, seed=3))[:6], make_variants([long])[0]]
     prompts = make_prompts(variants, template="bare")
-    (file,) = write_batch(model, prompts, tmp_path / "r.jsonl", server="vllm")
+    (file,) = write_batch(model, prompts, tmp_path / "r.jsonl", format=BatchFormat(server="vllm"))
     requests = lines(VLLM / "requests.jsonl")
     assert lines(file) == requests[: len(prompts)]
     got = read_batch(model, prompts, VLLM / "output.jsonl", store)
@@ -293,14 +298,19 @@ def test_the_errors_of_the_real_vllm(tmp_path, store):
 
 def test_small_files_for_vllm(tmp_path):
     many = make_prompts(make_variants(math_benchmark(n=300, seed=1)), template="bare")
-    files = write_batch(MODEL, many, tmp_path / "v.jsonl", server="vllm")
+    files = write_batch(MODEL, many, tmp_path / "v.jsonl", format=BatchFormat(server="vllm"))
     assert len(files) == 2 and len(lines(files[0])) == 5000
     (whole,) = write_batch(MODEL, many, tmp_path / "o.jsonl")
     assert lines(whole) == lines(*files)
     with pytest.raises(CoraError, match="m: vllm run-batch reads chat requests only"):
-        write_batch(ChatRespondent("m", endpoint="completions"), PROMPTS, tmp_path / "c.jsonl", server="vllm")
+        write_batch(
+            ChatRespondent("m", endpoint="completions"),
+            PROMPTS,
+            tmp_path / "c.jsonl",
+            format=BatchFormat(server="vllm"),
+        )
     with pytest.raises(CoraError, match="server must be one of openai, vllm, got 'tgi'"):
-        write_batch(MODEL, PROMPTS, tmp_path / "c.jsonl", server="tgi")
+        write_batch(MODEL, PROMPTS, tmp_path / "c.jsonl", format=BatchFormat(server="tgi"))
     assert not list(tmp_path.glob("c*"))
 
 
@@ -318,7 +328,7 @@ def test_no_half_of_a_batch_is_left(tmp_path, monkeypatch):
 
     monkeypatch.setattr(batch, "write_whole", full_after_two)
     with pytest.raises(CoraError, match="r-3.jsonl: cannot be written"):
-        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", max_requests=10)
+        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", format=BatchFormat(max_requests=10))
     assert len(written) == 2 and list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     (tmp_path / "r-7.jsonl").write_text("of an earlier, larger batch")
@@ -393,9 +403,9 @@ def test_what_is_refused(tmp_path, store):
     with pytest.raises(CoraError, match="needs a ChatRespondent, got SimulatedRespondent"):
         write_batch(SimulatedRespondent(), PROMPTS, tmp_path / "r.jsonl")
     with pytest.raises(CoraError, match="does not fit into a file of 100"):
-        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", max_bytes=100)
+        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", format=BatchFormat(max_bytes=100))
     with pytest.raises(CoraError, match="max_requests must be a whole number of 1 or more"):
-        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", max_requests=0)
+        write_batch(MODEL, PROMPTS, tmp_path / "r.jsonl", format=BatchFormat(max_requests=0))
     with pytest.raises(CoraError, match="cannot be written"):
         write_batch(MODEL, PROMPTS, tmp_path / "no" / "r.jsonl")
     assert list(tmp_path.glob("*.jsonl")) == []

@@ -12,19 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.core import CoraError
-from cora_nb.metrics.cora import score
+from cora_nb.core import CoraError, THRESHOLDS
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.items import method_table, slot_table
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents import patience
+from cora_nb.respondents import chat_server
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.debiased import AveragedRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, OVER_BUDGET
-from cora_nb.responses.failures import failed_rows, over_budget_rows, unasked_rows
-from cora_nb.runs.budget import Budget, BudgetWarning, budget_line, complete_questions, question_order
+from cora_nb.responses.columns import UNSENT, in_state
+from cora_nb.runs.asking import Budget, Settled
+from cora_nb.runs.budget import BudgetWarning, Spending, budget_line, complete_questions, question_order
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Claims, Store
 from cora_nb.variants.families import make_variants
@@ -41,9 +41,9 @@ def quick(monkeypatch):
     async def at_once(self, tries):
         await asyncio.sleep(0)
 
-    monkeypatch.setattr(patience.Patience, "pause", at_once)
-    monkeypatch.setattr(patience.Patience, "limited", lambda self, *how: self.heard())
-    monkeypatch.setattr(patience.Patience, "lost", lambda self, *how: None)
+    monkeypatch.setattr(chat_server.Patience, "pause", at_once)
+    monkeypatch.setattr(chat_server.Patience, "limited", lambda self, *how: self.heard())
+    monkeypatch.setattr(chat_server.Patience, "lost", lambda self, *how: None)
 
 
 def run(url, budget, at_once=8, store=None, variants=VARIANTS, **options):
@@ -82,11 +82,11 @@ def usage(read, wrote, text="B"):
 @pytest.mark.parametrize("calls", [1, 5, 63, 64, 65])
 def test_never_more_requests_than_calls(at_once, calls):
     with FaultyServer(lambda asked: Answer(wait=0.001)) as server:
-        budget = Budget(calls=calls)
-        found = run(server.url, budget, at_once)
-    assert len(server.asked) == budget.calls_made == calls, "all that may be asked is asked, and no more"
-    assert (~found.table["error"].isin([OVER_BUDGET])).sum() >= calls
-    assert found.facts["calls"]["requests"] == calls
+        spending = Spending(Budget(calls=calls))
+        found = run(server.url, spending, at_once)
+    assert len(server.asked) == spending.calls_made == calls, "all that may be asked is asked, and no more"
+    assert (~in_state(found.table, "over_budget")).sum() >= calls
+    assert found.facts.calls["requests"] == calls
 
 
 @pytest.mark.parametrize("trouble", [*AGAIN, *LIMITS, "max_completion_tokens"])
@@ -102,10 +102,10 @@ def test_retries_are_calls(trouble):
         return known[trouble] if rng.random() < 0.5 else GOOD
 
     with FaultyServer(plan) as server:
-        budget = Budget(calls=40)
-        found = run(server.url, budget, 8, variants=VARIANTS[:60])
-    assert len(server.asked) <= 40 and budget.calls_made <= 40
-    assert len(server.asked) == 40 or not over_budget_rows(found.table).any()
+        spending = Spending(Budget(calls=40))
+        found = run(server.url, spending, 8, variants=VARIANTS[:60])
+    assert len(server.asked) <= 40 and spending.calls_made <= 40
+    assert len(server.asked) == 40 or not in_state(found.table, "over_budget").any()
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_resume_asks_nothing_twice(at_once, calls, seed, tmp_path_factory):
                 before = len(server.asked)
                 found = run(server.url, Budget(calls=calls), at_once, store, variants=VARIANTS)
                 assert len(server.asked) - before <= calls
-            if not over_budget_rows(found.table).any():
+            if not in_state(found.table, "over_budget").any():
                 break
         texts = [asked.prompt for asked in server.asked]
     assert len(texts) == len(set(texts)) == different, "each prompt once, over all runs"
@@ -147,9 +147,9 @@ def test_what_is_stored_costs_nothing(tmp_path):
     with Store(tmp_path / "s.sqlite") as store, FaultyServer() as server:
         run(server.url, None, store=store)
         server.asked.clear()
-        budget = Budget(calls=1)
-        again = run(server.url, budget, store=store)
-    assert not server.asked and budget.calls_made == 0 and not unasked_rows(again.table).any()
+        spending = Spending(Budget(calls=1))
+        again = run(server.url, spending, store=store)
+    assert not server.asked and spending.calls_made == 0 and not in_state(again.table, *UNSENT).any()
 
 
 # ---- money
@@ -170,42 +170,42 @@ def test_never_more_money_than_the_budget(at_once, cost, seed, trouble):
         return good
 
     with Billing(plan) as server:
-        budget = Budget(cost=cost, prices=PRICES)
-        found = run(server.url, budget, at_once, variants=VARIANTS[:60])
+        spending = Spending(Budget(cost=cost, prices=PRICES))
+        found = run(server.url, spending, at_once, variants=VARIANTS[:60])
         spent = billed(server) if server.asked else 0.0
-    assert spent <= budget.money + 1e-15 and budget.money <= cost
-    assert budget.money == pytest.approx(found.facts["calls"]["cost"])
-    cut = over_budget_rows(found.table)
-    assert budget.used_up == bool(cut.any())
+    assert spent <= spending.money + 1e-15 and spending.money <= cost
+    assert spending.money == pytest.approx(found.facts.calls["cost"])
+    cut = in_state(found.table, "over_budget")
+    assert spending.used_up == bool(cut.any())
 
 
 def test_the_budget_is_used_not_only_kept():
     "What requests turn out to cost makes room for others: all but the most of one prompt is spent."
     with Billing(lambda asked: usage(20, 1)) as server:
-        budget = Budget(cost=0.006, prices=PRICES)
-        run(server.url, budget, 64)
+        spending = Spending(Budget(cost=0.006, prices=PRICES))
+        run(server.url, spending, 64)
     most = (700 * PRICES[0] + 64 * PRICES[1]) / 1e6
-    assert budget.cost - most <= budget.money <= budget.cost and billed(server) == budget.money
+    assert spending.budget.cost - most <= spending.money <= spending.budget.cost and billed(server) == spending.money
 
 
 def test_a_server_that_reads_more_than_is_sent_is_believed():
     "5,000 tokens of its own above each prompt: after the first reply, the account knows."
     with Billing(lambda asked: usage(5000, 1)) as server:
-        budget = Budget(cost=0.1, prices=(2.0, 0.0))
-        run(server.url, budget, 1)
+        spending = Spending(Budget(cost=0.1, prices=(2.0, 0.0)))
+        run(server.url, spending, 1)
     assert billed(server, (2.0, 0.0)) <= 0.1 and len(server.asked) == 10
 
 
 def test_replies_without_a_count_cost_their_most():
     plain = {k: v for k, v in completion("B").items() if k != "usage"}
     with FaultyServer(lambda asked: Answer(body=plain)) as server:
-        budget = Budget(cost=0.01, prices=PRICES)
-        found = run(server.url, budget, 8)
-    assert budget.money <= 0.01 and 0 < len(server.asked) < 120
+        spending = Spending(Budget(cost=0.01, prices=PRICES))
+        found = run(server.url, spending, 8)
+    assert spending.money <= 0.01 and 0 < len(server.asked) < 120
     who = ChatRespondent("tiny", base_url=server.url, max_tokens=64)
     read, wrote = who.most(make_prompts(VARIANTS)[0])
     assert read > len(make_prompts(VARIANTS)[0].text.encode()) and wrote == who.room(make_prompts(VARIANTS)[0])
-    assert found.facts["calls"]["prompt_tokens"] == 0
+    assert found.facts.calls["prompt_tokens"] == 0
 
 
 # ---- whoever answers
@@ -238,8 +238,8 @@ class Counted:
 def test_any_respondent_can_have_a_budget(calls):
     who = Counted()
     found = evaluate(who, VARIANTS, budget=Budget(calls=calls), progress=False, strict=None)
-    assert len(who.asked) == min(calls, found.facts["calls"]["asked"] + 0) <= calls
-    done = ~unasked_rows(found.table)
+    assert len(who.asked) == min(calls, found.facts.calls["asked"] + 0) <= calls
+    done = ~in_state(found.table, *UNSENT)
     ids = found.table["question_id"].to_numpy()
     last = ids[np.flatnonzero(done)[-1]]
     whole = set(complete_questions(found).questions["question_id"])
@@ -250,10 +250,10 @@ def test_any_respondent_can_have_a_budget(calls):
 @settings(max_examples=15, deadline=None)
 @given(cost=st.floats(1e-5, 0.1), tokens=st.none() | st.integers(1, 100))
 def test_any_respondent_stays_within_its_money(cost, tokens):
-    who, budget = Counted(tokens), Budget(cost=cost, prices=PRICES)
-    evaluate(who, VARIANTS, budget=budget, progress=False, strict=None)
+    who, spending = Counted(tokens), Spending(Budget(cost=cost, prices=PRICES))
+    evaluate(who, VARIANTS, budget=spending, progress=False, strict=None)
     least = 0 if tokens is None else len(who.asked) * (PRICES[0] + PRICES[1]) / 1e6  # lost ones count at their most
-    assert least <= budget.money + 1e-12 and budget.money <= cost
+    assert least <= spending.money + 1e-12 and spending.money <= cost
 
 
 @pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
@@ -265,27 +265,27 @@ def test_a_wrapper_reaches_the_server_within_the_budget():
     with FaultyServer(lambda asked: Answer(body=completion("B", logprobs=logprobs))) as server:
         inner = ChatRespondent("tiny", base_url=server.url, top_logprobs=5, concurrency=8)
         evaluate(AveragedRespondent(inner), VARIANTS, budget=Budget(calls=50), progress=False, strict=None)
-    assert len(server.asked) == 50 and inner.budget is None, "and the respondent is left as it was"
+    assert len(server.asked) == 50 and inner.spending is None, "and the respondent is left as it was"
 
 
 def test_runs_share_a_budget():
-    ann, budget = SimulatedRespondent(seed=1), Budget(calls=150)
+    ann, spending = SimulatedRespondent(seed=1), Spending(Budget(calls=150))
     with pytest.warns(BudgetWarning, match="stopped by its budget of at most 150 calls"):
-        first = evaluate(ann, VARIANTS, budget=budget, progress=False)
-        second = evaluate(SimulatedRespondent(seed=2), VARIANTS, budget=budget, progress=False)
-        third = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=budget, progress=False)
-    asked = [r.facts["calls"]["requests"] for r in (first, second, third)]
-    assert asked == [120, 30, 0] and not unasked_rows(first.table).any()
-    assert over_budget_rows(third.table).all() and third.facts["calls"]["asked"] == 0
+        first = evaluate(ann, VARIANTS, budget=spending, progress=False)
+        second = evaluate(SimulatedRespondent(seed=2), VARIANTS, budget=spending, progress=False)
+        third = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=spending, progress=False)
+    asked = [r.facts.calls["requests"] for r in (first, second, third)]
+    assert asked == [120, 30, 0] and not in_state(first.table, *UNSENT).any()
+    assert in_state(third.table, "over_budget").all() and third.facts.calls["asked"] == 0
 
 
 def test_a_run_that_was_stopped_in_the_middle_is_paid():
     "What was under way when somebody pressed Ctrl-C may have been billed."
-    budget = Budget(cost=1, prices=PRICES)
-    assert len(budget.reserve([(100, 10)] * 3)) == 3
-    assert budget.money == 0
-    budget.begin()
-    assert budget.money == pytest.approx(3 * (100 * 2 + 10 * 30) / 1e6)
+    spending = Spending(Budget(cost=1, prices=PRICES))
+    assert len(spending.reserve([(100, 10)] * 3)) == 3
+    assert spending.money == 0
+    spending.begin()
+    assert spending.money == pytest.approx(3 * (100 * 2 + 10 * 30) / 1e6)
 
 
 # ---- no score is wrong
@@ -293,21 +293,23 @@ def test_a_run_that_was_stopped_in_the_middle_is_paid():
 
 @pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
 @settings(max_examples=12, deadline=None)
-@given(calls=st.integers(1, 119), stop=st.sampled_from([None, "cora", "bmca"]), seed=st.integers(0, 50))
+@given(
+    calls=st.integers(1, 119),
+    stop=st.sampled_from([None, Settled(batch=8), Settled(THRESHOLDS, batch=8)]),
+    seed=st.integers(0, 50),
+)
 def test_scores_are_exact_or_bounded(calls, stop, seed):
     who = SimulatedRespondent(knows=0.7, slips=0.1, seed=seed)
     true = score(evaluate(who, VARIANTS, progress=False)).set_index("score")["value"]
-    part = evaluate(who, VARIANTS, budget=Budget(calls=calls), stop=stop, batch=8, progress=False)
+    part = evaluate(who, VARIANTS, stop=stop, budget=Budget(calls=calls), progress=False)
     found = score(part).set_index("score")
-    for name, value, note in found[["value", "note"]].itertuples() if "note" in found else ():
-        if not np.isnan(value):
-            assert value == pytest.approx(true[name]), name
-        elif " not asked: " in note:
-            said = note.split(" not asked: ")[1]
-            assert said.startswith("from "), said
-            low, high = map(float, said.removeprefix("from ").split(" to "))
-            assert low - 1e-9 <= true[name] <= high + 1e-9, name
-    if over_budget_rows(part.table).any() and stop is None:
+    for row in found.itertuples():
+        if not np.isnan(row.value):
+            assert row.value == pytest.approx(true[row.Index]), row
+        elif row.status == "bounded":
+            assert [remark.kind for remark in row.remarks] in (["unasked"], ["stopped"])
+            assert row.least - 1e-9 <= true[row.Index] <= row.most + 1e-9, row
+    if in_state(part.table, "over_budget").any() and stop is None:
         assert found.loc[["MCQA+", "RC"], "value"].isna().all()
 
 
@@ -316,19 +318,18 @@ def test_a_single_prompt_left_out_is_not_counted_as_wrong():
     "One in a thousand: a failure would be counted as wrong here; a budget's stop is none."
     variants = make_variants(math_benchmark(60))
     part = evaluate(SimulatedRespondent(seed=3), variants, budget=Budget(calls=1199), progress=False)
-    assert over_budget_rows(part.table).sum() == 1 and not failed_rows(part.table).any()
+    assert in_state(part.table, "over_budget").sum() == 1 and not in_state(part.table, "failed").any()
     found = score(part).set_index("score")
-    assert np.isnan(found.loc["MCQA+", "value"]) and "1 of 1,200 not asked: from " in found.loc["MCQA+", "note"]
+    assert np.isnan(found.loc["MCQA+", "value"]) and "1 of 1,200 not asked: from " in found["note"].loc["MCQA+"]
     assert not np.isnan(found.loc["MCQA", "value"])
 
 
 def test_a_stop_is_not_early_stoppings_knowledge():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
-        part = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=Budget(calls=10), stop="cora", progress=False)
-    errors = set(part.table["error"].dropna())
-    assert OVER_BUDGET in errors and "settled" not in OVER_BUDGET and NOT_ASKED != OVER_BUDGET
-    assert count_hits(part)["over_budget"].sum() == over_budget_rows(part.table).sum()
+        part = evaluate(SimulatedRespondent(seed=3), VARIANTS, stop=Settled(), budget=Budget(calls=10), progress=False)
+    assert in_state(part.table, "over_budget").any()
+    assert count_hits(part)["over_budget"].sum() == in_state(part.table, "over_budget").sum()
     for measure in (method_table, slot_table):
         with pytest.raises(CoraError, match="not asked because the budget was used up.*run again to go on"):
             measure(part)
@@ -341,7 +342,7 @@ def test_complete_questions_have_scores_of_their_own():
     assert len(whole.questions) == 2 and len(whole) == 40
     found = score(whole).set_index("score")
     assert found["value"].notna().all() and (found["n"] == 2).all()
-    line = budget_line(part, Budget(calls=50))
+    line = budget_line(part, Spending(Budget(calls=50)))
     assert "70 of 120 prompts were not asked, 2 of 6 questions are complete" in line
 
 
@@ -375,11 +376,11 @@ def test_budgets_that_make_no_sense(options, said):
 # ---- requests that used more than their most
 
 
-def next_ticket(budget, way, need):
+def next_ticket(spending, way, need):
     "A ticket for a request that needs so much at most, or None."
     if way == "admit":
-        return asyncio.run(budget.admit(*need))
-    return next(iter(budget.reserve([need])), None)
+        return asyncio.run(spending.admit(*need))
+    return next(iter(spending.reserve([need])), None)
 
 
 @pytest.mark.parametrize("way", ["admit", "reserve"])
@@ -387,23 +388,23 @@ def next_ticket(budget, way, need):
 @pytest.mark.parametrize(("cost", "fits"), [(44, False), (49.9, False), (50, True)])
 def test_what_a_request_used_above_its_most_is_expected_of_the_next(way, used, cost, fits):
     "10 and 10 tokens at most, and the first takes 25: the next one may take 25, too. A token costs 1."
-    budget = Budget(cost=cost, prices=(1e6, 1e6))
-    first = next_ticket(budget, way, (10, 10))
-    budget.settle(first, Reply("A", meta=dict(zip(("prompt_tokens", "completion_tokens"), used))))
-    assert budget.money == 25
-    second = next_ticket(budget, way, (10, 10))
-    assert (second is not None) == fits and budget.used_up != fits
+    spending = Spending(Budget(cost=cost, prices=(1e6, 1e6)))
+    first = next_ticket(spending, way, (10, 10))
+    spending.settle(first, Reply("A", meta=dict(zip(("prompt_tokens", "completion_tokens"), used))))
+    assert spending.money == 25
+    second = next_ticket(spending, way, (10, 10))
+    assert (second is not None) == fits and spending.used_up != fits
     if fits:
-        budget.settle(second, None)  # its cost is not known, so it counts as the most it may take
-        assert budget.money == 50
+        spending.settle(second, None)  # its cost is not known, so it counts as the most it may take
+        assert spending.money == 50
 
 
 @pytest.mark.parametrize("way", ["admit", "reserve"])
 def test_requests_that_use_more_than_expected_again_raise_what_is_expected(way):
     "13, then 3 more than the 23 expected, then 16; one that uses less lowers nothing."
-    budget = Budget(cost=1000, prices=(1e6, 0))
+    spending = Spending(Budget(cost=1000, prices=(1e6, 0)))
     for used, expected in ((13, 13), (16, 16), (2, 16)):
-        budget.settle(next_ticket(budget, way, (10, 0)), Reply("A", meta={"prompt_tokens": used}))
-        before = budget.money
-        budget.settle(next_ticket(budget, way, (10, 0)), None)
-        assert budget.money - before == expected
+        spending.settle(next_ticket(spending, way, (10, 0)), Reply("A", meta={"prompt_tokens": used}))
+        before = spending.money
+        spending.settle(next_ticket(spending, way, (10, 0)), None)
+        assert spending.money - before == expected

@@ -7,6 +7,7 @@ import pytest
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.letters import RULES, register_rule
+from cora_nb.responses.facts import as_facts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.runs.diagnosis import (
@@ -41,7 +42,7 @@ def found(*texts, finish="stop", rule="lenient", room=512, who="chat", template=
     asked = {"template": template, "parse": {form: rule}, "room": {} if room is None else {form: room}}
     facts = {"respondent": {"respondent": who, **fields}, "asked": asked}
     scores = {t: {"scores": (1.0, 1.0)} if t is None else {} for t in texts}  # no text: the choices were scored
-    return cure([Unread(ASKED[form], t, kind(t, finish, **scores[t]), tokens) for t in texts], facts)
+    return cure([Unread(ASKED[form], t, kind(t, finish, **scores[t]), tokens) for t in texts], as_facts(facts))
 
 
 # ---- readings
@@ -162,8 +163,10 @@ def test_a_rule_is_recommended_only_where_it_reads_the_replies_at_hand(monkeypat
 def test_the_commonest_kind_decides():
     assert found("", "", REFUSAL).kind == "empty" and found(REFUSAL, "", REFUSAL).kind == "refused"
     with pytest.raises(CoraError, match="no replies"):
-        cure([], {})
-    assert cure([Unread(ASKED["mcq"], HARMLESS, "unparsed")], {}).words == "", "facts of an older run say nothing"
+        cure([], as_facts({}))
+    assert cure([Unread(ASKED["mcq"], HARMLESS, "unparsed")], as_facts({})).words == "", (
+        "facts of an older run say nothing"
+    )
 
 
 def test_a_model_on_this_machine_need_not_write():
@@ -187,9 +190,9 @@ def test_words_become_a_command_that_can_be_run():
     line = cured_command(thinks, "cora_run", spec, {"benchmark": "my own", "dry": True, "parse": "tolerant"})
     assert shlex.split(line)[:5] == ["cora_run", spec, "--benchmark", "my own", "--dry"]
     assert shlex.split(line)[5:] == ["--parse", "last_line", "--template", "reasoned"]
-    assert thinks.python == "evaluate(respondent, variants, template='reasoned', parse='last_line')"
+    assert thinks.python == "evaluate(respondent, variants, Asking(template='reasoned', parse='last_line'))"
 
 
 def test_without_words_there_is_nothing_to_recommend():
-    case = cure([Unread(ASKED["mcq"], None, "no text")], {"respondent": {"respondent": "chat"}, "asked": {}})
+    case = cure([Unread(ASKED["mcq"], None, "no text")], as_facts({"respondent": {"respondent": "chat"}}))
     assert not case and case.kind == "no text" and "not known" in case.why

@@ -4,15 +4,16 @@ import pytest
 
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark
 from cora_nb.core import CoraError, Question
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.guessing import guesser_scores
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.columns import checked_table
+from cora_nb.responses.columns import checked_table, in_state
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.results import values_of
-from cora_nb.runs.evaluate import evaluate, prepare
+from cora_nb.runs.asking import Asking, Settled
+from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.facts import variants_hash
 from cora_nb.runs.store import Claims, Store, asked_prompts
 from cora_nb.variants.families import make_variants
@@ -23,29 +24,29 @@ MATH = load_benchmark("math")
 
 def test_the_road_and_back(tmp_path):
     variants = make_variants(MATH[:40])
-    first = evaluate(SimulatedRespondent(knows=0.5), variants, progress=False, trials=2)
+    first = evaluate(SimulatedRespondent(knows=0.5), variants, Asking(trials=2), progress=False)
     assert checked_table(first.table).equals(first.table) and len(first) == 40 * 20 * 2
     write_responses(first, tmp_path / "r")
     record = RecordedRespondent(read_responses(tmp_path / "r"), name="simulated")
-    assert evaluate(record, variants, progress=False, trials=2).table.equals(first.table)
+    assert evaluate(record, variants, Asking(trials=2), progress=False).table.equals(first.table)
     facts = first.facts
     assert (
-        facts["benchmark"] == {"questions": 40, "hash": benchmark_hash(MATH[:40])}
-        and facts["respondent"]["knows"] == 0.5
+        facts.benchmark.plain() == {"questions": 40, "hash": benchmark_hash(MATH[:40])}
+        and facts.respondent["knows"] == 0.5
     )
-    assert facts["asked"] == {
+    assert facts.asked.plain() == {
         "template": "cora",
-        "template_hash": facts["asked"]["template_hash"],
+        "template_hash": facts.asked.template_hash,
         "k": 0,
         "shots": [],
-        "prompts": facts["asked"]["prompts"],
+        "prompts": facts.asked.prompts,
         "trials": 2,
         "parse": {"mcq": "lenient", "several": "selected", "tfq": "yes_no", "lfgq": "in_words"},
         "stop": None,
         "thresholds": None,
         "batch": None,
     }
-    assert facts["variants"]["hash"] == variants_hash(variants)
+    assert facts.variants.hash == variants_hash(variants)
     assert variants_hash(make_variants(MATH[:40], seed=1)) != variants_hash(variants)
 
 
@@ -67,7 +68,7 @@ def test_unparsed_and_failed_are_counted():
         return -1
 
     variants = make_variants(MATH[:3])
-    counts = evaluate(SimulatedRespondent(), variants, parse=never, progress=False).summary().loc["all"]
+    counts = evaluate(SimulatedRespondent(), variants, Asking(parse=never), progress=False).summary().loc["all"]
     assert counts["unparsed"] == 60 and counts["right"] == 0
     lost = evaluate(Forgetful(), variants, progress=False).summary().loc["all"]
     assert lost["failed"] == 30 and lost["rows"] == 60
@@ -89,7 +90,7 @@ def test_shots_come_from_the_pool():
                 yield pair
 
     pool = [Question("shot", "What is 1 + 1?", ("2", "3"), 0)]
-    evaluate(Reader(), make_variants(MATH[:1]), shots=pool, k=1, progress=False)
+    evaluate(Reader(), make_variants(MATH[:1]), Asking(shots=pool, k=1), progress=False)
     assert all(t.count("What is 1 + 1?") == 1 and t.index("1 + 1") < t.index(MATH[0].text) for t in seen)
 
 
@@ -98,50 +99,50 @@ def test_nothing_to_ask():
         evaluate(SimulatedRespondent(), [])
 
 
-@pytest.mark.parametrize("stopping", [{}, {"stop": "cora"}, {"stop": "bmca", "thresholds": (0.5, 1.0)}])
-def test_the_facts_of_a_run_are_known_before_it_is_asked(stopping):
+@pytest.mark.parametrize("stop", [None, Settled(), Settled((0.5, 1.0))])
+def test_the_facts_of_a_run_are_known_before_it_is_asked(stop):
     "All but what it took; and nobody is asked for them."
     who, variants = Forgetful(), make_variants(load_benchmark("math")[:5])
-    trials = 1 if stopping else 2
-    asked = {"template": "bare", "parse": "tolerant", "trials": trials, "facts": {"place": "here"}, **stopping}
+    asking = Asking("bare", parse="tolerant", trials=2 if stop is None else 1)
+    asked = {"asking": asking, "stop": stop, "facts": {"place": "here"}}
     before = prepare(variants, **asked).facts(who)
-    after = evaluate(who, variants, progress=False, **asked).facts
-    assert before == {k: v for k, v in after.items() if k != "calls"} and "calls" in after
+    after = prepare(variants, **asked).ask(who, Running(progress=False)).facts
+    assert before == after.without("calls") and after.calls
     with pytest.raises(CoraError, match="there are no variants to ask"):
         prepare([])
     with pytest.raises(CoraError, match="a respondent needs name, describe"):
         prepare(variants, **asked).facts("who")
 
 
-@pytest.mark.parametrize("stopping", [{}, {"stop": "cora", "batch": 8}])
-def test_a_prepared_run_asks_each_respondent_as_evaluate_does(stopping):
+@pytest.mark.parametrize("stop", [None, Settled(batch=8)])
+def test_a_prepared_run_asks_each_respondent_as_evaluate_does(stop):
     "The second respondent too, and the same one again: nothing of the first is left in it."
     variants = make_variants(load_benchmark("math")[:12])
-    run = prepare(variants, template="bare", facts={"place": "here"}, **stopping)
+    run = prepare(variants, Asking("bare"), stop, facts={"place": "here"})
     for knows in (0.3, 0.9, 0.3):
         who = SimulatedRespondent(knows=knows, name=f"knows {knows}")
-        found = run.ask(who, progress=False)
-        alone = evaluate(who, variants, template="bare", facts={"place": "here"}, progress=False, **stopping)
-        assert found.equals(alone) and found.facts == alone.facts
-        found.facts["run"]["place"] = "elsewhere"  # is of this run alone
+        found = run.ask(who, Running(progress=False))
+        alone = evaluate(who, variants, Asking("bare"), stop, progress=False)
+        assert found.facts == alone.facts.changed(run={"place": "here"}) and found.table.equals(alone.table)
+        found.facts.asked.parse["mcq"] = "another"  # is of this run alone
     assert [p.variant for p in run.prompts] == variants
 
 
 @pytest.mark.parametrize(
     "asked, said",
     [
-        ({"stop": "soon"}, "stop must be one of None, cora, bmca, precise, got 'soon'"),
-        ({"thresholds": (0.5,)}, "thresholds go with stop='bmca'"),
-        ({"stop": "bmca", "thresholds": (2,)}, "thresholds must be numbers in"),
-        ({"stop": "cora", "trials": 2}, "one trial"),
-        ({"template": "corra"}, "template must be one of"),
-        ({"k": 1}, "needs a pool of shots"),
-        ({"parse": "firstt"}, "firstt"),
+        (lambda v: prepare(v, stop="soon"), r"stop must be None, Settled\(...\) or Precise\(...\), got 'soon'"),
+        (lambda v: prepare(v, "bare"), r"asking must be an Asking, such as .*, got 'bare'"),
+        (lambda v: prepare(v, stop=Settled((2,))), "thresholds must be numbers in"),
+        (lambda v: prepare(v, Asking(trials=2), Settled()), "one trial"),
+        (lambda v: prepare(v, Asking("corra")), "template must be one of"),
+        (lambda v: prepare(v, Asking(k=1)), "needs a pool of shots"),
+        (lambda v: prepare(v, Asking(parse="firstt")), "firstt"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_when_it_is_prepared(asked, said):
     with pytest.raises(CoraError, match=said):
-        prepare(make_variants(load_benchmark("math")[:2]), **asked)
+        asked(make_variants(load_benchmark("math")[:2]))
 
 
 class Lost(SimulatedRespondent):
@@ -163,4 +164,4 @@ def test_another_run_may_ask_at_once_what_failed(tmp_path):
         who.path, who.keys = store.path, asked_prompts(who, make_prompts(variants))[1]
         found = evaluate(who, variants, store=store, progress=False, strict=None)
         assert who.lent[0] == [who.keys[0]] and not any(key in lent for lent in who.lent for key in who.keys[1:2])
-        assert found.table["error"].notna().sum() == 1 and len(store) == len(set(who.keys)) - 1
+        assert in_state(found.table, "failed").sum() == 1 and len(store) == len(set(who.keys)) - 1

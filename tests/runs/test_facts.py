@@ -6,16 +6,16 @@ from dataclasses import fields, replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from cora_nb.core import Question
+from cora_nb.core import Question, THRESHOLDS
 from cora_nb.prompts.letters import first_alphanumeric, tolerant
 from cora_nb.prompts.templates import Template
 from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.respondents.chat_settings import RESERVED
+from cora_nb.respondents.chat_server import RESERVED
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.responses import make_responses
-from cora_nb.responses.runs import different_facts, same_facts
-from cora_nb.runs.evaluate import evaluate, prepare
+from cora_nb.runs.asking import Asking, Settled
+from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.variants.families import make_variants
 
 QUESTIONS = [Question(f"q{i}", f"Question {i}?", ("a", "b", "c", "d"), i % 4, "xy"[i % 2]) for i in range(4)]
@@ -23,10 +23,13 @@ SHOTS = [Question(f"shot {i}", f"Shot {i}?", ("e", "f", "g"), i % 3, "xy"[i % 2]
 MINE = Template("mine", "Choose.\n")
 
 
-def facts(respondent=None, questions=QUESTIONS, family="cora", options=None, **asked):
+def facts(
+    respondent=None, questions=QUESTIONS, family="cora", options=None, stop=None, facts=None, store=None, **asked
+):
     variants = make_variants(questions, family, **(options or {}))
     who = respondent or SimulatedRespondent()
-    return evaluate(who, variants, **{"template": MINE, "shots": SHOTS, "k": 1, "progress": False, **asked}).facts
+    asking = Asking(**{"template": MINE, "shots": SHOTS, "k": 1, **asked})
+    return prepare(variants, asking, stop, facts).ask(who, Running(store, progress=False)).facts
 
 
 BASE = facts()
@@ -62,10 +65,10 @@ CHANGES = {
     "a rule for another form": dict(parse={"lfgq": "exact_number"}),
     "a rule of one's own": dict(parse=my_rule),
     "another rule of one's own": dict(parse=other_rule),
-    "early stopping": dict(stop="cora"),
-    "early stopping for more": dict(stop="bmca"),
-    "early stopping for some thresholds": dict(stop="bmca", thresholds=(0.5,)),
-    "early stopping in other batches": dict(stop="cora", batch=7),
+    "early stopping": dict(stop=Settled()),
+    "early stopping for more": dict(stop=Settled(THRESHOLDS)),
+    "early stopping for some thresholds": dict(stop=Settled((0.5,))),
+    "early stopping in other batches": dict(stop=Settled(batch=7)),
     "a respondent that knows more": dict(respondent=SimulatedRespondent(knows=0.7)),
     "a respondent of another seed": dict(respondent=SimulatedRespondent(seed=1)),
     "a respondent that leans": dict(respondent=SimulatedRespondent(position=(2, 1))),
@@ -76,17 +79,17 @@ CHANGES = {
 @pytest.mark.parametrize("what", CHANGES)
 def test_facts_differ_whenever_anything_differs(what):
     changed = facts(**CHANGES[what])
-    assert not same_facts(BASE, changed) and different_facts(BASE, changed)
+    assert BASE.differences(changed)
     others = [facts(**CHANGES[w]) for w in ("another rule", "early stopping") if w != what]
-    assert all(different_facts(changed, other) for other in others)
-    assert same_facts(changed, facts(**CHANGES[what])) and json.loads(json.dumps(changed)) == changed
+    assert all(changed.differences(other) for other in others)
+    assert not changed.differences(facts(**CHANGES[what])) and json.loads(changed.as_json()) == changed.plain()
 
 
 @pytest.mark.parametrize("field", TEXTS)
 def test_every_field_of_a_template_counts(field):
     "Also where it changes nothing that this run sends: two templates of one name are two templates."
     other = replace(MINE, **{field: getattr(MINE, field) + "#"})
-    assert "asked.template_hash" in different_facts(BASE, facts(template=other))
+    assert "asked.template_hash" in BASE.differences(facts(template=other))
 
 
 words = st.text(min_size=1, max_size=5).filter(str.strip)
@@ -131,9 +134,9 @@ def test_equal_facts_mean_equal_runs(one, other, data):
     other = {k: data.draw(st.sampled_from([one[k], other[k]]), k) for k in one}
     a, b = facts(**one), facts(**other)
     if seen(one) != seen(other):
-        assert not same_facts(a, b) and different_facts(a, b)
+        assert a.differences(b)
     elif one["options"].get("seed", 0) == other["options"].get("seed", 0):
-        assert same_facts(a, b) and different_facts(a, b) == []
+        assert a.differences(b) == []
 
 
 @given(
@@ -164,14 +167,14 @@ def test_how_a_run_went_is_no_fact_of_what_was_asked(tmp_path):
 
     with Store(tmp_path / "r.sqlite") as store:
         first, second = facts(store=store), facts(store=store)
-    assert first["calls"] != second["calls"] and same_facts(first, second) and same_facts(first, BASE)
+    assert first.calls != second.calls and not first.differences(second) and not first.differences(BASE)
 
 
 def test_two_records_have_two_facts():
     variants = make_variants(QUESTIONS)
     one, other = (make_responses(variants, [Reply(x)] * len(variants)) for x in "AB")
     a, b = (evaluate(RecordedRespondent(r), variants, progress=False).facts for r in (one, other))
-    assert different_facts(a, b) == ["respondent.hash"]
+    assert a.differences(b) == ["respondent.hash"]
 
 
 @pytest.mark.parametrize("what", [w for w in CHANGES if w not in ("other questions", "questions in another order")])
@@ -180,5 +183,6 @@ def test_facts_are_known_before_anything_is_asked(what):
     asked = {"template": MINE, "shots": SHOTS, "k": 1, **CHANGES[what]}
     who, questions = asked.pop("respondent", SimulatedRespondent()), asked.pop("questions", QUESTIONS)
     variants = make_variants(questions, asked.pop("family", "cora"), **asked.pop("options", {}))
-    after = evaluate(who, variants, **asked, progress=False).facts
-    assert prepare(variants, **asked).facts(who) == {k: v for k, v in after.items() if k != "calls"}
+    how = {"stop": asked.pop("stop", None), "facts": asked.pop("facts", None)}
+    after = prepare(variants, Asking(**asked), **how).ask(who, Running(progress=False)).facts
+    assert prepare(variants, Asking(**asked), **how).facts(who) == after.without("calls")

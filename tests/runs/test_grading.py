@@ -25,7 +25,7 @@ from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import values_of
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
-from cora_nb.variants.formats import long_form
+from cora_nb.variants.mcqa_plus import long_form
 from worded_replies import QUESTIONS, RED, SAID, SUN, run
 
 CITIES = ("Sydney", "Canberra", "Melbourne", "Perth")
@@ -309,7 +309,7 @@ def test_verdicts():
         new.table["prediction"].tolist() == [0, 0, -1, 1, 0, -1, -1, -1, -1]
         and new.table["correct"].tolist() == [True, True, False, False, True] + [False] * 4
     )
-    assert new.facts["grading"]["grader"]["verdicts"]["no_verdict"] == 1
+    assert new.facts.grading["grader"]["verdicts"]["no_verdict"] == 1
     assert isinstance(new, Responses) and new.questions.equals(run(SAID).questions)
 
 
@@ -350,7 +350,7 @@ def test_rules_of_graders_are_those_of_a_run():
         asked_so = run(SAID, rule)
         for before in ("in_words", "same_words"):
             again = regrade(run(SAID, before), QUESTIONS, rule)
-            assert again.table.equals(asked_so.table) and again.facts["grading"]["grader"] == rule
+            assert again.table.equals(asked_so.table) and again.facts.grading["grader"] == rule
 
 
 def test_equal_replies_are_judged_once_and_a_second_call_asks_nothing(tmp_path):
@@ -414,7 +414,7 @@ def test_rows_of_other_forms_stay_as_they_are():
     assert [p for p, _ in long_rows(responses, QUESTIONS)] == [2, 5, 8]
     read = [0, -1, -1] * 3  # "A" is a letter, and neither yes or no nor the words of a choice
     assert responses.table["prediction"].tolist() == read and new.table["prediction"].tolist() == [0, -1, 1] * 3
-    assert new.facts["grading"] == {
+    assert new.facts.grading == {
         "grader": f"{__name__}:test_rows_of_other_forms_stay_as_they_are.<locals>.<lambda>",
         "replies": 3,
         "labels": 0,
@@ -542,3 +542,10 @@ def test_grades_of_rule_judge_and_person(tmp_path):
     assert s["agreement"] == 0.8 and s["kappa"] == pytest.approx((0.8 - 0.48) / 0.52)
     with pytest.raises(CoraError, match="needs the column label"):
         grading_summary(table.drop(columns="label"))
+
+
+def test_a_reply_of_which_only_the_grade_is_known_has_not_failed():
+    whole = run([*SAID[:3], *SAID[5:8]], "same_words")
+    table = whole.table.assign(reply=pd.array([None] * len(whole), dtype="string"))
+    found = grades(Responses(table, whole.questions, whole.facts), QUESTIONS)["graded"].tolist()
+    assert found == grades(whole, QUESTIONS)["graded"].tolist() and found.count("failed") == 1

@@ -11,7 +11,7 @@ from cora_nb.core import BadRow, CoraError
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.grading import apply_labels
 from cora_nb.runs.labels import _SHEET, _read_label, read_labels, write_labels
-from cora_nb.variants.formats import long_form
+from cora_nb.variants.mcqa_plus import long_form
 from worded_replies import NINE, QUESTIONS, SAID, run
 
 
@@ -53,7 +53,7 @@ def test_a_sheet_filled_in(tmp_path):
         0,
     ]
     new = apply_labels(run(SAID), labels, QUESTIONS)
-    assert new.table["prediction"].tolist() == [0, -1, 1, 1, 0, -1, -1, 0, 0] and new.facts["grading"] == {
+    assert new.table["prediction"].tolist() == [0, -1, 1, 1, 0, -1, -1, 0, 0] and new.facts.grading == {
         "grader": "as before",
         "replies": 9,
         "labels": 6,

@@ -7,15 +7,15 @@ import pytest
 from faulty_server import Answer, FaultyServer, completion
 
 from cora_nb.benchmarks.load import load_benchmark
-from cora_nb.checks import CoraError
+from cora_nb.core import CoraError
 from cora_nb.core import LETTERS
-from cora_nb.prompts.letters import RULES, get_rule, register_rule, rules_by_form
-from cora_nb.prompts.replies import SENTENCE, rule_room
+from cora_nb.prompts.letters import RULES, SENTENCE, get_rule, register_rule, rule_room, rules_by_form
 from cora_nb.prompts.templates import Prompt, make_prompts
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.responses.rows import grade_reply
 from cora_nb.respondents.protocol import Reply
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.batch import read_batch, write_batch
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.store import Store
@@ -102,7 +102,7 @@ def test_what_gives_no_answer_is_not_read_and_what_was_cut_off_is_counted_apart(
     counts = found.summary().loc["all"].to_dict()
     nothing = dict(right=0, wrong=0, failed=0, not_asked=0)
     assert counts == nothing | dict(rows=5, unparsed=5 * (1 - cut_off), cut_off=5 * cut_off)
-    assert (found.table["prediction"] == -1).all() and found.table["error"].isna().all()
+    assert (found.table["prediction"] == -1).all() and (found.table["state"] == "unread").all()
 
 
 def test_a_reply_that_was_cut_off_and_read_is_an_answer():
@@ -136,13 +136,13 @@ def shouted(reply, choices):
 def test_the_rule_says_how_much_is_asked_for_unless_somebody_else_does(rule, limit, room, tmp_path):
     with FaultyServer() as there:
         model = ChatRespondent("m", base_url=there.url, max_tokens=limit)
-        found = evaluate(model, VARIANTS[:3], parse=rule, progress=False)
-    assert sent(there) == {room} and found.facts["asked"]["room"] == {"mcq": room}
+        found = evaluate(model, VARIANTS[:3], Asking(parse=rule), progress=False)
+    assert sent(there) == {room} and found.facts.asked.room == {"mcq": room}
     prompts = make_prompts(VARIANTS[:3], parse=rule)
     (file,) = write_batch(model, prompts, tmp_path / "requests.jsonl")
     assert {json.loads(line)["body"]["max_tokens"] for line in file.read_text().splitlines()} == {room}
     assert {model.request(p)["max_tokens"] for p in prompts} == {room}
-    assert plan(model, VARIANTS[:3], parse=rule)["tokens_written_at_most"] == 3 * room
+    assert plan(model, VARIANTS[:3], Asking(parse=rule))["tokens_written_at_most"] == 3 * room
 
 
 def test_a_rule_of_ones_own_says_how_much_room_it_needs():
@@ -169,7 +169,7 @@ def test_the_shipped_models_say_one_token_under_every_rule():
     assert CausalRespondent("organism/steady", max_new_tokens=9).room(Prompt(VARIANTS[0])) == 9
     found = evaluate(who, VARIANTS[:8], progress=False).table
     assert (found["n_tokens"] == 1).all() and found["finish"].isna().all()  # one token is all they say: not cut off
-    strict = evaluate(who, VARIANTS[:8], parse="first_token", progress=False).table
+    strict = evaluate(who, VARIANTS[:8], Asking(parse="first_token"), progress=False).table
     assert found["reply"].equals(strict["reply"]) and found["prediction"].equals(strict["prediction"])
 
 
@@ -189,7 +189,7 @@ def test_models_that_reason_first_are_read_on_their_last_line(family, form):
 
     with FaultyServer(reason) as there:
         model = ChatRespondent("m", base_url=there.url)
-        found = evaluate(model, variants, template="reasoned", parse="last_line", progress=False)
+        found = evaluate(model, variants, Asking("reasoned", parse="last_line"), progress=False)
     assert found.table["correct"].all() and sent(there) == {4096}
     assert form is None or set(found.table["form"]) == {form}
 

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from cora_nb.runs.sampling import LOST, RIGHT, Survey, UNASKED, WRONG
-from cora_nb.stats.finite import look_level, squared_quantile
-from cora_nb.stats.phases import phase_estimates
+from cora_nb.runs.asking import Precise
+from cora_nb.runs.stopping import LOST, RIGHT, Survey, UNASKED, WRONG
+from cora_nb.stats.shares import look_level, squared_quantile
+from cora_nb.stats.planning import phase_estimates
 
 
 def world(seed, m=(6, 1), N=900, K=12):
@@ -15,13 +16,13 @@ def world(seed, m=(6, 1), N=900, K=12):
     return rng.random((N, K)) < chance[:, None] * harder
 
 
-def run(outcomes, batch=500, lost=(), **options):
+def run(outcomes, batch=500, lost=(), half_width=0.03, **options):
     "A survey at its end, and the prompts in the order in which they were asked."
     N, K = outcomes.shape
     cells = np.tile(np.arange(K) - 1, (N, 1))
     cells[:, 0] = 0
-    options = {"scores": ["CoRA"], "half_width": 0.03, "level": 0.95} | options
-    survey, asked = Survey(cells, np.arange(K - 1) % 4, **options), []
+    stop = Precise(half_width=half_width)
+    survey, asked = Survey(cells, np.arange(K - 1) % 4, stop, **options), []
     while len((todo := survey.ask(batch))[0]):
         states = np.where(outcomes[todo], RIGHT, WRONG)
         states[[pair in lost for pair in zip(*todo)]] = LOST
@@ -127,7 +128,7 @@ def test_originals_are_asked_in_large_batches_and_the_first_variants_in_small_on
     "A batch of variants is small while the rates are learned; an original teaches no rate."
     outcomes, N = world(7), 900
     cells = np.tile(np.maximum(0, np.arange(12) - 1), (N, 1))
-    survey, sizes = Survey(cells, np.arange(11) % 4, [score], 0.002, 0.95), {True: [], False: []}
+    survey, sizes = Survey(cells, np.arange(11) % 4, Precise(score, half_width=0.002)), {True: [], False: []}
     while len((todo := survey.ask(500))[0]):
         sizes[bool(todo[1].any())].append(len(todo[0]))
         survey.tell(*todo, np.where(outcomes[todo], RIGHT, WRONG))

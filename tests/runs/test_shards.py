@@ -1,7 +1,6 @@
 """Shards: every row in one of them, the same run as one process, kills, failures, and other runs."""
 
 import asyncio
-import json
 import random
 import shutil
 from dataclasses import replace
@@ -10,15 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cora_nb.core import CoraError, Question
-from cora_nb.metrics.cora import score
+from cora_nb.core import CoraError, Question, THRESHOLDS
+from cora_nb.metrics.scoring import score
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import in_state
 from cora_nb.responses.files import read_facts, read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts
-from cora_nb.responses.runs import concat, different_facts
+from cora_nb.responses.runs import concat
 from cora_nb.results import values_of
-from cora_nb.runs.evaluate import evaluate, prepare
+from cora_nb.runs.asking import Asking, Precise, Settled
+from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.shards import (
     Shard,
     as_shard,
@@ -44,21 +45,21 @@ def some(n, **more):
     ]
 
 
-def ask_all(prepared, respondent, count, folder, seed=0, **more):
+def ask_all(prepared, respondent, count, folder, seed=0, store=None):
     "Each shard alone, in a random order."
     numbers = list(range(1, count + 1))
     random.Random(seed).shuffle(numbers)
     for n in numbers:
-        ask_shard(prepared, respondent, f"{n}/{count}", folder, progress=False, **more)
+        ask_shard(prepared, respondent, f"{n}/{count}", folder, Running(store, progress=False))
 
 
 def same_run(joined, alone):
     assert joined.equals(alone)
     assert joined.table.equals(alone.table)
     assert joined.questions.equals(alone.questions)
-    assert different_facts(joined.facts, alone.facts) == []
-    assert set(joined.facts) == set(alone.facts)
-    assert joined.facts["calls"] == alone.facts["calls"]
+    assert joined.facts.differences(alone.facts) == []
+    assert set(joined.facts.plain()) == set(alone.facts.plain())
+    assert joined.facts.calls == alone.facts.calls
 
 
 @pytest.mark.parametrize(
@@ -82,7 +83,7 @@ def test_what_is_not_a_shard(wrong, why):
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=40), st.integers(1, 20), st.integers(1, 3))
 def test_every_prompt_is_in_one_shard_and_questions_stay_whole(texts, count, trials):
     questions = [Question(f"q{i}", f"text {t}", ("a", "b"), 0) for i, t in enumerate(texts)]
-    prompts = prepare(make_variants(questions, family="cyclic"), trials=trials).prompts
+    prompts = prepare(make_variants(questions, family="cyclic"), Asking(trials=trials)).prompts
     different = len(set(texts))
     if count > different:
         with pytest.raises(CoraError, match=f"{count} shards are more than there are different questions, {different}"):
@@ -101,19 +102,19 @@ def test_the_usual_count_depends_on_the_run_alone():
     assert usual_count(prepare(make_variants(some(20))).prompts) == 13  # 400 prompts, 32 each
     assert usual_count(prepare(make_variants(some(60))).prompts) == 16
     assert usual_count(prepare(make_variants(some(450))).prompts) == 18  # 9000 prompts, 512 each
-    assert usual_count(prepare(make_variants(some(2)), trials=100).prompts) == 2  # not more than questions
+    assert usual_count(prepare(make_variants(some(2)), Asking(trials=100)).prompts) == 2  # not more than questions
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize(
-    "asked", slow_after(1, [{}, {"trials": 3, "parse": "first_token"}, {"shots": some(9), "k": 2}])
+    "asking", slow_after(1, [Asking(), Asking(trials=3, parse="first_token"), Asking(shots=some(9), k=2)])
 )
-def test_joined_shards_are_the_run_of_one_process(tmp_path, count, asked):
+def test_joined_shards_are_the_run_of_one_process(tmp_path, count, asking):
     variants = make_variants(some(11, subject="sums"), seed=3)
     ann = SimulatedRespondent(name="ann", knows=0.5, slips=0.2, position=(3, 1, 1, 1))
     facts = {"benchmark": "sums", "seed": 3}
-    ask_all(prepare(variants, facts=facts, **asked), ann, count, tmp_path / "ann", seed=count)
-    alone = evaluate(ann, variants, facts=facts, progress=False, **asked)
+    ask_all(prepare(variants, asking, facts=facts), ann, count, tmp_path / "ann", seed=count)
+    alone = prepare(variants, asking, facts=facts).ask(ann, Running(progress=False))
     same_run(join_shards(tmp_path / "ann"), alone)
     same_run(read_responses(tmp_path / "ann"), alone)
 
@@ -155,7 +156,7 @@ def test_the_same_question_twice_and_replies_that_are_drawn(tmp_path):
     ask_all(prepare(variants), Drawing(), 4, tmp_path / "run")
     joined, alone = join_shards(tmp_path / "run"), evaluate(Drawing(), variants, progress=False)
     same_run(joined, alone)
-    assert joined.facts["asked"]["room"] == {"mcq": 10}  # of the whole run, though only one shard has this question
+    assert joined.facts.asked.room == {"mcq": 10}  # of the whole run, though only one shard has this question
     told = alone.table.set_index("question_id")["reply"]
     assert told["q0"].tolist() != told["again"].tolist()
 
@@ -169,21 +170,21 @@ def test_texts_that_are_no_unicode_and_no_subject(tmp_path):
     assert joined.table.equals(alone.table) and joined.questions.equals(alone.questions)
 
 
-@pytest.mark.parametrize("stop", ["cora", "bmca"])
+@pytest.mark.parametrize("stop", [Settled(), Settled(THRESHOLDS)])
 def test_early_stopping_is_exact_in_shards(tmp_path, stop):
     variants = make_variants(some(40))
     ann = SimulatedRespondent(name="ann", knows=0.6, slips=0.1)
     ask_all(prepare(variants, stop=stop), ann, 5, tmp_path / "ann")
     joined, full = join_shards(tmp_path / "ann"), evaluate(ann, variants, progress=False)
-    assert joined.facts["calls"]["not_asked"] > 0
+    assert joined.facts.calls["not_asked"] > 0
     assert values_of(score(joined))["CoRA"] == values_of(score(full))["CoRA"]
 
 
 def test_a_shard_is_asked_once(tmp_path):
     who, prepared = Drawing(), prepare(make_variants(some(4), family="cyclic"))
-    file = ask_shard(prepared, who, "1/2", tmp_path / "run", progress=False)
+    file = ask_shard(prepared, who, "1/2", tmp_path / "run", Running(progress=False))
     calls, before = who.calls, file.stat().st_mtime_ns
-    assert ask_shard(prepared, who, Shard(1, 2), tmp_path / "run", progress=False) == file
+    assert ask_shard(prepared, who, Shard(1, 2), tmp_path / "run", Running(progress=False)) == file
     assert who.calls == calls > 0 and file.stat().st_mtime_ns == before
     assert [p.name for p in file.parent.iterdir()] == ["00001-of-00002.parquet"]
 
@@ -205,12 +206,12 @@ def test_only_failed_prompts_are_asked_again(tmp_path, stored):
     prepared, who, place = prepare(variants), Shaky(name="shaky", knows=0.6), tmp_path / "shaky"
     store = Store(tmp_path / "replies.sqlite") if stored else None
     ask_all(prepared, who, 3, place, store=store)
-    first, facts = who.calls, [read_facts(file)["shard"]["failed"] for file in shards_there(place).values()]
+    first, facts = who.calls, [read_facts(file).shard.failed for file in shards_there(place).values()]
     joined = join_shards(place)
-    assert sum(facts) == joined.table["error"].notna().sum() > 0
+    assert sum(facts) == in_state(joined.table, "failed").sum() > 0
     who.bad, who.calls = (2,), 0
     ask_all(prepared, who, 3, place, store=store)
-    again = joined.table["error"].notna().sum()
+    again = in_state(joined.table, "failed").sum()
     assert 0 < who.calls <= again < first  # equal prompts share a reply, so perhaps fewer calls than rows
     who.bad, who.calls = (), 0
     ask_all(prepared, who, 3, place, store=store)
@@ -223,9 +224,9 @@ def test_only_failed_prompts_are_asked_again(tmp_path, stored):
 
 def test_with_early_stopping_a_shard_with_failures_is_asked_whole(tmp_path):
     variants, who = make_variants(some(12)), Shaky(name="shaky", knows=0.6)
-    ask_all(prepare(variants, stop="cora"), who, 3, tmp_path / "run")
+    ask_all(prepare(variants, stop=Settled()), who, 3, tmp_path / "run")
     who.bad = ()
-    ask_all(prepare(variants, stop="cora"), who, 3, tmp_path / "run")
+    ask_all(prepare(variants, stop=Settled()), who, 3, tmp_path / "run")
     alone = evaluate(SimulatedRespondent(name="shaky", knows=0.6), variants, progress=False)
     assert values_of(score(join_shards(tmp_path / "run")))["CoRA"] == values_of(score(alone))["CoRA"]
 
@@ -240,7 +241,7 @@ ANN = SimulatedRespondent(name="ann", knows=0.5)
             lambda q, place: ask_shard(prepare(make_variants(q, seed=1)), ANN, "2/3", place),
             r"other seed \(0 there, 1 now\);",
         ),
-        (lambda q, place: ask_shard(prepare(make_variants(q), template="bare"), ANN, "2/3", place), "other template"),
+        (lambda q, place: ask_shard(prepare(make_variants(q), Asking("bare")), ANN, "2/3", place), "other template"),
         (lambda q, place: ask_shard(prepare(make_variants(q)), ANN, "2/4", place), "are of 3, and not of 4"),
         (
             lambda q, place: ask_shard(prepare(make_variants(q)), replace(ANN, slips=0.5), "1/3", place),
@@ -250,7 +251,7 @@ ANN = SimulatedRespondent(name="ann", knows=0.5)
     ],
 )
 def test_another_run_is_refused_and_nothing_changes(tmp_path, other, why):
-    file = ask_shard(prepare(make_variants(some(6))), ANN, "1/3", tmp_path / "run", progress=False)
+    file = ask_shard(prepare(make_variants(some(6))), ANN, "1/3", tmp_path / "run", Running(progress=False))
     before = file.read_bytes()
     with pytest.raises(CoraError, match=why):
         other(some(6), tmp_path / "run")
@@ -262,7 +263,7 @@ def test_what_cannot_be_joined(tmp_path):
     with pytest.raises(CoraError, match="there are no shards here"):
         join_shards(place)
     for n in (1, 3, 4, 7):
-        ask_shard(prepared, ANN, f"{n}/8", place, progress=False)
+        ask_shard(prepared, ANN, f"{n}/8", place, Running(progress=False))
     with pytest.raises(CoraError, match=r"4 of 8 shards are missing: 2,5-6,8; ask them, such as --shard 2/8"):
         join_shards(place)
     ask_all(prepared, ANN, 8, place)
@@ -271,7 +272,7 @@ def test_what_cannot_be_joined(tmp_path):
     other = prepare(make_variants(some(8), seed=1))
     wrong = {
         "two runs, with different variants.hash": shard_bytes(
-            shard_runs(other, 8)[Shard(2, 8)].ask(ANN, progress=False)
+            shard_runs(other, 8)[Shard(2, 8)].ask(ANN, Running(progress=False))
         ),
         "do not hold each row": good[shard_file(place, Shard(3, 8))],
         "not a Parquet file": good[file][: len(good[file]) // 2],
@@ -317,7 +318,7 @@ def test_what_kills_leave_behind_does_no_harm(tmp_path, monkeypatch):
     monkeypatch.undo()
     assert written == ["facts.json", "questions.parquet"] and not (place / "responses.parquet").exists()
     shard_file(place, Shard(1, 2)).unlink()
-    ask_shard(prepared, ANN, "1/2", place, progress=False)
+    ask_shard(prepared, ANN, "1/2", place, Running(progress=False))
     assert (place / "facts.json").exists()  # another process may be joining now
     same_run(join_shards(place), evaluate(ANN, make_variants(some(4)), progress=False))
 
@@ -331,7 +332,7 @@ def test_asking_while_a_join_writes_leaves_the_run_whole(tmp_path, monkeypatch):
     def asked_between(path, write):
         if path.name == "responses.parquet":
             monkeypatch.undo()
-            ask_shard(prepared, ANN, "1/2", place, progress=False)
+            ask_shard(prepared, ANN, "1/2", place, Running(progress=False))
             join_shards(place)  # and another join is faster
         whole(path, write)
 
@@ -343,28 +344,28 @@ def test_asking_while_a_join_writes_leaves_the_run_whole(tmp_path, monkeypatch):
 
 
 def test_precise_stopping_is_refused_before_anything_is_asked(tmp_path):
-    who, prepared = Drawing(), prepare(make_variants(some(4)), stop="precise")
+    who, prepared = Drawing(), prepare(make_variants(some(4)), stop=Precise())
     with pytest.raises(CoraError, match="looks at all replies while it asks"):
-        ask_shard(prepared, who, "1/2", tmp_path / "run", progress=False)
+        ask_shard(prepared, who, "1/2", tmp_path / "run", Running(progress=False))
     assert who.calls == 0 and not (tmp_path / "run").exists()
 
 
 def test_shards_over_another_run_are_refused_before_anything_is_asked(tmp_path):
     variants, who = make_variants(some(4), family="cyclic"), Drawing()
-    write_responses(evaluate(Drawing(), variants, template="bare", progress=False), tmp_path / "run")
+    write_responses(evaluate(Drawing(), variants, Asking("bare"), progress=False), tmp_path / "run")
     with pytest.raises(CoraError, match=r"another run here already, with other template \(bare there, cora now\);"):
-        ask_shard(prepare(variants), who, "1/2", tmp_path / "run", progress=False)
+        ask_shard(prepare(variants), who, "1/2", tmp_path / "run", Running(progress=False))
     assert who.calls == 0 and not (tmp_path / "run/shards").exists()
-    ask_shard(prepare(variants, template="bare"), who, "1/2", tmp_path / "run", progress=False)  # the same run
+    ask_shard(prepare(variants, Asking("bare")), who, "1/2", tmp_path / "run", Running(progress=False))  # the same run
     assert who.calls > 0
 
 
 def test_a_damaged_shard_is_to_be_deleted(tmp_path):
-    file = ask_shard(prepare(make_variants(some(2))), ANN, "1/1", tmp_path / "run", progress=False)
+    file = ask_shard(prepare(make_variants(some(2))), ANN, "1/1", tmp_path / "run", Running(progress=False))
     file.write_bytes(file.read_bytes()[:1000])
     for read in (
         lambda: join_shards(tmp_path / "run"),
-        lambda: ask_shard(prepare(make_variants(some(2))), ANN, "1/1", tmp_path / "run", progress=False),
+        lambda: ask_shard(prepare(make_variants(some(2))), ANN, "1/1", tmp_path / "run", Running(progress=False)),
     ):
         with pytest.raises(CoraError, match="00001-of-00001.parquet: .*; delete it and ask this shard again"):
             read()
@@ -376,15 +377,15 @@ def test_parts_of_shards_know_the_room_of_the_whole(tmp_path):
     ask_all(prepared, Drawing(), 3, tmp_path / "run")
     facts = ResponseParts(tmp_path / "run").facts
     joined = join_shards(tmp_path / "run").facts
-    assert facts["asked"]["room"] == joined["asked"]["room"] == {"mcq": 10}
-    assert facts["calls"] == joined["calls"]
+    assert facts.asked.room == joined.asked.room == {"mcq": 10}
+    assert facts.calls == joined.calls
 
 
 def test_a_shard_is_a_table_of_responses_and_no_whole_run(tmp_path):
     prepared = prepare(make_variants(some(6)))
-    files = [ask_shard(prepared, ANN, f"{n}/2", tmp_path / "run", progress=False) for n in (1, 2)]
+    files = [ask_shard(prepared, ANN, f"{n}/2", tmp_path / "run", Running(progress=False)) for n in (1, 2)]
     part = read_responses(files[0])
-    assert 0 <= values_of(score(part))["MCQA"] <= 1 and part.facts["shard"] == {
+    assert 0 <= values_of(score(part))["MCQA"] <= 1 and part.facts.shard.plain() == {
         "number": 1,
         "of": 2,
         "failed": 0,
@@ -392,7 +393,7 @@ def test_a_shard_is_a_table_of_responses_and_no_whole_run(tmp_path):
     }
     with pytest.raises(CoraError, match="these are shards of ann: put them together with join_shards or cora_join"):
         concat(map(read_responses, files))
-    json.dumps(part.facts)
+    part.facts.as_json()
 
 
 @given(st.sets(st.integers(1, 99), min_size=1))

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.core import CoraError, Question
+from cora_nb.core import CoraError, Question, THRESHOLDS
 from cora_nb.interop.cat import read_cat
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.results import lookup, values_of
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.columns import NOT_ASKED, checked_table
-from cora_nb.responses.failures import split_note
+from cora_nb.responses.columns import REPLIED, checked_table, in_state
 from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.stopping import CellRates, EarlyStop, is_settled
 from cora_nb.variants.families import make_variants
@@ -74,11 +74,14 @@ def test_the_scores_are_those_of_the_full_run(knows, slips, seed, batch, sizes):
     questions = [Question(f"q{i}", "?", tuple("abcdef"[:n]), i % n) for i, n in enumerate(sizes)]
     variants, who = make_variants(questions), SimulatedRespondent(knows=knows, slips=slips, position=(3, 1), seed=seed)
     full = evaluate(who, variants, progress=False)
-    for stop, names in (("cora", FOUR), ("bmca", [*FOUR, *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9))])):
-        part = evaluate(who, variants, stop=stop, batch=batch, progress=False)
+    for stop, names in (
+        (Settled(batch=batch), FOUR),
+        (Settled(THRESHOLDS, batch), [*FOUR, *(f"BMCA({c})" for c in (0.5, 0.6, 0.7, 0.8, 0.9))]),
+    ):
+        part = evaluate(who, variants, stop=stop, progress=False)
         assert checked_table(part.table).equals(part.table)
-        asked = part.table["error"].isna()
-        assert part.table[asked].equals(full.table[asked]) and (part.table.loc[~asked, "error"] == NOT_ASKED).all()
+        asked = in_state(part.table, *REPLIED)
+        assert part.table[asked].equals(full.table[asked]) and (part.table.loc[~asked, "state"] == "not_asked").all()
         np.testing.assert_array_equal(values_of(score(part))[names], values_of(score(full))[names])
         if not asked.all():
             assert np.isnan(values_of(score(part))[["MCQA+", "RC"]]).all()
@@ -86,13 +89,13 @@ def test_the_scores_are_those_of_the_full_run(knows, slips, seed, batch, sizes):
 
 def test_unknown_stays_unknown_through_a_file(tmp_path):
     variants = make_variants([Question(f"q{i}", "?", ("a", "b", "c"), i % 3, "xy"[i % 2]) for i in range(20)])
-    part = evaluate(SimulatedRespondent(knows=0.3), variants, stop="cora", progress=False)
+    part = evaluate(SimulatedRespondent(knows=0.3), variants, stop=Settled(), progress=False)
     write_responses(part, tmp_path / "p")
     again = read_responses(tmp_path / "p")
     assert score(again).equals(score(part))
     assert score(again, by="subject").query("score == 'MCQA+'")["value"].isna().all()
     counts = again.summary().loc["all"]
-    assert counts["not_asked"] == (part.table["error"] == NOT_ASKED).sum() > 0 and counts["failed"] == 0
+    assert counts["not_asked"] == in_state(part.table, "not_asked").sum() > 0 and counts["failed"] == 0
 
 
 def test_own_thresholds():
@@ -100,23 +103,23 @@ def test_own_thresholds():
     who = SimulatedRespondent(knows=0.4, slips=0.3)
     full, part = (
         evaluate(who, variants, progress=False),
-        evaluate(who, variants, stop="bmca", thresholds=(0.75,), progress=False),
+        evaluate(who, variants, stop=Settled((0.75,)), progress=False),
     )
     values = [lookup(score(run, thresholds=(0.75,)), "BMCA(0.75)").value for run in (part, full)]
     assert values[0] == values[1]
     with pytest.raises(CoraError, match="thresholds must be numbers in"):
-        evaluate(who, variants, stop="bmca", thresholds=(75,), progress=False)
+        evaluate(who, variants, stop=Settled((75,)), progress=False)
 
 
 @pytest.mark.parametrize("thresholds", [1.0, None, "1.0", (), (1.5,), ("a",), (float("nan"),), (None,)])
 def test_bad_thresholds_get_one_clear_line(thresholds):
     with pytest.raises(CoraError, match=r"^thresholds must be numbers in \[0, 1\], such as \(1.0,\), got "):
-        EarlyStop([], thresholds)
+        Settled(thresholds)
 
 
 @pytest.mark.parametrize("thresholds", [[1.0], np.array([0.5, 1.0])])
 def test_any_sequence_of_thresholds_will_do(thresholds):
-    assert EarlyStop([], thresholds).thresholds == tuple(thresholds)
+    assert EarlyStop([], Settled(thresholds)).thresholds == tuple(thresholds)
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5])
@@ -132,7 +135,11 @@ def test_recorded_replies(recorded_at, medalpaca_texts, batch, capsys):
     "At or under 2,300 calls of 33,098, for every size of batch; the least possible is 1,917."
     variants = [r.variant for r in read_cat(recorded_at("cat/medqa/medalpaca-7b")) if r.trial == 0]
     part = evaluate(
-        RecordedRespondent(medalpaca), variants, stop="cora", parse="first_character", batch=batch, progress=False
+        RecordedRespondent(medalpaca),
+        variants,
+        Asking(parse="first_character"),
+        stop=Settled(batch=batch),
+        progress=False,
     )
     assert (values_of(score(part))[FOUR] == values_of(score(medalpaca))[FOUR]).all()
     first = medalpaca.trial(0).table
@@ -141,7 +148,7 @@ def test_recorded_replies(recorded_at, medalpaca_texts, batch, capsys):
         first.groupby("question_id")["correct"].all(),
     )
     least = len(right) + int((right & ~always).sum()) + 25 * int(always.sum())
-    asked = part.facts["calls"]["asked"]
+    asked = part.facts.calls["asked"]
     with capsys.disabled():
         print(f"\nbatches of {batch}: {asked} calls of {len(variants)}; the least possible is {least}")
     assert least == 1917 and least <= asked <= 2300
@@ -175,24 +182,19 @@ def test_a_failed_prompt_settles_nothing(share):
     keys = {(variants[i].question_id, variants[i].method, variants[i].index) for i in lost}
     FAILS.update(keys)
     try:
-        part = evaluate(who, variants, stop="cora", progress=False)
+        part = evaluate(who, variants, stop=Settled(), progress=False)
     finally:
         FAILS.clear()
     t = part.table
     for id, rows in t.groupby("question_id"):
-        fine = rows["error"].isna()
+        fine = in_state(rows, *REPLIED)
         if not (rows["correct"] | ~fine).all():
             continue  # one was wrong: settled
-        assert (rows["error"] != NOT_ASKED).all() or fine.all(), id  # otherwise everything was asked
+        assert (rows["state"] != "not_asked").all() or fine.all(), id  # otherwise everything was asked
     found = score(part)
     row = lookup(found, "BMCA(1.0)")
-    _, failed, bounds = split_note(row.get("note"))
-    if share > 0.01:
-        assert np.isnan(row.value) and bounds.startswith("from ")
-        low, high = map(float, bounds.removeprefix("from ").split(" to "))
-        assert low <= truth["BMCA(1.0)"] <= high
-    else:
-        assert row.value <= truth["BMCA(1.0)"] and (not bounds or truth["BMCA(1.0)"] <= float(bounds.split()[-1]))
+    assert np.isnan(row.value) == (share > 0.01) and (share <= 0.01 or row.status == "bounded")
+    assert row.least - 1e-9 <= truth["BMCA(1.0)"] <= row.most + 1e-9
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))

@@ -24,7 +24,9 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.runs import postgres_store, sqlite_store
+from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.batch import write_batch
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.reply_rows import reply_row
@@ -155,7 +157,7 @@ def _run(place, folder, log_name, pause, stop, most=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("stop,kills", [(None, 70), ("cora", 30)])
+@pytest.mark.parametrize("stop,kills", [(None, 70), (Settled(), 30)])
 def test_a_run_killed_at_any_moment_resumes(place, tmp_path, stop, kills):
     """SIGKILL after the n-th reply, for n from 0 on: nothing that was stored is asked again, and the end is that of an
     undisturbed run. A run that is to be killed stops answering soon after, however late the kill comes."""
@@ -222,7 +224,7 @@ def test_two_runs_share_a_store(place, tmp_path):
     with Store(place) as store:
         assert len(store) == len(VARIANTS)
         after = evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, store=store, progress=False)
-    assert after.facts["calls"]["asked"] == 0 and after.table.equals(
+    assert after.facts.calls["asked"] == 0 and after.table.equals(
         evaluate(SimulatedRespondent(knows=0.5, slips=0.1), VARIANTS, progress=False).table
     )
 
@@ -259,19 +261,19 @@ def test_equal_prompts_are_asked_once():
         len(parrot.calls) == len(set(parrot.calls)) < len(VARIANTS) == len(responses)
         and responses.table["reply"].notna().all()
     )
-    calls = responses.facts["calls"]
+    calls = responses.facts.calls
     assert calls["asked"] == len(parrot.calls) and calls["prompt_tokens"] == 10 * len(parrot.calls)
     assert plan(Parrot(), VARIANTS)["calls"] == len(parrot.calls)
-    assert evaluate(Parrot(), VARIANTS, trials=2, progress=False).facts["calls"]["asked"] == 2 * len(parrot.calls)
+    assert evaluate(Parrot(), VARIANTS, Asking(trials=2), progress=False).facts.calls["asked"] == 2 * len(parrot.calls)
 
 
 def test_failures_are_not_kept_and_asked_again(place):
     with Store(place) as store:
         first = evaluate(Parrot(fails={3, 5}), VARIANTS[:20], store=store, progress=False)
-        assert first.table["error"].notna().sum() >= 2 and plan(Parrot(), VARIANTS[:20], store)["calls"] == 2
+        assert in_state(first.table, "failed").sum() >= 2 and plan(Parrot(), VARIANTS[:20], store=store)["calls"] == 2
         parrot = Parrot()
         second = evaluate(parrot, VARIANTS[:20], store=store, progress=False)
-        assert len(parrot.calls) == 2 and second.table["error"].isna().all()
+        assert len(parrot.calls) == 2 and in_state(second.table, *REPLIED).all()
 
 
 # ---------------------------------------------------------------- equal prompts
@@ -302,15 +304,15 @@ def test_above_temperature_0_each_variant_is_a_draw_of_its_own(tmp_path, tempera
     assert len(set(texts_of)) < len(texts_of)
     with Store(tmp_path / "r.sqlite") as store:
         who = Sampler(temperature)
-        run = evaluate(who, some, trials=trials, store=store, progress=False)
+        run = evaluate(who, some, Asking(trials=trials), store=store, progress=False)
         n = len(texts_of) if temperature else len(set(texts_of))
         assert len(who.calls) == len(set(who.calls)) == len(store) == n * trials
-        assert plan(Sampler(temperature), some, trials=trials)["calls"] == n * trials
+        assert plan(Sampler(temperature), some, Asking(trials=trials))["calls"] == n * trials
         table = run.table.assign(text=[t for t in texts_of for _ in range(trials)])
         drawn = table.groupby(["text", "trial"])["reply"].agg(["nunique", "size"])
         assert (drawn["nunique"] == (drawn["size"] if temperature else 1)).all()
-        again = evaluate(Sampler(temperature), some, trials=trials, store=store, progress=False)
-        assert again.facts["calls"]["asked"] == 0 and again.table.equals(run.table)
+        again = evaluate(Sampler(temperature), some, Asking(trials=trials), store=store, progress=False)
+        assert again.facts.calls["asked"] == 0 and again.table.equals(run.table)
         if trials == 3:  # the trials of a shorter run are those of the longer one
             short = Sampler(temperature)
             evaluate(short, some, store=store, progress=False)
@@ -428,7 +430,7 @@ def _ask_server(url, path, fields, n, result):
     tqdm.set_lock(threading.RLock())
     with Store(path) as store:
         run = evaluate(ChatRespondent("m", url, retries=0, **fields), ONCE[:n], store=store, progress=False)
-    result.put((run.table["reply"].tolist(), run.table["error"].notna().sum(), run.facts["calls"]))
+    result.put((run.table["reply"].tolist(), int(in_state(run.table, "failed").sum()), run.facts.calls))
     result.close()
     result.join_thread()
     os._exit(0)

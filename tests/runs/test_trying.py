@@ -8,10 +8,11 @@ import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
-from cora_nb.respondents import patience
+from cora_nb.respondents import chat_server
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.store import Store
 from cora_nb.runs.trying import choose_variants, duration, forecast_lines, spread, try_respondent, tryout_text
@@ -76,8 +77,8 @@ def test_the_first_prompt_goes_alone_and_equal_prompts_once():
 
 def test_the_forecast_is_the_plan_with_what_was_measured():
     who = Says(meta={"prompt_tokens": 50, "completion_tokens": 7}, wait=0.002)
-    tried = try_respondent(who, QUESTIONS, prices=(2.0, 10.0), k=1, shots=QUESTIONS, trials=2)
-    known = plan(who, make_variants(QUESTIONS), k=1, shots=QUESTIONS, trials=2)
+    tried = try_respondent(who, QUESTIONS, Asking(shots=QUESTIONS, k=1, trials=2), prices=(2.0, 10.0))
+    known = plan(who, make_variants(QUESTIONS), Asking(shots=QUESTIONS, k=1, trials=2))
     f = tried.forecast
     assert [f[x] for x in ("prompts", "different", "calls")] == [known[x] for x in ("prompts", "different", "calls")]
     assert f["prompts"] == 2 * len(make_variants(QUESTIONS)) and f["tokens_written"] == 7 * f["calls"]
@@ -101,7 +102,7 @@ def test_replies_are_kept_for_the_run_and_asked_for_anew(tmp_path):
         second = try_respondent(again, QUESTIONS, store=store)
         assert sum(again.asked) == len(first.tried) and second.forecast["in_store"] == len(first.tried)
         run = evaluate(Says("A"), variants, store=store, progress=False)
-    assert run.facts["calls"]["in_store"] == len(first.tried)  # the first reply counts
+    assert run.facts.calls["in_store"] == len(first.tried)  # the first reply counts
     assert sorted(set(run.table["reply"])) == ["A", "B"]
 
 
@@ -121,8 +122,8 @@ def test_one_reply_in_ten_may_be_unreadable():
 
 
 def test_a_server_that_is_not_there_is_said_soon(monkeypatch):
-    monkeypatch.setattr(patience, "time", clock := Clock())
-    monkeypatch.setattr(patience, "asyncio", clock)
+    monkeypatch.setattr(chat_server, "time", clock := Clock())
+    monkeypatch.setattr(chat_server, "asyncio", clock)
     who = ChatRespondent("m", "http://127.0.0.1:9/v1")
     with pytest.raises(CoraError, match="^m at http://127.0.0.1:9/v1: connection failed"):
         try_respondent(who, QUESTIONS)
@@ -173,7 +174,7 @@ def test_long_replies_are_cropped_and_shown_whole_on_demand():
 
 
 def test_what_every_rule_reads_is_shown():
-    tried = try_respondent(Says("**B**\nbecause"), QUESTIONS, n=1, parse="first_alphanumeric")
+    tried = try_respondent(Says("**B**\nbecause"), QUESTIONS, Asking(parse="first_alphanumeric"), n=1)
     (line,) = {x for x in str(tried).splitlines() if x.startswith("    B read by")}
     assert line.startswith("    B read by first_alphanumeric, ") and "tolerant" in line
     assert "    nothing read by first_character" in str(tried)
@@ -191,7 +192,7 @@ def test_durations(seconds, said):
     assert duration(seconds) == said
 
 
-@pytest.mark.parametrize("wrong", [{"n": 0}, {"family": "corra"}, {"parse": "wishful"}, {"template": "x"}, {"k": 1}])
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"family": "corra"}, {"asking": Asking(k=1)}, {"asking": "bare"}])
 def test_bad_arguments(wrong):
     with pytest.raises(CoraError):
         try_respondent(Says(), QUESTIONS, **wrong)

@@ -15,18 +15,19 @@ import pytest
 
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.core import CoraError, Question
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.respondents.protocol import Reply
+from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.files import read_facts, read_responses, write_responses
-from cora_nb.responses.runs import different_facts
 from cora_nb.results import values_of
 from cora_nb.runs import workers
 from cora_nb.runs.alarm import UnreadRepliesWarning
-from cora_nb.runs.evaluate import evaluate, prepare
+from cora_nb.runs.asking import Asking, Precise, Settled
+from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.shards import ask_shard, shard_file, shards_there
 from cora_nb.runs.store import Store
 from cora_nb.runs.worker_processes import local_workers, visible_gpus, worker_settings
-from cora_nb.runs.workers import evaluate_on
+from cora_nb.runs.workers import Dividing, evaluate_on
 from cora_nb.variants.families import make_variants
 from slurm_stand_in import jobs_running, slurm_stand_in
 from helpers import slow_after
@@ -48,8 +49,9 @@ def client():
             yield client
 
 
-def on(client, who, questions, folder, **more):
-    return evaluate_on(client, who, make_variants(questions), folder, **({"progress": False} | more))
+def on(client, who, questions, folder, asking=Asking(), stop=None, **how):
+    dividing = Dividing(**{"progress": False} | how)
+    return evaluate_on(client, who, make_variants(questions), folder, asking, stop, dividing)
 
 
 def alone(who, questions, **more):
@@ -96,19 +98,19 @@ def test_each_worker_has_a_gpu_of_its_own_or_its_share_of_the_cores(monkeypatch)
 
 def test_precise_stopping_is_refused(tmp_path):
     with pytest.raises(CoraError, match="looks at all replies while it asks"):
-        on(None, ANN, some(2), tmp_path / "run", stop="precise")
+        on(None, ANN, some(2), tmp_path / "run", stop=Precise())
 
 
 # On workers within this process
 
 
 @pytest.mark.parametrize(
-    "asked", slow_after(1, [{}, {"trials": 2}, {"shots": some(9), "k": 2, "parse": "first_token"}])
+    "asking", slow_after(1, [Asking(), Asking(trials=2), Asking(shots=some(9), k=2, parse="first_token")])
 )
-def test_the_run_of_one_process(client, tmp_path, asked):
-    run, one = on(client, ANN, some(14), tmp_path / "run", shards=5, **asked), alone(ANN, some(14), **asked)
+def test_the_run_of_one_process(client, tmp_path, asking):
+    run, one = on(client, ANN, some(14), tmp_path / "run", shards=5, asking=asking), alone(ANN, some(14), asking=asking)
     assert run.equals(one) and run.table.equals(one.table) and run.questions.equals(one.questions)
-    assert different_facts(run.facts, one.facts) == [] and run.facts["calls"] == one.facts["calls"]
+    assert run.facts.differences(one.facts) == [] and run.facts.calls == one.facts.calls
     assert read_responses(tmp_path / "run").equals(one)
     assert sorted(p.name for p in (tmp_path / "run/shards").iterdir()) == [
         f"0000{n}-of-00005.parquet" for n in range(1, 6)
@@ -147,7 +149,7 @@ def counting():
 
 def test_one_model_for_each_worker_and_finished_shards_are_skipped(client, tmp_path, counting):
     prepared = prepare(make_variants(some(12)))
-    ask_shard(prepared, counting(), "2/6", tmp_path / "run", progress=False)
+    ask_shard(prepared, counting(), "2/6", tmp_path / "run", Running(progress=False))
     before, counting.made = len(counting.asked), 0
     one = on(client, counting, some(12), tmp_path / "run")  # as many shards as are there
     assert 1 <= counting.made <= 2
@@ -163,7 +165,7 @@ def test_calls_that_make_the_same_model_share_it(client, tmp_path, counting):
     for n in range(4):
         on(client, counting, some(8), tmp_path / f"run{n}", shards=4)
     assert 1 <= counting.made <= 2  # one for each worker, and not for each call
-    settings = [workers._Settings(make, "lenient", {}, "x", None, False) for make in (lambda: counting(), counting)]
+    settings = [workers._Settings(make, {}, "x", None, False) for make in (lambda: counting(), counting)]
     worker = SimpleNamespace()
     first, again, other = (workers._respondent_here(worker, s)[0] for s in (settings[0], settings[0], settings[1]))
     assert first is again is not other and len(worker._cora_nb_respondent) == 1
@@ -173,7 +175,7 @@ def test_a_changed_file_is_another_model(tmp_path):
     pytest.importorskip("cloudpickle")
     file, worker = tmp_path / "mine.py", SimpleNamespace()
     file.write_text("from cora_nb.respondents.simulated import SimulatedRespondent as Mine\n")
-    settings = workers._Settings(f"{file}:Mine", "lenient", {}, "x", None, False)
+    settings = workers._Settings(f"{file}:Mine", {}, "x", None, False)
     first, again = (workers._respondent_here(worker, settings)[0] for _ in range(2))
     os.utime(file, ns=(1, 1))
     assert first is again is not workers._respondent_here(worker, settings)[0]
@@ -214,11 +216,11 @@ def test_only_failed_prompts_are_asked_again(client, tmp_path, counting, monkeyp
         monkeypatch.setattr(workers._Settings, "sign", property(lambda s: Elsewhere(s.folder)))
     counting.bad = lambda p: p.variant.answer == 1
     first = on(client, counting, some(8), tmp_path / "run", shards=4, strict=None)
-    lost = first.table["error"].notna().sum()
+    lost = (~in_state(first.table, *REPLIED)).sum()
     assert 0 < lost < len(first)
     counting.bad, counting.asked = lambda p: False, []
     second = on(client, counting, some(8), tmp_path / "run", strict=None)
-    assert 0 < len(counting.asked) <= lost and second.table["error"].isna().all()
+    assert 0 < len(counting.asked) <= lost and in_state(second.table, *REPLIED).all()
     counting.asked = []
     on(client, counting, some(8), tmp_path / "run", strict=None)
     assert counting.asked == []
@@ -230,8 +232,8 @@ class Elsewhere(Missing):
 
 
 def test_early_stopping_is_exact(client, tmp_path):
-    run, one = on(client, ANN, some(40), tmp_path / "run", shards=6, stop="cora"), alone(ANN, some(40))
-    assert values_of(score(run))["CoRA"] == values_of(score(one))["CoRA"] and run.facts["calls"]["not_asked"] > 0
+    run, one = on(client, ANN, some(40), tmp_path / "run", shards=6, stop=Settled()), alone(ANN, some(40))
+    assert values_of(score(run))["CoRA"] == values_of(score(one))["CoRA"] and run.facts.calls["not_asked"] > 0
 
 
 def test_a_store_is_shared(client, tmp_path, counting):
@@ -239,7 +241,7 @@ def test_a_store_is_shared(client, tmp_path, counting):
         on(client, counting, some(6), tmp_path / "run", shards=3, store=tmp_path / "replies.sqlite")
     asked, counting.asked = len(counting.asked), []
     run = on(client, counting, some(6), tmp_path / "other", shards=2, store=tmp_path / "replies.sqlite")
-    assert counting.asked == [] and run.facts["calls"]["in_store"] == asked
+    assert counting.asked == [] and run.facts.calls["in_store"] == asked
 
 
 TRIED = []
@@ -293,7 +295,7 @@ def test_another_run_is_refused_before_anything_is_asked(client, tmp_path, count
     on(client, ANN, some(4), tmp_path / "run", shards=2)
     for wrong, why in (
         ({"shards": 3}, "are of 2, and not of 3"),
-        ({"template": "bare"}, r"template \(cora there, bare now\)"),
+        ({"asking": Asking("bare")}, r"template \(cora there, bare now\)"),
     ):
         with pytest.raises(CoraError, match=why):
             on(client, ANN, some(4), tmp_path / "run", **wrong)
@@ -326,13 +328,13 @@ def test_what_cannot_be_sent_is_said_in_one_line(client, tmp_path):
 
 def test_another_version_of_the_package_is_refused(client, tmp_path, monkeypatch):
     monkeypatch.setattr(workers._Settings.__init__, "__defaults__", ("x", "0.1.0"), raising=False)
-    settings = workers._Settings(ANN, "lenient", {}, str(tmp_path), None, False, version="0.0.1")
+    settings = workers._Settings(ANN, {}, str(tmp_path), None, False, version="0.0.1")
     with pytest.raises(CoraError, match="of cora_nb, and the client 0.0.1"):
         workers._check_same_package(settings, [])
 
 
 def test_unreadable_replies_are_told(client, tmp_path, counting):
-    told = {"parse": "yes_no", "shards": 2}
+    told = {"asking": Asking(parse="yes_no"), "shards": 2}
     with pytest.warns(UnreadRepliesWarning, match="cannot be read"):
         on(client, counting, some(6), tmp_path / "run", **told)
     with warnings.catch_warnings():
@@ -447,7 +449,7 @@ def test_a_killed_worker_is_replaced(tmp_path):
         asking.join(300)
     assert len(threads) == 1
     one = alone(spec, some(12))
-    assert result["run"].table.equals(one.table) and result["run"].facts["calls"] == one.facts["calls"]
+    assert result["run"].table.equals(one.table) and result["run"].facts.calls == one.facts.calls
 
 
 @pytest.mark.slow
@@ -486,5 +488,5 @@ def test_a_slurm_cluster_scores(tmp_path, monkeypatch):
 def test_the_facts_of_a_shard_say_which_it_is(client, tmp_path):
     on(client, ANN, some(4), tmp_path / "run", shards=2)
     facts = [read_facts(file) for file in shards_there(tmp_path / "run").values()]
-    assert [f["shard"]["number"] for f in facts] == [1, 2] and not different_facts(facts[0]["asked"], facts[1]["asked"])
+    assert [f.shard.number for f in facts] == [1, 2] and not facts[0].asked.differences(facts[1].asked)
     assert shard_file(tmp_path / "run", next(iter(shards_there(tmp_path / "run")))).is_file()

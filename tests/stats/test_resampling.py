@@ -7,8 +7,11 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.cora import score_counts, score_intervals, weighted_scores
+from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_intervals
+from cora_nb.metrics.cora import weighted_scores
 from cora_nb.metrics.scores import register_score, SCORES
+from cora_nb.results import Remark
 from cora_nb.stats.resampling import (
     cluster_table,
     design_effect,
@@ -105,7 +108,7 @@ def test_unknown_scores_have_no_interval():
     ends = ["value", "low", "high"]
     assert found.loc[["MCQA", "CI", "CoRA"], ends].isna().all(axis=None)
     assert found.loc[["MCQA+", "MV", "BMCA(1.0)"], ends].notna().all(axis=None)
-    assert set(found.loc[["MCQA", "CI", "CoRA"], "note"]) == {""}
+    assert not found.loc[["MCQA", "CI", "CoRA"], "remarks"].any()
     assert score_intervals(counts[:1])[["low", "high"]].isna().all(axis=None)
 
 
@@ -183,7 +186,7 @@ def test_few_clusters_are_covered_and_said(G):
         known = rng.random(100) < rng.beta(3, 2, G)[clusters]
         found = score_intervals(drawn_counts(rng, known), (1.0,), clusters=clusters).loc["MCQA+"]
         inside.append(found["low"] <= 0.6 + 0.4 * 0.35 <= found["high"])
-        assert found["note"].startswith(f"{G} clusters: few to rely on") == (G < 20)
+        assert (Remark("few", G, what="cluster") in found["remarks"]) == (G < 20)
     assert np.mean(inside) >= 0.91  # of 150, so give or take 2 points
 
 
@@ -196,13 +199,13 @@ def test_a_rare_group_is_covered(n, right_if_not):
     for _ in range(150):
         found = score_intervals(drawn_counts(rng, rng.random(n) < 0.02, right_if_not), (1.0,)).loc["MCQA+"]
         inside.append(found["low"] <= 0.02 + 0.98 * 0.35 <= found["high"])
-    assert np.mean(inside) >= 0.9  # Wilson's for six of 300 covers 0.93, and so few of one kind are said in the note
+    assert np.mean(inside) >= 0.9  # Wilson's for six of 300 covers 0.93, and so few of one kind are said in a remark
 
 
 def test_all_alike_is_no_certainty():
     counts = pd.DataFrame({"hits": 7, "trials": 20, "original": 0.0}, index=range(300))
     found = score_intervals(counts)
-    assert (found["low"] < found["high"]).all() and set(found["note"]) == {"all questions count alike: few to rely on"}
+    assert (found["low"] < found["high"]).all() and set(found["remarks"]) == {(Remark("few_unlike", 0),)}
     assert found.loc["RC", "low"] < 0.35 < found.loc["RC", "high"] < 0.36
     clustered = score_intervals(counts, clusters=np.arange(300) % 30)
     assert clustered.loc["RC", "high"] - 0.35 > 5 * (found.loc["RC", "high"] - 0.35)

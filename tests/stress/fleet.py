@@ -22,6 +22,8 @@ from pathlib import Path
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.responses.columns import REPLIED, in_state
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -120,12 +122,12 @@ def run(servers, variants, store, watch=None) -> tuple[float, list[str]]:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         start = time.monotonic()
-        found = evaluate(who, variants, template="bare", store=store, progress=False, strict=None)
+        found = evaluate(who, variants, Asking("bare"), store=store, progress=False, strict=None)
         seconds = time.monotonic() - start
     texts = [p.text[-60:] for p in make_prompts(variants, template="bare")]
-    assert found.table["error"].isna().all(), "some prompts failed"
+    assert in_state(found.table, *REPLIED).all(), "some prompts failed"
     assert found.table["reply"].tolist() == texts, "some replies stand at the wrong prompt"
-    return found.facts["calls"]["asked"] / seconds, [str(w.message) for w in said]
+    return found.facts.calls["asked"] / seconds, [str(w.message) for w in said]
 
 
 def kill_and_start_again(server: Server, store_path: Path, at: int, events: list[str]) -> None:

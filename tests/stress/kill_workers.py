@@ -31,11 +31,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.responses.files import read_responses
-from cora_nb.responses.runs import different_facts
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.shards import shards_there
 from cora_nb.runs.worker_processes import local_workers
-from cora_nb.runs.workers import evaluate_on
+from cora_nb.runs.workers import evaluate_on, Dividing
 from cora_nb.variants.families import make_variants
 from helpers import command
 
@@ -50,10 +49,10 @@ def check_equal(run, alone, what: str) -> str:
     scores = [np.array(r.table["scores"].tolist(), dtype=object) for r in (run, alone)]
     apart = max(float(np.abs(np.subtract(a, b, dtype=float)).max()) for a, b in zip(*scores))
     assert apart <= 1e-4, f"{what}: scores differ by {apart}"
-    asked = [r.facts["calls"]["asked"] for r in (run, alone)]
+    asked = [r.facts.calls["asked"] for r in (run, alone)]
     assert asked[0] == asked[1], f"{what}: {asked[0]} prompts asked, and {asked[1]} by one process"
-    told = [{k: v for k, v in r.facts.items() if k != "run"} for r in (run, alone)]
-    assert not different_facts(*told), f"{what}: other facts"
+    told = [r.facts.without("run") for r in (run, alone)]
+    assert not told[0].differences(told[1]), f"{what}: other facts"
     return f"{len(run):,} rows as in one process, scores within {apart:.1e}, {asked[0]:,} prompts asked"
 
 
@@ -65,14 +64,14 @@ def speed(variants, alone, folder: Path, repeats: int) -> None:
             out = folder / f"speed-{n}-{attempt}"
             with local_workers(n) as client:
                 start = time.perf_counter()
-                run = evaluate_on(client, SPEC, variants, out, progress=False)
+                run = evaluate_on(client, SPEC, variants, out, dividing=Dividing(progress=False))
                 taken.append(time.perf_counter() - start)
                 start = time.perf_counter()
-                again = evaluate_on(client, SPEC, variants, out, progress=False)
+                again = evaluate_on(client, SPEC, variants, out, dividing=Dividing(progress=False))
                 skipped = time.perf_counter() - start
                 assert again.equals(run)
                 start = time.perf_counter()
-                evaluate_on(client, SPEC, variants, folder / f"warm-{n}-{attempt}", progress=False)
+                evaluate_on(client, SPEC, variants, folder / f"warm-{n}-{attempt}", dividing=Dividing(progress=False))
                 warm = time.perf_counter() - start
             print(f"  {n} worker(s): {check_equal(run, alone, 'speed')}")
             load = os.getloadavg()[0]
@@ -88,7 +87,7 @@ def workers(variants, alone, folder: Path, kills: int, random_: random.Random) -
 
             def ask(out=out, client=client, result=result):
                 try:
-                    result["run"] = evaluate_on(client, SPEC, variants, out, progress=False)
+                    result["run"] = evaluate_on(client, SPEC, variants, out, dividing=Dividing(progress=False))
                 except BaseException as e:
                     result["error"] = e
 

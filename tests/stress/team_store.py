@@ -31,6 +31,7 @@ from postgres_server import PASSWORD, PostgresServer, missing  # noqa: E402
 from cora_nb.benchmarks.load import load_benchmark  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.chat import ChatRespondent  # noqa: E402
+from cora_nb.responses.columns import in_state  # noqa: E402
 from cora_nb.runs import postgres_store  # noqa: E402
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.runs.store import Store, asked_prompts  # noqa: E402
@@ -64,8 +65,8 @@ def work(number: int, life: int, url: str, address: str, folder: str) -> None:
     with Store(address) as store:
         run = evaluate(who, variants, store=store, progress=False, strict=None)
     _, keys = asked_prompts(who, make_prompts(variants))
-    found = {"replies": dict(zip(keys, run.table["reply"])), "failed": int(run.table["error"].notna().sum())}
-    Path(folder, f"{number}.json").write_text(json.dumps(found | {"calls": run.facts["calls"]}, default=str))
+    found = {"replies": dict(zip(keys, run.table["reply"])), "failed": int(in_state(run.table, "failed").sum())}
+    Path(folder, f"{number}.json").write_text(json.dumps(found | {"calls": run.facts.calls}, default=str))
 
 
 class Team:

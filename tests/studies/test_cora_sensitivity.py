@@ -9,13 +9,14 @@ from cora_nb.core import CoraError
 from cora_nb.benchmarks.samples import shuffle_choices
 from cora_nb.interop.cat import read_cat
 from cora_nb.metrics.comparison import compare, compare_counts
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.counts import count_hits
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import values_of
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 
@@ -41,8 +42,8 @@ def counts(name, option):
     "The counts of an organism that is asked in one of the ways."
     how = {"max_new_tokens": 1, **ORGANISMS[option]}
     made = make_variants(QUESTIONS, **how.pop("variants", {}))
-    asked = {"template": how.pop("template", "cora"), "parse": how.pop("rule", "first_token")}
-    return count_hits(evaluate(CausalRespondent(f"organism/{name}", **how), made, progress=False, strict=None, **asked))
+    asking = Asking(how.pop("template", "cora"), parse=how.pop("rule", "first_token"))
+    return count_hits(evaluate(CausalRespondent(f"organism/{name}", **how), made, asking, progress=False, strict=None))
 
 
 def moved(name, option):
@@ -114,7 +115,7 @@ def test_doors():
     "CoRA moves by MCQA and BMCA(1.0) alone; another order of the originals is not for `compare`."
     questions, organism = load_benchmark("math")[:8], CausalRespondent("organism/skewed")
     runs = [
-        evaluate(organism, make_variants(asked), parse="first_token", progress=False, strict=None)
+        evaluate(organism, make_variants(asked), Asking(parse="first_token"), progress=False, strict=None)
         for asked in (questions, shuffle_choices(questions, 3))
     ]
     one, other = (values_of(score(run)) for run in runs)

@@ -11,7 +11,7 @@ from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.prompts.templates import TEMPLATES, Prompt, Template, make_prompts
 from cora_nb.variants.families import LeftOut, make_variants
 from cora_nb.variants.files import read_variants, write_variants
-from cora_nb.variants.formats import FORMAT_METHODS, claim, formats
+from cora_nb.variants.mcqa_plus import FORMAT_METHODS, claim, formats
 
 
 @st.composite

@@ -14,7 +14,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.files import read_variants, write_variants
 from cora_nb.variants.mcqa_plus import SIZES
-from cora_nb.variants.operators import says_none
+from cora_nb.benchmarks.pitfalls import says_none
 
 
 def check_set(q, variants):

@@ -10,11 +10,10 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question, Variant, Wording
-from cora_nb.metrics.cora import score
+from cora_nb.metrics.scoring import score
 from cora_nb.metrics.items import method_costs, method_table
 from cora_nb.prompts.labels import apply_rule
-from cora_nb.prompts.reasoned import last_line, lenient
-from cora_nb.prompts.letters import first_token
+from cora_nb.prompts.letters import first_token, last_line, lenient
 from cora_nb.prompts.templates import TEMPLATES, Prompt, Template, make_prompts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.chat_replies import letter_scores
@@ -25,7 +24,8 @@ from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup, values_of
 from cora_nb.runs.alarm import unread_replies
-from cora_nb.runs.evaluate import evaluate, prepare
+from cora_nb.runs.asking import Asking
+from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.facts import variants_hash
 from cora_nb.variants.families import (
     FAMILIES,
@@ -256,21 +256,21 @@ def test_a_template_without_a_word_about_wordings_still_serves_everything_else()
 
 def test_a_run_repeats_its_prompts_after_parquet(tmp_path):
     variants = make_variants(math_benchmark(3), "cora+wording", seed=5)
-    ask = prepare(variants, shots=POOL, k=1, shots_as="like_variant")
-    run = ask.ask(SimulatedRespondent(0.5), progress=False)
+    ask = prepare(variants, Asking(shots=POOL, k=1, shots_as="like_variant"))
+    run = ask.ask(SimulatedRespondent(0.5), Running(progress=False))
     write_responses(run, tmp_path / "run")
     back = read_responses(tmp_path / "run")
     assert back.equals(run) and back.complete and back.family == "cora+wording"
-    told = back.facts["variants"]["recipe"]
+    told = back.facts.variants.recipe
     asked = [Question(q.question_id, q.text, q.choices, int(q.answer)) for q in back.questions.itertuples()]
-    again = make_variants(asked, told["family"], told["seed"], **told["options"])
+    again = make_variants(asked, told.family, told.seed, **told.options)
     assert [v.wording for v in again] == [v.wording for v in variants]
-    new = prepare(again, shots=POOL, k=1, shots_as="like_variant")
+    new = prepare(again, Asking(shots=POOL, k=1, shots_as="like_variant"))
     assert [p.text for p in new.prompts] == [p.text for p in ask.prompts]
     for what in ("hash", "count", "recipe"):
-        assert new.known["variants"][what] == back.facts["variants"][what]
-    assert new.known["asked"]["prompts"] == back.facts["asked"]["prompts"]
-    repeated = evaluate(RecordedRespondent(back), again, progress=False, shots=POOL, k=1)
+        assert getattr(new.known.variants, what) == getattr(back.facts.variants, what)
+    assert new.known.asked.prompts == back.facts.asked.prompts
+    repeated = evaluate(RecordedRespondent(back), again, Asking(shots=POOL, k=1), progress=False)
     assert repeated.table["prediction"].tolist() == run.table["prediction"].tolist()
     for r in back.table.itertuples():
         assert recorded_wording(r.family, r.method, r.index) == next(
@@ -489,7 +489,7 @@ def test_a_model_s_scores_are_those_of_its_labels():
     causal = CausalRespondent("organism/steady", device="cpu", chat=False)
     likely = LikelihoodRespondent("organism/steady", device="cpu", adaptation="joint-label")
     one, two = (
-        evaluate(who, variants, "bare", progress=False, strict=None).table["scores"] for who in (causal, likely)
+        evaluate(who, variants, Asking("bare"), progress=False, strict=None).table["scores"] for who in (causal, likely)
     )
     for v, generated, compared in zip(variants, one, two):
         if v.labels[0] == "i":

@@ -1,0 +1,194 @@
+"""What became of each prompt: one column says so, whichever way the responses were made, and files without it read.
+
+The files in `before_state` were written by the code before that column; their README says how.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cora_nb.core import BadRow, CoraError, Question
+from cora_nb.interop.plain_table import import_table
+from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.streamed import count_parts
+from cora_nb.respondents.protocol import REFUSED_REPLY, Reply
+from cora_nb.respondents.simulated import RecordedRespondent
+from cora_nb.responses.columns import STATES, UNSENT, in_state
+from cora_nb.responses.files import read_responses, write_responses
+from cora_nb.responses.parts import ResponseParts, count_lost
+from cora_nb.responses.responses import Responses
+from cora_nb.responses.runs import concat
+from cora_nb.runs.asking import Budget, Settled
+from cora_nb.runs.evaluate import evaluate
+from cora_nb.runs.store import Store
+from cora_nb.variants.families import make_variants
+
+BEFORE = Path(__file__).with_name("before_state")
+QUESTIONS = [
+    Question(f"q{n}", f"What is {n} + {n}?", (str(2 * n), str(2 * n + 1), str(2 * n + 2)), 0, "sums")
+    for n in range(1, 9)
+]
+VARIANTS = make_variants(QUESTIONS, family="cora", seed=0)
+WORDS = "status 500: out of order"
+COUNTS = {"answered": 41, "unread": 2, "refused": 2, "failed": 1, "not_asked": 65, "over_budget": 1}
+SAID = {
+    ("q1", "shuffled"): Reply(error=WORDS),
+    ("q2", "original"): REFUSED_REPLY,
+    ("q3", "original"): Reply("", meta={"finish_reason": "content_filter"}),
+    ("q4", "original"): Reply("I do not know.", meta={"finish_reason": "stop"}),
+    ("q5", "original"): Reply("Let me think about", meta={"finish_reason": "length"}),
+}
+
+
+class Moody:
+    "Fails, is refused and is unreadable once or twice; otherwise right, except for one original."
+
+    name = "moody"
+
+    def describe(self):
+        return {"respondent": "moody"}
+
+    def request(self, prompt):
+        return {"moody": prompt.text}
+
+    async def answer(self, prompts):
+        for i, p in enumerate(prompts):
+            v = p.variant
+            wrong = (v.question_id, v.method) == ("q6", "original")
+            yield i, SAID.get((v.question_id, v.method)) or Reply(v.labels[(v.answer + wrong) % v.n_choices])
+
+
+@pytest.fixture(scope="module")
+def run():
+    with pytest.warns(UserWarning, match="stopped by its budget"):
+        return evaluate(Moody(), VARIANTS, stop=Settled(batch=4), budget=Budget(calls=38), progress=False, strict=None)
+
+
+def states_of(found):
+    return {state: int(in_state(found.table, state).sum()) for state in STATES}
+
+
+def test_a_run_has_every_state(run):
+    assert states_of(run) == COUNTS
+    t = run.table
+    assert t["error"].dropna().tolist() == [WORDS] and t["state"][t["error"].notna()].tolist() == ["failed"]
+    assert t.loc[in_state(t, *UNSENT), ["reply", "scores", "selected", "finish", "error"]].isna().all(axis=None)
+    assert not t["correct"][~in_state(t, "answered")].any() and (t["prediction"][~in_state(t, "answered")] == -1).all()
+    outcome = run.summary().loc["all"].to_dict()
+    assert outcome == {"rows": 112, "right": 40, "wrong": 1, "unparsed": 3, "cut_off": 1, "failed": 1, "not_asked": 66}
+
+
+@pytest.mark.parametrize("name", ["run", "run.parquet"])
+def test_a_run_written_before_the_column_reads_to_the_same(run, name):
+    old = read_responses(BEFORE / name)
+    pd.testing.assert_frame_equal(old.table, run.table)
+
+
+def test_parts_written_before_the_column_count_the_same(run, tmp_path):
+    old, new = ResponseParts(BEFORE / "run.parquet"), tmp_path / "new"
+    write_responses(run, new)
+    for parts in (old, ResponseParts(new / "responses.parquet")):
+        assert count_lost(parts) == count_lost(run)
+        assert count_lost(run) == (46, Counter({s: COUNTS[s] for s in ("failed", *UNSENT)}), Counter([WORDS]))
+        assert parts.summary().to_dict() == run.summary().to_dict()
+        pd.testing.assert_frame_equal(count_parts(parts), count_hits(run), check_dtype=False)
+        assert parts.read(["q1", "q2"]).table["state"].tolist() == run.table["state"][:28].tolist()
+
+
+def test_old_and_new_files_make_one_run(run, tmp_path):
+    "A folder of parts in which some were written before the column."
+    import pyarrow.parquet as pq
+
+    old, new = pq.read_table(BEFORE / "run.parquet"), tmp_path / "new"
+    write_responses(run, new)
+    half = run.table["question_id"].isin([f"q{n}" for n in range(1, 5)]).to_numpy()
+    written = pq.read_table(new / "responses.parquet").filter(half).replace_schema_metadata(old.schema.metadata)
+    pq.write_table(written, tmp_path / "1.parquet")
+    pq.write_table(old.filter(~half), tmp_path / "2.parquet")
+    parts = ResponseParts([tmp_path / "1.parquet", tmp_path / "2.parquet"])
+    assert count_lost(parts) == count_lost(run)
+    assert states_of(parts.read(8)) == COUNTS
+
+
+def test_a_store_written_before_the_column_is_not_asked_again(run):
+    class Gone(Moody):
+        async def answer(self, prompts):
+            for i, _ in enumerate(prompts):
+                yield i, Reply(error="gone")
+
+    with Store(BEFORE / "replies.store", create=False) as store:
+        found = evaluate(Gone(), VARIANTS, store=store, progress=False, strict=None)
+    there = in_state(run.table, "answered", "unread", "refused")
+    assert found.table["state"][there].tolist() == run.table["state"][there].tolist()
+    assert set(found.table["state"]) == {"answered", "unread", "refused", "failed"}
+
+
+def test_a_table_of_csv_written_before_the_column(run, tmp_path):
+    old = import_table(BEFORE / "run.csv")
+    assert old.table["state"].tolist() == run.table["state"].tolist()
+    run.to_frame(texts=True).to_csv(tmp_path / "new.csv", index=False)
+    new = import_table(tmp_path / "new.csv")
+    assert new.table["state"].tolist() == run.table["state"].tolist()
+    same = ["question_id", "method", "index", "prediction", "correct", "reply", "error"]
+    pd.testing.assert_frame_equal(old.table[same], new.table[same])
+    silent = run.to_frame(texts=True).assign(error=None)
+    silent.to_csv(tmp_path / "silent.csv", index=False)
+    lost = import_table(tmp_path / "silent.csv").table
+    assert lost["error"].dropna().tolist() == ["the table does not say why"] and states_of(run) == COUNTS
+    silent.assign(state="Ohio").to_csv(tmp_path / "other.csv", index=False)  # a column of that name of another tool
+    assert set(import_table(tmp_path / "other.csv").table["state"]) == {"answered", "unread", "refused"}
+
+
+def test_a_record_replays_every_state(run):
+    again = evaluate(RecordedRespondent(run), VARIANTS, progress=False, strict=None)
+    assert again.table["state"].tolist() == run.table["state"].tolist()
+    assert again.table["error"].equals(run.table["error"])
+
+
+def test_parts_of_a_run_keep_their_states(run):
+    half = np.arange(len(run)) < 56
+    joined = concat([run.rows(half), run.rows(~half)])
+    assert joined.table["state"].equals(run.table["state"])
+    assert run.trial(0).first_trial().table["state"].dtype == run.table["state"].dtype
+
+
+def test_a_table_must_not_contradict_its_states(run):
+    for column, value, why in (
+        ("correct", True, "correct must say whether prediction equals answer"),
+        ("error", "lost", "error must be missing unless the prompt failed"),
+        ("scores", (0.1, 0.2, 0.3), "scores must be missing where the prompt was not asked"),
+        ("state", "answered", "state must be answered where the reply names a choice, and only there"),
+    ):
+        table = run.table.copy().astype(object)
+        row = int(np.flatnonzero(in_state(run.table, "not_asked"))[0])
+        table.at[row, column] = value
+        with pytest.raises(BadRow, match=f"row {row + 1}, .*{why}"):
+            Responses(table)
+    few = pd.DataFrame({"question_id": ["a"], "method": ["original"], "correct": [True], "state": ["unread"]})
+    with pytest.raises(BadRow, match="only a prompt that is answered can be correct"):
+        Responses(few)
+
+
+def test_states_in_another_order_are_the_same(run):
+    "A category of the same names in another order is equal to ours in pandas, unless ours has an order."
+    for order in (sorted(STATES), STATES[::-1]):
+        states = pd.Categorical(run.table["state"].astype(object), categories=order)
+        assert states_of(Responses(run.table.assign(state=states))) == COUNTS
+
+
+def test_a_file_with_an_unknown_state_is_named(run, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    write_responses(run, tmp_path / "run")
+    file = tmp_path / "run" / "responses.parquet"
+    table = pq.read_table(file)
+    place = table.schema.get_field_index("state")
+    pq.write_table(table.set_column(place, "state", pa.array(["lost"] * len(table))), file)
+    with pytest.raises(CoraError, match="responses.parquet: state must be one of answered, .*, got 'lost'"):
+        ResponseParts(file).summary()
+    with pytest.raises(CoraError, match="state must be one of answered"):
+        read_responses(tmp_path / "run")
