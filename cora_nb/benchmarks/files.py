@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['READERS', 'Table', 'read_text', 'read_csv', 'one_of_each', 'read_jsonl', 'read_json', 'read_json_list',
-           'read_parquet', 'check_types', 'read_xlsx', 'read_sheet', 'read_table', 'write_whole']
+           'read_parquet', 'check_types', 'read_xlsx', 'read_table', 'write_whole']
 
 # %% ../../nbs/benchmarks/files.ipynb #8adcc648
 import csv
@@ -223,7 +223,7 @@ def _cell_text(
     return None
 
 
-def read_sheet(
+def _read_sheet(
     path: Path,  # an Excel workbook
 ) -> Table:  # the first sheet, every value a text
     "The rows of the first sheet of a workbook, as if it had been saved as CSV. Columns without a name are left out."
@@ -241,7 +241,7 @@ def read_sheet(
     return Table(table.file, columns, [(n, row(n, cells)) for n, cells in table.rows], typed=False)
 
 # %% ../../nbs/benchmarks/files.ipynb #79e633c9
-READERS = {".csv": read_csv, ".jsonl": read_jsonl, ".parquet": read_parquet, ".xlsx": read_sheet}
+READERS = {".csv": read_csv, ".jsonl": read_jsonl, ".parquet": read_parquet, ".xlsx": _read_sheet}
 
 # %% ../../nbs/benchmarks/files.ipynb #1d15a938
 def read_table(

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['UNKNOWN', 'number_text', 'competition_ranks', 'Printing', 'Grid', 'result_grid', 'sentences_below', 'lines_below',
-           'has_estimates', 'ranked_rows', 'grid_texts', 'program_columns', 'cell_number', 'grid_lines']
+           'has_estimates', 'grid_texts', 'program_columns', 'cell_number', 'grid_lines']
 
 # %% ../../nbs/report/grid.ipynb #fdd950a7
 import math
@@ -268,7 +268,7 @@ def _benchmarks_differ(grid: Grid) -> list[str]:
     return [f"the runs are of different benchmarks ({names})"] if len(list(filter(None, known))) > 1 else []
 
 # %% ../../nbs/report/grid.ipynb #5fede331
-def ranked_rows(
+def _ranked_rows(
     grid: Grid,  # a result
 ) -> list[list[dict]]:  # its cells, each with its `rank`: None if there is none
     "The cells of each row. Only the baselines and CoRA of the paper have ranks, if the runs can be compared."
@@ -288,7 +288,7 @@ def grid_texts(
 ) -> list[list[tuple[str, str]]]:
     "Every cell as its number and its words."
     printing, paper = grid.printing, grid.paper
-    return [[(_number(cell, printing), _words(cell, printing, paper)) for cell in row] for row in ranked_rows(grid)]
+    return [[(_number(cell, printing), _words(cell, printing, paper)) for cell in row] for row in _ranked_rows(grid)]
 
 
 def program_columns(
@@ -299,7 +299,7 @@ def program_columns(
 
     Raises `CoraError` if two columns have one name.
     """
-    ends, rows = ("low", "high"), ranked_rows(grid)
+    ends, rows = ("low", "high"), _ranked_rows(grid)
     found = {
         (name, kind): [of(row[i]) for row in rows]
         for i, name in enumerate(grid.names)

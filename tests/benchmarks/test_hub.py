@@ -8,7 +8,7 @@ import pytest
 from huggingface_hub import constants
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from cora_nb.benchmarks.hub import asking_hub, hub_reachable, hub_words
+from cora_nb.benchmarks.hub import asking_hub, _hub_reachable, hub_words
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
 
@@ -63,9 +63,9 @@ def test_the_library_is_as_before_afterwards(nowhere, monkeypatch):
 
 
 def test_a_proxy_may_know_what_we_do_not(nowhere, monkeypatch):
-    assert not hub_reachable("https://huggingface.co")
+    assert not _hub_reachable("https://huggingface.co")
     monkeypatch.setattr("urllib.request.getproxies", lambda: {"https": "http://proxy:3128"})
-    assert hub_reachable("https://huggingface.co")
+    assert _hub_reachable("https://huggingface.co")
 
 
 def test_what_errors_mean(monkeypatch):

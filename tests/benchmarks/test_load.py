@@ -14,7 +14,7 @@ from conftest import SHARED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cora_nb.benchmarks.arithmetic import OPERATIONS, _draw_pair, math_capacity, pose, slips, _wrong_answers
+from cora_nb.benchmarks.arithmetic import OPERATIONS, _draw_pair, _math_capacity, pose, slips, _wrong_answers
 from cora_nb.benchmarks.layouts import LAYOUTS
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots, write_benchmark
@@ -1280,7 +1280,7 @@ def test_bundled_math_is_what_the_function_makes():
 
 def test_math_prefix_and_seed():
     assert math_benchmark(1000)[:300] == math_benchmark(300)
-    assert math_benchmark(math_capacity(10), largest=10, n_choices=3, seed=5)[:7] == math_benchmark(
+    assert math_benchmark(_math_capacity(10), largest=10, n_choices=3, seed=5)[:7] == math_benchmark(
         7, largest=10, n_choices=3, seed=5
     )
     assert not {q.id for q in math_benchmark(50, seed=0)} & {q.id for q in math_benchmark(50, seed=1)}
@@ -1302,7 +1302,7 @@ def test_math_of_any_size():
 
 @pytest.mark.parametrize("largest", [4, 5, 10, 30])
 def test_math_capacity_is_exact(largest):
-    most = math_capacity(largest)
+    most = _math_capacity(largest)
     assert len({q.text for q in math_benchmark(most, largest=largest)}) == most
     with pytest.raises(CoraError, match=f"n must be at most {most} for largest={largest}"):
         math_benchmark(most + 1, largest=largest)

@@ -6,7 +6,7 @@ import pytest
 from conftest import SHARED
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots, write_benchmark
-from cora_nb.benchmarks.pitfalls import BenchmarkWarning, answer_twice, constant_place, has_nota, says_none
+from cora_nb.benchmarks.pitfalls import BenchmarkWarning, _answer_twice, _constant_place, has_nota, says_none
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.scoring import score
 from cora_nb.respondents.protocol import Reply
@@ -102,14 +102,14 @@ def test_mmlu_with_and_without():
     own = [q for q in whole if has_nota(q)]
     assert without == [q for q in whole if not has_nota(q)] and len(own) == 190 and len(without) == 13_852
     right = [q for q in own if says_none(q.choices[q.answer])]
-    twice = [q for q in whole if answer_twice(q)]
+    twice = [q for q in whole if _answer_twice(q)]
     assert (len(right), len(twice), sum(map(has_nota, twice))) == (37, 11, 7)
     shown = {v.question_id for v in make_variants([*own, *twice[:0]]) if v.choices.count(v.choices[v.answer]) > 1}
     assert shown == {q.id for q in twice if has_nota(q)}
     reader = scores(Reader(), own)
     assert reader["MCQA"] == 1 and round(reader["CoRA"], 3) == 0.805  # it knows all 190
     assert scores(Reader(), right)["CoRA"] == 0
-    rest = [q for q in without if not answer_twice(q)][::50]
+    rest = [q for q in without if not _answer_twice(q)][::50]
     assert scores(Reader(), rest)["CoRA"] == 1
 
 
@@ -136,10 +136,10 @@ def test_constant_place(tmp_path):
 
 def test_nearly_constant_place_and_the_last_one():
     last = [Question(f"q{i}", "Which?", tuple("abcdef"[: 2 + i % 4]), 1 + i % 4) for i in range(40)]
-    assert constant_place(last) == ("the last choice", 40)
+    assert _constant_place(last) == ("the last choice", 40)
     nearly = [Question(f"q{i}", "Which?", tuple("abc"), int(i < 4)) for i in range(40)]
-    assert constant_place(nearly) == ("A", 36)
-    assert constant_place([*nearly[:4], *nearly[:36]]) is None
+    assert _constant_place(nearly) == ("A", 36)
+    assert _constant_place([*nearly[:4], *nearly[:36]]) is None
 
 
 @pytest.mark.slow

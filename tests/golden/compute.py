@@ -26,7 +26,7 @@ import pandas as pd
 
 from cora_nb.stats import paired, resampling, shares, tables
 from cora_nb.stats.paired import ratio_interval
-from cora_nb.benchmarks.arithmetic import math_benchmark, math_capacity
+from cora_nb.benchmarks.arithmetic import math_benchmark, _math_capacity
 from cora_nb.papers.cora_items import paper_layout
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, prepare_steps
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
@@ -57,7 +57,7 @@ HUB = SHARED / "data" / "hub"
 MEDALPACA = "cat/medqa/medalpaca-7b"  # the recorded replies, by their name in `papers.recorded`
 ORGANISMS = ("steady", "skewed")
 RESAMPLES = 500
-PRINTED = ["MCQA", "MCQA+", "MV", "BMCA(1.0)", "CI", "CoRA"]
+_PRINTED = ["MCQA", "MCQA+", "MV", "BMCA(1.0)", "CI", "CoRA"]
 METHODS = (
     "original",
     "shuffled",
@@ -396,7 +396,7 @@ def benchmarks():
             },
         )
     t.add("first questions", {q.id: [q.text, *q.choices, q.answer] for q in four(12)})
-    t.add("capacity", {n: math_capacity(n) for n in (4, 5, 10, 50, 100, 1000)})
+    t.add("capacity", {n: _math_capacity(n) for n in (4, 5, 10, 50, 100, 1000)})
     return t.table()
 
 
@@ -813,7 +813,7 @@ def parsing():
 
 @quietly
 def numbers_in_words():
-    from cora_nb.prompts.words import _bare_words, _choice_number, _numbers_in, stated_number
+    from cora_nb.prompts.words import _bare_words, _choice_number, _numbers_in, _stated_number
 
     t = Tidy()
     for reply in (
@@ -829,7 +829,7 @@ def numbers_in_words():
         t.add(
             repr(reply),
             {
-                "stated": str(stated_number(reply)),
+                "stated": str(_stated_number(reply)),
                 "choice": str(_choice_number(reply)),
                 "numbers": [str(n) for n, _, _ in _numbers_in(reply)],
                 "words": _bare_words(reply),
@@ -1073,7 +1073,7 @@ def scores(runs):
             if responses.table[by].notna().all():
                 found = score(responses, by=by, thresholds=(0.5, 1.0))
                 found = side_by_side(found.set_index([by, "score"])["value"])
-                t.add(f"{name}, by {by}", found[PRINTED])
+                t.add(f"{name}, by {by}", found[_PRINTED])
                 t.digest(f"{name}, by {by}", found)
         counts = count_hits(responses)
         curve = car_curve(Counts(counts["hits"], counts["trials"], counts["original"]), 21)
@@ -1111,7 +1111,7 @@ def intervals(runs):
         if responses.table["subject"].notna().all():
             for method in ("wilson", "bca", "percentile"):
                 found = score(responses, ci=0.95, clusters="subject", resamples=RESAMPLES, method=method)
-                found = found.set_index("score").loc[PRINTED, ["low", "high"]]
+                found = found.set_index("score").loc[_PRINTED, ["low", "high"]]
                 t.add(f"{name}, clusters, {method}", found)
             found = score(responses, by="subject", ci=0.9, resamples=RESAMPLES, thresholds=(1.0,))
             t.digest(f"{name}, by subject", found.set_index(["subject", "score"])[["value", "low", "high"]])
@@ -1162,7 +1162,7 @@ def ablation(runs):
         for over in ablations.OVER:
             drawn = ablations.variant_bootstrap(responses, resamples=RESAMPLES // 2, over=over, by_size=sizes, seed=5)
             found = by_part(ablations.bootstrap_summary(drawn, full))
-            t.add(f"{name}, over {over}", found[["mean", "sd_x1000", "low", "high"]].loc[PRINTED])
+            t.add(f"{name}, over {over}", found[["mean", "sd_x1000", "low", "high"]].loc[_PRINTED])
             t.digest(f"{name}, over {over}", found)
         methods = ["original", "shuffled", "nota"] if sizes else "same_size"
         few = ablations.variant_bootstrap(responses, draws=7, resamples=100, methods=methods, by_size=sizes)

@@ -163,7 +163,10 @@ def test_names_for_files_are_distinct():
         ({"respondent": {"api_key": "abc"}}, "facts.respondent.api_key is called like a key"),
         ({"respondent": {"extra": {"headers": {"Authorization": "x"}}}}, "headers.Authorization is called like a key"),
         ({"respondent": {"extra": {"password": ["x"]}}}, "facts.respondent.extra.password is called like a key"),
-        ({"run": {"command": {"parse": "sk-abcdefghijklmnopqrst"}}}, "facts.run.command.parse holds what looks like a key"),
+        (
+            {"run": {"command": {"parse": "sk-abcdefghijklmnopqrst"}}},
+            "facts.run.command.parse holds what looks like a key",
+        ),
         ({"run": {"list": [1, "Bearer abcdefghij"]}}, "facts.run.list holds what looks like a key"),
         ({"respondent": {"server": "https://me:secret@host/v1"}}, "facts.respondent.server holds what looks like"),
         ({"run": {"hf_abcdefghijklmnopqrstuvw": 1}}, "the names in facts.run holds what looks like a key"),

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from cora_nb.metrics.beliefs import confidence_ratio
-from cora_nb.papers.mcqa_plus import SUBSETS, TABLES, mcqa_plus_results, mcqa_plus_steps, prepare_steps, stack_tables
+from cora_nb.papers.mcqa_plus import _SUBSETS, TABLES, mcqa_plus_results, mcqa_plus_steps, prepare_steps, stack_tables
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question, uniforms
@@ -378,8 +378,8 @@ def test_subsets_and_normalisation_of_table_5(questions, runs):
     )
     assert always < right < {q.id for q in questions}
     for normalise in (False, True):
-        found = mcqa_plus_results(runs, 5, subsets=SUBSETS, normalise=normalise)
-        for subset, ids in zip(SUBSETS, (always, right, {q.id for q in questions})):
+        found = mcqa_plus_results(runs, 5, subsets=_SUBSETS, normalise=normalise)
+        for subset, ids in zip(_SUBSETS, (always, right, {q.id for q in questions})):
             some = runs["mcqa_plus"].rows((plus["method"] == "true_false") & plus["question_id"].isin(ids))
             expected = values_of(confidence_ratio(some, normalise))
             mine = values_of(found[found["method"] == f"{subset}, true/false"])

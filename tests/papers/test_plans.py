@@ -13,7 +13,7 @@ from cora_nb.papers.plans import PLANS, load_plan, only, parse_plan, plan_list, 
 from cora_nb.papers.mcqa_plus_items import published_mcqa_plus
 from cora_nb.papers.published import PAPERS as PUBLISHED
 from cora_nb.papers.recorded import load_recorded
-from cora_nb.papers.reproduce import MEASURES, Size, ask_plan, make_item, plan_calls, prepare_run, run_questions
+from cora_nb.papers.reproduce import MEASURES, Size, ask_plan, make_item, plan_calls, _prepare_run, _run_questions
 from cora_nb.respondents.likelihood import LikelihoodRespondent
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.results import lookup
@@ -64,7 +64,7 @@ def test_sizes_are_those_of_the_benchmarks(paper):
         if run.shots or run.each and run.name != "sociology" or run.prompts and run.prompts > 100_000:
             continue  # the same questions without examples; four choices have 24 orders; minutes
         try:
-            ready = prepare_run(run, Size(path=str(HUB)))
+            ready = _prepare_run(run, Size(path=str(HUB)))
         except CoraError as e:
             assert "there is no folder" in str(e) or "no such" in str(e) or "there are" in str(e), e
             continue
@@ -338,10 +338,10 @@ def test_questions_with_too_many_choices_are_left_out_before_any_is_drawn():
     math = load_benchmark("math")
     assert {q.n_choices for q in math} == {4}
     run = dataclasses.replace(load_plan("quadruple_slit/figure_2").runs["usmle"], benchmark="math", sample=7)
-    assert run.most_choices == 6 and run_questions(run) == load_benchmark("math", sample=7, seed=run.seed)
-    assert not run_questions(dataclasses.replace(run, most_choices=3, sample=None))
+    assert run.most_choices == 6 and _run_questions(run) == load_benchmark("math", sample=7, seed=run.seed)
+    assert not _run_questions(dataclasses.replace(run, most_choices=3, sample=None))
     with pytest.raises(CoraError, match="sample must be at most the number of questions, 0, got 7"):
-        run_questions(dataclasses.replace(run, most_choices=3))
+        _run_questions(dataclasses.replace(run, most_choices=3))
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -357,7 +357,7 @@ def test_sizes_of_benchmarks_that_are_not_at_hand(tmp_path):
         pq.write_table(pa.Table.from_pylist(rows), folder / "dev.parquet")
     runs = load_plan("li2024").runs
     for name in ("order_m3ke", "sizes_m3ke"):
-        ready = prepare_run(runs[name], Size(path=str(tmp_path)))
+        ready = _prepare_run(runs[name], Size(path=str(tmp_path)))
         assert len(ready.questions) == runs[name].questions == 299
         assert len(ready.prepared.prompts) == runs[name].prompts
 

@@ -26,7 +26,7 @@ from cora_nb.metrics.scoring import score
 from cora_nb.metrics.guessing import chance_scores
 from cora_nb.metrics.items import slot_table
 from cora_nb.papers import recorded
-from cora_nb.papers.recorded import RECORDED, RecordedFile, load_recorded, recorded_file, recorded_swaps
+from cora_nb.papers.recorded import RECORDED, _RecordedFile, load_recorded, recorded_file, recorded_swaps
 from cora_nb.metrics.order import letter_table, order_tests, published_swaps
 from cora_nb.responses.equal_prompts import prompt_numbers
 
@@ -86,7 +86,7 @@ class Site:
 @pytest.fixture
 def site(monkeypatch):
     site = Site()
-    monkeypatch.setattr(recorded, "SITE", site.address)
+    monkeypatch.setattr(recorded, "_SITE", site.address)
     yield site
     site.close()
 
@@ -141,7 +141,7 @@ def test_a_server_that_refuses(site, status, words):
 
 
 def test_no_network_and_no_folder(monkeypatch):
-    monkeypatch.setattr(recorded, "SITE", "http://127.0.0.1:9")
+    monkeypatch.setattr(recorded, "_SITE", "http://127.0.0.1:9")
     said = refused("(ConnectionError)")
     assert said.startswith("li2024/consistency_lfg_gpt35.csv is not in a local folder") and "CORA_RECORDED" in said
 
@@ -184,7 +184,7 @@ def test_unknown_name(name):
 
 def test_every_file_is_pinned():
     for name, file in RECORDED.items():
-        assert isinstance(file, RecordedFile) and len(file.commit) == 40 and len(file.sha256) in (16, 64)
+        assert isinstance(file, _RecordedFile) and len(file.commit) == 40 and len(file.sha256) in (16, 64)
         assert file.name.split(".")[0] in (name, "cat_medqa_medalpaca-7b")
 
 

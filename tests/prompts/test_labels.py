@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import ALPHABETS, LETTERS, CoraError, Question, Variant, Wording
-from cora_nb.prompts.labels import apply_rule, in_letters, label_room, said_label
+from cora_nb.prompts.labels import apply_rule, _in_letters, label_room, said_label
 from cora_nb.prompts.letters import first_alphanumeric, first_character, first_token, last_line, lenient, tolerant
 from cora_nb.variants.mcqa_plus import formats
 from cora_nb.variants.wording import AXES
@@ -74,7 +74,7 @@ NOT_SAID = {
 @pytest.mark.parametrize("alphabet, reply", [(a, r) for a, replies in NOT_SAID.items() for r in replies])
 def test_what_only_looks_like_a_label_is_not_read(alphabet, reply):
     v = shown(alphabet, CITIES[:5])
-    assert apply_rule(lenient, reply, v) == -1, in_letters(reply, v.labels, v.choices)
+    assert apply_rule(lenient, reply, v) == -1, _in_letters(reply, v.labels, v.choices)
 
 
 def test_a_pronoun_alone_is_a_numeral_where_one_is_asked_for():
@@ -121,7 +121,7 @@ def test_a_number_that_is_two_things_is_read_where_a_label_was_asked_for_and_els
 def test_long_replies_take_no_longer_than_short_ones(alphabet):
     for piece in ("1 ", "i ", "1) ", "\n1) x", "answer a ", "(1)", "Type 1 ", "I think that ", "<a", "is i, "):
         began = time.process_time()
-        in_letters(piece * 100_000, ALPHABETS[alphabet][:4], ("Type 1", "3", "x " * 50, "d"))
+        _in_letters(piece * 100_000, ALPHABETS[alphabet][:4], ("Type 1", "3", "x " * 50, "d"))
         assert time.process_time() - began < 60, piece  # hundredths of a second; a rule that looks back takes hours
 
 
@@ -140,7 +140,7 @@ def test_any_text_is_taken(reply, alphabet, choices):
 @given(st.text(alphabet="ABCDabcdxiv1234 .,:()\n", max_size=40))
 def test_letters_and_other_forms_are_left_alone(reply):
     question = Question("q", "Where?", CITIES[:4], 1)
-    assert in_letters(reply, LETTERS[:4], CITIES[:4]) == reply
+    assert _in_letters(reply, LETTERS[:4], CITIES[:4]) == reply
     for v in formats(question):
         if v.form == "lfgq":
             assert apply_rule(lambda text, choices: text, reply, v) == reply

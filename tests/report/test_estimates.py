@@ -17,7 +17,7 @@ from cora_nb.interop.hub_cards import hub_card
 from cora_nb.interop.result_files import model_index
 from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.scoring import score
-from cora_nb.report.grid import ranked_rows, result_grid, sentences_below
+from cora_nb.report.grid import _ranked_rows, result_grid, sentences_below
 from cora_nb.report.page import make_report
 from cora_nb.report.page_parts import asked_parts, picture_parts, table_parts
 from cora_nb.report.render import FORMATS, printed_table, render
@@ -87,9 +87,9 @@ def test_files_for_programs_have_the_bounds_and_the_note(runs, interval):
 
 def test_estimates_are_not_ranked(runs):
     grid = result_grid(score_table(runs))
-    assert all(cell["rank"] is None for row in ranked_rows(grid) for cell in row)
+    assert all(cell["rank"] is None for row in _ranked_rows(grid) for cell in row)
     full = score_table({"ann": runs["ann"], "again": runs["ann"]})
-    assert any(cell["rank"] == 1 for row in ranked_rows(result_grid(full)) for cell in row)
+    assert any(cell["rank"] == 1 for row in _ranked_rows(result_grid(full)) for cell in row)
     assert printed_table(score_table(runs), percent=True).loc[("Proposed metric", "CoRA"), "bob"].startswith("≈")
 
 

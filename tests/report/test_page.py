@@ -12,7 +12,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.report import cora_report
 from cora_nb.core import CoraError
 from cora_nb.report.page import make_report
-from cora_nb.report.page_parts import _figures, command_line
+from cora_nb.report.page_parts import _figures, _command_line
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import write_responses
 from cora_nb.responses.runs import Runs
@@ -90,7 +90,7 @@ def test_the_command(run, tmp_path, monkeypatch, capsys):
     ],
 )  # fmt: skip
 def test_the_command_to_repeat_it(told, line):
-    assert command_line(told) == line
+    assert _command_line(told) == line
 
 
 def test_the_axes_of_figures_say_what_is_counted(run):

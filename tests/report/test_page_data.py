@@ -8,7 +8,7 @@ import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.prompts.templates import TEMPLATES, Prompt
-from cora_nb.report.page_data import CHOICE_MARK, OUTCOMES, TEXT_MARK, packed, page_data
+from cora_nb.report.page_data import _CHOICE_MARK, OUTCOMES, _TEXT_MARK, packed, page_data
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
@@ -35,7 +35,7 @@ def shown_prompts(data, run=0):
         q, fresh = run["q"][i], iter(data["new"][run["new"][i]] if run["new"][i] >= 0 else ())
         choices = [questions["choices"][q][s] if s >= 0 else next(fresh) for s in data["sources"][run["src"][i]]]
         text = data["texts"][run["asked"][str(i)]] if str(i) in run["asked"] else questions["text"][q]
-        marks = {ord(TEXT_MARK): text} | {ord(CHOICE_MARK) + k: choice for k, choice in enumerate(choices)}
+        marks = {ord(_TEXT_MARK): text} | {ord(_CHOICE_MARK) + k: choice for k, choice in enumerate(choices)}
         prompts.append(data["patterns"][run["w"][i]].translate(marks))
     return prompts
 
@@ -58,7 +58,7 @@ def test_a_template_that_has_changed_is_not_believed():
     run = asked(make_variants(QUESTIONS))
     facts = run.facts.plain() | {"asked": run.facts.asked.plain() | {"template_hash": "another"}}
     data = page_data(Runs([Responses(run.table, run.questions, facts, run.name)]))
-    assert all(pattern.startswith(TEXT_MARK) for pattern in data["patterns"])
+    assert all(pattern.startswith(_TEXT_MARK) for pattern in data["patterns"])
 
 
 def test_every_reply_is_there_and_what_became_of_it():

@@ -34,7 +34,7 @@ from cora_nb.report.plots import (
     plot_resamples,
     plot_scores,
 )
-from cora_nb.report.style import IMPLEMENTATION_WORDS, SHAPES
+from cora_nb.report.style import IMPLEMENTATION_WORDS, _SHAPES
 from cora_nb.respondents.likelihood import IMPLEMENTATIONS
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup, make_result, stack_results, values_of
@@ -595,11 +595,11 @@ def test_the_order_of_rows_means_nothing(seed):
 
 
 def test_models_can_be_told_apart_without_colour():
-    table = one_panel(rank_rows(models=[f"m{i}" for i in range(2 * len(SHAPES))]))
+    table = one_panel(rank_rows(models=[f"m{i}" for i in range(2 * len(_SHAPES))]))
     ax = draw_shares(table)
     lines = [c[0] for c in ax.containers]
-    assert len({(line.get_marker(), line.get_color()) for line in lines}) == 2 * len(SHAPES)
-    assert len({line.get_marker() for line in lines[: len(SHAPES)]}) == len(SHAPES)
+    assert len({(line.get_marker(), line.get_color()) for line in lines}) == 2 * len(_SHAPES)
+    assert len({line.get_marker() for line in lines[: len(_SHAPES)]}) == len(_SHAPES)
     colours = [line.get_color() for line in ax.lines] + [c for coll in ax.collections for c in coll.get_colors()]
     assert all(len(set(to_rgb(c))) == 1 for c in colours)  # greys only
 

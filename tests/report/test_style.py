@@ -25,7 +25,7 @@ from cora_nb.report.run_plots import (
     plot_separability,
 )
 from cora_nb.report.plots import (
-    WIDEST,
+    _WIDEST,
     draw_shares,
     plot_accuracy,
     plot_bars,
@@ -41,7 +41,7 @@ from cora_nb.report.style import (  # noqa: E402
     OKABE_ITO,
     escape_name,
     figure_bytes,
-    figure_name,
+    _figure_name,
     legend_name,
     save_figure,
     use_palette,
@@ -269,7 +269,7 @@ def test_escaped_names_have_no_formula_and_no_control_characters(name, width):
 def test_many_panels_are_wrapped():
     for n in (2, 5, 8):
         figure = plot_positions(shares_of([f"m{k}" for k in range(n)], ["b"])).figure
-        assert figure.get_figwidth() <= WIDEST + 0.1
+        assert figure.get_figwidth() <= _WIDEST + 0.1
     assert len({ax.get_position().y0.round(2) for ax in figure.axes}) > 1
 
 
@@ -302,7 +302,7 @@ def test_files_are_two_and_the_same_every_time(tmp_path):
         return paths
 
     one, two = saved("a"), saved("b")
-    assert [p.suffix for p in one] == [".svg", ".png"] and one[0].stem == one[1].stem == figure_name("scores / all")
+    assert [p.suffix for p in one] == [".svg", ".png"] and one[0].stem == one[1].stem == _figure_name("scores / all")
     assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
     assert sorted(p.name for p in one[0].parent.iterdir()) == sorted(p.name for p in one)  # nothing is left behind
     text = one[0].read_text()
@@ -332,6 +332,6 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["", "a/b", "../x", "CON", ".hidden", "é", "a b/", "x" * 300, "\ud800", "-", "a:b"])
 def test_names_of_files_are_safe_and_differ(name):
-    safe = figure_name(name)
+    safe = _figure_name(name)
     assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,90}", safe) and safe.upper() != "CON"
-    assert safe != figure_name(name + "!") != figure_name(name + "?")
+    assert safe != _figure_name(name + "!") != _figure_name(name + "?")

@@ -9,7 +9,7 @@ from score_tables import sure
 
 from cora_nb.core import CoraError
 from cora_nb.report.render import render
-from cora_nb.report.table_files import FILE_FORMATS, SUFFIXES, holds_table, table_format, write_table
+from cora_nb.report.table_files import FILE_FORMATS, _SUFFIXES, _holds_table, table_format, write_table
 from cora_nb.report.tables import score_table
 from cora_nb.results import make_result
 
@@ -27,7 +27,7 @@ def test_a_table_is_replaced_by_another(tmp_path, format, caption):
     for table in (ONE, TWO, ONE):
         for told in (caption, None):
             assert write_table(table, path, caption=told) == path
-            assert holds_table(path, format)
+            assert _holds_table(path, format)
     assert os.listdir(tmp_path) == [path.name]
     if format in ("text", "markdown", "latex", "csv"):
         assert path.read_text(encoding="utf-8") == render(ONE, format) + "\n"
@@ -145,7 +145,7 @@ def test_a_table_that_cannot_be_made_leaves_the_old_one(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("suffix, format", SUFFIXES.items())
+@pytest.mark.parametrize("suffix, format", _SUFFIXES.items())
 def test_a_name_says_its_format(suffix, format):
     assert table_format(f"a.b/c{suffix}") == table_format(f"c{suffix.upper()}") == format
     assert table_format(f"c{suffix}", format) == format

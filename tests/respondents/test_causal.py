@@ -290,14 +290,14 @@ def test_draws_follow_the_probabilities(logits, temperature):
     u = (torch.arange(1000, dtype=torch.float64) + 0.5) / 1000
     block = torch.tensor(logits).expand(1000, -1)
     shares = (torch.tensor(logits).double() / temperature).softmax(-1)
-    hits = torch.bincount(causal.choose_tokens(block, temperature, u), minlength=len(logits))
+    hits = torch.bincount(causal._choose_tokens(block, temperature, u), minlength=len(logits))
     assert (hits - shares * 1000).abs().max() <= 1.01
 
 
 @pytest.mark.parametrize("u", [0.0, 1 - 2**-53])
 def test_the_ends_of_the_unit_interval_draw_possible_tokens(u):
     logits = torch.tensor([[-math.inf, 0.0, 1.0, -math.inf]])
-    assert int(causal.choose_tokens(logits, 0.7, torch.tensor([u], dtype=torch.float64))) == (1 if u == 0 else 2)
+    assert int(causal._choose_tokens(logits, 0.7, torch.tensor([u], dtype=torch.float64))) == (1 if u == 0 else 2)
 
 
 # what all prompts of a batch begin with
@@ -324,14 +324,14 @@ def test_a_common_start_is_computed_once_and_changes_nothing(folders, kind, new,
 
 def spy_starts(who, monkeypatch):
     "The longest text of each batch and how many of its tokens were computed once."
-    seen, begin = [], causal.begin_batch
+    seen, begin = [], causal._begin_batch
 
     def watched(model, texts, start):
         if model is who.model and len(texts) > 3:  # the test of the model has three
             seen.append((max(map(len, texts)), start))
         return begin(model, texts, start)
 
-    monkeypatch.setattr(causal, "begin_batch", watched)
+    monkeypatch.setattr(causal, "_begin_batch", watched)
     return seen
 
 
@@ -368,7 +368,7 @@ def test_a_model_that_gets_other_numbers_computes_prompts_whole(folders, monkeyp
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min_size=1, max_size=5))
 @settings(max_examples=100)
 def test_the_common_start_leaves_something_of_each(some):
-    n = causal.shared_start(some)
+    n = causal._shared_start(some)
     assert all(t[:n] == some[0][:n] for t in some) and n < min(map(len, some))
     assert n + 1 == min(map(len, some)) or len({t[n] for t in some}) > 1
 

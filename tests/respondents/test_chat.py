@@ -25,7 +25,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import chat_server
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.chat_replies import letter_scores
-from cora_nb.respondents.chat_server import retry_after
+from cora_nb.respondents.chat_server import _retry_after
 from cora_nb.respondents.protocol import REFUSED_REPLY, Reply, ask, stream
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
@@ -398,7 +398,7 @@ def test_a_pause_holds_for_everybody(clock, monkeypatch):
     )
 )
 def test_any_retry_after_gives_a_number(headers):
-    assert 0 <= retry_after(headers) < float("inf")
+    assert 0 <= _retry_after(headers) < float("inf")
 
 
 # ---- how many at a time, and when

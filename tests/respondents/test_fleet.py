@@ -22,7 +22,7 @@ from cora_nb.cli.respondents import make_respondent
 from cora_nb.core import CoraError
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import chat, chat_server
-from cora_nb.respondents.chat import ChatRespondent, Fleet
+from cora_nb.respondents.chat import ChatRespondent, _Fleet
 from cora_nb.respondents.protocol import Reply, ask, outgoing_text
 from cora_nb.respondents.chat_server import Patience
 from cora_nb.runs.asking import Asking, Budget
@@ -356,7 +356,7 @@ def simulated(monkeypatch):
         some = [SimpleNamespace(patience=Patience(f"m at {x}"), address=x, who=f"m at {x}") for x in "abcd"[:n]]
         for server in some:
             server.patience.open(8)
-        return Fleet(some, said.append), said
+        return _Fleet(some, said.append), said
 
     return clock, made
 

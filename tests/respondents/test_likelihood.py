@@ -39,7 +39,7 @@ from cora_nb.respondents.likelihood import (
     split_tokens,
 )
 from cora_nb.respondents.local import LocalModel, Weights
-from cora_nb.respondents.token_trees import MODES, TreeScorer, _make_tree, _next_pack, _sort_texts, _tree_mask, _unseen
+from cora_nb.respondents.token_trees import _MODES, TreeScorer, _make_tree, _next_pack, _sort_texts, _tree_mask, _unseen
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
@@ -153,7 +153,7 @@ def scored(scorer, texts, starts):
 
 
 @pytest.mark.parametrize("kind", slow_after(2, KINDS))
-@given(texts=token_texts(), room=st.integers(1, 600), mode=st.sampled_from([None, *MODES]))
+@given(texts=token_texts(), room=st.integers(1, 600), mode=st.sampled_from([None, *_MODES]))
 @settings(max_examples=25)
 def test_any_texts_in_any_room(tiny, kind, texts, room, mode):
     scorer = TreeScorer(tiny[kind], room=room, mode=mode)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 from tiny_models import torch, transformers
 
-from cora_nb.respondents.causal import begin_batch, pad_left
+from cora_nb.respondents.causal import _begin_batch, pad_left
 
 ROWS = st.lists(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=12), min_size=1, max_size=9)
 
@@ -30,7 +30,7 @@ def test_the_mask_of_a_batch_is_made_where_the_model_is():
         model = transformers.LlamaForCausalLM(config)
     texts = [[3, 1, 4, 1, 5, 9], [3, 1, 4, 2]]
     for start in (0, 3):
-        ids, mask, cache = begin_batch(model, texts, start)
+        ids, mask, cache = _begin_batch(model, texts, start)
         assert (ids.device.type, mask.device.type) == ("meta", "meta")
         assert ids.shape == (2, 6 - start) and mask.shape == (2, 6)
         assert cache is None or {layer.keys.device.type for layer in cache.layers} == {"meta"}

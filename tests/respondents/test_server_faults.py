@@ -33,7 +33,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     monkeypatch.setattr(random, "uniform", lambda low, high: 0.0)
-    monkeypatch.setattr(chat_replies, "LARGEST", 2**20)
+    monkeypatch.setattr(chat_replies, "_LARGEST", 2**20)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
@@ -354,7 +354,7 @@ def test_a_lone_surrogate_does_not_kill_a_run(tmp_path):
 
 def test_an_answer_of_300_mb_is_not_read(monkeypatch):
     "Neither announced nor in pieces."
-    monkeypatch.setattr(chat_replies, "LARGEST", 16 * 2**20)
+    monkeypatch.setattr(chat_replies, "_LARGEST", 16 * 2**20)
     sent = []
 
     class Endless(asyncio.Protocol):

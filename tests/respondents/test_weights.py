@@ -18,7 +18,7 @@ from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.hidden import hidden_states
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.likelihood import LikelihoodRespondent
-from cora_nb.respondents.local import LocalModel, Weights, shared_weights, widen_head
+from cora_nb.respondents.local import LocalModel, Weights, shared_weights, _widen_head
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
@@ -233,7 +233,7 @@ def test_logits_are_those_of_the_models_own_last_steps_in_float32(kind, dtype, m
     model.get_output_embeddings().register_forward_pre_hook(lambda layer, given: heard.append(given[0]))
     with torch.no_grad():
         rounded = model(IDS).logits
-        assert widen_head(model)
+        assert _widen_head(model)
         logits = model(IDS).logits
     wide = peculiar(kind, dtype).float()  # the same weights
     wide.get_output_embeddings().register_forward_pre_hook(lambda layer, given: (heard[1].float(),))
@@ -249,7 +249,7 @@ def test_logits_are_those_of_the_models_own_last_steps_in_float32(kind, dtype, m
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_other_formats_are_left_alone(dtype):
     model = peculiar("Llama", dtype)
-    assert not widen_head(model) and "forward" not in vars(model.get_output_embeddings())
+    assert not _widen_head(model) and "forward" not in vars(model.get_output_embeddings())
 
 
 def test_a_layer_with_a_way_of_its_own_is_left_alone():
@@ -259,7 +259,7 @@ def test_a_layer_with_a_way_of_its_own_is_left_alone():
 
     model = peculiar("Llama", "bfloat16")
     model.set_output_embeddings(Own(32, 61, dtype=torch.bfloat16))
-    assert not widen_head(model)
+    assert not _widen_head(model)
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ from cora_nb.interop.hub_datasets import export_hub, from_dataset, load_hub_runs
 from cora_nb.interop.importers import import_responses
 from cora_nb.metrics.guessing import chance_scores
 from cora_nb.papers.plans import load_plan, plan_text
-from cora_nb.papers.reproduce import Size, make_item, prepare_run
+from cora_nb.papers.reproduce import Size, make_item, _prepare_run
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.equal_prompts import prompt_numbers
 from cora_nb.responses.files import read_responses, write_responses
@@ -433,7 +433,7 @@ def test_plans(trap, tmp_path, attack):
         act = {} if plan is None else {
             "repr": lambda: repr(plan),
             "text": lambda: plan_text(plan),
-            "prepare": lambda: [prepare_run(run, Size(1, "math")) for run in plan.runs.values()],
+            "prepare": lambda: [_prepare_run(run, Size(1, "math")) for run in plan.runs.values()],
             "items": lambda: [make_item(item, {run: {} for run in item.runs}) for item in plan.items.values()],
         }  # fmt: skip
         for display, show in act.items():

@@ -10,7 +10,7 @@ from cora_nb.core import Question, THRESHOLDS
 from cora_nb.prompts.letters import first_alphanumeric, tolerant
 from cora_nb.prompts.templates import Template
 from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.respondents.chat_server import RESERVED
+from cora_nb.respondents.chat_server import _RESERVED
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.responses.responses import make_responses
@@ -150,7 +150,7 @@ def test_equal_facts_mean_equal_runs(one, other, data):
             "max_tokens": st.integers(1, 99),
             "top_logprobs": st.integers(0, 5),
             "seed": st.integers(0, 9),
-            "extra": st.dictionaries(words.filter(lambda w: w not in RESERVED), st.integers()),
+            "extra": st.dictionaries(words.filter(lambda w: w not in _RESERVED), st.integers()),
         },
     )
 )

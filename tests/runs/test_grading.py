@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from cora_nb.core import CoraError, Question
-from cora_nb.prompts.words import _bare_words, _choice_number, exact_number, _numbers_in, same_words, stated_number
+from cora_nb.prompts.words import _bare_words, _choice_number, exact_number, _numbers_in, same_words, _stated_number
 from cora_nb.responses.columns import KEY
 from cora_nb.runs.grading import apply_labels, grades, grading_summary, judge_answers, _judge_text, long_rows, regrade
 from cora_nb.runs.labels import read_labels, write_labels
@@ -113,7 +113,7 @@ def test_what_is_no_text_names_no_choice(reply):
     ),
 )
 def test_a_number_is_read_back_exactly(value, way):
-    assert stated_number(way.format(str(value))) == value
+    assert _stated_number(way.format(str(value))) == value
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(0, 3))
@@ -125,15 +125,15 @@ def test_ways_to_write_a_whole_number(n, zeros):
         f"{n} apples",
         f"{n}\n\nThat is all, with 12 steps.",
     ):
-        assert stated_number(f"{text}") == n
+        assert _stated_number(f"{text}") == n
     assert exact_number(f"The answer is {n:,}.", (str(n + 1), str(n), str(-n - 7 if n != -n - 7 else n + 2))) in (1, -1)
 
 
 @given(st.integers(-999, 999), st.integers(-999, 999))
 def test_two_numbers_offered_are_none(a, b):
     for way in ("{} or {}", "The answer is {} or {}.", "It is between {} and {}", "The answer is {} to {}"):
-        assert stated_number(way.format(a, b)) == (a if a == b else None)
-    assert stated_number(f"not {a}") is None
+        assert _stated_number(way.format(a, b)) == (a if a == b else None)
+    assert _stated_number(f"not {a}") is None
 
 
 def test_numbers_are_exact():
