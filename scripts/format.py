@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = ["tests", "scripts", "setup.py"]
+FILES = ["tests", "tools", "scripts", "setup.py"]
 BLANK = {"cell_type": "markdown", "metadata": {}, "source": []}  # in the place of the other part's cells
 WIDTHS = {"exported": 120, "read": 100}
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-PEERS = Path(__file__).resolve().parent / "peers"
-RECORDED = PEERS / "recorded" / "lm_eval"
-OURS = PEERS / "recorded" / "lm_eval_ours"
+_RECORDED = Path(__file__).resolve().parent / "recorded"
+RECORDED = _RECORDED / "lm_eval"
+OURS = _RECORDED / "lm_eval_ours"
 STAMP = "2026-11-22T10-00-00.000000"
 
 

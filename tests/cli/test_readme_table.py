@@ -128,7 +128,7 @@ def make_desk(folder):
     pd.DataFrame({"question": ["What is 1 + 1?"], "expanded_evaluation": [cell]}).to_excel(
         folder / "file.xlsx", index=False
     )
-    recorded = ROOT / "tests" / "peers" / "recorded"
+    recorded = ROOT / "tests" / "recorded"
     (log,) = (recorded / "lm_eval_ours").glob("samples_cora_mc_*.jsonl")
     shutil.copy(log, folder / "samples_TASK_STAMP.jsonl")
     shutil.copy(recorded / "inspect_ours" / "cora_style_cora_1_epoch.eval", folder / "LOG.eval")

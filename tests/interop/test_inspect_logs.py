@@ -1,4 +1,4 @@
-"""Logs of inspect: those of our own task, anybody's, and broken ones. The logs in tests/peers/recorded are real."""
+"""Logs of inspect: those of our own task, anybody's, and broken ones. The logs in tests/recorded are real."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ from cora_nb.variants.families import make_variants
 
 pytest.importorskip("inspect_ai")
 
-RECORDED = Path(__file__).resolve().parents[1] / "peers" / "recorded"
+RECORDED = Path(__file__).resolve().parents[1] / "recorded"
 FOREIGN, OURS = RECORDED / "inspect_foreign", RECORDED / "inspect_ours"
 CORA = OURS / "cora_style_cora_1_epoch.eval"
 

@@ -48,7 +48,7 @@ from cora_nb.variants.files import row_variants  # noqa: E402
 from helpers import slow_after  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-RECORDED = ROOT / "tests" / "peers" / "recorded" / "inspect_ours"
+RECORDED = ROOT / "tests" / "recorded" / "inspect_ours"
 LOGS = {
     "cora_style_cora_1_epoch.eval": (60, 1),
     "cora_style_order_swap_1_epoch.json": (6, 1),

@@ -1,7 +1,7 @@
 """The package llm-consistency, an implementation of CAT by others: its files, and its numbers beside ours.
 
-The files under tests/peers/recorded/llm_consistency are of a real run of version 1.1.0, and the numbers in
-data/measured/llm_consistency.csv of both packages: tests/peers/llm_consistency_peer.py made them, by hand.
+The files under tests/recorded/llm_consistency are of a real run of version 1.1.0, and the numbers in
+data/measured/llm_consistency.csv of both packages: tools/peers/llm_consistency_peer.py made them, by hand.
 """
 
 import importlib.util
@@ -18,14 +18,15 @@ from cora_nb.metrics.scoring import score
 from cora_nb.metrics.counts import count_hits
 from cora_nb.responses.responses import as_responses
 
-PEERS = Path(__file__).parents[1] / "peers"
-RUN = PEERS / "recorded" / "llm_consistency"
+ROOT = Path(__file__).resolve().parents[2]
+RUN = ROOT / "tests" / "recorded" / "llm_consistency"
 REPORT = json.loads((RUN / "report.json").read_text())
 
 
 def load_peer():
     "The script as a module."
-    spec = importlib.util.spec_from_file_location("llm_consistency_peer", PEERS / "llm_consistency_peer.py")
+    path = ROOT / "tools" / "peers" / "llm_consistency_peer.py"
+    spec = importlib.util.spec_from_file_location("llm_consistency_peer", path)
     spec.loader.exec_module(module := importlib.util.module_from_spec(spec))
     return module
 

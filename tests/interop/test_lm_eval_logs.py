@@ -1,6 +1,6 @@
 """Logs of lm-evaluation-harness: real ones of lm-eval 0.4.13, some of our own make, and broken ones.
 
-`tests/peers/record_lm_eval_foreign.py` makes the real ones.
+`tools/peers/record_lm_eval_foreign.py` makes the real ones.
 """
 
 import copy
@@ -188,7 +188,7 @@ def test_our_own_task_comes_back_equal(tmp_path, family, scored, trials):
         assert score(back)["value"].equals(score(run)["value"])
 
 
-@pytest.mark.skipif(not OURS.is_dir(), reason="tests/peers/lm_eval_peer.py has recorded nothing here")
+@pytest.mark.skipif(not OURS.is_dir(), reason="tools/peers/lm_eval_peer.py has recorded nothing here")
 def test_real_logs_of_our_own_task():
     paths = sorted(OURS.rglob("samples_*.jsonl"))
     assert len(paths) >= 2

@@ -1,6 +1,6 @@
 """Variants as tasks of lm-evaluation-harness: the texts are ours to the letter, and nothing is guessed or replaced.
 
-The real harness runs in tests/peers/lm_eval_peer.py, by hand; what it recorded is read here."""
+The real harness runs in tools/peers/lm_eval_peer.py, by hand; what it recorded is read here."""
 
 import importlib.util
 import json
@@ -25,7 +25,7 @@ from cora_nb.runs.evaluate import prepare, Running
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.files import row_variants
 
-RECORDED = Path(__file__).parents[1] / "peers" / "recorded" / "lm_eval_ours"
+RECORDED = Path(__file__).parents[1] / "recorded" / "lm_eval_ours"
 QUESTIONS = load_benchmark("math", limit=2)
 ODD = [  # what templates, YAML and guessed types would change
     Question("dates", "{{ question }} {% raw %} When?\t", ("1969-07-20", "1970-01-01", "2000-02-29"), 0),
@@ -225,7 +225,7 @@ def recorded(kind):
 
 
 def test_the_recorded_logs_are_of_this_export():
-    "Where this fails, the export has changed since: record again (tests/peers/lm_eval_peer.py record)."
+    "Where this fails, the export has changed since: record again (tools/peers/lm_eval_peer.py record)."
     rows = list(lm_eval_rows(prepare(make_variants(QUESTIONS), Asking("bare")).prompts))
     for kind in ("mc", "gen"):
         with recorded(kind).open(encoding="utf-8") as file:

@@ -601,4 +601,4 @@ def test_a_hundred_thousand_rows(tmp_path):
     )
     path = write(tmp_path, HEAD + "".join(lines))
     found = import_table(path)
-    assert len(found) == n and len(found.questions) == 5_000  # its seconds: tests/benchmarks/bench_table.py
+    assert len(found) == n and len(found.questions) == 5_000  # its seconds: tools/benchmarks/bench_table.py

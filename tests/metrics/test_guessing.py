@@ -328,7 +328,7 @@ def test_chance_of_mixed_forms():
 
 
 def test_equal_questions_of_a_benchmark_of_thousands_are_computed_once(monkeypatch):
-    "The seconds: tests/benchmarks/bench_quick.py."
+    "The seconds: tools/benchmarks/bench_quick.py."
     done, plain = [], guessing.poisson_binomial_pmf
     monkeypatch.setattr(guessing, "poisson_binomial_pmf", lambda *a, **k: done.append(1) or plain(*a, **k))
     chance_scores(make_variants(quiz([4], 3000)), position=(3, 1))
@@ -679,7 +679,7 @@ def test_minimum_knowledge_of_replies_that_count_several_times(draws, c):
 
 
 def test_shared_chance_of_a_large_benchmark():
-    "The seconds: tests/benchmarks/bench_quick.py."
+    "The seconds: tools/benchmarks/bench_quick.py."
     run = evaluate(SimulatedRespondent(knows=0), make_variants(quiz([4], 800)), progress=False)
     found, one = (
         chance_scores(run, shared=True),

@@ -1,7 +1,7 @@
 """Several servers behind one respondent: who is asked, who is left out, what is kept, and what the store finds again.
 
 The servers are real ones on this machine (`FaultyServer`) that count what they are asked. The heavy version, with
-servers of different speed and rates beside their sum, is tests/stress/fleet.py.
+servers of different speed and rates beside their sum, is tools/stress/fleet.py.
 """
 
 import itertools

@@ -140,7 +140,7 @@ def test_a_limit_that_was_lifted_is_forgotten(monkeypatch):
 
 @pytest.mark.slow
 def test_rate_limits_over_http_use_no_try_and_lose_no_prompt():
-    "The small version of tests/benchmarks/bench_patience.py: 20 requests a second, no retries allowed."
+    "The small version of tools/benchmarks/bench_patience.py: 20 requests a second, no retries allowed."
     times = []
 
     def plan(asked):

@@ -1,6 +1,6 @@
 """The batch road: what is handed in, what is read back, and that it joins the ordinary road without a trace.
 
-`tests/peers/record_vllm_batch.py` made the files of vLLM, by running the real `vllm run-batch`.
+`tools/peers/record_vllm_batch.py` made the files of vLLM, by running the real `vllm run-batch`.
 """
 
 import json
@@ -254,7 +254,7 @@ def test_a_prompt_that_is_refused_for_good_is_answered_by_nothing(tmp_path, stor
     assert {(r.text, r.meta["finish_reason"], r.error) for r in replies} == {("", "refusal", None)}
 
 
-VLLM = Path(__file__).parents[1] / "peers" / "recorded" / "vllm_batch"
+VLLM = Path(__file__).parents[1] / "recorded" / "vllm_batch"
 
 
 def test_what_the_real_vllm_wrote(tmp_path, store):

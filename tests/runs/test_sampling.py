@@ -62,7 +62,7 @@ def test_the_main_part_has_one_order_and_stays_within_its_sizes(batch):
 
 @pytest.mark.slow
 def test_coverage_and_price():
-    "120 random orders of one population; tests/benchmarks/sim_precise.py has the whole table."
+    "120 random orders of one population; tools/benchmarks/sim_precise.py has the whole table."
     outcomes = world(2)
     m, b = outcomes[:, 0].mean(), outcomes.all(axis=1).mean()
     held, calls, halves = 0, [], []

@@ -414,7 +414,7 @@ def test_estimates_have_no_bias_where_cells_are_missing():
 
 
 def test_a_large_run():
-    "300 questions, 26 variants, 3 trials. The seconds: tests/benchmarks/bench_quick.py."
+    "300 questions, 26 variants, 3 trials. The seconds: tools/benchmarks/bench_quick.py."
     rng = np.random.default_rng(0)
     q, v, _ = np.indices((300, 26, 3)).reshape(3, -1)
     y, place = (rng.random(q.shape) < 0.5).astype(float), rng.integers(0, 5, (300, 26))[q, v]

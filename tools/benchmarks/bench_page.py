@@ -1,6 +1,6 @@
 """The page of a run: size of the file, time to make it, time until it can be used in headless Chromium, its memory.
 
-    python tests/benchmarks/bench_page.py
+    python tools/benchmarks/bench_page.py
 
 Asked of 33,098 replies: under 1.5 MB and 2 s. The recorded replies need `../shared/data` or a network; the other runs
 are made on the spot. Without Chromium and playwright the browser's columns are left out. About three minutes.

@@ -1,7 +1,7 @@
 """The course in JupyterLab as a reader opens it: by hand, with an environment that has cora_nb and jupyterlab.
 
     python -m venv LAB && LAB/bin/pip install -e . jupyterlab
-    python tests/peers/course_in_jupyterlab.py LAB/bin/jupyter OUT [nbs/course/01_what_a_score_hides.ipynb ...]
+    python tools/peers/course_in_jupyterlab.py LAB/bin/jupyter OUT [nbs/course/01_what_a_score_hides.ipynb ...]
 
 Copies nbs/course to a temporary folder, starts JupyterLab there on the loopback, opens each notebook in chromium, runs
 all cells from the menu, and moves every slider with the keyboard. Looks for errors, red boxes, paths of this machine,

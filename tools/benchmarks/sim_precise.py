@@ -1,6 +1,6 @@
 """How often the intervals of precise stopping hold the truth at the moment of stopping, and what they cost.
 
-python tests/benchmarks/sim_precise.py [--orders 500] [--half-width 0.02] [--only TEXT] [--even]
+python tools/benchmarks/sim_precise.py [--orders 500] [--half-width 0.02] [--only TEXT] [--even]
     [--recorded | --differences | --scores | --planned]
 
 For each kind of respondent and each size of benchmark there is one fixed population of outcomes, and a number of random

@@ -2,7 +2,7 @@
 
     pip download every-eval-ever==0.3.0 --no-deps --python-version 3.12 --only-binary=:all:
     unzip -q every_eval_ever-0.3.0-py3-none-any.whl -d WHEEL
-    python tests/peers/validate_every_eval_ever.py WHEEL
+    python tools/peers/validate_every_eval_ever.py WHEEL
 
 The package asks for Python 3.12; its validator ran in 3.11 with pydantic, jsonschema and rich.
 """
@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from cora_nb.interop.every_eval_ever import export_every_eval_ever
 from exported_runs import changed, in_part, simulated, with_failures

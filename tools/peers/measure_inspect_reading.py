@@ -1,6 +1,6 @@
 """How long it takes to read a large log of inspect, and how much memory: by inspect's own loop, as a whole, by ours.
 
-By hand: `python tests/peers/measure_inspect_reading.py 3000 [import|loop|whole]...`. The log is made of a recorded one
+By hand: `python tools/peers/measure_inspect_reading.py 3000 [import|loop|whole]...`. The log is made of a recorded one
 of our task, its samples repeated under other ids in random order. Each way runs in a process of its own.
 """
 
@@ -14,7 +14,7 @@ import time
 import zipfile
 from pathlib import Path
 
-SOURCE = Path(__file__).parent / "recorded" / "inspect_ours" / "cora_style_cora_1_epoch.eval"
+SOURCE = Path(__file__).resolve().parents[2] / "tests" / "recorded" / "inspect_ours" / "cora_style_cora_1_epoch.eval"
 
 
 def large_log(n: int, path: Path) -> None:

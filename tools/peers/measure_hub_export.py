@@ -1,6 +1,6 @@
 """By hand: size and time of the exports of the recorded run of the CoRA paper's authors, 33,098 replies of one trial.
 
-python tests/peers/measure_hub_export.py ../shared/data/recorded
+python tools/peers/measure_hub_export.py ../shared/data/recorded
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""Does vLLM compute as many tokens as `tests/benchmarks/count_tokens.py` says of its cache? By hand:
+"""Does vLLM compute as many tokens as `tools/benchmarks/count_tokens.py` says of its cache? By hand:
 
-    python tests/peers/vllm_prefix_cache.py --vllm "vllm run-batch"
+    python tools/peers/vllm_prefix_cache.py --vllm "vllm run-batch"
 
 The real command asks the organism `steady` 40 questions in all variants, after 0 and after 5 solved ones, and says for
 each request how many of its tokens it had already. A CPU needs blocks of 32 tokens, so the count is made with these.

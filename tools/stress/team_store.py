@@ -1,6 +1,6 @@
 """One store for a team: four processes of two machines, ten kills and two restarts of the database, nothing lost.
 
-    python tests/stress/team_store.py [SEED]
+    python tools/stress/team_store.py [SEED]
 
 Starts a PostgreSQL server and a chat server that writes down every request. 2,000 prompts, of which all four processes
 ask the same 1,000, and each of them 250 of its own. Two processes call their machine A and two B, so that they cannot
@@ -24,7 +24,7 @@ import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from faulty_server import Answer, FaultyServer, completion  # noqa: E402
 from postgres_server import PASSWORD, PostgresServer, missing  # noqa: E402
 

@@ -5,7 +5,7 @@ many right replies is counted while they are made, and the scores are worked out
 other processes, so that making the files does not count, measure time and peak memory: all scores with intervals, the
 scores by subject, and the scores of one file in pieces and in memory. The files are removed at the end.
 
-    python tests/benchmarks/bench_parts.py [FILES [QUESTIONS_EACH [FOLDER]]]   # 100 files of 100,000 questions
+    python tools/benchmarks/bench_parts.py [FILES [QUESTIONS_EACH [FOLDER]]]   # 100 files of 100,000 questions
 """
 
 import json

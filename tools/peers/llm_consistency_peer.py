@@ -1,12 +1,12 @@
 """The package llm-consistency (PyPI, 1.1.0) beside ours, on the same replies. By hand, with an environment of its own:
 
     python -m venv /tmp/cat && /tmp/cat/bin/pip install llm-consistency==1.1.0
-    python tests/peers/llm_consistency_peer.py /tmp/cat/bin/python [--record] [--out data/measured/llm_consistency.csv]
+    python tools/peers/llm_consistency_peer.py /tmp/cat/bin/python [--record] [--out data/measured/llm_consistency.csv]
 
 It compares MCA, the CAR curve, CORE, AGA, agreement, intervals and McNemar's test on the recorded replies of
 medalpaca-7b to MedQA (33,098 rows) and on replies to the bundled benchmark; the same replies as both packages read
 them; and a run of the package itself, whose replies are kept as a plain table. `--record` writes that run's files, of a
-few questions, to tests/peers/recorded/llm_consistency, where the tests read them. `--out` stores the numbers that the
+few questions, to tests/recorded/llm_consistency, where the tests read them. `--out` stores the numbers that the
 study shows.
 """
 
@@ -19,7 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-RECORDED = Path(__file__).parent / "recorded" / "llm_consistency"
+RECORDED = Path(__file__).resolve().parents[2] / "tests" / "recorded" / "llm_consistency"
 LEVELS = [k / 10 for k in range(11)]
 GATES = (0.5, 0.8, 1.0)
 

@@ -1,7 +1,7 @@
 """What axe-core finds in a page: by hand, with the npm package at hand.
 
     npm pack axe-core && tar xzf axe-core-*.tgz package/axe.min.js
-    python tests/peers/page_accessibility.py package/axe.min.js report.html ['report.html#q=math-0-1' ...]
+    python tools/peers/page_accessibility.py package/axe.min.js report.html ['report.html#q=math-0-1' ...]
 
 Prints the violations at 1,400 and 400 pixels, light and dark, and ends with 1 where one is serious or critical.
 """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from measure import report
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from postgres_server import PostgresServer, missing  # noqa: E402
 
 from cora_nb.respondents.protocol import Reply  # noqa: E402

@@ -1,7 +1,7 @@
 """The real lm-evaluation-harness on tasks that `export_lm_eval` wrote, compared with our own respondents. By hand.
 
     python -m venv /tmp/peers/lm && /tmp/peers/lm/bin/pip install "lm-eval[hf]==0.4.13"
-    python tests/peers/lm_eval_peer.py --python /tmp/peers/lm/bin/python math shots chat plus odd medqa
+    python tools/peers/lm_eval_peer.py --python /tmp/peers/lm/bin/python math shots chat plus odd medqa
 
 Parts, each with the bundled organism `skewed` (for `steady` everything is 1.0 and proves nothing):
 

@@ -1,6 +1,6 @@
 """The real `inspect eval cora_nb/cora` beside our own chat respondent, on one server: replies, predictions, scores.
 
-By hand: `python tests/peers/inspect_peer.py --inspect ENV/bin/inspect` with `--math 100`, `--medqa 30`, `--shots 5`,
+By hand: `python tools/peers/inspect_peer.py --inspect ENV/bin/inspect` with `--math 100`, `--medqa 30`, `--shots 5`,
 `--record` or `--without OTHER/bin/inspect`. ENV is an environment with this package and inspect (`pip install
 inspect-ai CHECKOUT`). `--medqa` needs the folder of real benchmarks (CORA_SHARED), and says so. `--record` writes the
 small logs in `recorded/inspect_ours`, which the tests read. `--without` measures how long inspect takes to start.
@@ -41,7 +41,7 @@ from cora_nb.responses.responses import Responses  # noqa: E402
 from cora_nb.runs.evaluate import PreparedRun  # noqa: E402
 from cora_nb.runs.evaluate import Running
 
-RECORDED = Path(__file__).parent / "recorded" / "inspect_ours"
+RECORDED = Path(__file__).resolve().parents[2] / "tests" / "recorded" / "inspect_ours"
 MODEL = "skewed"
 KEY = ["question_id", "method", "index", "trial"]
 

@@ -1,6 +1,6 @@
 """How long a plain table of 100,000 replies takes: letters alone, and with the texts of all choices.
 
-python tests/benchmarks/bench_table.py
+python tools/benchmarks/bench_table.py
 """
 
 import csv

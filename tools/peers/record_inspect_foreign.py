@@ -2,7 +2,7 @@
 
 By hand, in any environment that has inspect-ai (cora_nb is not needed):
 
-    python tests/peers/record_inspect_foreign.py [FOLDER]
+    python tools/peers/record_inspect_foreign.py [FOLDER]
 
 The questions are written by us, and the model is inspect's own mock: what it says depends on the prompt alone.
 """
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from random import Random
 
-HERE = Path(__file__).parent / "recorded" / "inspect_foreign"
+HERE = Path(__file__).resolve().parents[2] / "tests" / "recorded" / "inspect_foreign"
 QUESTIONS = [
     ("Which planet is closest to the sun?", ["Venus", "Mercury", "Earth", "Mars"], "B"),
     ("What is 7 times 8?", ["54", "56", "58"], "B"),

@@ -1,10 +1,10 @@
 """Logs of lm-evaluation-harness about tasks that are not ours, recorded with the real tool. By hand, not in CI:
 
-    python tests/peers/record_lm_eval_foreign.py --lm-eval /path/to/venv/bin/lm_eval
+    python tools/peers/record_lm_eval_foreign.py --lm-eval /path/to/venv/bin/lm_eval
 
 lm-eval[hf] 0.4.13 lives in an environment of its own; two runs, one to three minutes. A few questions of the bundled
 `math` benchmark become tasks as people write them (YAML and JSON Lines), the bundled organism `skewed` answers, and the
-logs go to `tests/peers/recorded/lm_eval`, where the tests of `cora_nb.interop.lm_eval_logs` read them. What tells of
+logs go to `tests/recorded/lm_eval`, where the tests of `cora_nb.interop.lm_eval_logs` read them. What tells of
 this machine is taken out of the results files: paths above the project, and what the harness says of the computer.
 """
 
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / "tests" / "peers" / "recorded" / "lm_eval"
+OUT = ROOT / "tests" / "recorded" / "lm_eval"
 MODEL = ROOT / "data" / "models" / "skewed"
 MACHINE = ("pretty_env_info", "upper_git_hash", "git_hash", "start_time", "end_time", "total_evaluation_time_seconds")
 

@@ -1,6 +1,6 @@
 """What `vllm run-batch` makes of our batch files: run by hand, recorded for `tests/runs/test_batch.py`.
 
-    python tests/peers/record_vllm_batch.py --vllm "vllm run-batch"
+    python tools/peers/record_vllm_batch.py --vllm "vllm run-batch"
 
 Two real runs of the command on the organism `steady`, whose tokenizer has a chat template:
 
@@ -32,7 +32,7 @@ from cora_nb.runs.batch import read_batch, write_batch, BatchFormat
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 
-RECORDED = Path(__file__).parent / "recorded" / "vllm_batch"
+RECORDED = Path(__file__).resolve().parents[2] / "tests" / "recorded" / "vllm_batch"
 MODEL = ChatRespondent("steady", base_url="http://127.0.0.1:8000/v1", top_logprobs=5, max_tokens=4)
 LONG = Question("long", "Is it true? " * 400, ("yes", "no"), answer=0)
 PROMPTS = make_prompts([*make_variants(math_benchmark(n=1, seed=3))[:6], make_variants([LONG])[0]], template="bare")

@@ -1,6 +1,6 @@
 """How many tokens CoRA's variants of all of MMLU take: read one by one, and where what texts share is computed once.
 
-    python tests/benchmarks/count_tokens.py TOKENIZER --out data/measured/mmlu_tokens.csv
+    python tools/benchmarks/count_tokens.py TOKENIZER --out data/measured/mmlu_tokens.csv
 
 TOKENIZER is a folder or a name that transformers knows, or a `tekken` file of Mistral (needs `tiktoken`). The committed
 numbers were counted with `tekken_240911.json`, 131,072 tokens, as the package mistral_common 1.13.1 ships it. Needs the

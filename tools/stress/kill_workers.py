@@ -1,4 +1,4 @@
-"""Workers and shards under kills, by hand: `python tests/stress/kill_workers.py [PART...] [--questions 300]`.
+"""Workers and shards under kills, by hand: `python tools/stress/kill_workers.py [PART...] [--questions 300]`.
 
 The package's model `causal:organism/steady` is asked questions of the bundled benchmark in all variants, and every run
 below must have the rows of one process: the same order, predictions identical, scores within 1e-4, as many prompts
@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.cli.respondents import make_respondent

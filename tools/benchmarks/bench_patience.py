@@ -20,7 +20,7 @@ from cora_nb.respondents.protocol import ask
 from cora_nb.variants.families import make_variants
 from measure import report
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from faulty_server import GOOD, Answer, FaultyServer, refusal  # noqa: E402
 
 

@@ -1,4 +1,4 @@
-"""One run on workers of this machine, beside one process: `python tests/benchmarks/bench_workers.py [--size 50m]`.
+"""One run on workers of this machine, beside one process: `python tools/benchmarks/bench_workers.py [--size 50m]`.
 
 A Llama with random weights (about 50 or 110 million parameters, made on the spot with a tokenizer trained on the
 questions) is asked the bundled benchmark in all variants: in one process with torch's usual threads, in one process
