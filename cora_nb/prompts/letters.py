@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['LETTER', 'SENTENCE', 'EXPLANATION', 'REASONING', 'PATTERNS', 'LETTER_RULES', 'RULES', 'with_room', 'rule_room',
            'answer_part', 'letter_index', 'first_token', 'first_alphanumeric', 'first_character', 'own_words',
-           'undecorated', 'choice_text', 'first_line', 'stated', 'judged', 'meant', 'begins', 'explain', 'tolerant',
-           'yes_no', 'selected', 'in_words', 'lenient', 'last_answer', 'last_line', 'last_line_several',
+           'undecorated', 'match_text', 'choice_text', 'first_line', 'stated', 'judged', 'meant', 'begins', 'explain',
+           'tolerant', 'yes_no', 'selected', 'in_words', 'lenient', 'last_answer', 'last_line', 'last_line_several',
            'last_line_yes_no', 'last_line_in_words', 'register_rule', 'get_rule', 'rules_by_form', 'parse']
 
 # %% ../../nbs/prompts/letters.ipynb #49851dc0
@@ -155,7 +155,7 @@ def _loose(text):
     return _caseless(undecorated(text.translate(_NARROW))).strip(" .,;:!?\"'")
 
 
-def _match_text(
+def match_text(
     text: str,  # part of a reply
     choices: Sequence[str],  # the texts shown
 ) -> int | None:  # index of a choice; None if it is none of them, or could be two
@@ -178,8 +178,8 @@ def choice_text(
     choices: Sequence[str],  # the texts shown
 ) -> int | None:  # index of a choice; -1 for an answer that names none; None if the pattern does not occur
     'Pattern: the whole reply, or its first line, is the text of one choice. "Canberra"'
-    found = _match_text(text, choices)
-    return _match_text(text.partition("\n")[0], choices) if found is None else found
+    found = match_text(text, choices)
+    return match_text(text.partition("\n")[0], choices) if found is None else found
 
 # %% ../../nbs/prompts/letters.ipynb #1c58bd5e
 _WORD = re.compile(r"[A-Za-z\u00c0-\u024f]+|[^\W_]")
@@ -264,8 +264,8 @@ def stated(
     for cue in reversed(list(_STATED.finditer(text))):
         line = text[cue.end() : cue.end() + longest + 2].lstrip().partition("\n")[0]
         for found in (
-            _match_text(line, choices),
-            _match_text(line.partition(". ")[0], choices),
+            match_text(line, choices),
+            match_text(line.partition(". ")[0], choices),
             _letter_at(text, cue.end(), choices),
         ):
             if found is not None:
@@ -350,7 +350,7 @@ def begins(
     if found is None:  # the letter, a space and the text of that choice
         letter, _, rest = text[start:].partition("\n")[0].partition(" ")
         i = letter_index(letter, len(choices))
-        return i if i >= 0 and _match_text(rest, choices) == i else None
+        return i if i >= 0 and match_text(rest, choices) == i else None
     listed = {letter_index(letter, len(choices)) for letter in _LISTED.findall(text)} - {-1}
     return -1 if listed - {found} else found
 
@@ -446,7 +446,7 @@ def in_words(
     return -1 if found is None else found
 
 # %% ../../nbs/prompts/letters.ipynb #ee654304
-SENTENCE = re.compile(r"[^\w\s]*[A-Z][^\w\s]* (?:is|was|seems|looks|appears|would|could|might|may|has)\b")
+_SENTENCE = re.compile(r"[^\w\s]*[A-Z][^\w\s]* (?:is|was|seems|looks|appears|would|could|might|may|has)\b")
 
 
 def lenient(
@@ -462,7 +462,7 @@ def lenient(
     found = first_token(text, choices)
     if found < 0 or _begins_with_word(text, choices):
         return tolerant(reply, choices)
-    later = stated(own_words(reply), choices) if SENTENCE.match(text) else None
+    later = stated(own_words(reply), choices) if _SENTENCE.match(text) else None
     return found if later is None or later < 0 else later
 
 # %% ../../nbs/prompts/letters.ipynb #24058e54

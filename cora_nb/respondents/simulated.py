@@ -127,7 +127,7 @@ _NOTED = {"mean_logprob": "mean_logprob", "n_tokens": "completion_tokens", "fini
 
 def _notes(responses: pd.DataFrame) -> list[dict[str, Any] | None]:
     "The `Reply.meta` of each row; None if nothing was noted."
-    there = {c: [_or_none(v) for v in responses[c]] for c in _NOTED if c in responses}
+    there = {c: [_or_none(v) for v in responses[c].tolist()] for c in _NOTED if c in responses}
     rows = ({_NOTED[c]: v for c, v in zip(there, row) if v is not None} for row in zip(*there.values()))
     return [row or None for row in rows] if there else [None] * len(responses)
 

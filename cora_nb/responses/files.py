@@ -9,6 +9,7 @@ __all__ = ['SHARDS_FOLDER', 'check_folder', 'check_same_run', 'write_responses',
            'csv_cells', 'csv_text', 'write_csv']
 
 # %% ../../nbs/responses/files.ipynb #3f5ed07c
+import base64
 import contextlib
 import csv
 import os
@@ -242,6 +243,7 @@ def open_parquet(
 
     try:
         with pq.ParquetFile(file, page_checksum_verification=True, **options) as opened:
+            _check_column_names(opened, file)
             yield opened
     except pa.ArrowException as e:
         raise CoraError(f"{file}: not a Parquet file ({str(e).splitlines()[0]})") from None
@@ -278,6 +280,15 @@ def _read_parquet(file: Path) -> tuple[pd.DataFrame, str]:
         table = opened.read()
     name = (table.schema.metadata or {}).get(b"cora_nb_name", b"").decode("utf-8", "replace")
     return frame_of_parquet(table, file), name
+
+
+def _check_column_names(opened: Any, file: Path) -> None:
+    "Raise `CoraError` if a footer, which has no checksum, names other columns than Arrow's copy of the schema in it."
+    import pyarrow as pa
+
+    copy = (opened.metadata.metadata or {}).get(b"ARROW:schema")
+    if copy and pa.ipc.read_schema(pa.py_buffer(base64.b64decode(copy))).names != opened.schema_arrow.names:
+        raise CoraError(f"{file}: the file is damaged: its columns have two different names")
 
 # %% ../../nbs/responses/files.ipynb #6dc3b616
 _OLD_FORMS = {

@@ -218,7 +218,7 @@ def test_the_commands_take_it(tmp_path, monkeypatch, capsys):
     for way in SHOTS_AS:
         cora_run([f"simulated:name={way}"], limit=3, shots=2, shots_as=way, store="none")
         asked = read_responses(tmp_path / "responses/math" / way).facts.asked
-        assert (asked["shots_as"], asked["k"]) == (way, 2)
+        assert (asked.shots_as, asked.k) == (way, 2)
         cora_mcqa_plus([f"simulated:name=plus-{way}"], limit=3, shots=2, shots_as=way, store="none")
         steps = sorted((tmp_path / "responses/math" / f"plus-{way}").glob("*/responses.parquet"))
         assert len(steps) > 5
