@@ -13,9 +13,8 @@ from typing import Any
 
 from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
-from ..runs.alarm import responses_alarm
-from ..runs.diagnosis import Cure, cured_command
-from ..runs.store_addresses import without_password
+from ..runs.alarm import Cure, cured_command, responses_alarm
+from ..runs.postgres_store import without_password
 
 # %% ../../nbs/cli/alarms.ipynb #c3f4d481
 def typed_options(

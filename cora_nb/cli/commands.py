@@ -27,7 +27,7 @@ from .shared import one_line_errors
 from ..core import CoraError
 from ..registry import is_address, Registry
 from ..responses.facts import as_facts
-from ..runs.store_addresses import without_password
+from ..runs.postgres_store import without_password
 
 try:  # in Python from version 3.11 on
     import tomllib

@@ -31,9 +31,8 @@ from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..responses.files import read_responses, write_responses
 from ..responses.responses import Responses
-from ..runs.alarm import unshown_line
+from ..runs.alarm import Cure, unshown_line
 from ..runs.budget import as_spending
-from ..runs.diagnosis import Cure
 from ..runs.evaluate import Running
 
 # %% ../../nbs/cli/paper.ipynb #16b452a6

@@ -24,9 +24,8 @@ from ..runs.asking import Precise, Stop
 from ..runs.evaluate import PreparedRun, Running
 from ..runs.shards import NO_PRECISION, Shard, as_shard, ask_shard, missing_shards, shard_ranges, shards_there
 from ..runs.store import Store
-from ..runs.store_addresses import is_database_address, without_password
-from ..runs.worker_processes import dask_distributed, local_workers
-from ..runs.workers import ask_on, Dividing
+from ..runs.postgres_store import is_database_address, without_password
+from ..runs.workers import Dividing, ask_on, dask_distributed, local_workers
 
 # %% ../../nbs/cli/sharding.ipynb #5119d677
 @dataclass

@@ -9,8 +9,7 @@ __all__ = ['cora_store']
 from .commands import command
 from ..checks import check_option
 from ..core import CoraError
-from ..runs.store import Store
-from ..runs.store_copies import copy_replies, export_replies
+from ..runs.store import Store, copy_replies, export_replies
 
 # %% ../../nbs/cli/stores.ipynb #9f036ed4
 @command(

@@ -19,7 +19,7 @@ from .shared import asked_questions, open_store, shot_pool, store_for
 from ..core import CoraError, Question
 from ..prompts.letters import first_token, letter_index
 from ..respondents.protocol import Respondent, inert_text
-from ..runs.diagnosis import Cure, cured_command, cured_spec
+from ..runs.alarm import Cure, cured_command, cured_spec
 from ..runs.store import Store
 from ..runs.trying import Tryout, forecast_lines, outcome_line, reply_lines, try_respondent, tryout_text
 

@@ -26,9 +26,8 @@ from .exporters import ExportedFiles
 from .hub_cards import BesideCard, hub_card, score_figure
 from .result_files import called_run, check_no_keys, distinct_names, write_new_files
 from ..report.tables import plain_line, score_table
-from ..responses.columns import TEXT, column_types
+from ..responses.columns import TEXT, column_types, questions_table
 from ..responses.files import arrow_types, frame_of_parquet
-from ..responses.questions import questions_table
 from ..responses.responses import Responses
 from ..responses.facts import Facts, as_facts, facts_of_text
 from ..responses.runs import Runs

@@ -23,7 +23,7 @@ from ..prompts.letters import RULES, rules_by_form
 from ..respondents.chat_replies import visible_line
 from ..respondents.protocol import Reply
 from ..responses.responses import Responses, make_responses
-from ..responses.rows import grade_reply
+from ..responses.columns import grade_reply
 from ..responses.facts import Facts, as_facts
 from ..runs.facts import rule_name, variant_facts
 from ..variants.files import row_variants

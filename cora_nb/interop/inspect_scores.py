@@ -101,7 +101,7 @@ def variant_scorer(
     async def score(state: TaskState, target: Target) -> Score:
         from cora_nb.prompts.letters import rules_by_form
         from cora_nb.respondents.protocol import Reply
-        from cora_nb.responses.rows import grade_reply
+        from cora_nb.responses.columns import grade_reply
 
         rules.update({} if rules else rules_by_form(parse))
         trial = {"trial": state.epoch - 1}

@@ -28,7 +28,7 @@ from ..prompts.templates import TEMPLATES
 from ..respondents.protocol import Reply
 from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, make_responses
-from ..responses.rows import grade_reply
+from ..responses.columns import grade_reply
 from ..runs.facts import rule_name, variant_facts
 from ..variants.files import row_variants
 

@@ -9,7 +9,7 @@ __all__ = ['holds_secret', 'without_secrets']
 import re
 from typing import Any
 
-from ..runs.store_addresses import is_secret_name
+from ..runs.postgres_store import is_secret_name
 
 # %% ../../nbs/interop/masking.ipynb #cf0c40de
 _IN_TEXT = re.compile(r"(?<![\w-])([\w-]+)=([^,\s&]+)")

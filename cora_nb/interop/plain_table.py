@@ -19,10 +19,8 @@ from ..forms import Verdict, get_form
 from .cat import trace_sources
 from .table_cells import CELLS, TableRows, count_choices, read_choices, read_places
 from ..respondents.protocol import NOT_ASKED, OVER_BUDGET, Reply
-from ..responses.columns import with_states
-from ..responses.questions import questions_table
+from ..responses.columns import graded_table, questions_table, with_states
 from ..responses.responses import Responses
-from ..responses.rows import graded_table
 from ..variants.families import divergence_set
 
 # %% ../../nbs/interop/plain_table.ipynb #7232a118

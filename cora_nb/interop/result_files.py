@@ -21,7 +21,7 @@ from ..checks import check_level
 from ..core import CoraError, labelled_score, threshold
 from .exporters import ExportedFiles
 from .masking import holds_secret
-from ..runs.store_addresses import is_secret_name
+from ..runs.postgres_store import is_secret_name
 from ..metrics.scores import get_score
 from ..report.tables import plain_line, score_table
 from ..report.words import note_of, remark_words

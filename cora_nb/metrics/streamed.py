@@ -15,8 +15,7 @@ from ..core import CoraError
 from .counts import count_hits, coverage_remarks, open_originals
 from .replies import question_column
 from ..responses.failures import check_failed_counts
-from ..responses.parts import ResponseParts, count_lost
-from ..responses.piece import Piece, asked_hashes, make_piece, question_hashes
+from ..responses.parts import Piece, ResponseParts, asked_hashes, count_lost, make_piece, question_hashes
 from ..responses.responses import Responses
 from ..responses.runs import prompt_differences, RunDifference
 from ..results import Remark

@@ -4,17 +4,24 @@
 
 # %% auto #0
 __all__ = ['TEXT', 'NUMBER', 'LIST', 'REPLIED', 'UNSENT', 'STATES', 'STATE', 'KEY', 'STATE_COLUMNS', 'column_types', 'storable',
-           'in_state', 'with_states', 'read_again', 'checked_table', 'same_tables']
+           'in_state', 'with_states', 'read_again', 'checked_table', 'same_tables', 'questions_table',
+           'questions_of_rows', 'ordered_questions', 'set_sizes', 'grade_reply', 'reply_state', 'graded_table']
 
 # %% ../../nbs/responses/columns.ipynb #b2fb8389
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..core import BadRow, CoraError, MAX_CHOICES, MIN_CHOICES
-from ..forms import FORMS
-from ..respondents.protocol import REFUSALS
+from ..core import MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant
+from ..forms import FORMS, Verdict, get_form
+from ..prompts.labels import apply_rule
+from ..prompts.letters import rules_by_form
+from ..respondents.protocol import REFUSALS, Reply
+from .facts import Recipe
+from ..variants.families import divergence_set
 
 # %% ../../nbs/responses/columns.ipynb #116dbf52
 TEXT = pd.StringDtype("pyarrow")
@@ -303,3 +310,157 @@ def _same_list(a: tuple | None, b: tuple | None) -> bool:
     if a is None or b is None:
         return a is b
     return a == b or len(a) == len(b) and np.array_equal(a, b, equal_nan=True)
+
+# %% ../../nbs/responses/columns.ipynb #fe751d3c
+def questions_table(
+    questions: Iterable[Question],  # any questions; a repeated one is used once
+) -> pd.DataFrame:  # columns question_id, subject, text, choices, answer
+    "Questions as a table. Raises `CoraError` for two different questions with one id."
+    once: dict[str, Question] = {}
+    for q in questions:
+        if once.setdefault(q.id, q) is not q and once[q.id] != q:
+            raise CoraError(f"two different questions have the id {q.id!r}")
+    return pd.DataFrame(
+        {
+            "question_id": pd.array(list(once), dtype=TEXT),
+            "subject": pd.array([storable(q.subject) for q in once.values()], dtype=TEXT),
+            "text": pd.array([storable(q.text) for q in once.values()], dtype=TEXT),
+            "choices": pd.Series([tuple(map(storable, q.choices)) for q in once.values()], dtype=object),
+            "answer": pd.array([q.answer for q in once.values()], dtype=pd.Int32Dtype()),
+        }
+    )
+
+
+def questions_of_rows(
+    table: pd.DataFrame,  # rows of a run
+) -> pd.DataFrame:  # from `questions_table`
+    "The questions with only their ids and subjects, from the rows."
+    known = table.drop_duplicates("question_id")
+    subject = known["subject"].array if "subject" in table else pd.array([None] * len(known), dtype=TEXT)
+    empty = questions_table([]).reindex(range(len(known)))
+    return empty.assign(question_id=known["question_id"].array, subject=subject)
+
+
+def ordered_questions(
+    questions: pd.DataFrame,  # from `questions_table`
+    table: pd.DataFrame,  # rows of a run
+    file: str,  # the file they are from, for messages
+) -> pd.DataFrame:  # the questions of the rows
+    "The questions of the rows, in the order of their first row."
+    place = file or "responses"
+    if (twice := questions["question_id"].duplicated()).any():
+        first = questions["question_id"][twice].iloc[0]
+        raise CoraError(f"{place}: question {first!r} is in the table of questions twice")
+    ids = pd.Index(table["question_id"].drop_duplicates())
+    if (lost := ~ids.isin(questions["question_id"])).any():
+        raise CoraError(f"{place}: question {ids[lost.argmax()]!r} is not in the table of questions")
+    found = questions.set_index("question_id").reindex(ids)
+    return found.rename_axis("question_id").reset_index().astype({"question_id": TEXT})
+
+# %% ../../nbs/responses/columns.ipynb #5e751e02
+def set_sizes(
+    recipe: Recipe | None,  # of a run's variants; None if unknown
+    family: str | None,  # its family; None if unknown
+    n_choices: Sequence[int | None],  # of each question; None if unknown
+) -> list[int | None]:  # for each question; None if unknown
+    "The number of variants in the divergence set of each question."
+    options = recipe.options if recipe else {} if family == "cora" else None
+    if options is None or family is None:
+        return [None] * len(n_choices)
+    family = recipe.family if recipe else family  # the recipe names the file of a family of the user's
+    sets = {A: None if A is None else divergence_set(family, A, options) for A in set(n_choices)}
+    return [None if sets[A] is None else sum(sets[A].values()) for A in n_choices]
+
+# %% ../../nbs/responses/columns.ipynb #aafaa819
+def _highest(scores: Sequence[float]) -> int:
+    "The index of the highest score; -1 for a tie or if a score is not a number."
+    scores = [float(s) for s in scores]
+    if any(math.isnan(s) for s in scores) or scores.count(max(scores)) > 1:
+        return -1
+    return scores.index(max(scores))
+
+
+def grade_reply(
+    variant: Variant,  # what was asked
+    reply: Reply,  # its reply
+    rules: Mapping[str, Callable],  # the parsing rule of each form, from `rules_by_form`
+) -> Verdict:  # prediction, the choices selected, and whether it is right
+    "Grade a reply."
+    form, found = get_form(variant), None
+    if reply.error is None and reply.text is not None:
+        found = apply_rule(rules[form.name], reply.text, variant)
+    elif reply.error is None and reply.scores:
+        found = _highest(reply.scores)
+    verdict = form.judge(found, variant.answer, len(variant.choices))
+    return verdict if reply.error is None and reply.text is not None else verdict._replace(selected=None)
+
+
+def reply_state(
+    reply: Reply,  # to a prompt
+    verdict: Verdict,  # its grade
+) -> str:  # one of `STATES`
+    "What became of a prompt."
+    if reply.error is not None:
+        return reply.unsent or "failed"
+    if verdict.parsed:
+        return "answered"
+    return "refused" if (reply.meta or {}).get("finish_reason") in REFUSALS else "unread"
+
+# %% ../../nbs/responses/columns.ipynb #b5a6615f
+def _noted(replies: Sequence[Reply], what: str, kinds: type | tuple[type, ...]) -> list:
+    "A value from the `meta` of each reply; None if it is missing or of another type."
+    noted = [(r.meta or {}).get(what) for r in replies]
+    return [x if isinstance(x, kinds) and not isinstance(x, bool) else None for x in noted]
+
+# %% ../../nbs/responses/columns.ipynb #6da5d553
+def graded_table(
+    variants: Sequence[Variant],  # what was asked, one for each row
+    replies: Sequence[Reply | str | None],  # the replies in the same order: `Reply`, or a plain text
+    parse: str | Callable | Mapping = "first_token",  # the rule for questions with one letter, or one for each form
+    trials: Sequence[int] | None = None,  # the repetition of each reply; None: all 0
+    respondent: str = "respondent",  # the respondent's name
+    verdicts: Sequence[Verdict] | None = None,  # the grades of the replies, if known already
+) -> pd.DataFrame:  # the columns of the schema
+    "Graded replies, one row for each. Raises `CoraError` if the lengths differ, and for an unknown rule."
+    trials = [0] * len(variants) if trials is None else trials
+    if not len(variants) == len(replies) == len(trials):
+        counts = f"{len(variants)}, {len(replies)} and {len(trials)}"
+        raise CoraError(f"variants, replies and trials must be equally many, got {counts}")
+    replies = [r if isinstance(r, Reply) else Reply(r) for r in replies]
+    if verdicts is None:
+        rules = rules_by_form(parse)
+        verdicts = [grade_reply(v, r, rules) for v, r in zip(variants, replies)]
+    columns = {
+        "respondent": [storable(respondent)] * len(variants),
+        "question_id": [v.question_id for v in variants],
+        "subject": [storable(v.subject) for v in variants],
+        "family": [v.family for v in variants],
+        "method": [v.method for v in variants],
+        "index": [v.index for v in variants],
+        "form": [v.form for v in variants],
+        "trial": trials,
+        "n_choices": [v.n_choices for v in variants],
+        "sources": [v.sources for v in variants],
+        "answer": [v.answer for v in variants],
+        "prediction": [v.prediction for v in verdicts],
+        "selected": [v.selected for v in verdicts],
+        "correct": [v.correct for v in verdicts],
+        "state": list(map(reply_state, replies, verdicts)),
+        "reply": [storable(r.text) for r in replies],
+        "scores": [None if r.scores is None else tuple(map(float, r.scores)) for r in replies],
+        "confidence": [np.nan if r.confidence is None else r.confidence for r in replies],
+        "mean_logprob": [np.nan if x is None else x for x in _noted(replies, "mean_logprob", (int, float))],
+        "n_tokens": _noted(replies, "completion_tokens", int),
+        "finish": list(map(storable, _noted(replies, "finish_reason", str))),
+        "error": [None if r.unsent else storable(r.error) for r in replies],
+    }
+    return pd.DataFrame({name: _column(columns[name], kind) for name, kind in column_types().items()})
+
+
+def _column(values: Sequence, kind: object) -> object:
+    "Values as an array of the schema's type; lists stay tuples."
+    if kind != LIST:
+        return np.asarray(values, dtype=kind) if isinstance(kind, np.dtype) else pd.array(values, dtype=kind)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found

@@ -16,11 +16,22 @@ from fastcore.basics import patch
 
 from ..core import CoraError, Variant
 from ..results import Remark
-from .columns import KEY, TEXT, UNSENT, checked_table, in_state, same_tables, storable
+from cora_nb.responses.columns import (
+    KEY,
+    TEXT,
+    UNSENT,
+    checked_table,
+    graded_table,
+    in_state,
+    ordered_questions,
+    questions_of_rows,
+    questions_table,
+    same_tables,
+    set_sizes,
+    storable,
+)
 from .facts import Facts, as_facts
 from .failures import check_failed, failed_remark, textless_rows, unasked_words
-from .questions import ordered_questions, questions_of_rows, questions_table, set_sizes
-from .rows import graded_table
 
 # %% ../../nbs/responses/responses.ipynb #cf89e369
 class Responses:

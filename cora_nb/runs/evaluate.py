@@ -25,12 +25,11 @@ from ..prompts.templates import Prompt
 from ..respondents.protocol import NOT_ASKED, Reply, Respondent, finished, stream
 from ..responses.facts import Facts
 from ..responses.responses import Responses, make_responses
-from ..responses.rows import grade_reply
-from .alarm import Alarm, mark_told
+from ..responses.columns import grade_reply
+from .alarm import Alarm, Cure, mark_told
 from .asking import Asking, Budget, Precise, Settled, Stop, check_asking, check_stop
 from .budget import BudgetWarning, Spending, as_spending, budget_line, most_tokens, question_order
 from .budget import respondent_with
-from .diagnosis import Cure
 from .facts import asked_facts
 from .stopping import EarlyStop, PreciseStop
 from .store import Claims, Store, asked_prompts

@@ -23,7 +23,7 @@ from ..checks import check_count
 from ..core import CoraError, Question
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Respondent
-from ..responses.columns import REPLIED, in_state
+from ..responses.columns import REPLIED, in_state, questions_table
 from cora_nb.responses.files import (
     SHARDS_FOLDER,
     check_folder,
@@ -35,7 +35,6 @@ from cora_nb.responses.files import (
     write_responses,
 )
 from ..responses.facts import Facts, join_facts, summed_calls
-from ..responses.questions import questions_table
 from ..responses.responses import Responses
 from .asking import Precise
 from .evaluate import PreparedRun, Running

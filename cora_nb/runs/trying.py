@@ -24,9 +24,8 @@ from ..forms import Verdict
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Reply, Respondent, finished, inert_text, outgoing_text, stream
 from ..responses.facts import Facts
-from ..responses.rows import grade_reply
-from .alarm import too_many_unread
-from .diagnosis import Cure, Unread, cure, readings, unread_kind
+from ..responses.columns import grade_reply
+from .alarm import Cure, Unread, cure, readings, too_many_unread, unread_kind
 from .asking import Asking, check_asking
 from .evaluate import PreparedRun, plan, prepare
 from .store import Store, asked_prompts

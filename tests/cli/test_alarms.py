@@ -14,7 +14,7 @@ from cora_nb.cli.table import cora_table
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.responses.responses import make_responses
-from cora_nb.runs.diagnosis import Cure
+from cora_nb.runs.alarm import Cure
 from cora_nb.variants.families import make_variants
 from cora_nb.core import Question
 

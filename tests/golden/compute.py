@@ -859,7 +859,7 @@ STATEMENTS = [
 
 @quietly
 def statements():
-    from cora_nb.runs.statement_checks import check_statement, clean
+    from cora_nb.runs.statements import check_statement, clean
     from cora_nb.runs.statements import _request_text, statement_variants, statements_summary, statements_table
 
     t = Tidy()
@@ -897,7 +897,7 @@ def grading_before(result):
 @quietly
 def grading():
     from cora_nb.runs.grading import grades, grading_summary, _judge_text, regrade
-    from cora_nb.runs.labels import _read_label
+    from cora_nb.runs.grading import _read_label
 
     t = Tidy()
     asked = [long_form(WORDED[0])] * 12

@@ -138,7 +138,7 @@ def test_pooled_repetitions_and_a_single_one(tmp_path):
 
 @pytest.mark.parametrize("most_rows", [60, 200])
 def test_one_large_file_is_read_in_pieces(most_rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("cora_nb.responses.footers._BATCH", 50)
+    monkeypatch.setattr("cora_nb.responses.parts._BATCH", 50)
     run = made(questions=20, trials=2, failed=0.02)
     write_responses(run, tmp_path / "run")
     parts = ResponseParts(tmp_path / "run", most_rows=most_rows)

@@ -19,7 +19,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.facts import Facts
 from cora_nb.responses.files import is_parts_folder, part_files, read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts, count_lost, runs_or_parts
-from cora_nb.responses.piece import asked_hashes, make_piece, question_hashes
+from cora_nb.responses.parts import asked_hashes, make_piece, question_hashes
 from cora_nb.responses.responses import Responses, as_responses, make_responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import Remark
@@ -125,7 +125,7 @@ def test_equal_numbers_of_different_questions_are_no_error(parts, monkeypatch):
     def few_numbers(ids, seed=0):
         return question_hashes(ids, seed) % np.uint64(5)
 
-    monkeypatch.setattr("cora_nb.responses.piece.question_hashes", few_numbers)
+    monkeypatch.setattr("cora_nb.responses.parts.question_hashes", few_numbers)
     monkeypatch.setattr("cora_nb.responses.parts.question_hashes", few_numbers)
     assert parts.n_questions == 12
 

@@ -10,7 +10,7 @@ from cora_nb.core import CoraError, Question, Variant
 from cora_nb.forms import FORMS, Verdict
 from cora_nb.prompts.letters import rules_by_form
 from cora_nb.respondents.protocol import Reply
-from cora_nb.responses.rows import grade_reply, graded_table
+from cora_nb.responses.columns import grade_reply, graded_table
 from cora_nb.variants.families import make_variants
 from helpers import replies_for
 

@@ -22,7 +22,7 @@ from cora_nb.responses.files import check_folder, read_responses, write_response
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.batch import read_batch, write_batch
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.labels import read_labels
+from cora_nb.runs.grading import read_labels
 from cora_nb.runs.statements import read_statements
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants

@@ -41,7 +41,7 @@ from cora_nb.responses.runs import Runs, concat
 from cora_nb.responses.shown import shown_variants
 from cora_nb.runs.batch import read_batch
 from cora_nb.runs.evaluate import evaluate, prepare, Running
-from cora_nb.runs.labels import read_labels, write_labels
+from cora_nb.runs.grading import read_labels, write_labels
 from cora_nb.runs.shards import ask_shard, shards_there
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import FAMILIES, alter_like, get_family, make_variants

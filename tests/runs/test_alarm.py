@@ -23,7 +23,7 @@ from cora_nb.runs.alarm import (
     unread_replies,
 )
 from cora_nb.runs.asking import Asking, Settled
-from cora_nb.runs.diagnosis import Unread
+from cora_nb.runs.alarm import Unread
 from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.grading import judge_answers
 from cora_nb.runs.store import Store

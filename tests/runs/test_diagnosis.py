@@ -10,7 +10,7 @@ from cora_nb.prompts.letters import RULES, register_rule
 from cora_nb.responses.facts import as_facts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
-from cora_nb.runs.diagnosis import (
+from cora_nb.runs.alarm import (
     SYSTEM,
     UNREAD_KINDS,
     Unread,

@@ -6,8 +6,8 @@ import pytest
 
 from cora_nb.cli.shared import open_store
 from cora_nb.core import CoraError
-from cora_nb.runs import file_systems
-from cora_nb.runs.file_systems import NETWORK_FILE_SYSTEMS, check_local_disk, file_system_of
+from cora_nb.runs import sqlite_store
+from cora_nb.runs.sqlite_store import NETWORK_FILE_SYSTEMS, check_local_disk, file_system_of
 from cora_nb.runs.store import Store
 from cora_nb.respondents.chat import ChatRespondent
 
@@ -80,9 +80,9 @@ def test_this_machine_says_what_it_has(tmp_path):
 @pytest.fixture
 def on_nfs(monkeypatch, tmp_path):
     "A machine on which the temporary folder of this test comes from a network."
-    read = file_systems.file_system_of
+    read = sqlite_store.file_system_of
     mounts = f"/dev/sda / ext4 rw 0 0\nfiler:/home {tmp_path} nfs4 rw 0 0\n"
-    monkeypatch.setattr(file_systems, "file_system_of", lambda path, given=None: read(path, given or mounts))
+    monkeypatch.setattr(sqlite_store, "file_system_of", lambda path, given=None: read(path, given or mounts))
     return tmp_path
 
 

@@ -18,7 +18,7 @@ from cora_nb.core import CoraError, Question
 from cora_nb.prompts.words import _bare_words, _choice_number, exact_number, _numbers_in, same_words, _stated_number
 from cora_nb.responses.columns import KEY
 from cora_nb.runs.grading import apply_labels, grades, grading_summary, judge_answers, _judge_text, long_rows, regrade
-from cora_nb.runs.labels import read_labels, write_labels
+from cora_nb.runs.grading import read_labels, write_labels
 from cora_nb.prompts.letters import RULES, get_rule, parse, register_rule, rules_by_form
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.responses import Responses, make_responses

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.core import BadRow, CoraError
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.grading import apply_labels
-from cora_nb.runs.labels import _SHEET, _read_label, read_labels, write_labels
+from cora_nb.runs.grading import _SHEET, _read_label, read_labels, write_labels
 from cora_nb.variants.mcqa_plus import long_form
 from worded_replies import NINE, QUESTIONS, SAID, run
 

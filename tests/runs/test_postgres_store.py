@@ -28,7 +28,7 @@ from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
-from cora_nb.runs import postgres_connection, postgres_store
+from cora_nb.runs import postgres_store
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Claims, Store, reply_key
 from cora_nb.runs.workers import _Settings
@@ -94,7 +94,7 @@ def test_the_password_is_in_no_error_and_in_no_path(postgres, monkeypatch):
     with Store(address) as store:
         assert store.path == f"postgresql://cora@127.0.0.1:{postgres.port}/postgres" and len(store) == 0
         assert PASSWORD not in json.dumps(vars(store), default=str)
-    monkeypatch.setattr(postgres_connection, "time", clock := Clock())  # it is said at once, and not tried again
+    monkeypatch.setattr(postgres_store, "time", clock := Clock())  # it is said at once, and not tried again
     assert "password authentication failed" in refusal(postgres.address(password="wrong/" + PASSWORD))
     assert '"nowhere" does not exist' in refusal(postgres.address("nowhere"))
     assert clock.pauses == []
@@ -102,7 +102,7 @@ def test_the_password_is_in_no_error_and_in_no_path(postgres, monkeypatch):
 
 @pytest.mark.slow
 def test_an_unreachable_database_is_said_after_a_moment(postgres, monkeypatch):
-    monkeypatch.setattr(postgres_connection, "time", clock := Clock())
+    monkeypatch.setattr(postgres_store, "time", clock := Clock())
     said = refusal(re.sub(r":\d+/", ":1/", postgres.address()))
     assert "refused" in said and 4 < sum(clock.pauses) < 10
 
@@ -395,7 +395,7 @@ def test_a_connection_that_is_cut_is_opened_again(postgres):
 
 @pytest.mark.slow
 def test_a_database_that_stays_away_ends_the_run_and_says_what_was_not_stored(postgres, monkeypatch):
-    monkeypatch.setattr(postgres_connection, "_MOST_SECONDS", 0.3)
+    monkeypatch.setattr(postgres_store, "_MOST_SECONDS", 0.3)
     address = postgres.empty_store()
 
     def plan(asked):

@@ -13,7 +13,7 @@ from cora_nb.prompts.letters import RULES, SENTENCE, get_rule, register_rule, ru
 from cora_nb.prompts.templates import Prompt, make_prompts
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.responses.rows import grade_reply
+from cora_nb.responses.columns import grade_reply
 from cora_nb.respondents.protocol import Reply
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.batch import read_batch, write_batch

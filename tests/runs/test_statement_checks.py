@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import Question
-from cora_nb.runs.statement_checks import CHECKS, OTHERS, check_statement, clean
+from cora_nb.runs.statements import CHECKS, OTHERS, check_statement, clean
 from statement_texts import SUN, built, one_line, places
 
 

@@ -13,7 +13,7 @@ from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.runs.statement_checks import OTHERS
+from cora_nb.runs.statements import OTHERS
 from cora_nb.runs.statements import (
     COLUMNS,
     _check_writer,

@@ -29,7 +29,7 @@ from cora_nb.runs import postgres_store, sqlite_store
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.batch import write_batch
 from cora_nb.runs.evaluate import evaluate, plan
-from cora_nb.runs.reply_rows import reply_row
+from cora_nb.runs.sqlite_store import reply_row
 from cora_nb.runs.store import Claims, Store, asked_prompts, reply_key
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, completion, refusal

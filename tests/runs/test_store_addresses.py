@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from cora_nb.core import CoraError
 from cora_nb.runs.store import Store
-from cora_nb.runs.store_addresses import is_database_address, standard_address, without_password
+from cora_nb.runs.postgres_store import is_database_address, standard_address, without_password
 
 SECRET = "Geheimnis"
 

@@ -15,7 +15,7 @@ import pytest
 from cora_nb.core import CoraError
 from cora_nb.respondents.protocol import Reply
 from cora_nb.runs.store import Store
-from cora_nb.runs.store_copies import copy_replies, export_replies
+from cora_nb.runs.store import copy_replies, export_replies
 from helpers import stored_replies
 
 REPLIES = {
@@ -44,7 +44,7 @@ def fresh(tmp_path, request):
 
 
 def fill(store: Store, replies=REPLIES) -> None:
-    from cora_nb.runs.reply_rows import reply_row
+    from cora_nb.runs.sqlite_store import reply_row
 
     store.rows.add([reply_row(key, reply) for key, reply in replies.items()])
 
@@ -79,7 +79,7 @@ def test_a_damaged_reply_is_not_passed_on(fresh, whence, tmp_path):
 HALF_A_COPY = """
 import sys, time
 from cora_nb.cli.stores import cora_store
-from cora_nb.runs import store_copies
+from cora_nb.runs import store
 
 def pieces(*args, usual=store_copies._pieces):
     for number, piece in enumerate(usual(*args)):

@@ -26,7 +26,7 @@ from cora_nb.runs.asking import Asking, Precise, Settled
 from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.shards import ask_shard, shard_file, shards_there
 from cora_nb.runs.store import Store
-from cora_nb.runs.worker_processes import local_workers, visible_gpus, worker_settings
+from cora_nb.runs.workers import local_workers, visible_gpus, worker_settings
 from cora_nb.runs.workers import Dividing, evaluate_on
 from cora_nb.variants.families import make_variants
 from slurm_stand_in import jobs_running, slurm_stand_in

@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from postgres_server import PostgresServer, missing  # noqa: E402
 
 from cora_nb.respondents.protocol import Reply  # noqa: E402
-from cora_nb.runs.reply_rows import reply_row  # noqa: E402
+from cora_nb.runs.sqlite_store import reply_row  # noqa: E402
 from cora_nb.runs.store import Claims, Store, reply_key  # noqa: E402
-from cora_nb.runs.store_copies import copy_replies  # noqa: E402
+from cora_nb.runs.store import copy_replies  # noqa: E402
 
 N, PUTS = 33_098, 3_000  # a run of MedQA with all variants; replies that are put one by one
 KEYS = [reply_key({"prompt": i}) for i in range(N)]

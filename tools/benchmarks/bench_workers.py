@@ -24,7 +24,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.worker_processes import local_workers
+from cora_nb.runs.workers import local_workers
 from cora_nb.runs.workers import evaluate_on, Dividing
 from cora_nb.variants.families import make_variants
 

@@ -33,7 +33,7 @@ from cora_nb.cli.respondents import make_respondent
 from cora_nb.responses.files import read_responses
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.shards import shards_there
-from cora_nb.runs.worker_processes import local_workers
+from cora_nb.runs.workers import local_workers
 from cora_nb.runs.workers import evaluate_on, Dividing
 from cora_nb.variants.families import make_variants
 from helpers import command
