@@ -21,8 +21,8 @@ from ..benchmarks.load import BUNDLED
 from .respondents import RESPONDENTS, named_fields
 from ..metrics import cora  # noqa: F401  (its scores are registered)
 from ..metrics.scores import RUN_SCORES, SCORES, get_run_score
-from ..papers.models import model_cards
-from ..papers.plans import plan_list
+from ..papers.published import model_cards
+from ..papers.reproduce import plan_list
 from ..prompts.letters import RULES
 from ..prompts.templates import TEMPLATES
 from ..registry import Registry

@@ -24,9 +24,20 @@ from .respondents import ORGANISMS, make_respondents
 from .shared import file_name, open_store, plan_table, store_for, store_line
 from ..core import CoraError
 from ..interop.cat import import_cat
-from ..papers.models import card_spec
-from ..papers.plans import Plan, RunPlan, load_plan, plan_list, plan_text
-from ..papers.reproduce import PlanRuns, Made, Size, ask_plan, make_item, plan_calls
+from ..papers.published import card_spec
+from cora_nb.papers.reproduce import (
+    Made,
+    Plan,
+    PlanRuns,
+    RunPlan,
+    Size,
+    ask_plan,
+    load_plan,
+    make_item,
+    plan_calls,
+    plan_list,
+    plan_text,
+)
 from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..responses.files import read_responses, write_responses

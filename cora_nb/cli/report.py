@@ -13,8 +13,7 @@ from pathlib import Path
 from .commands import command
 from .table import column_names
 from ..core import CoraError
-from ..report.page import make_report
-from ..report.page_parts import save_pictures
+from ..report.page import make_report, save_pictures
 from ..responses.files import read_responses
 from ..responses.responses import Responses
 from ..responses.runs import Runs

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from ..benchmarks.layouts import LAYOUTS
 from .shared import name_on_disk
 from ..core import CoraError
-from ..papers.models import card_spec
+from ..papers.published import card_spec
 from ..registry import Registry
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from ..benchmarks.files import check_types
-from ..benchmarks.hub import asking_hub, hub_words
+from ..benchmarks.load import asking_hub, hub_words
 from ..checks import check_level
 from ..core import CoraError
 from .exporters import ExportedFiles

@@ -19,9 +19,8 @@ from ..checks import check_count, check_level, check_names, check_option
 from ..core import CoraError, THRESHOLDS
 from .cora import COUNTS, Counts, weighted_scores
 from .scoring import remarks_on_sets
-from .bounds import judged_scores, score_counts, unknown_scores
+from .estimates import judged_scores, score_counts, unknown_scores, why_not_known
 from .counts import count_hits, coverage_remarks
-from .estimates import why_not_known
 from .scores import score_members
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run

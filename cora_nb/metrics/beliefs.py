@@ -13,7 +13,7 @@ import pandas as pd
 
 from ..checks import check_option, integer_column
 from ..core import CoraError
-from .replies import Replies, flat_replies
+from .counts import Replies, flat_replies
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
 from ..results import make_result, Remark

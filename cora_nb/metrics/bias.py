@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['NO_CHOICE', 'PLACED_FORMS', 'OTHER_SIZES', 'NEW_CHOICES', 'EQUALLY_LONG', 'order_consistency', 'consistency_table',
-           'expected_shares', 'rank_test', 'position_ranks', 'choice_lengths', 'length_ranks']
+           'expected_shares', 'rank_test', 'position_ranks', 'choice_lengths', 'length_ranks', 'letter_recall',
+           'recall_spread']
 
 # %% ../../nbs/metrics/bias.ipynb #6b0a8c64
 import math
@@ -14,13 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ..checks import check_number
-from ..core import CoraError, MIN_CHOICES, Question
+from ..checks import check_level, check_number
+from ..core import LETTERS, MIN_CHOICES, CoraError, Question
 from ..forms import FORMS
-from .replies import Replies, flat_replies, select_size
+from .counts import Replies, flat_replies, select_size
+from .scores import register_run_score
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
-from ..results import make_result, Remark
+from ..results import Remark, make_result
 from ..stats.shares import share_interval
 from ..stats.tables import rao_scott
 
@@ -333,3 +335,119 @@ def length_ranks(
     r = _leave_out(r, left, NO_CHOICE, r.prediction < 0)
     sums = [_rank_sums(r, lengths, place, A) for place in (r.prediction, r.answer)]
     return _ranks(found, r, _RankSums(*sums, 0), left, level)
+
+# %% ../../nbs/metrics/bias.ipynb #4cdd7eae
+def _counted(responses: Responses | pd.DataFrame, methods: Sequence[str] | None, n_choices: int | None):
+    "The run, its replies that count, and the number of choices they show."
+    found = need(responses, "method", "n_choices", "sources", "answer", "prediction", forms=PLACED_FORMS)
+    r, method = flat_replies(found), found.table["method"].astype(object).to_numpy()
+    if methods is None:
+        methods = ("original",) if (method == "original").any() else ()
+    if isinstance(methods, str) or (gone := [m for m in methods if not (method == m).any()]):
+        wrong = repr(methods if isinstance(methods, str) else gone[0])
+        raise CoraError(f"methods must be names among {', '.join(dict.fromkeys(method))}, got {wrong}")
+    r = r[np.isin(method, list(methods))] if methods else r
+    A = select_size(r, n_choices)
+    return found, r[r.n_choices == A], A
+
+
+def _by_letter(r: Replies, A: int) -> tuple[np.ndarray, np.ndarray]:
+    "Right and all replies with the answer at each letter, for each question that has one, shape `(n_questions, A)`."
+    asked, right = np.zeros((len(r.ids), A)), np.zeros((len(r.ids), A))
+    np.add.at(asked, (r.codes, r.answer), 1)
+    np.add.at(right, (r.codes, r.answer), r.prediction == r.answer)
+    some = asked.any(axis=1)
+    return right[some], asked[some]
+
+# %% ../../nbs/metrics/bias.ipynb #c766b6a8
+def letter_recall(
+    responses: Responses | pd.DataFrame,  # a run
+    level: float = 0.95,  # probability that an interval holds the true recall, between 0 and 1
+    methods: Sequence[str] | None = None,  # methods whose rows count; None: the originals, if any; (): all rows
+    n_choices: int | None = None,  # use replies to this number of choices; None: the most frequent, the larger at a tie
+) -> pd.DataFrame:  # a result: `recall` in [0, 1] by place (1: the letter A); `n` counts replies
+    """The share of right replies by the letter of the right answer. A reply without a choice is wrong.
+
+    Letters without a right answer have no row. Raises `CoraError` where the choices have no letters, for an unknown
+    method, for a run that stopped early, and where there are too many failures. Source: Zheng et al., 2024, section 2.
+    """
+    check_level(level)
+    found, r, A = _counted(responses, methods, n_choices)
+    right, asked = _by_letter(r, A)
+    rows = []
+    for k in np.flatnonzero(asked.sum(axis=0)):
+        some = asked[:, k] > 0
+        value, low, high = map(float, share_interval(right[some, k], asked[some, k], level))
+        n = int(asked[:, k].sum())
+        rows.append({"place": k + 1, "score": "recall", "value": value, "low": low, "high": high, "n": n})
+    return make_result(pd.DataFrame(rows).astype({"place": "Int64"}), **about_run(found))
+
+# %% ../../nbs/metrics/bias.ipynb #92449f72
+def _recall_covariance(right: np.ndarray, asked: np.ndarray) -> np.ndarray:  # shape `(n_letters, n_letters)`
+    "Covariance of the recalls where questions are independent and the replies to one question are not."
+    G, n, h = len(right), asked.sum(axis=0), right.sum(axis=0)
+    moved = (right - asked * (h / n)) / n  # the contribution of each question to each recall
+    V = moved.T @ moved * (G / (G - 1) if G > 1 else np.nan)
+    likely = (h + 1) / (n + 2)
+    V[np.diag_indices_from(V)] = np.maximum(np.diag(V), likely * (1 - likely) / n)
+    return V
+
+
+def _spread_interval(Q: float, V: np.ndarray, level: float) -> tuple[float, float, float]:
+    "Low and high for the true standard deviation over letters, and p for none."
+    from scipy.stats import chi2
+
+    A = len(V)
+    M = V - V.mean(axis=0) - V.mean(axis=1)[:, None] + V.mean()
+    if A < 2 or not np.isfinite(M).all():
+        return (np.nan,) * 3
+    c, d = np.sum(M * M) / np.trace(M), np.trace(M) ** 2 / np.sum(M * M)
+    ends = np.array([_noncentrality(Q / c, d, (1 + level) / 2), _noncentrality(max(Q / c, d), d, (1 - level) / 2)])
+    most = np.sqrt(A // 2 * (A - A // 2)) / A  # half of the letters always found, half never
+    low, high = np.minimum(np.sqrt(ends * c / A), most)
+    return float(low), float(high), float(chi2.sf(Q / c, d))
+
+
+def _noncentrality(x: float, d: float, below: float) -> float:
+    "The noncentrality with which chi-squared (d degrees of freedom) is below x in this share of cases; 0 if none."
+    from scipy.optimize import brentq
+    from scipy.stats import chi2, ncx2
+
+    def excess(amount: float) -> float:
+        return (ncx2.cdf(x, d, amount) if amount > 0 else chi2.cdf(x, d)) - below
+
+    if excess(0.0) <= 0:
+        return 0.0
+    top = x + d + 10
+    while excess(top) > 0:
+        top *= 2
+    return brentq(excess, 0.0, top)
+
+# %% ../../nbs/metrics/bias.ipynb #f012d487
+@register_run_score("recall_spread", source="Zheng et al., 2024")
+def recall_spread(
+    responses: Responses | pd.DataFrame,  # a run
+    level: float = 0.95,  # probability that the interval holds the true spread, between 0 and 1
+    methods: Sequence[str] | None = None,  # methods whose rows count; None: the originals, if any; (): all rows
+    n_choices: int | None = None,  # use replies to this number of choices; None: the most frequent, the larger at a tie
+) -> pd.DataFrame:  # a result: `recall_spread` in percentage points, from 0 to 50, with `p`; `n` counts questions
+    """RStd: the standard deviation over letters of recall (population form), in percentage points.
+
+    `p` is of a chi-squared test that all recalls are equal. NaN where all answers stand at one letter. Raises
+    `CoraError` where the choices have no letters, for an unknown method, for a run that stopped early, and where there
+    are too many failures. Source: Zheng et al., 2024, section 2, as computed by their `debias_pride.py`.
+    """
+    check_level(level)
+    found, r, A = _counted(responses, methods, n_choices)
+    right, asked = _by_letter(r, A)
+    there = asked.sum(axis=0) > 0
+    row = {"score": "recall_spread", "value": np.nan, "low": np.nan, "high": np.nan, "p": np.nan, "n": len(right)}
+    if there.sum() > 1:
+        right, asked = right[:, there], asked[:, there]
+        recall = right.sum(axis=0) / asked.sum(axis=0)
+        interval = _spread_interval(((recall - recall.mean()) ** 2).sum(), _recall_covariance(right, asked), level)
+        low, high, p = interval
+        row |= {"value": 100 * recall.std(), "low": 100 * low, "high": 100 * high, "p": p}
+    if not there.all():
+        row["remarks"] = (Remark("no_letter", what=tuple(letter for letter, some in zip(LETTERS, there) if not some)),)
+    return make_result([row], **about_run(found))

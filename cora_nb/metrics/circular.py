@@ -18,7 +18,7 @@ import pandas as pd
 from ..checks import check_count, check_level, check_number, check_seed
 from ..core import CoraError
 from .bias import PLACED_FORMS
-from .replies import Replies, flat_replies, select_size
+from .counts import Replies, flat_replies, select_size
 from .scores import register_run_score
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run

@@ -19,13 +19,18 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_option
 from ..core import CoraError, score_label, THRESHOLDS
-from .bounds import judged_scores, open_remarks, score_counts
+from cora_nb.metrics.estimates import (
+    estimate_scores,
+    is_estimate,
+    judged_scores,
+    open_remarks,
+    refuse_estimates,
+    score_counts,
+    score_intervals,
+)
 from .cora import weighted_scores
-from .estimates import estimate_scores, refuse_estimates, score_intervals
-from .estimates import is_estimate
-from .counts import coverage_remarks
+from .counts import coverage_remarks, question_column
 from .matching import matched_counts, matched_runs
-from .replies import question_column
 from .scores import SCORES, chosen_scores, get_score
 from ..responses.responses import as_responses, Responses
 from ..responses.runs import about_run, prompt_differences, PromptDifference, Runs

@@ -15,7 +15,7 @@ import pandas as pd
 from ..checks import check_count, check_number, check_option
 from ..core import CoraError
 from ..forms import get_form
-from .replies import flat_replies
+from .counts import flat_replies
 from ..responses.columns import in_state
 from ..responses.failures import check_failed
 from ..responses.responses import Responses, need

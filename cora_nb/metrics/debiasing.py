@@ -15,7 +15,7 @@ import pandas as pd
 
 from ..checks import check_number, check_option, check_seed
 from ..core import CoraError, Variant, Wording, uniforms
-from cora_nb.prompts.letter_priors import (
+from cora_nb.prompts.labels import (
     LetterPrior,
     average_by_content,
     choice_orders,

@@ -19,7 +19,7 @@ from ..core import MAX_CHOICES, MIN_CHOICES, CoraError, Variant, THRESHOLDS
 from ..forms import get_form
 from .cora import COUNTS, Counts, weighted_scores
 from .scoring import remarks_on_sets
-from .bounds import unknown_scores
+from .estimates import unknown_scores
 from .counts import coverage_remarks, missing_variants
 from .scores import get_score
 from ..responses.equal_prompts import prompt_numbers, replies_shared

@@ -15,8 +15,7 @@ import pandas as pd
 
 from ..checks import check_option
 from ..core import CoraError
-from .counts import count_hits, coverage_remarks
-from .replies import Replies, first_of_each, flat_replies
+from .counts import Replies, count_hits, coverage_remarks, first_of_each, flat_replies
 from ..responses.failures import failed_remark, too_many
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run

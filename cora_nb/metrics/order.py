@@ -18,7 +18,7 @@ import pandas as pd
 
 from ..checks import check_count, check_level, check_named
 from ..core import CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, data_path
-from .replies import Replies, flat_replies, select_size
+from .counts import Replies, flat_replies, select_size
 from ..responses.columns import in_state
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run

@@ -126,11 +126,11 @@ class RunScore:
 RUN_SCORES = Registry(
     "run score",
     lazy={
-        "agreement": "cora_nb.metrics.agreement:agreement_scores",
+        "agreement": "cora_nb.metrics.consistency:agreement_scores",
         "circular": "cora_nb.metrics.circular:circular_scores",
         "components": "cora_nb.metrics.components:inconsistency_components",
         "position_spread": "cora_nb.metrics.circular:position_spread_scores",
-        "recall_spread": "cora_nb.metrics.recall_spread:recall_spread",
+        "recall_spread": "cora_nb.metrics.bias:recall_spread",
     },
 )
 

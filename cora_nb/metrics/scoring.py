@@ -14,13 +14,19 @@ import pandas as pd
 
 from ..checks import check_option
 from ..core import CoraError, THRESHOLDS
-from .bounds import judged_scores, unknown_scores
+from cora_nb.metrics.estimates import (
+    estimate_scores,
+    is_estimate,
+    judged_scores,
+    refuse_estimates,
+    sample_of,
+    score_intervals,
+    unknown_scores,
+    why_not_known,
+)
 from .cora import weighted_scores
-from .counts import total_count
-from .estimates import estimate_scores, is_estimate, refuse_estimates, sample_of, score_intervals
-from .estimates import why_not_known
+from .counts import count_groups, total_count
 from .scores import get_score, run_scores, score_members
-from .streamed import count_groups
 from ..responses.parts import ResponseParts, runs_or_parts
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run

@@ -16,9 +16,8 @@ from ..core import CoraError, Question
 from ..checks import check_count
 from ..metrics.ablations import ablation_table, bootstrap_table, FROM_ALL, MEAN_OF, SD_OF
 from ..metrics.guessing import msgr
-from .plans import Item
+from .reproduce import PAPER, Item, Made, PlanRuns, beside, published_number, with_paper
 from .published import load_published
-from .reproduce import PAPER, PlanRuns, Made, beside, published_number, with_paper
 from ..report.tables import score_table
 from ..report.words import bounds_words, placed_words
 from ..responses.responses import Responses

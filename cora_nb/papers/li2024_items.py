@@ -17,8 +17,7 @@ from ..metrics.calibration import binned, calibration_table, reliability
 from ..metrics.confidence import confidences
 from ..metrics.consistency import agreement_matrix, compare_formats, consistency_by, prompt_sequences
 from ..metrics.order import order_table, pattern_table, published_swaps
-from .plans import Item
-from .reproduce import PAPER, PlanRuns, Made, with_paper
+from .reproduce import PAPER, Item, Made, PlanRuns, with_paper
 from ..report.render import render
 from ..responses.responses import Responses
 from ..results import make_result, stack_results

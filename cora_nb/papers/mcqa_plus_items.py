@@ -12,9 +12,8 @@ import pandas as pd
 
 from ..core import CoraError
 from .mcqa_plus import TABLE_MEANINGS, mcqa_plus_results
-from .plans import Item
+from .reproduce import PAPER, Item, Made, PlanRuns, published_number, with_paper
 from .published import load_published
-from .reproduce import PAPER, PlanRuns, Made, published_number, with_paper
 from ..report.render import render
 from ..responses.responses import Responses
 from ..results import make_result, stack_results

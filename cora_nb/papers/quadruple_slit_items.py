@@ -13,8 +13,7 @@ import pandas as pd
 
 from ..core import CoraError, Question
 from ..metrics.bias import consistency_table, length_ranks, position_ranks
-from .plans import Item
-from .reproduce import PlanRuns, Made
+from .reproduce import Item, Made, PlanRuns
 from ..report.render import render
 from ..responses.responses import Responses
 from ..results import IDENTITY, make_result, stack_results

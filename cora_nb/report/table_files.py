@@ -16,9 +16,8 @@ import pandas as pd
 from ..benchmarks.files import write_whole
 from ..checks import check_option
 from ..core import CoraError
-from .render import FORMATS, html_page, PAGE_MARK, render, TABLE_MARK
+from .render import FORMATS, MADE_BY, PAGE_MARK, TABLE_MARK, html_page, render
 from .tables import BASELINES, BEYOND, PROPOSED, SECONDARY, plain_line
-from .xlsx_tables import MADE_BY
 from ..results import RESULT
 
 # %% ../../nbs/report/table_files.ipynb #cada2424

@@ -16,7 +16,7 @@ from ..core import CoraError, labelled_score, score_label, threshold, THRESHOLDS
 from ..metrics.scoring import score
 from ..metrics.estimates import sample_of
 from ..metrics.scores import RUN_SCORES, score_members
-from ..metrics.streamed import different_prompts
+from ..metrics.counts import different_prompts
 from ..responses.parts import ResponseParts, runs_or_parts
 from ..responses.responses import Responses, as_responses
 from ..responses.runs import run_differences, RunDifference, Runs

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PLACES', 'ESTIMATE', 'NOT_ESTIMATED', 'SENTENCES', 'remark_words', 'remark_place', 'bounds_words', 'placed_words',
-           'note_lines', 'note_of', 'notes', 'placed_notes', 'gate_lines']
+           'note_lines', 'note_of', 'notes', 'placed_notes', 'condition_words', 'gate_lines']
 
 # %% ../../nbs/report/words.ipynb #273544b2
 import math
@@ -266,7 +266,7 @@ def placed_notes(
     return [line_break + note_of(row) for line_break, row in zip(first, rows)]
 
 # %% ../../nbs/report/words.ipynb #446982cd
-def _condition_words(
+def condition_words(
     condition: GateCondition,  # of a gate, decided
 ) -> str:  # such as "passed: new: MCQA at least 0.6: 0.8600, lower end 0.8237 (95%, one-sided), ..."
     "A condition in words, for the log of a build."
@@ -283,4 +283,4 @@ def gate_lines(
     gate: Gate,  # decided
 ) -> list[str]:  # a line for each condition
     "The conditions of a gate in words."
-    return [_condition_words(condition) for condition in gate.conditions]
+    return [condition_words(condition) for condition in gate.conditions]

@@ -15,7 +15,7 @@ import numpy as np
 from ..checks import check_option
 from ..core import CoraError, Question, Variant
 from ..forms import get_form
-from cora_nb.prompts.letter_priors import (
+from cora_nb.prompts.labels import (
     LetterPrior,
     ORDERS,
     average_by_content,

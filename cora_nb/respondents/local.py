@@ -26,7 +26,7 @@ from typing import Any
 from fastcore.basics import patch
 
 from ..benchmarks.files import write_whole
-from ..benchmarks.hub import asking_hub, hub_words
+from ..benchmarks.load import asking_hub, hub_words
 from ..checks import check_option
 from ..core import CoraError, cache_folder, data_path
 

@@ -14,8 +14,7 @@ from typing import Any
 from ..checks import check_count, check_level, check_number, check_option
 from ..core import CoraError, Question, THRESHOLDS, Variant
 from ..prompts.letters import rules_by_form
-from ..prompts.shots import SHOTS_AS
-from ..prompts.templates import Prompt, Template, get_template, make_prompts
+from ..prompts.templates import SHOTS_AS, Prompt, Template, get_template, make_prompts
 from ..responses.facts import Facts
 
 # %% ../../nbs/runs/asking.ipynb #cabc944a

@@ -19,8 +19,7 @@ from .. import __version__
 from ..benchmarks.load import benchmark_hash
 from ..core import CoraError, Question, Variant
 from ..prompts.letters import RULES, rules_by_form
-from ..prompts.shots import right_places
-from ..prompts.templates import Prompt, Template, get_template
+from ..prompts.templates import Prompt, Template, get_template, right_places
 from ..responses.facts import Facts, as_facts
 from .asking import Asking, facts_of_stop, Stop
 from ..variants.families import FAMILIES

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cora_nb.benchmarks.load import load_benchmark
-from cora_nb.benchmarks.samples import of_subjects, sample_questions, shuffle_choices
+from cora_nb.benchmarks.load import of_subjects, sample_questions, shuffle_choices
 from cora_nb.core import CoraError, Question
 
 HUB = SHARED / "data" / "hub"

@@ -14,8 +14,8 @@ import cora_nb
 from cora_nb.cli.commands import COMMANDS, VALUES, command, cora_main, parse_words, read_config
 from cora_nb.cli.lists import cora_list
 from cora_nb.cli.names import LISTS, list_families, names_of
-from cora_nb.papers.models import model_cards
-from cora_nb.papers.plans import plan_list
+from cora_nb.papers.published import model_cards
+from cora_nb.papers.reproduce import plan_list
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.shared import own_scores
 from cora_nb.core import CoraError

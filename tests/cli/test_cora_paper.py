@@ -12,7 +12,7 @@ from helpers import command, kill_at_reply, slow_after
 from helpers import run as run_command
 
 from cora_nb.cli.paper import cora_paper
-from cora_nb.papers.plans import PLANS, load_plan, parse_plan
+from cora_nb.papers.reproduce import PLANS, load_plan, parse_plan
 from cora_nb.responses.files import read_responses
 
 ANN = "simulated,knows=0.8,name=ann"

@@ -33,10 +33,10 @@ from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
 from cora_nb.core import THRESHOLDS, Question, permutation, uniforms
 from cora_nb.metrics.cora import Counts, car_curve, core_index, response_consistency
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.bounds import score_counts
-from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.estimates import score_counts
+from cora_nb.metrics.counts import count_hits, first_of_each, flat_replies
 from cora_nb.metrics import ablations, beliefs, bias, calibration, comparison, confidence, consistency, guessing
-from cora_nb.metrics import invariability, items, order, planning, replies
+from cora_nb.metrics import invariability, items, order, planning
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
@@ -1976,7 +1976,7 @@ def reply_numbers():
     t.add("wilson", np.stack(shares.wilson(seen, np.array([10, 20, 3.5, 100, 5]), 1.96**2)))
     for name in ("cora mixed ann", "cora trials", "mcqa_plus mixed", "reorderings six"):
         responses = simulated(name)
-        r = replies.flat_replies(responses)
+        r = flat_replies(responses)
         t.add(
             f"{name}, flat",
             {
@@ -1987,9 +1987,7 @@ def reply_numbers():
                 "predicted sources": int(np.maximum(r.source(np.maximum(r.prediction, 0)), -1).sum()),
             },
         )
-        t.add(
-            f"{name}, first of each", int(replies.first_of_each(responses, -responses.table["index"].to_numpy()).sum())
-        )
+        t.add(f"{name}, first of each", int(first_of_each(responses, -responses.table["index"].to_numpy()).sum()))
     return t.table()
 
 

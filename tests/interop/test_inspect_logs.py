@@ -210,7 +210,7 @@ def test_json_and_zip_read_alike():
 def test_choices_shuffled_when_the_question_was_put():
     "What was really shown, and the model's own words: inspect rewrites both."
     records = read_inspect(FOREIGN / "shuffled.eval")
-    said = Path(FOREIGN.parents[1] / "record_inspect_foreign.py")
+    said = Path(FOREIGN.parents[2] / "tools" / "peers" / "record_inspect_foreign.py")
     assert said.is_file() and len(records) == 12
     for r in records:
         v, reading = r.variant, r.readings["choice"]

@@ -25,7 +25,7 @@ from cora_nb.metrics.calibration import calibration_table
 from cora_nb.metrics.circular import circular_scores
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.order import swap_table
-from cora_nb.metrics.recall_spread import letter_recall
+from cora_nb.metrics.bias import letter_recall
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses
 from cora_nb.runs.asking import Asking

@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.papers.cora_items import paper_layout

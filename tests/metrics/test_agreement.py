@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import CoraError, LETTERS, Question
-from cora_nb.metrics.agreement import (
+from cora_nb.metrics.consistency import (
     AGA_THRESHOLDS,
     agreement_counts,
     agreement_gated_accuracy,

@@ -14,9 +14,9 @@ from cora_nb.metrics.ablations import ablation_table
 from cora_nb.metrics.comparison import compare, rank_table
 from cora_nb.metrics.cora import Counts, weighted_scores
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.counts import count_hits
-from cora_nb.metrics.bounds import possible_counts
+from cora_nb.metrics.estimates import possible_counts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent

@@ -13,7 +13,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import THRESHOLDS, CoraError, Question
 from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, robustness, weighted_scores
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.scores import SCORES, get_score, register_score

@@ -14,9 +14,9 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.debiasing import debias, estimate_prior, estimation_questions, pride_variants
-from cora_nb.metrics.recall_spread import recall_spread
+from cora_nb.metrics.bias import recall_spread
 from cora_nb.prompts.labels import apply_rule
-from cora_nb.prompts.letter_priors import LetterPrior
+from cora_nb.prompts.labels import LetterPrior
 from cora_nb.prompts.letters import lenient
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import NOT_ASKED, Reply, ask

@@ -8,7 +8,7 @@ from scipy.stats import hypergeom, t
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.estimates import estimate_scores, is_estimate, part_estimates

@@ -17,11 +17,11 @@ from cora_nb.metrics.comparison import compare, rank_table
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.gate import Gate, gate
 from cora_nb.metrics.scores import SCORES, register_score
-from cora_nb.report.page_parts import table_parts
+from cora_nb.report.page import table_parts
 from cora_nb.report.render import render
 from cora_nb.report.sentences import sentences
 from cora_nb.report.tables import score_table
-from cora_nb.report.words import _condition_words, gate_lines
+from cora_nb.report.words import condition_words, gate_lines
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.failures import FailureWarning
@@ -69,7 +69,7 @@ def test_it_is_the_lower_end_of_compare(seeds, margin, alpha, name):
     row = compare(one, two, 1 - 2 * alpha, 200, scores=[name]).iloc[0]
     assert (found.value, found.low, found.high) == (row["value"], row["low"], row["high"])
     assert found.passed is bool(row["low"] > -margin)
-    assert found.n == 60 and _condition_words(found).startswith("passed: " if found.passed else "not passed: ")
+    assert found.n == 60 and condition_words(found).startswith("passed: " if found.passed else "not passed: ")
 
 
 def test_mcqa_by_hand():
@@ -277,7 +277,7 @@ def test_a_plain_table_will_do():
     frame = at_random(1, m=2)
     assert isinstance(frame, pd.DataFrame) and gate(frame, frame, "MCQA", 0.2).passed is True
     wide = gate(frame, at_random(2, m=2), "MCQA", 0.2, clusters="subject").conditions[0]
-    assert "clusters" in _condition_words(wide) or wide.low < wide.value
+    assert "clusters" in condition_words(wide) or wide.low < wide.value
 
 
 # ---- a question that the first trial lacks

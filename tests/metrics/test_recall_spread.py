@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
-from cora_nb.metrics.recall_spread import letter_recall, recall_spread
+from cora_nb.metrics.bias import letter_recall, recall_spread
 from cora_nb.metrics.scores import run_scores
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup, values_of
@@ -96,7 +96,7 @@ def test_interval_and_p_agree(seed):
 @pytest.mark.slow
 def test_the_interval_holds_the_truth_and_the_test_keeps_its_level():
     "Against simulations: 95% of intervals, one standard error of 200 being 1.5 points; too wide is allowed."
-    from cora_nb.metrics.recall_spread import _recall_covariance, _spread_interval
+    from cora_nb.metrics.bias import _recall_covariance, _spread_interval
 
     rng = np.random.default_rng(3)
     for recalls in ([0.6] * 4, [0.8, 0.6, 0.55, 0.6], [1.0, 0.4, 0.4, 0.4]):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.replies import first_of_each, flat_replies
+from cora_nb.metrics.counts import first_of_each, flat_replies
 from cora_nb.responses.responses import need
 from helpers import put_in_state
 
@@ -115,5 +115,5 @@ def test_bad_tables(spoil, message):
 
 def test_import_is_light():
     heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")
-    code = f"import sys, cora_nb.metrics.replies; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, cora_nb.metrics.counts; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

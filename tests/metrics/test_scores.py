@@ -14,7 +14,7 @@ from cora_nb.cli.names import list_scores
 from cora_nb.core import CoraError, THRESHOLDS
 from cora_nb.metrics.ablations import bootstrap_table, subset_scores, variant_bootstrap
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.cora import weighted_scores
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.guessing import chance_scores, corrected, expected_scores

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 
 from cora_nb.core import CoraError, Question
-from cora_nb.metrics import streamed
+from cora_nb.metrics import counts as account
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.scores import SCORES, register_score
-from cora_nb.metrics.streamed import count_kinds, count_parts, different_prompts
+from cora_nb.metrics.counts import count_kinds, count_parts, different_prompts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -199,7 +199,7 @@ def test_many_failed_originals_are_grouped(tmp_path, monkeypatch):
     parts = in_parts(run, tmp_path / "run")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FailureWarning)
-        monkeypatch.setattr(streamed, "_MOST_APART", 5)
+        monkeypatch.setattr(account, "_MOST_APART", 5)
         ((_, kinds, _),) = count_kinds(parts)
         assert kinds["questions"].sum() == 400 and (kinds["questions"][kinds["original_failed"] > 0] < 5).all()
         found, expected = score(parts), score(run)

@@ -4,7 +4,7 @@ import pytest
 
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.core import CoraError, data_path
-from cora_nb.papers.models import card_spec, model_cards
+from cora_nb.papers.published import card_spec, model_cards
 from cora_nb.papers.published import load_published
 
 HUB_ID = r"[\w.-]+/[\w.-]+"

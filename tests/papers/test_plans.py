@@ -9,7 +9,7 @@ import pytest
 import cora_nb as cn
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
-from cora_nb.papers.plans import PLANS, load_plan, only, parse_plan, plan_list, plan_text
+from cora_nb.papers.reproduce import PLANS, load_plan, only, parse_plan, plan_list, plan_text
 from cora_nb.papers.mcqa_plus_items import published_mcqa_plus
 from cora_nb.papers.published import PAPERS as PUBLISHED
 from cora_nb.papers.recorded import load_recorded

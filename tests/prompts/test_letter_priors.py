@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cora_nb.core import CoraError
-from cora_nb.prompts.letter_priors import (
+from cora_nb.prompts.labels import (
     LetterPrior,
     average_by_content,
     choice_orders,

@@ -11,7 +11,7 @@ from cora_nb.cli.mcqa_plus import cora_mcqa_plus
 from cora_nb.cli.run import cora_run
 from cora_nb.core import CoraError, LETTERS, Question, Variant
 from cora_nb.prompts.letters import RULES
-from cora_nb.prompts.shots import SHOTS_AS, choose_shots, right_places
+from cora_nb.prompts.templates import SHOTS_AS, choose_shots, right_places
 from cora_nb.prompts.templates import Prompt, TEMPLATES, make_prompts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.likelihood import ADAPTATIONS, context_and_continuations

@@ -19,7 +19,7 @@ from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.scoring import score
 from cora_nb.report.grid import _ranked_rows, result_grid, sentences_below
 from cora_nb.report.page import make_report
-from cora_nb.report.page_parts import asked_parts, picture_parts, table_parts
+from cora_nb.report.page import asked_parts, picture_parts, table_parts
 from cora_nb.report.render import FORMATS, printed_table, render
 from cora_nb.report.plots import curve_table, plot_bars, plot_lines, plot_points, plot_scores
 from cora_nb.report.sentences import sentences

@@ -12,7 +12,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.report import cora_report
 from cora_nb.core import CoraError
 from cora_nb.report.page import make_report
-from cora_nb.report.page_parts import _figures, _command_line
+from cora_nb.report.page import _figures, _command_line
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import write_responses
 from cora_nb.responses.runs import Runs

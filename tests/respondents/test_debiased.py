@@ -11,7 +11,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.debiasing import debias, estimate_prior
-from cora_nb.prompts.letter_priors import LetterPrior
+from cora_nb.prompts.labels import LetterPrior
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.debiased import CONTENT_FREE, AveragedRespondent, DebiasedRespondent, contextual_prior
 from cora_nb.respondents.protocol import Reply, Respondent, ask

@@ -13,7 +13,7 @@ import pytest
 from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.interop.plain_table import import_table
 from cora_nb.metrics.counts import count_hits
-from cora_nb.metrics.streamed import count_parts
+from cora_nb.metrics.counts import count_parts
 from cora_nb.respondents.protocol import REFUSED_REPLY, Reply
 from cora_nb.respondents.simulated import RecordedRespondent
 from cora_nb.responses.columns import STATES, UNSENT, in_state

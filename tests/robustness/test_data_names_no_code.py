@@ -31,7 +31,7 @@ from cora_nb.interop.exporters import get_exporter
 from cora_nb.interop.hub_datasets import export_hub, from_dataset, load_hub_runs, to_dataset
 from cora_nb.interop.importers import import_responses
 from cora_nb.metrics.guessing import chance_scores
-from cora_nb.papers.plans import load_plan, plan_text
+from cora_nb.papers.reproduce import load_plan, plan_text
 from cora_nb.papers.reproduce import Size, make_item, _prepare_run
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.equal_prompts import prompt_numbers

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cora_nb.core import LETTERS, Question
-from cora_nb.metrics.agreement import agreement_rate
+from cora_nb.metrics.consistency import agreement_rate
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 

@@ -36,7 +36,7 @@ from scipy.special import expit, logit, ndtr
 from scipy.stats import beta
 
 from cora_nb.core import Question
-from cora_nb.metrics.bounds import score_counts
+from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.estimates import part_estimates
 from cora_nb.runs.asking import Precise

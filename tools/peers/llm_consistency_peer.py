@@ -139,7 +139,7 @@ def ours_of(responses) -> dict:
     "Our numbers, under their names."
     import warnings
 
-    from cora_nb.metrics.agreement import agreement_counts, agreement_gated_accuracy
+    from cora_nb.metrics.consistency import agreement_counts, agreement_gated_accuracy
     from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index
     from cora_nb.metrics.scoring import score
     from cora_nb.metrics.estimates import score_intervals
