@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['PRINTED_SCORES', 'FROM_ALL', 'OVER', 'NOT_DRAWN', 'MEAN_OF', 'SD_OF', 'subset', 'subset_scores', 'ablation_table',
-           'right_matrix', 'draw_slots', 'least_hits', 'DrawnCounts', 'variant_bootstrap', 'bootstrap_summary',
-           'bootstrap_table']
+           'right_matrix', 'variant_bootstrap', 'bootstrap_summary', 'bootstrap_table']
 
 # %% ../../nbs/metrics/ablations.ipynb #b601c724
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -171,7 +170,7 @@ def _slots(right: pd.DataFrame, size: int) -> pd.DataFrame:
     return found
 
 # %% ../../nbs/metrics/ablations.ipynb #a1236df5
-def draw_slots(
+def _draw_slots(
     right: pd.DataFrame,  # from `right_matrix`
     draws: int = 100,  # number of slots to draw for each question, with replacement
     resamples: int = 10_000,  # number of resamples
@@ -184,7 +183,7 @@ def draw_slots(
     return np.concatenate([rng.multinomial(draws, np.full(n, 1 / n), size=resamples) for n in sizes.unique()], axis=1)
 
 # %% ../../nbs/metrics/ablations.ipynb #636b5864
-def least_hits(
+def _least_hits(
     draws: int,  # of each question
     passes: Callable[[np.ndarray], np.ndarray],  # a test of RC, such as `lambda rc: rc >= 0.9`
 ) -> int | None:  # None where a larger number of hits fails the test
@@ -194,7 +193,7 @@ def least_hits(
     return least if passed[least:].all() else None
 
 # %% ../../nbs/metrics/ablations.ipynb #c1bb473a
-class DrawnCounts(Counts):
+class _DrawnCounts(Counts):
     "Counts of resamples in which every question was drawn equally often."
 
     def __init__(
@@ -215,7 +214,7 @@ class DrawnCounts(Counts):
 
     def share(self, passes: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         "Share of the questions whose RC passes a test, for each resample."
-        if (least := least_hits(int(self.trials[0]), passes)) is None:
+        if (least := _least_hits(int(self.trials[0]), passes)) is None:
             return super().share(passes)
         if least not in self._shares:
             times = self.weights
@@ -282,7 +281,7 @@ def _drawn_counts(
     drawing: _Drawing,
     slot_rng: np.random.Generator,
     question_rng: np.random.Generator,
-) -> Iterator[DrawnCounts]:
+) -> Iterator[_DrawnCounts]:
     "Blocks of resamples."
     found, kind = kinds(np.column_stack([right.fillna(0), counts["trials"], counts["original"]]))
     if drawing.over == "apart":
@@ -294,7 +293,7 @@ def _drawn_counts(
     if drawing.over == "apart":
         slots = [None] * drawing.resamples
     else:
-        slots = draw_slots(right, drawing.draws, drawing.resamples, slot_rng).astype(number)
+        slots = _draw_slots(right, drawing.draws, drawing.resamples, slot_rng).astype(number)
     once, step = np.bincount(kind).astype(number), max(1, drawing.room // len(found))
     for drawn in (slots[start : start + step] for start in range(0, drawing.resamples, step)):
         if drawing.over == "apart":
@@ -302,7 +301,7 @@ def _drawn_counts(
         else:
             hits = drawn @ rows
         times = draw_questions(kind, len(drawn), question_rng).astype(number) if drawing.over == "both" else once
-        yield DrawnCounts(hits, drawing.draws, original, size, times)
+        yield _DrawnCounts(hits, drawing.draws, original, size, times)
 
 # %% ../../nbs/metrics/ablations.ipynb #cf7fd503
 MEAN_OF, SD_OF = ", mean of resamples", ", sd of resamples"  # added to the name of a score

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['UNPARSED', 'PAIRS', 'AGA_THRESHOLDS', 'label_sequences', 'sequence_consistency', 'sequence_accuracy',
            'chance_consistency', 'prompt_sequences', 'consistency_by', 'agreement_matrix', 'compare_right',
-           'compare_formats', 'agreement_counts', 'agreement_rate', 'agreement_gated_accuracy', 'agreement_scores']
+           'compare_formats', 'agreement_rate', 'agreement_gated_accuracy', 'agreement_scores']
 
 # %% ../../nbs/metrics/consistency.ipynb #e6d2739f
 from collections.abc import Iterator, Mapping, Sequence
@@ -355,7 +355,7 @@ def _pairs(n: np.ndarray) -> np.ndarray:
     return n * (n - 1) // 2
 
 
-def agreement_counts(
+def _agreement_counts(
     responses: Responses | pd.DataFrame,  # a run with several replies to each question
     pairs: str = "variants",  # one of `PAIRS`
 ) -> pd.DataFrame:  # one row for each question: `replies`, `no_choice`, `right`, `most`, `pairs`, `agreeing`
@@ -409,9 +409,9 @@ def _parts(found: Responses, pairs: str, by: str | None) -> Iterator[tuple[dict[
                 continue  # it is in all the other parts
             mine = method.isin(["original", name] if pairs == "variants" else [name])
             part = found.rows(mine.to_numpy(dtype=bool), chosen=f"the method {name}")
-            yield {"method": name}, agreement_counts(part, pairs)
+            yield {"method": name}, _agreement_counts(part, pairs)
         return
-    counts = agreement_counts(found, pairs)
+    counts = _agreement_counts(found, pairs)
     if by is None:
         yield {}, counts
         return
@@ -456,7 +456,7 @@ def agreement_gated_accuracy(
     Source: the package llm-consistency; the NaN is ours.
     """
     found = need(responses, "question_id", trials="all", failed="unread")
-    counts, coverage, rows = agreement_counts(found), coverage_remarks(found.members()), []
+    counts, coverage, rows = _agreement_counts(found), coverage_remarks(found.members()), []
     for t in thresholds:
         few = counts[counts["most"] / counts["replies"] >= check_number("t", t)]
         rc, ones = few["right"] / few["replies"], np.ones(len(few))

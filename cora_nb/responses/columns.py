@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['TEXT', 'NUMBER', 'LIST', 'REPLIED', 'UNSENT', 'STATES', 'STATE', 'KEY', 'STATE_COLUMNS', 'column_types', 'storable',
            'in_state', 'with_states', 'read_again', 'checked_table', 'same_tables', 'questions_table',
-           'questions_of_rows', 'ordered_questions', 'set_sizes', 'grade_reply', 'reply_state', 'graded_table']
+           'questions_of_rows', 'ordered_questions', 'set_sizes', 'grade_reply', 'graded_table']
 
 # %% ../../nbs/responses/columns.ipynb #b2fb8389
 import math
@@ -395,7 +395,7 @@ def grade_reply(
     return verdict if reply.error is None and reply.text is not None else verdict._replace(selected=None)
 
 
-def reply_state(
+def _reply_state(
     reply: Reply,  # to a prompt
     verdict: Verdict,  # its grade
 ) -> str:  # one of `STATES`
@@ -445,7 +445,7 @@ def graded_table(
         "prediction": [v.prediction for v in verdicts],
         "selected": [v.selected for v in verdicts],
         "correct": [v.correct for v in verdicts],
-        "state": list(map(reply_state, replies, verdicts)),
+        "state": list(map(_reply_state, replies, verdicts)),
         "reply": [storable(r.text) for r in replies],
         "scores": [None if r.scores is None else tuple(map(float, r.scores)) for r in replies],
         "confidence": [np.nan if r.confidence is None else r.confidence for r in replies],

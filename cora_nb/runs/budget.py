@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['BudgetWarning', 'BudgetError', 'Spending', 'as_spending', 'question_order', 'respondent_with', 'most_tokens',
-           'complete_questions', 'budget_line', 'refuse_cut']
+           'budget_line', 'refuse_cut']
 
 # %% ../../nbs/runs/budget.ipynb #a1b6588f
 from collections import deque
@@ -215,7 +215,7 @@ def most_tokens(
     return int(read), int((room(prompt) if callable(room) else None) or 1)
 
 # %% ../../nbs/runs/budget.ipynb #239dd774
-def complete_questions(
+def _complete_questions(
     responses: Responses,  # a run that ended early
 ) -> Responses:  # some of its rows
     """The questions whose prompts were all asked: under a budget the first ones, a random sample if they were drawn.

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['PHASE_SCORES', 'PRIOR', 'LEAST_MAIN', 'n_for_width', 'n_for_difference', 'n_for_two_shares', 'PhaseCounts',
-           'PhaseDesign', 'count_phases', 'consistent_share', 'phase_estimates', 'Hazards', 'group_edges',
-           'group_hazards', 'assumed_hazards', 'PhasePlan', 'Aim', 'plan_phases']
+           'PhaseDesign', 'count_phases', 'phase_estimates', 'Hazards', 'group_edges', 'group_hazards',
+           'assumed_hazards', 'Aim', 'plan_phases']
 
 # %% ../../nbs/stats/planning.ipynb #695b7b09
 import math
@@ -157,7 +157,7 @@ def _main_part(
     return product, worth, finite / plain / worth
 
 
-def consistent_share(
+def _consistent_share(
     c: PhaseCounts,  # of a survey
 ) -> tuple[float, float]:  # the share of always right among right at first, and the independent questions it is worth
     "The share of the questions right at first that are right in all attempts."
@@ -193,7 +193,7 @@ def phase_estimates(
     names: Sequence[str] = tuple(PHASE_SCORES),  # of scores
 ) -> dict[str, tuple[float, float, float]]:  # name -> value, low, high
     "The scores of the population, with intervals."
-    m, (q, worth) = c.right / c.asked, consistent_share(c)
+    m, (q, worth) = c.right / c.asked, _consistent_share(c)
     low, high = finite_wilson(c.right, c.asked, c.population, z2)
     few, many = map(float, wilson(q, worth, z2)) if worth > 0 else (0.0, 1.0)
     top = 1 / (2 * (1 - q)) if q < 1 else 1.0
@@ -275,7 +275,7 @@ def assumed_hazards(
 
 # %% ../../nbs/stats/planning.ipynb #ea2e898f
 @dataclass(frozen=True)
-class PhasePlan:
+class _PhasePlan:
     "How many questions to follow through the groups of attempts."
 
     originals: int  # questions that get the first attempt
@@ -321,7 +321,7 @@ def plan_phases(
     pilot: int,  # questions of the pilot
     least: Sequence[int] = (),  # smallest sizes allowed: originals, then each group; empty: those of the pilot
     shape: Sequence[float] = (),  # sizes of the groups relative to each other; empty: those with the fewest calls
-) -> PhasePlan:
+) -> _PhasePlan:
     "The sizes with the fewest calls that promise the wanted intervals."
     N, G = c.population, len(hazards.edges)
     m = (c.right + 0.5) / (c.asked + 1)
@@ -361,4 +361,4 @@ def plan_phases(
                 low, high = (low, middle) if half(name, sizes_at(middle, root)) <= aim.half_width else (middle, high)
             wanted = np.maximum(wanted, sizes_at(high, root))
     calls, everything = float(wanted @ w), float(N * sum(w))
-    return PhasePlan(int(wanted[0]), tuple(map(int, wanted[1:])), calls, everything, tuple(map(float, shape)))
+    return _PhasePlan(int(wanted[0]), tuple(map(int, wanted[1:])), calls, everything, tuple(map(float, shape)))

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from cora_nb.benchmarks.layouts import LAYOUTS, PICTURES, read_exam
+from cora_nb.benchmarks.layouts import LAYOUTS, _PICTURES, read_exam
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import BadRow, CoraError, Question
 
@@ -28,7 +28,7 @@ def lay_out(root, step_1, solutions=None, pictures=(2,)):
         solved = solutions if step == 1 and solutions is not None else {str(n): "c" for n in range(9)}
         (home / f"step{step}.json").write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
         (home / f"step{step}_solutions.json").write_text(json.dumps(solved))
-    (home / PICTURES).write_text(json.dumps({"step1": list(pictures), "step2": [], "step3": []}))
+    (home / _PICTURES).write_text(json.dumps({"step1": list(pictures), "step2": [], "step3": []}))
     return home
 
 
@@ -108,9 +108,9 @@ BROKEN = {
         ("[1]", "step2_solutions.json: the file must hold a JSON object, and holds list"),
         (None, "step2.json: step2_solutions.json must lie in the same folder, and is not there"),
     ],
-    PICTURES: [
-        ('{"step1": 4}', f"{PICTURES}: step1 must be a list of numbers, got 4"),
-        (None, f"step1.json: {PICTURES} must lie in the same folder, and is not there"),
+    _PICTURES: [
+        ('{"step1": 4}', f"{_PICTURES}: step1 must be a list of numbers, got 4"),
+        (None, f"step1.json: {_PICTURES} must lie in the same folder, and is not there"),
     ],
 }
 

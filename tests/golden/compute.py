@@ -493,7 +493,7 @@ def randomness():
     t.add(
         "sampled orders",
         {
-            f"{limit} of {n}!": [list(o) for o in orders_of.sample_orders(n, limit, 3, "x")]
+            f"{limit} of {n}!": [list(o) for o in orders_of._sample_orders(n, limit, 3, "x")]
             for n, limit in [(3, 10), (4, 5), (6, 4), (12, 3)]
         },
     )
@@ -859,14 +859,14 @@ STATEMENTS = [
 
 @quietly
 def statements():
-    from cora_nb.runs.statements import check_statement, clean
+    from cora_nb.runs.statements import _check_statement, clean
     from cora_nb.runs.statements import _request_text, statement_variants, statements_summary, statements_table
 
     t = Tidy()
     for i, said in enumerate(STATEMENTS):
         t.add(
             f"check {i:02}",
-            {f"{q.id}:{c}": check_statement(said, q, c) for q in WORDED[:4] for c in range(q.n_choices)},
+            {f"{q.id}:{c}": _check_statement(said, q, c) for q in WORDED[:4] for c in range(q.n_choices)},
         )
         t.add(f"clean {i:02}", clean(said))
     t.add(
@@ -879,7 +879,7 @@ def statements():
     found = {}
     for k, (q, c) in enumerate((q, c) for q in WORDED for c in range(q.n_choices)):
         said = STATEMENTS[k % len(STATEMENTS)]
-        why = check_statement(said, q, c)
+        why = _check_statement(said, q, c)
         found[q.id, c] = (None if why else clean(said), 1 + k % 2, said, why, False)
     t.add("summary", statements_summary(statements_table(WORDED, found)))
     return t.table()
@@ -1176,7 +1176,7 @@ def ablation(runs):
     t.add("table 6", by_part_and_run(table, **names))
     t.add("table 6 in print", paper_layout(table))
     tests = [lambda rc: rc > 0.5, *(lambda rc, c=c: rc >= c for c in (0.28, 0.5, 1.0))]
-    t.add("least hits", {n: [ablations.least_hits(n, passes) for passes in tests] for n in (1, 7, 25, 100)})
+    t.add("least hits", {n: [ablations._least_hits(n, passes) for passes in tests] for n in (1, 7, 25, 100)})
     return t.table()
 
 
@@ -1241,8 +1241,8 @@ def guessing_numbers():
 
 LEFT_OUT = {
     "replies counted": "replies",
-    bias.OTHER_SIZES: "other_sizes",
-    bias.NEW_CHOICES: "new_choices",
+    bias._OTHER_SIZES: "other_sizes",
+    bias._NEW_CHOICES: "new_choices",
     bias.EQUALLY_LONG: "equally_long",
     bias.NO_CHOICE: "no_choice",
 }
@@ -1335,7 +1335,7 @@ def bias_numbers():
     right = np.minimum((predicted * key / 10).sum(axis=1), 10)
     t.add("rank test", rank_tests(bias.rank_test(predicted, key, right)))
     t.add("rank test, one place", rank_tests(bias.rank_test(predicted, np.eye(4)[[0] * 40] * 10, predicted[:, 0])))
-    ids, lengths = bias.choice_lengths(WORDED)
+    ids, lengths = bias._choice_lengths(WORDED)
     t.add("lengths", pd.DataFrame(lengths, index=ids))
     return t.table()
 
@@ -2038,7 +2038,7 @@ def item_numbers(runs, together):
                 continue
             t.add(f"{name}, {what}, by method", finds_by_name(items.finding_table(found)))
             t.digest(f"{name}, {what}, by slot", finds_by_name(items.finding_table(found, "slot")))
-            t.add(f"{name}, {what}, greedy", " ".join(map(str, items.greedy_order(found))))
+            t.add(f"{name}, {what}, greedy", " ".join(map(str, items._greedy_order(found))))
             fewest = items.fewest_variants(found, 0.9)
             t.add(
                 f"{name}, {what}, fewest",
@@ -2210,7 +2210,7 @@ def separability_before(result):
 
 @quietly
 def separated():
-    from cora_nb.metrics.embeddings import head_separability, pair_up, project, random_halves, separability
+    from cora_nb.metrics.embeddings import head_separability, _pair_up, project, random_halves, separability
     from cora_nb.respondents.hidden import States
 
     t, rng = Tidy(), np.random.default_rng(6)
@@ -2227,7 +2227,7 @@ def separated():
     t.add("separability, 4 folds", separability_before(other))
     heads = head_separability(states, progress=False).pivot(index="place", columns="method", values="value")
     t.add("heads", heads.rename(columns=lambda head: int(head.removeprefix("head "))))
-    t.add("pairs", pair_up(states.formats, states.question_ids)[0].sum(axis=0))
+    t.add("pairs", _pair_up(states.formats, states.question_ids)[0].sum(axis=0))
     halves = random_halves(states.only("mcq"), 3)
     t.add(
         "halves",

@@ -25,9 +25,9 @@ from cora_nb.metrics.ablations import (
     ablation_table,
     bootstrap_summary,
     bootstrap_table,
-    DrawnCounts,
-    draw_slots,
-    least_hits,
+    _DrawnCounts,
+    _draw_slots,
+    _least_hits,
     right_matrix,
     subset,
     subset_scores,
@@ -116,7 +116,7 @@ def test_a_plain_loop_with_the_same_draws(responses, draws, over, seed, room):
     ours = variant_bootstrap(responses, draws, 7, seed, THRESHOLDS, over, by_size=True, room=room)
     right = right_matrix(responses, by_size=True)
     slot_rng, question_rng = generators(seed)
-    slots = draw_slots(right, draws, 7, slot_rng)
+    slots = _draw_slots(right, draws, 7, slot_rng)
     values, originals = (
         right.to_numpy(),
         dict(
@@ -160,7 +160,7 @@ def test_all_draws_there_are(n_slots, draws):
             for times in every
         ]
     )
-    drawn = DrawnCounts(every @ right.T.astype(float), draws, right[:, 0].astype(float), size, np.ones(6))
+    drawn = _DrawnCounts(every @ right.T.astype(float), draws, right[:, 0].astype(float), size, np.ones(6))
     names = ["MCQA", "MCQA+", "MV", *(f"BMCA({c})" for c in THRESHOLDS), "CI", "CoRA"]
     ours = pd.DataFrame(weighted_scores(drawn, THRESHOLDS, names=names))
     np.testing.assert_allclose(ours.to_numpy(), slow, rtol=0, atol=1e-12)
@@ -172,7 +172,7 @@ def test_all_draws_there_are(n_slots, draws):
 
 def test_draws_are_as_often_as_they_should_be():
     right = right_matrix(table(np.ones((2, 5))))
-    slots = draw_slots(right, 7, 50_000, seed=3)
+    slots = _draw_slots(right, 7, 50_000, seed=3)
     assert (slots.sum(axis=1) == 7).all()
     np.testing.assert_allclose(slots.mean(axis=0), 7 / 5, atol=0.02)
     np.testing.assert_allclose(slots.var(axis=0), 7 * 0.2 * 0.8, rtol=0.05)
@@ -236,16 +236,16 @@ def test_memory_does_not_grow_with_questions_times_resamples():
 
 def test_least_hits_compares_the_quotient():
     for n in range(1, 101):
-        assert [least_hits(n, lambda rc: rc >= k / n) for k in range(n + 1)] == list(range(n + 1))
-        assert least_hits(n, lambda rc: rc > 0.5) == n // 2 + 1
-        assert least_hits(n, lambda rc: rc > 1) == n + 1 and least_hits(n, lambda rc: rc == 0.0) is None
+        assert [_least_hits(n, lambda rc: rc >= k / n) for k in range(n + 1)] == list(range(n + 1))
+        assert _least_hits(n, lambda rc: rc > 0.5) == n // 2 + 1
+        assert _least_hits(n, lambda rc: rc > 1) == n + 1 and _least_hits(n, lambda rc: rc == 0.0) is None
 
 
 def test_drawn_counts_are_counts():
     "The faster way to a share gives what the plain one gives, for thresholds and for tests of any other kind."
     rng = np.random.default_rng(11)
     hits, times = rng.integers(0, 10, (40, 6)).astype(float), rng.integers(1, 5, 6).astype(float)
-    drawn = DrawnCounts(hits, 9, np.ones(6), np.full(6, 4.0), times)
+    drawn = _DrawnCounts(hits, 9, np.ones(6), np.full(6, 4.0), times)
     for passes in (lambda rc: rc >= 4 / 9, lambda rc: rc > 1, lambda rc: rc < 0.3, lambda rc: (rc > 0.2) & (rc < 0.8)):
         np.testing.assert_allclose(drawn.share(passes), (passes(hits / 9) @ times) / times.sum(), rtol=0, atol=1e-15)
 

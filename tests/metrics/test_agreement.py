@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.core import CoraError, LETTERS, Question
 from cora_nb.metrics.consistency import (
     AGA_THRESHOLDS,
-    agreement_counts,
+    _agreement_counts,
     agreement_gated_accuracy,
     agreement_rate,
     agreement_scores,
@@ -61,7 +61,7 @@ def test_as_pair_by_pair(sizes, family, rng):
     variants = make_variants(quiz(sizes), family, **({"limit": 6} if family == "permutations" else {}))
     said = [rng.choice([*LETTERS[: v.n_choices], "no idea"]) if v.form == "mcq" else "Yes" for v in variants]
     run = make_responses(variants, said)
-    counts, (agreeing, pairs) = agreement_counts(run), by_hand(run)
+    counts, (agreeing, pairs) = _agreement_counts(run), by_hand(run)
     assert dict(counts["agreeing"]) == {id: agreeing[id] for id in counts.index}
     assert dict(counts["pairs"]) == {id: pairs[id] for id in counts.index}
     row = lookup(agreement_rate(run))
@@ -101,7 +101,7 @@ def test_order_of_rows_and_names_play_no_part(sizes, rng):
     rng.shuffle(order)
     other = make_responses([variants[i] for i in order], [run.table["reply"][i] for i in order])
     assert agreement_rate(other)["value"][0] == pytest.approx(agreement_rate(run)["value"][0])
-    assert agreement_counts(other).sort_index().equals(agreement_counts(run).sort_index())
+    assert _agreement_counts(other).sort_index().equals(_agreement_counts(run).sort_index())
 
 
 def test_a_guesser_agrees_by_chance():
@@ -138,7 +138,7 @@ def test_none_of_the_above_is_a_content_and_another_one_where_it_is_right():
     assert agreement_rate(run)["value"][0] == 1
     plus = [v for v in make_variants([q], "mcqa_plus") if -1 in v.sources and v.form == "mcq"]
     assert {v.sources[v.answer] < 0 for v in plus} == {True, False}
-    counts = agreement_counts(make_responses(plus, [LETTERS[v.sources.index(-1)] for v in plus]))
+    counts = _agreement_counts(make_responses(plus, [LETTERS[v.sources.index(-1)] for v in plus]))
     right = sum(v.sources[v.answer] == -1 for v in plus)
     wrong = len(plus) - right
     assert counts["agreeing"].iloc[0] == wrong * (wrong - 1) // 2 + right * (right - 1) // 2
@@ -148,12 +148,12 @@ def test_repetitions_variants_and_pooled_replies():
     variants = make_variants(quiz([4, 4, 3]), "cyclic")
     run = evaluate(SimulatedRespondent(knows=0.4, slips=0.5), variants, Asking(trials=4), progress=False)
     agreeing, pairs = by_hand(run, ["question_id", "method", "index"])
-    counts = agreement_counts(run, "repetitions")
+    counts = _agreement_counts(run, "repetitions")
     assert dict(counts["agreeing"]) == dict(agreeing) and dict(counts["pairs"]) == dict(pairs)
     assert (counts["replies"] == [16, 16, 12]).all() and (counts["pairs"] == [24, 24, 18]).all()
     assert agreement_rate(run).equals(agreement_rate(run.trial(0)))
     agreeing, pairs = by_hand(run)
-    pooled = agreement_counts(run.pool_trials())
+    pooled = _agreement_counts(run.pool_trials())
     assert dict(pooled["agreeing"]) == dict(agreeing) and dict(pooled["pairs"]) == dict(pairs)
     once = agreement_rate(run.trial(0), pairs="repetitions")
     assert np.isnan(once["value"][0]) and once["note"][0] == "no question has two replies to compare"
@@ -173,7 +173,7 @@ def test_by_subject_and_method():
     assert table["value"]["nota"] == pytest.approx(sum(agreeing.values()) / sum(pairs.values()))
     thrice = evaluate(SimulatedRespondent(knows=0.5), variants[:30], Asking(trials=3), progress=False)
     parts = agreement_rate(thrice, pairs="repetitions", by="method")
-    whole = agreement_counts(thrice, "repetitions")
+    whole = _agreement_counts(thrice, "repetitions")
     assert set(parts["method"]) == set(thrice.table["method"]) and whole["pairs"].sum() == 3 * 30
 
 

@@ -69,7 +69,6 @@ MATERIALS = {
     *("published_scores", "published_mcqa_plus", "with_paper"),
     *("item_breaks", "swap_table", "letter_table", "swap_counts", "published_swaps", "swap_tables"),
     *(
-        "agreement_counts",
         "question_column",
         "printed_table",
         "load_published",

@@ -17,7 +17,7 @@ from cora_nb.core import CoraError, Question
 from cora_nb.metrics.bias import (
     NO_CHOICE,
     _rank_statistics,
-    choice_lengths,
+    _choice_lengths,
     consistency_table,
     expected_shares,
     length_ranks,
@@ -535,7 +535,7 @@ def test_bad_questions():
         length_ranks(HAND, [QUESTIONS[0], Question("r", "?", ("a", "b"), 0), QUESTIONS[2]])
     for value in (None, "x", -1, float("nan"), float("inf")):
         with pytest.raises(CoraError, match="length of a choice must be a number of at least 0"):
-            choice_lengths(QUESTIONS, lambda text: value)
+            _choice_lengths(QUESTIONS, lambda text: value)
 
 
 def test_other_bad_arguments():

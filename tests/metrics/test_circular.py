@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 from cora_nb.core import CoraError, LETTERS, Question
 from cora_nb.metrics.circular import (
-    SPREADS,
+    _SPREADS,
     _ByPlace,
     _exchanged,
     _spread_rows,
@@ -200,7 +200,7 @@ def test_exchanges_against_every_exchange_there_is():
     assert len(ways) == 24
     counts = _ByPlace(table, np.ones_like(table), np.arange(4))
     drawn = _exchanged(counts, 20_000, np.random.default_rng(0))
-    for spread in SPREADS.values():
+    for spread in _SPREADS.values():
         theirs, ours = spread(np.array(ways)), spread(drawn)
         assert ours.mean() == pytest.approx(theirs.mean(), abs=0.01)
         for value in np.unique(theirs):
@@ -319,7 +319,7 @@ def test_the_run_scores():
         beside = score(run, ci=0.95, seed=0, resamples=50, also=["circular", "position_spread"])
     with pytest.warns(UserWarning, match="accuracy depends on the place"):
         own = pd.concat([circular_scores(run), position_spread_scores(run)])
-    assert own["score"].tolist() == ["acc_origin", "acc_circular", "perf", "more_3", "more_2", "more_1", *SPREADS]
+    assert own["score"].tolist() == ["acc_origin", "acc_circular", "perf", "more_3", "more_2", "more_1", *_SPREADS]
     for row in own.itertuples():
         found = lookup(beside, row.score)
         assert (found.value, found.low, found.high, found.n) == (row.value, row.low, row.high, row.n)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question, uniforms
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.debiasing import debias, estimate_prior, estimation_questions, pride_variants
+from cora_nb.metrics.debiasing import debias, estimate_prior, estimation_questions, _pride_variants
 from cora_nb.metrics.bias import recall_spread
 from cora_nb.prompts.labels import apply_rule
 from cora_nb.prompts.labels import LetterPrior
@@ -171,9 +171,9 @@ def test_what_is_not_debiased_stays_and_files_give_it_back(run, how, tmp_path):
 
 
 def test_only_what_is_asked_is_needed():
-    "A run of `pride_variants` gives the very answers of the whole run."
+    "A run of `_pride_variants` gives the very answers of the whole run."
     questions = math_benchmark(40)
-    whole, part = make_variants(questions, "cyclic"), pride_variants(make_variants(questions, "cyclic"), 0.1, seed=3)
+    whole, part = make_variants(questions, "cyclic"), _pride_variants(make_variants(questions, "cyclic"), 0.1, seed=3)
     assert len(part) == 40 + 4 * 3
     runs = [debias(make_responses(v, ask(LEANING, make_prompts(v))), "pride", 0.1, seed=3) for v in (whole, part)]
     firsts = [r.table[r.table["method"] == "original"].reset_index(drop=True) for r in runs]

@@ -19,7 +19,7 @@ from cora_nb.metrics.embeddings import (  # noqa: E402
     _logistic,
     format_prompts,
     head_separability,
-    pair_up,
+    _pair_up,
     project,
     random_halves,
     separability,
@@ -88,7 +88,7 @@ def test_the_cheap_line_is_ridge_regression():
     from sklearn.linear_model import Ridge
 
     states = made(30, 8, 1)
-    x = states.layer(0)[pair_up(states.formats, states.question_ids)[0]]
+    x = states.layer(0)[_pair_up(states.formats, states.question_ids)[0]]
     flips = np.where(np.random.default_rng(1).random((30, 4)) < 0.5, -1.0, 1.0)
     for column, found in enumerate(_least_squares(x, flips, 5, 0)):
         y = np.stack([-flips[:, column], flips[:, column]], 1)

@@ -18,7 +18,7 @@ from cora_nb.metrics.invariability import (
     always_right,
     choices_sweep,
     consistency_classes,
-    first_order,
+    _first_order,
     mcqa_plus_scores,
     misleading_choices,
     nota_table,
@@ -197,7 +197,7 @@ def test_subsets_against_loops(frame):
         if row["prediction"] >= 0 and row["sources"][row["prediction"]] >= 0:
             misled[row["question_id"]] = row["sources"][row["prediction"]]
     assert set(wrong_on_original(frame)) == wrong and misleading_choices(frame).to_dict() == misled
-    first = first_order(frame).table
+    first = _first_order(frame).table
     assert (first["method"] == "original").all() and first["question_id"].is_unique
 
 
@@ -208,7 +208,7 @@ def test_repetitions():
     run = Responses(frame)
     assert acc_h(run) == acc_h(frame) == 1 and acc_h(run.trial(1)) == 0 and acc_h(run.pool_trials()) == 0
     assert order_counts(run.pool_trials()).loc["q", ["orders", "right"]].tolist() == [4, 3]
-    assert orders(run).trials == (0, 1) and len(first_order(run)) == 1
+    assert orders(run).trials == (0, 1) and len(_first_order(run)) == 1
     assert lookup(mcqa_plus_scores(run.trial(1)), "MCQA+").value == 1 / 2
 
 
@@ -525,7 +525,7 @@ STOPPED = table([("q", "original", 0, [0, 1], 0, 0), ("q", "reordered", 0, [1, 0
         (lambda: order_scores(OK, level=1), "level must be between 0 and 1, got 1"),
         (lambda: order_scores(OK.assign(sources=[[0, 1], [2, 0]])), "was shown different choices"),
         (lambda: orders(OK.drop(columns="method")), "no column method"),
-        (lambda: first_order(None), "responses must be Responses or a table, got a NoneType"),
+        (lambda: _first_order(None), "responses must be Responses or a table, got a NoneType"),
         (lambda: consistency_classes(OK, level=95), "level must be between 0 and 1, got 95"),
         (lambda: nota_table(OK.iloc[:1], OK), "before must have at least 2 orders"),
         (lambda: mcqa_plus_scores(OK, original=OK), "MCQA needs one reply to each question, but 'q' has 2"),

@@ -16,7 +16,7 @@ from cora_nb.metrics.items import (
     finders,
     finding_curve,
     finding_table,
-    greedy_order,
+    _greedy_order,
     item_breaks,
     item_consistency,
     item_table,
@@ -160,7 +160,7 @@ def test_a_solver_without_time_leaves_the_greedy_choice():
 @given(matrices)
 def test_greedy_takes_the_largest_gain_and_keeps_its_promise(matrix):
     values = np.asarray(matrix)
-    order = greedy_order(values)
+    order = _greedy_order(values)
     assert sorted(order) == list(range(values.shape[1]))
     for k in range(1, len(order) + 1):
         gains = [
@@ -181,12 +181,12 @@ def test_the_curve_by_brute_force(matrix):
     for k in range(n + 1):
         blind = np.mean([values[:, list(c)].any(axis=1).mean() if k else 0.0 for c in combinations(range(n), k)])
         assert curve.loc[k, "random"] == pytest.approx(blind)
-        order = greedy_order(values)[:k]
+        order = _greedy_order(values)[:k]
         assert curve.loc[k, "found"] == pytest.approx(values[:, order].any(axis=1).mean() if k else 0)
     held = found[found["score"] == "held out"]
     assert (held["low"] <= held["value"] + 1e-12).all() and (held["value"] <= held["high"] + 1e-12).all()
     assert held["value"].is_monotonic_increasing and held["value"].iloc[-1] == pytest.approx(1)
-    assert found["note"].loc[found["score"] == "found"].tolist() == ["", *(f"m {i}" for i in greedy_order(values))]
+    assert found["note"].loc[found["score"] == "found"].tolist() == ["", *(f"m {i}" for i in _greedy_order(values))]
 
 
 def test_variants_that_are_alike_gain_nothing_by_choosing():

@@ -16,7 +16,7 @@ from cora_nb.metrics.order import (
     ODD,
     TESTS,
     accuracy_gap,
-    count_contents,
+    _count_contents,
     exact_p,
     letter_table,
     order_table,
@@ -279,7 +279,7 @@ def test_swap_table_by_a_loop(asked, rng):
         ] += 1
     mixed = responses.table.iloc[rng.sample(range(len(responses)), len(responses))]
     for table in (swap_table(responses), swap_table(mixed)):
-        assert count_contents(table) == A
+        assert _count_contents(table) == A
         assert {k: n for k, n in table.stack().items() if n} == dict(expected)
 
 
@@ -294,7 +294,7 @@ def test_other_sizes_are_left_out_with_a_warning():
         table = swap_table(responses)
     assert table.loc["A", "B"] == table.to_numpy().sum() == 4
     with pytest.warns(UserWarning, match="left out 4 of 5"):
-        assert count_contents(swap_table(responses, n_choices=3)) == 3
+        assert _count_contents(swap_table(responses, n_choices=3)) == 3
 
 
 def test_one_order_only_and_repetitions():

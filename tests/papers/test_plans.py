@@ -13,7 +13,7 @@ from cora_nb.papers.reproduce import PLANS, load_plan, only, parse_plan, plan_li
 from cora_nb.papers.mcqa_plus_items import published_mcqa_plus
 from cora_nb.papers.published import PAPERS as PUBLISHED
 from cora_nb.papers.recorded import load_recorded
-from cora_nb.papers.reproduce import MEASURES, Size, ask_plan, make_item, plan_calls, _prepare_run, _run_questions
+from cora_nb.papers.reproduce import _MEASURES, Size, ask_plan, make_item, plan_calls, _prepare_run, _run_questions
 from cora_nb.respondents.likelihood import LikelihoodRespondent
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.results import lookup
@@ -35,7 +35,7 @@ def test_a_plan_is_read_as_it_is_written_and_names_every_measure(paper):
     plan = load_plan(paper)
     assert parse_plan(plan_text(plan)) == plan
     for item in plan.items.values():
-        assert callable(MEASURES.get(item.measure)), item
+        assert callable(_MEASURES.get(item.measure)), item
         assert item.about and not item.about.endswith(".")
     assert {run for item in plan.items.values() for run in item.runs} == set(plan.runs)
 

@@ -19,7 +19,7 @@ from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.scoring import score
 from cora_nb.report.grid import _ranked_rows, result_grid, sentences_below
 from cora_nb.report.page import make_report
-from cora_nb.report.page import asked_parts, picture_parts, table_parts
+from cora_nb.report.page import _asked_parts, _picture_parts, _table_parts
 from cora_nb.report.render import FORMATS, printed_table, render
 from cora_nb.report.plots import curve_table, plot_bars, plot_lines, plot_points, plot_scores
 from cora_nb.report.sentences import sentences
@@ -95,7 +95,7 @@ def test_estimates_are_not_ranked(runs):
 
 def test_the_page_marks_them(runs):
     page = make_report(runs, pictures=False).html
-    scores, difference = table_parts(runs)
+    scores, difference = _table_parts(runs)
     row = lookup(score(runs["bob"]), "CoRA")
     text = f"≈{row.value:.2f} [{row.low:.2f}, {row.high:.2f}]"
     assert [cells for group, rows in scores.groups for name, cells in rows if name == "CoRA"][0][1] == text
@@ -119,11 +119,11 @@ def test_the_page_says_why_prompts_were_not_asked_and_draws_the_others(options, 
     early = evaluate(SimulatedRespondent(knows=0.8, name="early"), variants, progress=False, **options)
     asked, both = int(in_state(early.table, *REPLIED).sum()), Runs({"ann": runs["ann"], "early": early})
     assert 0 < asked < 3000
-    assert asked_parts(Runs({"early": early})).about == f"150 questions, {asked:,} replies, of 3,000 prompts"
-    whole, told = (dict(run.facts) for run in asked_parts(both).runs)
+    assert _asked_parts(Runs({"early": early})).about == f"150 questions, {asked:,} replies, of 3,000 prompts"
+    whole, told = (dict(run.facts) for run in _asked_parts(both).runs)
     assert told["not asked because"] == why and told["replies"].startswith(f"{asked:,}, of 3,000 prompts: ")
     assert "not asked because" not in whole and whole["replies"].startswith("3,000: ")
-    captions = [picture.caption for picture in picture_parts(both)]
+    captions = [picture.caption for picture in _picture_parts(both)]
     words = "Accuracy of each kind of variant, and what guessing gives; not of early: not all prompts were asked"
     assert words in captions and "Scores with intervals" in captions
 

@@ -13,7 +13,7 @@ from cora_nb.metrics.scoring import score
 from cora_nb.metrics.debiasing import debias, estimate_prior
 from cora_nb.prompts.labels import LetterPrior
 from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents.debiased import CONTENT_FREE, AveragedRespondent, DebiasedRespondent, contextual_prior
+from cora_nb.respondents.debiased import _CONTENT_FREE, AveragedRespondent, DebiasedRespondent, contextual_prior
 from cora_nb.respondents.protocol import Reply, Respondent, ask
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.runs.asking import Settled
@@ -170,7 +170,7 @@ def test_prompts_without_content():
         return (-0.2, -1.8, *[-3.0] * (v.n_choices - 2)) if v.asked == "N/A" else (0.0,) * v.n_choices
 
     prior = contextual_prior(Scripted(says), [2, 4])
-    assert prior.calls == 6 and prior.method == "contextual" and prior.about["inputs"] == list(CONTENT_FREE)
+    assert prior.calls == 6 and prior.method == "contextual" and prior.about["inputs"] == list(_CONTENT_FREE)
     assert {text for text, _ in seen} == {"N/A", "[MASK]", ""} and all(set(c) == {t} for t, c in seen)
     for n in (2, 4):  # plain Python: normalise, average
         one = [math.exp(s) for s in (-0.2, -1.8, *[-3.0] * (n - 2))]

@@ -18,7 +18,7 @@ from cora_nb.respondents.causal import CausalRespondent
 from cora_nb.respondents.hidden import hidden_states
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.likelihood import LikelihoodRespondent
-from cora_nb.respondents.local import LocalModel, Weights, shared_weights, _widen_head
+from cora_nb.respondents.local import LocalModel, Weights, _shared_weights, _widen_head
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
@@ -88,15 +88,15 @@ def test_altered_weights_are_not_given_to_the_next_respondent(folders):
 def test_weights_go_with_the_last_respondent(folders):
     who = LocalModel(folders["llama"])
     key = (str(who.folder.resolve()), who.fingerprint, *who.place)
-    assert who.model is not None and shared_weights(*key) is who.weights
+    assert who.model is not None and _shared_weights(*key) is who.weights
     del who
     gc.collect()
-    assert shared_weights(*key).model is None
+    assert _shared_weights(*key).model is None
 
 
 @pytest.mark.slow
 def test_what_is_in_use_stays():
-    a, b, loads = shared_weights("a"), shared_weights("b"), []
+    a, b, loads = _shared_weights("a"), _shared_weights("b"), []
 
     def load(what):
         return lambda: loads.append(what) or what
@@ -105,7 +105,7 @@ def test_what_is_in_use_stays():
         for _ in range(3):
             assert (a.get(load("a")), b.get(load("b"))) == ("a", "b")
     assert loads == ["a", "b"]
-    c = shared_weights("c")
+    c = _shared_weights("c")
     assert c.get(load("c")) == "c" and a.model is None and b.model is None
 
 

@@ -6,7 +6,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import Question
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses
-from cora_nb.responses.shown import NEW_CHOICE, shown_variants
+from cora_nb.responses.shown import _NEW_CHOICE, shown_variants
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import FAMILIES, make_variants
@@ -34,7 +34,7 @@ def test_options_that_are_known_by_their_hash_alone():
     variants = make_variants(questions, "misleading", misleading={q.id: q.distractors[0] for q in questions})
     again = shown_variants(evaluate(SimulatedRespondent(), variants, progress=False))
     assert [v.sources for v in again.values()] == [v.sources for v in variants]
-    assert {t for v in again.values() for t in v.choices} >= {NEW_CHOICE}
+    assert {t for v in again.values() for t in v.choices} >= {_NEW_CHOICE}
 
 
 def test_a_family_that_has_changed_since_is_not_believed():
@@ -50,4 +50,4 @@ def test_questions_without_texts_are_left_out():
     run = evaluate(SimulatedRespondent(), make_variants([Question("a", "?", ("x", "y"), 0)]), progress=False)
     bare = Responses(run.table)
     assert shown_variants(bare) == {}
-    assert NEW_CHOICE not in {t for v in shown_variants(run).values() for t in v.choices}
+    assert _NEW_CHOICE not in {t for v in shown_variants(run).values() for t in v.choices}

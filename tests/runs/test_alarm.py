@@ -20,7 +20,7 @@ from cora_nb.runs.alarm import (
     alarm_lines,
     responses_alarm,
     too_many_unread,
-    unread_replies,
+    _unread_replies,
 )
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.alarm import Unread
@@ -252,7 +252,7 @@ def test_what_rules_would_have_read_knows_the_choices():
     "A reply that is the text of a choice is read by its text, from the table as during the run."
     for v in VARIANTS:
         run = make_responses([v], [Reply(v.choices[v.answer])], "first_token")
-        (found,), counts, n = unread_replies(run)
+        (found,), counts, n = _unread_replies(run)
         assert counts == {"unparsed": 1} and n == 1
         assert found.variant.choices == v.choices, (v.method, v.sources)
 
@@ -267,9 +267,9 @@ def test_every_form_has_its_rules():
 
 def test_failures_and_prompts_not_asked_are_no_unreadable_replies():
     run = make_responses(VARIANTS[:4], ["B", Reply(error="500"), Reply(error="500"), Reply(error="500")])
-    assert unread_replies(run)[1:] == (Counter(), 1) and responses_alarm(run) == []
+    assert _unread_replies(run)[1:] == (Counter(), 1) and responses_alarm(run) == []
     refused = make_responses(VARIANTS[:2], ["B", Reply("", meta={"finish_reason": "content_filter"})])
-    assert unread_replies(refused)[1:] == (Counter({"refused": 1}), 2)
+    assert _unread_replies(refused)[1:] == (Counter({"refused": 1}), 2)
 
 
 def test_ties_count_as_unread():
@@ -280,7 +280,7 @@ def test_ties_count_as_unread():
 
 def test_a_long_run_is_examined_in_part():
     run = make_responses(VARIANTS * 1, [SENTENCE] * len(VARIANTS), "first_token")
-    unread, counts, n = unread_replies(run)
+    unread, counts, n = _unread_replies(run)
     assert len(unread) <= 200 and counts["unparsed"] == n == len(VARIANTS)
     text = "\n".join(alarm_lines("m", unread, counts, n, Facts()))
     assert f"{n} of {n} replies" in text

@@ -24,7 +24,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import UNSENT, in_state
 from cora_nb.runs.asking import Budget, Settled
-from cora_nb.runs.budget import BudgetWarning, Spending, budget_line, complete_questions, question_order
+from cora_nb.runs.budget import BudgetWarning, Spending, budget_line, _complete_questions, question_order
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Claims, Store
 from cora_nb.variants.families import make_variants
@@ -242,7 +242,7 @@ def test_any_respondent_can_have_a_budget(calls):
     done = ~in_state(found.table, *UNSENT)
     ids = found.table["question_id"].to_numpy()
     last = ids[np.flatnonzero(done)[-1]]
-    whole = set(complete_questions(found).questions["question_id"])
+    whole = set(_complete_questions(found).questions["question_id"])
     assert set(ids[done]) - whole <= {last}, "question after question"
 
 
@@ -338,7 +338,7 @@ def test_a_stop_is_not_early_stoppings_knowledge():
 def test_complete_questions_have_scores_of_their_own():
     with pytest.warns(BudgetWarning):
         part = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=Budget(calls=50), progress=False)
-    whole = complete_questions(part)
+    whole = _complete_questions(part)
     assert len(whole.questions) == 2 and len(whole) == 40
     found = score(whole).set_index("score")
     assert found["value"].notna().all() and (found["n"] == 2).all()

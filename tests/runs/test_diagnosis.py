@@ -17,7 +17,7 @@ from cora_nb.runs.alarm import (
     cure,
     cured_command,
     cured_spec,
-    form_rules,
+    _form_rules,
     readings,
     unread_kind,
 )
@@ -49,11 +49,11 @@ def found(*texts, finish="stop", rule="lenient", room=512, who="chat", template=
 
 
 def test_every_registered_rule_is_tried_on_its_own_form():
-    names = {form: set(form_rules(form)) for form in ("mcq", "several", "tfq", "lfgq")}
+    names = {form: set(_form_rules(form)) for form in ("mcq", "several", "tfq", "lfgq")}
     assert names["mcq"] | {"selected", "yes_no", "in_words", "same_words", "exact_number"} >= set(RULES.names())
     assert names["several"] == {"selected", "last_line"} and names["tfq"] == {"yes_no", "last_line"}
     assert names["lfgq"] == {"in_words", "same_words", "exact_number", "last_line"}
-    assert form_rules("tfq")["last_line"].__name__ == "last_line_yes_no", "as it is typed, and as it is used"
+    assert _form_rules("tfq")["last_line"].__name__ == "last_line_yes_no", "as it is typed, and as it is used"
 
 
 def test_readings_are_labels():

@@ -7,7 +7,7 @@ import pytest
 from cora_nb.cli.shared import open_store
 from cora_nb.core import CoraError
 from cora_nb.runs import sqlite_store
-from cora_nb.runs.sqlite_store import NETWORK_FILE_SYSTEMS, check_local_disk, file_system_of
+from cora_nb.runs.sqlite_store import _NETWORK_FILE_SYSTEMS, _check_local_disk, _file_system_of
 from cora_nb.runs.store import Store
 from cora_nb.respondents.chat import ChatRespondent
 
@@ -33,18 +33,18 @@ NETWORK = [
 
 @pytest.mark.parametrize("kind", LOCAL)
 def test_local_disks_pass(kind, tmp_path):
-    check_local_disk(tmp_path / "r", f"/dev/sda / ext4 rw 0 0\nx {tmp_path} {kind} rw 0 0\n")
+    _check_local_disk(tmp_path / "r", f"/dev/sda / ext4 rw 0 0\nx {tmp_path} {kind} rw 0 0\n")
 
 
 @pytest.mark.parametrize("kind", NETWORK)
 def test_network_file_systems_are_refused_in_one_line(kind, tmp_path):
     mounts = f"/dev/sda / ext4 rw 0 0\nfiler:/x {tmp_path} {kind} rw 0 0\n"
     with pytest.raises(CoraError, match="network file system") as e:
-        check_local_disk(tmp_path / "folder" / "r.sqlite", mounts)
+        _check_local_disk(tmp_path / "folder" / "r.sqlite", mounts)
     said = str(e.value)
     assert kind in said and "--store FILE" in said and "--store postgresql://" in said and "cora_store copy" in said
     assert said.startswith(f"{tmp_path}/folder/r.sqlite: ") and len(said.splitlines()) == 1
-    assert kind.removeprefix("fuse.") in NETWORK_FILE_SYSTEMS
+    assert kind.removeprefix("fuse.") in _NETWORK_FILE_SYSTEMS
 
 
 def test_the_longest_and_last_mount_counts(tmp_path):
@@ -60,29 +60,29 @@ def test_the_longest_and_last_mount_counts(tmp_path):
         ("link/x", "xfs"),
         ("..", "ext4"),
     ]:
-        assert file_system_of(tmp_path / path, mounts) == kind, path
-    assert file_system_of(tmp_path, f"a {place} autofs x\nb {place} nfs4 x\n") == "nfs4"  # one over the other
-    assert file_system_of(tmp_path, f"b {place} nfs4 x\nc {place} tmpfs x\n") == "tmpfs"
-    assert file_system_of(tmp_path, "") is None
+        assert _file_system_of(tmp_path / path, mounts) == kind, path
+    assert _file_system_of(tmp_path, f"a {place} autofs x\nb {place} nfs4 x\n") == "nfs4"  # one over the other
+    assert _file_system_of(tmp_path, f"b {place} nfs4 x\nc {place} tmpfs x\n") == "tmpfs"
+    assert _file_system_of(tmp_path, "") is None
 
 
 def test_a_sandbox_whose_disk_is_9p_has_no_other_machine(tmp_path):
-    check_local_disk(tmp_path / "r", "none / 9p rw 0 0\n")
+    _check_local_disk(tmp_path / "r", "none / 9p rw 0 0\n")
     with pytest.raises(CoraError, match="9p"):
-        check_local_disk(tmp_path / "r", f"/dev/sda / ext4 rw 0 0\nC: {tmp_path} 9p rw 0 0\n")
+        _check_local_disk(tmp_path / "r", f"/dev/sda / ext4 rw 0 0\nC: {tmp_path} 9p rw 0 0\n")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists its mounts")
 def test_this_machine_says_what_it_has(tmp_path):
-    assert file_system_of("/proc/self") == "proc" and file_system_of(tmp_path)
+    assert _file_system_of("/proc/self") == "proc" and _file_system_of(tmp_path)
 
 
 @pytest.fixture
 def on_nfs(monkeypatch, tmp_path):
     "A machine on which the temporary folder of this test comes from a network."
-    read = sqlite_store.file_system_of
+    read = sqlite_store._file_system_of
     mounts = f"/dev/sda / ext4 rw 0 0\nfiler:/home {tmp_path} nfs4 rw 0 0\n"
-    monkeypatch.setattr(sqlite_store, "file_system_of", lambda path, given=None: read(path, given or mounts))
+    monkeypatch.setattr(sqlite_store, "_file_system_of", lambda path, given=None: read(path, given or mounts))
     return tmp_path
 
 

@@ -325,7 +325,7 @@ def test_claims_are_given_back_in_one_round_trip(postgres, monkeypatch):
 
 @pytest.mark.slow
 def test_a_run_says_that_it_is_alive(postgres, monkeypatch):
-    monkeypatch.setattr(postgres_store.PostgresClaims, "beat_every", 0.02)
+    monkeypatch.setattr(postgres_store._PostgresClaims, "beat_every", 0.02)
     with Store(postgres.empty_store()) as store, Claims(store) as claims:
         claims.take(["a"])
         admin(postgres, "update cora_nb.askers set seen = seen - interval '1 hour'")

@@ -13,7 +13,7 @@ from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.results import values_of
 from cora_nb.runs.asking import Asking, Budget, Precise
 from cora_nb.runs.evaluate import evaluate, prepare
-from cora_nb.runs.stopping import ASSUMED, expected_calls, RIGHT, settling_limits, Survey, UNASKED, WRONG
+from cora_nb.runs.stopping import ASSUMED, expected_calls, RIGHT, _settling_limits, _Survey, _UNASKED, WRONG
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 
@@ -151,8 +151,8 @@ def test_what_cannot_be_asked_is_refused_when_it_is_prepared(asked, said):
 
 
 def test_what_settles_a_question():
-    assert settling_limits(["BMCA(0.7)", "MV"]) == (0.5000000000000001, 0.7, 1.0)
-    assert settling_limits(["CORE"]) == tuple(np.arange(11) / 10) and settling_limits(["RC"]) == ()
+    assert _settling_limits(["BMCA(0.7)", "MV"]) == (0.5000000000000001, 0.7, 1.0)
+    assert _settling_limits(["CORE"]) == tuple(np.arange(11) / 10) and _settling_limits(["RC"]) == ()
 
 
 @pytest.mark.parametrize("kind", ["weak", "middling", "strong", "very strong"])
@@ -176,11 +176,11 @@ def test_a_dry_run_foresees_the_calls_of_such_a_respondent(kind):
     assert abs(right[:, 0].mean() - m) < 0.03 and abs(right.all(axis=1).mean() - b) < 0.03
     cells = np.tile(np.maximum(0, np.arange(K) - 1), (N, 1))
     for what, half_width, pilot in (("exact", 0.02, {"pilot": N}), ("precise", 0.02, {}), ("precise", 0.03, {})):
-        survey = Survey(cells, np.arange(K - 1), Precise(half_width=half_width), **pilot)
+        survey = _Survey(cells, np.arange(K - 1), Precise(half_width=half_width), **pilot)
         while len((asked := survey.ask(64))[0]):
             survey.tell(*asked, np.where(right[asked], RIGHT, WRONG))
         plan = expected_calls((N, K), kind, Precise(half_width=half_width))[what]
-        assert 0.95 * plan < (survey.state != UNASKED).sum() < 1.3 * plan
+        assert 0.95 * plan < (survey.state != _UNASKED).sum() < 1.3 * plan
 
 
 def test_a_small_benchmark_is_asked_exactly():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cora_nb.runs.asking import Precise
-from cora_nb.runs.stopping import LOST, RIGHT, Survey, UNASKED, WRONG
+from cora_nb.runs.stopping import LOST, RIGHT, _Survey, _UNASKED, WRONG
 from cora_nb.stats.shares import look_level, squared_quantile
 from cora_nb.stats.planning import phase_estimates
 
@@ -22,7 +22,7 @@ def run(outcomes, batch=500, lost=(), half_width=0.03, **options):
     cells = np.tile(np.arange(K) - 1, (N, 1))
     cells[:, 0] = 0
     stop = Precise(half_width=half_width)
-    survey, asked = Survey(cells, np.arange(K - 1) % 4, stop, **options), []
+    survey, asked = _Survey(cells, np.arange(K - 1) % 4, stop, **options), []
     while len((todo := survey.ask(batch))[0]):
         states = np.where(outcomes[todo], RIGHT, WRONG)
         states[[pair in lost for pair in zip(*todo)]] = LOST
@@ -39,7 +39,7 @@ def exact_calls(outcomes):
 def test_nothing_is_asked_twice_and_nothing_after_a_wrong_reply(half_width):
     outcomes = world(0)
     survey, asked = run(outcomes, half_width=half_width)
-    assert len(asked) == len(set(asked)) == (survey.state != UNASKED).sum()
+    assert len(asked) == len(set(asked)) == (survey.state != _UNASKED).sum()
     over = set()
     for row, column in asked:
         assert row not in over
@@ -87,7 +87,7 @@ def test_never_dearer_than_exact_stopping(half_width, m):
     survey, asked = run(outcomes, half_width=half_width)
     assert len(asked) <= 1.006 * exact_calls(outcomes)
     if half_width == 0.001:
-        assert survey.exact and (survey.state[:, 0] != UNASKED).all()
+        assert survey.exact and (survey.state[:, 0] != _UNASKED).all()
 
 
 def test_all_right_and_all_wrong():
@@ -115,7 +115,7 @@ def test_lost_prompts_settle_nothing():
     lost = {(row, column) for row in range(0, 300, 7) for column in (0, 2)}
     survey, asked = run(outcomes, lost=lost, half_width=0.08)
     for row in range(0, survey.pilot, 7):
-        assert (survey.state[row] != UNASKED).all()
+        assert (survey.state[row] != _UNASKED).all()
 
 
 def test_the_same_replies_give_the_same_survey():
@@ -128,7 +128,7 @@ def test_originals_are_asked_in_large_batches_and_the_first_variants_in_small_on
     "A batch of variants is small while the rates are learned; an original teaches no rate."
     outcomes, N = world(7), 900
     cells = np.tile(np.maximum(0, np.arange(12) - 1), (N, 1))
-    survey, sizes = Survey(cells, np.arange(11) % 4, Precise(score, half_width=0.002)), {True: [], False: []}
+    survey, sizes = _Survey(cells, np.arange(11) % 4, Precise(score, half_width=0.002)), {True: [], False: []}
     while len((todo := survey.ask(500))[0]):
         sizes[bool(todo[1].any())].append(len(todo[0]))
         survey.tell(*todo, np.where(outcomes[todo], RIGHT, WRONG))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import Question
-from cora_nb.runs.statements import CHECKS, OTHERS, check_statement, clean
+from cora_nb.runs.statements import CHECKS, OTHERS, _check_statement, clean
 from statement_texts import SUN, built, one_line, places
 
 
@@ -15,7 +15,7 @@ from statement_texts import SUN, built, one_line, places
 
 
 def test_good_sentences_are_accepted(mmlu):
-    reasons = {(q.id, i): check_statement(built(q, i), q, i) for q, i in places(mmlu)}
+    reasons = {(q.id, i): _check_statement(built(q, i), q, i) for q, i in places(mmlu)}
     print(Counter(reasons.values()))
     assert set(reasons.values()) == {"", OTHERS}
     assert Counter(reasons.values())[OTHERS] < 0.015 * len(reasons)
@@ -26,7 +26,7 @@ def test_good_sentences_are_accepted(mmlu):
 def test_what_speaks_of_others_names_the_list(mmlu):
     "Each refused choice has a word that points, and the plainest wordings are all refused."
     for q, i in places(mmlu):
-        text, said = one_line(q.choices[i]).rstrip(".").lower(), check_statement(built(q, i), q, i)
+        text, said = one_line(q.choices[i]).rstrip(".").lower(), _check_statement(built(q, i), q, i)
         if said == OTHERS:
             assert re.search(
                 r"\b(above|below|these|those|them|both|either|neither|options?|choices?|answers?|[a-h](?: only)?)\b",
@@ -72,7 +72,7 @@ def test_spoiled_sentences_are_refused(mmlu, how):
             )
         ):
             continue  # the question holds the choice
-        assert check_statement(said, q, i) in CHECKS, (said, q.choices[i])
+        assert _check_statement(said, q, i) in CHECKS, (said, q.choices[i])
 
 
 def test_the_wrong_choice_is_refused(mmlu):
@@ -80,7 +80,7 @@ def test_the_wrong_choice_is_refused(mmlu):
     passed = 0
     for q, i in places(mmlu):
         j = (i + 1) % q.n_choices
-        if check_statement(built(q, j), q, i) == "":
+        if _check_statement(built(q, j), q, i) == "":
             passed += 1
             assert one_line(q.choices[i]).rstrip(" .,;:").lower() in built(q, j).lower()
     assert passed < 0.01 * 4 * len(mmlu)
@@ -90,7 +90,7 @@ def test_a_lost_not_is_refused(mmlu):
     asked = [q for q in mmlu if re.search(r"\b(NOT|EXCEPT)\b", q.text)]
     assert len(asked) > 20
     for q, i in places(asked):
-        assert check_statement(f"Is it true that it is {q.choices[i]}?", q, i) in (
+        assert _check_statement(f"Is it true that it is {q.choices[i]}?", q, i) in (
             "lost the negation of the question",
             OTHERS,
         )
@@ -117,7 +117,7 @@ def test_a_lost_not_is_refused(mmlu):
 def test_packaging_does_not_matter(mmlu, wrap):
     for q in mmlu[::50]:
         assert clean(wrap.format(built(q, 0))) == clean(built(q, 0))
-        assert check_statement(wrap.format(built(q, 0)), q, 0) == check_statement(built(q, 0), q, 0)
+        assert _check_statement(wrap.format(built(q, 0)), q, 0) == _check_statement(built(q, 0), q, 0)
 
 
 # ---- the checks, on anything
@@ -134,7 +134,7 @@ choice_lists = st.lists(
 def test_any_reply_gives_a_known_reason(text, choices, reply):
     q = Question("q", text, tuple(choices), 0)
     for i in range(len(choices)):
-        reason = check_statement(reply, q, i)
+        reason = _check_statement(reply, q, i)
         assert reason == "" or reason in CHECKS
         if reason == "":
             assert clean(reply).casefold().startswith("is it") and "\n" not in clean(reply)
@@ -143,7 +143,7 @@ def test_any_reply_gives_a_known_reason(text, choices, reply):
 @given(st.integers(-999, 999), st.integers(-999, 999))
 def test_numbers_stand_for_themselves(a, b):
     q = Question("q", "Which number?", (str(a), "none such"), 0)
-    assert (check_statement(f"Is it true that the number is {b}?", q, 0) == "") == (a == b)
+    assert (_check_statement(f"Is it true that the number is {b}?", q, 0) == "") == (a == b)
 
 
 @pytest.mark.parametrize(
@@ -159,4 +159,4 @@ def test_numbers_stand_for_themselves(a, b):
     ],
 )
 def test_by_hand(said, choice, reason):
-    assert check_statement(said, SUN, choice) == reason
+    assert _check_statement(said, SUN, choice) == reason

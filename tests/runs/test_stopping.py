@@ -18,7 +18,7 @@ from cora_nb.responses.columns import REPLIED, checked_table, in_state
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.stopping import CellRates, EarlyStop, is_settled
+from cora_nb.runs.stopping import _CellRates, EarlyStop, is_settled
 from cora_nb.variants.families import make_variants
 
 FOUR = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
@@ -52,7 +52,7 @@ def test_many_questions_at_once_are_settled_as_one_by_one(questions):
 
 def test_failure_rates_are_those_counted_by_hand():
     "Cells 0 and 1 share a method, cell 2 has its own; a cell is drawn to its method, that to all, all to one half."
-    rates = CellRates([0, 0, 1])
+    rates = _CellRates([0, 0, 1])
     for cells, right in (([0, 0, 1], [True, False, False]), ([], []), ([2], [True])):
         rates.learn(cells, right)
     overall = (2 + 1) / (4 + 2)

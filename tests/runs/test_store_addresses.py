@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from cora_nb.core import CoraError
 from cora_nb.runs.store import Store
-from cora_nb.runs.postgres_store import is_database_address, standard_address, without_password
+from cora_nb.runs.postgres_store import is_database_address, _standard_address, without_password
 
 SECRET = "Geheimnis"
 
@@ -24,8 +24,8 @@ def test_paths_are_files(address):
 
 @pytest.mark.parametrize("address", ["postgresql://h/d", "postgres://h", "POSTGRESQL://h", "postgresql+psycopg://h/d"])
 def test_addresses_are_databases(address):
-    assert is_database_address(address) and standard_address(address).startswith("postgresql://h")
-    assert standard_address(without_password(address)) == standard_address(address)
+    assert is_database_address(address) and _standard_address(address).startswith("postgresql://h")
+    assert _standard_address(without_password(address)) == _standard_address(address)
 
 
 @pytest.mark.parametrize("scheme", ["mysql", "sqlite", "file", "https", "mysql+pymysql"])
@@ -62,7 +62,7 @@ def test_a_password_that_is_written_correctly_is_left_out(before, after, port, o
     password = quote(before + SECRET + after, safe="")
     shown = f"postgresql://ann@h{port}/d{options}"
     address = shown.replace("@", f":{password}@", 1)
-    assert without_password(address) == shown and standard_address(address) == address
+    assert without_password(address) == shown and _standard_address(address) == address
     hidden = f"{shown}{'&' if options else '?'}passw%6frd={password}&sslpassword={password}"
     assert without_password(hidden) == shown
     assert (
@@ -88,7 +88,7 @@ def test_a_password_that_is_not_is_shown_in_no_message(before, after):
     assert SECRET not in without_password(address)
     for text in (address, address.replace("//", "/", 1)):
         try:
-            assert standard_address(text) == text
+            assert _standard_address(text) == text
         except CoraError as e:
             assert SECRET not in str(e) and "written %40" in str(e)
 

@@ -15,7 +15,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.store import Store
-from cora_nb.runs.trying import choose_variants, duration, forecast_lines, spread, try_respondent, tryout_text
+from cora_nb.runs.trying import _choose_variants, duration, forecast_lines, spread, try_respondent, tryout_text
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, completion, refusal
 from simulated_time import Clock
@@ -54,7 +54,7 @@ def test_questions_come_from_all_over_the_benchmark():
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_the_first_variant_of_each_question_and_every_kind(family, n):
     variants = make_variants(QUESTIONS[:n], family=family)
-    few = choose_variants(variants)
+    few = _choose_variants(variants)
     assert len({v.key for v in few}) == len(few)
     for q in QUESTIONS[:n]:
         mine = [v for v in few if v.question_id == q.id]
@@ -71,7 +71,7 @@ def test_the_first_prompt_goes_alone_and_equal_prompts_once():
     who = Says()
     two = [Question(f"q{i}", f"What is {i}?", ("a", "b"), 0) for i in range(5)]  # shuffled, half are as they were
     tried = try_respondent(who, two)
-    assert sum(who.asked) == len({t.prompt.text for t in tried.tried}) < len(choose_variants(make_variants(two)))
+    assert sum(who.asked) == len({t.prompt.text for t in tried.tried}) < len(_choose_variants(make_variants(two)))
     assert [t.prompt.variant.method for t in tried.tried if t.prompt.variant.question_id == "q0"][0] == "original"
 
 

@@ -26,7 +26,7 @@ from cora_nb.runs.asking import Asking, Precise, Settled
 from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.shards import ask_shard, shard_file, shards_there
 from cora_nb.runs.store import Store
-from cora_nb.runs.workers import local_workers, visible_gpus, worker_settings
+from cora_nb.runs.workers import local_workers, _visible_gpus, _worker_settings
 from cora_nb.runs.workers import Dividing, evaluate_on
 from cora_nb.variants.families import make_variants
 from slurm_stand_in import jobs_running, slurm_stand_in
@@ -76,24 +76,24 @@ def test_without_dask_there_is_one_line(monkeypatch, tmp_path):
 
 
 def test_each_worker_has_a_gpu_of_its_own_or_its_share_of_the_cores(monkeypatch):
-    assert [s["CUDA_VISIBLE_DEVICES"] for s in worker_settings(gpus=["0", "GPU-ab", "3"])] == ["0", "GPU-ab", "3"]
+    assert [s["CUDA_VISIBLE_DEVICES"] for s in _worker_settings(gpus=["0", "GPU-ab", "3"])] == ["0", "GPU-ab", "3"]
     with pytest.raises(CoraError, match="4 workers are more than there are GPUs, 3"):
-        worker_settings(4, gpus=["0", "1", "2"])
+        _worker_settings(4, gpus=["0", "1", "2"])
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)), raising=False)
-    assert [s["OMP_NUM_THREADS"] for s in worker_settings(3, gpus=[])] == ["2", "2", "2"]
-    assert len(worker_settings(gpus=[])) == 8
+    assert [s["OMP_NUM_THREADS"] for s in _worker_settings(3, gpus=[])] == ["2", "2", "2"]
+    assert len(_worker_settings(gpus=[])) == 8
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    assert worker_settings(3, gpus=[])[0]["OMP_WAIT_POLICY"] == "passive"  # threads that wait keep no core busy
+    assert _worker_settings(3, gpus=[])[0]["OMP_WAIT_POLICY"] == "passive"  # threads that wait keep no core busy
     monkeypatch.setenv("OMP_WAIT_POLICY", "active")
-    assert "OMP_WAIT_POLICY" not in worker_settings(3, gpus=[])[0]  # the user's own goes to the workers as it is
-    assert worker_settings(1, gpus=[])[0]["CUDA_VISIBLE_DEVICES"] == ""  # torch would see all GPUs otherwise
+    assert "OMP_WAIT_POLICY" not in _worker_settings(3, gpus=[])[0]  # the user's own goes to the workers as it is
+    assert _worker_settings(1, gpus=[])[0]["CUDA_VISIBLE_DEVICES"] == ""  # torch would see all GPUs otherwise
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert "CUDA_VISIBLE_DEVICES" not in worker_settings(1)[0]
+    assert "CUDA_VISIBLE_DEVICES" not in _worker_settings(1)[0]
     for value, found in (("", []), ("-1", []), ("2,0", ["2", "0"])):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
-        assert visible_gpus() == found
+        assert _visible_gpus() == found
     with pytest.raises(CoraError, match="workers must be a whole number"):
-        worker_settings(0, gpus=[])
+        _worker_settings(0, gpus=[])
 
 
 def test_precise_stopping_is_refused(tmp_path):

@@ -14,7 +14,7 @@ from cora_nb.stats.planning import (
     PhaseCounts,
     PhaseDesign,
     assumed_hazards,
-    consistent_share,
+    _consistent_share,
     count_phases,
     group_edges,
     group_hazards,
@@ -140,7 +140,7 @@ def test_no_bias_and_the_right_spread_over_random_orders():
     truth = outcomes.all(axis=1).sum() / outcomes[:, 0].sum()
     for _ in range(400):
         counts = count_phases(*follow(outcomes[rng.permutation(400)], 40, 250, [(1, 200), (3, 160), (7, 120)]))
-        share, worth = consistent_share(counts)
+        share, worth = _consistent_share(counts)
         errors.append(share - truth)
         scaled.append((share - truth) / np.sqrt(truth * (1 - truth) / worth))
     assert abs(np.mean(errors)) < 3.5 * np.std(errors) / 20
@@ -152,9 +152,9 @@ EMPTY = PhaseCounts(1000, 150, 60, 40, 10, (20, 2, 0), (2, 2, 0), (False,) * 3)
 
 def test_an_empty_group_is_not_survived():
     "Survivors that were not followed any further could all fail, so the main part says nothing; the pilot does."
-    assert consistent_share(EMPTY) == consistent_share(replace(EMPTY, at_risk=(), survived=(), everyone=()))
+    assert _consistent_share(EMPTY) == _consistent_share(replace(EMPTY, at_risk=(), survived=(), everyone=()))
     nobody = replace(EMPTY, pilot_right=0, pilot_always=0)
-    assert consistent_share(nobody) == (0.0, 0.0)
+    assert _consistent_share(nobody) == (0.0, 0.0)
     m = 60 / 150
     assert phase_estimates(nobody, Z2)["BMCA(1.0)"][1:] == pytest.approx((0, m), abs=0.1)
     assert phase_estimates(nobody, Z2)["BMCA(1.0)"][2] >= m
@@ -163,7 +163,7 @@ def test_an_empty_group_is_not_survived():
 def test_a_group_that_nobody_can_enter_is_needed_for_nothing():
     "Without a survivor the share is 0 whatever follows, and as sure as the groups before make it."
     none = replace(EMPTY, pilot_right=0, pilot_always=0, at_risk=(20, 0, 0), survived=(0, 0, 0))
-    share, worth = consistent_share(none)
+    share, worth = _consistent_share(none)
     assert share == 0 and 10 < worth < 50
 
 
@@ -273,7 +273,7 @@ def test_the_main_part_is_worth_no_more_questions_than_entered_it():
         smooth, plain = smooth * s, plain + (1 - s) / (s * at_risk)
     odds = (1 - smooth) / smooth
     assert odds / plain > 100, "the cap would not be reached"
-    share, worth = consistent_share(replace(counts, pilot_right=20, pilot_always=10))
+    share, worth = _consistent_share(replace(counts, pilot_right=20, pilot_always=10))
     product = 29 / 30 / 4
     assert share == pytest.approx((20 * 0.5 + 30 * product) / 50), "the pilot of 20 and the main part of 30"
 
@@ -281,12 +281,12 @@ def test_the_main_part_is_worth_no_more_questions_than_entered_it():
 def test_cora_is_greatest_between_the_ends_of_the_interval_of_m():
     "m (1 - m + m q) with q = 0.1 rises to m = 1/1.8 and falls after it; both ends are lower."
     counts = PhaseCounts(10**6, 45, 25, 25, 2)
-    q = consistent_share(counts)[0]
+    q = _consistent_share(counts)[0]
     (value, _, high), (_, few, many) = (phase_estimates(counts, Z2)[name] for name in ("CoRA", "MCQA"))
     top = 1 / (2 * (1 - q))
     assert few < top < many
     best = max(m * (1 - m + m * q) for m in np.linspace(few, many, 20_001))
-    none = wilson(q, consistent_share(counts)[1], Z2)
+    none = wilson(q, _consistent_share(counts)[1], Z2)
     up = max(0, best - value), max(m_q * 25 / 45 for m_q in [25 / 45 * (float(end) - q) for end in none])
     assert high == pytest.approx(value + np.hypot(*up), abs=1e-7)
     ends = max(m * (1 - m + m * q) for m in (few, many))

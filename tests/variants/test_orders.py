@@ -20,7 +20,7 @@ from cora_nb.variants.orders import (
     order_swap,
     permutations,
     _random_numbers,
-    sample_orders,
+    _sample_orders,
 )
 
 
@@ -107,7 +107,7 @@ def test_a_larger_limit_only_adds(A, m, n, seed):
 
 def test_samples_are_fair():
     "A = 4, limit 10, 2,300 keys: each other order is drawn 900 times on average, as without repetition."
-    drawn = Counter(order for i in range(2300) for order in list(sample_orders(4, 10, "fair", i))[1:])
+    drawn = Counter(order for i in range(2300) for order in list(_sample_orders(4, 10, "fair", i))[1:])
     assert len(drawn) == 23 and (0, 1, 2, 3) not in drawn
     deviations = [(n - 900) / (2300 * 9 / 23 * 14 / 23) ** 0.5 for n in drawn.values()]
     assert sum(d * d for d in deviations) * 22 / 23 < 56  # 22 degrees of freedom, 99.99% quantile 56
@@ -115,7 +115,7 @@ def test_samples_are_fair():
 
 def test_samples_of_huge_sets_are_fair():
     "A = 26: where the first choice lands, over 20,000 orders without the originals; 25 df, 99.99% quantile 60.1."
-    lands = Counter(order.index(0) for i in range(200) for order in list(sample_orders(26, 101, "fair", i))[1:])
+    lands = Counter(order.index(0) for i in range(200) for order in list(_sample_orders(26, 101, "fair", i))[1:])
     expected = 20_000 / 26
     assert sum((lands[p] - expected) ** 2 / expected for p in range(26)) < 60.1
 
@@ -151,9 +151,9 @@ def test_random_numbers_stay_below_their_bounds(bounds, key):
         (lambda: _order_of_rank(6, 3), "rank must be less than 3! = 6, got 6"),
         (lambda: _order_of_rank(1.0, 3), "rank must be a whole number of 0 or more, got 1.0"),
         (lambda: _order_of_rank(0, 0), "n must be a whole number of 1 or more, got 0"),
-        (lambda: sample_orders(5, -3, "k"), "limit must be a whole number of 1 or more, got -3"),
-        (lambda: sample_orders(5, 0, "k"), "limit must be a whole number of 1 or more, got 0"),
-        (lambda: sample_orders(-1, 5, "k"), "n must be a whole number of 1 or more, got -1"),
+        (lambda: _sample_orders(5, -3, "k"), "limit must be a whole number of 1 or more, got -3"),
+        (lambda: _sample_orders(5, 0, "k"), "limit must be a whole number of 1 or more, got 0"),
+        (lambda: _sample_orders(-1, 5, "k"), "n must be a whole number of 1 or more, got -1"),
     ],
 )
 def test_parts_refuse_what_is_out_of_range(call, says):

@@ -23,7 +23,7 @@ from cora_nb.responses.equal_prompts import prompt_numbers
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup, values_of
-from cora_nb.runs.alarm import unread_replies
+from cora_nb.runs.alarm import _unread_replies
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.facts import variants_hash
@@ -315,7 +315,7 @@ def test_prompts_that_differ_in_words_are_not_taken_for_equal_ones():
 def test_unread_replies_are_read_again_under_their_own_labels():
     rows = [AT["labels", 2], AT["labels", 3]]
     run = make_responses(rows, ["I do not know it", "B"], "lenient")
-    unread, _, _ = unread_replies(run)
+    unread, _, _ = _unread_replies(run)
     assert [u.variant.labels[1] for u in unread] == ["2", "ii"]
 
 

@@ -81,7 +81,7 @@ def work(way: str, workload: str, alike: bool) -> dict:
     import time
 
     import numpy as np
-    from cora_nb.metrics.ablations import draw_slots, right_matrix, variant_bootstrap
+    from cora_nb.metrics.ablations import _draw_slots, right_matrix, variant_bootstrap
 
     runs, questions, choices, *_ = WORKLOADS[workload]
     data = [answers(questions, 2 + 6 * (choices - 1), alike, seed) for seed in range(runs)]
@@ -92,7 +92,7 @@ def work(way: str, workload: str, alike: bool) -> dict:
     seed = np.random.default_rng(
         np.random.SeedSequence(0).spawn(2)[0]
     )  # the draws that `variant_bootstrap` makes of seed 0
-    slots, resamples = draw_slots(columns, DRAWS, RESAMPLES, seed), RESAMPLES if way != "loop" else FEWER[workload]
+    slots, resamples = _draw_slots(columns, DRAWS, RESAMPLES, seed), RESAMPLES if way != "loop" else FEWER[workload]
 
     def peak() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)

@@ -139,7 +139,7 @@ def ours_of(responses) -> dict:
     "Our numbers, under their names."
     import warnings
 
-    from cora_nb.metrics.consistency import agreement_counts, agreement_gated_accuracy
+    from cora_nb.metrics.consistency import _agreement_counts, agreement_gated_accuracy
     from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index
     from cora_nb.metrics.scoring import score
     from cora_nb.metrics.estimates import score_intervals
@@ -147,7 +147,7 @@ def ours_of(responses) -> dict:
 
     counts = count_hits(responses)
     both = Counts(*(counts[c].to_numpy(float) for c in ("hits", "trials", "original")))
-    agree = agreement_counts(responses)
+    agree = _agreement_counts(responses)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ends, scores = score_intervals(counts), score(responses).set_index("score")["value"]
