@@ -18,7 +18,7 @@ from typing import Any
 from .. import __version__
 from ..checks import check_option
 from ..core import CoraError, threshold
-from .exporters import ExportedFiles
+from .formats import ExportedFiles
 from .result_files import check_no_keys, known_scores, metric_name
 from .result_files import called_run, local_paths, one_line_note, some_scores, write_new_files
 from ..metrics.scores import get_score

@@ -15,7 +15,7 @@ from typing import Any
 from ..core import CoraError, Variant
 from ..forms import get_form
 from ..prompts.templates import Prompt
-from .exporters import ExportedFiles, write_export
+from .formats import ExportedFiles, write_export
 from ..respondents.likelihood import context_and_continuations
 from ..respondents.protocol import ENDLESS
 from ..responses.facts import Facts

@@ -19,8 +19,7 @@ from .. import __version__
 from ..benchmarks.files import write_whole
 from ..checks import check_level
 from ..core import CoraError, labelled_score, threshold
-from .exporters import ExportedFiles
-from .masking import holds_secret
+from .formats import ExportedFiles, holds_secret
 from ..runs.store_addresses import is_secret_name
 from ..metrics.scores import get_score
 from ..report.tables import plain_line, score_table

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from cora_nb.core import CoraError
-from cora_nb.interop.exporters import EXPORTERS, check_export_folder, get_exporter, write_export
+from cora_nb.interop.formats import EXPORTERS, check_export_folder, get_exporter, write_export
 from cora_nb.responses.facts import as_facts
 
 FACTS = as_facts({"export": {"tool": "notes", "name": "mine"}, "count": 2, "versions": {"cora_nb": "1"}})

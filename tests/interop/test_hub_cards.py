@@ -9,7 +9,7 @@ import yaml
 from huggingface_hub import DatasetCard
 
 from cora_nb.core import CoraError
-from cora_nb.interop.hub_cards import hub_card, markdown_text, score_figure
+from cora_nb.interop.hub_datasets import hub_card, markdown_text, score_figure
 from cora_nb.interop.hub_datasets import export_hub
 from cora_nb.report.tables import plain_line, score_table
 from cora_nb.respondents.simulated import SimulatedRespondent

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cora_nb.core import BadRow, LETTERS, Question, Variant
-from cora_nb.interop.inspect_samples import (
+from cora_nb.interop.inspect_logs import (
     Reading,
     is_ours,
     read_answer,

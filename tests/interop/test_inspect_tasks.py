@@ -21,7 +21,7 @@ from inspect_ai.scorer import SampleScore, Score  # noqa: E402
 from cora_nb.benchmarks.load import load_benchmark, load_shots  # noqa: E402
 from cora_nb.core import CoraError  # noqa: E402
 from cora_nb.interop.inspect_logs import import_inspect  # noqa: E402
-from cora_nb.interop.inspect_scores import (  # noqa: E402
+from cora_nb.interop.inspect_tasks import (  # noqa: E402
     SHOWN_SCORES,
     SHOWN_SPREADS,
     sample_variants,
@@ -413,8 +413,7 @@ assert not {"torch", "transformers"} & set(sys.modules)
     assert status == 0, said
     assert "samples 20 cora_nb/cora" in said
     assert (
-        "modules ['cora_nb.core', 'cora_nb.interop', 'cora_nb.interop.inspect_scores', 'cora_nb.interop.inspect_"
-        in said
+        "modules ['cora_nb.core', 'cora_nb.interop', 'cora_nb.interop.inspect_tasks', 'cora_nb.interop.inspect_" in said
     )
 
 

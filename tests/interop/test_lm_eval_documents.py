@@ -6,7 +6,7 @@ import re
 import pytest
 
 from cora_nb.core import BadRow
-from cora_nb.interop.lm_eval_documents import doc_choices, read_sample, right_choice, scored_question, written_question
+from cora_nb.interop.lm_eval_logs import doc_choices, read_sample, right_choice, scored_question, written_question
 from lm_eval_rows import scored_row, written_row
 
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.cli.importing import cora_import
 from cora_nb.core import BadRow, CoraError
-from cora_nb.interop.importers import import_responses, recognise_tool
-from cora_nb.interop.lm_eval_documents import read_sample, scored_question
+from cora_nb.interop.formats import import_responses, recognise_tool
+from cora_nb.interop.lm_eval_logs import read_sample, scored_question
 from cora_nb.interop.lm_eval_logs import import_lm_eval
 from cora_nb.metrics.calibration import calibration_table
 from cora_nb.metrics.circular import circular_scores

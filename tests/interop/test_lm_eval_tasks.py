@@ -13,7 +13,7 @@ import yaml
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import CoraError, Question
-from cora_nb.interop.importers import import_responses
+from cora_nb.interop.formats import import_responses
 from cora_nb.interop.lm_eval_tasks import export_lm_eval, lm_eval_rows
 from cora_nb.metrics.scoring import score
 from cora_nb.prompts.templates import TEMPLATES, Template, make_prompts

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from cora_nb.interop.masking import holds_secret, without_secrets
+from cora_nb.interop.formats import holds_secret, without_secrets
 
 KEY = "sk-" + "a1B2" * 6
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.files import Table
 from cora_nb.core import BadRow, CoraError
-from cora_nb.interop.table_cells import CELLS, TableRows, count_choices, read_choices, text_cell, whole_cell
+from cora_nb.interop.plain_table import CELLS, TableRows, count_choices, read_choices, text_cell, whole_cell
 
 texts = st.text(min_size=1).filter(lambda text: bool(text.strip()))
 

@@ -13,7 +13,7 @@ from openpyxl import load_workbook
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.interop.every_eval_ever import evaluation_record
-from cora_nb.interop.hub_cards import hub_card
+from cora_nb.interop.hub_datasets import hub_card
 from cora_nb.interop.result_files import model_index
 from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.scoring import score

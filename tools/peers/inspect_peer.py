@@ -30,7 +30,7 @@ from faulty_server import Answer, FaultyServer, completion, refusal  # noqa: E40
 
 from cora_nb.core import data_path  # noqa: E402
 from cora_nb.interop.inspect_logs import import_inspect  # noqa: E402
-from cora_nb.interop.inspect_scores import SHOWN_SCORES, SHOWN_SPREADS  # noqa: E402
+from cora_nb.interop.inspect_tasks import SHOWN_SCORES, SHOWN_SPREADS  # noqa: E402
 from cora_nb.interop.inspect_tasks import prepare_task  # noqa: E402
 from cora_nb.metrics.circular import position_spread  # noqa: E402
 from cora_nb.metrics.scoring import score  # noqa: E402
