@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from cora_nb.interop.formats import holds_secret, without_secrets
+from cora_nb.interop.formats import _holds_secret, without_secrets
 
 KEY = "sk-" + "a1B2" * 6
 
@@ -32,4 +32,5 @@ def test_what_is_empty_or_no_text_stays():
 
 
 def test_texts_that_hold_a_secret():
-    assert holds_secret(f"a {KEY} b") and holds_secret("https://me:word@host") and not holds_secret("sk-short, a@b.c")
+    assert _holds_secret(f"a {KEY} b") and _holds_secret("https://me:word@host")
+    assert not _holds_secret("sk-short, a@b.c")
