@@ -13,7 +13,6 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -356,33 +355,25 @@ first lines of this file, too.
 **LOOK AT before publishing:** the facts in `runs.parquet`.{paths}"""
 
 
-@dataclass(frozen=True)
-class _BesideCard:
-    "What lies beside a card in its folder."
-
-    figure: bool = True  # whether scores.png is there to be shown
-    digest: str = ""  # a hash of the data files, so that the library's cache does not mix up two exports
-
-
 def _hub_card(
     runs: Runs | Mapping | Sequence | Responses,  # one or several, by name
     splits: Mapping[str, str],  # name of a run -> of its split
     table: pd.DataFrame,  # the scores of the runs, as from `score_table` with intervals
     level: float,  # of the intervals
     title: str | None = None,  # None: who answered what
-    beside: _BesideCard = _BesideCard(),  # what lies in its folder
+    digest: str = "",  # a hash of the data files, so that the library's cache does not mix up two exports
 ) -> str:  # Markdown with YAML front matter
     "The text of a data set's README.md."
     named = Runs(runs)
     title = plain_line(title) if title else _title(named)
     lines = [
-        _card_data(named, splits, title, beside.digest),
+        _card_data(named, splits, title, digest),
         f"# {_markdown_text(title)}",
         _ABOUT.format(version=__version__, unasked=_not_asked(named), replies=_what_is_here(named)),
         "## Scores",
         f"In brackets: {100 * level:g}% intervals over questions{_estimates(table)}.{_repetitions(named)}",
         render(table, format="markdown", digits=3),
-        "![The scores of the runs, with their intervals](scores.png)" if beside.figure else "",
+        "![The scores of the runs, with their intervals](scores.png)" if table["value"].notna().any() else "",
         "## To load it",
         _LOAD.format(split=next(iter(splits.values()))),
         _split_lines(splits),
@@ -477,7 +468,7 @@ def export_hub(
     files = {f"responses/{split}.parquet": _parquet(found[split].data.table) for split in splits.values()}
     files["runs.parquet"] = _parquet(_runs_table(named, splits))
     digest = hashlib.sha256(b"".join(files.values())).hexdigest()[:16]
-    card = _hub_card(named, splits, table, level, title, _BesideCard(figure is not None, digest))
+    card = _hub_card(named, splits, table, level, title, digest)
     if figure is not None:
         files["scores.png"] = figure
     files["README.md"] = card.encode("utf-8", "backslashreplace")

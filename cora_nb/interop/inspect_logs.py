@@ -10,16 +10,14 @@ import contextlib
 import logging
 import math
 import re
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..checks import check_option
 from ..core import LETTERS, BadRow, CoraError, Question, Variant
 from ..forms import Verdict, get_form
-from .formats import without_secrets
+from .formats import BadRows, without_secrets
 from ..prompts.letters import RULES, rules_by_form
 from ..respondents.chat_replies import letter_scores, read_logprobs, visible_line
 from ..respondents.protocol import Reply
@@ -187,13 +185,11 @@ _VALUES = {"C": True, "I": False, "N": False}
 
 
 def _scorer_reading(
-    score: Any,  # a scorer's record; None if there is none
+    score: Any,  # a scorer's record
     variant: Variant,  # the sample's variant
     letters: str | None = None,  # the letters in the order shown, if it differs from the order of the log
-) -> _Reading | None:  # None without a score
+) -> _Reading:
     "How a scorer read the reply."
-    if score is None:
-        return None
     answer = score.answer if letters is None else letters
     right = _VALUES.get(score.value) if isinstance(score.value, str) else None
     if isinstance(score.value, (bool, int, float)) and score.value in (0, 1):
@@ -327,18 +323,16 @@ class InspectRecord(NamedTuple):
 class _Reader:
     "A log's header and the settings of its task, and the samples that could not be read so far."
 
-    def __init__(self, path: Path, header: Any, on_bad: str):
-        self.path, self.header, self.on_bad, self.bad = path, header, on_bad, []
-        params = [step.params for step in header.plan.steps if step.solver.endswith("multiple_choice")]
+    def __init__(self, path: str | Path, on_bad: str):
+        self.path, self.bad = Path(path), BadRows(path, on_bad)
+        self.header = _read_header(self.path)
+        params = [step.params for step in self.header.plan.steps if step.solver.endswith("multiple_choice")]
         self.shuffles = sum(bool(p.get("shuffle")) for p in params)
         self.form = "several" if any(p.get("multiple_correct") for p in params) else "mcq"
 
     def refuse(self, sample: Any, error: BadRow) -> None:
         "Raise the error with the sample's name in it, or keep it in `bad`."
-        named = BadRow(error.why, str(self.path), None, error.id or str(sample.id), error.field, error.value)
-        if self.on_bad == "raise":
-            raise named from None
-        self.bad.append(named)
+        self.bad.add(BadRow(error.why, str(self.path), None, error.id or str(sample.id), error.field, error.value))
 
     def own_variants(self, batch: list) -> dict[int, Variant]:
         "The variants stored in the samples, by the sample's place; empty if one of them is bad."
@@ -402,8 +396,7 @@ def read_inspect(
     Raises `BadRow`, naming the sample, or `CoraError` for the log as a whole. With `on_bad="skip"` bad samples are
     left out with a warning that counts them. A sample in progress when the evaluation was stopped is left out.
     """
-    check_option("on_bad", on_bad, ("raise", "skip"))
-    return _all_records(_Reader(Path(path), _read_header(Path(path)), on_bad))
+    return _all_records(_Reader(path, on_bad))
 
 
 def _all_records(reader: _Reader) -> list[InspectRecord]:
@@ -414,9 +407,7 @@ def _all_records(reader: _Reader) -> list[InspectRecord]:
     if not records:
         error = f": {visible_line(reader.header.error.message)}" if reader.header.error else ""
         raise CoraError(f"{reader.path}: the log holds no samples (its status is {reader.header.status}{error})")
-    if reader.bad:
-        left = f"left out {len(reader.bad)} samples that could not be read, the first of them"
-        warnings.warn(f"{reader.path}: {left}: {reader.bad[0]}", stacklevel=3)
+    reader.bad.warn("samples")
     return records
 
 # %% ../../nbs/interop/inspect_logs.ipynb #0e9806cd
@@ -509,11 +500,6 @@ def _own_facts(path: Path, header: Any) -> Facts | None:
     return as_facts(known, f"{path}: the facts of the task")
 
 # %% ../../nbs/interop/inspect_logs.ipynb #e5eda31a
-def _counted(n: int, what: str) -> str:
-    "A number of things."
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
 def _coverage_notes(reader: _Reader, records: Sequence[InspectRecord]) -> list[str]:
     "Notes on missing, failed and empty samples."
     spec, notes = reader.header.eval, []
@@ -523,11 +509,11 @@ def _coverage_notes(reader: _Reader, records: Sequence[InspectRecord]) -> list[s
     if reader.header.invalidated:
         notes.append("the log, or a sample of it, was marked as invalid")
     if reader.bad:
-        notes.append(f"left out: {_counted(len(reader.bad), 'sample')} that could not be read")
+        notes.append(f"left out: {len(reader.bad)} sample{'s' * (len(reader.bad) > 1)} that could not be read")
     if failed := [r.reply.error for r in records if r.reply.error is not None]:
-        notes.append(f"{_counted(len(failed), 'sample')} without a reply, the first: {failed[0][:100]}")
+        notes.append(f"{len(failed)} sample{'s' * (len(failed) > 1)} without a reply, the first: {failed[0][:100]}")
     if empty := sum(r.empty for r in records):
-        notes.append(f"{_counted(empty, 'empty reply').replace('replys', 'replies')} (inspect: N, no response)")
+        notes.append(f"{empty} empty {'reply' if empty == 1 else 'replies'} (inspect: N, no response)")
     if any(r.variant.method == "shuffled" for r in records) and reader.shuffles:
         notes.append("the task shuffled the choices of every sample: all rows are shuffled variants, none is original")
     return notes
@@ -560,11 +546,8 @@ def import_inspect(
     Raises `CoraError` for a log that cannot be read, and if neither a scorer nor a rule can read the replies;
     `BadRow`, naming the sample, for a bad sample.
     """
-    check_option("on_bad", on_bad, ("raise", "skip"))
-    path = Path(path)
-    header = _read_header(path)
-    reader = _Reader(path, header, on_bad)
-    records = _all_records(reader)
+    reader = _Reader(path, on_bad)
+    path, header, records = reader.path, reader.header, _all_records(reader)
     known = _own_facts(path, header)
     by_tool = parse is None and (select is not None or known is None)
     rule = parse if parse is not None or by_tool else _named_rule(path, known)

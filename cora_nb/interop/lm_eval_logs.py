@@ -12,17 +12,15 @@ import json
 import math
 import os
 import re
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..benchmarks.files import read_json
-from ..checks import check_option
 from ..core import LETTERS, MAX_CHOICES, BadRow, CoraError, Question, Variant
 from ..forms import FORMS
-from .formats import without_secrets
+from .formats import BadRows, without_secrets
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import TEMPLATES
 from ..respondents.protocol import Reply
@@ -376,15 +374,15 @@ def _read_line(line: bytes, number: int, file: str) -> _Sample:
     return _read_sample(row, number, file)
 
 
-def _read_lines(path: Path, on_bad: str) -> tuple[list[_Sample], list[BadRow]]:
-    "All lines of a log, and those left out. Raises `CoraError` if the file cannot be read, and `BadRow` for a line."
+def _read_lines(path: Path, bad: BadRows) -> list[_Sample]:
+    "All lines of a log. Raises `CoraError` if the file cannot be read, and `BadRow` for a line."
     if path.is_dir():
         there = sorted(p.name for p in path.glob("samples_*.jsonl"))
         held = (
             f"it holds {there[0]}{f' and {len(there) - 1} more' if there[1:] else ''}" if there else "it holds no log"
         )
         raise CoraError(f"{path}: this is a folder, and a file samples_*.jsonl is needed; {held}")
-    samples, bad = [], []
+    samples = []
     try:
         with open(path, "rb") as lines:
             for number, line in enumerate(lines, 1):
@@ -392,14 +390,12 @@ def _read_lines(path: Path, on_bad: str) -> tuple[list[_Sample], list[BadRow]]:
                     if line.strip():
                         samples.append(_read_line(line, number, str(path)))
                 except BadRow as e:
-                    if on_bad == "raise":
-                        raise
-                    bad.append(e)
+                    bad.add(e)
     except OSError as e:
         raise CoraError(f"{path}: cannot be read ({e.strerror or e})") from None
     if not samples:
         raise bad[0] if bad else CoraError(f"{path}: the file is empty")
-    return samples, bad
+    return samples
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #5cb488e4
 def _one_filter(samples: list[_Sample], select: str | None, parse: object, path: Path) -> list[_Sample]:
@@ -474,7 +470,7 @@ def _seal_broken(samples: Sequence[_Sample], task: str, results: dict[str, Any])
     return f"its lines, of {n} documents, are not those its results file was written with, of {counted} documents"
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #ad85bbd0
-def _own_variants(samples: list[_Sample], path: Path, on_bad: str, bad: list[BadRow]) -> list[tuple[_Sample, Variant]]:
+def _own_variants(samples: list[_Sample], path: Path, bad: BadRows) -> list[tuple[_Sample, Variant]]:
     "The variants of a task that was exported from here."
 
     def read(some: list[_Sample]) -> list[Variant]:
@@ -486,7 +482,7 @@ def _own_variants(samples: list[_Sample], path: Path, on_bad: str, bad: list[Bad
     try:
         return list(zip(samples, read(samples)))
     except BadRow:
-        if on_bad == "raise":
+        if bad.on_bad == "raise":
             raise
     good = []
     for s in samples:
@@ -494,7 +490,7 @@ def _own_variants(samples: list[_Sample], path: Path, on_bad: str, bad: list[Bad
             read([s])
             good.append(s)
         except BadRow as e:
-            bad.append(e)
+            bad.add(e)
     return list(zip(good, read(good)))
 
 
@@ -506,7 +502,7 @@ def _question_ids(samples: Sequence[_Sample]) -> list[str]:
 
 
 def _originals(
-    samples: list[_Sample], config: dict[str, Any], path: Path, on_bad: str, bad: list[BadRow]
+    samples: list[_Sample], config: dict[str, Any], path: Path, bad: BadRows
 ) -> list[tuple[_Sample, Variant]]:
     "The questions of a task that is not ours, as they were asked."
     found = []
@@ -514,9 +510,7 @@ def _originals(
         try:
             question = (_scored_question if s.scores else _written_question)(s, id, config, str(path))
         except BadRow as e:
-            if on_bad == "raise":
-                raise
-            bad.append(e)
+            bad.add(e)
             continue
         places = tuple(range(question.n_choices))
         found.append((s, Variant(question, "cora", "original", 0, question.choices, question.answer, places)))
@@ -668,9 +662,9 @@ def import_lm_eval(
     or right answer are not known. With "skip" such lines are left out, with a warning that counts them.
     Source: the files of lm-eval 0.4.13.
     """
-    check_option("on_bad", on_bad, ("raise", "skip"))
     path = Path(path)
-    samples, bad = _read_lines(path, on_bad)
+    bad = BadRows(path, on_bad)
+    samples = _read_lines(path, bad)
     _check_one_task(samples, path)
     task, results, notes = _read_results(path)
     if (broken := _seal_broken(samples, task, results)) and on_bad == "raise":
@@ -680,30 +674,25 @@ def import_lm_eval(
     if parse is not None and samples[0].scores:
         raise CoraError(f"{path}: parse is a rule for written replies, and here the choices were scored")
     if ours := _is_ours(samples[0]):
-        asked = _own_variants(samples, path, on_bad, bad)
+        asked = _own_variants(samples, path, bad)
     else:
-        asked = _originals(samples, config, path, on_bad, bad)
-    asked = _fitting(asked, path, on_bad, bad)
-    if bad:
-        warnings.warn(f"{path}: left out {len(bad)} rows that could not be read, the first of them: {bad[0]}")
+        asked = _originals(samples, config, path, bad)
+    asked = _fitting(asked, path, bad)
+    bad.warn()
     exported = _exported_facts(config) if ours else Facts()
     graded = _graded(asked, parse, _own_rule(exported) if ours else None, path)
     return _with_facts(asked, graded, _Log(task, results, _model_name(results, path), notes, len(bad)), exported)
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #3455f78d
-def _fitting(
-    asked: list[tuple[_Sample, Variant]], path: Path, on_bad: str, bad: list[BadRow]
-) -> list[tuple[_Sample, Variant]]:
+def _fitting(asked: list[tuple[_Sample, Variant]], path: Path, bad: BadRows) -> list[tuple[_Sample, Variant]]:
     "The samples that have one score for each choice, at least one sample."
     good = []
     for s, v in asked:
         if s.scores and len(s.scores[0]) != v.n_choices:
             why = f"there must be {v.n_choices} log-likelihoods, one for each choice shown"
-            bad.append(BadRow(why, str(path), s.row, v.question_id, "resps", len(s.scores[0])))
-            if on_bad == "raise":
-                raise bad[-1]
-            continue
-        good.append((s, v))
+            bad.add(BadRow(why, str(path), s.row, v.question_id, "resps", len(s.scores[0])))
+        else:
+            good.append((s, v))
     if not good:
         raise CoraError(f"no row could be read, the first of them: {bad[0]}")
     return good
