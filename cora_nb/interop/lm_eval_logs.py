@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -543,16 +543,22 @@ def _graded(
     asked: Sequence[tuple[_Sample, Variant]],
     parse: str | Callable | None,
     own_rule: str | dict[str, str] | None,
+    name: str,
     path: Path,
-) -> tuple[list, list, list, list | None, str | Callable | Mapping]:
-    "Variants, replies, trials, verdicts (only if the filter's readings count), and the rule."
+) -> tuple[Responses, str | dict[str, str] | None]:
+    "The responses, and what read the replies: a rule, perhaps of what the filter made; None if choices were scored."
     rows = [(s, v, trial) for s, v in asked for trial in range(len(s.scores or s.replies))]
-    replies = [_reply(s, trial) for s, _, trial in rows]
     rule, verdicts = parse or own_rule or "lenient", None
-    if parse is None and own_rule is None and not asked[0][0].scores:
+    read = rule_name(rule) if callable(rule) else rule
+    if asked[0][0].scores:
+        read = None
+    elif parse is None and own_rule is None:
         rules = rules_by_form(rule)
         verdicts = [grade_reply(v, Reply(_readings(s, path)[trial]), rules) for s, v, trial in rows]
-    return [v for _, v, _ in rows], replies, [trial for *_, trial in rows], verdicts, rule
+        read = f"{read}, of what the filter made"
+    variants, trials = [v for _, v, _ in rows], [trial for *_, trial in rows]
+    replies = [_reply(s, trial) for s, _, trial in rows]
+    return make_responses(variants, replies, rule, trials, name, verdicts=verdicts), read
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #9107fc19
 def _verdict_note(asked: Sequence[tuple[_Sample, Variant]], responses: Responses) -> list[str]:
@@ -680,8 +686,9 @@ def import_lm_eval(
     asked = _fitting(asked, path, bad)
     bad.warn()
     exported = _exported_facts(config) if ours else Facts()
-    graded = _graded(asked, parse, _own_rule(exported) if ours else None, path)
-    return _with_facts(asked, graded, _Log(task, results, _model_name(results, path), notes, len(bad)), exported)
+    log = _Log(task, results, _model_name(results, path), notes, len(bad))
+    found, read = _graded(asked, parse, _own_rule(exported) if ours else None, log.model, path)
+    return _with_facts(asked, found, read, log, exported)
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #3455f78d
 def _fitting(asked: list[tuple[_Sample, Variant]], path: Path, bad: BadRows) -> list[tuple[_Sample, Variant]]:
@@ -715,19 +722,15 @@ class _Log:
     left_out: int  # rows
 
 
-def _with_facts(asked: list, graded: tuple, log: _Log, exported: Facts) -> Responses:
+def _with_facts(asked: list, found: Responses, read: str | dict | None, log: _Log, exported: Facts) -> Responses:
     "The responses with their facts."
-    variants, replies, trials, verdicts, rule = graded
     sample = asked[0][0]
-    read = rule_name(rule) if callable(rule) else rule
-    imported = {"format": "lm-eval", **_log_facts(log.task, log.results), "filter": sample.filter}
-    imported["parse"] = None if sample.scores else f"{read}, of what the filter made" if verdicts else read
+    imported = {"format": "lm-eval", **_log_facts(log.task, log.results), "filter": sample.filter, "parse": read}
     limit = _told(log.results, "config", "limit")
     run = ({} if limit is None else {"limit": limit}) | exported.run.plain()
     run["benchmark"] = exported.run.benchmark or log.task
     who = {"respondent": "lm-eval", "name": log.model, "shares": not sample.drawn}
-    found = make_responses(variants, replies, rule, trials, log.model, verdicts=verdicts)
     notes = log.notes + _notes(asked, found, log.task, log.results)
     imported |= {"left_out": log.left_out, "notes": notes}
-    facts = {"respondent": who, **_asked_facts(variants, exported), "run": run, "imported": imported}
+    facts = {"respondent": who, **_asked_facts([v for _, v in asked], exported), "run": run, "imported": imported}
     return Responses(found.table, found.questions, facts, log.model)
