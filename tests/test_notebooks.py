@@ -39,7 +39,7 @@ WRITING = {
     *("write_text", "write_bytes", "to_csv", "to_parquet", "to_json", "to_excel", "savefig", "save_figure", "open"),
     *("save_pretrained", "save_file", "mkdir", "makedirs", "rmtree", "copytree", "copyfile", "write_whole", "Store"),
     *("write_responses", "write_benchmark", "write_variants", "write_table", "write_labels", "write_batch"),
-    *("write_export", "save_statements"),
+    *("write_new_files", "_write_export", "save_statements"),
 }
 LOCAL = re.compile(r"^https?://(127\.0\.0\.1|localhost|\[::1\])")
 ELSEWHERE = re.compile(  # a respondent by name; `base_url=` at the end is the start of an f-string

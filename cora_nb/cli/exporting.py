@@ -17,7 +17,7 @@ from .options import AskingOptions, QuestionOptions, read_asking
 from .shared import asked_questions, shot_pool
 from .table import column_names
 from ..core import CoraError
-from ..interop.exporters import get_exporter
+from ..interop.formats import get_exporter
 from ..report.tables import plain_line
 from ..responses.columns import UNSENT, in_state
 from ..responses.files import read_responses

@@ -12,7 +12,7 @@ from pathlib import Path
 from ..checks import check_option
 from .commands import command
 from .shared import replies_line
-from ..interop.importers import import_responses, recognise_tool
+from ..interop.formats import import_responses, recognise_tool
 from ..report.tables import plain_line
 from ..responses.files import check_folder, write_responses
 

@@ -15,8 +15,15 @@ import pandas as pd
 from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondent, make_respondents
 from .alarms import print_alarms, retyper
-from .options import AskingOptions, CostOptions, KeepOptions, QuestionOptions
-from .options import read_asking, read_budget, read_prices
+from cora_nb.cli.options import (
+    AskingOptions,
+    CostOptions,
+    KeepOptions,
+    QuestionOptions,
+    read_asking,
+    read_budget,
+    read_prices,
+)
 from .failures import ask_each, end_incomplete, failed_line, failures_said
 from .shared import asked_questions, open_store, plan_table, run_folders, shot_pool, store_for, store_line
 from ..checks import check_count, check_option

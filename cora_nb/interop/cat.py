@@ -7,14 +7,13 @@ __all__ = ['Record', 'trace_sources', 'read_cat', 'import_cat']
 
 # %% ../../nbs/interop/cat.ipynb #fdb528eb
 import json
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..checks import check_option
 from ..core import BadRow, CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, Question, Variant
 from ..benchmarks.files import one_of_each, read_csv, read_table, read_xlsx
+from .formats import BadRows
 from ..respondents.protocol import Reply
 from ..forms import get_form
 from ..responses.responses import Responses, make_responses
@@ -154,22 +153,19 @@ def read_cat(
     """
     from tqdm import tqdm
 
-    check_option("on_bad", on_bad, ("raise", "skip"))
+    bad = BadRows(path, on_bad)
     table = read_table(path, {".xlsx": read_xlsx, ".csv": read_csv})
     if missing := [c for c in ("question", "expanded_evaluation") if c not in table.columns]:
         raise CoraError(f"{path}: the column {', '.join(missing)} is missing; there are {', '.join(table.columns)}")
-    records, bad = [], []
+    records = []
     for number, row in tqdm(table.rows, desc="taking apart", unit="row", delay=1, leave=False):
         try:
             if isinstance(row, BadRow):
                 raise row
             records += _row_records(row, number, table.file)
         except BadRow as e:
-            if on_bad == "raise":
-                raise
-            bad.append(e)
-    if bad:
-        warnings.warn(f"{path}: left out {len(bad)} rows that could not be read, the first of them: {bad[0]}")
+            bad.add(e)
+    bad.warn()
     if not records:
         raise CoraError(f"{path}: no row holds recorded replies")
     return records

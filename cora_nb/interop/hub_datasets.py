@@ -8,6 +8,7 @@ __all__ = ['to_dataset', 'from_dataset', 'export_hub', 'load_hub_runs']
 # %% ../../nbs/interop/hub_datasets.ipynb #5f29b709
 import contextlib
 import hashlib
+import io
 import json
 import re
 import tempfile
@@ -18,19 +19,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from .. import __version__
 from ..benchmarks.files import check_types
 from ..benchmarks.load import asking_hub, hub_words
 from ..checks import check_level
 from ..core import CoraError
-from .exporters import ExportedFiles
-from .hub_cards import BesideCard, hub_card, score_figure
-from .result_files import called_run, check_no_keys, distinct_names, write_new_files
+from .formats import ExportedFiles, distinct_names, local_paths, runs_to_publish, write_new_files
+from ..report.plots import plot_scores
+from ..report.render import render
 from ..report.tables import plain_line, score_table
-from ..responses.columns import TEXT, column_types, questions_table
+from ..report.words import ESTIMATE
+from ..responses.columns import TEXT, UNSENT, column_types, in_state, questions_table
+from ..responses.facts import Facts, as_facts, facts_of_text
+from ..responses.failures import textless_rows, unasked_words
 from ..responses.files import arrow_types, frame_of_parquet
 from ..responses.responses import Responses
-from ..responses.facts import Facts, as_facts, facts_of_text
-from ..responses.runs import Runs
+from ..responses.runs import Runs, about_run
 
 # %% ../../nbs/interop/hub_datasets.ipynb #abd0c784
 _QUESTION = {"question": "text", "original_choices": "choices", "original_answer": "answer"}  # here -> in `questions`
@@ -207,6 +211,242 @@ def _read_run(dataset: Any, told: Mapping[str, Any], place: str) -> Responses:
         questions = None
     return Responses(frame[list(own)], questions, facts, str(told.get("respondent") or ""), place)
 
+# %% ../../nbs/interop/hub_datasets.ipynb #97cccad9
+_MARKS = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", **{c: "\\" + c for c in "\\`*_[]{}()#!|~$"}})
+
+
+def _markdown_text(
+    text: object,  # from outside, such as the name of a model
+) -> str:  # one line
+    "A text escaped for Markdown, so that it is shown as it is, also in a cell of a table."
+    return plain_line(text).translate(_MARKS)
+
+
+def _card_data(named: Runs, splits: Mapping[str, str], title: str, digest: str) -> str:
+    "The front matter: the data set's name, its files, and a hash that tells exports apart."
+    from huggingface_hub import DatasetCardData
+
+    n = sum(map(len, named.values()))
+    sizes = [(1e3, "n<1K"), (1e4, "1K<n<10K"), (1e5, "10K<n<100K"), (1e6, "100K<n<1M"), (1e7, "1M<n<10M")]
+    files = [{"split": split, "path": f"responses/{split}.parquet"} for split in splits.values()]
+    what = {"description": f"export {digest}"} if digest else {}
+    data = DatasetCardData(
+        pretty_name=title,
+        task_categories=["question-answering"],
+        size_categories=next((size for most, size in sizes if n < most), "10M<n<100M"),
+        tags=["cora_nb", "llm-evaluation", "multiple-choice", "consistency"],
+        configs=[
+            {"config_name": "responses", "default": True, **what, "data_files": files},
+            {"config_name": "runs", **what, "data_files": [{"split": "runs", "path": "runs.parquet"}]},
+        ],
+    )
+    license = "# license: FILL IN, such as cc-by-4.0; it must allow that the questions are published"
+    return f"---\n{license}\n{data.to_yaml()}\n---"
+
+# %% ../../nbs/interop/hub_datasets.ipynb #a6421d42
+def _facts_of(run: Responses) -> Iterator[tuple[str, str]]:
+    "How a run was made, in words, without unknown values."
+    facts = run.facts
+    asked, who, recipe = facts.asked, facts.respondent, facts.variants.recipe
+    outcomes = run.outcomes().sum()
+    yield "questions", f"{len(run.questions):,}"
+    unasked = int(in_state(run.table, *UNSENT).sum())
+    yield "replies", f"{len(run) - unasked:,}" + (f", of {len(run):,} prompts" if unasked else "")
+    yield "what became of them", ", ".join(f"{n:,} {what.replace('_', ' ')}" for what, n in outcomes.items() if n)
+    yield "not asked because", unasked_words(facts, run.table)
+    yield "family of variants", run.family
+    yield "missing variants", run.coverage and f"there are {run.coverage}"
+    yield "seed, options", f"{recipe.seed}, {recipe.options or 'none'}" if recipe and recipe.seed is not None else None
+    yield "template", asked.template
+    yield "examples above each prompt", asked.k
+    yield "trials", asked.trials
+    forms = set(run.table["form"]) if "form" in run.table else set()
+    rules = {form: rule for form, rule in asked.parse.items() if form in forms}
+    yield "rule from reply to choice", ", ".join(f"{form}: {rule}" for form, rule in rules.items())
+    yield "respondent", who.get("respondent")
+    for name in ("model", "revision", "temperature", "max_tokens", "dtype"):
+        yield name, who.get(name)
+    yield "fingerprint of the weights", str(who.get("fingerprint") or "")[:16]
+    yield "imported from", facts.imported.get("format")
+    yield "hash of the questions", (facts.benchmark.hash or "")[:16]
+    yield "hash of the variants", (facts.variants.hash or "")[:16]
+    yield "cora_nb", facts.versions.get("cora_nb")
+
+
+def _facts_table(named: Runs) -> str:
+    "A column for each run."
+    told = {name: {k: v for k, v in _facts_of(run) if v not in (None, "")} for name, run in named.items()}
+    labels = dict.fromkeys(label for column in told.values() for label in column)
+    lines = [["", *map(_markdown_text, named)], ["---"] * (len(named) + 1)]
+    lines += [[label, *(_markdown_text(column.get(label, "")) for column in told.values())] for label in labels]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+# %% ../../nbs/interop/hub_datasets.ipynb #e520a509
+def _score_figure(
+    table: pd.DataFrame,  # the scores of the runs, as from `score_table` with intervals
+) -> bytes | None:  # of a PNG
+    "The scores with their intervals; None if no score is known."
+    import matplotlib.pyplot as plt
+
+    if not table["value"].notna().any():
+        return None
+    labels: dict[str, str] = {}
+    for name in table["respondent"].unique():
+        short = plain_line(name)[:40]
+        labels[name] = f"{short} ({len(labels) + 1})" if short in labels.values() else short
+    axes = plot_scores(table.assign(respondent=table["respondent"].map(labels)))
+    axes.set(xlim=(-0.02, 1.02), xlabel="score, with its interval")
+    with io.BytesIO() as file:
+        axes.figure.savefig(file, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None})
+        plt.close(axes.figure)
+        return file.getvalue()
+
+
+_MEANING = {
+    "question_id, subject": "which question",
+    "question, original_choices, original_answer": "the question as it was, its choices, the index of the right one",
+    "family, method, index": "which variant of it was asked",
+    "form": "`mcq`: one letter of several; `several`: several letters; `tfq`: true or false; `lfgq`: in own words",
+    "trial": "repetition of the same prompt, from 0",
+    "n_choices, sources": "how many choices were shown, and which: indices of the original ones in the order shown, "
+    "below 0 for a choice that the question never had",
+    "answer, prediction": "index of the right choice among those shown, and of the one chosen; -1: none was recognised",
+    "selected": "all chosen ones, if several may be chosen",
+    "correct": "whether the prediction is the answer",
+    "reply": "the raw text; null where choices were scored, and where only the grade of a reply is known",
+    "scores": "log-probability of each choice shown",
+    "confidence, mean_logprob, n_tokens, finish": "further values that the respondent returned with its reply",
+    "state": "what became of the prompt: answered, unread (no choice was recognised), refused (by the server), failed, "
+    "not_asked (the run did not need it), over_budget",
+    "error": "why there is no reply; null where there is one, and where the prompt was not sent",
+}
+
+# %% ../../nbs/interop/hub_datasets.ipynb #1e172d91
+_ABOUT = """A multiple-choice score says how often a model picked the right choice. This data set shows whether it \
+*knows*: each question was asked in several variants, with choices shuffled, thinned out, or with a None of the above \
+among them, and {replies} here.{unasked} Made with `cora_nb` {version}."""
+
+_UNSENT = """ {unasked:,} of the {total:,} prompts were not asked: {why}. Their rows have no reply, and `state` \
+says so."""
+
+_LOAD = """```python
+from datasets import load_dataset
+
+runs = load_dataset("USER/NAME")  # or the path of this folder
+runs["{split}"][0]
+```"""
+
+_SCORE = """```python
+from cora_nb.interop.hub_datasets import load_hub_runs
+from cora_nb.report.render import render
+from cora_nb.report.tables import score_table
+
+runs = load_hub_runs("USER/NAME")  # or the path of this folder
+{same}print(render(score_table(runs, ci={level:g}), digits=3))
+```"""
+
+_FILL_IN = """## Licence and source
+
+**FILL IN before publishing:** the questions and choices are those of {benchmarks}. Name the authors, the address and \
+the licence, and make sure that the licence allows to publish questions with their answers. Put the licence into the \
+first lines of this file, too.
+
+**LOOK AT before publishing:** the facts in `runs.parquet`.{paths}"""
+
+
+def _hub_card(
+    runs: Runs | Mapping | Sequence | Responses,  # one or several, by name
+    splits: Mapping[str, str],  # name of a run -> of its split
+    table: pd.DataFrame,  # the scores of the runs, as from `score_table` with intervals
+    level: float,  # of the intervals
+    title: str | None = None,  # None: who answered what
+    digest: str = "",  # a hash of the data files, so that the library's cache does not mix up two exports
+) -> str:  # Markdown with YAML front matter
+    "The text of a data set's README.md."
+    named = Runs(runs)
+    title = plain_line(title) if title else _title(named)
+    lines = [
+        _card_data(named, splits, title, digest),
+        f"# {_markdown_text(title)}",
+        _ABOUT.format(version=__version__, unasked=_not_asked(named), replies=_what_is_here(named)),
+        "## Scores",
+        f"In brackets: {100 * level:g}% intervals over questions{_estimates(table)}.{_repetitions(named)}",
+        render(table, format="markdown", digits=3),
+        "![The scores of the runs, with their intervals](scores.png)" if table["value"].notna().any() else "",
+        "## To load it",
+        _LOAD.format(split=next(iter(splits.values()))),
+        _split_lines(splits),
+        "## To get the scores again",
+        _SCORE.format(level=level, same=_same_way(named)),
+        "## How the runs were made",
+        _facts_table(named),
+        'All facts are in the configuration `runs`, a row for each run: `load_dataset("USER/NAME", "runs")`.',
+        "## A row",
+        "| column | meaning |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in _MEANING.items()),
+        _to_fill_in(named),
+    ]
+    return "\n\n".join(line for line in lines if line) + "\n"
+
+
+def _title(named: Runs) -> str:
+    "The title: who answered which benchmarks."
+    benchmarks = list(dict.fromkeys(filter(None, (about_run(run)["benchmark"] for run in named.values()))))
+    who = " and ".join(map(plain_line, named)) if len(named) < 3 else f"{len(named)} respondents"
+    return f"Replies of {who}" + (f" to {', '.join(map(plain_line, benchmarks))}" if benchmarks else "")
+
+
+def _what_is_here(named: Runs) -> str:
+    "What there is of the replies: they themselves, or of some only the grade."
+    without = sum(int(textless_rows(run.table).sum()) for run in named.values())
+    return f"the grade of every reply, but not the words of {without:,} of them, is" if without else "every reply is"
+
+
+def _not_asked(named: Runs) -> str:
+    "A sentence on the prompts that were not asked; empty if there are none."
+    unasked = sum(int(in_state(run.table, *UNSENT).sum()) for run in named.values())
+    whys = dict.fromkeys(filter(None, (unasked_words(run.facts, run.table) for run in named.values())))
+    told = _UNSENT.format(unasked=unasked, total=sum(map(len, named.values())), why=_markdown_text("; ".join(whys)))
+    return told if unasked else ""
+
+
+def _estimates(table: pd.DataFrame) -> str:
+    "What the intervals of estimates are about; empty if there are none."
+    some = (table["status"] == "estimated").any()
+    return f"; where a number is marked {ESTIMATE}, for the full run on these questions only" if some else ""
+
+
+def _repetitions(named: Runs) -> str:
+    "A sentence on the repetitions that the scores use, if there are several."
+    most = max(len(run.trials) for run in named.values())
+    if most < 2:
+        return ""
+    pooled = next(iter(named.values())).pooled
+    return f" Scores are of {'all' if pooled else 'the first of'} {most} repetitions of a prompt."
+
+
+def _same_way(named: Runs) -> str:
+    "Code that sets the runs' options for scores. Raises `CoraError` if the runs have different options."
+    lines = ""
+    for flag, method in (("pooled", "pool_trials"), ("failed_wrong", "count_failed_as_wrong")):
+        if len(said := {getattr(run, flag) for run in named.values()}) > 1:
+            raise CoraError(f"{method} was called for some of the runs only, so their scores are not alike")
+        lines += f"runs = {{name: run.{method}() for name, run in runs.items()}}\n" if said == {True} else ""
+    return lines
+
+
+def _split_lines(splits: Mapping[str, str]) -> str:
+    "A list of the splits whose names differ from their runs'; empty if all are equal."
+    differ = {name: split for name, split in splits.items() if name != split}
+    return "\n".join(f"- `{split}`: {_markdown_text(name)}" for name, split in differ.items())
+
+
+def _to_fill_in(named: Runs) -> str:
+    "What you have to do before publishing."
+    benchmarks = dict.fromkeys(about_run(run)["benchmark"] or "the benchmark" for run in named.values())
+    paths = sorted({place for run in named.values() for place in local_paths(run.facts.plain(), "facts")})
+    told = f" They name folders of the machine of the run: {', '.join(map(_markdown_text, paths))}." if paths else ""
+    return _FILL_IN.format(benchmarks=", ".join(map(_markdown_text, benchmarks)), paths=told)
+
 # %% ../../nbs/interop/hub_datasets.ipynb #a21dd48b
 def export_hub(
     runs: Runs | Mapping | Sequence | Responses,  # one or several, by name
@@ -220,22 +460,19 @@ def export_hub(
     rows, and if a file exists with other content.
     """
     check_level(level)
-    named = Runs({str(name): called_run(run, str(name)) for name, run in Runs(runs).items()})
-    for run in named.values():
-        check_no_keys(run)
+    named = runs_to_publish(runs)
     splits, found = distinct_names(named, r"\W+", "_"), to_dataset(dict(named))
     table = score_table(named, ci=level)
-    figure = score_figure(table)
+    figure = _score_figure(table)
     files = {f"responses/{split}.parquet": _parquet(found[split].data.table) for split in splits.values()}
     files["runs.parquet"] = _parquet(_runs_table(named, splits))
     digest = hashlib.sha256(b"".join(files.values())).hexdigest()[:16]
-    card = hub_card(named, splits, table, level, title, BesideCard(figure is not None, digest))
+    card = _hub_card(named, splits, table, level, title, digest)
     if figure is not None:
         files["scores.png"] = figure
     files["README.md"] = card.encode("utf-8", "backslashreplace")
-    write_new_files(folder, files)
     notes = ["README.md: fill in the licence and the source of the questions before publishing"]
-    return ExportedFiles(Path(folder), list(files), notes)
+    return write_new_files(folder, files, notes)
 
 
 def _runs_table(named: Runs, splits: Mapping[str, str]) -> Any:  # a `pyarrow.Table`

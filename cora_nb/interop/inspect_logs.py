@@ -8,25 +8,200 @@ __all__ = ['InspectRecord', 'read_inspect', 'import_inspect']
 # %% ../../nbs/interop/inspect_logs.ipynb #f0ae390e
 import contextlib
 import logging
-import warnings
+import math
+import re
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..checks import check_option
-from ..core import BadRow, CoraError, Variant
+from ..core import LETTERS, BadRow, CoraError, Question, Variant
 from ..forms import Verdict, get_form
-from .masking import without_secrets
-from .inspect_samples import Reading, is_ours, sample_reply, sample_variant, scorer_reading
+from .formats import BadRows, without_secrets
 from ..prompts.letters import RULES, rules_by_form
-from ..respondents.chat_replies import visible_line
+from ..respondents.chat_replies import letter_scores, read_logprobs, visible_line
 from ..respondents.protocol import Reply
+from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, make_responses
 from ..responses.columns import grade_reply
-from ..responses.facts import Facts, as_facts
 from ..runs.facts import rule_name, variant_facts
 from ..variants.files import row_variants
+
+# %% ../../nbs/interop/inspect_logs.ipynb #0cf12a26
+def _input_text(
+    given: Any,  # a text, or messages
+) -> str:
+    "The text of the question; the user's messages, if the input is a conversation."
+    if isinstance(given, str):
+        return given
+    return "\n\n".join(m.text for m in given if m.role == "user")
+
+
+def _sample_answer(
+    target: str | Sequence[str],  # of a sample
+    choices: Sequence[str],  # as stored in the sample
+) -> int:  # index of the right one
+    "The choice that a target names, by letter or by its text. Raises `BadRow` if it names none, or several."
+    given = [target] if isinstance(target, str) else list(target)
+    text, known = given[0].strip() if len(given) == 1 else "", LETTERS[: len(choices)]
+    if len(text) == 1 and text.upper() in known:
+        return known.index(text.upper())
+    same = [i for i, choice in enumerate(choices) if choice.strip() == text]
+    if len(same) == 1:
+        return same[0]
+    letters = set(re.sub(r"[,\s]", "", "".join(given)))
+    if len(letters) > 1 and letters <= set(known):
+        raise BadRow("several choices are right, and a question here has one", field="target", value=target)
+    why = f"the target must be a letter from A to {known[-1]}, or the text of one choice"
+    raise BadRow(why, field="target", value=target)
+
+# %% ../../nbs/interop/inspect_logs.ipynb #ed1c058d
+def _sample_question(
+    sample: Any,  # a sample of inspect
+) -> Question:
+    "The question of a sample of any multiple-choice task. Raises `BadRow` for a sample of another task."
+    if not sample.choices:
+        why = "the sample has no choices, and only multiple-choice tasks can be imported"
+        raise BadRow(why, field="choices", value=sample.choices)
+    subject = (sample.metadata or {}).get("subject")
+    subject = subject if isinstance(subject, str) and subject else None
+    fits = 1 < len(sample.choices) <= len(LETTERS)  # else the question says what is wrong
+    answer = _sample_answer(sample.target, sample.choices) if fits else 0
+    return Question(str(sample.id), _input_text(sample.input), tuple(sample.choices), answer, subject)
+
+# %% ../../nbs/interop/inspect_logs.ipynb #4761af2e
+_SHUFFLED = "Choices were shuffled before generating a response, the following was sent to the model:\n\n"
+
+
+def _shown_order(
+    explanation: str | None,  # of the scorer `choice`
+    choices: Sequence[str],  # as stored in the sample
+) -> tuple[tuple[int, ...], str] | None:  # indices of the choices as shown, and the reply's letters; None: not shuffled
+    "The order in which the choices were shown. Raises `BadRow` if the explanation does not contain it."
+    if not (explanation or "").startswith(_SHUFFLED):
+        return None
+    listed, found, answered = explanation[len(_SHUFFLED) :].rpartition("\nShuffled answer:\nANSWER: ")
+    order, left, rest = [], list(range(len(choices))), listed + "\n"
+    for letter in LETTERS[: len(choices)]:
+        fits = [i for i in left if rest.startswith(f"{letter}) {choices[i]}\n")]
+        if not fits:
+            break
+        place = max(fits, key=lambda i: len(choices[i]))
+        order.append(place)
+        left.remove(place)
+        rest = rest[len(letter) + 3 + len(choices[place]) :]
+    if not found or left or rest or len(set(choices)) < len(choices):
+        why = "the choices were shuffled when the question was put, and the log does not tell in which order"
+        raise BadRow(why, field="explanation", value=explanation)
+    return tuple(order), answered.strip()
+
+# %% ../../nbs/interop/inspect_logs.ipynb #7da7872d
+def _sample_variant(
+    sample: Any,  # a sample of inspect
+    form: str = "mcq",  # "several" if the model was told that several choices may be right
+    shuffled: bool = False,  # whether the task shuffles choices when it asks a question
+) -> tuple[Variant, str | None]:  # the variant, and the letters that inspect read in the reply if it shuffled
+    "The variant of a sample of any multiple-choice task. Raises `BadRow` for other tasks and for an unknown order."
+    question = _sample_question(sample)
+    told = (sample.scores or {}).get("choice")
+    found = _shown_order(told.explanation, question.choices) if told is not None else None
+    order, letters = found or (tuple(range(question.n_choices)), None)
+    method = "shuffled" if shuffled or found else "original"
+    shown = tuple(question.choices[i] for i in order)
+    return Variant(question, "cora", method, 0, shown, order.index(question.answer), order, form), letters
+
+# %% ../../nbs/interop/inspect_logs.ipynb #9b3d2d56
+_FINISH = {"max_tokens": "length", "model_length": "length", "unknown": None}
+
+
+def _failure(sample: Any) -> str | None:
+    "Why a sample has no reply; None if it has one."
+    if sample.error is not None:
+        return visible_line(sample.error.message) or "inspect recorded an error"
+    if getattr(sample, "invalidation", None) is not None:
+        return f"invalidated in the log: {visible_line(sample.invalidation.reason or 'no reason given')}"
+    if sample.output.choices:
+        return None
+    if sample.limit is not None:
+        return f"inspect stopped the sample at its limit: {sample.limit.type} {sample.limit.limit:g}"
+    return "no reply"
+
+
+def _numbers(output: Any, labels: Sequence[str]) -> tuple[tuple | None, float | None, float | None]:
+    "Log-probability of each choice, probability of the whole reply, mean over its tokens; None if not recorded."
+    logprobs = output.choices[0].logprobs
+    try:
+        tokens, top = read_logprobs({"logprobs": logprobs and logprobs.model_dump()}, output.completion, labels)
+    except ValueError:
+        tokens, top = [], {}
+    if not tokens:
+        return None, None, None
+    mean = sum(tokens) / len(tokens)
+    return letter_scores(top, labels), min(1.0, math.exp(sum(tokens))), mean if math.isfinite(mean) else None
+
+
+def _sample_reply(
+    sample: Any,  # a sample of inspect
+    variant: Variant,  # the sample's variant
+    raw: bool = False,  # take the reply from the events, because inspect rewrote the log's output
+) -> Reply:
+    "The reply of a sample, or why there is none."
+    if (failure := _failure(sample)) is not None:
+        return Reply(error=failure)
+    output, stop = sample.output, sample.output.choices[0].stop_reason
+    if raw:
+        said = [e.output for e in sample.events or () if e.event == "model" and e.output.choices]
+        output = said[-1] if said else output
+    scores, confidence, mean = _numbers(output, variant.labels)
+    used = output.usage.output_tokens if output.usage is not None else None
+    meta = {"finish_reason": _FINISH.get(stop, stop), "completion_tokens": used, "mean_logprob": mean}
+    text = "" if stop == "content_filter" else output.completion
+    return Reply(text, scores, confidence, None, {k: v for k, v in meta.items() if v is not None})
+
+# %% ../../nbs/interop/inspect_logs.ipynb #4acbf44a
+class _Reading(NamedTuple):
+    "How one of inspect's scorers read a sample."
+
+    named: tuple[int, ...]  # the choices that its answer names
+    right: bool | None  # whether it counts the reply as right; None for a value between right and wrong, or no value
+    answer: str  # as the scorer recorded it; empty if it found none
+
+
+def _read_answer(
+    answer: str | None,  # as a scorer recorded it
+    labels: Sequence[str],  # of the choices shown
+    choices: Sequence[str],  # their texts
+) -> tuple[int, ...]:  # indices, in the order of the choices; empty if the answer names none
+    "The choices that a scorer's answer names, by their labels or by the text of one."
+    said, names = (answer or "").strip().casefold(), [label.casefold() for label in labels]
+    parts = [said] if said in names else [p for p in re.split(r"[,\s]+", said) if p]
+    if parts and all(p in names for p in parts):
+        return tuple(sorted({names.index(p) for p in parts}))
+    same = [i for i, text in enumerate(choices) if text.strip().casefold() == said]
+    return tuple(same) if len(same) == 1 else ()
+
+
+_VALUES = {"C": True, "I": False, "N": False}
+
+
+def _scorer_reading(
+    score: Any,  # a scorer's record
+    variant: Variant,  # the sample's variant
+    letters: str | None = None,  # the letters in the order shown, if it differs from the order of the log
+) -> _Reading:
+    "How a scorer read the reply."
+    answer = score.answer if letters is None else letters
+    right = _VALUES.get(score.value) if isinstance(score.value, str) else None
+    if isinstance(score.value, (bool, int, float)) and score.value in (0, 1):
+        right = bool(score.value)
+    return _Reading(_read_answer(answer, variant.labels, variant.choices), right, (answer or "").strip())
+
+# %% ../../nbs/interop/inspect_logs.ipynb #2d9fc28d
+def _is_ours(
+    sample: Any,  # a sample of inspect
+) -> bool:
+    "Whether a sample contains one of our variants."
+    return isinstance(sample.metadata, Mapping) and {"recipe", "sources", "original_choices"} <= set(sample.metadata)
 
 # %% ../../nbs/interop/inspect_logs.ipynb #40fc182b
 _NEWEST_NEEDED = "reading logs of inspect needs inspect_ai 0.3.250 or newer: pip install 'cora_nb[inspect]'"
@@ -141,29 +316,27 @@ class InspectRecord(NamedTuple):
     variant: Variant  # the prompt's variant
     trial: int  # the epoch, from 0
     reply: Reply  # the model's reply
-    readings: dict[str, Reading]  # scorer of inspect -> how it read the reply
+    readings: dict[str, _Reading]  # scorer of inspect -> how it read the reply
     empty: bool  # inspect's score is "N": there was no response
 
 
 class _Reader:
     "A log's header and the settings of its task, and the samples that could not be read so far."
 
-    def __init__(self, path: Path, header: Any, on_bad: str):
-        self.path, self.header, self.on_bad, self.bad = path, header, on_bad, []
-        params = [step.params for step in header.plan.steps if step.solver.endswith("multiple_choice")]
+    def __init__(self, path: str | Path, on_bad: str):
+        self.path, self.bad = Path(path), BadRows(path, on_bad)
+        self.header = _read_header(self.path)
+        params = [step.params for step in self.header.plan.steps if step.solver.endswith("multiple_choice")]
         self.shuffles = sum(bool(p.get("shuffle")) for p in params)
         self.form = "several" if any(p.get("multiple_correct") for p in params) else "mcq"
 
     def refuse(self, sample: Any, error: BadRow) -> None:
         "Raise the error with the sample's name in it, or keep it in `bad`."
-        named = BadRow(error.why, str(self.path), None, error.id or str(sample.id), error.field, error.value)
-        if self.on_bad == "raise":
-            raise named from None
-        self.bad.append(named)
+        self.bad.add(BadRow(error.why, str(self.path), None, error.id or str(sample.id), error.field, error.value))
 
     def own_variants(self, batch: list) -> dict[int, Variant]:
         "The variants stored in the samples, by the sample's place; empty if one of them is bad."
-        places = [i for i, sample in enumerate(batch) if not isinstance(sample, BadRow) and is_ours(sample)]
+        places = [i for i, sample in enumerate(batch) if not isinstance(sample, BadRow) and _is_ours(sample)]
         try:
             return dict(zip(places, row_variants([batch[i].metadata for i in places], str(self.path))))
         except BadRow:
@@ -171,9 +344,9 @@ class _Reader:
 
     def asked(self, sample: Any) -> tuple[Variant, str | None]:
         "The variant of a sample, and the letters that inspect read if the choices were shuffled."
-        if is_ours(sample):
+        if _is_ours(sample):
             return row_variants([sample.metadata], str(self.path))[0], None
-        variant, letters = sample_variant(sample, self.form, bool(self.shuffles))
+        variant, letters = _sample_variant(sample, self.form, bool(self.shuffles))
         if letters is None and self.shuffles and sample.error is None:
             if "choice" not in (sample.scores or {}) or self.shuffles > 1:
                 why = "the choices were shuffled when the question was put, and only the scorer choice tells the order"
@@ -183,9 +356,9 @@ class _Reader:
     def record(self, sample: Any, variant: Variant | None) -> InspectRecord:
         "The record of one sample, whose variant may be known already. Raises `BadRow`."
         variant, letters = self.asked(sample) if variant is None else (variant, None)
-        reply = sample_reply(sample, variant, raw=bool(self.shuffles))
+        reply = _sample_reply(sample, variant, raw=bool(self.shuffles))
         scores = {} if reply.error is not None else sample.scores or {}
-        readings = {name: scorer_reading(s, variant, letters) for name, s in scores.items()}
+        readings = {name: _scorer_reading(s, variant, letters) for name, s in scores.items()}
         empty = any(s.value == "N" for s in scores.values() if isinstance(s.value, str))
         return InspectRecord(variant, sample.epoch - 1, reply, readings, empty)
 
@@ -223,8 +396,7 @@ def read_inspect(
     Raises `BadRow`, naming the sample, or `CoraError` for the log as a whole. With `on_bad="skip"` bad samples are
     left out with a warning that counts them. A sample in progress when the evaluation was stopped is left out.
     """
-    check_option("on_bad", on_bad, ("raise", "skip"))
-    return _all_records(_Reader(Path(path), _read_header(Path(path)), on_bad))
+    return _all_records(_Reader(path, on_bad))
 
 
 def _all_records(reader: _Reader) -> list[InspectRecord]:
@@ -235,9 +407,7 @@ def _all_records(reader: _Reader) -> list[InspectRecord]:
     if not records:
         error = f": {visible_line(reader.header.error.message)}" if reader.header.error else ""
         raise CoraError(f"{reader.path}: the log holds no samples (its status is {reader.header.status}{error})")
-    if reader.bad:
-        left = f"left out {len(reader.bad)} samples that could not be read, the first of them"
-        warnings.warn(f"{reader.path}: {left}: {reader.bad[0]}", stacklevel=3)
+    reader.bad.warn("samples")
     return records
 
 # %% ../../nbs/interop/inspect_logs.ipynb #0e9806cd
@@ -330,11 +500,6 @@ def _own_facts(path: Path, header: Any) -> Facts | None:
     return as_facts(known, f"{path}: the facts of the task")
 
 # %% ../../nbs/interop/inspect_logs.ipynb #e5eda31a
-def _counted(n: int, what: str) -> str:
-    "A number of things."
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
 def _coverage_notes(reader: _Reader, records: Sequence[InspectRecord]) -> list[str]:
     "Notes on missing, failed and empty samples."
     spec, notes = reader.header.eval, []
@@ -344,11 +509,11 @@ def _coverage_notes(reader: _Reader, records: Sequence[InspectRecord]) -> list[s
     if reader.header.invalidated:
         notes.append("the log, or a sample of it, was marked as invalid")
     if reader.bad:
-        notes.append(f"left out: {_counted(len(reader.bad), 'sample')} that could not be read")
+        notes.append(f"left out: {len(reader.bad)} sample{'s' * (len(reader.bad) > 1)} that could not be read")
     if failed := [r.reply.error for r in records if r.reply.error is not None]:
-        notes.append(f"{_counted(len(failed), 'sample')} without a reply, the first: {failed[0][:100]}")
+        notes.append(f"{len(failed)} sample{'s' * (len(failed) > 1)} without a reply, the first: {failed[0][:100]}")
     if empty := sum(r.empty for r in records):
-        notes.append(f"{_counted(empty, 'empty reply').replace('replys', 'replies')} (inspect: N, no response)")
+        notes.append(f"{empty} empty {'reply' if empty == 1 else 'replies'} (inspect: N, no response)")
     if any(r.variant.method == "shuffled" for r in records) and reader.shuffles:
         notes.append("the task shuffled the choices of every sample: all rows are shuffled variants, none is original")
     return notes
@@ -381,11 +546,8 @@ def import_inspect(
     Raises `CoraError` for a log that cannot be read, and if neither a scorer nor a rule can read the replies;
     `BadRow`, naming the sample, for a bad sample.
     """
-    check_option("on_bad", on_bad, ("raise", "skip"))
-    path = Path(path)
-    header = _read_header(path)
-    reader = _Reader(path, header, on_bad)
-    records = _all_records(reader)
+    reader = _Reader(path, on_bad)
+    path, header, records = reader.path, reader.header, _all_records(reader)
     known = _own_facts(path, header)
     by_tool = parse is None and (select is not None or known is None)
     rule = parse if parse is not None or by_tool else _named_rule(path, known)

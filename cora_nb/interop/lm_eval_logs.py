@@ -10,19 +10,17 @@ import contextlib
 import hashlib
 import json
 import math
+import os
 import re
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..benchmarks.files import read_json
-from ..checks import check_option
-from ..core import BadRow, CoraError, Variant
+from ..core import LETTERS, MAX_CHOICES, BadRow, CoraError, Question, Variant
 from ..forms import FORMS
-from .masking import without_secrets
-from .lm_eval_documents import Sample, read_sample, scored_question, written_question
+from .formats import BadRows, without_secrets
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import TEMPLATES
 from ..respondents.protocol import Reply
@@ -32,8 +30,338 @@ from ..responses.columns import grade_reply
 from ..runs.facts import rule_name, variant_facts
 from ..variants.files import row_variants
 
+# %% ../../nbs/interop/lm_eval_logs.ipynb #5b31d4f3
+class _Sample(NamedTuple):
+    "The contents of one line of a log: a document, and the replies to it as read by one filter of the task."
+
+    row: int  # number of the line, from 1
+    id: int  # the document's place in its split, from 0
+    doc: dict[str, Any]  # all its columns
+    target: str  # the right answer according to the task, as text
+    filter: str  # the filter's name
+    contexts: list[str]  # the texts before the scored or generated text: one for each choice, or one for a generation
+    continuations: list[str]  # the scored texts, one for each choice; empty for a generation
+    scores: list[tuple[float, ...]]  # for each repetition, the log-likelihood of each choice; empty for a generation
+    replies: list[str]  # the generated texts, one for each repetition; empty if choices were scored
+    drawn: bool  # whether the replies were sampled at random, so that a repetition may differ
+    filtered: list[str]  # the filter's output for the replies
+    metrics: dict[str, Any]  # the tool's own verdicts, such as {"acc": 1.0}
+    hashes: str  # of document, prompt and target; empty if the log has none
+
+# %% ../../nbs/interop/lm_eval_logs.ipynb #a4b483a5
+def _requests(row: dict, refuse) -> list[dict]:
+    "The requests, in order."
+    arguments = row["arguments"]
+    names = [f"gen_args_{i}" for i in range(len(arguments))] if isinstance(arguments, dict) else []
+    if not names or list(arguments) != names or not all(isinstance(arguments[n], dict) for n in names):
+        refuse("arguments must be an object of gen_args_0, gen_args_1, ..., as lm-eval 0.4.13 writes it", "arguments")
+    requests = [arguments[name] for name in names]
+    if "arg_1" not in requests[0]:
+        refuse("the task asks how likely whole texts are (perplexity), so there are no choices", "arguments")
+    if not isinstance(row["resps"], list) or len(row["resps"]) != len(requests):
+        refuse(f"resps must hold the replies to {len(requests)} requests", "resps")
+    if "acc_mutual_info" in row.get("metrics", ()):
+        half, odd = divmod(len(requests), 2)
+        if odd or any(r.get("arg_0") != "" for r in requests[half:]):
+            refuse("acc_mutual_info needs each choice a second time without the question", "arguments")
+        requests = requests[:half]
+    return requests
+
+
+def _context(sent: Any, refuse) -> str:
+    "The text that the model read, or a conversation in the form of a chat server."
+    if isinstance(sent, str):
+        return sent
+    try:  # a chat model's: a list with the messages as one text of JSON
+        (messages,) = sent
+        return "\n\n".join(str(message["content"]) for message in json.loads(messages))
+    except (ValueError, TypeError, KeyError):
+        refuse("arg_0 must be a text, or one text of JSON with messages", "arguments")
+
+
+def _repeated(resps: list, refuse) -> list[tuple]:
+    "The replies by repetition: a tuple for each, with the reply to each request."
+    if not all(isinstance(replies, list) and replies for replies in resps):
+        refuse("resps must hold a list of replies to each request", "resps")
+    if len({len(replies) for replies in resps}) > 1:
+        refuse("the requests must be repeated equally often", "resps")
+    return list(zip(*resps))
+
+
+def _likelihoods(said: tuple, refuse) -> tuple[float, ...]:
+    "The log-likelihoods in the replies to all choices."
+    try:
+        return tuple(float(likelihood) for likelihood, _ in said)
+    except (ValueError, TypeError):
+        refuse("a reply to a choice must be a log-likelihood and a truth value", "resps")
+
+# %% ../../nbs/interop/lm_eval_logs.ipynb #f70bde95
+_NEEDED = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps")
+_HASHES = ("doc_hash", "prompt_hash", "target_hash")
+
+
+def _read_sample(
+    row: dict[str, Any],  # one line of a log
+    number: int,  # the line's number, for messages
+    file: str,  # the log, for messages
+) -> _Sample:
+    "Parse one line. Raises `BadRow` for a task without choices, and for a missing key or a value of the wrong type."
+
+    def refuse(why, field):
+        raise BadRow(why, file, number, None if "doc_id" not in row else str(row["doc_id"]), field, row.get(field))
+
+    for key in _NEEDED:
+        if key not in row:
+            refuse(f"the key {key} is missing, which lm-eval 0.4.13 writes", key)
+    if isinstance(row["doc_id"], bool) or not isinstance(row["doc_id"], int):
+        refuse("doc_id must be a whole number", "doc_id")
+    if not isinstance(row["doc"], dict):
+        refuse("doc must be an object with the columns of the document", "doc")
+    if not isinstance(row.get("metrics", []), list):
+        refuse("metrics must be a list of names", "metrics")
+    requests = _requests(row, refuse)
+    contexts, following = [_context(r.get("arg_0"), refuse) for r in requests], [r.get("arg_1") for r in requests]
+    if contexts == contexts[:1] * len(contexts):
+        contexts = contexts[:1] * len(contexts)  # one text in memory, and not one for each choice
+    repeated = _repeated(row["resps"][: len(requests)], refuse)
+    scores, replies, drawn = [], [], False
+    if isinstance(following[0], dict):
+        drawn = bool(following[0].get("do_sample")) or following[0].get("temperature") not in (None, 0)
+        if len(requests) > 1 or not all(isinstance(said, str) for (said,) in repeated):
+            refuse("a generation must have one request, and texts for replies", "resps")
+        following, replies = [], [said for (said,) in repeated]
+    elif not all(isinstance(text, str) for text in following):
+        refuse("arg_1 must be a text, or the settings of a generation", "arguments")
+    elif len(requests) == 1:
+        refuse("the task asks how likely one text is (output_type loglikelihood), so there are no choices", "arguments")
+    else:
+        scores = [_likelihoods(said, refuse) for said in repeated]
+    metrics = {name: row.get(name) for name in row.get("metrics", []) if isinstance(name, str)}
+    hashes = [row.get(key) for key in _HASHES]
+    sealed = "".join(hashes) if all(isinstance(h, str) for h in hashes) else ""
+    name, filtered = str(row.get("filter", "none")), _filtered(row["filtered_resps"]) if replies else []
+    told = row["doc_id"], row["doc"], str(row["target"]), name
+    return _Sample(number, *told, contexts, following, scores, replies, drawn, filtered, metrics, sealed)
+
+
+def _filtered(made: Any) -> list[str]:
+    "The output of a filter for the replies to one request: one text, or one for each repetition."
+    made = made[0] if isinstance(made, list) and len(made) == 1 and isinstance(made[0], list) else made
+    return [str(text) for text in made] if isinstance(made, list) else [str(made)]
+
+# %% ../../nbs/interop/lm_eval_logs.ipynb #e8790009
+_LISTS = ("choices", "options", "endings")
+_COLUMNS = ("{}", "op{}", "option{}", "option_{}", "choice{}", "choice_{}", "ending{}", "sol{}")
+_LABELS = (LETTERS, LETTERS.lower(), "0123456789", "123456789")
+
+
+def _texts(value: Any) -> tuple[str, ...] | None:
+    "Several texts in any of these forms; None for other values."
+    if isinstance(value, dict):
+        letters = list(value) == list(LETTERS[: len(value)])
+        value = list(value.values()) if letters else value.get("text", value.get("choices"))
+    if isinstance(value, list) and all(isinstance(v, dict) for v in value):
+        value = [v.get("text", v.get("value")) for v in value]
+    fits = isinstance(value, list) and 2 <= len(value) <= MAX_CHOICES and all(isinstance(v, str) for v in value)
+    return tuple(value) if fits else None
+
+
+def _doc_choices(
+    doc: dict[str, Any],  # the columns of a document
+) -> tuple[str, ...] | None:  # the texts in their order; None if no known column contains them
+    "The choices that a document names."
+    for column in _LISTS:
+        if found := _texts(doc.get(column)):
+            return found
+    for pattern in _COLUMNS:
+        for labels in _LABELS:
+            cells = [doc.get(pattern.format(label)) for label in labels]
+            n = next((i for i, cell in enumerate(cells) if not isinstance(cell, str) or not cell.strip()), len(cells))
+            if n >= 2:
+                return tuple(cells[:n])
+    return None
+
+# %% ../../nbs/interop/lm_eval_logs.ipynb #b629c3ba
+def _named(value: Any, choices: Sequence[str], refuse) -> set[int]:
+    "The choices that a value of a column names, by the harness's rules: a number is an index, a text is a text."
+    value = int(value) if isinstance(value, bool) else value
+    if isinstance(value, list):
+        found = [_named(v, choices, refuse) for v in value]
+        if len(set().union(*found)) != 1:
+            refuse(f"{len(value)} choices are right, and a question here has one right choice", "target", value)
+        return found[0]
+    if isinstance(value, int):
+        return {value} & set(range(len(choices)))
+    return {choices.index(value)} if isinstance(value, str) and value in choices else set()
+
+
+def _named_by_text(target: str, choices: Sequence[str], template: str, refuse) -> set[int]:
+    "The choices that a target could mean if only its text is known."
+    if target.startswith("[") and target.endswith("]") and target not in choices:
+        try:
+            several = json.loads(target.replace("'", '"'))
+        except ValueError:
+            return set()
+        return _named(several, choices, refuse)
+    index = {int(target)} & set(range(len(choices))) if target.isascii() and target.isdecimal() else set()
+    text = {choices.index(target)} if target in choices else set()
+    return index if index and "{{" in template else index | text
+
+
+def _right_choice(
+    sample: _Sample,  # of a task that scores choices
+    choices: Sequence[str],  # the texts, as the task has them
+    field: str | int | None,  # the column or template of the task that says which one is right; None: not known
+    file: str,  # the log, for messages
+) -> int:  # index of a choice
+    "The one right choice. Raises `BadRow` if it is not known, or if there are several."
+
+    def refuse(why, key, value):
+        raise BadRow(why, file, sample.row, str(sample.id), key, value)
+
+    acc = sample.metrics.get("acc")
+    if acc not in (None, 0, 1):
+        refuse("acc must be 0 or 1; this task counts in a way of its own (process_results)", "acc", acc)
+    blank = len(set(sample.contexts)) > 1  # the choices stand in the contexts, and the target is what follows them
+    known = isinstance(field, str) and field in sample.doc
+    if known or isinstance(field, int):
+        found = _named(sample.doc[field] if known else field, choices, refuse)
+    elif blank:
+        found = set(range(len(choices)))
+    else:
+        found = _named_by_text(sample.target, choices, str(field), refuse)
+    if len(found) > 1 and acc is not None:
+        scores = sample.scores[0]
+        found = {i for i in found if (i == scores.index(max(scores))) == (acc == 1)}
+    if len(found) != 1:
+        why = "which of the choices is right cannot be known" if found else "the target is none of the choices"
+        refuse(why, "target", sample.doc[field] if known else sample.target)
+    return found.pop()
+
+# %% ../../nbs/interop/lm_eval_logs.ipynb #b4682655
+_QUESTION = ("question", "query", "stem", "ctx")
+_NO_QUESTION = "Which of these is the likeliest?"  # of tasks such as BLiMP, whose choices are whole texts
+
+
+def _question_text(sample: _Sample) -> str:
+    "The question's text, without the choices if the document has a separate column for it."
+    for column in _QUESTION:
+        if isinstance(text := sample.doc.get(column), str) and text.strip():
+            return text
+    return sample.contexts[0] if sample.contexts[0].strip() else _NO_QUESTION
+
+
+def _are_labels(choices: Sequence[str]) -> bool:
+    "Whether the choices are only letters that stand for texts."
+    return [choice.strip(" ().") for choice in choices] == list(LETTERS[: len(choices)])
+
+
+def _blanked(sample: _Sample) -> tuple[str, list[str]]:
+    "The question with a blank, and the words of the contexts in its place."
+    texts = sample.contexts
+    start = len(os.path.commonprefix(texts))
+    start = max((i + 1 for i in range(start) if texts[0][i].isspace()), default=0)  # whole words
+    rest = [text[start:] for text in texts]
+    end = len(os.path.commonprefix([text[::-1] for text in rest]))
+    end = max((i + 1 for i in range(end) if rest[0][len(rest[0]) - 1 - i].isspace()), default=0)
+    choices = [text[: len(text) - end] for text in rest]
+    if not all(choice.strip() for choice in choices):
+        return sample.continuations[0], texts
+    return f"{texts[0][:start]}_{texts[0][len(texts[0]) - end :] if end else ''}{sample.continuations[0]}", choices
+
+
+def _make_question(sample: _Sample, id: str, text: str, choices: Sequence[str], answer: int, file: str) -> Question:
+    "A question. An error names the line of the log."
+    subject = sample.doc.get("subject")
+    try:
+        return Question(id, text, tuple(choices), answer, subject if isinstance(subject, str) else None)
+    except BadRow as e:
+        raise BadRow(e.why, file, sample.row, id, e.field, e.value) from None
+
+
+def _scored_question(
+    sample: _Sample,  # of a task that scores choices
+    id: str,  # the question's
+    config: dict[str, Any],  # of the task, from the results file; empty if there is none
+    file: str,  # the log, for messages
+) -> Question:
+    "The question of a document whose choices were scored. Raises `BadRow` if its choices or its answer are not known."
+    if len(set(sample.contexts)) > 1:
+        if len(set(sample.continuations)) > 1:
+            why = "both contexts and continuations differ between the choices, so it is not known what is compared"
+            raise BadRow(why, file, sample.row, id, "arguments", sample.continuations)
+        text, choices = _blanked(sample)
+        answer = _right_choice(sample, sample.contexts, config.get("doc_to_text"), file)
+    else:
+        delimiter = str(config.get("target_delimiter", " "))
+        begun = bool(delimiter) and all(c.startswith(delimiter) for c in sample.continuations)
+        choices = [c.removeprefix(delimiter) if begun else c for c in sample.continuations]
+        answer = _right_choice(sample, choices, config.get("doc_to_target"), file)
+        text, listed = _question_text(sample), _doc_choices(sample.doc)
+        if listed and len(listed) == len(choices) and _are_labels(choices):
+            choices = listed
+    return _make_question(sample, id, text, [c.strip() for c in choices], answer, file)
+
+# %% ../../nbs/interop/lm_eval_logs.ipynb #f1c4ce70
+def _configured_choices(config: dict[str, Any], doc: dict[str, Any]) -> tuple[str, ...] | None:
+    "The choices from `doc_to_choice`, if they can be found without running code."
+    told = config.get("doc_to_choice")
+    if isinstance(told, str):
+        name, _, part = told.removeprefix("{{").removesuffix("}}").strip().partition(".")
+        told = doc.get(name)
+        told = told.get(part) if part and isinstance(told, dict) else told
+    return _texts(list(told.values()) if isinstance(told, dict) else told)
+
+
+def _shown_in_order(context: str, choices: Sequence[str]) -> bool:
+    "Whether the texts follow one another in the prompt, searched from its end because examples come first."
+    end = len(context)
+    for text in reversed(choices):
+        end = context.rfind(text.strip(), 0, end)
+        if end < 0:
+            return False
+    return True
+
+
+def _right_label(target: str, choices: Sequence[str]) -> set[int]:
+    "The choices that a target could mean: by its text, or by its letter."
+    bare = target.strip()
+    texts = [i for i, choice in enumerate(choices) if choice.strip() == bare]
+    letter = bare.strip("().: ")
+    letters = [LETTERS.index(letter)] if len(letter) == 1 and letter in LETTERS[: len(choices)] else []
+    return {*texts, *letters}
+
+
+def _written_question(
+    sample: _Sample,  # of a task that generates
+    id: str,  # the question's
+    config: dict[str, Any],  # of the task, from the results file; empty if there is none
+    file: str,  # the log, for messages
+) -> Question:
+    "The question of a document that was answered in words. Raises `BadRow` if its choices are not known."
+
+    def refuse(why, field, value):
+        raise BadRow(why, file, sample.row, id, field, value)
+
+    configured, listed = _configured_choices(config, sample.doc), _doc_choices(sample.doc)
+    if configured is None or _are_labels(configured) and listed and len(listed) == len(configured):
+        choices = listed
+    else:
+        choices = configured
+    if choices is None:
+        refuse("no known column contains the choices, so there is nothing to choose from", "doc", list(sample.doc))
+    if choices is listed and not _shown_in_order(sample.contexts[0], choices):
+        refuse("the prompt does not show these choices in this order", "arguments", choices)
+    if config.get("doc_to_choice") is not None and sample.target.isdecimal():
+        found = {int(sample.target)} & set(range(len(choices)))
+    else:
+        found = _right_label(sample.target, choices)
+    if len(found) != 1:
+        refuse("the target must be the letter or the text of one choice", "target", sample.target)
+    return _make_question(sample, id, _question_text(sample), [c.strip() for c in choices], found.pop(), file)
+
 # %% ../../nbs/interop/lm_eval_logs.ipynb #7024287f
-def _read_line(line: bytes, number: int, file: str) -> Sample:
+def _read_line(line: bytes, number: int, file: str) -> _Sample:
     "One line of a log. Raises `BadRow`."
     try:
         row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
@@ -43,18 +371,18 @@ def _read_line(line: bytes, number: int, file: str) -> Sample:
         raise BadRow(f"{why} ({words})", file, number, value=line[-60:].decode("utf-8", "replace")) from None
     if not isinstance(row, dict):
         raise BadRow("the line must be a JSON object", file, number, value=row)
-    return read_sample(row, number, file)
+    return _read_sample(row, number, file)
 
 
-def _read_lines(path: Path, on_bad: str) -> tuple[list[Sample], list[BadRow]]:
-    "All lines of a log, and those left out. Raises `CoraError` if the file cannot be read, and `BadRow` for a line."
+def _read_lines(path: Path, bad: BadRows) -> list[_Sample]:
+    "All lines of a log. Raises `CoraError` if the file cannot be read, and `BadRow` for a line."
     if path.is_dir():
         there = sorted(p.name for p in path.glob("samples_*.jsonl"))
         held = (
             f"it holds {there[0]}{f' and {len(there) - 1} more' if there[1:] else ''}" if there else "it holds no log"
         )
         raise CoraError(f"{path}: this is a folder, and a file samples_*.jsonl is needed; {held}")
-    samples, bad = [], []
+    samples = []
     try:
         with open(path, "rb") as lines:
             for number, line in enumerate(lines, 1):
@@ -62,17 +390,15 @@ def _read_lines(path: Path, on_bad: str) -> tuple[list[Sample], list[BadRow]]:
                     if line.strip():
                         samples.append(_read_line(line, number, str(path)))
                 except BadRow as e:
-                    if on_bad == "raise":
-                        raise
-                    bad.append(e)
+                    bad.add(e)
     except OSError as e:
         raise CoraError(f"{path}: cannot be read ({e.strerror or e})") from None
     if not samples:
         raise bad[0] if bad else CoraError(f"{path}: the file is empty")
-    return samples, bad
+    return samples
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #5cb488e4
-def _one_filter(samples: list[Sample], select: str | None, parse: object, path: Path) -> list[Sample]:
+def _one_filter(samples: list[_Sample], select: str | None, parse: object, path: Path) -> list[_Sample]:
     "The lines of one filter, in the order of the documents. Raises `CoraError` if the filter is not clear."
     names = list(dict.fromkeys(s.filter for s in samples))
     if select is not None and select not in names:
@@ -86,12 +412,12 @@ def _one_filter(samples: list[Sample], select: str | None, parse: object, path: 
 _OURS = ("question_id", "family", "method", "index", "sources", "original_choices", "original_answer")
 
 
-def _is_ours(sample: Sample) -> bool:
+def _is_ours(sample: _Sample) -> bool:
     "Whether a document is a row of `variant_rows`."
     return all(column in sample.doc for column in _OURS)
 
 
-def _check_one_task(samples: Sequence[Sample], path: Path) -> None:
+def _check_one_task(samples: Sequence[_Sample], path: Path) -> None:
     "Raise `CoraError` if the lines are of different kinds of tasks, or if a document occurs twice."
     first, seen = samples[0], {}
     for s in samples:
@@ -133,7 +459,7 @@ def _told(results: Any, *keys: str) -> Any:
     return results
 
 
-def _seal_broken(samples: Sequence[Sample], task: str, results: dict[str, Any]) -> str:
+def _seal_broken(samples: Sequence[_Sample], task: str, results: dict[str, Any]) -> str:
     "What is wrong with the lines of a log, by the hash in the results file; empty if the hash matches."
     sealed = _told(results, "task_hashes", task)
     if not isinstance(sealed, str) or not all(s.hashes for s in samples):
@@ -144,10 +470,10 @@ def _seal_broken(samples: Sequence[Sample], task: str, results: dict[str, Any]) 
     return f"its lines, of {n} documents, are not those its results file was written with, of {counted} documents"
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #ad85bbd0
-def _own_variants(samples: list[Sample], path: Path, on_bad: str, bad: list[BadRow]) -> list[tuple[Sample, Variant]]:
+def _own_variants(samples: list[_Sample], path: Path, bad: BadRows) -> list[tuple[_Sample, Variant]]:
     "The variants of a task that was exported from here."
 
-    def read(some: list[Sample]) -> list[Variant]:
+    def read(some: list[_Sample]) -> list[Variant]:
         try:
             return row_variants([s.doc for s in some], str(path))
         except BadRow as e:
@@ -156,7 +482,7 @@ def _own_variants(samples: list[Sample], path: Path, on_bad: str, bad: list[BadR
     try:
         return list(zip(samples, read(samples)))
     except BadRow:
-        if on_bad == "raise":
+        if bad.on_bad == "raise":
             raise
     good = []
     for s in samples:
@@ -164,11 +490,11 @@ def _own_variants(samples: list[Sample], path: Path, on_bad: str, bad: list[BadR
             read([s])
             good.append(s)
         except BadRow as e:
-            bad.append(e)
+            bad.add(e)
     return list(zip(good, read(good)))
 
 
-def _question_ids(samples: Sequence[Sample]) -> list[str]:
+def _question_ids(samples: Sequence[_Sample]) -> list[str]:
     "The documents' own ids, or their numbers."
     own = [s.doc.get("id") for s in samples]
     told = all(isinstance(id, str | int) and str(id).strip() for id in own) and len(set(map(str, own))) == len(own)
@@ -176,24 +502,22 @@ def _question_ids(samples: Sequence[Sample]) -> list[str]:
 
 
 def _originals(
-    samples: list[Sample], config: dict[str, Any], path: Path, on_bad: str, bad: list[BadRow]
-) -> list[tuple[Sample, Variant]]:
+    samples: list[_Sample], config: dict[str, Any], path: Path, bad: BadRows
+) -> list[tuple[_Sample, Variant]]:
     "The questions of a task that is not ours, as they were asked."
     found = []
     for s, id in zip(samples, _question_ids(samples)):
         try:
-            question = (scored_question if s.scores else written_question)(s, id, config, str(path))
+            question = (_scored_question if s.scores else _written_question)(s, id, config, str(path))
         except BadRow as e:
-            if on_bad == "raise":
-                raise
-            bad.append(e)
+            bad.add(e)
             continue
         places = tuple(range(question.n_choices))
         found.append((s, Variant(question, "cora", "original", 0, question.choices, question.answer, places)))
     return found
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #334f1b67
-def _reply(sample: Sample, trial: int) -> Reply:
+def _reply(sample: _Sample, trial: int) -> Reply:
     "One repetition's reply."
     if not sample.scores:
         return Reply(sample.replies[trial])
@@ -203,7 +527,7 @@ def _reply(sample: Sample, trial: int) -> Reply:
     return Reply(scores=scores, confidence=sure if math.isfinite(best) else None)
 
 
-def _readings(sample: Sample, path: Path) -> list[str]:
+def _readings(sample: _Sample, path: Path) -> list[str]:
     "The filter's output for each repetition's reply."
     if len(sample.filtered) == len(sample.replies):
         return sample.filtered
@@ -216,22 +540,28 @@ def _readings(sample: Sample, path: Path) -> list[str]:
 
 
 def _graded(
-    asked: Sequence[tuple[Sample, Variant]],
+    asked: Sequence[tuple[_Sample, Variant]],
     parse: str | Callable | None,
     own_rule: str | dict[str, str] | None,
+    name: str,
     path: Path,
-) -> tuple[list, list, list, list | None, str | Callable | Mapping]:
-    "Variants, replies, trials, verdicts (only if the filter's readings count), and the rule."
+) -> tuple[Responses, str | dict[str, str] | None]:
+    "The responses, and what read the replies: a rule, perhaps of what the filter made; None if choices were scored."
     rows = [(s, v, trial) for s, v in asked for trial in range(len(s.scores or s.replies))]
-    replies = [_reply(s, trial) for s, _, trial in rows]
     rule, verdicts = parse or own_rule or "lenient", None
-    if parse is None and own_rule is None and not asked[0][0].scores:
+    read = rule_name(rule) if callable(rule) else rule
+    if asked[0][0].scores:
+        read = None
+    elif parse is None and own_rule is None:
         rules = rules_by_form(rule)
         verdicts = [grade_reply(v, Reply(_readings(s, path)[trial]), rules) for s, v, trial in rows]
-    return [v for _, v, _ in rows], replies, [trial for *_, trial in rows], verdicts, rule
+        read = f"{read}, of what the filter made"
+    variants, trials = [v for _, v, _ in rows], [trial for *_, trial in rows]
+    replies = [_reply(s, trial) for s, _, trial in rows]
+    return make_responses(variants, replies, rule, trials, name, verdicts=verdicts), read
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #9107fc19
-def _verdict_note(asked: Sequence[tuple[Sample, Variant]], responses: Responses) -> list[str]:
+def _verdict_note(asked: Sequence[tuple[_Sample, Variant]], responses: Responses) -> list[str]:
     "How often the tool's own verdict on the first reply differs from ours."
     name = next((m for m in ("acc", "exact_match") if m in asked[0][0].metrics), None)
     if name is None:
@@ -255,7 +585,7 @@ _OTHERWISE = {
 }
 
 
-def _notes(asked: Sequence[tuple[Sample, Variant]], responses: Responses, task: str, results: dict) -> list[str]:
+def _notes(asked: Sequence[tuple[_Sample, Variant]], responses: Responses, task: str, results: dict) -> list[str]:
     "The notes on a log."
     (sample, _), notes = asked[0], _verdict_note(asked, responses)
     for name, way in _OTHERWISE.items():
@@ -338,9 +668,9 @@ def import_lm_eval(
     or right answer are not known. With "skip" such lines are left out, with a warning that counts them.
     Source: the files of lm-eval 0.4.13.
     """
-    check_option("on_bad", on_bad, ("raise", "skip"))
     path = Path(path)
-    samples, bad = _read_lines(path, on_bad)
+    bad = BadRows(path, on_bad)
+    samples = _read_lines(path, bad)
     _check_one_task(samples, path)
     task, results, notes = _read_results(path)
     if (broken := _seal_broken(samples, task, results)) and on_bad == "raise":
@@ -350,30 +680,26 @@ def import_lm_eval(
     if parse is not None and samples[0].scores:
         raise CoraError(f"{path}: parse is a rule for written replies, and here the choices were scored")
     if ours := _is_ours(samples[0]):
-        asked = _own_variants(samples, path, on_bad, bad)
+        asked = _own_variants(samples, path, bad)
     else:
-        asked = _originals(samples, config, path, on_bad, bad)
-    asked = _fitting(asked, path, on_bad, bad)
-    if bad:
-        warnings.warn(f"{path}: left out {len(bad)} rows that could not be read, the first of them: {bad[0]}")
+        asked = _originals(samples, config, path, bad)
+    asked = _fitting(asked, path, bad)
+    bad.warn()
     exported = _exported_facts(config) if ours else Facts()
-    graded = _graded(asked, parse, _own_rule(exported) if ours else None, path)
-    return _with_facts(asked, graded, _Log(task, results, _model_name(results, path), notes, len(bad)), exported)
+    log = _Log(task, results, _model_name(results, path), notes, len(bad))
+    found, read = _graded(asked, parse, _own_rule(exported) if ours else None, log.model, path)
+    return _with_facts(asked, found, read, log, exported)
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #3455f78d
-def _fitting(
-    asked: list[tuple[Sample, Variant]], path: Path, on_bad: str, bad: list[BadRow]
-) -> list[tuple[Sample, Variant]]:
+def _fitting(asked: list[tuple[_Sample, Variant]], path: Path, bad: BadRows) -> list[tuple[_Sample, Variant]]:
     "The samples that have one score for each choice, at least one sample."
     good = []
     for s, v in asked:
         if s.scores and len(s.scores[0]) != v.n_choices:
             why = f"there must be {v.n_choices} log-likelihoods, one for each choice shown"
-            bad.append(BadRow(why, str(path), s.row, v.question_id, "resps", len(s.scores[0])))
-            if on_bad == "raise":
-                raise bad[-1]
-            continue
-        good.append((s, v))
+            bad.add(BadRow(why, str(path), s.row, v.question_id, "resps", len(s.scores[0])))
+        else:
+            good.append((s, v))
     if not good:
         raise CoraError(f"no row could be read, the first of them: {bad[0]}")
     return good
@@ -396,19 +722,15 @@ class _Log:
     left_out: int  # rows
 
 
-def _with_facts(asked: list, graded: tuple, log: _Log, exported: Facts) -> Responses:
+def _with_facts(asked: list, found: Responses, read: str | dict | None, log: _Log, exported: Facts) -> Responses:
     "The responses with their facts."
-    variants, replies, trials, verdicts, rule = graded
     sample = asked[0][0]
-    read = rule_name(rule) if callable(rule) else rule
-    imported = {"format": "lm-eval", **_log_facts(log.task, log.results), "filter": sample.filter}
-    imported["parse"] = None if sample.scores else f"{read}, of what the filter made" if verdicts else read
+    imported = {"format": "lm-eval", **_log_facts(log.task, log.results), "filter": sample.filter, "parse": read}
     limit = _told(log.results, "config", "limit")
     run = ({} if limit is None else {"limit": limit}) | exported.run.plain()
     run["benchmark"] = exported.run.benchmark or log.task
     who = {"respondent": "lm-eval", "name": log.model, "shares": not sample.drawn}
-    found = make_responses(variants, replies, rule, trials, log.model, verdicts=verdicts)
     notes = log.notes + _notes(asked, found, log.task, log.results)
     imported |= {"left_out": log.left_out, "notes": notes}
-    facts = {"respondent": who, **_asked_facts(variants, exported), "run": run, "imported": imported}
+    facts = {"respondent": who, **_asked_facts([v for _, v in asked], exported), "run": run, "imported": imported}
     return Responses(found.table, found.questions, facts, log.model)

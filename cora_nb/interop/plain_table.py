@@ -6,7 +6,12 @@
 __all__ = ['import_table']
 
 # %% ../../nbs/interop/plain_table.ipynb #a29fc3f5
+import json
+import math
+import re
 import warnings
+from ast import literal_eval
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +19,347 @@ import pandas as pd
 
 from ..benchmarks.files import READERS, Table, read_json_list, read_table
 from ..checks import check_option
-from ..core import BadRow, CoraError, LETTERS, MIN_CHOICES, Question, Variant
+from ..core import LETTERS, MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant
 from ..forms import Verdict, get_form
 from .cat import trace_sources
-from .table_cells import CELLS, TableRows, count_choices, read_choices, read_places
 from ..respondents.protocol import NOT_ASKED, OVER_BUDGET, Reply
 from ..responses.columns import graded_table, questions_table, with_states
 from ..responses.responses import Responses
 from ..variants.families import divergence_set
+
+# %% ../../nbs/interop/plain_table.ipynb #269334ad
+_HASHED = (str, int, float, bool)  # other values, mainly lists, are compared by their text
+
+
+class _TableRows:
+    "The columns of a table, and the rows that were refused."
+
+    def __init__(
+        self,
+        table: Table,  # as it was read
+        skip: bool = False,  # remember rows that cannot be used instead of raising
+    ):
+        self.file, self.typed, self.skip = table.file, table.typed, skip
+        self.bad: dict[int, BadRow] = {}  # the place of a refused row, from 0 -> why
+        self.numbers = [number for number, _ in table.rows]  # of the rows in the file
+        rows = [{} if isinstance(row, BadRow) else row for _, row in table.rows]
+        self.columns = {plain: [row.get(name) for row in rows] for name, plain in _plain_names(table).items()}
+        self.ids = self.columns.get("question_id", [None] * len(rows))
+        for at, (_, row) in enumerate(table.rows):
+            if isinstance(row, BadRow):
+                self._keep(at, row)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def _keep(self, at: int, why: BadRow):
+        if not self.skip:
+            raise why
+        self.bad.setdefault(at, why)
+
+    def refuse(
+        self,
+        at: int,  # the row's place, from 0
+        column: str,  # the column of the value
+        why: str,  # what is wrong
+        value: Any,  # the bad value
+    ) -> None:
+        "Leave a row out. Raises `BadRow` unless bad rows are skipped."
+        id = None if self.ids[at] in (None, "") else str(self.ids[at])
+        self._keep(at, BadRow(why, self.file, self.numbers[at], id, column, value))
+
+    def read(
+        self,
+        column: str,  # a name in small letters
+        convert: Callable[[Any], Any],  # value -> what it says; raises `ValueError` with what is wrong
+    ) -> list:  # one for each row; None if the cell is empty, the row is bad, or the column does not exist
+        "The values of a column. Raises `BadRow` unless bad rows are skipped."
+        found, known = [None] * len(self), {}
+        for at, value in enumerate(self.columns.get(column, ())):
+            if value is None or value == "" or at in self.bad or value != value:
+                continue
+            key = (type(value), value if type(value) in _HASHED else str(value))
+            if key not in known:
+                try:
+                    known[key] = convert(value)
+                except ValueError as e:
+                    self.refuse(at, column, str(e), value)
+                    continue
+            found[at] = known[key]
+        return found
+
+# %% ../../nbs/interop/plain_table.ipynb #2e5de536
+_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+def _plain_names(table: Table) -> dict[str, str]:
+    "The name of each column as in the file, and in small letters with underscores."
+    if len(table.columns) == 1 and (found := [m for m in _SEPARATORS if m in table.columns[0]]):
+        why = f"the cells are separated by {_SEPARATORS[found[0]]}, and must be by commas"
+        raise CoraError(f"{table.file}: {why}; save the sheet as 'CSV UTF-8 (comma delimited)' or as xlsx")
+    names = {c: c.strip() if c.strip() in [*LETTERS] else re.sub(r"\W+", "_", c.strip()).lower() for c in table.columns}
+    plain = list(names.values())
+    if twice := next((c for c in plain if plain.count(c) > 1), None):
+        raise CoraError(f"{table.file}: two columns are called {twice!r}, apart from capital letters and spaces")
+    return names
+
+# %% ../../nbs/interop/plain_table.ipynb #008c82ef
+_WHOLE = re.compile(r"[+-]?\d{1,9}(?:\.0*)?", re.ASCII)
+_TEXT = r"(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+_FLAT_TEXTS = re.compile(rf"[(\[]\s*{_TEXT}(?:\s*,\s*{_TEXT})*\s*,?\s*[)\]]", re.DOTALL)
+
+
+def _whole_cell(
+    value: Any,  # of a cell
+) -> int:
+    "A whole number. Raises `ValueError` for anything else, and for one of ten digits or more."
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9:
+        return value
+    if isinstance(value, float) and value % 1 == 0 and abs(value) < 10**9:
+        return int(value)
+    if isinstance(value, str) and _WHOLE.fullmatch(value.strip()):
+        return int(float(value))
+    raise ValueError("must be a whole number")
+
+
+def _count(value: Any) -> int:
+    "A whole number of 0 or more."
+    if (found := _whole_cell(value)) < 0:
+        raise ValueError("must be 0 or more")
+    return found
+
+
+def _number(value: Any) -> float:
+    "A number."
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError("must be a number") from None
+
+
+def _share(value: Any) -> float:
+    "A number in [0, 1]."
+    if not (math.isnan(found := _number(value)) or 0 <= found <= 1):
+        raise ValueError("must be from 0 to 1")
+    return found
+
+
+def _text_cell(
+    value: Any,  # of a cell
+) -> str:  # a whole number as its digits
+    "A text. Raises `ValueError` for anything else."
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    raise ValueError("must be a text")
+
+
+def _truth(value: Any) -> bool:
+    "True or false, in the words of pandas and of spreadsheets."
+    words = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+    if (word := str(value).strip().lower()) not in words:
+        raise ValueError("must be true or false")
+    return words[word]
+
+
+def _form(value: Any) -> str:
+    "The name of a form."
+    return get_form(_text_cell(value)).name
+
+# %% ../../nbs/interop/plain_table.ipynb #97c4049b
+def _number_of(text: str) -> int | float:
+    "The number that a text is."
+    return int(float(text)) if _WHOLE.fullmatch(text.strip()) else float(text)
+
+
+def _listed(value: Any) -> list:
+    "A list, or the text of one."
+    if isinstance(value, list | tuple):
+        return list(value)
+    if not isinstance(value, str):
+        raise ValueError('must be a list, in a CSV cell a JSON list such as ["yes", "no"]')
+    text, found = value.strip(), None
+    try:
+        if text[:1] == "[":
+            found = json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        if found is None and _FLAT_TEXTS.fullmatch(text):
+            found = list(literal_eval(f"({text[1:-1].rstrip(', ')},)"))
+        elif found is None and text[:1] + text[-1:] == "()":
+            found = [_number_of(part) for part in text[1:-1].split(",") if part]
+    except (ValueError, SyntaxError):  # an invalid escape, or a part that is not a number
+        pass
+    if not isinstance(found, list):
+        raise ValueError('must be a list, in a CSV cell a JSON list such as ["yes", "no"]')
+    return found
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    "A list of 2 to 26 texts."
+    found = _listed(value)
+    if not MIN_CHOICES <= len(found) <= MAX_CHOICES:
+        raise ValueError(f"must hold {MIN_CHOICES} to {MAX_CHOICES} choices, and holds {len(found)}")
+    if not all(isinstance(text, str) and text.strip() for text in found):
+        raise ValueError("every choice must be a text that is not empty")
+    return tuple(found)
+
+
+def _wholes(value: Any) -> tuple[int, ...]:
+    "A list of whole numbers."
+    return tuple(map(_whole_cell, _listed(value)))
+
+
+def _numbers(value: Any) -> tuple[float, ...]:
+    "A list of numbers; one that is missing is NaN."
+    return tuple(math.nan if v is None else _number(v) for v in _listed(value))
+
+
+_CELLS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("question_id", "method", "family", "subject", "question", "reply", "error", "finish"), _text_cell),
+    **dict.fromkeys(("index", "trial", "n_tokens", "original_answer"), _count),
+    **dict.fromkeys(("choices", "original_choices"), _texts),
+    **dict.fromkeys(("sources", "selected"), _wholes),
+    **{"form": _form, "n_choices": _whole_cell, "scores": _numbers, "confidence": _share},
+    **{"mean_logprob": _number, "correct": _truth, "state": _text_cell},
+}  # column -> how a cell of it is read
+
+# %% ../../nbs/interop/plain_table.ipynb #a9d27b81
+def _read_choices(
+    rows: _TableRows,  # the table
+) -> list[tuple[str, ...] | None]:  # for each row the texts shown, None if they are not known
+    "The choices of each row. Raises `CoraError` for columns that contradict each other, and `BadRow` for a row."
+    letters = [c for c in LETTERS if c in rows.columns]
+    if not letters:
+        return rows.read("choices", _CELLS["choices"])
+    if "choices" in rows.columns:
+        raise CoraError(
+            f"{rows.file}: the columns choices and {letters[0]} both hold choices, so leave one of them out"
+        )
+    if letters != list(LETTERS[: len(letters)]):
+        raise CoraError(f"{rows.file}: the columns of the choices must be A, B, C, ... without a gap, got {letters}")
+    found: list[tuple[str, ...] | None] = []
+    for at, texts in enumerate(zip(*(rows.read(c, _text_cell) for c in letters))):
+        there = tuple(text for text in texts if text is not None and text.strip())
+        if at not in rows.bad and (texts[: len(there)] != there or len(there) == 1):
+            rows.refuse(at, "A", "the choices must be at least two, without a gap between them", texts)
+        found.append(there or None)
+    return found
+
+
+def _count_choices(
+    rows: _TableRows,  # the table
+    lists: dict[str, list],  # column -> for each row a list with one entry for each choice, or None
+) -> list[int | None]:  # None everywhere, or nowhere but in refused rows
+    "The number of choices of each row. Raises `BadRow` for contradictions, and if only some rows have it."
+    found = rows.read("n_choices", _CELLS["n_choices"])
+    for name, column in lists.items():
+        for at, value in enumerate(column):
+            if value is not None and found[at] is None:
+                found[at] = len(value)
+            elif value is not None and found[at] != len(value) and at not in rows.bad:
+                rows.refuse(at, name, f"must hold one entry for each of the {found[at]} choices", value)
+    if not any(n is not None for n in found):
+        return found
+    for at, n in enumerate(found):
+        if at not in rows.bad and n is None:
+            rows.refuse(at, "n_choices", "must not be missing in some rows and known in others", None)
+        elif at not in rows.bad and not MIN_CHOICES <= n <= MAX_CHOICES:
+            rows.refuse(at, "n_choices", f"must be from {MIN_CHOICES} to {MAX_CHOICES}", n)
+    return found
+
+# %% ../../nbs/interop/plain_table.ipynb #e0e17b57
+_OWN = {"form", "sources"}  # the columns that mark a table of this package
+
+
+def _placed(rows: _TableRows, what: str) -> tuple[str, str]:
+    'The column of the answers or predictions, and how it is written: "letter", "number", "index", or "" if empty.'
+    names = [n for n in (what, f"{what}_letter", f"{what}_index") if n in rows.columns]
+    if len(names) > 1:
+        raise CoraError(f"{rows.file}: the columns {' and '.join(names)} say the same, so leave one of them out")
+    name = names[0] if names else what
+    values = {str(v).strip() for v in rows.columns.get(name, ()) if v is not None and v == v} - {""}
+    if not values:
+        return name, ""
+    if name != what:
+        return name, name.removeprefix(f"{what}_")
+    return what, "letter" if any(v.isalpha() for v in values) or not any(map(_WHOLE.fullmatch, values)) else "number"
+
+
+def _count_from(rows: _TableRows, columns: dict[str, tuple[str, str]], n_choices: list) -> tuple[int, str]:
+    "Whether the numbers of a table count from 0 or from 1, and the evidence. Raises `CoraError` if there is none."
+    column, kind = columns["answer"]
+    if "number" not in (kind for _, kind in columns.values()):
+        return 0, ""
+    if _OWN <= set(rows.columns):
+        return 0, ""
+    answers = rows.read(column, _whole_cell) if kind == "number" else []
+    for at, answer in enumerate(answers):
+        if answer == 0:
+            return 0, f"row {rows.numbers[at]} has the answer 0"
+    for at, answer in enumerate(answers):
+        if answer is not None and answer == n_choices[at]:
+            return 1, f"no row has the answer 0, and row {rows.numbers[at]} has {answer} of {answer} choices"
+    name = next(name for name, kind in columns.values() if kind == "number")
+    raise CoraError(
+        f"{rows.file}: the column {name} holds numbers, and nothing says whether they count from 0 or from 1; "
+        f"write letters, or call the columns answer_index and prediction_index, which count from 0"
+    )
+
+# %% ../../nbs/interop/plain_table.ipynb #47d82c96
+def _read_places(
+    rows: _TableRows,  # the table
+    n_choices: list[int | None],  # as from `_count_choices`
+) -> tuple[list[int | None], list[int | None] | None, list[str]]:  # answers, predictions, and notes
+    """Places from 0: None for an empty cell, -1 for a prediction that was not shown. No predictions: None.
+
+    Raises `CoraError` for a table without answers, and for numbers that could count from 0 or from 1; `BadRow` for a
+    value that does not name a choice.
+    """
+    columns, notes = {what: _placed(rows, what) for what in ("answer", "prediction")}, []
+    if columns["answer"][0] not in rows.columns:
+        raise CoraError(f"{rows.file}: the column answer is missing; there are {', '.join(rows.columns)}")
+    first = 0
+    if {"number", "index"} & {kind for _, kind in columns.values()}:
+        first, why = _count_from(rows, columns, n_choices)
+        notes += [f"the numbers of choices count from {first}: {why}"] if why else []
+    answers = _places(rows, "answer", *columns["answer"], first, n_choices)
+    for at, answer in enumerate(answers):
+        if answer is None and at not in rows.bad:
+            rows.refuse(at, columns["answer"][0], "must not be missing", None)
+    if not columns["prediction"][1]:
+        return answers, None, notes
+    predictions = _places(rows, "prediction", *columns["prediction"], first, n_choices)
+    if columns["prediction"][1] == "letter" and (lost := predictions.count(-1)):
+        notes.append(f"{lost} predictions are letters that were not shown, and count as no choice")
+    return answers, predictions, notes
+
+
+def _places(rows: _TableRows, what: str, column: str, kind: str, first: int, n_choices: list) -> list[int | None]:
+    "The answers or the predictions."
+
+    def place(value):
+        if kind in ("number", "index"):
+            return _whole_cell(value) - first
+        if not isinstance(value, str) or value.strip().upper() not in [*LETTERS]:
+            raise ValueError("must be a letter" + (", or empty for no choice" if what == "prediction" else ""))
+        return LETTERS.index(value.strip().upper())
+
+    found = rows.read(column, place)
+    for at, value in enumerate(found):
+        n = n_choices[at] or MAX_CHOICES
+        if value is None or at in rows.bad or 0 <= value < n:
+            continue
+        if what == "prediction" and (kind == "letter" or value == -1 and first == 0):
+            found[at] = -1
+            continue
+        low, high = (LETTERS[0], LETTERS[n - 1]) if kind == "letter" else (first, n - 1 + first)
+        rows.refuse(at, column, f"must be a choice, from {low} to {high}", rows.columns[column][at])
+    return found
 
 # %% ../../nbs/interop/plain_table.ipynb #7232a118
 def _of_one(table: Table, select: str | None) -> tuple[Table, str | None]:
@@ -45,7 +383,7 @@ def _of_one(table: Table, select: str | None) -> tuple[Table, str | None]:
     return Table(table.file, table.columns, kept, table.typed), select
 
 # %% ../../nbs/interop/plain_table.ipynb #766c0207
-def _fill_variants(rows: TableRows, data: dict[str, list], notes: list[str]) -> None:
+def _fill_variants(rows: _TableRows, data: dict[str, list], notes: list[str]) -> None:
     "Complete the variant of each row. Raises `BadRow` for a variant that occurs twice."
     for name, default in (("method", "original"), ("index", 0), ("trial", 0), ("form", "mcq")):
         data[name] = [default if value is None else value for value in data[name]]
@@ -75,7 +413,7 @@ def _fill_variants(rows: TableRows, data: dict[str, list], notes: list[str]) -> 
 _UNKNOWN = tuple(f"(choice {letter} is not in the table)" for letter in LETTERS)  # a text that no reply repeats
 
 
-def _question_parts(rows: TableRows, data: dict[str, list]) -> dict[str, dict[str, Any]]:
+def _question_parts(rows: _TableRows, data: dict[str, list]) -> dict[str, dict[str, Any]]:
     "Each question's text, choices, answer and subject, if known. Refuses rows that contradict an earlier one."
     found: dict[str, dict[str, Any]] = {}
     for at, id in enumerate(data["question_id"]):
@@ -99,7 +437,7 @@ def _question_parts(rows: TableRows, data: dict[str, list]) -> dict[str, dict[st
     return found
 
 
-def _trace(rows: TableRows, data: dict[str, list], parts: dict[str, dict[str, Any]]) -> None:
+def _trace(rows: _TableRows, data: dict[str, list], parts: dict[str, dict[str, Any]]) -> None:
     "Fill in the sources, if they can be found. Refuses rows whose right choice is a wrong choice of the question."
     sources, known = data["sources"], {}
     for at, shown in enumerate(data["choices"]):
@@ -118,7 +456,7 @@ def _trace(rows: TableRows, data: dict[str, list], parts: dict[str, dict[str, An
             sources[at] = tuple(range(n))
 
 # %% ../../nbs/interop/plain_table.ipynb #738b3da0
-def _make_variants(rows: TableRows, data: dict[str, list], parts: dict[str, dict[str, Any]]) -> list[Variant | None]:
+def _make_variants(rows: _TableRows, data: dict[str, list], parts: dict[str, dict[str, Any]]) -> list[Variant | None]:
     "The variant of each row, with placeholders for texts that are not in the table; None for refused rows."
     questions: dict[str, Question | BadRow] = {}
     for id, known in parts.items():
@@ -165,7 +503,7 @@ def _named(data: dict[str, list], at: int) -> bool:
     return data["prediction"][at] is not None and data["prediction"][at] >= 0
 
 
-def _replies(rows: TableRows, data: dict[str, list]) -> list[Reply]:
+def _replies(rows: _TableRows, data: dict[str, list]) -> list[Reply]:
     "The reply of each row."
     texts = list(data["reply"])
     raw = rows.columns.get("reply", texts)
@@ -217,7 +555,7 @@ def _missing_notes(data: dict[str, list], kept: list[int], table: pd.DataFrame) 
     return notes
 
 
-def _left_out(rows: TableRows, notes: list[str]) -> list[int]:
+def _left_out(rows: _TableRows, notes: list[str]) -> list[int]:
     "The places of the rows that can be used. Raises `CoraError` if nearly all rows are bad."
     kept = [at for at in range(len(rows)) if at not in rows.bad]
     if rows.bad:
@@ -246,16 +584,16 @@ def import_table(
     """
     check_option("on_bad", on_bad, ("raise", "skip"))
     table, name = _of_one(read_table(path, READERS | {".json": read_json_list}), select)
-    rows, notes = TableRows(table, skip=on_bad == "skip"), []
+    rows, notes = _TableRows(table, skip=on_bad == "skip"), []
     if "question_id" not in rows.columns:
         raise CoraError(f"{rows.file}: the column question_id is missing; there are {', '.join(rows.columns)}")
-    data = {c: rows.read(c, CELLS[c]) for c in CELLS if c not in ("choices", "n_choices")}
+    data = {c: rows.read(c, _CELLS[c]) for c in _CELLS if c not in ("choices", "n_choices")}
     for at, id in enumerate(data["question_id"]):
         if id is None and at not in rows.bad:
             rows.refuse(at, "question_id", "must not be missing", None)
-    data["choices"] = read_choices(rows)
-    data["n_choices"] = count_choices(rows, {c: data[c] for c in ("choices", "sources", "scores")})
-    data["answer"], predictions, said = read_places(rows, data["n_choices"])
+    data["choices"] = _read_choices(rows)
+    data["n_choices"] = _count_choices(rows, {c: data[c] for c in ("choices", "sources", "scores")})
+    data["answer"], predictions, said = _read_places(rows, data["n_choices"])
     notes += said
     data["prediction"] = predictions or [None] * len(rows)
     rule = _rule(rows, data, predictions is not None, parse)
@@ -275,7 +613,7 @@ def import_table(
             graded = graded.drop(columns=column)
     notes += _missing_notes(data, kept, graded) + _rule_notes(data, kept, graded, rule)
     who = "respondent" if "respondent" in rows.columns else "model"
-    known = {*CELLS, *_ASIDE, *LETTERS, who}
+    known = {*_CELLS, *_ASIDE, *LETTERS, who}
     if aside := [c for c in rows.columns if c not in known]:
         notes.append(f"left aside: the column{'s' * (len(aside) > 1)} {', '.join(aside)}")
     facts = {"imported": {"format": "table", "parse": rule or "as in the column prediction", "notes": notes}}
@@ -283,7 +621,7 @@ def import_table(
     return Responses(graded, _known_questions(variants, parts), facts, name, str(path))
 
 
-def _rule(rows: TableRows, data: dict[str, list], predicted: bool, parse: str | None) -> str | None:
+def _rule(rows: _TableRows, data: dict[str, list], predicted: bool, parse: str | None) -> str | None:
     "The rule that reads the replies; None to use the tool's reading. Raises `CoraError` if there is nothing to read."
     there = any(value is not None for c in ("reply", "scores") for value in data[c])
     if parse is None and predicted:

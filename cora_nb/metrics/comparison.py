@@ -38,8 +38,17 @@ from ..results import few_remarks, make_result, Remark
 from ..stats.tables import adjust_p
 from ..stats.shares import count_interval, moved_interval
 from ..stats.paired import difference_interval, exchange_p, stretch_exchanged
-from ..stats.resampling import cluster_table, draw_questions, kinds, left_out
-from ..stats.resampling import design_effect, few_clusters, FEW_QUESTIONS, pseudo_values, warn_of_few
+from cora_nb.stats.resampling import (
+    FEW_QUESTIONS,
+    cluster_table,
+    design_effect,
+    draw_questions,
+    few_clusters,
+    kinds,
+    left_out,
+    pseudo_values,
+    warn_of_few,
+)
 
 # %% ../../nbs/metrics/comparison.ipynb #a1e946a6
 _LOOKED_AT = ["hits", "trials", "original"]

@@ -14,8 +14,13 @@ from .scores import register_run_score
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
 from ..results import make_result, Remark
-from ..stats.components import Components, component_interval, component_names, component_share
-from ..stats.components import variance_components
+from cora_nb.stats.components import (
+    Components,
+    component_interval,
+    component_names,
+    component_share,
+    variance_components,
+)
 
 # %% ../../nbs/metrics/components.ipynb #56db286b
 _NAMES = {

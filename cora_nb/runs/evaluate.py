@@ -28,8 +28,15 @@ from ..responses.responses import Responses, make_responses
 from ..responses.columns import grade_reply
 from .alarm import Alarm, Cure, mark_told
 from .asking import Asking, Budget, Precise, Settled, Stop, check_asking, check_stop
-from .budget import BudgetWarning, Spending, as_spending, budget_line, most_tokens, question_order
-from .budget import respondent_with
+from cora_nb.runs.budget import (
+    BudgetWarning,
+    Spending,
+    as_spending,
+    budget_line,
+    most_tokens,
+    question_order,
+    respondent_with,
+)
 from .facts import asked_facts
 from .stopping import EarlyStop, PreciseStop
 from .store import Claims, Store, asked_prompts

@@ -69,7 +69,7 @@ def test_one_line(place, words, options, why):
 
 
 CARD = """
-from cora_nb.interop.exporters import ExportedFiles
+from cora_nb.interop.formats import ExportedFiles
 
 
 def card(runs, folder, name="card"):

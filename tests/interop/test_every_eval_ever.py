@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cora_nb.core import CoraError
-from cora_nb.interop.every_eval_ever import evaluation_record, EVERY_EVAL_EVER, export_every_eval_ever
+from cora_nb.interop.result_files import evaluation_record, _EVERY_EVAL_EVER, export_every_eval_ever
 from cora_nb.metrics.scores import register_score, SCORES
 from cora_nb.report.tables import score_table
 from cora_nb.responses.responses import Responses
@@ -41,7 +41,7 @@ def run() -> Responses:
 
 
 def test_the_copy_of_the_schema_is_the_version_we_write():
-    assert SCHEMA["version"] == EVERY_EVAL_EVER == "0.3.0"
+    assert SCHEMA["version"] == _EVERY_EVAL_EVER == "0.3.0"
     jsonschema.Draft7Validator.check_schema(SCHEMA)
 
 

@@ -9,7 +9,7 @@ import yaml
 from huggingface_hub import DatasetCard
 
 from cora_nb.core import CoraError
-from cora_nb.interop.hub_cards import hub_card, markdown_text, score_figure
+from cora_nb.interop.hub_datasets import _hub_card, _markdown_text, _score_figure
 from cora_nb.interop.hub_datasets import export_hub
 from cora_nb.report.tables import plain_line, score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -32,7 +32,7 @@ def stopped(name: str, **how) -> Responses:
 def card_of(runs, **options) -> str:
     named = runs if isinstance(runs, dict) else {runs.name: runs}
     splits = {name: f"split_{i}" for i, name in enumerate(named)}
-    return hub_card(named, splits, score_table(named, ci=0.95), 0.95, **options)
+    return _hub_card(named, splits, score_table(named, ci=0.95), 0.95, **options)
 
 
 def table_rows(text: str) -> list[list[str]]:
@@ -129,18 +129,18 @@ def test_names_break_nothing(run, name):
 
 
 def test_what_markdown_would_obey():
-    assert markdown_text("a|b <i>`c`\n# d [e](f) *g* $h$") == (r"a\|b &lt;i&gt;\`c\` \# d \[e\]\(f\) \*g\* \$h\$")
+    assert _markdown_text("a|b <i>`c`\n# d [e](f) *g* $h$") == (r"a\|b &lt;i&gt;\`c\` \# d \[e\]\(f\) \*g\* \$h\$")
 
 
 def test_the_figure_is_the_same_every_time(run):
     table = score_table({"$x$|\n" + "y" * 50: run, "$x$| " + "y" * 60: scored(), "模型": run}, ci=0.95)
-    first = score_figure(table)
-    assert first.startswith(b"\x89PNG") and first == score_figure(table)
+    first = _score_figure(table)
+    assert first.startswith(b"\x89PNG") and first == _score_figure(table)
 
 
 def test_no_figure_without_a_score(run, tmp_path):
     lost = with_failures(run, 200)
-    assert score_figure(score_table({"x": lost}, ci=0.95)) is None
+    assert _score_figure(score_table({"x": lost}, ci=0.95)) is None
     exported = export_hub(lost, tmp_path / "out")
     assert "scores.png" not in exported.files
     text = (tmp_path / "out/README.md").read_text()

@@ -7,16 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cora_nb.core import BadRow, LETTERS, Question, Variant
-from cora_nb.interop.inspect_samples import (
-    Reading,
-    is_ours,
-    read_answer,
-    sample_answer,
-    sample_question,
-    sample_reply,
-    sample_variant,
-    scorer_reading,
-    shown_order,
+from cora_nb.interop.inspect_logs import (
+    _Reading,
+    _is_ours,
+    _read_answer,
+    _sample_answer,
+    _sample_question,
+    _sample_reply,
+    _sample_variant,
+    _scorer_reading,
+    _shown_order,
 )
 
 texts = st.text(min_size=1, max_size=12).filter(str.strip)
@@ -44,7 +44,7 @@ def test_the_order_shown_is_found_again(choices, data):
     order = data.draw(st.permutations(range(len(choices))))
     told = explained([choices[i] for i in order], "B")
     try:
-        found, answered = shown_order(told, choices)
+        found, answered = _shown_order(told, choices)
     except BadRow:  # one choice begins another, up to a line that looks like the next choice
         assert any("\n" in c for c in choices)
         return
@@ -55,7 +55,7 @@ def test_the_order_shown_is_found_again(choices, data):
 
 def test_order_with_choices_that_begin_alike():
     choices = ["1", "10", "100", "1\nB) 10"]
-    assert shown_order(explained(["10", "100", "1", "1\nB) 10"]), choices)[0] == (1, 2, 0, 3)
+    assert _shown_order(explained(["10", "100", "1", "1\nB) 10"]), choices)[0] == (1, 2, 0, 3)
 
 
 @pytest.mark.parametrize(
@@ -70,12 +70,12 @@ def test_order_with_choices_that_begin_alike():
 )
 def test_order_that_cannot_be_told(told, choices):
     with pytest.raises(BadRow, match="does not tell in which order"):
-        shown_order(told, choices)
+        _shown_order(told, choices)
 
 
 @pytest.mark.parametrize("told", [None, "", "ANSWER: B", "Choices were shuffled"])
 def test_order_as_held(told):
-    assert shown_order(told, ["a", "b"]) is None
+    assert _shown_order(told, ["a", "b"]) is None
 
 
 @given(A=st.integers(2, 26), data=st.data())
@@ -83,19 +83,19 @@ def test_every_letter_names_its_choice(A, data):
     i = data.draw(st.integers(0, A - 1))
     choices = [f"choice {k}" for k in range(A)]
     for target in (LETTERS[i], LETTERS[i].lower(), [LETTERS[i]], f" {LETTERS[i]} ", choices[i], [choices[i]]):
-        assert sample_answer(target, choices) == i
+        assert _sample_answer(target, choices) == i
 
 
 @pytest.mark.parametrize("target", ["AB", "A, B", ["A", "B"], ["A,B"], "A B"])
 def test_several_right_choices(target):
     with pytest.raises(BadRow, match="several choices are right"):
-        sample_answer(target, ["x", "y", "z"])
+        _sample_answer(target, ["x", "y", "z"])
 
 
 @pytest.mark.parametrize("target", ["D", "", [], "Paris", ["A", "Paris"], "1", "twice"])
 def test_target_that_names_no_choice(target):
     with pytest.raises(BadRow, match="must be a letter from A to C, or the text of one choice"):
-        sample_answer(target, ["x", "twice", "twice"])
+        _sample_answer(target, ["x", "twice", "twice"])
 
 
 @pytest.mark.parametrize(
@@ -104,64 +104,64 @@ def test_target_that_names_no_choice(target):
     + [("A, D", ()), ("I say B", ()), ("a dog", ())],
 )
 def test_answers_of_scorers(answer, named):
-    assert read_answer(answer, ("A", "B", "C"), ("dog", "cat", "ox")) == named
+    assert _read_answer(answer, ("A", "B", "C"), ("dog", "cat", "ox")) == named
 
 
 def test_answers_under_other_labels():
-    assert read_answer("(b)", ("(a)", "(b)"), ("dog", "cat")) == (1,)
-    assert read_answer("No", ("Yes", "No"), ("Yes", "No")) == (1,)
+    assert _read_answer("(b)", ("(a)", "(b)"), ("dog", "cat")) == (1,)
+    assert _read_answer("No", ("Yes", "No"), ("Yes", "No")) == (1,)
 
 
 def test_question_and_variant():
-    found = sample_question(sample(id=7, metadata={"subject": "sums"}))
+    found = _sample_question(sample(id=7, metadata={"subject": "sums"}))
     assert found == Question("7", "2 + 2?", ("3", "4", "5"), 1, "sums")
-    assert sample_question(sample(metadata={"subject": ["sums"]})).subject is None
-    variant, letters = sample_variant(sample())
-    assert variant == Variant(sample_question(sample()), "cora", "original", 0, ("3", "4", "5"), 1, (0, 1, 2))
+    assert _sample_question(sample(metadata={"subject": ["sums"]})).subject is None
+    variant, letters = _sample_variant(sample())
+    assert variant == Variant(_sample_question(sample()), "cora", "original", 0, ("3", "4", "5"), 1, (0, 1, 2))
     assert letters is None
     choice = SimpleNamespace(value="I", answer="C", explanation=explained(["5", "3", "4"], "A"))
-    variant, letters = sample_variant(sample(scores={"choice": choice}), form="several")
+    variant, letters = _sample_variant(sample(scores={"choice": choice}), form="several")
     assert (variant.method, variant.sources, variant.answer, variant.form) == ("shuffled", (2, 0, 1), 2, "several")
-    assert scorer_reading(choice, variant, letters) == Reading((0,), False, "A")
+    assert _scorer_reading(choice, variant, letters) == _Reading((0,), False, "A")
 
 
 def test_sample_of_another_task():
     for choices in (None, []):
         with pytest.raises(BadRow, match="the sample has no choices"):
-            sample_question(sample(choices=choices))
+            _sample_question(sample(choices=choices))
 
 
 def test_failures_and_empty_replies_are_told_apart():
-    variant = sample_variant(sample())[0]
+    variant = _sample_variant(sample())[0]
     nothing = SimpleNamespace(choices=[], completion="", usage=None)
     empty = SimpleNamespace(choices=sample().output.choices, completion="", usage=None)
     limit = SimpleNamespace(type="token", limit=10.0)
-    assert sample_reply(sample(output=empty), variant).text == ""
-    assert sample_reply(sample(output=nothing), variant).error == "no reply"
-    assert sample_reply(sample(output=nothing, limit=limit), variant).error.endswith("at its limit: token 10")
-    assert sample_reply(sample(limit=limit), variant).text == "ANSWER: B"  # it was answered before
+    assert _sample_reply(sample(output=empty), variant).text == ""
+    assert _sample_reply(sample(output=nothing), variant).error == "no reply"
+    assert _sample_reply(sample(output=nothing, limit=limit), variant).error.endswith("at its limit: token 10")
+    assert _sample_reply(sample(limit=limit), variant).text == "ANSWER: B"  # it was answered before
     error = SimpleNamespace(message="down\n\x1b[2J again")
-    assert sample_reply(sample(error=error), variant).error == "down \\x1b[2J again"
+    assert _sample_reply(sample(error=error), variant).error == "down \\x1b[2J again"
     withdrawn = SimpleNamespace(reason=None)
-    assert sample_reply(sample(invalidation=withdrawn), variant).error == "invalidated in the log: no reason given"
+    assert _sample_reply(sample(invalidation=withdrawn), variant).error == "invalidated in the log: no reason given"
 
 
 @pytest.mark.parametrize("stop, finish", [("stop", "stop"), ("max_tokens", "length"), ("model_length", "length")])
 def test_why_a_reply_ended(stop, finish):
     output = sample().output
     output.choices[0].stop_reason = stop
-    assert sample_reply(sample(output=output), sample_variant(sample())[0]).meta == {"finish_reason": finish}
+    assert _sample_reply(sample(output=output), _sample_variant(sample())[0]).meta == {"finish_reason": finish}
 
 
 def test_raw_words_come_from_the_events():
     raw = SimpleNamespace(event="model", output=SimpleNamespace(**vars(sample().output) | {"completion": "Hm: C"}))
-    variant = sample_variant(sample())[0]
+    variant = _sample_variant(sample())[0]
     events = [SimpleNamespace(event="state"), raw, SimpleNamespace(event="score")]
-    assert sample_reply(sample(events=events), variant, raw=True).text == "Hm: C"
-    assert sample_reply(sample(events=events), variant).text == "ANSWER: B"
-    assert sample_reply(sample(), variant, raw=True).text == "ANSWER: B"
+    assert _sample_reply(sample(events=events), variant, raw=True).text == "Hm: C"
+    assert _sample_reply(sample(events=events), variant).text == "ANSWER: B"
+    assert _sample_reply(sample(), variant, raw=True).text == "ANSWER: B"
 
 
 def test_whose_sample_it_is():
-    assert not is_ours(sample()) and not is_ours(sample(metadata=None))
-    assert is_ours(sample(metadata={"recipe": "", "sources": [0], "original_choices": []}))
+    assert not _is_ours(sample()) and not _is_ours(sample(metadata=None))
+    assert _is_ours(sample(metadata={"recipe": "", "sources": [0], "original_choices": []}))

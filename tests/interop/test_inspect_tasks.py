@@ -21,20 +21,20 @@ from inspect_ai.scorer import SampleScore, Score  # noqa: E402
 from cora_nb.benchmarks.load import load_benchmark, load_shots  # noqa: E402
 from cora_nb.core import CoraError  # noqa: E402
 from cora_nb.interop.inspect_logs import import_inspect  # noqa: E402
-from cora_nb.interop.inspect_scores import (  # noqa: E402
-    SHOWN_SCORES,
-    SHOWN_SPREADS,
-    sample_variants,
-    shown_values,
-    table_scores,
+from cora_nb.interop.inspect_tasks import (  # noqa: E402
+    _SHOWN_SCORES,
+    _SHOWN_SPREADS,
+    _sample_variants,
+    _shown_values,
+    _table_scores,
     variant_scorer,
 )
 from cora_nb.interop.inspect_tasks import (  # noqa: E402
     cora_task,
     inspect_template,
     prepare_task,
-    prompt_samples,
-    task_options,
+    _prompt_samples,
+    _task_options,
 )
 from cora_nb.metrics.circular import position_spread  # noqa: E402
 from cora_nb.metrics.scoring import score  # noqa: E402
@@ -116,7 +116,7 @@ def check_equal(log, ours):
     expected = {k: (r.reply, r.prediction, "C" if r.correct else "I") for k, r in zip(keys, said)}
     assert rows == expected
     found = score(ours).set_index("score")["value"]
-    assert all(same(shown(log)[name], found[name]) for name in SHOWN_SCORES)
+    assert all(same(shown(log)[name], found[name]) for name in _SHOWN_SCORES)
     imported, key = import_inspect(log.location), ["question_id", "method", "index"]
     columns = ["form", "sources", "answer", "prediction", "selected", "correct", "reply"]
     theirs, own = (run.table.set_index(key)[columns].sort_index() for run in (imported, ours))
@@ -139,7 +139,7 @@ def check_equal(log, ours):
 )
 def test_as_our_own_run(tmp_path, options):
     log = run_task(tmp_path, **options)
-    o = task_options(**options)
+    o = _task_options(**options)
     part = {name: o[name] for name in ("limit", "sample", "subjects", "seed")}
     variants = make_variants(load_benchmark("math", **part), family=o["family"], seed=o["seed"])
     template = o["template"] or "cora"
@@ -152,9 +152,9 @@ def test_as_our_own_run(tmp_path, options):
     try:
         spread = position_spread(ours, threshold=None).set_index("score")["value"]
     except CoraError:  # several forms
-        assert all(math.isnan(shown(log)[name]) for name in SHOWN_SPREADS)
+        assert all(math.isnan(shown(log)[name]) for name in _SHOWN_SPREADS)
     else:
-        assert all(shown(log)[name] == spread[name] for name in SHOWN_SPREADS)
+        assert all(shown(log)[name] == spread[name] for name in _SHOWN_SPREADS)
 
 
 def test_epochs_are_trials(tmp_path):
@@ -172,9 +172,9 @@ def test_epochs_are_trials(tmp_path):
     first = {s.id: s for s in log.samples if s.epoch == 1}
     assert len(log.samples) == 36 and len(first) == 12
     assert sorted({s.scores["cora"].metadata["trial"] for s in log.samples}) == [0, 1, 2]
-    variants = sample_variants([s.metadata for s in first.values()])
+    variants = _sample_variants([s.metadata for s in first.values()])
     predictions = ["ABCD".index(s.output.completion) for s in first.values()]
-    expected = shown_values(variants, predictions, [None] * 12, [0] * 12)
+    expected = _shown_values(variants, predictions, [None] * 12, [0] * 12)
     assert shown(log) == expected and not any(map(math.isnan, expected.values()))
     assert 0 < expected["MCQA+"] < 1
 
@@ -218,7 +218,7 @@ def test_the_template_of_inspect_is_that_of_its_solver():
 
 def test_samples_have_one_prompt_of_several_turns():
     run = prepare_task(limit=1, shots=2)
-    sample = prompt_samples(run.prompts)[0]
+    sample = _prompt_samples(run.prompts)[0]
     turns = [{"role": m.role, "content": m.content} for m in sample.input]
     assert turns == run.prompts[0].messages and [t["role"] for t in turns] == [*("user", "assistant") * 2, "user"]
 
@@ -271,7 +271,7 @@ def test_a_failed_sample_is_no_wrong_reply(tmp_path, scored):
 
 
 def graded(variants, predictions, trial=0):
-    rows = [s.metadata for s in prompt_samples(make_prompts(variants))]
+    rows = [s.metadata for s in _prompt_samples(make_prompts(variants))]
     told = [{"trial": trial, "prediction": p, "selected": None} for p in predictions]
     return [
         SampleScore(score=Score(value="C", metadata=t), sample_id=str(i), sample_metadata=row)
@@ -280,8 +280,8 @@ def graded(variants, predictions, trial=0):
 
 
 def test_an_empty_list_and_half_a_run():
-    metric = table_scores()
-    assert list(metric([])) == [*SHOWN_SCORES, *SHOWN_SPREADS] and all(map(math.isnan, metric([]).values()))
+    metric = _table_scores()
+    assert list(metric([])) == [*_SHOWN_SCORES, *_SHOWN_SPREADS] and all(map(math.isnan, metric([]).values()))
     variants = make_variants(load_benchmark("math", limit=2), "cora")
     scores = graded(variants, [v.answer for v in variants])
     whole, half = metric(scores), metric(scores[:30])
@@ -295,9 +295,9 @@ def test_an_empty_list_and_half_a_run():
 
 def test_samples_of_another_task_are_refused():
     with pytest.raises(CoraError, match="not of the task cora_nb/cora"):
-        sample_variants([None], "sample 3")
+        _sample_variants([None], "sample 3")
     with pytest.raises(CoraError, match="sample 3: the metadata of this sample have no variant"):
-        sample_variants([{"question": "?"}], "sample 3")
+        _sample_variants([{"question": "?"}], "sample 3")
 
 
 # Options
@@ -356,12 +356,12 @@ def test_recorded_logs(name):
     assert log.status == "success" and log.eval.packages["cora_nb"] and log.eval.task == "cora_nb/cora"
     assert len(log.samples) == samples * epochs and log.eval.config.epochs == epochs
     first = [s for s in log.samples if s.epoch == 1]
-    variants = sample_variants([s.metadata for s in first])
+    variants = _sample_variants([s.metadata for s in first])
     run = prepare_task(**log.eval.task_args_passed)
     assert sorted(v.key for v in variants) == sorted(p.variant.key for p in run.prompts)
     assert {v.key: v for v in variants} == {p.variant.key: p.variant for p in run.prompts}
     told = [s.scores["cora"].metadata for s in first]
-    values = shown_values(variants, [t["prediction"] for t in told], [None] * samples, [0] * samples)
+    values = _shown_values(variants, [t["prediction"] for t in told], [None] * samples, [0] * samples)
     assert all(same(value, shown(log)[name]) for name, value in values.items())
 
 
@@ -412,10 +412,7 @@ assert not {"torch", "transformers"} & set(sys.modules)
     status, said = python(code, tmp_path)
     assert status == 0, said
     assert "samples 20 cora_nb/cora" in said
-    assert (
-        "modules ['cora_nb.core', 'cora_nb.interop', 'cora_nb.interop.inspect_scores', 'cora_nb.interop.inspect_"
-        in said
-    )
+    assert "modules ['cora_nb.core', 'cora_nb.interop', 'cora_nb.interop.inspect_tasks']" in said
 
 
 def test_the_entry_point_is_declared():

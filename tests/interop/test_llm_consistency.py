@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from cora_nb.core import CoraError, data_path
-from cora_nb.interop.importers import IMPORTERS, import_responses, recognise_tool
+from cora_nb.interop.formats import IMPORTERS, import_responses, recognise_tool
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.counts import count_hits
 from cora_nb.responses.responses import as_responses

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from cora_nb.core import BadRow
-from cora_nb.interop.lm_eval_documents import doc_choices, read_sample, right_choice, scored_question, written_question
+from cora_nb.interop.lm_eval_logs import _doc_choices, _read_sample, _right_choice, _scored_question, _written_question
 from lm_eval_rows import scored_row, written_row
 
 
@@ -29,7 +29,7 @@ from lm_eval_rows import scored_row, written_row
     ],
 )
 def test_choices_of_a_document(doc, choices):
-    assert doc_choices(doc) == choices
+    assert _doc_choices(doc) == choices
 
 
 @pytest.mark.parametrize(
@@ -53,38 +53,38 @@ def test_choices_of_a_document(doc, choices):
     ],
 )
 def test_which_choice_is_right(target, doc, field, acc, answer):
-    sample = read_sample(scored_row(doc=doc, target=target, acc=acc), 7, "log")
+    sample = _read_sample(scored_row(doc=doc, target=target, acc=acc), 7, "log")
     if isinstance(answer, int):
-        assert right_choice(sample, ("x", "y", "z"), field, "log") == answer
+        assert _right_choice(sample, ("x", "y", "z"), field, "log") == answer
     else:
         with pytest.raises(BadRow, match=f"log, row 7, id '0', .*{answer}"):
-            right_choice(sample, ("x", "y", "z"), field, "log")
+            _right_choice(sample, ("x", "y", "z"), field, "log")
 
 
 def test_a_number_may_be_an_index_or_a_text():
     for lls, acc, answer in (((-1, -2, -3), 0.0, None), ((-2, -1, -3), 1.0, 1), ((-2, -1, -3), 0.0, 2)):
-        sample = read_sample(scored_row(lls=lls, acc=acc, choices=("10", "9", "1")), 1, "log")
+        sample = _read_sample(scored_row(lls=lls, acc=acc, choices=("10", "9", "1")), 1, "log")
         if answer is None:
             with pytest.raises(BadRow, match="which of the choices is right cannot be known, got '1'"):
-                right_choice(sample, ("10", "9", "1"), None, "log")
+                _right_choice(sample, ("10", "9", "1"), None, "log")
         else:
-            assert right_choice(sample, ("10", "9", "1"), None, "log") == answer
-        assert right_choice(sample, ("10", "9", "1"), "{{answer}}", "log") == 1
+            assert _right_choice(sample, ("10", "9", "1"), None, "log") == answer
+        assert _right_choice(sample, ("10", "9", "1"), "{{answer}}", "log") == 1
 
 
 def test_choices_are_continuations_less_the_delimiter():
     row = scored_row(choices=(": x", ": y", ": z"))
     for config, choices in ({}, (": x", ": y", ": z")), ({"target_delimiter": " : "}, ("x", "y", "z")):
-        assert scored_question(read_sample(row, 1, "log"), "q", config, "log").choices == choices
+        assert _scored_question(_read_sample(row, 1, "log"), "q", config, "log").choices == choices
     listed = scored_row(doc={"options": ["up", "down", "left"]}, choices=("(A)", "(B)", "(C)"))
-    found = scored_question(read_sample(listed, 1, "log"), "q", {}, "log")
+    found = _scored_question(_read_sample(listed, 1, "log"), "q", {}, "log")
     assert found.choices == ("up", "down", "left") and found.text == "Q0?"
     other = scored_row(doc={"options": ["up", "down"]}, choices=("A", "B", "C"))
-    assert scored_question(read_sample(other, 1, "log"), "q", {}, "log").choices == ("A", "B", "C")
+    assert _scored_question(_read_sample(other, 1, "log"), "q", {}, "log").choices == ("A", "B", "C")
     mixed = scored_row()
     mixed["arguments"]["gen_args_1"]["arg_0"] = "Other?"
     with pytest.raises(BadRow, match="both contexts and continuations differ"):
-        scored_question(read_sample(mixed, 1, "log"), "q", {}, "log")
+        _scored_question(_read_sample(mixed, 1, "log"), "q", {}, "log")
 
 
 def blank_row(texts, acc, following=" so."):
@@ -105,15 +105,15 @@ def blank_row(texts, acc, following=" so."):
     ],
 )
 def test_a_blank_in_the_context(texts, question, choices):
-    found = scored_question(read_sample(blank_row(texts, 0.0), 1, "log"), "q", {}, "log")
+    found = _scored_question(_read_sample(blank_row(texts, 0.0), 1, "log"), "q", {}, "log")
     assert (found.text.strip(), found.choices, found.answer) == (question, choices, 1)
 
 
 def test_a_blank_with_three_choices_needs_more_than_a_verdict():
     three = ("a cup", "a cap", "a cop")
-    assert scored_question(read_sample(blank_row(three, 1.0), 1, "log"), "q", {}, "log").answer == 0
+    assert _scored_question(_read_sample(blank_row(three, 1.0), 1, "log"), "q", {}, "log").answer == 0
     with pytest.raises(BadRow, match="which of the choices is right cannot be known"):
-        scored_question(read_sample(blank_row(three, 0.0), 1, "log"), "q", {}, "log")
+        _scored_question(_read_sample(blank_row(three, 0.0), 1, "log"), "q", {}, "log")
 
 
 @pytest.mark.parametrize(
@@ -134,18 +134,18 @@ def test_a_blank_with_three_choices_needs_more_than_a_verdict():
     ],
 )
 def test_a_question_answered_in_words(change, config, answer):
-    sample = read_sample(written_row(**change), 3, "log")
+    sample = _read_sample(written_row(**change), 3, "log")
     if isinstance(answer, int):
-        assert written_question(sample, "q", config, "log").answer == answer
+        assert _written_question(sample, "q", config, "log").answer == answer
     else:
         with pytest.raises(BadRow, match=f"log, row 3, .*{re.escape(answer)}"):
-            written_question(sample, "q", config, "log")
+            _written_question(sample, "q", config, "log")
 
 
 def test_what_a_chat_model_was_sent():
     row = written_row(doc={"choices": ["x", "y", "z"]})
     sent = json.dumps([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Q\nA. x\nB. y\nC. z"}])
     row["arguments"]["gen_args_0"]["arg_0"] = [sent]
-    sample = read_sample(row, 1, "log")
+    sample = _read_sample(row, 1, "log")
     assert sample.contexts == ["Be brief.\n\nQ\nA. x\nB. y\nC. z"]
-    assert written_question(sample, "q", {}, "log").text == sample.contexts[0]
+    assert _written_question(sample, "q", {}, "log").text == sample.contexts[0]

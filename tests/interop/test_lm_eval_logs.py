@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.cli.importing import cora_import
 from cora_nb.core import BadRow, CoraError
-from cora_nb.interop.importers import import_responses, recognise_tool
-from cora_nb.interop.lm_eval_documents import read_sample, scored_question
+from cora_nb.interop.formats import import_responses, recognise_tool
+from cora_nb.interop.lm_eval_logs import _read_sample, _scored_question
 from cora_nb.interop.lm_eval_logs import import_lm_eval
 from cora_nb.metrics.calibration import calibration_table
 from cora_nb.metrics.circular import circular_scores
@@ -76,7 +76,7 @@ def test_a_real_task_that_varies_the_context():
     assert found.questions["text"].tolist() == [f"{row['doc']['sentence']} right." for row in rows]
     # where the right one stands behind a function, as in Winogrande, the verdict tells it
     config = config_of(path) | {"doc_to_text": "def doc_to_text(doc):\n    return doc['label']\n"}
-    again = [scored_question(read_sample(r, 1, "log"), "q", config, "log").answer for r in rows]
+    again = [_scored_question(_read_sample(r, 1, "log"), "q", config, "log").answer for r in rows]
     assert again == [row["doc"]["label"] for row in rows]
 
 

@@ -13,8 +13,8 @@ import yaml
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import CoraError, Question
-from cora_nb.interop.importers import import_responses
-from cora_nb.interop.lm_eval_tasks import export_lm_eval, lm_eval_rows
+from cora_nb.interop.formats import import_responses
+from cora_nb.interop.lm_eval_tasks import _lm_eval_rows, _write_export, export_lm_eval
 from cora_nb.metrics.scoring import score
 from cora_nb.prompts.templates import TEMPLATES, Template, make_prompts
 from cora_nb.responses.facts import as_facts
@@ -61,7 +61,7 @@ def test_the_texts_are_those_of_our_respondents(family, shots_as):
     prompts = make_prompts(make_variants(QUESTIONS, family=family), **put)
     likelihood = LikelihoodRespondent("organism/skewed", seam="harness")
     causal = CausalRespondent("organism/skewed", chat=False)
-    rows = list(lm_eval_rows(prompts))
+    rows = list(_lm_eval_rows(prompts))
     assert len(rows) == len(prompts)
     for row, prompt in zip(rows, prompts):
         scored = likelihood.request(prompt)
@@ -76,7 +76,7 @@ def test_the_texts_are_those_of_our_respondents(family, shots_as):
 def test_every_template_and_adaptation(template, adaptation):
     prompts = make_prompts(make_variants(QUESTIONS[:1]), template, load_shots("math"), 1)
     likelihood = LikelihoodRespondent("organism/skewed", adaptation=adaptation, seam="harness")
-    for row, prompt in zip(lm_eval_rows(prompts, adaptation), prompts):
+    for row, prompt in zip(_lm_eval_rows(prompts, adaptation), prompts):
         scored = likelihood.request(prompt)
         assert (row["context"], row["continuations"]) == (scored["context"], scored["continuations"])
         assert row["prompt"] == prompt.text
@@ -101,7 +101,7 @@ def test_what_the_harness_reads_are_our_rows(tmp_path, questions):
     variants = make_variants(questions)
     folder = export_lm_eval(variants, tmp_path / "task").folder
     found = documents(folder)
-    assert found == list(lm_eval_rows(prepare(variants).prompts))  # dates are texts still
+    assert found == list(_lm_eval_rows(prepare(variants).prompts))  # dates are texts still
     assert row_variants(found, "documents") == variants
 
 
@@ -226,7 +226,7 @@ def recorded(kind):
 
 def test_the_recorded_logs_are_of_this_export():
     "Where this fails, the export has changed since: record again (tools/peers/lm_eval_peer.py record)."
-    rows = list(lm_eval_rows(prepare(make_variants(QUESTIONS), Asking("bare")).prompts))
+    rows = list(_lm_eval_rows(prepare(make_variants(QUESTIONS), Asking("bare")).prompts))
     for kind in ("mc", "gen"):
         with recorded(kind).open(encoding="utf-8") as file:
             samples = sorted(map(json.loads, file), key=lambda sample: sample["doc_id"])
@@ -262,3 +262,61 @@ def test_what_the_real_harness_recorded_is_our_own_run(kind):
         assert set(differ) <= {"room"}, (what, differ)
     assert got.facts.run.plain().items() >= told.items()
     assert score(own).equals(score(got))
+
+
+# ---- the folder
+
+
+FACTS = as_facts({"export": {"tool": "notes", "name": "mine"}, "count": 2, "versions": {"cora_nb": "1"}})
+
+
+def test_a_folder_appears_whole_or_not_at_all(tmp_path):
+    def broken():
+        yield "one line"
+        raise CoraError("the second is refused")
+
+    with pytest.raises(CoraError, match="the second is refused"):
+        _write_export(tmp_path / "new", FACTS, {"a.txt": "a", "b.txt": broken()})
+    assert list(tmp_path.iterdir()) == []
+    folder = tmp_path / "new"
+    _write_export(folder, FACTS, {"a.txt": "a", "b.txt": "b"})
+    with pytest.raises(CoraError, match="the second is refused"):
+        _write_export(folder, FACTS, {"a.txt": "a", "b.txt": broken()})
+    assert (folder / "b.txt").read_text() == "b" and len(list(folder.iterdir())) == 3
+
+
+def test_an_empty_folder_is_filled(tmp_path):
+    (tmp_path / "new").mkdir()
+    _write_export(tmp_path / "new", FACTS, {"a": ""})
+    assert json.loads((tmp_path / "new" / "facts.json").read_text()) == FACTS.plain()
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"export"', "[" * 100_000, "\x00"])
+def test_facts_of_somebody_else(tmp_path, text):
+    (tmp_path / "facts.json").write_text(text)
+    with pytest.raises(CoraError, match=r"holds something else \(facts.json\); it is left alone"):
+        _write_export(tmp_path, FACTS, {"a.txt": ""})
+
+
+def test_what_is_beside_an_export_is_left_alone(tmp_path):
+    folder = tmp_path / "new"
+    _write_export(folder, FACTS, {"a.txt": "a"})
+    (folder / "__pycache__").mkdir()
+    _write_export(folder, FACTS.changed(versions={}), {"a.txt": "a"})  # other versions ask the same
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(CoraError, match=r"holds something else \(notes.txt\)"):
+        _write_export(folder, FACTS, {"a.txt": "a"})
+    assert (folder / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}])
+def test_facts_are_plain(tmp_path, value):
+    with pytest.raises(CoraError, match="must be plain JSON values"):
+        _write_export(tmp_path / "new", FACTS.changed(value=value), {"a.txt": "a"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CoraError, match="cannot be written"):
+        _write_export(tmp_path / "file" / "new", FACTS, {"a.txt": "a"})

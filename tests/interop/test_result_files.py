@@ -8,16 +8,8 @@ import yaml
 from huggingface_hub import ModelCard, parse_eval_result_entries
 
 from cora_nb.core import CoraError
-from cora_nb.interop.result_files import (
-    check_no_keys,
-    distinct_names,
-    eval_results,
-    export_model_card,
-    known_scores,
-    metric_name,
-    model_index,
-    write_new_files,
-)
+from cora_nb.interop.formats import distinct_names, runs_to_publish, write_new_files
+from cora_nb.interop.result_files import _metric_name, eval_results, export_model_card, known_scores, model_index
 from cora_nb.metrics.scores import register_score, SCORES
 from cora_nb.report.tables import plain_line, score_table
 from cora_nb.responses.responses import Responses
@@ -93,7 +85,7 @@ def test_a_score_of_ones_own_needs_a_direction(run):
 
 
 def test_names_of_metrics():
-    assert [metric_name(s) for s in ("MCQA", "MCQA+", "BMCA(0.5)", "CoRA")] == [
+    assert [_metric_name(s) for s in ("MCQA", "MCQA+", "BMCA(0.5)", "CoRA")] == [
         "accuracy",
         "cora_nb.mcqa_plus",
         "cora_nb.bmca",
@@ -111,7 +103,7 @@ def test_the_hub_library_reads_the_card_back(run, tmp_path):
     table = known_scores(run).table.set_index("score")
     assert len(card.data.eval_results) == len(table)
     for result, (name, row) in zip(card.data.eval_results, table.iterrows()):
-        assert result.metric_type == metric_name(name) and result.dataset_type == "me/math"
+        assert result.metric_type == _metric_name(name) and result.dataset_type == "me/math"
         assert result.metric_value == round(row["value"], 6)
         assert (result.metric_args["low"], result.metric_args["high"]) == (round(row["low"], 6), round(row["high"], 6))
         assert result.metric_args["questions"] == 10 and result.source_url.endswith("me/replies")
@@ -183,12 +175,12 @@ def test_keys_are_never_written(run, tmp_path, monkeypatch, facts, place):
 
 def test_a_key_in_the_words_of_a_failure_is_found(run):
     with pytest.raises(CoraError, match="the error of a row holds what looks like a key"):
-        check_no_keys(with_failures(run, 1, "401: wrong key sk-abcdefghijklmnopqrst"))
+        runs_to_publish(with_failures(run, 1, "401: wrong key sk-abcdefghijklmnopqrst"))
 
 
 def test_ordinary_facts_hold_no_key(run):
-    check_no_keys(changed(run, respondent={"max_tokens": 5, "top_logprobs": 3, "server": "http://127.0.0.1:8000/v1"}))
-    check_no_keys(changed(run, respondent={"api_key": None, "model": "sk-small", "extra": {"token": ""}}))
+    runs_to_publish(changed(run, respondent={"max_tokens": 5, "top_logprobs": 3, "server": "http://127.0.0.1:8000/v1"}))
+    runs_to_publish(changed(run, respondent={"api_key": None, "model": "sk-small", "extra": {"token": ""}}))
 
 
 def test_nothing_is_replaced(run, tmp_path):

@@ -12,8 +12,8 @@ import pytest
 from openpyxl import load_workbook
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.interop.every_eval_ever import evaluation_record
-from cora_nb.interop.hub_cards import hub_card
+from cora_nb.interop.result_files import evaluation_record
+from cora_nb.interop.hub_datasets import _hub_card
 from cora_nb.interop.result_files import model_index
 from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.scoring import score
@@ -188,7 +188,7 @@ def test_exported_files_say_so(runs):
     names = [m["name"] for m in model_index(run)[0]["results"][0]["metrics"]]
     assert any(name.startswith("CoRA (estimate of the full run: ") for name in names), names
     assert not any(name.startswith("MV") for name in names)
-    card = hub_card(runs, {"ann": "ann", "bob": "bob"}, score_table(runs, ci=0.95), 0.95)
+    card = _hub_card(runs, {"ann": "ann", "bob": "bob"}, score_table(runs, ci=0.95), 0.95)
     assert "intervals over questions; where a number is marked ≈, for the full run on these questions only." in card
     assert json.dumps(run.facts.sample.plain(), allow_nan=False)
 

@@ -27,9 +27,9 @@ import cora_nb as cn
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.commands import COMMANDS, read_config
 from cora_nb.core import CoraError
-from cora_nb.interop.exporters import get_exporter
+from cora_nb.interop.formats import get_exporter
 from cora_nb.interop.hub_datasets import export_hub, from_dataset, load_hub_runs, to_dataset
-from cora_nb.interop.importers import import_responses
+from cora_nb.interop.formats import import_responses
 from cora_nb.metrics.guessing import chance_scores
 from cora_nb.papers.reproduce import load_plan, plan_text
 from cora_nb.papers.reproduce import Size, make_item, _prepare_run

@@ -30,7 +30,7 @@ from faulty_server import Answer, FaultyServer, completion, refusal  # noqa: E40
 
 from cora_nb.core import data_path  # noqa: E402
 from cora_nb.interop.inspect_logs import import_inspect  # noqa: E402
-from cora_nb.interop.inspect_scores import SHOWN_SCORES, SHOWN_SPREADS  # noqa: E402
+from cora_nb.interop.inspect_tasks import _SHOWN_SCORES, _SHOWN_SPREADS  # noqa: E402
 from cora_nb.interop.inspect_tasks import prepare_task  # noqa: E402
 from cora_nb.metrics.circular import position_spread  # noqa: E402
 from cora_nb.metrics.scoring import score  # noqa: E402
@@ -129,7 +129,7 @@ def own_values(run: Responses) -> dict[str, float]:
         warnings.simplefilter("ignore")
         found = score(run).set_index("score")["value"]
         spread = position_spread(run, threshold=None).set_index("score")["value"]
-    return {name: float(found[name]) for name in SHOWN_SCORES} | {name: float(spread[name]) for name in SHOWN_SPREADS}
+    return {name: float(found[name]) for name in _SHOWN_SCORES} | {name: float(spread[name]) for name in _SHOWN_SPREADS}
 
 
 def compare(inspect: str, asked: dict, epochs: int = 1) -> None:

@@ -301,7 +301,7 @@ def compare_run(python: str, folder: Path, limit: int) -> list[list]:
 
     from cora_nb.benchmarks.load import load_benchmark
     from cora_nb.core import CoraError
-    from cora_nb.interop.importers import import_responses
+    from cora_nb.interop.formats import import_responses
 
     questions, letters = load_benchmark("math")[:limit], "ABCDE"
     options = lambda q: [

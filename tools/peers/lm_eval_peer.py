@@ -38,7 +38,7 @@ import numpy as np
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import Question
-from cora_nb.interop.importers import import_responses
+from cora_nb.interop.formats import import_responses
 from cora_nb.interop.lm_eval_tasks import export_lm_eval
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.report.tables import score_table

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
-from cora_nb.interop.every_eval_ever import export_every_eval_ever
+from cora_nb.interop.result_files import export_every_eval_ever
 from exported_runs import changed, in_part, simulated, with_failures
 
 
