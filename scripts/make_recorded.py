@@ -16,7 +16,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 
-from cora_nb.papers.recorded import RECORDED, load_recorded, recorded_facts, recorded_file
+from cora_nb.papers.published import RECORDED, load_recorded, recorded_facts, recorded_file
 
 
 def excerpt(name: str) -> bytes:

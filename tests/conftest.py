@@ -90,7 +90,7 @@ def recorded_at():
     In a folder or in the cache: no test downloads. One that cannot have its file is skipped, with the reason.
     """
     from cora_nb.core import CoraError
-    from cora_nb.papers.recorded import recorded_file
+    from cora_nb.papers.published import recorded_file
 
     found = {}
 
@@ -110,7 +110,7 @@ def recorded_at():
 @pytest.fixture(scope="session")
 def medalpaca():
     "The facts of the recorded replies of medalpaca-7b on MedQA, read once."
-    from cora_nb.papers.recorded import load_recorded
+    from cora_nb.papers.published import load_recorded
 
     return load_recorded("cat/medqa/medalpaca-7b")
 
@@ -118,7 +118,7 @@ def medalpaca():
 @pytest.fixture(scope="session")
 def medalpaca_texts(recorded_at):
     "The same replies with all texts, imported once."
-    from cora_nb.papers.recorded import load_recorded
+    from cora_nb.papers.published import load_recorded
 
     recorded_at("cat/medqa/medalpaca-7b")
     return load_recorded("cat/medqa/medalpaca-7b", texts=True)

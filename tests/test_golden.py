@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from cora_nb.core import CoraError
-from cora_nb.papers.recorded import RECORDED, recorded_file
+from cora_nb.papers.published import RECORDED, recorded_file
 
 HERE = Path(__file__).resolve().parent / "golden"
 sys.path.insert(0, str(HERE))

@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['UNPARSED', 'PAIRS', 'AGA_THRESHOLDS', 'label_sequences', 'sequence_consistency', 'sequence_accuracy',
            'chance_consistency', 'prompt_sequences', 'consistency_by', 'agreement_matrix', 'compare_right',
-           'compare_formats', 'agreement_rate', 'agreement_gated_accuracy', 'agreement_scores']
+           'compare_formats', 'agreement_rate', 'agreement_gated_accuracy', 'agreement_scores',
+           'inconsistency_components']
 
 # %% ../../nbs/metrics/consistency.ipynb #e6d2739f
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,13 +15,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..checks import check_columns, check_count, check_level, check_named, check_number, check_option
+from cora_nb.checks import (
+    check_columns,
+    check_count,
+    check_level,
+    check_named,
+    check_number,
+    check_option,
+)
 from ..core import CoraError
 from .counts import Replies, coverage_remarks, flat_replies, question_column
 from .scores import register_run_score
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import about_run
 from ..results import Remark, lookup, make_result, result_rows, stack_results
+from cora_nb.stats.components import (
+    Components,
+    component_interval,
+    component_names,
+    component_share,
+    variance_components,
+)
 from ..stats.paired import paired_interval
 from ..stats.resampling import few_unlike
 from ..stats.shares import share_interval, share_of_asked, share_row
@@ -474,3 +489,100 @@ def agreement_scores(
 ) -> pd.DataFrame:  # a result: scores `agreement rate` and `AGA(t)` for the t of `AGA_THRESHOLDS`
     "The agreement rate, and the accuracy on questions where many replies agree."
     return make_result(pd.concat([agreement_rate(responses, level), agreement_gated_accuracy(responses, level=level)]))
+
+# %% ../../nbs/metrics/consistency.ipynb #56db286b
+_NAMES = {
+    "method": "method",
+    "place": "place",
+    "group": "question",
+    "cell": "question x variant",
+    "repetition": "repetition",
+    "total": "total",
+    "cell + repetition": "question x variant + repetition",
+    "group + cell": "question + question x variant",
+    "within": "inconsistency",
+}
+_ROWS = ("group", "method", "place", "cell", "repetition", "total")
+
+
+def _shown(table: pd.DataFrame) -> np.ndarray:
+    "A number for the choices each row shows: the same for equal choices in the same order."
+    if "trial" not in table or "sources" not in table or not (table["trial"] != table["trial"].iloc[0]).any():
+        return np.zeros(len(table), dtype=np.int64)
+    return pd.factorize(pd.Series([tuple(s) for s in table["sources"]], dtype=object))[0]
+
+
+def _components_of_right(
+    responses: Responses,  # the rows that count, from `need`
+) -> Components:  # of being right; groups are questions, cells their variants, effects "method" and "place"
+    "The variance components of being right, by the names of `variance_components`."
+    t = need(responses, trials="all", asked=True, failed="unread").table
+    question, ids = responses.question_codes
+    if len(ids) < 2:
+        raise CoraError("variance components need at least two questions, got 1")
+    variant = pd.factorize(pd.MultiIndex.from_frame(t[["method", "index"]]))[0]
+    asked = pd.factorize(question * (variant.max() + 1) + variant)[0]
+    shown = _shown(t)
+    cells = pd.factorize(asked.astype(np.int64) * (shown.max() + 1) + shown)[0]
+    effects = {"method": t["method"], "place": t["answer"].to_numpy(np.int64)}
+    weights = 1 / np.bincount(asked)[asked]
+    return variance_components(t["correct"].to_numpy(float), question, cells, effects, weights)
+
+# %% ../../nbs/metrics/consistency.ipynb #484b72bd
+def _repeated_methods(table: pd.DataFrame) -> tuple[Remark, ...]:
+    "A remark on the methods that were repeated with the same choices in the same order; empty for all or none."
+    keys = pd.MultiIndex.from_arrays([table["question_id"], table["method"], table["index"], _shown(table)])
+    twice = keys.duplicated(keep=False)
+    if twice.all() or not twice.any():
+        return ()
+    methods = table["method"][twice].astype(str).unique()
+    return (Remark("repeated", len(methods), of=table["method"].nunique(), what=tuple(methods)),)
+
+
+def _component_remarks(found: Components, table: pd.DataFrame) -> dict[str, tuple[Remark, ...]]:
+    "Remarks on components, by their names."
+    remarks, merged = {}, component_names(found)
+    if "cell + repetition" in merged:
+        remarks |= dict.fromkeys(("cell", "repetition"), (Remark("asked_once"),))
+    elif "group + cell" in merged:
+        remarks |= dict.fromkeys(("group", "cell"), (Remark("one_prompt"),))
+    else:
+        remarks["repetition"] = remarks["cell"] = _repeated_methods(table)
+    for effect in ("method", "place"):
+        if np.isnan(found.values[effect]):
+            remarks[effect] = (Remark("inseparable", what=effect),)
+    return remarks
+
+# %% ../../nbs/metrics/consistency.ipynb #771cd7f8
+@register_run_score("components", source="Searle, Casella and McCulloch, 1992; Gao and Owen, 2017")
+def inconsistency_components(
+    responses: Responses | pd.DataFrame,  # a run, with repetitions (trials) or without
+    level: float = 0.95,  # probability that an interval holds the true component, between 0 and 1
+) -> pd.DataFrame:  # a result: "variance, question", ..., "share, question", ..., "share of inconsistency, method", ...
+    """Variance components of being right, as variances, shares of the total, and shares of the inconsistency.
+
+    `n` counts the questions that a row uses: for the repetition those with a repeated prompt. A variance may be below
+    0, and is NaN where it cannot be separated from another one, which a remark names. A reply without a choice is
+    wrong. Raises `CoraError` for fewer than two questions and a run that stopped early. Source: Searle, Casella and
+    McCulloch, 1992; Gao and Owen, 2017; Kline, Saggio and Sølvsten, 2020.
+    """
+    columns = ("question_id", "method", "index", "answer", "correct")
+    run = need(responses, *columns, trials="all", asked=True)
+    found = _components_of_right(run)
+    parts, remarks = component_names(found), _component_remarks(found, run.table)
+    merged = [name for name in parts if " + " in name]
+    few = (Remark("rough", 20),) if found.n["total"] < 20 else ()
+    rows = []
+    for what, names in (
+        ("variance", [*_ROWS, *merged]),
+        ("share", [*_ROWS[:-1], *merged]),
+        ("share of inconsistency", [*_ROWS[1:-1], *(name for name in merged if not name.startswith("group"))]),
+    ):
+        for name in names:
+            if what == "variance":
+                numbers = component_interval(found, name, level)
+            else:
+                numbers = component_share(found, name, "total" if what == "share" else "within", level)
+            row = {"score": f"{what}, {_NAMES[name]}"} | dict(zip(("value", "low", "high"), numbers))
+            rows.append(row | {"n": found.n[name], "remarks": remarks.get(name, ()) + few})
+    return make_result(rows, **about_run(run))

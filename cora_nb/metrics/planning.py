@@ -16,9 +16,14 @@ import pandas as pd
 
 from ..checks import check_level, check_number
 from ..core import CoraError
-from .comparison import incomplete_words, put_together, resampled_scores
+from cora_nb.metrics.comparison import (
+    incomplete_words,
+    matched_counts,
+    matched_runs,
+    put_together,
+    resampled_scores,
+)
 from .estimates import refuse_estimates, score_counts
-from .matching import matched_counts, matched_runs
 from .scores import chosen_scores, get_score
 from ..responses.responses import Responses
 from ..responses.runs import Runs

@@ -128,7 +128,7 @@ RUN_SCORES = Registry(
     lazy={
         "agreement": "cora_nb.metrics.consistency:agreement_scores",
         "circular": "cora_nb.metrics.circular:circular_scores",
-        "components": "cora_nb.metrics.components:inconsistency_components",
+        "components": "cora_nb.metrics.consistency:inconsistency_components",
         "position_spread": "cora_nb.metrics.circular:position_spread_scores",
         "recall_spread": "cora_nb.metrics.bias:recall_spread",
     },

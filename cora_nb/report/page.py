@@ -28,7 +28,7 @@ from ..metrics.bias import length_ranks, position_ranks
 from ..metrics.calibration import binned, reliability
 from ..metrics.circular import position_spread
 from ..metrics.comparison import compare, rank_table
-from ..metrics.components import inconsistency_components
+from ..metrics.consistency import inconsistency_components
 from ..metrics.confidence import confidences
 from ..metrics.estimates import is_estimate
 from ..metrics.items import method_table

@@ -41,7 +41,7 @@ from cora_nb.metrics.cora import weighted_scores
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
-from cora_nb.papers.recorded import load_recorded, recorded_file
+from cora_nb.papers.published import load_recorded, recorded_file
 from cora_nb.responses.columns import in_state
 from cora_nb.responses.responses import as_responses, make_responses
 from cora_nb.results import lookup, make_result, side_by_side, values_of

@@ -337,7 +337,7 @@ def test_a_run_without_rows(run):
 
 @pytest.mark.slow
 def test_real_replies_come_back(shared, tmp_path, load):
-    from cora_nb.papers.recorded import load_recorded
+    from cora_nb.papers.published import load_recorded
 
     first = load_recorded("cat/medqa/medalpaca-7b", shared / "recorded", texts=True).first_trial()
     few = first.rows(first.table["question_id"].isin(first.questions["question_id"][:30]))

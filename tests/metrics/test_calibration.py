@@ -29,7 +29,7 @@ from cora_nb.metrics.calibration import (
     reliability,
 )
 from cora_nb.metrics.confidence import confidences
-from cora_nb.papers.recorded import load_recorded
+from cora_nb.papers.published import load_recorded
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup, values_of, Remark

@@ -20,7 +20,7 @@ from cora_nb.metrics.comparison import (
     rank_table,
     resampled_scores,
 )
-from cora_nb.metrics.matching import matched_counts, matched_runs
+from cora_nb.metrics.comparison import matched_counts, matched_runs
 from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.components import inconsistency_components
+from cora_nb.metrics.consistency import inconsistency_components
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent

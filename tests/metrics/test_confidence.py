@@ -24,7 +24,7 @@ from cora_nb.metrics.confidence import (
     score_confidence,
     unified_confidence,
 )
-from cora_nb.papers.recorded import load_recorded
+from cora_nb.papers.published import load_recorded
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses

@@ -27,7 +27,7 @@ from cora_nb.metrics.consistency import (
     sequence_accuracy,
     sequence_consistency,
 )
-from cora_nb.papers.recorded import load_recorded
+from cora_nb.papers.published import load_recorded
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup, values_of
 from cora_nb.stats.tables import agreement_statistics, correlations

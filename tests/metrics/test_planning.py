@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from cora_nb.core import CoraError
-from cora_nb.metrics.matching import matched_counts
+from cora_nb.metrics.comparison import matched_counts
 from cora_nb.metrics.planning import questions_needed
 from cora_nb.responses.runs import Runs
 from helpers import answered, at_random, rejected

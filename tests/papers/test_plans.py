@@ -12,7 +12,7 @@ from cora_nb.core import CoraError
 from cora_nb.papers.reproduce import PLANS, load_plan, only, parse_plan, plan_list, plan_text
 from cora_nb.papers.mcqa_plus_items import published_mcqa_plus
 from cora_nb.papers.published import PAPERS as PUBLISHED
-from cora_nb.papers.recorded import load_recorded
+from cora_nb.papers.published import load_recorded
 from cora_nb.papers.reproduce import _MEASURES, Size, ask_plan, make_item, plan_calls, _prepare_run, _run_questions
 from cora_nb.respondents.likelihood import LikelihoodRespondent
 from cora_nb.respondents.simulated import SimulatedRespondent

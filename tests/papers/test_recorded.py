@@ -20,15 +20,15 @@ from cora_nb.core import CoraError, data_path
 from cora_nb.metrics.bias import position_ranks
 from cora_nb.metrics.calibration import ece_interval
 from cora_nb.metrics.circular import position_spread
-from cora_nb.metrics.components import inconsistency_components
+from cora_nb.metrics.consistency import inconsistency_components
 from cora_nb.metrics.consistency import consistency_by, label_sequences
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.guessing import chance_scores
 from cora_nb.metrics.items import slot_table
-from cora_nb.papers import recorded
-from cora_nb.papers.recorded import RECORDED, _RecordedFile, load_recorded, recorded_file, recorded_swaps
+from cora_nb.papers import published
+from cora_nb.papers.published import RECORDED, _RecordedFile, load_recorded, recorded_file, recorded_swaps
 from cora_nb.metrics.order import letter_table, order_tests, published_swaps
-from cora_nb.responses.equal_prompts import prompt_numbers
+from cora_nb.metrics.guessing import prompt_numbers
 
 CONTENT = b"\xef\xbb\xbfAnswer,Consistency,Accuracy,words\r\nAAAB,0.75,0,yes\r\nDDDD,1,1,no"
 EXCERPT = b"Answer,Consistency,Accuracy\nAAAB,0.75,0.0\nDDDD,1.0,1.0\n"
@@ -86,7 +86,7 @@ class Site:
 @pytest.fixture
 def site(monkeypatch):
     site = Site()
-    monkeypatch.setattr(recorded, "_SITE", site.address)
+    monkeypatch.setattr(published, "_SITE", site.address)
     yield site
     site.close()
 
@@ -141,7 +141,7 @@ def test_a_server_that_refuses(site, status, words):
 
 
 def test_no_network_and_no_folder(monkeypatch):
-    monkeypatch.setattr(recorded, "_SITE", "http://127.0.0.1:9")
+    monkeypatch.setattr(published, "_SITE", "http://127.0.0.1:9")
     said = refused("(ConnectionError)")
     assert said.startswith("li2024/consistency_lfg_gpt35.csv is not in a local folder") and "CORA_RECORDED" in said
 
@@ -306,7 +306,7 @@ def test_the_script_makes_what_ships(copies, tmp_path):
 
 
 def test_import_does_not_load_the_downloader():
-    code = "import sys, cora_nb.papers.recorded; assert not {'pooch', 'requests', 'torch', 'scipy'} & set(sys.modules)"
+    code = "import sys, cora_nb.papers.published; assert not {'pooch', 'requests', 'torch', 'scipy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

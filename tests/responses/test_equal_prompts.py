@@ -15,7 +15,7 @@ from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.equal_prompts import prompt_numbers, replies_shared
+from cora_nb.metrics.guessing import prompt_numbers, replies_shared
 from cora_nb.responses.facts import as_facts
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.runs.asking import Asking, Settled

@@ -13,7 +13,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import checked_table
 from cora_nb.responses.facts import as_facts
 from cora_nb.responses.files import read_responses, write_responses
-from cora_nb.responses.equal_prompts import replies_shared
+from cora_nb.metrics.guessing import replies_shared
 from cora_nb.responses.responses import Responses, as_responses, make_responses, need
 from cora_nb.responses.columns import questions_table
 from cora_nb.responses.runs import Runs, concat

@@ -34,7 +34,7 @@ from cora_nb.metrics.guessing import chance_scores
 from cora_nb.papers.reproduce import load_plan, plan_text
 from cora_nb.papers.reproduce import Size, make_item, _prepare_run
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.equal_prompts import prompt_numbers
+from cora_nb.metrics.guessing import prompt_numbers
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.runs import Runs, concat

@@ -19,7 +19,7 @@ from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.likelihood import ADAPTATIONS, context_and_continuations
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.equal_prompts import prompt_numbers
+from cora_nb.metrics.guessing import prompt_numbers
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup, values_of

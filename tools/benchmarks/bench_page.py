@@ -22,7 +22,7 @@ from measure import measure, report
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.interop.cat import import_cat
-from cora_nb.papers.recorded import recorded_file
+from cora_nb.papers.published import recorded_file
 from cora_nb.report.page import make_report
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent

@@ -305,7 +305,7 @@ def planned(N=300, n_choices=4, populations=6):
 def recorded():
     "The recorded replies and the organisms on the bundled benchmark: names and outcomes with their layout."
     from cora_nb.benchmarks.arithmetic import math_benchmark
-    from cora_nb.papers.recorded import load_recorded
+    from cora_nb.papers.published import load_recorded
     from cora_nb.respondents.causal import CausalRespondent
     from cora_nb.responses.files import read_responses, write_responses
     from cora_nb.runs.evaluate import evaluate

@@ -196,7 +196,7 @@ def runs_to_compare(recorded: bool = True) -> list:
     "The recorded replies, as recorded, where they can be had; and simulated ones to the bundled benchmark."
     from cora_nb.benchmarks.load import load_benchmark
     from cora_nb.core import CoraError
-    from cora_nb.papers.recorded import load_recorded
+    from cora_nb.papers.published import load_recorded
     from cora_nb.respondents.simulated import SimulatedRespondent
     from cora_nb.runs.evaluate import evaluate
     from cora_nb.variants.families import make_variants

@@ -12,7 +12,7 @@ import datasets
 from cora_nb.interop.result_files import export_every_eval_ever
 from cora_nb.interop.hub_datasets import export_hub, load_hub_runs
 from cora_nb.interop.result_files import export_model_card
-from cora_nb.papers.recorded import load_recorded
+from cora_nb.papers.published import load_recorded
 
 
 def timed(what, make):
