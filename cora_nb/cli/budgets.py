@@ -11,7 +11,7 @@ from pathlib import Path
 from ..responses.columns import REPLIED, in_state
 from ..responses.files import read_responses, run_name
 from ..responses.responses import Responses
-from ..runs.budget import BudgetError, Spending, budget_line
+from ..runs.asking import BudgetError, Spending, budget_line
 from ..runs.store import Store
 
 # %% ../../nbs/cli/budgets.ipynb #b6d33c00

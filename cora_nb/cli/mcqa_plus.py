@@ -44,8 +44,7 @@ from ..responses.responses import Responses
 from ..results import stack_results
 from ..report.render import render, write_result
 from ..runs.alarm import unshown_line
-from ..runs.asking import Asking
-from ..runs.budget import as_spending
+from ..runs.asking import Asking, as_spending
 from ..runs.evaluate import plan, Running
 from ..runs.statements import complete_statements, read_statements, save_statements, write_statements
 from ..runs.store import Store

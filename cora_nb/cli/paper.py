@@ -43,7 +43,7 @@ from ..respondents.protocol import Respondent
 from ..responses.files import read_responses, write_responses
 from ..responses.responses import Responses
 from ..runs.alarm import Cure, unshown_line
-from ..runs.budget import as_spending
+from ..runs.asking import as_spending
 from ..runs.evaluate import Running
 
 # %% ../../nbs/cli/paper.ipynb #16b452a6

@@ -42,7 +42,7 @@ from ..report.render import render
 from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
 from ..runs.alarm import unshown_line
-from ..runs.budget import as_spending
+from ..runs.asking import as_spending
 from ..runs.evaluate import plan, prepare, Running
 from ..runs.shards import check_shards_there, known_facts
 from ..variants.families import make_variants

@@ -15,8 +15,7 @@ from .failures import end_incomplete, failed_line, failures_said
 from .shared import name_on_disk, own_scores
 from ..checks import check_option
 from ..core import CoraError
-from ..report.render import render
-from ..report.table_files import check_table_file, table_format, write_printed
+from ..report.render import check_table_file, render, table_format, write_printed
 from ..report.tables import plain_line, score_table
 from ..responses.files import is_parts_folder, read_responses
 from ..responses.parts import ResponseParts, count_lost

@@ -27,7 +27,7 @@ from ..respondents.protocol import Reply
 from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, make_responses
 from ..responses.columns import grade_reply
-from ..runs.facts import rule_name, variant_facts
+from ..runs.evaluate import rule_name, variant_facts
 from ..variants.files import row_variants
 
 # %% ../../nbs/interop/lm_eval_logs.ipynb #5b31d4f3

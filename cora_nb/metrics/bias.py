@@ -23,7 +23,7 @@ from ..responses.responses import Responses, need
 from ..responses.runs import Runs, about_run
 from ..results import Remark, make_result
 from ..stats.shares import share_interval
-from ..stats.tables import rao_scott
+from ..stats.paired import rao_scott
 
 # %% ../../nbs/metrics/bias.ipynb #dc3b4003
 def order_consistency(

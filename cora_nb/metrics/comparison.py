@@ -32,15 +32,9 @@ from cora_nb.metrics.estimates import (
 )
 from .scores import SCORES, chosen_scores, get_score
 from ..responses.responses import Responses, as_responses, need
-from cora_nb.responses.runs import (
-    PromptDifference,
-    Runs,
-    about_run,
-    prompt_differences,
-    run_differences,
-)
+from ..responses.runs import PromptDifference, Runs, about_run, prompt_differences, run_differences
 from ..results import Remark, few_remarks, make_result
-from ..stats.paired import difference_interval, exchange_p, stretch_exchanged
+from ..stats.paired import adjust_p, difference_interval, exchange_p, stretch_exchanged
 from cora_nb.stats.resampling import (
     FEW_QUESTIONS,
     cluster_table,
@@ -53,7 +47,6 @@ from cora_nb.stats.resampling import (
     warn_of_few,
 )
 from ..stats.shares import count_interval, moved_interval
-from ..stats.tables import adjust_p
 
 # %% ../../nbs/metrics/comparison.ipynb #453e85b2
 def matched_runs(

@@ -15,14 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cora_nb.checks import (
-    check_columns,
-    check_count,
-    check_level,
-    check_named,
-    check_number,
-    check_option,
-)
+from ..checks import check_columns, check_count, check_level, check_named, check_number, check_option
 from ..core import CoraError
 from .counts import Replies, coverage_remarks, flat_replies, question_column
 from .scores import register_run_score
@@ -36,10 +29,9 @@ from cora_nb.stats.components import (
     component_share,
     variance_components,
 )
-from ..stats.paired import paired_interval
+from ..stats.paired import agreement_statistics, correlations, paired_interval
 from ..stats.resampling import few_unlike
 from ..stats.shares import share_interval, share_of_asked, share_row
-from ..stats.tables import agreement_statistics, correlations
 
 # %% ../../nbs/metrics/consistency.ipynb #67f65c8a
 UNPARSED = ("nothing", "option")  # an answer without an option agrees with nothing, or with others without one

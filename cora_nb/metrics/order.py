@@ -22,8 +22,14 @@ from ..responses.columns import in_state
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
 from ..results import make_result, Remark
-from ..stats.tables import adjust_p, contingency_statistic, fit_statistic
-from ..stats.paired import paired_interval, stuart_maxwell_exact, stuart_maxwell_statistic
+from cora_nb.stats.paired import (
+    adjust_p,
+    contingency_statistic,
+    fit_statistic,
+    paired_interval,
+    stuart_maxwell_exact,
+    stuart_maxwell_statistic,
+)
 from ..stats.shares import count_interval
 
 # %% ../../nbs/metrics/order.ipynb #2f29cde3

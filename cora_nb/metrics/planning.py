@@ -16,13 +16,7 @@ import pandas as pd
 
 from ..checks import check_level, check_number
 from ..core import CoraError
-from cora_nb.metrics.comparison import (
-    incomplete_words,
-    matched_counts,
-    matched_runs,
-    put_together,
-    resampled_scores,
-)
+from .comparison import incomplete_words, matched_counts, matched_runs, put_together, resampled_scores
 from .estimates import refuse_estimates, score_counts
 from .scores import chosen_scores, get_score
 from ..responses.responses import Responses

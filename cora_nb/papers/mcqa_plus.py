@@ -33,8 +33,7 @@ from ..respondents.protocol import Respondent
 from ..responses.columns import in_state
 from ..responses.responses import Responses, as_responses
 from ..results import make_result
-from ..runs.asking import Asking
-from ..runs.budget import as_spending, refuse_cut
+from ..runs.asking import Asking, as_spending, refuse_cut
 from ..runs.evaluate import prepare, PreparedRun, Running
 from ..variants.families import make_variants
 from ..variants.mcqa_plus import SIZES

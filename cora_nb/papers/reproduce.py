@@ -30,8 +30,7 @@ from ..report.render import printed_table, write_result
 from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
 from ..results import make_result
-from ..runs.asking import Asking
-from ..runs.budget import as_spending, refuse_cut
+from ..runs.asking import Asking, as_spending, refuse_cut
 from ..runs.evaluate import PreparedRun, Running, plan as plan_run, prepare
 from ..runs.store import Store
 from ..variants.families import make_variants

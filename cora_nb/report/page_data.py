@@ -23,7 +23,7 @@ from ..responses.facts import AskedFacts
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 from ..responses.shown import shown_variants
-from ..runs.facts import template_hash
+from ..runs.evaluate import template_hash
 
 # %% ../../nbs/report/page_data.ipynb #c98a033d
 class _Codes:

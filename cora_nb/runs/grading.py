@@ -27,8 +27,7 @@ from ..responses.files import csv_cells, from_csv_cell
 from ..responses.responses import Responses, as_responses
 from ..results import make_result
 from .asking import Asking
-from .evaluate import evaluate
-from .facts import rule_name
+from .evaluate import evaluate, rule_name
 from .store import Store
 from ..variants.mcqa_plus import YES_NO, long_form
 from ..variants.operators import NEW

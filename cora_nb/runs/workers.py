@@ -36,8 +36,7 @@ from ..responses.files import check_folder, read_responses
 from ..responses.responses import Responses
 from .alarm import UnreadRepliesWarning, mark_told, responses_alarm
 from .asking import Asking, Precise, Stop
-from .evaluate import PreparedRun, Running, prepare
-from .facts import template_hash
+from .evaluate import PreparedRun, Running, prepare, template_hash
 from cora_nb.runs.shards import (
     NO_PRECISION,
     Shard,

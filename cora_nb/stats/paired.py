@@ -4,13 +4,18 @@
 
 # %% auto #0
 __all__ = ['mcnemar_p', 'stuart_maxwell_statistic', 'stuart_maxwell_exact', 'difference_interval', 'paired_interval',
-           'exchange_p', 'stretch_exchanged', 'ratio_interval']
+           'exchange_p', 'stretch_exchanged', 'ratio_interval', 'contingency_statistic', 'fit_statistic', 'rao_scott',
+           'agreement_statistics', 'correlations', 'adjust_p']
 
 # %% ../../nbs/stats/paired.ipynb #66536efa
-import numpy as np
+from collections.abc import Sequence
 
-from ..checks import check_count, check_level
+import numpy as np
+import pandas as pd
+
+from ..checks import check_count, check_level, check_option
 from ..core import CoraError
+from ..results import make_result
 
 # %% ../../nbs/stats/paired.ipynb #08454f37
 def mcnemar_p(
@@ -213,3 +218,128 @@ def ratio_interval(
         return ratio, np.nan, np.nan
     half = np.sqrt(B * B + a * C)
     return ratio, float(ratio * max(1 - (half + B) / a, 0)), float(ratio * (1 + (half - B) / a))
+
+# %% ../../nbs/stats/paired.ipynb #b2162d53
+def contingency_statistic(
+    counts: np.ndarray,  # how often each answer was given in each of two samples, shape `(..., 2, N)`
+) -> tuple[np.ndarray, np.ndarray]:  # statistic and degrees of freedom, shape `(...)`
+    "Pearson's chi-squared for two samples. Answers that were never given are dropped. Source: Pearson, 1900."
+    counts = np.asarray(counts, float)
+    both = counts.sum(axis=-2, keepdims=True)
+    expected = both * counts.sum(axis=-1, keepdims=True) / counts.sum(axis=(-2, -1), keepdims=True)
+    parts = np.divide((counts - expected) ** 2, expected, out=np.zeros_like(counts), where=expected > 0)
+    return parts.sum(axis=(-2, -1)), (both[..., 0, :] > 0).sum(axis=-1) - 1
+
+# %% ../../nbs/stats/paired.ipynb #3a7e1357
+def fit_statistic(
+    counts: np.ndarray,  # observed and expected counts, shape `(..., 2, N)`
+) -> tuple[np.ndarray, np.ndarray]:  # statistic and degrees of freedom, shape `(...)`
+    "Goodness of fit to a known second row. NaN where an answer given was not expected. Source: Pearson, 1900."
+    observed, expected = np.moveaxis(np.asarray(counts, float), -2, 0)
+    parts = np.divide((observed - expected) ** 2, expected, out=np.where(observed > 0, np.nan, 0.0), where=expected > 0)
+    return parts.sum(axis=-1), (expected > 0).sum(axis=-1) - 1
+
+# %% ../../nbs/stats/paired.ipynb #85fce186
+def rao_scott(
+    contributions: np.ndarray,  # observed minus expected counts of each question, shape `(n_questions, n_answers)`
+    expected: np.ndarray,  # expected share of each answer, shape `(n_answers,)`, summing to 1
+) -> tuple[float, float, float]:  # statistic, degrees of freedom, p
+    """Test that contributions of independent questions sum to zero up to chance: chi-squared for clustered counts.
+
+    Answers with an expected share of 0 are left out. Raises `CoraError` for shapes that do not fit.
+    Source: Rao and Scott, 1984.
+    """
+    from scipy.stats import chi2
+
+    s, expected = np.asarray(contributions, float), np.asarray(expected, float)
+    if s.ndim != 2 or expected.shape != s.shape[1:]:
+        raise CoraError(
+            f"contributions must have a column for each share, got the shapes {s.shape} and {expected.shape}"
+        )
+    z = s[:, expected > 1e-12] / np.sqrt(expected[expected > 1e-12])
+    M = z.T @ z
+    spread, squared = np.trace(M), (M * M).sum()  # of a symmetric matrix the latter is the trace of its square
+    if spread == 0:
+        return 0.0, s.shape[1] - 1.0, 1.0  # every question is exactly as expected
+    statistic, df = (z.sum(axis=0) ** 2).sum() * spread / squared, spread**2 / squared
+    return float(statistic), float(df), float(chi2.sf(statistic, df))
+
+# %% ../../nbs/stats/paired.ipynb #b0a93eb0
+def agreement_statistics(
+    counts: np.ndarray,  # a, b, c, d in the last axis, shape `(..., 4)`
+) -> np.ndarray:  # phi, kappa, gap in the last axis, shape `(..., 3)`; NaN where a column is constant
+    "Agreement of two columns of yes and no, for many tables at once, such as the 10,000 of a bootstrap."
+    a, b, c, d = np.moveaxis(np.asarray(counts, float), -1, 0)
+    n = a + b + c + d
+    with np.errstate(divide="ignore", invalid="ignore"):
+        phi = (a * d - b * c) / np.sqrt((a + b) * (c + d) * (a + c) * (b + d))
+        by_chance = ((a + b) * (a + c) + (c + d) * (b + d)) / n**2
+        return np.stack([phi, ((a + d) / n - by_chance) / (1 - by_chance), (b - c) / n], axis=-1)
+
+# %% ../../nbs/stats/paired.ipynb #757ac01a
+def correlations(
+    x: Sequence[float],  # one number for each question, NaN where not known
+    y: Sequence[float],  # another number for each question, in the same order
+    level: float = 0.95,  # probability that an interval holds the true value, between 0 and 1
+    resamples: int = 2000,  # of the bootstrap for Spearman
+    seed: int = 0,  # of the bootstrap
+) -> pd.DataFrame:  # a result: the scores "Pearson's r" and "Spearman's rho", in [-1, 1]
+    """Pearson's and Spearman's correlation, with intervals (Fisher's z; percentile bootstrap) and p-values.
+
+    Pairs with a NaN are left out; `n` counts the others. All values are NaN for fewer than four pairs, or where one
+    side is constant. Raises `CoraError` for lists of different lengths, an infinite number, and a level outside (0, 1).
+    """
+    from scipy.stats import pearsonr, rankdata, spearmanr
+
+    x, y = np.asarray(x, float), np.asarray(y, float)
+    if x.ndim != 1 or x.shape != y.shape:
+        raise CoraError(f"x and y must be lists of one length, got the shapes {x.shape} and {y.shape}")
+    check_level(level)
+    check_count("resamples", resamples, 1)
+    if np.isinf(x).any() or np.isinf(y).any():
+        raise CoraError("x and y must be finite numbers or NaN, got inf")
+    known = ~(np.isnan(x) | np.isnan(y))
+    x, y, n = x[known], y[known], int(known.sum())
+    unknown = dict.fromkeys(("value", "low", "high", "p"), np.nan)
+    pearson, spearman = {"score": "Pearson's r", **unknown}, {"score": "Spearman's rho", **unknown}
+    if n >= 4 and np.ptp(x) > 0 and np.ptp(y) > 0:
+        r, rho = pearsonr(x, y), spearmanr(x, y)
+        rng, found = np.random.default_rng(seed), []
+        for start in range(0, resamples, 200):  # all at once is faster than `spearmanr` each time; parts save memory
+            rows_drawn = rng.integers(n, size=(min(200, resamples - start), n))
+            a, b = (rankdata(v[rows_drawn], axis=1) - (n + 1) / 2 for v in (x, y))
+            spread = np.sqrt((a * a).sum(1) * (b * b).sum(1))
+            found.append((a * b).sum(1)[spread > 0] / spread[spread > 0])
+        ends = (np.nan, np.nan)
+        if sum(map(len, found)):
+            ends = np.quantile(np.concatenate(found), [(1 - level) / 2, (1 + level) / 2])
+        pearson |= dict(zip(unknown, (r.statistic, *r.confidence_interval(level), r.pvalue)))
+        spearman |= dict(zip(unknown, (rho.statistic, *ends, rho.pvalue)))
+    return make_result([pearson, spearman], n=n)
+
+# %% ../../nbs/stats/paired.ipynb #08c85d17
+def adjust_p(
+    p: Sequence[float],  # p-values, NaN for tests that were not made
+    method: str = "holm",  # or "bh" (Benjamini-Hochberg)
+) -> np.ndarray:  # adjusted p-values, to compare with the same level; NaN stays NaN
+    """Correct for many tests. Raises `CoraError` for an unknown method, and unless every p is a probability.
+
+    Benjamini-Hochberg is SciPy's `false_discovery_control`; SciPy has no Holm.
+    Source: Holm, 1979; Benjamini and Hochberg, 1995.
+    """
+    from scipy.stats import false_discovery_control
+
+    try:
+        p = np.atleast_1d(np.asarray(p, float))
+    except (TypeError, ValueError):
+        raise CoraError(f"p must be numbers from 0 to 1, got {p!r}") from None
+    check_option("method", method, ("holm", "bh"))
+    made, adjusted = ~np.isnan(p), np.full(p.shape, np.nan)
+    if not ((p[made] >= 0) & (p[made] <= 1)).all():
+        raise CoraError(f"p must be from 0 to 1, got {float(p[made][(p[made] < 0) | (p[made] > 1)][0])!r}")
+    if method == "bh":
+        adjusted[made] = false_discovery_control(p[made])
+    else:
+        order = np.argsort(p)[: made.sum()]  # NaN comes last
+        adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1)
+    return adjusted

@@ -19,7 +19,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
 from cora_nb.runs.asking import Budget
-from cora_nb.runs.budget import Spending
+from cora_nb.runs.asking import Spending
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 

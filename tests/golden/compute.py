@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cora_nb.stats import paired, resampling, shares, tables
+from cora_nb.stats import paired, resampling, shares
 from cora_nb.stats.paired import ratio_interval
 from cora_nb.benchmarks.arithmetic import math_benchmark, _math_capacity
 from cora_nb.papers.cora_items import paper_layout
@@ -47,7 +47,7 @@ from cora_nb.responses.responses import as_responses, make_responses
 from cora_nb.results import lookup, make_result, side_by_side, values_of
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate, plan, Running
-from cora_nb.runs.facts import variants_hash
+from cora_nb.runs.evaluate import variants_hash
 from cora_nb.variants import operators, orders as orders_of
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.mcqa_plus import long_form
@@ -1679,7 +1679,7 @@ def battery():
 
 def correlated(*arguments, **options):
     "Both correlations by name."
-    table = tables.correlations(*arguments, **options)
+    table = paired.correlations(*arguments, **options)
     return table.set_index(table["score"].str.split("'").str[0].str.lower())[["value", "low", "high", "p", "n"]]
 
 

@@ -91,7 +91,7 @@ def test_a_run_that_stopped_early_says_how_many_replies_it_has(run):
     assert "not asked" not in whole and "| replies | 200 |" in whole and "null where there is one" in whole
 
 
-@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.asking.BudgetWarning")
 def test_a_run_that_its_budget_cut_off_says_so(run):
     cut, early = stopped("cut", budget=Budget(calls=50)), stopped("early", stop=Settled())
     assert "150 of the 200 prompts were not asked: the budget was used up. " in card_of(cut)

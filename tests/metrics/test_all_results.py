@@ -23,7 +23,6 @@ from cora_nb.metrics import (
     calibration,
     circular,
     comparison,
-    components,
     consistency,
     embeddings,
     estimates,
@@ -45,7 +44,7 @@ from cora_nb.responses.responses import Responses
 from cora_nb.results import IDENTITY, RESULT, STATUS, make_result, stack_results
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, Running
-from cora_nb.stats.tables import correlations
+from cora_nb.stats.paired import correlations
 from cora_nb.variants.families import make_variants
 from helpers import put_in_state, stopped_when_precise
 
@@ -168,7 +167,7 @@ def measures(questions, runs, battery):
         "compare": lambda: comparison.compare(ann, bob, resamples=50),
         "compare_all": lambda: comparison.compare_all(runs["cora"], resamples=50),
         "rank_table": lambda: comparison.rank_table(runs["cora"], resamples=50),
-        "inconsistency_components": lambda: components.inconsistency_components(runs["repeated"]["ann"]),
+        "inconsistency_components": lambda: consistency.inconsistency_components(runs["repeated"]["ann"]),
         "consistency_by": lambda: consistency.consistency_by({"ann": sequences()}),
         "compare_right": lambda: consistency.compare_right(right, right[::-1], resamples=50),
         "compare_formats": lambda: consistency.compare_formats(*formats),

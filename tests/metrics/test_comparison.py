@@ -25,7 +25,7 @@ from cora_nb.metrics.scores import SCORES, register_score
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import Runs
 from cora_nb.results import lookup, RESULT, values_of, Remark
-from cora_nb.stats.tables import adjust_p
+from cora_nb.stats.paired import adjust_p
 from cora_nb.stats.paired import difference_interval, exchange_p, paired_interval, stretch_exchanged
 from cora_nb.stats.resampling import left_out
 from helpers import answered, at_random, rejected, table

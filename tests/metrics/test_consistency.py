@@ -30,7 +30,7 @@ from cora_nb.metrics.consistency import (
 from cora_nb.papers.published import load_recorded
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.results import lookup, values_of
-from cora_nb.stats.tables import agreement_statistics, correlations
+from cora_nb.stats.paired import agreement_statistics, correlations
 from cora_nb.variants.families import make_variants
 from helpers import put_in_state
 

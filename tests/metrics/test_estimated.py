@@ -26,7 +26,7 @@ from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.responses import Responses
 from cora_nb.results import Remark, lookup, values_of
 from cora_nb.runs.asking import Budget, Precise, Settled
-from cora_nb.runs.budget import Spending, budget_line, _complete_questions
+from cora_nb.runs.asking import Spending, budget_line, _complete_questions
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.stopping import SMALL
 from cora_nb.variants.families import make_variants

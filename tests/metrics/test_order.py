@@ -31,7 +31,7 @@ from cora_nb.metrics.order import (
 )
 from cora_nb.papers.published import load_published
 from cora_nb.papers.published import load_recorded, recorded_swaps
-from cora_nb.stats.tables import adjust_p, contingency_statistic, fit_statistic
+from cora_nb.stats.paired import adjust_p, contingency_statistic, fit_statistic
 from cora_nb.stats.paired import paired_interval, stuart_maxwell_statistic
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import ask

@@ -105,7 +105,7 @@ def test_the_page_marks_them(runs):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.asking.BudgetWarning")
 @pytest.mark.parametrize(
     ("options", "why"),
     [

@@ -9,7 +9,7 @@ from score_tables import sure
 
 from cora_nb.core import CoraError
 from cora_nb.report.render import render
-from cora_nb.report.table_files import FILE_FORMATS, _SUFFIXES, _holds_table, table_format, write_table
+from cora_nb.report.render import FILE_FORMATS, _SUFFIXES, _holds_table, table_format, write_table
 from cora_nb.report.tables import score_table
 from cora_nb.results import make_result
 

@@ -26,7 +26,7 @@ from cora_nb.respondents.chat import ChatRespondent, _Fleet
 from cora_nb.respondents.protocol import Reply, ask, outgoing_text
 from cora_nb.respondents.chat_server import Patience
 from cora_nb.runs.asking import Asking, Budget
-from cora_nb.runs.budget import BudgetWarning, Spending
+from cora_nb.runs.asking import BudgetWarning, Spending
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, reply_key
 from cora_nb.variants.families import make_variants

@@ -24,7 +24,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import UNSENT, in_state
 from cora_nb.runs.asking import Budget, Settled
-from cora_nb.runs.budget import BudgetWarning, Spending, budget_line, _complete_questions, question_order
+from cora_nb.runs.asking import BudgetWarning, Spending, budget_line, _complete_questions, question_order
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Claims, Store
 from cora_nb.variants.families import make_variants
@@ -232,7 +232,7 @@ class Counted:
             yield i, Reply("A", meta=meta) if i % 7 else Reply(error="lost")
 
 
-@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.asking.BudgetWarning")
 @settings(max_examples=15, deadline=None)
 @given(calls=st.integers(1, 130))
 def test_any_respondent_can_have_a_budget(calls):
@@ -246,7 +246,7 @@ def test_any_respondent_can_have_a_budget(calls):
     assert set(ids[done]) - whole <= {last}, "question after question"
 
 
-@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.asking.BudgetWarning")
 @settings(max_examples=15, deadline=None)
 @given(cost=st.floats(1e-5, 0.1), tokens=st.none() | st.integers(1, 100))
 def test_any_respondent_stays_within_its_money(cost, tokens):
@@ -256,7 +256,7 @@ def test_any_respondent_stays_within_its_money(cost, tokens):
     assert least <= spending.money + 1e-12 and spending.money <= cost
 
 
-@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.asking.BudgetWarning")
 def test_a_wrapper_reaches_the_server_within_the_budget():
     "Each prompt in four orders: the requests of the server inside are counted, not the prompts of the wrapper."
     logprobs = {
@@ -291,7 +291,7 @@ def test_a_run_that_was_stopped_in_the_middle_is_paid():
 # ---- no score is wrong
 
 
-@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.asking.BudgetWarning")
 @settings(max_examples=12, deadline=None)
 @given(
     calls=st.integers(1, 119),
@@ -313,7 +313,7 @@ def test_scores_are_exact_or_bounded(calls, stop, seed):
         assert found.loc[["MCQA+", "RC"], "value"].isna().all()
 
 
-@pytest.mark.filterwarnings("ignore::cora_nb.runs.budget.BudgetWarning")
+@pytest.mark.filterwarnings("ignore::cora_nb.runs.asking.BudgetWarning")
 def test_a_single_prompt_left_out_is_not_counted_as_wrong():
     "One in a thousand: a failure would be counted as wrong here; a budget's stop is none."
     variants = make_variants(math_benchmark(60))

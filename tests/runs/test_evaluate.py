@@ -14,7 +14,7 @@ from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.results import values_of
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate, prepare, Running
-from cora_nb.runs.facts import variants_hash
+from cora_nb.runs.evaluate import variants_hash
 from cora_nb.runs.store import Claims, Store, asked_prompts
 from cora_nb.variants.families import make_variants
 from helpers import Forgetful

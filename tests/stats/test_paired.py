@@ -21,7 +21,7 @@ from cora_nb.stats.paired import (
     stuart_maxwell_statistic,
 )
 from cora_nb.stats.shares import share_interval
-from cora_nb.stats.tables import contingency_statistic
+from cora_nb.stats.paired import contingency_statistic
 
 
 # --- a difference

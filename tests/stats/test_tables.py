@@ -10,7 +10,7 @@ from scipy.stats import chi2, chi2_contingency, chisquare, norm, pearsonr, spear
 
 from cora_nb.core import CoraError
 from cora_nb.results import lookup
-from cora_nb.stats.tables import (
+from cora_nb.stats.paired import (
     adjust_p,
     agreement_statistics,
     contingency_statistic,

@@ -26,7 +26,7 @@ from cora_nb.results import lookup, values_of
 from cora_nb.runs.alarm import _unread_replies
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, prepare, Running
-from cora_nb.runs.facts import variants_hash
+from cora_nb.runs.evaluate import variants_hash
 from cora_nb.variants.families import (
     FAMILIES,
     LeftOut,
