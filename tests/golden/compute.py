@@ -1446,10 +1446,10 @@ def order_numbers():
         )
     p = [0.01, 0.04, np.nan, 0.03, 0.005, 1.0]
     for method in ("holm", "bh"):
-        t.add(f"adjusted, {method}", tables.adjust_p(p, method))
+        t.add(f"adjusted, {method}", paired.adjust_p(p, method))
     counts = np.array([[[30, 20, 10, 0], [25, 25, 10, 0]], [[5, 1, 0, 4], [4, 0, 2, 4]]])
     for name in ("contingency_statistic", "fit_statistic"):
-        t.add(name, np.stack(getattr(tables, name)(counts)))
+        t.add(name, np.stack(getattr(paired, name)(counts)))
     pairs = np.array([[[10, 2, 3], [1, 20, 0], [4, 4, 5]], [[5, 0, 0], [0, 5, 0], [0, 0, 5]]])
     t.add("paired_statistic", np.stack(paired.stuart_maxwell_statistic(pairs)))
     t.add("letters", order.letter_table(list("ABCDDA") + [None, "x"], list("ABDDCB") + ["A"]))
@@ -1754,7 +1754,7 @@ def consistency_numbers():
         {f"{n} options, {D} answers": consistency.chance_consistency(n, D) for n in (1, 2, 4, 5) for D in (2, 5, 9)},
     )
     counts = np.array([[50, 10, 20, 20], [10, 0, 0, 5], [3, 4, 5, 6]])
-    t.add("matrix", pd.DataFrame(tables.agreement_statistics(counts), columns=["phi", "kappa", "gap"]))
+    t.add("matrix", pd.DataFrame(paired.agreement_statistics(counts), columns=["phi", "kappa", "gap"]))
     rng = np.random.default_rng(8)
     x, y = rng.random(60) < 0.6, rng.random(60) < 0.5
     add_formats(t, "right in both", consistency.compare_right(x, x | y, resamples=RESAMPLES))

@@ -40,7 +40,7 @@ from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.estimates import part_estimates
 from cora_nb.runs.asking import Precise
-from cora_nb.runs.stopping import ASSUMED, expected_calls, RIGHT, settling_limits, Survey, UNASKED, WRONG
+from cora_nb.runs.stopping import ASSUMED, expected_calls, RIGHT, _settling_limits, _Survey, _UNASKED, WRONG
 from cora_nb.stats.shares import moved_interval, squared_quantile
 from cora_nb.stats.planning import phase_estimates, PhaseCounts
 from cora_nb.stats.shares import count_interval
@@ -100,7 +100,7 @@ def cells_of(method, place):
 
 def survey_once(outcomes, cells, methods, order, batch=4096, stop=Precise(), **options):
     "One run: the survey at its end."
-    mine, survey = outcomes[order], Survey(cells[order], methods, stop, **options)
+    mine, survey = outcomes[order], _Survey(cells[order], methods, stop, **options)
     while len((asked := survey.ask(batch))[0]):
         survey.tell(*asked, np.where(mine[asked], RIGHT, WRONG))
     return survey
@@ -130,11 +130,11 @@ def report(name, outcomes, cells, methods, orders, half_width):
     for seed in range(3):
         order = np.random.default_rng(10_000 + seed).permutation(N)
         survey = survey_once(outcomes, cells, methods, order, 256, **options, pilot=N)
-        exact.append((survey.state != UNASKED).sum())
+        exact.append((survey.state != _UNASKED).sum())
     held, calls, looks, wide, whole, errors = [], [], [], [], 0, []
     for seed in range(orders):
         survey = survey_once(outcomes, cells, methods, np.random.default_rng(seed).permutation(N), **options)
-        calls.append((survey.state != UNASKED).sum())
+        calls.append((survey.state != _UNASKED).sum())
         looks.append(survey.looks)
         if survey.exact:
             held.append(True)
@@ -184,7 +184,7 @@ def ability(kind, effect):
 def counts_of(outcomes, state=None):
     "The table of `count_hits`: of all outcomes, or of what was asked of them."
     right = outcomes if state is None else state == RIGHT
-    unasked = 0 if state is None else (state == UNASKED).sum(axis=1)
+    unasked = 0 if state is None else (state == _UNASKED).sum(axis=1)
     table = {"hits": right.sum(axis=1), "trials": right.shape[1], "original": right[:, 0].astype(float)}
     return pd.DataFrame(table | {"unasked": unasked})
 
@@ -236,8 +236,8 @@ def one_score(name, outcomes, order, half_width):
         return part_estimates(counts, N, level, [name]).loc[name, ["low", "high"]].to_numpy(float)
 
     cells = np.tile(np.maximum(0, np.arange(K) - 1), (N, 1))
-    limits = settling_limits([name])
-    survey = Survey(
+    limits = _settling_limits([name])
+    survey = _Survey(
         cells, np.arange(K - 1) % 4, Precise(name, half_width), limits, lambda n, level: np.ptp(ends(n, level)) / 2
     )
     while len((asked := survey.ask(10**6))[0]):
@@ -286,7 +286,7 @@ def planned(N=300, n_choices=4, populations=6):
     def calls(outcomes, seed, half_width, **options):
         order = np.random.default_rng(seed).permutation(N)
         survey = survey_once(outcomes, cells, methods, order, 64, Precise(half_width=half_width), **options)
-        return (survey.state != UNASKED).sum()
+        return (survey.state != _UNASKED).sum()
 
     print(f"{'respondent':24} {'MCQA':5} {'BMCA':5} exact planned ratio, and so within 0.02 and within 0.03")
     for kind in ASSUMED:
