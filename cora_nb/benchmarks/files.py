@@ -199,7 +199,11 @@ def read_xlsx(
     from tqdm import tqdm
 
     try:
-        lines = load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True)
+        lines = (
+            load_workbook(BytesIO(path.read_bytes()), read_only=True, data_only=True)
+            .worksheets[0]
+            .iter_rows(values_only=True)
+        )
         header, *body = [*tqdm(lines, desc=path.name, unit="row", delay=1, leave=False)] or [()]
     except Exception as e:
         words = " ".join(f"{type(e).__name__}: {e}".split())  # a broken workbook breaks the library in many ways

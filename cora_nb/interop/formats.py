@@ -15,6 +15,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -77,7 +78,11 @@ def _sheet_heads(path: Path) -> set[str]:
     from openpyxl import load_workbook
 
     try:
-        rows = load_workbook(path, read_only=True).worksheets[0].iter_rows(max_row=1, values_only=True)
+        rows = (
+            load_workbook(BytesIO(path.read_bytes()), read_only=True)
+            .worksheets[0]
+            .iter_rows(max_row=1, values_only=True)
+        )
         return {str(cell) for cell in next(rows, ())}
     except Exception:  # a broken workbook breaks the library in many ways
         return set()

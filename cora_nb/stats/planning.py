@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['PHASE_SCORES', 'PRIOR', 'LEAST_MAIN', 'n_for_width', 'n_for_difference', 'n_for_two_shares', 'PhaseCounts',
            'PhaseDesign', 'count_phases', 'phase_estimates', 'Hazards', 'group_edges', 'group_hazards',
-           'assumed_hazards', 'Aim', 'plan_phases']
+           'assumed_hazards', 'PhasePlan', 'Aim', 'plan_phases']
 
 # %% ../../nbs/stats/planning.ipynb #695b7b09
 import math
@@ -275,7 +275,7 @@ def assumed_hazards(
 
 # %% ../../nbs/stats/planning.ipynb #ea2e898f
 @dataclass(frozen=True)
-class _PhasePlan:
+class PhasePlan:
     "How many questions to follow through the groups of attempts."
 
     originals: int  # questions that get the first attempt
@@ -321,7 +321,7 @@ def plan_phases(
     pilot: int,  # questions of the pilot
     least: Sequence[int] = (),  # smallest sizes allowed: originals, then each group; empty: those of the pilot
     shape: Sequence[float] = (),  # sizes of the groups relative to each other; empty: those with the fewest calls
-) -> _PhasePlan:
+) -> PhasePlan:
     "The sizes with the fewest calls that promise the wanted intervals."
     N, G = c.population, len(hazards.edges)
     m = (c.right + 0.5) / (c.asked + 1)
@@ -361,4 +361,4 @@ def plan_phases(
                 low, high = (low, middle) if half(name, sizes_at(middle, root)) <= aim.half_width else (middle, high)
             wanted = np.maximum(wanted, sizes_at(high, root))
     calls, everything = float(wanted @ w), float(N * sum(w))
-    return _PhasePlan(int(wanted[0]), tuple(map(int, wanted[1:])), calls, everything, tuple(map(float, shape)))
+    return PhasePlan(int(wanted[0]), tuple(map(int, wanted[1:])), calls, everything, tuple(map(float, shape)))
