@@ -199,11 +199,8 @@ def read_xlsx(
     from tqdm import tqdm
 
     try:
-        lines = (
-            load_workbook(BytesIO(path.read_bytes()), read_only=True, data_only=True)
-            .worksheets[0]
-            .iter_rows(values_only=True)
-        )
+        book = load_workbook(io.BytesIO(path.read_bytes()), read_only=True, data_only=True)  # leaves no file open
+        lines = book.worksheets[0].iter_rows(values_only=True)
         header, *body = [*tqdm(lines, desc=path.name, unit="row", delay=1, leave=False)] or [()]
     except Exception as e:
         words = " ".join(f"{type(e).__name__}: {e}".split())  # a broken workbook breaks the library in many ways
