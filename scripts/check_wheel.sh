@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Does a wheel of this project work where only the wheel is? Builds the sdist of the last commit and, from that sdist
 # alone, the wheel; asks whether it holds every module and every file of data/; then, for each Python named, in a fresh
-# environment outside the checkout: installs the wheel, `pip check`, `cora_run`, Jupyter, and the first chapter of the
+# environment outside the checkout: installs the wheel, `pip check`, `cora run`, Jupyter, and the first chapter of the
 # course as a notebook.
 #
 #   scripts/check_wheel.sh                             # with the python3 at hand
@@ -51,7 +51,7 @@ for python in "$@"; do
     "$bin/python" -m pip install -qq ${ALSO:-} "$wheel"
     "$bin/python" -m pip check
     "$bin/python" -c 'import cora_nb; print("cora_nb", cora_nb.__version__, "of", cora_nb.__file__.split("env/")[1])'
-    HOME=$here "$bin/cora_run" >"$here/said.txt" 2>"$here/errors.txt" ||
+    HOME=$here "$bin/cora" run >"$here/said.txt" 2>"$here/errors.txt" ||
         { cat "$here/said.txt" "$here/errors.txt" >&2; exit 1; }
     grep -E '^ +steady|MCQA  |CoRA ' "$here/said.txt"
     test -s responses/math/skewed/responses.parquet

@@ -108,7 +108,7 @@ def alarm_lines(
         lines.append(f"  in Python: {remedy.python}")
     elif remedy:
         field = f" ({remedy.words})" if remedy.fields and not remedy.options else ""
-        lines.append(f"  this was not tried{field}: cora_try asks a few questions that way and counts what is read")
+        lines.append(f"  this was not tried{field}: cora try asks a few questions that way and counts what is read")
     return lines
 
 # %% ../../nbs/runs/alarm.ipynb #f97f57ab

@@ -189,16 +189,16 @@ def test_the_error_names_the_command(old):
         pickled(old, n_files)
         with pytest.raises(CoraError) as e:
             LocalModel(old, device="cpu").model
-        assert f"({name})" in str(e.value) and f"cora_convert {old} old-safetensors" in str(e.value)
+        assert f"({name})" in str(e.value) and f"cora convert {old} old-safetensors" in str(e.value)
 
 
 def command(*args, cwd):
     "The command as its installed script runs it."
     script = cwd / "cora_convert.py"
     script.write_text(
-        "from cora_nb.cli.convert import cora_convert\n\nif __name__ == '__main__':\n    cora_convert()\n"
+        "from cora_nb.cli.commands import cora_main\n\nif __name__ == '__main__':\n    cora_main()\n"
     )
-    return subprocess.Popen([sys.executable, script, *map(str, args)], cwd=cwd, stdout=-1, stderr=-1, text=True)
+    return subprocess.Popen([sys.executable, script, "convert", *map(str, args)], cwd=cwd, stdout=-1, stderr=-1, text=True)
 
 
 def test_the_command(old):
@@ -208,7 +208,7 @@ def test_the_command(old):
     assert done.returncode == 0 and out == "new: 2 files of weights, as safetensors; use it as causal:new\n"
     assert LocalModel(old.parent / "new", device="cpu").model is not None
     done = command("old", "new", cwd=old.parent)
-    assert done.communicate(timeout=120)[1] == "cora_convert: new: it exists already and is not overwritten\n"
+    assert done.communicate(timeout=120)[1] == "cora convert: new: it exists already and is not overwritten\n"
     assert done.returncode == 1
 
 
