@@ -295,7 +295,8 @@ def _kinds_of_sets(
 ) -> list[tuple]:  # the `sets` of `expected_scores`
     "The rates and multiplicities of each question: equal sets are merged into one with a weight."
     codes, ids = found.question_codes
-    original = np.isin(np.arange(len(rows)), np.searchsorted(draw[rows], draw[_is_original(found)]))
+    plain = (found.table["method"] == "original").to_numpy(dtype=bool, na_value=False)
+    original = np.isin(np.arange(len(rows)), np.searchsorted(draw[rows], draw[plain]))
     rate, codes = rate[rows], codes[rows]
     asked = np.bincount(codes[original], minlength=len(ids))
     total = np.bincount(codes[original], weights=rate[original], minlength=len(ids))
@@ -306,11 +307,6 @@ def _kinds_of_sets(
     return [
         (np.frombuffer(r), o if o >= 0 else np.nan, n, np.frombuffer(m, times.dtype)) for (r, m, o), n in kinds.items()
     ]
-
-
-def _is_original(found: Responses) -> np.ndarray:
-    "The rows of the original question, as a mask."
-    return (found.table["method"] == "original").to_numpy(dtype=bool, na_value=False)
 
 # %% ../../nbs/metrics/guessing.ipynb #5e9fa642
 def guesser_order_scores(

@@ -431,7 +431,8 @@ def ask_plan(
     """
     for item in plan.items.values():
         _MEASURES.get(item.measure)  # refuses a measure that does not exist
-    prepared = {name: _prepare_run(run, size) for name, run in plan.runs.items() if _has_to_be_asked(respondents)}
+    new = any(not isinstance(who, Responses) for who in respondents)  # not all are existing replies
+    prepared = {name: _prepare_run(run, size) for name, run in plan.runs.items() if new}
     running = replace(running, budget=as_spending(running.budget))
     asked: dict[str, dict[str, dict[str, Responses]]] = {name: {} for name in plan.runs}
     for (name, run), who in product(plan.runs.items(), respondents):
@@ -450,11 +451,6 @@ def ask_plan(
                 raise
             on_error(run, who.name, e)
     return asked
-
-
-def _has_to_be_asked(respondents: Sequence[Respondent | Responses]) -> bool:
-    "Whether any respondent is more than existing replies."
-    return any(not isinstance(who, Responses) for who in respondents)
 
 # %% ../../nbs/papers/reproduce.ipynb #2ee2eb6d
 def plan_calls(

@@ -30,7 +30,7 @@ from cora_nb.report.style import (
     text_inches,
 )
 from ..responses.responses import Responses, need
-from ..results import Remark, lookup, make_result
+from ..results import lookup, make_result
 
 # %% ../../nbs/report/run_plots.ipynb #01797a5c
 _SHADES = {  # the colours of the page
@@ -229,15 +229,10 @@ def plot_reliability(
 def _by_bin(result: pd.DataFrame, score: str) -> pd.DataFrame:
     "The rows of one score by the upper edges of their bins."
     table = make_result(result)
-    rows = table[(table["score"] == score) & table["remarks"].map(_is_bin)]
+    rows = table[(table["score"] == score) & table["remarks"].map(lambda said: bool(said) and said[0].kind == "bin")]
     if not len(rows):
         raise CoraError(f"a reliability diagram is drawn from the result of reliability; there is no {score} of bins")
     return rows.set_index("place")
-
-
-def _is_bin(remarks: tuple[Remark, ...]) -> bool:
-    "Whether a number is of a bin, whose edges come first."
-    return bool(remarks) and remarks[0].kind == "bin"
 
 # %% ../../nbs/report/run_plots.ipynb #cb5c551f
 _MARKS = ("o", "^", "s", "v", "D", "P", "X")

@@ -44,7 +44,6 @@ from cora_nb.responses.files import (
     number_ranges,
     open_parquet,
     part_files,
-    read_facts,
 )
 from .responses import Responses, as_responses
 from .runs import Runs
@@ -104,8 +103,10 @@ def _part_file(path: Path) -> _PartFile:
         check_schema(schema, path)
         said = [_said(footer, i) for i in range(footer.num_columns)]
     constant = {column: known[0] for column, groups in said if (known := _constant(groups))}
-    name = (schema.metadata or {}).get(b"cora_nb_name", b"").decode("utf-8", "replace")
-    return _PartFile(path, footer.num_rows, tuple(schema.names), constant, name, read_facts(path))
+    told = schema.metadata or {}
+    name = told.get(b"cora_nb_name", b"").decode("utf-8", "replace")
+    facts = facts_of_text(told.get(b"cora_nb", b"{}"), f"{path}: the facts in the file's metadata")
+    return _PartFile(path, footer.num_rows, tuple(schema.names), constant, name, facts)
 
 
 def _said(footer: Any, number: int) -> tuple[str, list[tuple | None]]:
