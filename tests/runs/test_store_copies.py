@@ -81,13 +81,13 @@ import sys, time
 from cora_nb.cli.stores import cora_store
 from cora_nb.runs import store
 
-def pieces(*args, usual=store_copies._pieces):
+def pieces(*args, usual=store._pieces):
     for number, piece in enumerate(usual(*args)):
         if number == 30:
             time.sleep(60)
         yield piece
 
-store_copies._pieces = pieces
+store._pieces = pieces
 cora_store("copy", sys.argv[1:])
 """
 
