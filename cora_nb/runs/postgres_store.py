@@ -17,15 +17,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from ..core import CoraError
-from cora_nb.runs.sqlite_store import (
-    ROW_COLUMNS,
-    SILENCE,
-    StoredRows,
-    not_kept_error,
-    printable_words,
-    process_is_gone,
-    this_machine,
-)
+from .sqlite_store import ROW_COLUMNS, StoredRows, not_kept_error, printable_words
 
 # %% ../../nbs/runs/postgres_store.ipynb #8e389d7b
 _SECRET = re.compile(
@@ -245,9 +237,9 @@ create table cora_nb.asking (key text collate "C" primary key, who text not null
 create index on cora_nb.asking (who);
 create table cora_nb.askers (
     who text primary key,
-    machine text not null,
+    machine text not null,        -- this and the next are of earlier versions, which looked for the process
     process bigint not null,
-    seen timestamptz not null     -- when it last said that it is alive, by the clock of the database
+    seen timestamptz not null     -- when it last renewed its lease, by the clock of the database
 );
 """
 _COLUMNS = {
@@ -362,13 +354,16 @@ def _as_in_a_file(row: tuple) -> tuple:
     return key, text, *more
 
 # %% ../../nbs/runs/postgres_store.ipynb #1610a25f
-_ENDED: set[str] = set()  # runs of this process that ended while the database was away
-_ASKERS = """
-select who, machine, process, extract(epoch from clock_timestamp() - greatest(seen, pg_postmaster_start_time()))
-from cora_nb.askers where who <> %s
+_FREE = """
+with ended as (delete from cora_nb.askers where {} returning who)
+delete from cora_nb.asking using ended where asking.who = ended.who
+"""
+_PASSED = """who <> %s
+and abs(extract(epoch from clock_timestamp() - seen)) > %s
+and abs(extract(epoch from clock_timestamp() - pg_postmaster_start_time())) > %s
 """
 _SIGN_IN = """
-insert into cora_nb.askers values (%s, %s, %s, clock_timestamp())
+insert into cora_nb.askers values (%s, '', 0, clock_timestamp())
 on conflict (who) do update set seen = excluded.seen
 """
 _CLAIM = """
@@ -384,7 +379,7 @@ and exists (select from cora_nb.replies where replies.key = asking.key)
 class _PostgresClaims:
     "The keys that one run is asking, in the database of its store."
 
-    beat_every = 5.0  # seconds
+    lease = 30.0  # seconds for which claims hold after they were renewed
 
     def __init__(
         self,
@@ -396,7 +391,7 @@ class _PostgresClaims:
     def take(
         self,
         keys: Iterable[str],  # of the prompts to ask
-        silenced: bool = False,  # whether no run of this machine could say for a while that it is alive
+        spare: bool = False,  # whether to leave the claims of others alone, even if their time has passed
     ) -> set[str]:  # those claimed by this run
         "Claim the keys that are neither answered nor claimed. Raises `CoraError` if the store cannot be written."
         keys = list(keys)
@@ -405,13 +400,9 @@ class _PostgresClaims:
             with db.transaction():
                 db.execute("set local idle_in_transaction_session_timeout = '60s'")  # if this machine freezes here
                 db.execute("select pg_advisory_xact_lock(%s)", [_LOCK])
-                if silenced:
-                    self._say_alive(db, silenced)
-                for who, machine, process, silence in db.execute(_ASKERS, [self.who]).fetchall():
-                    gone = machine == this_machine() and process_is_gone(process)
-                    if gone or silence > SILENCE or who in _ENDED:
-                        _forget(db, who)
-                db.execute(_SIGN_IN, [self.who, this_machine(), os.getpid()])
+                if not spare:
+                    db.execute(_FREE.format(_PASSED), [self.who, self.lease, self.lease])
+                db.execute(_SIGN_IN, [self.who])
                 db.execute(_CLAIM, [self.who, keys])
                 db.execute(_ANSWERED, [self.who, keys])  # sees what was stored since
                 mine = db.execute("select key from cora_nb.asking where who = %s and key = any(%s)", [self.who, keys])
@@ -430,18 +421,14 @@ class _PostgresClaims:
         statement = "delete from cora_nb.asking where key = any(%s) and who = %s"
         self._try(lambda db: db.execute(statement, [list(keys), self.who]))
 
-    def beat(
-        self,
-        silenced: bool = False,  # as for `take`
-    ) -> bool:  # whether it could be recorded
-        "Record that this run is alive."
-        return self._try(lambda db: self._say_alive(db, silenced))
+    def renew(self) -> bool:  # whether it could be recorded
+        "Let the claims of this run hold for another lease."
+        statement = "update cora_nb.askers set seen = clock_timestamp() where who = %s"
+        return self._try(lambda db: db.execute(statement, [self.who]))
 
     def end(self) -> None:
-        "End all claims of this run. If the database is away, the next run that asks ends them."
-        _ENDED.add(self.who)
-        if self._try(lambda db: _forget(db, self.who)):
-            _ENDED.discard(self.who)
+        "End all claims of this run. If the database is away, they end with their time."
+        self._try(lambda db: db.execute(_FREE.format("who = %s"), [self.who]))
 
     def _try(self, work: Callable[[Any], Any]) -> bool:
         "Do something, unless the database is away; whether it was done."
@@ -449,14 +436,3 @@ class _PostgresClaims:
             self._db.run(work, patient=False)
             return True
         return False
-
-    def _say_alive(self, db: Any, silenced: bool) -> None:
-        "Record that this run is alive, and if they were silenced, all runs of this machine."
-        whose, name = ("machine", this_machine()) if silenced else ("who", self.who)
-        db.execute(f"update cora_nb.askers set seen = clock_timestamp() where {whose} = %s", [name])
-
-
-def _forget(db: Any, who: str) -> None:
-    "Delete all claims of a run."
-    db.execute("delete from cora_nb.asking where who = %s", [who])
-    db.execute("delete from cora_nb.askers where who = %s", [who])

@@ -28,7 +28,7 @@ from ..core import CoraError
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Reply, Respondent, is_refusal
 from .postgres_store import PostgresReplies, is_database_address, without_password
-from .sqlite_store import SILENCE, SqliteReplies, not_kept_error, printable_words, reply_row, row_reply
+from .sqlite_store import SqliteReplies, not_kept_error, printable_words, reply_row, row_reply
 
 # %% ../../nbs/runs/store.ipynb #d9c4db02
 def reply_key(
@@ -156,28 +156,33 @@ class Claims:
         store: Store,  # the store of the run
     ):
         self.rows, self._end = store.rows.claims(uuid.uuid4().hex), threading.Event()
-        self._heart = threading.Thread(target=self._beat, daemon=True)
-        self._lock, self._said = threading.Lock(), math.inf  # when it last said that it is alive
+        self._heart, self._lock = threading.Thread(target=self._renew, daemon=True), threading.Lock()
+        self._renewed = self._late = -math.inf  # when the lease was renewed; and when that was noticed to be long ago
 
     def __enter__(self):
+        self._renewed = time.time()
+        self._heart.start()
         return self
 
     def __exit__(self, *_):
         self._end.set()
-        if self._heart.ident is not None:
-            self._heart.join()
+        self._heart.join()
         self.rows.end()
 
-    def _beat(self) -> None:
-        "Record regularly that this run is alive."
-        while not self._end.wait(self.rows.beat_every):
+    def _renew(self) -> None:
+        "Renew the lease until the run ends."
+        while not self._end.wait(self.rows.lease / 3):
             with self._lock:
-                if self.rows.beat(self._was_silenced()):
-                    self._said = time.time()
+                self._was_late()
+                if self.rows.renew():
+                    self._renewed = time.time()
 
-    def _was_silenced(self) -> bool:
-        "Whether this run could not say for a while that it is alive, because its machine slept, for instance."
-        return time.time() - self._said > SILENCE / 2
+    def _was_late(self) -> bool:
+        "Whether the lease could not be renewed in time, now or a moment ago, because the machine slept, for instance."
+        now = time.time()
+        if abs(now - self._renewed) > self.rows.lease / 2:
+            self._late = now
+        return abs(now - self._late) < self.rows.lease
 
     def take(
         self,
@@ -186,10 +191,8 @@ class Claims:
         "Claim the keys that are free. Raises `CoraError` if the store cannot be written."
         keys = list(keys)
         with self._lock:
-            mine = self.rows.take(keys, self._was_silenced())
-            self._said = time.time()
-        if self._heart.ident is None:
-            self._heart.start()
+            mine = self.rows.take(keys, spare=self._was_late())
+            self._renewed = time.time()
         return [key for key in keys if key in mine]
 
     def give_back(

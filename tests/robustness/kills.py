@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faulty_server import Answer, FaultyServer, completion
-from helpers import command, stored_replies
+from helpers import command, pass_leases, stored_replies
 from robustness.cases import Case
 
 from cora_nb.responses.files import read_responses
@@ -114,6 +114,7 @@ def again_and_again(desk: Desk) -> None:
         until(lambda: desk.stored() >= before + 5, process)
         time.sleep(rng.uniform(0, 0.01))
         kill(process)
+        pass_leases(desk.store)
 
 
 def both(desk: Desk) -> None:
@@ -189,6 +190,8 @@ def killed(disturb: Callable[[Desk], None], names: tuple[str, ...] = ("m",)) -> 
             disturb(desk)
             server.wait_until_left()  # else what the dead have sent would count as asked afterwards
             kept, before = desk.stored(), len(server.asked)
+            if kept:
+                pass_leases(desk.store)
             last = desk.start()
             code = last.wait(300)
             said = last.stderr.read().decode()

@@ -1,88 +1,78 @@
 """A store in a file lies on a local disk: tables of mounts as clusters have them."""
 
+import os
 import sys
 
 import pytest
 
 from cora_nb.cli.shared import open_store
 from cora_nb.core import CoraError
-from cora_nb.runs import sqlite_store
-from cora_nb.runs.sqlite_store import _NETWORK_FILE_SYSTEMS, _check_local_disk, _file_system_of
-from cora_nb.runs.store import Store
 from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.runs import sqlite_store
+from cora_nb.runs.sqlite_store import _check_local_disk
+from cora_nb.runs.store import Store
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists its mounts")
 
 LOCAL = [
-    "ext4",
-    "xfs",
-    "btrfs",
-    "tmpfs",
-    "overlay",
-    "zfs",
-    "apfs",
-    "ntfs3",
-    "fuseblk",
-    "fuse.ntfs-3g",
-    "f2fs",
-    "rootfs",
+    *("ext4 /dev/sda1", "xfs /dev/mapper/vg-home", "btrfs /dev/nvme0n1p2", "zfs tank/home", "tmpfs tmpfs"),
+    *("overlay overlay", "9p none", "fuseblk /dev/sdb1", "ext4 /dev/disk/by-path/pci-0000:00:1f.2", "rootfs rootfs"),
 ]
 NETWORK = [
-    *("nfs", "nfs4", "cifs", "smb3", "lustre", "gpfs", "beegfs", "ceph", "9p", "afs", "panfs", "wekafs", "gfs2"),
-    *("fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.glusterfs", "fuse.ceph-fuse", "fuse.gcsfuse", "glusterfs"),
+    *(
+        "nfs filer:/home",
+        "nfs4 [fe80::1]:/home",
+        "cifs //server/home",
+        "smb3 //server/home",
+        "lustre 10.0.0.1@tcp:/work",
+    ),
+    *(
+        "ceph mon1,mon2:6789:/",
+        "fuse.sshfs ann@far:/data",
+        "fuse.glusterfs host:/volume",
+        "fuse.rclone drive:",
+        "9p C:",
+    ),
 ]
 
 
-@pytest.mark.parametrize("kind", LOCAL)
-def test_local_disks_pass(kind, tmp_path):
-    _check_local_disk(tmp_path / "r", f"/dev/sda / ext4 rw 0 0\nx {tmp_path} {kind} rw 0 0\n")
+def table(folder, mounted: str) -> str:
+    "A table of mounts, as in /proc/self/mountinfo, in which the file system of a folder comes from somewhere else."
+    device = os.stat(folder).st_dev
+    others = "21 1 0:99 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n22 21 0:98 / /data rw - nfs4 filer:/data rw\n"
+    return f"{others}36 21 {os.major(device)}:{os.minor(device)} / /home rw shared:7 master:2 - {mounted} rw,vers=4.2\n"
 
 
-@pytest.mark.parametrize("kind", NETWORK)
-def test_network_file_systems_are_refused_in_one_line(kind, tmp_path):
-    mounts = f"/dev/sda / ext4 rw 0 0\nfiler:/x {tmp_path} {kind} rw 0 0\n"
+@pytest.mark.parametrize("mounted", LOCAL)
+def test_local_disks_pass(mounted, tmp_path):
+    _check_local_disk(tmp_path / "r", table(tmp_path, mounted))
+
+
+@pytest.mark.parametrize("mounted", NETWORK)
+def test_what_another_machine_serves_is_refused_in_one_line(mounted, tmp_path):
     with pytest.raises(CoraError, match="network file system") as e:
-        _check_local_disk(tmp_path / "folder" / "r.sqlite", mounts)
+        _check_local_disk(tmp_path / "r.sqlite", table(tmp_path, mounted))
     said = str(e.value)
-    assert kind in said and "--store FILE" in said and "--store postgresql://" in said and "cora_store copy" in said
-    assert said.startswith(f"{tmp_path}/folder/r.sqlite: ") and len(said.splitlines()) == 1
-    assert kind.removeprefix("fuse.") in _NETWORK_FILE_SYSTEMS
+    assert f"({mounted.split()[0]})" in said and "--store FILE" in said and "cora_store copy" in said
+    assert "--store postgresql://" in said
+    assert said.startswith(f"{tmp_path}/r.sqlite: ") and len(said.splitlines()) == 1
 
 
-def test_the_longest_and_last_mount_counts(tmp_path):
-    (tmp_path / "a b").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "a b")
-    place = str(tmp_path).replace(" ", "\\040")
-    mounts = f"r / ext4\nm {place} nfs4 rw 0 0\nd {place}/a\\040b xfs rw 0 0\nbroken\n\n"
-    for path, kind in [
-        ("x", "nfs4"),
-        ("a b/x", "xfs"),
-        ("a b", "xfs"),
-        ("a bc", "nfs4"),
-        ("link/x", "xfs"),
-        ("..", "ext4"),
-    ]:
-        assert _file_system_of(tmp_path / path, mounts) == kind, path
-    assert _file_system_of(tmp_path, f"a {place} autofs x\nb {place} nfs4 x\n") == "nfs4"  # one over the other
-    assert _file_system_of(tmp_path, f"b {place} nfs4 x\nc {place} tmpfs x\n") == "tmpfs"
-    assert _file_system_of(tmp_path, "") is None
-
-
-def test_a_sandbox_whose_disk_is_9p_has_no_other_machine(tmp_path):
-    _check_local_disk(tmp_path / "r", "none / 9p rw 0 0\n")
-    with pytest.raises(CoraError, match="9p"):
-        _check_local_disk(tmp_path / "r", f"/dev/sda / ext4 rw 0 0\nC: {tmp_path} 9p rw 0 0\n")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists its mounts")
-def test_this_machine_says_what_it_has(tmp_path):
-    assert _file_system_of("/proc/self") == "proc" and _file_system_of(tmp_path)
+def test_links_are_followed_and_what_is_not_known_passes(tmp_path):
+    (tmp_path / "link").symlink_to("/proc")
+    (tmp_path / "nowhere").symlink_to("/no/where/at/all")
+    with pytest.raises(CoraError, match="network file system"):
+        _check_local_disk(tmp_path / "link" / "r", table("/proc", "nfs4 filer:/home"))
+    _check_local_disk(tmp_path / "link" / "r", table(tmp_path, "nfs4 filer:/home"))
+    _check_local_disk(tmp_path / "nowhere", table(tmp_path, "nfs4 filer:/home"))
+    _check_local_disk(tmp_path / "r", "no table\n")
 
 
 @pytest.fixture
 def on_nfs(monkeypatch, tmp_path):
     "A machine on which the temporary folder of this test comes from a network."
-    read = sqlite_store._file_system_of
-    mounts = f"/dev/sda / ext4 rw 0 0\nfiler:/home {tmp_path} nfs4 rw 0 0\n"
-    monkeypatch.setattr(sqlite_store, "_file_system_of", lambda path, given=None: read(path, given or mounts))
+    mounts = table(tmp_path, "nfs4 filer:/home")
+    monkeypatch.setattr(sqlite_store, "_check_local_disk", lambda path: _check_local_disk(path, mounts))
     return tmp_path
 
 

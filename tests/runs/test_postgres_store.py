@@ -300,16 +300,19 @@ def test_a_reply_that_comes_while_another_run_claims_its_key(postgres, monkeypat
 
 
 @pytest.mark.slow
-def test_claims_outlive_a_restart_and_silence_counts_from_it(postgres, monkeypatch):
+def test_claims_outlive_a_restart_and_hold_for_a_lease_after_it(postgres, monkeypatch):
     with Store(postgres.empty_store()) as store, Claims(store) as one, Claims(store) as other:
         assert one.take(["a"]) == ["a"]
-        one._end.set()  # from now on, silent
-        admin(postgres, "update cora_nb.askers set machine = 'elsewhere', seen = seen - interval '1 hour'")
+        one._end.set()  # from now on, it renews nothing
+        admin(postgres, "update cora_nb.askers set seen = seen - interval '1 hour'")
         postgres.stop("immediate")
         postgres.start()
-        assert other.take(["a", "b"]) == ["b"], "nobody could say anything while the database was away"
-        monkeypatch.setattr(postgres_store, "SILENCE", 0.0)
-        assert other.take(["a", "b"]) == ["a", "b"]
+        assert other.take(["a", "b"]) == ["b"], "nobody could renew while the database was away"
+        monkeypatch.setattr(postgres_store._PostgresClaims, "lease", 0.05)
+        end = time.monotonic() + 20
+        while other.take(["a", "b"]) != ["a", "b"]:
+            assert time.monotonic() < end
+            time.sleep(0.01)
 
 
 @pytest.mark.slow
@@ -324,8 +327,8 @@ def test_claims_are_given_back_in_one_round_trip(postgres, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_run_says_that_it_is_alive(postgres, monkeypatch):
-    monkeypatch.setattr(postgres_store._PostgresClaims, "beat_every", 0.02)
+def test_a_run_renews_its_lease(postgres, monkeypatch):
+    monkeypatch.setattr(postgres_store._PostgresClaims, "lease", 0.06)
     with Store(postgres.empty_store()) as store, Claims(store) as claims:
         claims.take(["a"])
         admin(postgres, "update cora_nb.askers set seen = seen - interval '1 hour'")
@@ -413,6 +416,7 @@ def test_a_database_that_stays_away_ends_the_run_and_says_what_was_not_stored(po
             said, paid = str(e.value), len(server.asked)
             postgres.start()
             assert stored_replies(address) == kept
+            monkeypatch.setattr(postgres_store._PostgresClaims, "lease", 1.0)  # the claims could not be ended
             with Store(address) as store:
                 found = evaluate(who, ONCE, store=store, progress=False)
                 assert len(store) == 60 and in_state(found.table, *REPLIED).all()

@@ -5,13 +5,11 @@ import json
 import math
 import multiprocessing
 import os
-import platform
 import random
 import signal
 import sqlite3
 import threading
 import time
-import uuid
 from pathlib import Path
 
 import pytest
@@ -25,11 +23,11 @@ from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
-from cora_nb.runs import postgres_store, sqlite_store
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.batch import write_batch
 from cora_nb.runs.evaluate import evaluate, plan
-from cora_nb.runs.sqlite_store import reply_row
+from cora_nb.runs.postgres_store import _PostgresClaims
+from cora_nb.runs.sqlite_store import _SqliteClaims, reply_row
 from cora_nb.runs.store import Claims, Store, asked_prompts, reply_key
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, completion, refusal
@@ -42,6 +40,26 @@ VARIANTS = make_variants(load_benchmark("math")[:100])
 def place(request, tmp_path):
     "The address of a store that does not exist yet, in a file and in a database."
     return tmp_path / "r.sqlite" if request.param == "SQLite" else request.getfixturevalue("postgres").empty_store()
+
+
+@pytest.fixture
+def lease(monkeypatch):
+    "Sets the seconds for which claims hold, also in processes that are forked afterwards."
+
+    def last(seconds):
+        for kind in (_SqliteClaims, _PostgresClaims):
+            monkeypatch.setattr(kind, "lease", seconds)
+
+    return last
+
+
+def age(store, claims, seconds) -> None:
+    "As if the lease of a run had been renewed so many seconds earlier."
+    if isinstance(store.path, Path):
+        store.rows._db.execute("update askers set seen = seen - ? where who = ?", [seconds, claims.rows.who])
+    else:
+        statement = "update cora_nb.askers set seen = seen - %s * interval '1 second' where who = %s"
+        store.rows._db._db.execute(statement, [seconds, claims.rows.who])
 
 
 def claims_left(store) -> int:
@@ -158,10 +176,11 @@ def _run(place, folder, log_name, pause, stop, most=None):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop,kills", [(None, 70), (Settled(), 30)])
-def test_a_run_killed_at_any_moment_resumes(place, tmp_path, stop, kills):
+def test_a_run_killed_at_any_moment_resumes(place, tmp_path, stop, kills, lease):
     """SIGKILL after the n-th reply, for n from 0 on: nothing that was stored is asked again, and the end is that of an
     undisturbed run. A run that is to be killed stops answering soon after, however late the kill comes."""
     fork, rng, known = multiprocessing.get_context("fork"), random.Random(0), set()
+    lease(0.5)  # for so long the next run waits
     in_a_file = isinstance(place, Path)
     for kill in range(kills if in_a_file else kills // 4):
         new = 0 if kill % 10 == 0 else rng.randint(1, 20)  # 0: while it starts
@@ -475,10 +494,11 @@ def test_what_one_run_fails_to_get_another_asks_for(place):
 
 
 @pytest.mark.parametrize("n", slow_after(2, range(20)))
-def test_a_run_that_waits_takes_over_from_a_killed_one(place, tmp_path, n):
+def test_a_run_that_waits_takes_over_from_a_killed_one(place, tmp_path, n, lease):
     "SIGKILL to one of two processes after the n-th reply: the other asks the rest, and nothing stored twice."
     fork = multiprocessing.get_context("fork")
     some = VARIANTS[:40]
+    lease(3.0)
 
     def work(log, pause, most):
         tqdm.set_lock(threading.RLock())
@@ -506,50 +526,73 @@ def test_a_run_that_waits_takes_over_from_a_killed_one(place, tmp_path, n):
         assert not claims_left(store)
 
 
-def test_a_silent_process_is_given_up(place, monkeypatch):
-    "One on another machine, or one whose number is another process's by now."
-    with Store(place) as store, Claims(store) as gone:
-        assert gone.take(["a", "b"]) == ["a", "b"]
-        gone._end.set()
-        gone._heart.join()
-        with Claims(store) as other:
-            assert other.take(["a", "c"]) == ["c"]
-            if isinstance(place, Path):
-                silence = "update askers set seen = seen - 31, machine = 'elsewhere' where who = ?"
-                store.rows._db.execute(silence, [gone.rows.who])
-            else:
-                silence = "update cora_nb.askers set machine = 'elsewhere' where who = %s"
-                store.rows._db._db.execute(silence, [gone.rows.who])
-                assert other.take(["a", "b", "c"]) == ["c"]
-                monkeypatch.setattr("cora_nb.runs.postgres_store.SILENCE", 0.05)
-                time.sleep(0.06)
-            assert other.take(["a", "b", "c"]) == ["a", "b", "c"]
+def takes_in_the_end(claims, keys) -> bool:
+    "Whether a run that waits gets all of some keys."
+    end = time.monotonic() + 20
+    while claims.take(keys) != list(keys):
+        assert time.monotonic() < end, "the claims of another run do not end"
+        time.sleep(0.01)
+    return True
 
 
-def test_a_machine_that_slept_is_no_end_of_its_runs(place):
-    "All were silent for an hour; the first to notice keeps the others. Who is silent while it is awake is given up."
-    if isinstance(place, Path):
-        table, hour, now = "askers", "3600", str(time.time())
-    else:
-        table, hour, now = "cora_nb.askers", "interval '1 hour'", "now()"
+@pytest.mark.parametrize("seconds", [100, -100])
+def test_a_claim_ends_with_its_time(place, lease, seconds):
+    "Not renewed for longer than a lease, or renewed in a future that no lease reaches: the clock was set back."
+    lease(1000)
+    with Store(place) as store, Claims(store) as gone, Claims(store) as other:
+        assert gone.take("ab") == ["a", "b"]
+        age(store, gone, seconds)
+        assert other.take("ac") == ["c"]
+        lease(0.05)
+        assert takes_in_the_end(other, "abc")
+        assert gone.rows.renew() and gone.take("ad") == ["d"]  # it comes back, and takes what is free
+
+
+def test_a_lease_that_is_renewed_holds(place, lease):
+    lease(0.9)
     with Store(place) as store, Claims(store) as one, Claims(store) as other:
-        db = store.rows._db if isinstance(place, Path) else store.rows._db._db
+        assert one.take("a") == ["a"]
+        for _ in range(20):
+            time.sleep(0.1)
+            assert other.take("ab") == ["b"]
+        one._end.set()
+        assert takes_in_the_end(other, "ab")
 
-        def silent():
-            return db.execute(f"select count(*) from {table} where seen < {now} - {hour} / 2").fetchone()[0]
 
-        assert one.take("a") == ["a"] and other.take("b") == ["b"] and not silent()
+def test_the_lease_of_a_killed_process_is_waited_for(place, tmp_path, lease):
+    "The same run at once after SIGKILL: it waits for the rest of the lease, loses nothing and asks nothing twice."
+    lease(2.0)
+    fork = multiprocessing.get_context("fork")
+    child = fork.Process(target=_run, args=(place, tmp_path, "first", 0.0005, None, 55))
+    child.start()
+    kill_at_reply(child.pid, place, 50, child.is_alive)
+    child.join()
+    start, before = time.monotonic(), stored_replies(place)
+    log = os.open(tmp_path / "again", os.O_CREAT | os.O_WRONLY)
+    with Store(place) as store:
+        again = evaluate(Logged(log), VARIANTS, store=store, progress=False)
+        assert not claims_left(store)
+    os.close(log)
+    assert 0.5 < time.monotonic() - start < 30
+    assert again.facts.calls["in_store"] == before >= 50
+    calls, more = ((tmp_path / name).read_text().split() for name in ("first", "again"))
+    assert len(set(calls) & set(more)) <= 1 and len(more) == len(set(more)) == again.facts.calls["asked"]
+
+
+@pytest.mark.parametrize("slept", [3600, -3600])
+def test_a_machine_that_slept_or_set_its_clock_is_no_end_of_its_runs(place, lease, slept):
+    "The first to notice spares the others for a lease. Who does not renew while it is awake is given up."
+    lease(100)
+    with Store(place) as store, Claims(store) as one, Claims(store) as other:
+        assert one.take("a") == ["a"] and other.take("b") == ["b"]
         for claims in (one, other):
-            claims._end.set()
-            claims._heart.join()
-        for speak in (lambda: other.take("ac") == ["c"], lambda: other.rows.beat(other._was_silenced())):
-            db.execute(f"update {table} set seen = seen - {hour}")
-            other._said -= 3600
-            assert silent() == 2 and speak() and not silent()
-        db.execute(f"update {table} set seen = seen - {hour}")
-        other._said = time.time()
-        if isinstance(place, Path):  # in a database, silence counts from its start at the earliest
-            assert other.take("a") == ["a"]
+            age(store, claims, slept)
+            claims._renewed -= slept
+        assert other.take("ac") == ["c"] and other.take("ac") == ["c"]
+        assert one.rows.renew() and other.take("ac") == ["c"]
+        age(store, one, slept)
+        lease(0.05)
+        assert takes_in_the_end(other, "ac")
 
 
 def test_claims_are_given_back_one_or_many(place):
@@ -562,23 +605,15 @@ def test_claims_are_given_back_one_or_many(place):
         assert one.take("abcde") == ["c", "e"]
 
 
-def test_two_machines_of_one_name_are_told_apart_everywhere(monkeypatch, tmp_path):
-    "Without /proc, as on macOS, by their network card; a process number of the other machine means nothing here."
-
-    def nowhere(*_, **__):
-        raise FileNotFoundError
-
-    here = sqlite_store.this_machine()
-    assert here == sqlite_store.this_machine()
-    monkeypatch.setattr(Path, "read_text", nowhere)
-    without_boot = sqlite_store.this_machine()
-    monkeypatch.setattr(os, "readlink", nowhere)
-    names = []
-    for card in (0x2FC00000001, 0x2FC00000002):
-        monkeypatch.setattr(uuid, "getnode", lambda card=card: card)
-        names.append(sqlite_store.this_machine())
-    assert len({here, without_boot, *names}) == 4 and all(name.split()[0] == platform.node() for name in names)
-    assert postgres_store.this_machine is sqlite_store.this_machine
+def test_claims_of_the_version_before_hold_and_end(place, lease):
+    "It told processes by their machine and number, in the same tables. Both versions may share a store."
+    with Store(place) as store, Claims(store) as now, Claims(store) as before:
+        assert before.take("ab") == ["a", "b"]
+        schema, db = ("", store.rows._db) if isinstance(place, Path) else ("cora_nb.", store.rows._db._db)
+        db.execute(f"update {schema}askers set machine = 'node 5f boot pid:[4026531836]', process = 1")
+        assert now.take("abc") == ["c"]
+        lease(0.05)
+        assert takes_in_the_end(now, "abc")
 
 
 # ---------------------------------------------------------------- damage

@@ -1,12 +1,11 @@
-"""One store for a team: four processes of two machines, ten kills and two restarts of the database, nothing lost.
+"""One store for a team: four processes, ten kills and two restarts of the database, nothing lost.
 
     python tools/stress/team_store.py [SEED]
 
 Starts a PostgreSQL server and a chat server that writes down every request. 2,000 prompts, of which all four processes
-ask the same 1,000, and each of them 250 of its own. Two processes call their machine A and two B, so that they cannot
-look at each other's process numbers: a dead process of the other machine is noticed by its silence only. Ten times a
-process gets SIGKILL and is started again with the same words. The database is stopped twice in the middle, once in
-order and once as in a crash (`immediate`), and started again two seconds later.
+ask the same 1,000, and each of them 250 of its own. Ten times a process gets SIGKILL and is started again with the same words;
+its claims hold until their time has passed. The database is stopped twice in the middle, once in order and once as in a
+crash (`immediate`), and started again two seconds later.
 
 The server answers each request differently, so equal replies of two processes come from the store. A prompt may be
 asked again only if its request was under way when its process was killed: such requests are paid for and lost with
@@ -32,7 +31,6 @@ from cora_nb.benchmarks.load import load_benchmark  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.chat import ChatRespondent  # noqa: E402
 from cora_nb.responses.columns import in_state  # noqa: E402
-from cora_nb.runs import postgres_store  # noqa: E402
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.runs.store import Store, asked_prompts  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
@@ -59,7 +57,6 @@ def respondent(url: str, who: str) -> ChatRespondent:
 
 def work(number: int, life: int, url: str, address: str, folder: str) -> None:
     "What one process does: ask all, and write down the replies."
-    postgres_store.this_machine = lambda: f"machine {'AB'[number % 2]}"
     who = respondent(url, f"{number}-{life}")
     variants = variants_of(number)
     with Store(address) as store:
