@@ -219,7 +219,7 @@ class _Progress:
     def wait(self, n: int) -> None:
         "Say once that the run waits for another."
         if not self.waited and self.say is not None:
-            self.say(f"another run with this store is asking {n} of these prompts: waiting for its replies")
+            self.say(f"another run with this store is asking {n} of these prompts, or was killed a moment ago: waiting")
         self.waited = True
 
 # %% ../../nbs/runs/evaluate.ipynb #138bfa7d

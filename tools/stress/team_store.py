@@ -3,9 +3,9 @@
     python tools/stress/team_store.py [SEED]
 
 Starts a PostgreSQL server and a chat server that writes down every request. 2,000 prompts, of which all four processes
-ask the same 1,000, and each of them 250 of its own. Ten times a process gets SIGKILL and is started again with the same words;
-its claims hold until their time has passed. The database is stopped twice in the middle, once in order and once as in a
-crash (`immediate`), and started again two seconds later.
+ask the same 1,000, and each of them 250 of its own. Ten times a process gets SIGKILL and is started again with the same
+words, and its claims hold until their time has passed. The database is stopped twice in the middle, once in order and
+once as in a crash (`immediate`), and started again two seconds later.
 
 The server answers each request differently, so equal replies of two processes come from the store. A prompt may be
 asked again only if its request was under way when its process was killed: such requests are paid for and lost with
