@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Does a wheel of this project work where only the wheel is? Builds the sdist of the last commit and, from that sdist
 # alone, the wheel; asks whether it holds every module and every file of data/; then, for each Python named, in a fresh
-# environment outside the checkout: installs the wheel, `pip check`, `cora_run`, Jupyter, and the first chapter of the
+# environment outside the checkout: installs the wheel, `pip check`, `cora run`, Jupyter, and the first chapter of the
 # course as a notebook.
 #
 #   scripts/check_wheel.sh                             # with the python3 at hand

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Draw the picture of the README, nbs/images/organisms.png, from the default run of `cora_run`.
+"""Draw the picture of the README, nbs/images/organisms.png, from the default run of `cora run`.
 
 Two maps side by side, what became of each of 6,000 prompts for `steady` and for `skewed`, sorted by consistency, and
 their scores beside them; all drawn by the package's own functions. The two models are asked first, with the replies
 that are in the store: about a minute where there are none. The same runs give the same bytes with the same Matplotlib.
 The numbers that are drawn stand in the file as well (`Description`), where a test reads them.
 
-    python scripts/make_picture.py                           # run cora_run, then draw
+    python scripts/make_picture.py                           # run cora run, then draw
     python scripts/make_picture.py --runs responses/math     # draw a run that is there
 """
 
@@ -27,14 +27,14 @@ FONT = 10.5  # points
 
 
 def read_runs(folder: Path) -> dict:
-    "Both runs of a folder that `cora_run` wrote."
+    "Both runs of a folder that `cora run` wrote."
     import cora_nb as cn
 
     return {name: cn.read_responses(folder / name) for name in NAMES}
 
 
 def default_run() -> dict:
-    "What `cora_run` writes without an argument."
+    "What `cora run` writes without an argument."
     from cora_nb.cli.run import cora_run
 
     with tempfile.TemporaryDirectory() as folder:
@@ -91,7 +91,7 @@ def save(figure: object, scores: object, picture: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--runs", type=Path, help="a folder that cora_run wrote, with the two runs in it")
+    parser.add_argument("--runs", type=Path, help="a folder that cora run wrote, with the two runs in it")
     parser.add_argument("--out", type=Path, default=PICTURE, help="where the picture goes")
     args = parser.parse_args()
     save(*draw(read_runs(args.runs) if args.runs else default_run()), args.out)

@@ -50,7 +50,7 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session")
 def organism_run(tmp_path_factory):
-    """`cora_run` without arguments, run once for all tests and workers: (folder, exit code, output, errors).
+    """`cora run` without arguments, run once for all tests and workers: (folder, exit code, output, errors).
 
     In the folder lie the responses of both organisms to the 6000 variants, and the store with all their replies. The
     proxies lead nowhere, so it is known that no network was needed.
@@ -68,7 +68,7 @@ def organism_run(tmp_path_factory):
             folder.mkdir()
             names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
             offline = {"HF_HUB_OFFLINE": "1", **dict.fromkeys(names, "http://127.0.0.1:9")}
-            (folder / "said.json").write_text(json.dumps(run("cora_run", cwd=folder, **offline)))
+            (folder / "said.json").write_text(json.dumps(run("cora run", cwd=folder, **offline)))
     return folder, *json.loads((folder / "said.json").read_text())
 
 

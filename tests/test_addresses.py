@@ -117,7 +117,7 @@ def test_every_address_in_the_project_is_known():
         ("author_email = cora_nb@example.org", {"example.org"}),
         ("mailto:me@lab.org", {"lab.org"}),
         ("pip install cora_nb", {"cora_nb on PyPI"}),
-        ("pip install --quiet cora_nb && cora_run", {"cora_nb on PyPI"}),
+        ("pip install --quiet cora_nb && cora run", {"cora_nb on PyPI"}),
         ("pip install ./cora_nb; pip install 'cora_nb[inspect]'", set()),
         ("postgresql://ann:pw@db.example/team http://127.0.0.1:8000/v1 http://gpu1:8000/v1", set()),
         ("https://github.com/IBM/cat and https://arxiv.org/abs/2511.21860.", set()),

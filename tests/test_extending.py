@@ -66,7 +66,7 @@ def desk(tmp_path):
 
 def test_all_of_them_in_one_run(desk):
     code, out, err = run(
-        *("cora_run", "my_respondent.py:First", "--benchmark", "my_layout.py:quiz", "--path", "quiz.csv"),
+        *("cora run", "my_respondent.py:First", "--benchmark", "my_layout.py:quiz", "--path", "quiz.csv"),
         *("--family", "my_family.py:backwards", "--parse", "my_rule.py:after_colon", "--score", "my_score.py:never"),
         cwd=desk,
     )
@@ -78,7 +78,7 @@ def test_all_of_them_in_one_run(desk):
         rows=6, right=2, wrong=4, unparsed=0, cut_off=0, failed=0, not_asked=0
     )
     assert (found.coverage, found.family, found.trials) == ("", "backwards", (0,))
-    code, out, err = run("cora_table", str(folder), "--score", "my_score.py:never", "--interval", 0.9, cwd=desk)
+    code, out, err = run("cora table", str(folder), "--score", "my_score.py:never", "--interval", 0.9, cwd=desk)
     assert code == 0 and "never" in out, err
 
 
@@ -107,14 +107,14 @@ def test_a_score_of_ones_own_is_everywhere(desk):
 @pytest.mark.parametrize(
     "words, says",
     [
-        (["cora_run", "nothing.py:First"], "there is no file nothing.py"),
-        (["cora_run", "my_respondent.py:Second"], "my_respondent.py has no 'Second'"),
-        (["cora_run", "simulated", "--family", "my_family.py:sideways"], "my_family.py has no 'sideways'"),
+        (["cora", "run", "nothing.py:First"], "there is no file nothing.py"),
+        (["cora", "run", "my_respondent.py:Second"], "my_respondent.py has no 'Second'"),
+        (["cora", "run", "simulated", "--family", "my_family.py:sideways"], "my_family.py has no 'sideways'"),
         (
-            ["cora_run", "simulated", "--parse", "my_score.py:never", "--limit", "2", "--score", "lucky"],
+            ["cora", "run", "simulated", "--parse", "my_score.py:never", "--limit", "2", "--score", "lucky"],
             "score must be",
         ),
-        (["cora_run", "simulated", "--benchmark", "my_layout.py:read", "--path", "quiz.csv"], "must be a Layout"),
+        (["cora", "run", "simulated", "--benchmark", "my_layout.py:read", "--path", "quiz.csv"], "must be a Layout"),
     ],
 )
 def test_a_mistake_gets_one_clear_line(desk, words, says):

@@ -30,7 +30,7 @@ HARMLESS = {  # cells that look unsafe and are not, each with the reason
 }
 
 CLIENTS = {"ChatRespondent", "OpenAI", "AsyncOpenAI", "AzureOpenAI", "AsyncAzureOpenAI"}
-ASKING = {"cora_run", "cora_paper", "cora_try", "cora_mcqa_plus", "cora_embeddings", "evaluate", "ask", "terminal"}
+ASKING = {"cora run", "cora paper", "cora try", "cora mcqa_plus", "cora embeddings", "evaluate", "ask", "terminal"}
 FETCHING = {"snapshot_download", "hf_hub_download", "urlretrieve", "retrieve", "urlopen", "load_dataset"}
 LOADING = {"CausalRespondent", "LikelihoodRespondent", "LocalModel", "hidden_states", "from_pretrained"}
 QUESTIONS = {"load_benchmark", "load_shots"}
@@ -243,11 +243,11 @@ def code(*texts: str) -> list[dict]:
         ("model = ChatRespondent('gpt-4o')", "ChatRespondent without a server"),
         ("cn.ChatRespondent('gpt-4o', base_url='https://api.openai.com/v1')", "ChatRespondent without a server"),
         ("client = openai.OpenAI()", "OpenAI without a server"),
-        ("models = ['chat:gpt-4o']\ncora_paper('cora/table_1', *models)", "cora_paper asks chat:gpt-4o"),
-        ("cora_run('paper:biomistral-7b')", "cora_run asks paper:biomistral-7b"),
-        ("cora_run('causal:meta-llama/Llama-2-7b-hf', out=folder)", "cora_run asks causal:meta-llama"),
-        ("if os.environ.get('CORA_FULL'):\n    pass\nelse:\n    cora_run('chat:gpt-4o')", "cora_run asks chat:gpt-4o"),
-        ("if not os.environ.get('CORA_FULL'):\n    cora_run('chat:gpt-4o')", "cora_run asks chat:gpt-4o"),
+        ("models = ['chat:gpt-4o']\ncora_paper('cora/table_1', *models)", "cora paper asks chat:gpt-4o"),
+        ("cora_run('paper:biomistral-7b')", "cora run asks paper:biomistral-7b"),
+        ("cora_run('causal:meta-llama/Llama-2-7b-hf', out=folder)", "cora run asks causal:meta-llama"),
+        ("if os.environ.get('CORA_FULL'):\n    pass\nelse:\n    cora_run('chat:gpt-4o')", "cora run asks chat:gpt-4o"),
+        ("if not os.environ.get('CORA_FULL'):\n    cora_run('chat:gpt-4o')", "cora run asks chat:gpt-4o"),
         ("CausalRespondent('meta-llama/Llama-2-7b-hf')", "CausalRespondent downloads"),
         ("AutoModel.from_pretrained('gpt2-org/gpt2')", "from_pretrained downloads"),
         ("load_benchmark('medqa', limit=5)", "load_benchmark downloads medqa"),

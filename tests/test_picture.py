@@ -68,7 +68,7 @@ def test_its_numbers_are_those_of_the_readme():
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    "Two small runs as `cora_run` writes them, by the names of the organisms."
+    "Two small runs as `cora run` writes them, by the names of the organisms."
     folder = tmp_path_factory.mktemp("runs")
     variants = cn.make_variants(cn.load_benchmark("math", limit=30))
     for name, seed in (("steady", 1), ("skewed", 2)):

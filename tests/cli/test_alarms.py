@@ -45,7 +45,7 @@ def test_strict_stops_the_run_with_one_line_and_the_replies_in_the_store(desk, c
             cora_run([f"chat:m,base_url={there.url}", "simulated"], limit=5, strict=True)
     out, err = capsys.readouterr()
     assert out == "" and heads(err) == [("m", "32", "32")]
-    assert re.fullmatch(r"cora_run: m: 32 of 32 replies cannot be read.*: stopped, as strict asks for.*", e.value.code)
+    assert re.fullmatch(r"cora run: m: 32 of 32 replies cannot be read.*: stopped, as strict asks for.*", e.value.code)
     kept = stored_replies(desk / "cora_nb" / "replies.sqlite")
     assert 20 <= kept <= len(there.asked) < 89 and not (desk / "responses").exists()
     with server(REFUSAL) as there:  # another server: nothing of the first

@@ -12,7 +12,7 @@ BROKEN = Answer(500, refusal("overloaded"))
 WRONG_KEY = Answer(401, refusal("Incorrect API key provided", code="invalid_api_key"))
 
 
-def words(server, *others, limit=10, name="cora_run"):
+def words(server, *others, limit=10, name="cora run"):
     "A command that asks a server, and others."
     asked = f"chat:m,base_url={server.url},concurrency=4,retries=0"
     return [name, asked, *others, "--limit", limit, "--store", "r.sqlite"]
@@ -36,9 +36,9 @@ def test_a_few_failures_and_how_to_ask_for_the_rest(tmp_path):
         number = f"{failed} {'is' if failed == 1 else 'are'} asked"
         again = f"run the same command again: {200 - failed} replies are kept, {number}"
         assert f"{failed} of 200 prompts failed (500 overloaded, tried 1 times); {again}" in out
-        table = run("cora_table", "responses/math/m", cwd=tmp_path)
-        assert table[0] == 3 and "at most" in table[1] and f"cora_table: m: {failed} of 200 prompts" in table[2]
-        wrong = run("cora_table", "responses/math/m", "--failed", "wrong", cwd=tmp_path)
+        table = run("cora table", "responses/math/m", cwd=tmp_path)
+        assert table[0] == 3 and "at most" in table[1] and f"cora table: m: {failed} of 200 prompts" in table[2]
+        wrong = run("cora table", "responses/math/m", "--failed", "wrong", cwd=tmp_path)
         assert wrong[0] == 0 and "counted as wrong" in wrong[1] and "at most" not in wrong[1] and wrong[2] == ""
         server.plan, before = (), len(server.asked)
         code, out, _ = run(*words(server), cwd=tmp_path, OPENAI_API_KEY="none")
@@ -51,7 +51,7 @@ def test_more_than_one_in_a_hundred_is_no_score(tmp_path):
     with FaultyServer(lambda asked: BROKEN if asked.number % 4 == 3 else Answer()) as server:
         code, out, err = run(*words(server), cwd=tmp_path, OPENAI_API_KEY="none")
         assert code == 3 and re.search(r"MCQA\+ +– \(from 0\.\d\d\d to 0\.\d\d\d\)", out) and "Traceback" not in err
-    code, out, _ = run("cora_table", "responses/math/m", "--failed", "wrong", cwd=tmp_path)
+    code, out, _ = run("cora table", "responses/math/m", "--failed", "wrong", cwd=tmp_path)
     assert code == 0 and re.search(r"CoRA +0\.\d\d\n", out)
 
 
@@ -63,11 +63,11 @@ def test_a_wrong_key_takes_nobody_elses_scores(tmp_path):
         line = [asked[0], "simulated:name=ann", asked[1], "simulated:name=bob,knows=0.5", *asked[2:]]
         code, out, err = run(*line, cwd=tmp_path, OPENAI_API_KEY="none")
         assert code == 3 and re.search(r"ann +bob\n", out) and "ann: 200 replies" in out and "bob: 200 replies" in out
-        said = [line for line in err.splitlines() if line.startswith("cora_run: ")]
+        said = [line for line in err.splitlines() if line.startswith("cora run: ")]
         assert len(said) == 2 and all("401 Incorrect API key provided" in line for line in said), err
         assert "m is not in the table" in said[1] and "Traceback" not in err
         code, out, err = run(*asked, cwd=tmp_path, OPENAI_API_KEY="none")  # alone: no table, one line
-        assert code == 1 and out == "" and err.strip().splitlines()[-1].startswith("cora_run: m at http")
+        assert code == 1 and out == "" and err.strip().splitlines()[-1].startswith("cora run: m at http")
         line = [asked[0], asked[1] + ",name=a", asked[1] + ",name=b", *asked[2:]]
         code, out, err = run(*line, cwd=tmp_path, OPENAI_API_KEY="none")
         assert code == 1 and out == "" and err.count("401 Incorrect") == 2
@@ -77,9 +77,9 @@ def test_a_wrong_key_takes_nobody_elses_scores(tmp_path):
 def test_a_record_without_these_questions_beside_a_good_one(tmp_path):
     "All prompts of one fail: it is not in the table, and the other is."
     (tmp_path / "mine.csv").write_text("question,A,B,answer\nWhat is 1 + 1?,2,3,A\n")
-    assert run("cora_run", "simulated:name=a", "--limit", 2, cwd=tmp_path)[0] == 0
+    assert run("cora run", "simulated:name=a", "--limit", 2, cwd=tmp_path)[0] == 0
     line = ["recorded:responses/math/a", "simulated:name=b", "--benchmark", "mine", "--path", "mine.csv"]
-    code, out, err = run("cora_run", *line, cwd=tmp_path)
+    code, out, err = run("cora run", *line, cwd=tmp_path)
     assert code == 3 and "b: 8 replies" in out and "a: 8 replies" not in out
     assert "a is not in the table: all 8 replies failed, the first of them: nothing was recorded" in err
 
@@ -87,7 +87,7 @@ def test_a_record_without_these_questions_beside_a_good_one(tmp_path):
 @pytest.mark.slow
 def test_the_battery_says_it_too(tmp_path):
     with FaultyServer(lambda asked: BROKEN if asked.number % 50 == 9 else Answer()) as server:
-        line = words(server, "simulated:name=ann", limit=5, name="cora_mcqa_plus")
+        line = words(server, "simulated:name=ann", limit=5, name="cora mcqa_plus")
         code, out, err = run(*line, cwd=tmp_path, OPENAI_API_KEY="none")
         assert code == 3 and "Traceback" not in err and "ann" in out, err
         assert "prompts failed (500 overloaded" in out and "run the same command again" in out

@@ -84,7 +84,7 @@ def test_the_examples_of_a_command_are_understood(name, monkeypatch):
         ("what = ['a', 1]", "what must be a list of texts, got ['a', 1]"),
         ("[count]\nx = 1", "count must be a whole number, got {'x': 1}"),
         ("count 3", "this is not TOML ("),
-        ("command = 'cora_run'", "these are options of cora_run, and not of takes"),
+        ("command = 'cora_run'", "these are options of cora run, and not of takes"),
     ],
 )
 def test_a_wrong_file_is_named_with_key_and_value(tmp_path, line, says):
@@ -225,12 +225,12 @@ def test_python_m_cora_nb(tmp_path):
     code, out, err = terminal("run", "simulated", "--limit", "2", "--out", str(tmp_path / "r"))
     assert code == 0 and "2 questions, 40 variants" in out
     code, out, err = terminal("run", "oracle")
-    assert code == 1 and out == "" and err.startswith("cora_run: respondent must be one of")
+    assert code == 1 and out == "" and err.startswith("cora run: respondent must be one of")
 
 
 def test_help_loads_nothing_that_is_slow():
     code = (
-        "import sys; sys.argv = ['cora_run', '--help']\nfrom cora_nb.cli.run import cora_run\n"
+        "import sys; sys.argv = ['cora', 'run', '--help']\nfrom cora_nb.cli.run import cora_run\n"
         "try:\n    cora_run()\nexcept SystemExit:\n    pass\n"
         "print([m for m in ('torch', 'transformers', 'datasets', 'openai', 'matplotlib') if m in sys.modules])"
     )
@@ -255,7 +255,7 @@ def test_a_package_adds_a_command_and_names(monkeypatch, capsys):
     assert "recipes" in names_of("")
 
 
-# ---------------------------------------------------------------- cora_list
+# ---------------------------------------------------------------- cora list
 
 
 def test_every_name_has_one_line():
@@ -276,11 +276,11 @@ def test_what_the_lists_say(capsys, monkeypatch):
     assert re.search(r"^CoRA +.+ \(CoRA, Eq. 7\)$", out, re.MULTILINE)
     assert re.search(r"^mmlu +cais/mmlu/all, split test; examples from mmlu dev. .+", out, re.MULTILINE)
     cora_list([])
-    assert capsys.readouterr().out.count("cora_list ") == len(list(LISTS))
+    assert capsys.readouterr().out.count("cora list ") == len(list(LISTS))
 
 
 def test_an_unknown_list_is_one_line(tmp_path):
-    code, out, err = run("cora_list", "receipts", cwd=tmp_path)
+    code, out, err = run("cora list", "receipts", cwd=tmp_path)
     assert (code, out, len(err.splitlines())) == (1, "", 1) and "benchmarks, families" in err
 
 
@@ -303,7 +303,7 @@ def test_the_facts_of_a_run_repeat_it(tmp_path, monkeypatch, capsys):
     assert again["run"].pop("command") == told | {"out": "again"}
     assert again == {**(old := json.loads(facts.read_text())), "run": {**old["run"]}} | {"run": again["run"]}
     assert {**old["run"], "command": None} == {**again["run"], "command": None}
-    with pytest.raises(SystemExit, match="these are options of cora_run, and not of cora_table"):
+    with pytest.raises(SystemExit, match="these are options of cora run, and not of cora table"):
         COMMANDS["table"].typed(["--config", str(facts)])
     capsys.readouterr()
 
@@ -322,7 +322,7 @@ def test_how_a_run_was_started_does_not_make_it_another(tmp_path, monkeypatch):
 def test_nobody_named_means_the_organisms_for_their_arithmetic_only(tmp_path):
     (tmp_path / "mine.csv").write_text("question,A,B,answer\nWhat is 1 + 1?,2,3,A\n")
     for words in (("--benchmark", "mine", "--path", "mine.csv"), ("--benchmark", "medqa"), ("--path", "mine.csv")):
-        for name in ("cora_run", "cora_mcqa_plus"):
+        for name in ("cora run", "cora mcqa_plus"):
             code, out, err = run(name, *words, "--dry", cwd=tmp_path)
             assert (code, out, len(err.splitlines())) == (
                 1,
@@ -333,7 +333,7 @@ def test_nobody_named_means_the_organisms_for_their_arithmetic_only(tmp_path):
 
 @pytest.mark.slow
 def test_a_dry_run_with_early_stopping_says_at_most(tmp_path):
-    words = ("cora_run", "simulated", "--limit", 2, "--dry", "--price", "1/2")
+    words = ("cora run", "simulated", "--limit", 2, "--dry", "--price", "1/2")
     code, out, _ = run(*words, cwd=tmp_path)
     assert code == 0 and "cost, at most" in out and "calls, at most" not in out and out.startswith("nothing was asked")
     code, out, _ = run(*words, "--stop", "cora", cwd=tmp_path)

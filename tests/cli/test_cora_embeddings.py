@@ -1,4 +1,4 @@
-"""The command `cora_embeddings`, as a user runs it."""
+"""The command `cora embeddings`, as a user runs it."""
 
 import re
 
@@ -20,7 +20,7 @@ from helpers import run  # noqa: E402
 @pytest.mark.slow
 def test_the_command(tmp_path):
     words = ("--limit", 12, "--permutations", 19, "--heads", "--out", "pictures")
-    code, out, err = run("cora_embeddings", "organism/steady", *words, cwd=tmp_path, HF_HUB_OFFLINE="1", COLUMNS="150")
+    code, out, err = run("cora embeddings", "organism/steady", *words, cwd=tmp_path, HF_HUB_OFFLINE="1", COLUMNS="150")
     assert code == 0, err
     assert "steady, 12 questions: scores" in out and "tables and figures: pictures" in out
     assert sorted(p.name for p in (tmp_path / "pictures").iterdir()) == [
@@ -62,7 +62,7 @@ def test_mistakes_end_in_one_line(tmp_path, monkeypatch, words, what, capsys):
     with pytest.raises(SystemExit) as e:
         cora_embeddings(models, **named)
     assert (
-        str(e.value).startswith("cora_embeddings: ")
+        str(e.value).startswith("cora embeddings: ")
         and what in str(e.value)
         and "\n" not in str(e.value)
         and not list(tmp_path.iterdir())
@@ -72,6 +72,6 @@ def test_mistakes_end_in_one_line(tmp_path, monkeypatch, words, what, capsys):
 @pytest.mark.slow
 def test_a_sample(tmp_path):
     words = ("--sample", 10, "--seed", 1, "--permutations", 9, "--perplexity", 3)
-    code, out, err = run("cora_embeddings", "organism/steady", *words, cwd=tmp_path, HF_HUB_OFFLINE="1", COLUMNS="150")
+    code, out, err = run("cora embeddings", "organism/steady", *words, cwd=tmp_path, HF_HUB_OFFLINE="1", COLUMNS="150")
     assert code == 0, err
     assert "steady, 10 questions (a random sample, seed 1): scores" in out

@@ -1,4 +1,4 @@
-"""cora_export: the same questions as cora_run asks, and one line for what is missing or does not belong."""
+"""cora export: the same questions as cora run asks, and one line for what is missing or does not belong."""
 
 import json
 
@@ -64,7 +64,7 @@ def test_what_it_says(place, capsys):
 ])  # fmt: skip
 def test_one_line(place, words, options, why):
     line = refusal(*words, limit=2, **options)
-    assert line.startswith("cora_export: ") and why in line and "\n" not in line
+    assert line.startswith("cora export: ") and why in line and "\n" not in line
     assert not (place / "out").exists()
 
 
@@ -102,9 +102,9 @@ def test_a_kind_that_exports_a_run(place, capsys):
         unasked
         and f"early: 3 questions, {60 - unasked} replies, {unasked} prompts not asked\n" in capsys.readouterr().out
     )
-    assert refusal("mine.py:card", "b") == "cora_export: mine.py:card exports runs: say which with --run FOLDER"
-    assert refusal("mine.py:card", "b", run=run, family="cyclic") == "cora_export: mine.py:card takes no --family"
-    assert refusal("mine.py:card", "b", run=run, benchmark="medqa") == "cora_export: mine.py:card takes no --benchmark"
+    assert refusal("mine.py:card", "b") == "cora export: mine.py:card exports runs: say which with --run FOLDER"
+    assert refusal("mine.py:card", "b", run=run, family="cyclic") == "cora export: mine.py:card takes no --family"
+    assert refusal("mine.py:card", "b", run=run, benchmark="medqa") == "cora export: mine.py:card takes no --benchmark"
     assert "there is no such file" in refusal("mine.py:card", "b", run="none")
-    assert refusal("mine.py:rows", "b", shots=2) == "cora_export: mine.py:rows takes no --shots"
-    assert refusal("mine.py:rows", "b", name="x") == "cora_export: mine.py:rows takes no --name"
+    assert refusal("mine.py:rows", "b", shots=2) == "cora export: mine.py:rows takes no --shots"
+    assert refusal("mine.py:rows", "b", name="x") == "cora export: mine.py:rows takes no --name"

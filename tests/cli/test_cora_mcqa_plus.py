@@ -1,4 +1,4 @@
-"""The command `cora_mcqa_plus`, as a user runs it."""
+"""The command `cora mcqa_plus`, as a user runs it."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def read(folder, name):
 def test_tables_files_and_numbers(tmp_path):
     "What is printed and what is in the CSV is what the run folders say."
     ann, bob = "simulated:knows=0.5,position=3/1,name=a", "simulated:knows=1,name=b"
-    code, out, err = run("cora_mcqa_plus", ann, bob, "--limit", 30, cwd=tmp_path)
+    code, out, err = run("cora mcqa_plus", ann, bob, "--limit", 30, cwd=tmp_path)
     assert code == 0 and [f"Table {n}" in out for n in range(2, 9)] == [True] * 7 and "30 questions" in out
     for name in "ab":
         runs = read(tmp_path / "responses", name)
@@ -48,7 +48,7 @@ def test_tables_files_and_numbers(tmp_path):
 def test_killed_and_run_again(tmp_path):
     "A language model on this machine, killed in the middle: the second time only the rest is asked."
     pytest.importorskip("transformers")
-    words = ("cora_mcqa_plus", "causal:organism/skewed", "--limit", "40")
+    words = ("cora mcqa_plus", "causal:organism/skewed", "--limit", "40")
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     first = subprocess.Popen(command(*words), cwd=tmp_path, env=env, **quiet)
@@ -71,30 +71,30 @@ def test_killed_and_run_again(tmp_path):
 
 @pytest.mark.slow
 def test_other_runs_are_not_written_over(tmp_path):
-    "Runs with other facts are refused before anything is asked, for all respondents; `cora_run` has a place beside."
-    words = ("cora_mcqa_plus", "simulated:knows=0.5,name=a", "--limit", 5)
+    "Runs with other facts are refused before anything is asked, for all respondents; `cora run` has a place beside."
+    words = ("cora mcqa_plus", "simulated:knows=0.5,name=a", "--limit", 5)
     assert run(*words, cwd=tmp_path)[0] == 0
     before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
-    code, out, err = run("cora_mcqa_plus", "simulated:name=new", *words[1:], "--seed", 1, cwd=tmp_path)
+    code, out, err = run("cora mcqa_plus", "simulated:name=new", *words[1:], "--seed", 1, cwd=tmp_path)
     assert code == 1 and not out and "there is another run here already, with other seed (0 there, 1 now);" in err
     assert len(err.strip().splitlines()) == 1 and "replies/s" not in err
     assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
-    assert run("cora_run", "simulated:knows=0.5,name=a", "--limit", 5, cwd=tmp_path)[0] == 0
+    assert run("cora run", "simulated:knows=0.5,name=a", "--limit", 5, cwd=tmp_path)[0] == 0
     assert run(*words, cwd=tmp_path)[0] == 0
     assert len(read_responses(tmp_path / "responses" / "math" / "a")) == 100
 
 
 def test_a_plan_costs_nothing(tmp_path):
-    code, out, err = run("cora_mcqa_plus", "chat:gpt-4o-mini", "--dry", "--limit", 10, "--price", "1/2", cwd=tmp_path)
+    code, out, err = run("cora mcqa_plus", "chat:gpt-4o-mini", "--dry", "--limit", 10, "--price", "1/2", cwd=tmp_path)
     assert code == 0 and "cost" in out and "answered wrongly" in out and not (tmp_path / "responses").exists()
 
 
 @pytest.mark.slow
 def test_a_sample_is_printed_and_kept_in_the_facts(tmp_path):
-    words = ("cora_mcqa_plus", "simulated", "--sample", 12, "--seed", 2)
+    words = ("cora mcqa_plus", "simulated", "--sample", 12, "--seed", 2)
     code, out, err = run(*words, "--dry", cwd=tmp_path)
     assert (
-        code == 0 and out.startswith("math: 12 questions (a random sample, seed 2)\n") and "cora_mcqa_plus:" not in err
+        code == 0 and out.startswith("math: 12 questions (a random sample, seed 2)\n") and "cora mcqa_plus:" not in err
     )
     code, out, err = run(*words, cwd=tmp_path)
     assert code == 0 and out.startswith("math: 12 questions (a random sample, seed 2)\n"), err
@@ -113,13 +113,13 @@ def test_statements(tmp_path):
     }
     found |= {(q.id, i): (None, 0, None, "none", False) for q in questions[3:] for i in range(4)}
     save_statements(statements_table(questions, found), tmp_path / "mine.csv")
-    code, out, err = run("cora_mcqa_plus", "simulated", "--limit", 5, "--statements", "mine.csv", cwd=tmp_path)
+    code, out, err = run("cora mcqa_plus", "simulated", "--limit", 5, "--statements", "mine.csv", cwd=tmp_path)
     assert code == 0, err
     folder = tmp_path / "responses" / "math"
     methods = read_responses(folder / "simulated" / "mcqa_plus").table["method"].value_counts()
     assert methods["true_false_written"] == 12 and methods["true_false"] == 8 and "true/false, written" in out
     (folder / "statements.csv").write_text("by hand\n")
-    code, out, err = run("cora_mcqa_plus", "simulated", "--limit", 5, "--writer", "simulated:name=w", cwd=tmp_path)
+    code, out, err = run("cora mcqa_plus", "simulated", "--limit", 5, "--writer", "simulated:name=w", cwd=tmp_path)
     assert code == 1 and "--statements" in err and len(err.strip().splitlines()[-1]) < 300
     assert (folder / "statements.csv").read_text() == "by hand\n"
 
@@ -127,7 +127,7 @@ def test_statements(tmp_path):
 @pytest.mark.slow
 def test_a_writer_that_cannot_write(tmp_path):
     "All statements are refused: true-or-false questions are made by rule, and that is said."
-    code, out, err = run("cora_mcqa_plus", "simulated", "--limit", 4, "--writer", "simulated:name=w", cwd=tmp_path)
+    code, out, err = run("cora mcqa_plus", "simulated", "--limit", 4, "--writer", "simulated:name=w", cwd=tmp_path)
     assert code == 0, err
     assert "w wrote true-or-false questions for 0 of 4 questions" in out
     assert "written" not in out.split("Table 4")[1]
@@ -150,5 +150,5 @@ def test_a_writer_that_cannot_write(tmp_path):
     ),
 )
 def test_mistakes(tmp_path, words, says):
-    code, out, err = run("cora_mcqa_plus", "simulated", *words, cwd=tmp_path)
+    code, out, err = run("cora mcqa_plus", "simulated", *words, cwd=tmp_path)
     assert code in (1, 2) and says in err and "Traceback" not in err and not out

@@ -135,7 +135,7 @@ def ends(capsys, *words, code=3, **options):
 
 def test_one_respondents_failure_takes_nobody_elses_table_away(capsys, faulty):
     _, out, err = ends(capsys, "mcqa_plus/table_4", f"{faulty},shots=false", ANN, sample=3)
-    assert "cora_paper: faulty, run mmlu_5: no key" in err and "faulty, run medmcqa_5 is not in the table" in err
+    assert "cora paper: faulty, run mmlu_5: no key" in err and "faulty, run medmcqa_5 is not in the table" in err
     table = out[out.index("mcqa_plus/table_4:") :].partition("papers/")[0]
     assert "ann" in table and "faulty" not in table
 
@@ -175,7 +175,7 @@ def test_replies_that_cannot_be_read_are_said_while_the_run_goes_on(capsys, faul
     head = capsys.readouterr().err  # said while the run goes on, once
     assert "talker, medqa: " in head and "replies cannot be read, and count as wrong" in head
     typed = next(line for line in head.splitlines() if line.startswith("  type: "))
-    assert typed.startswith("  type: cora_paper cora/table_1 ") and "--parse" in typed and "--sample 4" in typed
+    assert typed.startswith("  type: cora paper cora/table_1 ") and "--parse" in typed and "--sample 4" in typed
     rule = typed.split("--parse ")[1].split()[0]
     again = run(capsys, "cora/table_1", talker, ANN, sample=4, benchmark="math", store="none", parse=rule)
     assert "cannot be read" not in again and f"- Here: the rule {rule} in place of the paper's." in again
@@ -211,7 +211,7 @@ def test_killed_in_the_middle_it_ends_with_the_same_table(tmp_path):
         def words(out, store):
             who = f"chat:m,base_url={server.url},concurrency={at_once},max_tokens=1"
             size = ("--sample", "5", "--benchmark", "math", "--store", tmp_path / store, "--out", tmp_path / out)
-            return ("cora_paper", "mcqa_plus/table_3", who, *size)
+            return ("cora paper", "mcqa_plus/table_3", who, *size)
 
         env = {**os.environ, "OPENAI_API_KEY": "none", "XDG_CACHE_HOME": str(tmp_path)}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}

@@ -1,4 +1,4 @@
-"""`cora_report`, and the page at the end of the commands that ask."""
+"""`cora report`, and the page at the end of the commands that ask."""
 
 import re
 import shlex
@@ -27,13 +27,13 @@ def place(tmp_path, monkeypatch):
 def test_a_run_ends_with_the_line_that_makes_its_page(place, capsys):
     cora_run(TWO, limit=3)
     line = capsys.readouterr().out.splitlines()[-1]
-    assert line.startswith("a page to look at: cora_report ")
+    assert line.startswith("a page to look at: cora report ")
     command, *words = shlex.split(line.partition(": ")[2])
     assert command == "cora_report" and words == ["responses/math/a", "responses/math/b-b"]
     cora_report(words)
     assert re.fullmatch(r"report: report.html \(\d\.\d MB\)\n", capsys.readouterr().out)
     page = (place / "report.html").read_text(encoding="utf-8")
-    assert "<h3>a</h3>" in page and "cora_run simulated:name=a " in page
+    assert "<h3>a</h3>" in page and "cora run simulated:name=a " in page
 
 
 def test_a_run_makes_its_page(place, capsys):
@@ -58,7 +58,7 @@ def test_figures_for_print(place, capsys):
 def test_a_paper_makes_a_page_for_each_run_of_its_plan(place, capsys):
     cora_paper(["cora/table_2", *TWO], sample=3, benchmark="math")
     line = capsys.readouterr().out.splitlines()[-1]
-    words = shlex.split(line.removeprefix("a page to look at: cora_report "))
+    words = shlex.split(line.removeprefix("a page to look at: cora report "))
     cora_report(words)
     cora_paper(["cora/table_2", *TWO], sample=3, benchmark="math", report=True)
     assert re.search(r"^report: papers/.*\.html \(", capsys.readouterr().out, re.M)

@@ -1,4 +1,4 @@
-"""The command `cora_run`, as a user runs it: in another process, reading what is printed."""
+"""The command `cora run`, as a user runs it: in another process, reading what is printed."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def test_run_without_arguments(organism_run):
     facts = json.loads((here / "steady" / "facts.json").read_text())
     assert facts == full["steady"].facts.plain() and facts["run"]["benchmark"] == "math"
     assert facts["respondent"]["path"] == "organism/steady" and facts["calls"]["asked"] > 5000
-    code, out, _ = run("cora_run", "--stop", "cora", "--out", "again", cwd=folder)
+    code, out, _ = run("cora run", "--stop", "cora", "--out", "again", cwd=folder)
     assert code == 0 and "not asked" in out
     for name, responses in full.items():
         again = read_responses(folder / "again" / "math" / name)
@@ -49,7 +49,7 @@ def test_a_local_model_answers_once(tmp_path):
     from tiny_models import byte_level, save
 
     save(tmp_path / "model", "llama", byte_level())
-    words = ("cora_run", "causal:model,name=tiny", "--limit", 5)
+    words = ("cora run", "causal:model,name=tiny", "--limit", 5)
     assert run(*words, cwd=tmp_path)[0] == 0
     full = read_responses(tmp_path / "responses" / "math" / "tiny")
     assert full.facts.calls["asked"] > 0 and full.facts.respondent["fingerprint"]
@@ -61,7 +61,7 @@ def test_a_local_model_answers_once(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_is_repeatable(tmp_path):
-    code, _, _ = run("cora_run", "simulated:name=a", "simulated:name=b", "--limit", 30, cwd=tmp_path)
+    code, _, _ = run("cora run", "simulated:name=a", "simulated:name=b", "--limit", 30, cwd=tmp_path)
     a, b = (read_responses(tmp_path / "responses" / "math" / name) for name in "ab")
     assert code == 0 and (a.name, b.name) == ("a", "b")
     assert a.table.drop(columns="respondent").equals(b.table.drop(columns="respondent"))
@@ -70,16 +70,16 @@ def test_a_run_is_repeatable(tmp_path):
 
 @pytest.mark.slow
 def test_a_record_can_be_graded_again(tmp_path):
-    assert run("cora_run", "simulated:name=a", "--limit", 5, cwd=tmp_path)[0] == 0
+    assert run("cora run", "simulated:name=a", "--limit", 5, cwd=tmp_path)[0] == 0
     record = "recorded:responses/math/a"
-    code, out, _ = run("cora_run", record, "--limit", 5, "--parse", "tolerant", "--out", "b", cwd=tmp_path)
+    code, out, _ = run("cora run", record, "--limit", 5, "--parse", "tolerant", "--out", "b", cwd=tmp_path)
     assert code == 0 and "0 failed" in out
-    code, out, _ = run("cora_run", record, "--limit", 6, "--out", "c", cwd=tmp_path)
+    code, out, _ = run("cora run", record, "--limit", 6, "--out", "c", cwd=tmp_path)
     assert code == 3 and "20 failed" in out  # the sixth question was never recorded
 
 
 def test_a_dry_run_asks_nobody(tmp_path):
-    code, out, err = run("cora_run", "chat:gpt-4o-mini", "--dry", "--price", "1/2", cwd=tmp_path, OPENAI_API_KEY="")
+    code, out, err = run("cora run", "chat:gpt-4o-mini", "--dry", "--price", "1/2", cwd=tmp_path, OPENAI_API_KEY="")
     assert code == 0 and "calls" in out and "cost" in out and not (tmp_path / "responses").exists()
 
 
@@ -165,7 +165,7 @@ def test_parts_of_a_user_in_a_file(tmp_path):
     "A family, a parsing rule and two respondents by `file.py:name`: used, named in the facts, refused where wrong."
     (tmp_path / "mine.py").write_text(MINE)
     words = ("--family", "mine.py:mirrored", "--parse", "mine.py:second_word", "--limit", 6)
-    code, out, err = run("cora_run", "mine.py:Wordy", "mine.py:Wordy,wrong=1,name=liar", *words, cwd=tmp_path)
+    code, out, err = run("cora run", "mine.py:Wordy", "mine.py:Wordy,wrong=1,name=liar", *words, cwd=tmp_path)
     assert code == 0 and "6 questions, 12 variants of the family mine.py:mirrored" in out, err
     wordy, liar = (read_responses(tmp_path / "responses" / "math" / name) for name in ("wordy", "liar"))
     assert wordy.table["correct"].all() and not liar.table["correct"].any() and (liar.table["prediction"] >= 0).all()
@@ -180,13 +180,13 @@ def test_parts_of_a_user_in_a_file(tmp_path):
         (("simulated", "--family", "mine.py:turned", "--limit", 1), "mine.py has no 'turned'"),
         (("simulated", "--template", "mine.py:mirrored", "--limit", 1), "this is not a Template but a function"),
     ]:
-        code, out, err = run("cora_run", *bad, cwd=tmp_path)
+        code, out, err = run("cora run", *bad, cwd=tmp_path)
         assert code == 1 and out == "" and says in err and len(err.strip().splitlines()) == 1
 
 
 @pytest.mark.slow
 def test_names_that_no_folder_can_have(tmp_path):
-    code, out, _ = run("cora_run", "simulated:name=lab/a b", "simulated:name=..", "--limit", 1, cwd=tmp_path)
+    code, out, _ = run("cora run", "simulated:name=lab/a b", "simulated:name=..", "--limit", 1, cwd=tmp_path)
     assert code == 0
     here = tmp_path / "responses" / "math"
     assert sorted(p.name for p in here.iterdir()) == ["lab-a-b", "run"]
@@ -197,16 +197,16 @@ def test_names_that_no_folder_can_have(tmp_path):
 def test_names_that_meet_in_one_file_name_are_told_apart(tmp_path):
     "In one command, and in two after one another; each finds its own run again."
     here = tmp_path / "responses" / "math"
-    code, out, _ = run("cora_run", "simulated:name=a b", "simulated:name=a-b,seed=1", "--limit", 1, cwd=tmp_path)
+    code, out, _ = run("cora run", "simulated:name=a b", "simulated:name=a-b,seed=1", "--limit", 1, cwd=tmp_path)
     assert code == 0 and sorted(p.name for p in here.iterdir()) == ["a-b", "a-b-c8687a"]
     assert read_responses(here / "a-b").name == "a-b" and read_responses(here / "a-b-c8687a").name == "a b"
     before = files(here)
     for spec in ("simulated:name=a b", "simulated:name=a-b,seed=1", "simulated:name=a:b"):
-        assert run("cora_run", spec, "--limit", 1, cwd=tmp_path)[0] == 0
+        assert run("cora run", spec, "--limit", 1, cwd=tmp_path)[0] == 0
     assert files(here).keys() > before.keys() and len(list(here.iterdir())) == 3
     assert {read_responses(p).name for p in here.iterdir()} == {"a b", "a-b", "a:b"}
     assert {k: v for k, v in files(here).items() if k in before} == before
-    code, _, _ = run("cora_run", "simulated:name=x/y", "simulated:name=x y", "--limit", 1, cwd=tmp_path)
+    code, _, _ = run("cora run", "simulated:name=x/y", "simulated:name=x y", "--limit", 1, cwd=tmp_path)
     assert code == 0 and len(list(here.iterdir())) == 5
 
 
@@ -224,42 +224,42 @@ def test_the_installed_scripts_are_those_of_the_settings():
 
 
 MISTAKES = [
-    (["cora_run", "--benchmark", "maths"], "maths"),
-    (["cora_run", "simulated", "--path", "nowhere.csv", "--benchmark", "mine"], "nowhere.csv"),
-    (["cora_run", "simulated", "--family", "corra"], "family must be one of"),
-    (["cora_run", "oracle"], "respondent must be one of"),
-    (["cora_run", "simulated:knows=60"], "knows must be"),
-    (["cora_run", "recorded:none.parquet"], "none.parquet: there is no such file"),
-    (["cora_run", "chat:"], "needs a model"),
-    (["cora_run", "chat:m,concurrency=0"], "concurrency must be"),
-    (["cora_run", "causal:nowhere/at-all", "--limit", "1"], "nowhere/at-all" if find_spec("torch") else "needs torch"),
-    (["cora_run", "causal:organism/wise"], "organisms are steady and skewed"),
-    (["cora_run", "likelihood:organism/steady,adaptation=both"], "adaptation must be one of"),
-    (["cora_run", "simulated", "simulated"], "two respondents are called 'simulated'"),
-    (["cora_run", "simulated", "--template", "corra"], "corra"),
-    (["cora_run", "simulated", "--parse", "wishful"], "wishful"),
-    (["cora_run", "simulated", "--limit", "0"], "limit"),
-    (["cora_run", "simulated", "--stop", "soon"], "stop must be"),
-    (["cora_run", "simulated", "--trials", "0"], "trials"),
-    (["cora_run", "simulated", "--shots", "-1"], "-1"),
-    (["cora_run", "simulated", "--out", "no/where"], "there is no folder no"),
-    (["cora_run", "simulated", "--split", "tset"], "tset"),
-    (["cora_run", "simulated", "--malformed", "ignore"], "ignore"),
-    (["cora_run", "simulated", "--digits", "-1"], "digits must be"),
-    (["cora_run", "simulated", "--out", "note.txt"], "note.txt: this is a file"),
-    (["cora_run", "simulated", "--dry", "--price", "cheap"], "price must be two numbers"),
-    (["cora_run", "simulated", "--benchmark", "mine", "--path", "mine.csv", "--shots", "1"], "--pool"),
-    (["cora_run", "simulated", "--store", "note.txt", "--limit", "1"], "not a usable store"),
-    (["cora_run", "caht:gpt-4o-mini"], "or module:name, got 'caht'"),
+    (["cora", "run", "--benchmark", "maths"], "maths"),
+    (["cora", "run", "simulated", "--path", "nowhere.csv", "--benchmark", "mine"], "nowhere.csv"),
+    (["cora", "run", "simulated", "--family", "corra"], "family must be one of"),
+    (["cora", "run", "oracle"], "respondent must be one of"),
+    (["cora", "run", "simulated:knows=60"], "knows must be"),
+    (["cora", "run", "recorded:none.parquet"], "none.parquet: there is no such file"),
+    (["cora", "run", "chat:"], "needs a model"),
+    (["cora", "run", "chat:m,concurrency=0"], "concurrency must be"),
+    (["cora", "run", "causal:nowhere/at-all", "--limit", "1"], "nowhere/at-all" if find_spec("torch") else "needs torch"),
+    (["cora", "run", "causal:organism/wise"], "organisms are steady and skewed"),
+    (["cora", "run", "likelihood:organism/steady,adaptation=both"], "adaptation must be one of"),
+    (["cora", "run", "simulated", "simulated"], "two respondents are called 'simulated'"),
+    (["cora", "run", "simulated", "--template", "corra"], "corra"),
+    (["cora", "run", "simulated", "--parse", "wishful"], "wishful"),
+    (["cora", "run", "simulated", "--limit", "0"], "limit"),
+    (["cora", "run", "simulated", "--stop", "soon"], "stop must be"),
+    (["cora", "run", "simulated", "--trials", "0"], "trials"),
+    (["cora", "run", "simulated", "--shots", "-1"], "-1"),
+    (["cora", "run", "simulated", "--out", "no/where"], "there is no folder no"),
+    (["cora", "run", "simulated", "--split", "tset"], "tset"),
+    (["cora", "run", "simulated", "--malformed", "ignore"], "ignore"),
+    (["cora", "run", "simulated", "--digits", "-1"], "digits must be"),
+    (["cora", "run", "simulated", "--out", "note.txt"], "note.txt: this is a file"),
+    (["cora", "run", "simulated", "--dry", "--price", "cheap"], "price must be two numbers"),
+    (["cora", "run", "simulated", "--benchmark", "mine", "--path", "mine.csv", "--shots", "1"], "--pool"),
+    (["cora", "run", "simulated", "--store", "note.txt", "--limit", "1"], "not a usable store"),
+    (["cora", "run", "caht:gpt-4o-mini"], "or module:name, got 'caht'"),
     (
-        ["cora_run", "simulated", "--benchmark", "mine", "--path", "mine.csv", "--out", "taken"],
+        ["cora", "run", "simulated", "--benchmark", "mine", "--path", "mine.csv", "--out", "taken"],
         "holds something else (b.txt)",
     ),
-    (["cora_run", "recorded:taken"], "taken: there is no run here"),
-    (["cora_run", "simulated", "--sample", "301"], "sample must be at most the number of questions, 300, got 301"),
-    (["cora_run", "simulated", "--sample", "5", "--limit", "5"], "limit=5 and sample=5 exclude each other"),
-    (["cora_run", "simulated", "--subjects", "sums"], "no subject 'sums'"),
-    (["cora_run", "simulated", "--existing_nota", "drop"], "existing_nota must be one of keep, skip, warn"),
+    (["cora", "run", "recorded:taken"], "taken: there is no run here"),
+    (["cora", "run", "simulated", "--sample", "301"], "sample must be at most the number of questions, 300, got 301"),
+    (["cora", "run", "simulated", "--sample", "5", "--limit", "5"], "limit=5 and sample=5 exclude each other"),
+    (["cora", "run", "simulated", "--subjects", "sums"], "no subject 'sums'"),
+    (["cora", "run", "simulated", "--existing_nota", "drop"], "existing_nota must be one of keep, skip, warn"),
 ]
 
 
@@ -272,7 +272,7 @@ def desk(tmp_path_factory):
     (folder / "mine.csv").write_text("question,A,B,answer\nWhat is 1 + 1?,2,3,A\n")
     (folder / "taken" / "mine" / "simulated").mkdir(parents=True)
     (folder / "taken" / "mine" / "simulated" / "b.txt").write_text("mine")
-    assert run("cora_run", "simulated:name=a", "--limit", 2, cwd=folder)[0] == 0
+    assert run("cora run", "simulated:name=a", "--limit", 2, cwd=folder)[0] == 0
     os.rename(folder / "responses" / "math" / "a", folder / "a")
     return folder
 
@@ -287,12 +287,12 @@ def test_a_mistake_gets_one_clear_line(desk, words, says):
 
 
 def test_misspelt_options_end_with_code_2(desk):
-    code, _, err = run("cora_run", "simulated", "--limits", "3", cwd=desk)
+    code, _, err = run("cora run", "simulated", "--limits", "3", cwd=desk)
     assert code == 2 and "--limits" in err and "Traceback" not in err
 
 
 def test_a_run_in_which_nothing_was_answered_is_no_result(desk):
-    code, out, err = run("cora_run", "recorded:a", "--benchmark", "mine", "--path", "mine.csv", "--out", "z", cwd=desk)
+    code, out, err = run("cora run", "recorded:a", "--benchmark", "mine", "--path", "mine.csv", "--out", "z", cwd=desk)
     assert code == 1 and out == "" and "Traceback" not in err
     assert "all 8 replies failed, the first of them: nothing was recorded" in err
 
@@ -309,11 +309,11 @@ def test_what_is_there_stays_there(desk, tmp_path):
     (tmp_path / "real").mkdir()
     (here / "link").symlink_to("../../real")
     for name, says in (("pipe", "this is a file"), ("text", "this is a file"), ("other", "left alone")):
-        code, _, err = run("cora_run", f"simulated:name={name}", "--limit", 2, cwd=tmp_path)
+        code, _, err = run("cora run", f"simulated:name={name}", "--limit", 2, cwd=tmp_path)
         assert code == 1 and says in err
     assert (here / "pipe").is_fifo() and (here / "text").read_text() == "mine"
     assert (here / "other" / "facts.json").read_text() == "{}" and len(list((here / "other").iterdir())) == 1
-    assert run("cora_run", "simulated:name=link", "--limit", 3, cwd=tmp_path)[0] == 0
+    assert run("cora run", "simulated:name=link", "--limit", 3, cwd=tmp_path)[0] == 0
     assert (here / "link").is_symlink() and len(read_responses(tmp_path / "real")) == 60
     assert sorted(p.name for p in here.iterdir()) == ["link", "other", "pipe", "text"]
 
@@ -322,7 +322,7 @@ def test_what_is_there_stays_there(desk, tmp_path):
 def test_ctrl_c_is_one_line(desk):
     "Interrupted once its progress bar shows. The shell around the tests may have its children ignore interrupts."
     done = subprocess.Popen(
-        command("cora_run", "simulated", "--trials", "100", "--out", "slow"),
+        command("cora run", "simulated", "--trials", "100", "--out", "slow"),
         cwd=desk,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -334,13 +334,13 @@ def test_ctrl_c_is_one_line(desk):
         assert more, seen
     done.send_signal(signal.SIGINT)
     _, err = done.communicate(timeout=120)
-    assert done.returncode == 1 and b"Traceback" not in err and b"cora_run: interrupted" in err
+    assert done.returncode == 1 and b"Traceback" not in err and b"cora run: interrupted" in err
     assert not (desk / "slow").exists()
 
 
 def asking(folder, *words, **options):
     "The words of a command that asks a server, with a store in this folder."
-    return ("cora_run", *words, "--limit", "4", "--store", folder / "r.sqlite")
+    return ("cora run", *words, "--limit", "4", "--store", folder / "r.sqlite")
 
 
 @pytest.mark.slow
@@ -434,7 +434,7 @@ def nota_file(folder):
 
 @pytest.mark.slow
 def test_a_sample_is_repeatable_printed_and_kept_in_the_facts(tmp_path):
-    words = ("cora_run", "simulated", *nota_file(tmp_path), "--shuffle_original")
+    words = ("cora run", "simulated", *nota_file(tmp_path), "--shuffle_original")
     some = (*words, "--sample", 10, "--seed", 4, "--subjects", "odd", "--existing_nota", "skip")
     code, out, err = run(*some, cwd=tmp_path)
     chosen = "subjects odd; a random sample, seed 4; without those that have a None of the above of their own; choices"
@@ -447,7 +447,7 @@ def test_a_sample_is_repeatable_printed_and_kept_in_the_facts(tmp_path):
         >= dict(sample=10, seed=4, subjects="odd", existing_nota="skip", shuffle_original=True).items()
     )
     assert err.splitlines()[0] == (
-        "cora_run: mine: left out 1 of 20 questions with a choice like 'None of the above' of their own"
+        "cora run: mine: left out 1 of 20 questions with a choice like 'None of the above' of their own"
     )
     assert run(*some, cwd=tmp_path)[:2] == (0, out)  # the same questions: the same run
     code, _, err = run(*words, "--sample", 10, cwd=tmp_path)
@@ -458,10 +458,10 @@ def test_a_sample_is_repeatable_printed_and_kept_in_the_facts(tmp_path):
 
 @pytest.mark.slow
 def test_what_decides_scores_unseen_is_said_on_the_error_stream(tmp_path):
-    words = ("cora_run", "simulated", *nota_file(tmp_path))
+    words = ("cora run", "simulated", *nota_file(tmp_path))
     code, out, err = run(*words, cwd=tmp_path)
     assert code == 0 and "None of the above" not in out and "RIGHT CHOICE" not in out
-    said = [line for line in err.splitlines() if line.startswith("cora_run: mine: ")]
+    said = [line for line in err.splitlines() if line.startswith("cora run: mine: ")]
     assert len(said) == 2 and "3 of 40 questions have a choice like 'None of the above'" in said[0]
     assert "THE RIGHT CHOICE IS B IN 40 OF 40 QUESTIONS" in said[1] and "BenchmarkWarning" not in err
     facts = json.loads((tmp_path / "responses" / "mine" / "simulated" / "facts.json").read_text())
@@ -472,5 +472,5 @@ def test_what_decides_scores_unseen_is_said_on_the_error_stream(tmp_path):
 
 @pytest.mark.slow
 def test_the_bundled_benchmark_comes_without_a_warning(tmp_path):
-    code, _, err = run("cora_run", "simulated", cwd=tmp_path)
-    assert code == 0 and "cora_run:" not in err and "Warning" not in err
+    code, _, err = run("cora run", "simulated", cwd=tmp_path)
+    assert code == 0 and "cora run:" not in err and "Warning" not in err

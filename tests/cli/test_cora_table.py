@@ -1,4 +1,4 @@
-"""The commands `cora_table` and `cora_import`, as a user runs them."""
+"""The commands `cora table` and `cora import`, as a user runs them."""
 
 import csv
 import io
@@ -47,16 +47,16 @@ def desk(tmp_path_factory):
 
 @pytest.mark.slow
 def test_runs_side_by_side(desk):
-    code, out, err = run("cora_table", "a", "c", cwd=desk)
+    code, out, err = run("cora table", "a", "c", cwd=desk)
     assert (code, err) == (0, "") and re.search(r"a +c", out) and "(1)" in out and "(2)" in out
     value = lookup(score(read_responses(desk / "a")), "CoRA").value
     assert re.search(rf"CoRA +{value:.2f} \(\d\)", out)
-    code, text, _ = run("cora_table", "a", "c", "--format", "csv", cwd=desk)
+    code, text, _ = run("cora table", "a", "c", "--format", "csv", cwd=desk)
     read = list(csv.reader(io.StringIO(text)))
     assert code == 0 and read[0][-2:] == ["a", "c"] and any("CoRA" in r for r in read)
     for format in ("markdown", "latex"):
-        assert run("cora_table", "a", "--format", format, cwd=desk)[0] == 0
-    code, sure, err = run("cora_table", "a", "c", "--interval", 0.95, cwd=desk)
+        assert run("cora table", "a", "--format", format, cwd=desk)[0] == 0
+    code, sure, err = run("cora table", "a", "c", "--interval", 0.95, cwd=desk)
     assert (
         (code, err) == (0, "")
         and sure.startswith("in brackets: 95% intervals\n\n")
@@ -68,7 +68,7 @@ def test_runs_side_by_side(desk):
     assert [line.split(": ")[:2] for line in sure.splitlines()[-2:]] == [
         [name, "few questions or clusters to rely on"] for name in "ac"
     ]
-    head = run("cora_table", "a", "--interval", 0.95, "--format", "csv", cwd=desk)[1].splitlines()[0]
+    head = run("cora table", "a", "--interval", 0.95, "--format", "csv", cwd=desk)[1].splitlines()[0]
     assert head == "group,score,a,a low,a high,a note"
 
 
@@ -77,7 +77,7 @@ def test_a_table_goes_to_a_file(desk, tmp_path, name):
     "The same that is printed; again it is replaced; a page is whole; the facts are in a workbook."
     said = {"txt": "text", "md": "markdown", "tex": "latex"}
     format = said.get(name[2:], name[2:])
-    words = ("cora_table", desk / "a", desk / "c", "--interval", 0.9, "--caption", "Two | 50%")
+    words = ("cora table", desk / "a", desk / "c", "--interval", 0.9, "--caption", "Two | 50%")
     for _ in range(2):
         done = run(*words, "--out", name, cwd=tmp_path)
         assert done == (0, f"{name}: the scores of 2 runs, as {format}\n", "")
@@ -102,9 +102,9 @@ def test_what_is_said_of_a_run_stays_off_the_file(desk, tmp_path):
     lost = read_responses(desk / "a")
     table = put_in_state(lost.table, [0, 1], "failed", "timeout")
     write_responses(Responses(table, lost.questions, lost.facts, "lost"), tmp_path / "lost")
-    code, out, err = run("cora_table", "lost", "--out", "t.html", cwd=tmp_path)
+    code, out, err = run("cora table", "lost", "--out", "t.html", cwd=tmp_path)
     assert code == 3 and out == "t.html: the scores of 1 run, as html\n"
-    assert err == "cora_table: lost: 2 of 600 prompts failed (timeout)\n"
+    assert err == "cora table: lost: 2 of 600 prompts failed (timeout)\n"
     assert "lost: 2 of 600 failed" in (tmp_path / "t.html").read_text()
 
 
@@ -114,16 +114,16 @@ def test_a_file_of_an_older_version(desk):
     old = desk / "old" / "a.parquet"
     old.parent.mkdir()
     old.write_bytes((desk / "a" / "responses.parquet").read_bytes())
-    code, out, _ = run("cora_table", "old/a.parquet", "c", cwd=desk)
+    code, out, _ = run("cora table", "old/a.parquet", "c", cwd=desk)
     assert code == 0 and out.split()[:2] == ["a", "c"]
-    code, out, _ = run("cora_table", "old/a.parquet", "a", cwd=desk)
+    code, out, _ = run("cora table", "old/a.parquet", "a", cwd=desk)
     assert code == 0 and out.split()[:2] == ["old/a.parquet", "a"]
 
 
 @pytest.mark.parametrize("format", slow_after(1, ["text", "markdown", "latex"]))
 def test_part_of_a_divergence_set_is_said_at_the_number(desk, format):
     "2 of 20 variants beside a complete run: no CoRA, no ranks, the count at each number, the reason below."
-    code, out, err = run("cora_table", "a", "part", "--format", format, cwd=desk)
+    code, out, err = run("cora table", "a", "part", "--format", format, cwd=desk)
     assert (code, err) == (0, "")
     lines = out.splitlines()
     for name in ("MCQA+", "MV", "0.5", "1.0"):
@@ -143,7 +143,7 @@ def test_part_of_a_divergence_set_is_said_at_the_number(desk, format):
 
 
 def test_part_of_a_divergence_set_in_csv(desk):
-    code, out, _ = run("cora_table", "a", "part", "--format", "csv", cwd=desk)
+    code, out, _ = run("cora table", "a", "part", "--format", "csv", cwd=desk)
     read = {row["score"]: row for row in csv.DictReader(io.StringIO(out))}
     assert code == 0 and {row["a coverage"] for row in read.values()} == {""}
     assert {s for s, row in read.items() if row["part coverage"] == "2 of 20 variants"} == set(read) - {"MCQA"}
@@ -153,14 +153,14 @@ def test_part_of_a_divergence_set_in_csv(desk):
 
 
 def test_originals_alone_have_no_cora(desk):
-    code, out, _ = run("cora_table", "originals", cwd=desk)
+    code, out, _ = run("cora table", "originals", cwd=desk)
     assert code == 0 and re.search(r"CoRA +–\n", out) and re.search(r"CI +–\n", out)
     assert re.search(r"MCQA +\d\.\d\d\n", out) and re.search(r"MV +\d\.\d\d \(1 of 20 variants\)\n", out)
     assert out.splitlines()[-1] == "originals has 1 of 20 variants"
 
 
 def test_runs_of_different_questions_are_not_ranked(desk):
-    code, out, _ = run("cora_table", "a", "others", "c", cwd=desk)
+    code, out, _ = run("cora table", "a", "others", "c", cwd=desk)
     assert code == 0 and not re.search(r"\d \(\d\)", out) and "of 20 variants" not in out
     assert out.splitlines()[-1] == (
         "No ranks: others and a were asked different questions (20 and 30, 20 of them the same)"
@@ -177,7 +177,7 @@ def test_which_repetition(desk):
         (("--trial", 2), thrice.trial(2)),
         (("--trials", "all"), thrice.pool_trials()),
     ]:
-        code, out, err = run("cora_table", "thrice", *words, "--digits", 6, cwd=desk)
+        code, out, err = run("cora table", "thrice", *words, "--digits", 6, cwd=desk)
         value = lookup(score(part), "MCQA+").value
         assert (code, err) == (0, "") and f"{value:.6f}" in out and "variants" not in out
     parts = [*(thrice.trial(i) for i in range(3)), thrice.pool_trials()]
@@ -187,24 +187,24 @@ def test_which_repetition(desk):
 @pytest.mark.slow
 def test_import_and_table_print_the_published_layout(tmp_path, recorded_at):
     file = recorded_at("cat/medqa/medalpaca-7b")
-    code, out, _ = run("cora_import", file, "--out", "medalpaca", cwd=tmp_path)
+    code, out, _ = run("cora import", file, "--out", "medalpaca", cwd=tmp_path)
     assert code == 0 and "1273 questions, 58558 replies" in out
-    code, out, _ = run("cora_table", "medalpaca", "--digits", 4, cwd=tmp_path)
+    code, out, _ = run("cora table", "medalpaca", "--digits", 4, cwd=tmp_path)
     numbers = re.findall(r"\d\.\d{4}", out)
     assert code == 0
     assert numbers == "0.2608 0.3571 0.2435 0.1954 0.2938 0.1830 0.1108 0.0762 0.0299 0.0102 0.7494".split()
     facts = json.loads((tmp_path / "medalpaca" / "facts.json").read_text())
     assert facts["imported"]["file"] == file.name and re.fullmatch("[0-9a-f]{64}", facts["imported"]["hash"])
     # the sixth repetition was recorded of the original and of one shuffle only
-    code, out, err = run("cora_table", "medalpaca", "--trial", 5, cwd=tmp_path)
+    code, out, err = run("cora table", "medalpaca", "--trial", 5, cwd=tmp_path)
     assert (code, err) == (0, "") and re.search(r"MCQA\+ +\d\.\d\d \(2 of 26 variants\)\n", out)
     assert re.search(r"CoRA +–\n", out) and out.splitlines()[-1] == "medalpaca has 2 of 26 variants"
     # eleven replies to each original and one to most variants, pooled
-    code, out, err = run("cora_table", "medalpaca", "--trials", "all", cwd=tmp_path)
+    code, out, err = run("cora table", "medalpaca", "--trials", "all", cwd=tmp_path)
     assert code == 0 and "variants" not in out
     assert err == (
-        "cora_table: medalpaca: repetitions are pooled, 1 to 11 for each variant; variants do not count alike\n"
-        "cora_table: medalpaca: 175 of the unparsed replies name a letter that was not shown: wrong under every rule\n"
+        "cora table: medalpaca: repetitions are pooled, 1 to 11 for each variant; variants do not count alike\n"
+        "cora table: medalpaca: 175 of the unparsed replies name a letter that was not shown: wrong under every rule\n"
     )
 
 
@@ -221,55 +221,55 @@ def cat_file(path, output="A", says="A"):
 def test_an_import_never_replaces_another(tmp_path):
     "The same file again is the same run; another file of that name, or another rule, is not."
     cat_file(tmp_path / "kept.csv")
-    assert run("cora_import", "kept.csv", "--model", "lab/m", cwd=tmp_path)[0] == 0
+    assert run("cora import", "kept.csv", "--model", "lab/m", cwd=tmp_path)[0] == 0
     assert read_responses(tmp_path / "kept").name == "lab/m"
-    assert run("cora_import", "kept.csv", "--model", "lab/m", cwd=tmp_path)[0] == 0
-    code, _, err = run("cora_import", "kept.csv", "--model", "lab/m", "--parse", "tolerant", cwd=tmp_path)
+    assert run("cora import", "kept.csv", "--model", "lab/m", cwd=tmp_path)[0] == 0
+    code, _, err = run("cora import", "kept.csv", "--model", "lab/m", "--parse", "tolerant", cwd=tmp_path)
     assert (
         code == 1
         and "there is another run here already, with other imported.parse (as recorded there, tolerant now);" in err
     )
     cat_file(tmp_path / "kept.csv", "B", "B")
-    code, _, err = run("cora_import", "kept.csv", "--model", "lab/m", cwd=tmp_path)
+    code, _, err = run("cora import", "kept.csv", "--model", "lab/m", cwd=tmp_path)
     assert code == 1 and "there is another run here already, with other imported.hash" in err
     assert read_responses(tmp_path / "kept").table["reply"].tolist() == ["A"]
 
 
 MISTAKES = [
-    (["cora_import", "none.xlsx"], "none.xlsx: there is no such file"),
-    (["cora_import", "note.txt"], "note.txt"),
-    (["cora_import", "."], "this is a folder"),
-    (["cora_import", "fake.xlsx"], "fake.xlsx: not a readable xlsx file"),
-    (["cora_import", "fake.xlsx", "--out", "fake.xlsx"], "fake.xlsx: this is a file, and a folder is to be written"),
-    (["cora_import", "fake.xlsx", "--out", "."], "holds something else"),
-    (["cora_table", "none.parquet"], "none.parquet: there is no such file"),
-    (["cora_table", "note.txt"], "note.txt: not a Parquet file"),
-    (["cora_table", "."], ".: there is no run here"),
-    (["cora_table", "a", "a"], "a: named twice"),
-    (["cora_table", "a", "--trial", "7"], "a has no trial 7"),
-    (["cora_table", "a", "--trial", "-1"], "--trials all counts all of them"),
-    (["cora_table", "a", "--trials", "some"], "trials must be first or all, got 'some'"),
-    (["cora_table", "a", "--trial", "0", "--trials", "all"], "--trial and --trials all exclude each other"),
-    (["cora_table", "a", "--format", "pdf"], "pdf"),
-    (["cora_table", "a", "--format", "styler"], "one of text, markdown, latex, csv"),
-    (["cora_table", "a", "--digits", "99"], "99"),
-    (["cora_table", "a", "--format", "xlsx"], "a table as xlsx needs a file: give --out FILE.xlsx"),
+    (["cora", "import", "none.xlsx"], "none.xlsx: there is no such file"),
+    (["cora", "import", "note.txt"], "note.txt"),
+    (["cora", "import", "."], "this is a folder"),
+    (["cora", "import", "fake.xlsx"], "fake.xlsx: not a readable xlsx file"),
+    (["cora", "import", "fake.xlsx", "--out", "fake.xlsx"], "fake.xlsx: this is a file, and a folder is to be written"),
+    (["cora", "import", "fake.xlsx", "--out", "."], "holds something else"),
+    (["cora", "table", "none.parquet"], "none.parquet: there is no such file"),
+    (["cora", "table", "note.txt"], "note.txt: not a Parquet file"),
+    (["cora", "table", "."], ".: there is no run here"),
+    (["cora", "table", "a", "a"], "a: named twice"),
+    (["cora", "table", "a", "--trial", "7"], "a has no trial 7"),
+    (["cora", "table", "a", "--trial", "-1"], "--trials all counts all of them"),
+    (["cora", "table", "a", "--trials", "some"], "trials must be first or all, got 'some'"),
+    (["cora", "table", "a", "--trial", "0", "--trials", "all"], "--trial and --trials all exclude each other"),
+    (["cora", "table", "a", "--format", "pdf"], "pdf"),
+    (["cora", "table", "a", "--format", "styler"], "one of text, markdown, latex, csv"),
+    (["cora", "table", "a", "--digits", "99"], "99"),
+    (["cora", "table", "a", "--format", "xlsx"], "a table as xlsx needs a file: give --out FILE.xlsx"),
     (
-        ["cora_table", "a", "--out", "note.txt"],
+        ["cora", "table", "a", "--out", "note.txt"],
         "note.txt: there is a file of this name, and it is not such a table of ours",
     ),
     (
-        ["cora_table", "a", "--out", "fake.xlsx"],
+        ["cora", "table", "a", "--out", "fake.xlsx"],
         "fake.xlsx: there is a file of this name, and it is not such a table of",
     ),
     (
-        ["cora_table", "a", "--out", "c"],
+        ["cora", "table", "a", "--out", "c"],
         "c: the name of a table must end in one of .txt, .md, .markdown, .tex, .csv, .html",
     ),
-    (["cora_table", "a", "--out", "c", "--format", "csv"], "c: this is a folder, and a file is to be written"),
-    (["cora_table", "a", "--out", "none/t.md"], "none/t.md: there is no folder none"),
-    (["cora_table", "a", "--out", "t.csv", "--format", "latex"], "t.csv: a file of this name holds csv, and latex was"),
-    (["cora_table", "a", "--interval", "95"], "interval must be a level between 0 and 1, such as 0.95, got 95.0"),
+    (["cora", "table", "a", "--out", "c", "--format", "csv"], "c: this is a folder, and a file is to be written"),
+    (["cora", "table", "a", "--out", "none/t.md"], "none/t.md: there is no folder none"),
+    (["cora", "table", "a", "--out", "t.csv", "--format", "latex"], "t.csv: a file of this name holds csv, and latex was"),
+    (["cora", "table", "a", "--interval", "95"], "interval must be a level between 0 and 1, such as 0.95, got 95.0"),
 ]
 
 
@@ -283,27 +283,27 @@ def test_a_mistake_gets_one_clear_line(desk, words, says):
 
 
 def test_a_run_has_to_be_named(desk):
-    code, _, err = run("cora_table", cwd=desk)
+    code, _, err = run("cora table", cwd=desk)
     assert code == 2 and "Traceback" not in err
 
 
 def test_no_markup_from_a_name_reaches_the_terminal_table(desk):
     os.rename(desk / "a", desk / "a|b")
     try:
-        code, out, _ = run("cora_table", "a|b", "--format", "markdown", cwd=desk)
+        code, out, _ = run("cora table", "a|b", "--format", "markdown", cwd=desk)
         assert code == 0 and "a\\|b" in out
     finally:
         os.rename(desk / "a|b", desk / "a")
 
 
 def test_a_terminal_without_the_letters(desk):
-    words = ("cora_table", "a", "--format", "markdown")
+    words = ("cora table", "a", "--format", "markdown")
     code, out, err = run(*words, cwd=desk, PYTHONIOENCODING="cp1252", PYTHONUTF8="0")
     assert code == 0 and "Traceback" not in err
 
 
 def test_a_reader_that_goes_away_is_no_error(desk):
-    table = subprocess.Popen(command("cora_table", "a"), cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    table = subprocess.Popen(command("cora table", "a"), cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     table.stdout.close()
     _, err = table.communicate(timeout=120)
     assert b"Traceback" not in err

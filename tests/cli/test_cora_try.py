@@ -1,4 +1,4 @@
-"""The command `cora_try`: what it prints, what it recommends, and what it says where nothing can be tried."""
+"""The command `cora try`: what it prints, what it recommends, and what it says where nothing can be tried."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def try_it(tmp_path, monkeypatch, capsys):
 
 def test_what_is_printed(tmp_path):
     "In a process of its own: the very body that is sent, each reply, what rules read, tokens, seconds, the command."
-    script = tmp_path / "cora_try"
+    script = tmp_path / "cora try"
     script.write_text("from cora_nb.cli.try_out import cora_try\n\ncora_try()\n")
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "OPENAI_API_KEY": "sk-0123456789abcdef"}
     with FaultyServer(says("The answer is **{}**.")) as server:
@@ -82,7 +82,7 @@ def test_what_is_printed(tmp_path):
     assert re.search(r"tokens   about [\d,]+ read, 21,372 written \(at most 2,735,616\)\n", out)
     assert re.search(r"time     about .* at the rate seen here: \d+(\.\d)? replies a second, \d+ at once\n", out)
     assert re.search(r"money    about \d\.\d\d\n", out)
-    assert recommended(out) == ["cora_run", f"chat:m,base_url={server.url}"] and out.endswith(server.url + "\n")
+    assert recommended(out) == ["cora", "run", f"chat:m,base_url={server.url}"] and out.endswith(server.url + "\n")
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_the_recommended_command_works_and_does_not_ask_those_prompts_again(try_
         options = {"limit": 2, "template": "bare", "seed": 7, "store": str(tmp_path / "r.sqlite")}
         code, out, _ = try_it(f"chat:m,base_url={server.url}", **options)
         tried, typed = len(server.asked), recommended(out)
-        assert code == 0 and typed[:2] == ["cora_run", f"chat:m,base_url={server.url}"]
+        assert code == 0 and typed[:2] == ["cora", "run", f"chat:m,base_url={server.url}"]
         assert typed[2:] == shlex.split(f"--limit 2 --seed 7 --template bare --store {tmp_path / 'r.sqlite'}")
         code, out, err = run(*typed, cwd=tmp_path)
     texts = [a.prompt for a in server.asked]
@@ -109,8 +109,8 @@ def test_the_recommended_command_works_and_does_not_ask_those_prompts_again(try_
 def test_a_remedy_is_tried_before_it_is_recommended(try_it, words, spec, typed):
     with FaultyServer(says(words)) as server:
         code, out, err = try_it(f"chat:m,base_url={server.url},{spec}", questions=2)
-    assert (code, err) == (0, "") and recommended(out)[:2] == ["cora_run", typed.format(server.url)]
-    assert out.index("CUT OFF") < out.index("trying that: cora_try chat:m") < out.index("RIGHT")
+    assert (code, err) == (0, "") and recommended(out)[:2] == ["cora", "run", typed.format(server.url)]
+    assert out.index("CUT OFF") < out.index("trying that: cora try chat:m") < out.index("RIGHT")
     assert re.search(r"\n\d+ replies: \d+ cut off\n", out) and re.search(r"\n\d+ replies: \d+ right\n", out)
     assert server.asked[-1].body["max_tokens"] == int(typed.rpartition("=")[2])
 
@@ -140,7 +140,7 @@ def test_a_rule_that_reads_the_replies_at_hand_is_recommended(try_it):
 def test_nothing_helps(try_it):
     with FaultyServer(says("Who knows.")) as server:
         code, out, err = try_it(f"chat:m,base_url={server.url}", questions=1)
-    assert code == 1 and err.startswith("cora_try: no way to read these replies was found")
+    assert code == 1 and err.startswith("cora try: no way to read these replies was found")
     assert len(err.splitlines()) == 1 and "the command for the full run" not in out
 
 
@@ -185,7 +185,7 @@ def test_a_server_that_cannot_be_tried_gets_one_line(try_it, answer, says_so):
     with FaultyServer(lambda asked: answer) as server:
         code, out, err = try_it(f"chat:m,base_url={server.url}")
     assert code == 1 and out == "" and says_so in err
-    assert err.startswith("cora_try: ") and len(err.splitlines()) == 1
+    assert err.startswith("cora try: ") and len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -206,13 +206,13 @@ def test_a_server_that_cannot_be_tried_gets_one_line(try_it, answer, says_so):
 def test_a_mistake_gets_one_clear_line(try_it, spec, options, says_so):
     code, out, err = try_it(spec, **options)
     assert code == 1 and out == "" and says_so in err
-    assert err.startswith("cora_try: ") and len(err.splitlines()) == 1
+    assert err.startswith("cora try: ") and len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("spec", ["causal:organism/steady", "likelihood:organism/skewed,adaptation=separate"])
 def test_every_kind_of_respondent(try_it, spec):
     code, out, err = try_it(spec, questions=1)
-    assert (code, err) == (0, "") and recommended(out)[:2] == ["cora_run", spec]
+    assert (code, err) == (0, "") and recommended(out)[:2] == ["cora", "run", spec]
     assert re.search("\n[78] replies: ", out) and "were not counted" not in out
 
 

@@ -1,4 +1,4 @@
-"""cora_gate: its exit statuses and its lines, and the workflow that ships with the project."""
+"""cora gate: its exit statuses and its lines, and the workflow that ships with the project."""
 
 import re
 import shlex
@@ -40,7 +40,7 @@ def runs(tmp_path_factory):
 
 
 def typed(line, folder, capsys, monkeypatch):
-    "Exit status, output and error of words behind `cora_gate`."
+    "Exit status, output and error of words behind `cora gate`."
     monkeypatch.chdir(folder)
     status, said = 0, ""
     try:
@@ -102,7 +102,7 @@ def test_not_passed_counts_more_than_not_known(runs, capsys, monkeypatch):
 def test_errors_are_one_line_and_status_1(line, said, runs, capsys, monkeypatch):
     status, lines, err = typed(line, runs, capsys, monkeypatch)
     assert status == 1 and not lines
-    assert err.startswith("cora_gate: ") and "\n" not in err.strip() and re.search(said, err)
+    assert err.startswith("cora gate: ") and "\n" not in err.strip() and re.search(said, err)
 
 
 def test_mistyped_words_are_status_2(runs, capsys, monkeypatch):
@@ -131,12 +131,12 @@ def test_the_workflow_has_commands_that_exist():
     found = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
     steps = found["jobs"]["gate"]["steps"]
     lines = [step["run"] for step in steps if step.get("run", "").startswith("cora_")]
-    assert [line.split()[0] for line in lines] == ["cora_run", "cora_gate"]
+    assert [line.split()[0] for line in lines] == ["cora", "run", "cora gate"]
     options = {}
     for line, command in zip(lines, (cora_run, cora_gate)):
         name, *words = shlex.split(line)
         options[name] = parse_words(command, words)  # leaves the program for an option that does not exist
-    asked, decided = options["cora_run"], options["cora_gate"]
+    asked, decided = options["cora", "run"], options["cora", "gate"]
     assert decided["run"] == f"{asked['out']}/{asked['benchmark']}/gpt-4o-mini" and decided["against"] != decided["run"]
     assert read_floors(decided["at_least"]) == {"CoRA": 0.4}
     assert read_budget(CostOptions(max_cost=asked["max_cost"], price=asked["price"])).cost == asked["max_cost"]
@@ -147,7 +147,7 @@ def test_the_workflow_has_commands_that_exist():
 
 @pytest.mark.slow
 def test_a_budget_of_a_command(tmp_path):
-    words = ["cora_run", "simulated:name=ann", "simulated:seed=1,name=bob", "--limit", "5"]
+    words = ["cora", "run", "simulated:name=ann", "simulated:seed=1,name=bob", "--limit", "5"]
     status, out, err = run(*words, "--max_calls", "150", cwd=tmp_path)
     assert status == 3 and "Traceback" not in err
     assert "bob: 50 replies: " in out and "50 not asked" in out
@@ -164,9 +164,9 @@ def test_a_budget_of_a_command(tmp_path):
 
 
 def test_a_respondent_that_gets_nothing_is_named(tmp_path):
-    words = ["cora_run", "simulated:name=ann", "simulated:seed=1,name=bob", "--limit", "5", "--max_calls", "100"]
+    words = ["cora", "run", "simulated:name=ann", "simulated:seed=1,name=bob", "--limit", "5", "--max_calls", "100"]
     status, out, err = run(*words, cwd=tmp_path)
-    assert status == 3 and "cora_run: bob is not in the table: no prompt was answered within the budget" in err
+    assert status == 3 and "cora run: bob is not in the table: no prompt was answered within the budget" in err
     assert not (tmp_path / "responses/math/bob").exists()
 
 
@@ -181,8 +181,8 @@ def test_what_to_type_to_go_on(tmp_path):
 @pytest.mark.parametrize(
     "command",
     [
-        "cora_mcqa_plus simulated:name=ann --limit 5",
-        "cora_paper cora/table_2 simulated:name=ann --sample 4 --benchmark math",
+        "cora mcqa_plus simulated:name=ann --limit 5",
+        "cora paper cora/table_2 simulated:name=ann --sample 4 --benchmark math",
     ],
 )
 def test_commands_of_several_runs_make_nothing_of_a_part(command, tmp_path):

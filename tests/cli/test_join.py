@@ -1,4 +1,4 @@
-"""cora_run --shard, --workers and --scheduler, and cora_join: the run of one process, and what does not go together."""
+"""cora run --shard, --workers and --scheduler, and cora join: the run of one process, and what does not go together."""
 
 import inspect
 from dataclasses import fields
@@ -45,7 +45,7 @@ def test_shards_joined_are_the_run_of_one_command(capsys):
     for n in (2, 1, 3):
         cora_run(ANN, limit=10, shard=f"{n}/3", seed=4)
     said = capsys.readouterr().out
-    assert "2 of 3 shards, missing: 3; then: cora_join responses/math/ann" in said and "3 of 3 shards, all are" in said
+    assert "2 of 3 shards, missing: 3; then: cora join responses/math/ann" in said and "3 of 3 shards, all are" in said
     assert not os.path.exists("responses/math/ann/responses.parquet") and "MCQA" not in said
     cora_join(["responses/math/ann"])
     joined_table = capsys.readouterr().out.split("\n\n")[0]
@@ -65,7 +65,7 @@ def test_missing_shards_come_with_the_command_that_asks_them(capsys):
     line = refused(capsys, cora_join, folders=["responses/math/ann"])
     assert "3 of 6 shards are missing: 3-5 (in a SLURM array: --array=3-5)" in line
     words = line.partition("for each of them: ")[2]
-    assert words == "cora_run simulated:name=ann,knows=0.6 --limit 12 --family cyclic --shard 3/6"
+    assert words == "cora run simulated:name=ann,knows=0.6 --limit 12 --family cyclic --shard 3/6"
     assert "there are no shards here" in refused(capsys, cora_join, folders=["nothing"])
 
 
@@ -85,7 +85,7 @@ def test_a_command_of_somebody_elses_facts_is_named_as_one(capsys, spec, what):
     facts["run"]["command"]["respondents"] = [spec]
     pq.write_table(table.replace_schema_metadata(table.schema.metadata | {b"cora_nb": json.dumps(facts)}), file)
     line = refused(capsys, cora_join, folders=["responses/math/ann"])
-    assert f"for each of them (it names {what}: only if you trust it): cora_run {spec} " in line
+    assert f"for each of them (it names {what}: only if you trust it): cora run {spec} " in line
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_a_command_of_somebody_elses_facts_is_named_as_one(capsys, spec, what):
         ({"shard": "1/2", "workers": 2}, "--workers and --shard both divide the run"),
         ({"shard": "1/2", "max_calls": 3}, "cannot keep one budget; leave --max_calls out"),
         ({"shard": "1/2", "stop": "precise"}, "looks at all replies"),
-        ({"shard": "1/2", "report": True}, "leave --report out, and give it to cora_join"),
-        ({"shard": "1/2", "figures": "here"}, "leave --figures out, and give it to cora_join"),
-        ({"shard": "1/2", "failed": "wrong"}, "leave --failed out, and give it to cora_join"),
-        ({"shard": "1/2", "digits": 4}, "leave --digits out, and give it to cora_join"),
-        ({"shard": "1/2", "digits": 4, "dry": True}, "leave --digits out, and give it to cora_join"),
+        ({"shard": "1/2", "report": True}, "leave --report out, and give it to cora join"),
+        ({"shard": "1/2", "figures": "here"}, "leave --figures out, and give it to cora join"),
+        ({"shard": "1/2", "failed": "wrong"}, "leave --failed out, and give it to cora join"),
+        ({"shard": "1/2", "digits": 4}, "leave --digits out, and give it to cora join"),
+        ({"shard": "1/2", "digits": 4, "dry": True}, "leave --digits out, and give it to cora join"),
         ({"shard": "1/2", "half_width": 0.1}, "--half_width goes with --stop precise"),
-        ({"shard": "1/2", "score": "agreement"}, "leave --score out, and give it to cora_join"),
+        ({"shard": "1/2", "score": "agreement"}, "leave --score out, and give it to cora join"),
         ({"shard": "1/99", "limit": 5}, "99 shards are more than there are different questions, 5"),
     ],
 )
@@ -183,7 +183,7 @@ def test_one_process_does_not_ask_over_shards_of_another_run(capsys):
 @pytest.mark.slow
 def test_workers_from_the_command_line(here):
     pytest.importorskip("distributed", reason="dask is not installed; pip install 'cora_nb[workers]'")
-    code, out, err = run("cora_run", *ANN, "simulated:name=ben", "--limit", 8, "--workers", 2, cwd=here)
+    code, out, err = run("cora run", *ANN, "simulated:name=ben", "--limit", 8, "--workers", 2, cwd=here)
     assert code == 0, err
     assert "in 5 shards" in out and "ben" in out.split("\n\n")[1]
     cora_run([*ANN, "simulated:name=ben"], limit=8, out="alone")
@@ -198,14 +198,14 @@ def test_no_scheduler_is_one_line(capsys, monkeypatch):
     usual = distributed.Client
     monkeypatch.setattr(distributed, "Client", lambda address, timeout: usual(address, timeout=0.3))
     line = refused(capsys, cora_run, respondents=ANN, scheduler="tcp://127.0.0.1:1", limit=2)
-    assert line.startswith("cora_run: --scheduler tcp://127.0.0.1:1: there is no dask scheduler (")
+    assert line.startswith("cora run: --scheduler tcp://127.0.0.1:1: there is no dask scheduler (")
 
 
 @pytest.mark.slow
 def test_a_slurm_array(here, capsys):
     "The job's script with a stand-in for the queue, of which one task is then asked again."
     env = slurm_stand_in(here / "bin")
-    words = " ".join(map(str, command("cora_run", *ANN, "--limit", 6)))
+    words = " ".join(map(str, command("cora run", *ANN, "--limit", 6)))
     script = f"#!/bin/bash\n#SBATCH --array=1-2 --time=00:10:00\n{words} --shard $SLURM_ARRAY_TASK_ID/2\n"
     (here / "job.sh").write_text(script)
     full = {**os.environ, **env}
@@ -262,7 +262,7 @@ def test_failed_prompts_end_with_status_3(capsys):
 
 
 def test_runs_by_subject_are_parts_of_one_run(capsys):
-    "`concat` joins what cora_run has asked with different --subjects, and not with a --limit as well."
+    "`concat` joins what cora run has asked with different --subjects, and not with a --limit as well."
     rows = [
         json.dumps(
             {"id": f"q{i}", "question": f"What is {i}?", "choices": ["a", "b", f"c{i}"], "answer": i % 3, "subject": s}

@@ -91,7 +91,7 @@ def test_what_cannot_be_is_refused_in_one_line(options, why, dry, tmp_path, monk
 
 @pytest.mark.slow
 def test_a_dry_run_plans_for_four_respondents(tmp_path):
-    words = ("cora_run", "chat:gpt-4o-mini", "--dry", "--price", "1/2", "--stop", "precise", "--half-width", 0.05)
+    words = ("cora run", "chat:gpt-4o-mini", "--dry", "--price", "1/2", "--stop", "precise", "--half-width", 0.05)
     code, out, _ = run(*words, cwd=tmp_path, OPENAI_API_KEY="")
     assert code == 0 and "expected with --stop precise (CoRA within 0.05, 95%), if the respondent is" in out
     heads = "MCQA  *CoRA  *calls  *of the full run  *times plain accuracy  *calls with --stop cora  *cost, at most"
@@ -180,6 +180,6 @@ def test_the_gate_command(folder, monkeypatch, capsys):
 @pytest.mark.slow
 def test_options_in_a_file(folder, tmp_path):
     "The facts of a run repeat it with all options of precise stopping."
-    code, out, _ = run("cora_run", "--config", folder / "precise/math/ann/facts.json", "--out", "again", cwd=tmp_path)
+    code, out, _ = run("cora run", "--config", folder / "precise/math/ann/facts.json", "--out", "again", cwd=tmp_path)
     facts = json.loads((tmp_path / "again/math/ann/facts.json").read_text())
     assert code == 0 and facts["sample"] == read_responses(folder / "precise/math/ann").facts.sample.plain()

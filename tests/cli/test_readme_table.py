@@ -38,11 +38,11 @@ NO_COMMANDS = {
     "--log_samples",  # an option of another tool
     "--scheduler tcp://...",  # these need a cluster, an array of jobs, or a database: tests/runs/test_workers.py,
     "--shard 3/64",  # tests/cli/test_join.py,
-    "cora_join responses/math/NAME",
+    "cora join responses/math/NAME",
     "--store postgresql://...",  # tests/runs/test_postgres_store.py,
-    "cora_store",  # tests/cli/test_cora_store.py
+    "cora store",  # tests/cli/test_cora_store.py
 }  # code in the table that is named only
-FEW = {"cora_run": ["--limit", "3"], "cora_mcqa_plus": ["--limit", "2"], "cora_embeddings": ["--limit", "5"]}
+FEW = {"cora run": ["--limit", "3"], "cora mcqa_plus": ["--limit", "2"], "cora embeddings": ["--limit", "5"]}
 
 
 def table_rows():
@@ -80,7 +80,7 @@ def typed_commands(pieces):
 
 ROWS = table_rows()
 TYPED = {what: typed_commands(pieces) for what, pieces in ROWS.items()}
-IMPORTS = [what for what, typed in TYPED.items() if typed and {t.split()[0] for t in typed} == {"cora_import"}]
+IMPORTS = [what for what, typed in TYPED.items() if typed and {t.split()[0] for t in typed} == {"cora import"}]
 QUICK = [what for what in IMPORTS if "inspect" not in what]  # whose import takes seconds
 RIGHT = {q.text: q.choices[q.answer] for q in math_benchmark()} | {"What is 1 + 1?": "2", "What is 2 + 2?": "4"}
 
@@ -140,9 +140,9 @@ def make_desk(folder):
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    "A reader's folder, in which `cora_run` has been typed before."
+    "A reader's folder, in which `cora run` has been typed before."
     folder = make_desk(tmp_path_factory.mktemp("desk"))
-    assert run("cora_run", *FEW["cora_run"], cwd=folder)[0] == 0
+    assert run("cora run", *FEW["cora", "run"], cwd=folder)[0] == 0
     return folder
 
 
@@ -161,7 +161,7 @@ def test_each_row_works_as_typed(desk, tmp_path, what):
                 words += ["--out", tmp_path / str(number)]
             code, out, err = run(name, *words, cwd=desk, **env)
             assert code == 0 and out and "Traceback" not in err, f"{command}\n{out}\n{err}"
-            if command.startswith("cora_run") and "base_url" in command and "--" not in command:
+            if command.startswith("cora run") and "base_url" in command and "--" not in command:
                 assert re.search(r"MCQA +1\.00", out) and re.search(r"CoRA +1\.00", out), out
             if "mine.py" in command:
                 mine = read_responses(tmp_path / str(number) / "math" / "mine")

@@ -84,7 +84,7 @@ def desk(tmp_path):
 def ask(server, desk, *more):
     "The command with nothing but the address and the questions."
     spec = f"chat:m,base_url={server.url}"
-    return run("cora_run", spec, "--benchmark", "capitals", "--path", "capitals.csv", *more, cwd=desk)
+    return run("cora run", spec, "--benchmark", "capitals", "--path", "capitals.csv", *more, cwd=desk)
 
 
 def mcqa(out):
@@ -116,13 +116,13 @@ def test_what_cannot_be_read_raises_an_alarm_and_what_it_names_helps(plan, kind,
         assert len(re.findall(head, err, re.MULTILINE)) == 1 and "cannot be read" not in out  # said once
         shown = re.findall(r"^    (\w+), (\w+ \d+): (.*)$", err, re.MULTILINE)
         assert len(shown) == 3 and {x[2] for x in shown} <= {f'"{REFUSAL}"', "(nothing)"}
-        (untried,) = re.findall(r"^  this was not tried \(behind the respondent: (,.*)\): cora_try", err, re.MULTILINE)
+        (untried,) = re.findall(r"^  this was not tried \(behind the respondent: (,.*)\): cora try", err, re.MULTILINE)
         assert "type:" not in err and help in untried, (
             "a change that was not seen to help is named, and not recommended"
         )
         fields = f"{untried},name=m-{'4096' if kind == 'cut off' else 'system'}"
         spec = f"chat:m,base_url={server.url}{fields}"
-        code, out, err = run("cora_run", spec, "--benchmark", "capitals", "--path", "capitals.csv", cwd=desk)
+        code, out, err = run("cora run", spec, "--benchmark", "capitals", "--path", "capitals.csv", cwd=desk)
     assert code == 0 and mcqa(out) == RIGHT and "cannot be read" not in out + err
     assert {folder.name for folder in (desk / "responses" / "capitals").iterdir()} == {
         "m",

@@ -1,4 +1,4 @@
-"""`cora_table` on a folder of parts: the table of the run itself, its lines and exit status; other commands refuse."""
+"""`cora table` on a folder of parts: the table of the run itself, its lines and exit status; other commands refuse."""
 
 import pytest
 
@@ -68,13 +68,13 @@ def test_the_table_is_that_of_the_run(case, tmp_path, run):
     responses, words, status = CASES[case]
     write_responses(responses, tmp_path / "memory" / "fair")
     divide(responses, tmp_path / "parts" / "fair")
-    memory, parts = (run("cora_table", tmp_path / p / "fair", *words, cwd=tmp_path) for p in ("memory", "parts"))
+    memory, parts = (run("cora table", tmp_path / p / "fair", *words, cwd=tmp_path) for p in ("memory", "parts"))
     assert parts == memory and parts[0] == status
 
 
 def test_replies_that_cannot_be_read_are_said(tmp_path, run):
     divide(made("A?"), tmp_path / "fair")
-    status, out, err = run("cora_table", "fair", cwd=tmp_path)
+    status, out, err = run("cora table", "fair", cwd=tmp_path)
     assert (status, err) == (0, "")
     first, blank, *table = out.splitlines()
     assert first == (
@@ -82,7 +82,7 @@ def test_replies_that_cannot_be_read_are_said(tmp_path, run):
         "ResponseParts('fair').read(100).table['reply']"
     )
     assert not blank and "MCQA" in "".join(table)
-    status, out, err = run("cora_table", "fair", "--format", "csv", cwd=tmp_path)
+    status, out, err = run("cora table", "fair", "--format", "csv", cwd=tmp_path)
     assert err.startswith("fair: 210 of 420 replies") and out.startswith("group,score,fair")
 
 
@@ -90,16 +90,16 @@ def test_uneven_repetitions_are_said(tmp_path, run):
     whole = made("AAB", trials=(0, 1))
     some = whole.rows(lambda t: (t["trial"] == 0) | (t["method"] == "original"))
     divide(some, tmp_path / "fair")
-    status, out, err = run("cora_table", "fair", "--trials", "all", cwd=tmp_path)
+    status, out, err = run("cora table", "fair", "--trials", "all", cwd=tmp_path)
     assert status == 0 and "fair: repetitions are pooled, 1 to 2 for each variant; variants do not count" in err
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ("cora_report", "fair"),
-        ("cora_gate", "fair", "--at_least", "CoRA=0.1"),
-        ("cora_export", "every-eval-ever", "out", "--run", "fair"),
+        ("cora report", "fair"),
+        ("cora gate", "fair", "--at_least", "CoRA=0.1"),
+        ("cora export", "every-eval-ever", "out", "--run", "fair"),
     ],
 )
 def test_other_commands_say_what_to_do(words, tmp_path, run):
@@ -107,15 +107,15 @@ def test_other_commands_say_what_to_do(words, tmp_path, run):
     status, out, err = run(*words, cwd=tmp_path)
     assert (status, out) == (1, "") and len(err.splitlines()) == 1, err
     assert (
-        "fair: here are the parts of a run, which are not read at once: print their scores with cora_table fair" in err
+        "fair: here are the parts of a run, which are not read at once: print their scores with cora table fair" in err
     )
 
 
 def test_measures_of_the_choices_are_refused(tmp_path, run):
     divide(made("AB"), tmp_path / "fair")
-    status, out, err = run("cora_table", "fair", "--score", "agreement", cwd=tmp_path)
+    status, out, err = run("cora table", "fair", "--score", "agreement", cwd=tmp_path)
     assert (status, out, len(err.splitlines())) == (1, "", 1)
     assert "take the Responses to some questions, such as ResponseParts('fair').read(1000)" in err
     (tmp_path / "fair" / "1.parquet").write_bytes(b"not this")
-    status, _, err = run("cora_table", "fair", cwd=tmp_path)
-    assert status == 1 and err.startswith("cora_table: fair/1.parquet: not a Parquet file (")
+    status, _, err = run("cora table", "fair", cwd=tmp_path)
+    assert status == 1 and err.startswith("cora table: fair/1.parquet: not a Parquet file (")

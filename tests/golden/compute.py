@@ -300,7 +300,7 @@ def ask_organism(name):
     return evaluate(organism(name), make_variants(load_benchmark("math")), Asking(parse="first_token"), progress=False)
 
 
-ORGANISM_RUN = []  # the folder of a `cora_run` without arguments, where a test has it already
+ORGANISM_RUN = []  # the folder of a `cora run` without arguments, where a test has it already
 
 
 @lru_cache
@@ -2353,11 +2353,11 @@ def printed_tables():
 
 RUN = "simulated:knows=0.6,position=4/1,seed=1,name=ann", "simulated:knows=0.8,nota=2,seed=2,name=bob"
 COMMANDS = {
-    "run_organisms": ["cora_run", "--limit", "4", "--store", "none"],
-    "run_simulated": ["cora_run", *RUN, "--limit", "30", "--digits", "3"],
-    "run_trials": ["cora_run", RUN[1], "--limit", "10", "--trials", "3", "--out", "three"],
+    "run_organisms": ["cora", "run", "--limit", "4", "--store", "none"],
+    "run_simulated": ["cora", "run", *RUN, "--limit", "30", "--digits", "3"],
+    "run_trials": ["cora", "run", RUN[1], "--limit", "10", "--trials", "3", "--out", "three"],
     "run_shots": [
-        "cora_run",
+        "cora", "run",
         *RUN,
         "--limit",
         "5",
@@ -2370,11 +2370,11 @@ COMMANDS = {
         "--out",
         "shots",
     ],
-    "run_stop": ["cora_run", RUN[0], "--limit", "20", "--stop", "cora", "--out", "stopped"],
-    "run_mcqa_plus_family": ["cora_run", RUN[0], "--limit", "8", "--family", "mcqa_plus", "--out", "plus"],
-    "run_seed": ["cora_run", RUN[0], "--limit", "8", "--family", "permutations", "--seed", "3", "--out", "orders"],
+    "run_stop": ["cora", "run", RUN[0], "--limit", "20", "--stop", "cora", "--out", "stopped"],
+    "run_mcqa_plus_family": ["cora", "run", RUN[0], "--limit", "8", "--family", "mcqa_plus", "--out", "plus"],
+    "run_seed": ["cora", "run", RUN[0], "--limit", "8", "--family", "permutations", "--seed", "3", "--out", "orders"],
     "run_again": [
-        "cora_run",
+        "cora", "run",
         "recorded:responses/ann.parquet",
         "--limit",
         "30",
@@ -2384,7 +2384,7 @@ COMMANDS = {
         "again",
     ],
     "run_dry": [
-        "cora_run",
+        "cora", "run",
         "chat:gpt-4o-mini",
         "chat:other,max_tokens=20",
         *RUN,
@@ -2397,7 +2397,7 @@ COMMANDS = {
         "first_token",
     ],
     "run_dry_shots": [
-        "cora_run",
+        "cora", "run",
         "chat:m",
         "--dry",
         "--shots",
@@ -2411,16 +2411,16 @@ COMMANDS = {
         "--parse",
         "first_token",
     ],
-    "table_text": ["cora_table", "responses/ann.parquet", "responses/bob.parquet"],
-    "table_one": ["cora_table", "responses/ann.parquet", "--digits", "4"],
-    "table_trial": ["cora_table", "three/bob.parquet", "--trial", "2"],
-    "table_trials": ["cora_table", "three/bob.parquet", "--trial", "-1"],
-    "table_markdown": ["cora_table", "responses/ann.parquet", "responses/bob.parquet", "--format", "markdown"],
-    "table_latex": ["cora_table", "responses/ann.parquet", "responses/bob.parquet", "--format", "latex"],
-    "table_csv": ["cora_table", "responses/ann.parquet", "responses/bob.parquet", "--format", "csv"],
-    "table_ci": ["cora_table", "responses/ann.parquet", "responses/bob.parquet", "--ci", "0.95"],
+    "table_text": ["cora", "table", "responses/ann.parquet", "responses/bob.parquet"],
+    "table_one": ["cora", "table", "responses/ann.parquet", "--digits", "4"],
+    "table_trial": ["cora", "table", "three/bob.parquet", "--trial", "2"],
+    "table_trials": ["cora", "table", "three/bob.parquet", "--trial", "-1"],
+    "table_markdown": ["cora", "table", "responses/ann.parquet", "responses/bob.parquet", "--format", "markdown"],
+    "table_latex": ["cora", "table", "responses/ann.parquet", "responses/bob.parquet", "--format", "latex"],
+    "table_csv": ["cora", "table", "responses/ann.parquet", "responses/bob.parquet", "--format", "csv"],
+    "table_ci": ["cora", "table", "responses/ann.parquet", "responses/bob.parquet", "--ci", "0.95"],
     "table_ci_markdown": [
-        "cora_table",
+        "cora", "table",
         "responses/ann.parquet",
         "responses/bob.parquet",
         "--ci",
@@ -2428,11 +2428,11 @@ COMMANDS = {
         "--format",
         "markdown",
     ],
-    "table_ci_latex": ["cora_table", "responses/ann.parquet", "--ci", "0.9", "--format", "latex"],
-    "table_ci_csv": ["cora_table", "responses/ann.parquet", "responses/bob.parquet", "--ci", "0.9", "--format", "csv"],
-    "mcqa_plus": ["cora_mcqa_plus", *RUN, "--limit", "12", "--out", "battery"],
+    "table_ci_latex": ["cora", "table", "responses/ann.parquet", "--ci", "0.9", "--format", "latex"],
+    "table_ci_csv": ["cora", "table", "responses/ann.parquet", "responses/bob.parquet", "--ci", "0.9", "--format", "csv"],
+    "mcqa_plus": ["cora", "mcqa_plus", *RUN, "--limit", "12", "--out", "battery"],
     "mcqa_plus_organism": [
-        "cora_mcqa_plus",
+        "cora", "mcqa_plus",
         "causal:organism/skewed",
         "--limit",
         "2",
@@ -2442,7 +2442,7 @@ COMMANDS = {
         "battery",
     ],
     "mcqa_plus_dry": [
-        "cora_mcqa_plus",
+        "cora", "mcqa_plus",
         "chat:gpt-4o-mini",
         "--limit",
         "12",
@@ -2452,15 +2452,15 @@ COMMANDS = {
         "--store",
         "none",
     ],
-    "embeddings": ["cora_embeddings", "organism/steady", "--limit", "8", "--permutations", "20"],
+    "embeddings": ["cora", "embeddings", "organism/steady", "--limit", "8", "--permutations", "20"],
 }
 RECORDED_COMMANDS = {
-    "import": ["cora_import", "FILE", "--out", "medalpaca.parquet"],
-    "import_table": ["cora_table", "medalpaca.parquet", "--digits", "4"],
-    "import_table_ci": ["cora_table", "medalpaca.parquet", "--ci", "0.95", "--format", "markdown"],
-    "import_table_trials": ["cora_table", "medalpaca.parquet", "--trial", "-1", "--format", "csv"],
+    "import": ["cora", "import", "FILE", "--out", "medalpaca.parquet"],
+    "import_table": ["cora", "table", "medalpaca.parquet", "--digits", "4"],
+    "import_table_ci": ["cora", "table", "medalpaca.parquet", "--ci", "0.95", "--format", "markdown"],
+    "import_table_trials": ["cora", "table", "medalpaca.parquet", "--trial", "-1", "--format", "csv"],
     "import_parse": [
-        "cora_import",
+        "cora", "import",
         "FILE",
         "--out",
         "first.parquet",

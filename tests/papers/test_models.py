@@ -91,7 +91,7 @@ def test_fields_behind_the_name_are_added_and_win():
         ("llama2-13b", "name it as paper:mcqa_plus/llama2-13b or paper:quadruple_slit/llama2-13b"),
         ("mistral", "no paper has a model 'mistral'; did you mean mistral-7b?"),
         ("li2024/mpt-7b", "no paper has a model 'li2024/mpt-7b'"),
-        ("qqqq", "no paper has a model 'qqqq'; cora_list models shows all"),
+        ("qqqq", "no paper has a model 'qqqq'; cora list models shows all"),
         ("alpaca-7b", "name a model yourself, as causal:MODEL"),
         ("chatgpt-3.5", "name one: chat:gpt-3.5-turbo"),
     ],

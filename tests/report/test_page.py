@@ -83,8 +83,8 @@ def test_the_command(run, tmp_path, monkeypatch, capsys):
     "told, line",
     [
         ({"command": "cora_run", "respondents": ["chat:m,name=a b"], "limit": 5, "dry": False, "strict": True},
-         "cora_run 'chat:m,name=a b' --limit 5 --strict"),
-        ({"command": "cora_run", "system": "'; rm -rf /"}, "cora_run --system ''\"'\"'; rm -rf /'"),
+         "cora run 'chat:m,name=a b' --limit 5 --strict"),
+        ({"command": "cora_run", "system": "'; rm -rf /"}, "cora run --system ''\"'\"'; rm -rf /'"),
         (None, ""),
         ({}, ""),
     ],

@@ -697,7 +697,7 @@ def test_folders_that_are_no_model(folders, tmp_path):
     )
     (copy("e") / "model.safetensors").unlink()
     torch.save(weights, tmp_path / "e" / "pytorch_model.bin")
-    refused(tmp_path / "e", "weights are pickled .*cora_convert .* e-safetensors")
+    refused(tmp_path / "e", "weights are pickled .*cora convert .* e-safetensors")
     transformers.T5Config(vocab_size=50, d_model=8).save_pretrained(copy("f"))
     refused(tmp_path / "f", "the model cannot be loaded")  # an encoder-decoder goes on from nothing
 

@@ -189,7 +189,7 @@ def test_the_error_names_the_command(old):
         pickled(old, n_files)
         with pytest.raises(CoraError) as e:
             LocalModel(old, device="cpu").model
-        assert f"({name})" in str(e.value) and f"cora_convert {old} old-safetensors" in str(e.value)
+        assert f"({name})" in str(e.value) and f"cora convert {old} old-safetensors" in str(e.value)
 
 
 def command(*args, cwd):
@@ -208,7 +208,7 @@ def test_the_command(old):
     assert done.returncode == 0 and out == "new: 2 files of weights, as safetensors; use it as causal:new\n"
     assert LocalModel(old.parent / "new", device="cpu").model is not None
     done = command("old", "new", cwd=old.parent)
-    assert done.communicate(timeout=120)[1] == "cora_convert: new: it exists already and is not overwritten\n"
+    assert done.communicate(timeout=120)[1] == "cora convert: new: it exists already and is not overwritten\n"
     assert done.returncode == 1
 
 

@@ -111,7 +111,7 @@ def test_the_command_says_it_in_one_line(folder, tmp_path):
         [sys.executable, "-c", code, f"causal:{folder}"], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
     lines = [line for line in done.stderr.splitlines() if KERNEL in line]
-    assert done.returncode == 0 and len(lines) == 1 and f"cora_run: {folder}: its" in lines[0]
+    assert done.returncode == 0 and len(lines) == 1 and f"cora run: {folder}: its" in lines[0]
     assert ".py:" not in lines[0]
 
 

@@ -103,7 +103,7 @@ def test_ctrl_c(tmp_path, at_once):
     with FaultyServer(lambda asked: Answer(wait=0.05 if asked.number < 20 else 0.4)) as server:
         who = f"chat:m,base_url={server.url},concurrency={at_once}"
         done = subprocess.Popen(
-            command("cora_run", who, "--limit", "4", "--store", tmp_path / "r.sqlite"),
+            command("cora run", who, "--limit", "4", "--store", tmp_path / "r.sqlite"),
             cwd=tmp_path,
             env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)},
             stdout=subprocess.PIPE,

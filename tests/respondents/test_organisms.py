@@ -28,7 +28,7 @@ NAMES = ("steady", "skewed")
 
 @pytest.fixture(scope="module")
 def full(organism_run):
-    "The responses to all variants, as `cora_run` without arguments wrote them."
+    "The responses to all variants, as `cora run` without arguments wrote them."
     found = {name: read_responses(organism_run[0] / "responses" / "math" / name) for name in NAMES}
     key = ["question_id", "method", "index"]
     asked = {(v.question.id, v.method, v.index) for v in VARIANTS}

@@ -162,7 +162,7 @@ def test_all_of_it_through_the_commands(served, tmp_path, monkeypatch, capsys):
     assert f"POST {address}/chat/completions" in tried and '"max_tokens": 1\n' in tried
     assert tried.count("RIGHT") >= 5 and re.search(r"RIGHT .* \(85 tokens read, 1 token written, \d+\.\d\d s\)", tried)
     typed = shlex.split(tried.splitlines()[-1])
-    assert typed == ["cora_run", spec, "--limit", "2", "--parse", "first_token"]
+    assert typed == ["cora", "run", spec, "--limit", "2", "--parse", "first_token"]
     asked = tried.count("| ") - tried.split("\n\nRIGHT")[0].count("| ")  # replies printed, each asked once
     cora_run([spec], limit=2, parse="first_token", dry=True)
     plan = capsys.readouterr().out.splitlines()

@@ -242,7 +242,7 @@ def test_measures_say_what_to_do(parts):
 
 def test_a_folder_of_parts_is_not_a_run(parts, tmp_path):
     assert is_parts_folder(tmp_path) and not is_parts_folder(tmp_path / "0.parquet")
-    with pytest.raises(CoraError, match=r"here are the parts of a run, .* cora_table .*, or read some questions"):
+    with pytest.raises(CoraError, match=r"here are the parts of a run, .* cora table .*, or read some questions"):
         read_responses(tmp_path)
     write_responses(made(), tmp_path / "run")
     assert not is_parts_folder(tmp_path / "run") and [f.name for f in part_files(tmp_path / "run")] == [

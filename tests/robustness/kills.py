@@ -1,4 +1,4 @@
-"""SIGKILL to real `cora_run` processes at different moments: nothing lost, nothing asked twice, the same end.
+"""SIGKILL to real `cora run` processes at different moments: nothing lost, nothing asked twice, the same end.
 
 Each case: a server that counts, a run that is killed, then the same command again. Good is: the second run ends with
 the responses of a run that nobody disturbed, every reply that was stored before is still there and not asked again,
@@ -43,7 +43,7 @@ class Desk:
 
     def start(self, out: str = "responses", *more: str) -> subprocess.Popen:
         who = [f"chat:{n},base_url={self.server.url},concurrency={AT_ONCE},max_tokens=1" for n in self.names]
-        words = command("cora_run", *who, "--limit", "6", "--store", self.store, "--out", out, *more)
+        words = command("cora run", *who, "--limit", "6", "--store", self.store, "--out", out, *more)
         env = {**os.environ, "OPENAI_API_KEY": "none", "XDG_CACHE_HOME": str(self.folder)}
         quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
         return subprocess.Popen(words, cwd=self.folder, env=env, start_new_session=True, **quiet)

@@ -181,12 +181,12 @@ def commands(path: Path, sound: Path, n: int) -> dict:
     one = COMMANDS["table"], COMMANDS["report"], COMMANDS["gate"], COMMANDS["export"], COMMANDS["run"]
     table, report, gate, export, run = one
     return {
-        "cora_table": lambda: table([str(path)]),
-        "cora_report": lambda: report([str(path)], out=f"report-{n}.html", pictures=False),
-        "cora_gate": lambda: gate(str(path), against=str(sound)),
-        "cora_gate at_least": lambda: gate(str(path), at_least="CoRA=0.1"),
-        "cora_export": lambda: export("hub", f"hub-{n}", run=str(path)),
-        "cora_run recorded": lambda: run([f"recorded:{path}"], limit=2, store="none", out=f"out-{n}"),
+        "cora table": lambda: table([str(path)]),
+        "cora report": lambda: report([str(path)], out=f"report-{n}.html", pictures=False),
+        "cora gate": lambda: gate(str(path), against=str(sound)),
+        "cora gate at_least": lambda: gate(str(path), at_least="CoRA=0.1"),
+        "cora export": lambda: export("hub", f"hub-{n}", run=str(path)),
+        "cora run recorded": lambda: run([f"recorded:{path}"], limit=2, store="none", out=f"out-{n}"),
     }
 
 
@@ -301,12 +301,12 @@ def test_shards(trap, tmp_path, attack):
         if parts is not None:
             displays = {"repr": lambda: repr(parts), "html": lambda: parts._repr_html_()}
             look(trap, "shards", field, parts, displays | {"rows": lambda: cn.score(parts.read(100))})
-        table = {"cora_table": lambda: COMMANDS["table"]([str(tmp_path / "run")])}
-        look(trap, "shards", field, parts, table, {"cora_join": lambda: COMMANDS["join"]([str(tmp_path / "run")])})
+        table = {"cora table": lambda: COMMANDS["table"]([str(tmp_path / "run")])}
+        look(trap, "shards", field, parts, table, {"cora join": lambda: COMMANDS["join"]([str(tmp_path / "run")])})
         kept = files[1].read_bytes()
         files[1].unlink()
         look(
-            trap, "shards", field, parts, {"cora_join, one missing": lambda: COMMANDS["join"]([str(tmp_path / "run")])}
+            trap, "shards", field, parts, {"cora join, one missing": lambda: COMMANDS["join"]([str(tmp_path / "run")])}
         )
         files[1].write_bytes(kept)
 
@@ -496,7 +496,7 @@ def test_the_line_to_type(tmp_path, monkeypatch, option, value, what):
     with pytest.raises(CoraError, match=f"--config theirs.toml: {option} names {what}, which has to be typed") as e:
         read_config("theirs.toml", cora_run)
     words = [*value] if isinstance(value, list) else [f"--{option}", value]
-    assert str(e.value).endswith(f"if you trust it: cora_run {' '.join(words)} --config theirs.toml")
+    assert str(e.value).endswith(f"if you trust it: cora run {' '.join(words)} --config theirs.toml")
     assert read_config("theirs.toml", cora_run, typed=[option]) == {"limit": 2}
 
 

@@ -36,8 +36,8 @@ ONCE = (  # titles of what went wrong when these lists were made
     "run folder: facts in the metadata: variants a text",  # AttributeError
     "run folder: facts in the metadata: recipe without a family",  # KeyError
     "run folder: name in the metadata: no UTF-8",  # UnicodeDecodeError
-    "cora_run: price='-1/2'",  # the cost was negative
-    "cora_run: price='nan/1'",
+    "cora run: price='-1/2'",  # the cost was negative
+    "cora run: price='nan/1'",
 )
 FLIPPED = [case for case in INPUTS if "a byte changed" in case.name]  # pages have checksums: some were read
 

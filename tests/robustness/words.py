@@ -200,12 +200,12 @@ def option_cases() -> Iterator[Case]:
             def read(folder, option=option, value=value, more=more, who=who):
                 return run_here(cora_run, folder, who, **more, **{option: value})
 
-            yield Case("cora_run", f"{option}={value!r}"[:60], read)
+            yield Case("cora run", f"{option}={value!r}"[:60], read)
     for path in ("", "nowhere", ".", "/dev/null", "/", "x" * 300, "\x1b[2J"):
-        yield Case("cora_table", f"runs={path!r}"[:60], lambda folder, p=path: run_here(cora_table, folder, [p]))
-        yield Case("cora_import", f"file={path!r}"[:60], lambda folder, p=path: run_here(cora_import, folder, p))
+        yield Case("cora table", f"runs={path!r}"[:60], lambda folder, p=path: run_here(cora_table, folder, [p]))
+        yield Case("cora import", f"file={path!r}"[:60], lambda folder, p=path: run_here(cora_import, folder, p))
         yield Case(
-            "cora_mcqa_plus",
+            "cora mcqa_plus",
             f"path={path!r}"[:60],
             lambda folder, p=path: run_here(cora_mcqa_plus, folder, ["simulated"], benchmark="mine", path=p),
         )
@@ -228,7 +228,7 @@ def option_cases() -> Iterator[Case]:
                 finally:
                     (Path(folder) / "run" / "responses.parquet").unlink()
 
-            yield Case("cora_table", f"{option}={value!r}", read_table)
+            yield Case("cora table", f"{option}={value!r}", read_table)
     for option, values in {
         "limit": (-1, 0, 4, 1.5),
         "sample": (-1, 0, 4, 10**9),
@@ -246,7 +246,7 @@ def option_cases() -> Iterator[Case]:
                 options = {} if option == "models" else {option: value}
                 return run_here(cora_embeddings, folder, words, **options)
 
-            yield Case("cora_embeddings", f"{option}={value!r}", embed)
+            yield Case("cora embeddings", f"{option}={value!r}", embed)
 
 
 def cases() -> list[Case]:

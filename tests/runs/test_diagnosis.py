@@ -187,8 +187,8 @@ def test_words_become_a_command_that_can_be_run():
     made = make_respondent(cured_spec("chat:max_tokens=3,model=m", longer, "other"))
     assert made == ChatRespondent("m", max_tokens=4096, name="other")
     thinks = found("Let us see", finish="length")
-    line = cured_command(thinks, "cora_run", spec, {"benchmark": "my own", "dry": True, "parse": "tolerant"})
-    assert shlex.split(line)[:5] == ["cora_run", spec, "--benchmark", "my own", "--dry"]
+    line = cured_command(thinks, "cora run", spec, {"benchmark": "my own", "dry": True, "parse": "tolerant"})
+    assert shlex.split(line)[:5] == ["cora", "run", spec, "--benchmark", "my own", "--dry"]
     assert shlex.split(line)[5:] == ["--parse", "last_line", "--template", "reasoned"]
     assert thinks.python == "evaluate(respondent, variants, Asking(template='reasoned', parse='last_line'))"
 

@@ -42,7 +42,7 @@ def test_network_file_systems_are_refused_in_one_line(kind, tmp_path):
     with pytest.raises(CoraError, match="network file system") as e:
         _check_local_disk(tmp_path / "folder" / "r.sqlite", mounts)
     said = str(e.value)
-    assert kind in said and "--store FILE" in said and "--store postgresql://" in said and "cora_store copy" in said
+    assert kind in said and "--store FILE" in said and "--store postgresql://" in said and "cora store copy" in said
     assert said.startswith(f"{tmp_path}/folder/r.sqlite: ") and len(said.splitlines()) == 1
     assert kind.removeprefix("fuse.") in _NETWORK_FILE_SYSTEMS
 

@@ -113,7 +113,7 @@ def test_a_whole_command_shows_no_password(postgres, tmp_path):
     address = postgres.empty_store()
     with FaultyServer(lambda asked: Answer(body=completion("The answer is B."))) as server:
         words = [
-            "cora_run",
+            "cora", "run",
             f"chat:m,base_url={server.url}",
             "--limit",
             2,
@@ -133,10 +133,10 @@ def test_a_whole_command_shows_no_password(postgres, tmp_path):
         assert secret not in written and secret not in json.dumps(said)
     (facts,) = tmp_path.rglob("facts.json")
     with_password = {"PGPASSWORD": PASSWORD}
-    code, out, err = run("cora_run", "--config", facts, "--out", "again", cwd=tmp_path, **with_password)
+    code, out, err = run("cora run", "--config", facts, "--out", "again", cwd=tmp_path, **with_password)
     assert code == 1 and "names a server, which has to be typed" in err
     typed = [words[1], "--store", f"postgresql://cora@127.0.0.1:{postgres.port}/postgres"]
-    code, out, err = run("cora_run", *typed, "--config", facts, "--out", "again", cwd=tmp_path, **with_password)
+    code, out, err = run("cora run", *typed, "--config", facts, "--out", "again", cwd=tmp_path, **with_password)
     assert code == 0 and f"0 asked, {asked} from postgresql://" in out, err
 
 
@@ -147,7 +147,7 @@ def test_a_whole_command_shows_no_password(postgres, tmp_path):
 def test_a_store_that_several_processes_share_shows_no_password(postgres, tmp_path):
     "One shard of a run, of an empty store; then the workers of dask, whose processes get the whole address."
     address, spec = postgres.empty_store(), "causal:organism/steady"
-    words = ["cora_run", spec, "--limit", 2, "--store", address]
+    words = ["cora", "run", spec, "--limit", 2, "--store", address]
     where = {"PYTHONPATH": str(Path(__file__).resolve().parents[2])}  # not the cache in the folder, called cora_nb, too
     said = [run(*words, "--shard", "1/1", "--out", "shards", cwd=tmp_path, **where)]
     assert (stored := stored_replies(address)) > 0

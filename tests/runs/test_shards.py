@@ -391,7 +391,7 @@ def test_a_shard_is_a_table_of_responses_and_no_whole_run(tmp_path):
         "failed": 0,
         "room": {},
     }
-    with pytest.raises(CoraError, match="these are shards of ann: put them together with join_shards or cora_join"):
+    with pytest.raises(CoraError, match="these are shards of ann: put them together with join_shards or cora join"):
         concat(map(read_responses, files))
     part.facts.as_json()
 

@@ -471,7 +471,7 @@ def test_method_table_and_costs_against_a_second_way():
 
 @pytest.mark.parametrize("family, members", slow_after(1, [("wording", 25), ("cora+wording", 44)]))
 def test_cora_run_takes_it(tmp_path, family, members):
-    code, out, err = run_command("cora_run", "simulated:knows=0.8", "--family", family, "--sample", 6, cwd=tmp_path)
+    code, out, err = run_command("cora run", "simulated:knows=0.8", "--family", family, "--sample", 6, cwd=tmp_path)
     assert code == 0, err
     (folder,) = (tmp_path / "responses" / "math").iterdir()
     back = read_responses(folder)

@@ -6,8 +6,8 @@ asked.
 
     speed    one process, 1 worker and 2 workers on this machine: rows and time
     workers  20 times SIGKILL to a random worker that is in the middle of a shard
-    command  10 times SIGKILL to `cora_run --workers 2` while replies arrive, and the same command again
-    array    `cora_run --shard n/12` in processes of their own, 10 times SIGKILL while replies arrive, then `cora_join`
+    command  10 times SIGKILL to `cora run --workers 2` while replies arrive, and the same command again
+    array    `cora run --shard n/12` in processes of their own, 10 times SIGKILL while replies arrive, then `cora join`
 
 A kill that does not hit work under way fails the script. What it prints is the result.
 """
@@ -171,7 +171,7 @@ def children(pid: int) -> list[int]:
 
 def whole_command(questions: int, alone, folder: Path, kills: int, random_: random.Random) -> None:
     "Kill the whole command, again and again."
-    words = ["cora_run", SPEC, "--limit", questions, "--workers", 2, "--store", "none", "--out", "command"]
+    words = ["cora", "run", SPEC, "--limit", questions, "--workers", 2, "--store", "none", "--out", "command"]
     out, done, runs = folder / "command/math/steady", 0, 0
     while done < kills:
         there = sum(len(read_responses(file)) for file in shards_there(out).values())
@@ -208,7 +208,7 @@ def cmdline(pid: int) -> bytes:
 
 def array(questions: int, alone, folder: Path, kills: int, random_: random.Random, count: int = 12) -> None:
     "Shards in processes of their own, as the tasks of an array."
-    words = ["cora_run", SPEC, "--limit", questions, "--store", "none", "--out", "array"]
+    words = ["cora", "run", SPEC, "--limit", questions, "--store", "none", "--out", "array"]
     out, done = folder / "array/math/steady", 0
     todo = list(range(1, count + 1))
     random_.shuffle(todo)
@@ -225,10 +225,10 @@ def array(questions: int, alone, folder: Path, kills: int, random_: random.Rando
             else:
                 task.end()
         if len(shards_there(out)) < count:
-            said = subprocess.run(command("cora_join", out), cwd=folder, capture_output=True, text=True)
+            said = subprocess.run(command("cora join", out), cwd=folder, capture_output=True, text=True)
             assert said.returncode == 1, said
     assert done == kills, f"only {done} kills"
-    print(Watched("cora_join", out, cwd=folder).end().split("\n\n")[1])
+    print(Watched("cora join", out, cwd=folder).end().split("\n\n")[1])
     print(f"  {check_equal(read_responses(out), alone, 'array')}")
     print(f"  {done} kills of array tasks: nothing lost, nothing twice")
 
