@@ -29,8 +29,8 @@ scores that take consistency into account, CoRA (Cavalin et al., arXiv 2511.2186
     print(cn.render(cn.score_table(runs)))
 
 The names that most programs need are in `cora_nb` itself, and each is loaded when it is first used: `dir(cora_nb)`
-lists them, and `help(cora_nb.evaluate)` explains the parameters of one. The commands are `cora_run`, `cora_table`,
-`cora_report` and others: `cora --help` lists them. CITATION.cff says how to cite the package and the papers, and
+lists them, and `help(cora_nb.evaluate)` explains the parameters of one. The commands are `cora run`, `cora table`,
+`cora report` and others: `cora --help` lists them. CITATION.cff says how to cite the package and the papers, and
 CHANGELOG.md what has changed.
 """
 

@@ -31,7 +31,7 @@ PYTHON
     bin=$work/env/bin
     "$bin/python" -m pip install -q . pytest pytest-xdist hypothesis markdown-it-py -c "$work/lowest.txt"
     "$bin/python" -m pip check
-    (cd "$work" && HOME=$work "$bin/cora_run" >said.txt 2>errors.txt) || { cat "$work/said.txt" "$work/errors.txt" >&2; exit 1; }
+    (cd "$work" && HOME=$work "$bin/cora" run >said.txt 2>errors.txt) || { cat "$work/said.txt" "$work/errors.txt" >&2; exit 1; }
     grep -E '^ +steady|MCQA  |CoRA ' "$work/said.txt"
     cp -r tests scripts pyproject.toml README.md settings.ini nbs "$work" # beside them no cora_nb: it is the installed one
     # shellcheck disable=SC2086

@@ -51,7 +51,7 @@ for python in "$@"; do
     "$bin/python" -m pip install -qq ${ALSO:-} "$wheel"
     "$bin/python" -m pip check
     "$bin/python" -c 'import cora_nb; print("cora_nb", cora_nb.__version__, "of", cora_nb.__file__.split("env/")[1])'
-    HOME=$here "$bin/cora_run" >"$here/said.txt" 2>"$here/errors.txt" ||
+    HOME=$here "$bin/cora" run >"$here/said.txt" 2>"$here/errors.txt" ||
         { cat "$here/said.txt" "$here/errors.txt" >&2; exit 1; }
     grep -E '^ +steady|MCQA  |CoRA ' "$here/said.txt"
     test -s responses/math/skewed/responses.parquet

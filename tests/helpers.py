@@ -31,8 +31,10 @@ from cora_nb.benchmarks.pitfalls import says_none
 
 
 def command(*words):
-    "The words of a command, to be run in another process."
-    return [sys.executable, str(Path(__file__).with_name("run_command.py")), *map(str, words)]
+    "The words of a command such as `cora run`, to be run in another process."
+    program, *rest = [*words[0].split(), *words[1:]]
+    assert program == "cora"
+    return [sys.executable, str(Path(__file__).with_name("run_command.py")), *map(str, rest)]
 
 
 def run(*words, cwd, **env):

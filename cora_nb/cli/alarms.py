@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from .shared import typed_name
 from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
 from ..runs.alarm import Cure, cured_command, responses_alarm
@@ -42,9 +43,9 @@ def retyper(
 
     def retype(cure: Cure) -> str:
         if "name" in inspect.signature(type(respondent)).parameters:
-            return cured_command(cure, command.__name__, spec, options, f"{respondent.name}-{cure.label}")
+            return cured_command(cure, typed_name(command), spec, options, f"{respondent.name}-{cure.label}")
         out = given.get("out") or "responses"
-        return cured_command(cure, command.__name__, spec, {**options, "out": f"{out}-{cure.label}"})
+        return cured_command(cure, typed_name(command), spec, {**options, "out": f"{out}-{cure.label}"})
 
     return retype
 

@@ -6,7 +6,6 @@
 __all__ = ['VALUES', 'COMMANDS', 'options_in_force', 'read_config', 'only_typed', 'parse_words', 'command', 'cora_main']
 
 # %% ../../nbs/cli/commands.ipynb #c8e7654e
-import argparse
 import contextlib
 import functools
 import inspect
@@ -18,12 +17,17 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from cyclopts import App, CycloptsError, Group, Parameter, Token
+from cyclopts.help import DefaultFormatter, PanelSpec
+from rich.box import SIMPLE
 
 from .. import __version__, words_beside
 from .names import names_of
 from .respondents import RESPONDENTS
-from .shared import one_line_errors
+from .options import group_of
+from .shared import one_line_errors, typed_name
 from ..core import CoraError
 from ..registry import is_address, Registry
 from ..responses.facts import as_facts
@@ -42,18 +46,6 @@ _TYPES = {  # annotation -> (its description, the types of a value in a file)
     bool: ("true or false", (bool,)),
     list[str]: ("a list of texts", (list,)),
 }
-
-
-def _from_text(kind: type) -> Callable[[str], Any]:
-    "The function that converts a typed word. It raises `ArgumentTypeError` for a word of another type."
-
-    def read(word: str) -> Any:
-        try:
-            return kind(word)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"must be {_TYPES[kind][0]}, got {word!r}") from None
-
-    return read
 
 
 def _fits(value: Any, kind: type) -> bool:
@@ -126,10 +118,10 @@ def read_config(
     known, found = _options(function), _read_config(file)
     found = {name: value for name, value in found.items() if name not in typed}
     if (whose := found.pop("command", function.__name__)) != function.__name__:
-        raise CoraError(f"--config {file}: these are options of {whose}, and not of {function.__name__}")
+        raise CoraError(f"--config {file}: these are options of {whose.replace('_', ' ', 1)}, and not of {typed_name(function)}")
     for name, value in found.items():
         if name not in known:
-            raise CoraError(f"--config {file}: {function.__name__} has no option {name!r}{_nearest(name, known)}")
+            raise CoraError(f"--config {file}: {typed_name(function)} has no option {name!r}{_nearest(name, known)}")
         if not _fits(value, kind := known[name].annotation):
             raise CoraError(f"--config {file}: {name} must be {_TYPES[kind][0]}, got {value!r}")
         if what := only_typed(name, value):
@@ -166,7 +158,7 @@ def _line_to_type(function: Callable, file: str, option: inspect.Parameter, valu
     "The command with this option typed, on one line."
     words = list(value) if isinstance(value, list) else [value]
     words = words if _is_positional(option) else [f"--{option.name}", *words]
-    line = shlex.join([function.__name__, *words, "--config", file])
+    line = f"{typed_name(function)} {shlex.join([*words, '--config', file])}"
     return "".join(c if c.isprintable() else "?" for c in line)
 
 
@@ -186,82 +178,116 @@ VALUES = {  # option -> the kind of names that it accepts, in every command
     "parse": "rules",
 }
 
-
-class _Parser(argparse.ArgumentParser):
-    "A parser whose errors have one line."
-
-    def parse_args(self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None):
-        found, unknown = self.parse_known_args(args, namespace)
-        if unknown:
-            self.error(
-                f"unrecognized arguments: {' '.join(unknown)}{_nearest(unknown[0], self._option_string_actions)}"
-            )
-        return found
-
-    def error(self, message: str):
-        self.exit(2, f"{self.prog}: {message} ({self.prog} --help shows all options)\n")
-
 # %% ../../nbs/cli/commands.ipynb #e1669837
-def _help(name: str, words: str, default: Any, values: bool) -> str:
-    "The text of an option in `--help`."
-    none = default is inspect.Parameter.empty or default is None or default is False or default == ()
-    shown = "" if none else f" (default: {default})"
+def _number(
+    kind: type,  # int or float
+    tokens: Sequence[Token],  # the typed word
+) -> int | float:
+    "A typed number. cyclopts alone would take 1.0 for a whole number."
+    try:
+        return kind(tokens[0].value)
+    except ValueError:
+        raise ValueError(f"must be {_TYPES[kind][0]}, got {tokens[0].value!r}") from None
+
+
+def _typed_option(
+    option: inspect.Parameter,  # of a command
+    words: str,  # what it is
+    values: bool,  # whether to add the names that it accepts
+) -> inspect.Parameter:
+    "An option as cyclopts reads it. None is needed here: what is missing may stand in a file."
+    name, kind = option.name, option.annotation
     names = f"; one of {', '.join(names_of(VALUES[name]))}" if values and name in VALUES else ""
-    return f"{words}{names}{shown}".replace("%", "%%")
+    told = {"help": words + names, "show_default": option.default not in (option.empty, None, (), "") and option.default is not False}
+    default = option.default
+    if default is option.empty:
+        default, kind = ((), kind) if kind == list[str] else (None, kind | None)
+    if _is_positional(option):
+        annotation = Annotated[kind, Parameter(**told)]
+        return inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY, default=default, annotation=annotation)
+    told |= {"name": list(dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"])), "group": _group(name)}
+    if kind in (int, float):
+        told["converter"] = lambda _, tokens: _number(kind, tokens)
+    annotation = Annotated[kind if option.default is not None else kind | None, Parameter(**told)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _parser(
+def _group(name: str) -> Group:
+    "The group of an option in `--help`."
+    title, place = group_of(name)
+    return Group(title, sort_key=place)
+
+
+def _app(
     function: Callable,  # a command
-    examples: Sequence[str],  # command lines, for `--help`
-    program: str,  # the name by which the command was called
     values: bool,  # whether to prepare help, with all valid values
-) -> _Parser:
-    "The parser of a command's words. Its result contains only the given options."
+) -> App:  # whose words are understood, and not yet followed
+    "A command as cyclopts reads and describes it."
     words, known = words_beside(function), _options(function)
-    several = [f"[{n.upper()} ...]" if p.annotation == list[str] else n.upper()
-               for n, p in known.items() if _is_positional(p)]  # fmt: skip
-    parser = _Parser(
-        program,
-        usage=" ".join([program, *several, "[--OPTION VALUE ...]"]),
-        description=inspect.getdoc(function),
-        epilog="examples:\n" + "\n".join(f"  {line}" for line in examples),
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=28),
-        argument_default=argparse.SUPPRESS,
-        allow_abbrev=False,  # an abbreviation may become ambiguous with a new option
+    several = [f"[{name.upper()} ...]" if p.annotation == list[str] else name.upper()
+               for name, p in known.items() if _is_positional(p)]  # fmt: skip
+    program = typed_name(function)
+
+    def given(*args, **options):
+        "Stands for the command while its words are read."
+
+    typed = [_typed_option(p, words.get(name) or "", values) for name, p in known.items()]
+    file = Annotated[str | None, Parameter(help="a TOML file with options, or a run's facts.json to repeat it")]
+    typed.append(inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=file))
+    given.__signature__ = inspect.Signature(sorted(typed, key=lambda option: option.kind))
+    app = App(
+        program.rpartition(" ")[2],
+        help=inspect.getdoc(function),
+        usage=" ".join(["Usage:", program, *several, "[--OPTION VALUE ...]"]),
+        **_STYLE,
     )
-    for name, p in known.items():
-        told = {"help": _help(name, words.get(name) or "", p.default, values)}
-        spelled = dict.fromkeys([f"--{name}", f"--{name.replace('_', '-')}"])  # with a hyphen, as elsewhere
-        if _is_positional(p):
-            parser.add_argument(name, nargs="*" if p.annotation == list[str] else "?", metavar=name.upper(), **told)
-        elif p.annotation is bool:
-            parser.add_argument(*spelled, action=argparse.BooleanOptionalAction, **told)
-        else:
-            parser.add_argument(*spelled, type=_from_text(p.annotation), metavar=_metavar(p.annotation), **told)
-    parser.add_argument("--config", metavar="FILE", help="a TOML file with options, or a run's facts.json to repeat it")
-    parser.add_argument("--version", action="version", version=f"cora_nb {__version__}")
-    return parser
+    app.default(given)
+    return app
 
 
-def _metavar(kind: type) -> str:
-    "The placeholder for an option's value in `--help`."
-    return {int: "N", float: "X"}.get(kind, "TEXT")
+_PLAIN = DefaultFormatter(panel_spec=PanelSpec(box=SIMPLE, padding=(0, 0), expand=False))  # columns without a frame
+_STYLE = {"version": f"cora_nb {__version__}", "help_format": "plaintext", "help_formatter": _PLAIN}
+
+
+def _understood(
+    app: App,  # a command, or all
+    words: Sequence[str],  # as typed
+    program: str,  # its name, for the error
+    examples: Sequence[str] = (),  # command lines, printed below the help as they are typed
+) -> inspect.BoundArguments:
+    "The typed options. Prints help, and exits; exits with one line and status 2 for mistyped words."
+    try:
+        follow, found, _ = app.parse_args(list(words), print_error=False, exit_on_error=False)
+    except CycloptsError as e:
+        _mistyped(program, " ".join(str(e).split()).rstrip("."))
+    if follow is not app.default_command:  # --help, --version
+        follow(*found.args, **found.kwargs)
+        if examples and {"-h", "--help"} & set(words):
+            print("examples:", *(f"  {line}" for line in examples), sep="\n")
+        sys.exit(0)
+    return found
+
+
+def _mistyped(program: str, why: str):
+    "End with status 2."
+    print(f"{program}: {why} ({program} --help shows all options)", file=sys.stderr)
+    sys.exit(2)
 
 # %% ../../nbs/cli/commands.ipynb #ab5cf1db
 def parse_words(
     function: Callable,  # a command
     words: Sequence[str],  # the words typed after its name
-    program: str | None = None,  # the name by which it was called; None: its own name
     examples: Sequence[str] = (),  # command lines, for `--help`
 ) -> dict[str, Any]:  # parameter -> value, for the given options
     "The options from the terminal and a file. Raises `CoraError`; exits with one line for mistyped words."
-    parser = _parser(function, examples, program or function.__name__, bool({"-h", "--help"} & set(words)))
-    given = vars(parser.parse_args(words))
+    program = typed_name(function)
+    app = _app(function, bool({"-h", "--help"} & set(words)))
+    given = dict(_understood(app, words, program, examples).arguments)
     file = given.pop("config", None)
     found = {**(read_config(file, function, given) if file else {}), **given}
     missing = [n for n, p in _options(function).items() if p.default is p.empty and not found.get(n)]
     if missing:
-        parser.error(f"needs {missing[0].upper()}, {words_beside(function)[missing[0]]}")
+        _mistyped(program, f"needs {missing[0].upper()}, {words_beside(function)[missing[0]]}")
     return found
 
 
@@ -284,29 +310,21 @@ def command(
 ) -> Callable:  # a decorator
     """Turn a function into a command. Its options are its parameters, or the fields of the dataclass that it takes.
 
-    Called without arguments by the installed script of its name, it reads the typed words. Called from Python it is
-    the function, but ends the program with one line if it raises `CoraError`.
+    Called from Python it is the function, but ends the program with one line if it raises `CoraError`. Its attribute
+    `typed` takes the words that follow its name, and `app` describes it.
     """
 
     def decorate(function: Callable) -> Callable:
         function = _with_options(function)
-        checked = one_line_errors(function)
-
-        @functools.wraps(function)
-        def run(*args, **kwargs):
-            if args or kwargs or Path(sys.argv[0]).stem != function.__name__:
-                return checked(*args, **kwargs)
-            return run.typed(sys.argv[1:])
-
-        def typed(words: Sequence[str], program: str | None = None):
-            return checked(**reading(words, program))
+        run = one_line_errors(function)
 
         @one_line_errors
         @functools.wraps(function)
-        def reading(words, program):
-            return parse_words(function, words, program, examples)
+        def reading(words):
+            return parse_words(function, words, examples)
 
-        run.typed = typed
+        run.typed = lambda words: run(**reading(words))
+        run.app = lambda: _app(function, False)
         return run
 
     return decorate
@@ -333,12 +351,13 @@ COMMANDS = Registry(
 )
 
 
-def _overview(program: str) -> str:
-    "All commands, with a line for each."
-    names = dict.fromkeys([*COMMANDS.lazy, *COMMANDS.names(), *COMMANDS.installed()])
-    lines = [f"  {name:12} {(COMMANDS[name].__doc__ or '').strip().partition(chr(10))[0]}" for name in names]
-    head = f"cora_nb {__version__}: is a multiple-choice score worth anything?\n\nusage: {program} COMMAND ..."
-    return "\n".join([head, "", *lines, "", f"{program} COMMAND --help shows the options; cora_COMMAND is the same."])
+def _all_commands() -> App:
+    "All commands, with a line for each, and the completion for a shell."
+    app = App("cora", help="Is a multiple-choice score worth anything?", usage="Usage: cora COMMAND ...", **_STYLE)
+    for name in dict.fromkeys([*COMMANDS.lazy, *COMMANDS.names(), *COMMANDS.installed()]):
+        app.command(COMMANDS[name].app(), name=name)
+    app.register_install_completion_command()
+    return app
 
 
 @one_line_errors
@@ -346,15 +365,14 @@ def cora_main(
     words: Sequence[str] | None = None,  # a command's name and its words; None: the typed ones
 ):
     "Run one of the commands, or say which there are."
-    program = "cora" if Path(sys.argv[0]).stem == "cora" else "python -m cora_nb"
-    name, *rest = (sys.argv[1:] if words is None else words) or ["--help"]
-    if name in ("-h", "--help"):
-        return print(_overview(program))
-    if name == "--version":
-        return print(f"cora_nb {__version__}")
-    if (known := name.removeprefix("cora_").replace("-", "_")) not in COMMANDS:
+    words = sys.argv[1:] if words is None else words
+    name, *rest = words or ["--help"]
+    if name in COMMANDS:
+        return COMMANDS[name].typed(rest)
+    if name == "--version":  # without loading all commands
+        return print(_STYLE["version"])
+    if not name.startswith("-"):
         names = sorted({*COMMANDS.names(), *COMMANDS.installed()})
-        near = _nearest(known, names) or f"; there are {', '.join(names)}"
-        print(f"{program}: no command {name!r}{near}", file=sys.stderr)
-        sys.exit(2)
-    return COMMANDS[known].typed(rest, f"{program} {known}")
+        near = _nearest(name, names) or f"; there are {', '.join(names)}"
+        _mistyped("cora", f"no command {name!r}{near}")
+    _understood(_all_commands(), [name, *rest], "cora")

@@ -10,7 +10,7 @@ from .commands import command
 from ..respondents.local import convert_weights
 
 # %% ../../nbs/cli/convert.ipynb #fc8f1511
-@command("cora_convert path/to/model path/to/model-safetensors", "cora_convert ~/models/old ~/models/new")
+@command("cora convert path/to/model path/to/model-safetensors", "cora convert ~/models/old ~/models/new")
 def cora_convert(
     source: str,  # a model's folder, with pytorch_model.bin
     target: str,  # the folder to write; must not exist

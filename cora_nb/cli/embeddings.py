@@ -64,7 +64,7 @@ def _side_by_side(scores: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class EmbeddingOptions(BenchmarkOptions):
-    "The options of `cora_embeddings`."
+    "The options of `cora embeddings`."
 
     models: list[str] = ()  # folders, names on the hub, organism/NAME or paper:KEY; without any, organism/steady
     _: KW_ONLY
@@ -79,7 +79,7 @@ class EmbeddingOptions(BenchmarkOptions):
 
 
 @command(
-    "cora_embeddings organism/steady organism/skewed", "cora_embeddings gpt2 --benchmark medqa --sample 200 --heads"
+    "cora embeddings organism/steady organism/skewed", "cora embeddings gpt2 --benchmark medqa --sample 200 --heads"
 )
 def cora_embeddings(given: EmbeddingOptions):
     "Compare the hidden states of the same questions with and without choices, layer by layer."

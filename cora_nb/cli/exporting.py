@@ -26,7 +26,7 @@ from ..variants.families import make_variants
 # %% ../../nbs/cli/exporting.ipynb #72bc76f8
 @dataclass(frozen=True)
 class ExportOptions(AskingOptions, QuestionOptions):
-    "The options of `cora_export`."
+    "The options of `cora export`."
 
     kind: str  # what to write: lm-eval (tasks to run), hub, every-eval-ever, model-card, or FILE.py:NAME
     folder: str  # the folder to write; one that holds something else is left alone
@@ -72,9 +72,9 @@ def _next_lines(folder: Path) -> str:
 
 # %% ../../nbs/cli/exporting.ipynb #3f8597b7
 @command(
-    "cora_export lm-eval tasks/medqa --benchmark medqa --shots 5 --parse first_token",
-    "cora_export lm-eval tasks/mine --benchmark mine --path mine.csv --family cyclic --name mine",
-    "cora_export hub my_replies --run responses/math/steady,responses/math/skewed",
+    "cora export lm-eval tasks/medqa --benchmark medqa --shots 5 --parse first_token",
+    "cora export lm-eval tasks/mine --benchmark mine --path mine.csv --family cyclic --name mine",
+    "cora export hub my_replies --run responses/math/steady,responses/math/skewed",
 )
 def cora_export(given: ExportOptions):
     "Write variants or a run for another tool, into a folder that says what it holds."

@@ -59,7 +59,7 @@ _NOT_KNOWN, _NOT_PASSED = 3, 4  # exit statuses
 
 @dataclass(frozen=True)
 class GateOptions:
-    "The options of `cora_gate`."
+    "The options of `cora gate`."
 
     run: str  # the run that is to pass: its folder
     against: str = None  # the baseline: a run with the same variants of the same questions
@@ -73,8 +73,8 @@ class GateOptions:
 
 
 @command(
-    "cora_gate responses/math/new --against baseline/math/new --score CoRA --margin 0.02",
-    "cora_gate responses/math/new --at_least CoRA=0.4,MCQA=0.6",
+    "cora gate responses/math/new --against baseline/math/new --score CoRA --margin 0.02",
+    "cora gate responses/math/new --at_least CoRA=0.4,MCQA=0.6",
 )
 def cora_gate(given: GateOptions):
     """Exit with status 0 only if a run is shown to be not worse than a baseline, and above given limits.

@@ -19,7 +19,7 @@ from ..responses.files import check_folder, write_responses
 # %% ../../nbs/cli/importing.ipynb #dce1710f
 @dataclass(frozen=True)
 class ImportOptions:
-    "The options of `cora_import`."
+    "The options of `cora import`."
 
     file: str  # what another tool wrote: samples_*.jsonl of lm-eval, a log of inspect, of CAT, or a plain table
     out: str = None  # the folder to write; without it, beside the input under the same name
@@ -32,9 +32,9 @@ class ImportOptions:
 
 
 @command(
-    "cora_import samples_arc_easy_2026-11-22T10-00-00.jsonl --out responses/arc/mine",
-    "cora_import logs/2026-11-22_cora.eval",
-    "cora_import medalpaca.xlsx --parse first_token",
+    "cora import samples_arc_easy_2026-11-22T10-00-00.jsonl --out responses/arc/mine",
+    "cora import logs/2026-11-22_cora.eval",
+    "cora import medalpaca.xlsx --parse first_token",
 )
 def cora_import(given: ImportOptions):
     "Bring another tool's recorded replies into the folder of a run."

@@ -30,7 +30,7 @@ def _how_to_ask(folder: Path, missing: Shard) -> str:
     told = dict(read_facts(next(iter(shards_there(folder).values()))).run.command or {})
     if told.pop("command", None) != "cora_run":
         return f"ask shard {missing} as the others were asked"
-    words = ["cora_run", *told.get("respondents", [])]
+    words = ["cora", "run", *told.get("respondents", [])]
     for option, value in typed_options(cora_run, told).items():
         words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
     line = plain_line(shlex.join([*words, "--shard", str(missing)]))
@@ -49,12 +49,12 @@ def _refuse_missing(folder: Path) -> None:
 
 
 @command(
-    "cora_join responses/mmlu/my-model",
-    "cora_join responses/mmlu/my-model responses/mmlu/other-model --score agreement",
+    "cora join responses/mmlu/my-model",
+    "cora join responses/mmlu/my-model responses/mmlu/other-model --score agreement",
 )
 def cora_join(
     folders: list[str],  # the folders of runs, each with its shards
-    score: str = None,  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
+    score: str = None,  # measures beside the scores (cora list scores), or your own as FILE.py:NAME, with commas
     digits: int = 2,  # decimals in the table
     failed: str = "unknown",  # wrong: count failed prompts as wrong, however many there are
     report: str = None,  # write a page to look at to this file
@@ -83,4 +83,4 @@ def cora_join(
         print("\n" + "\n  ".join(line for line in lines if line))
     page, pictures = Path(report) if report else None, Path(figures) if figures else None
     print(f"\n{page_lines(shown, places, page, pictures)}")
-    end_incomplete(any(run.failed_remarks for run in runs.values()), {}, "cora_join")
+    end_incomplete(any(run.failed_remarks for run in runs.values()), {}, "cora join")

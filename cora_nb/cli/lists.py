@@ -24,7 +24,7 @@ def _print_rows(
         print(f"{name:{width}}{first}".rstrip(), *(" " * width + line for line in more), sep="\n")
 
 # %% ../../nbs/cli/lists.ipynb #13ec544a
-@command("cora_list", "cora_list respondents", "cora_list models papers")
+@command("cora list", "cora list respondents", "cora list models papers")
 def cora_list(
     kinds: list[str] = (),  # what to list; without any, the lists available
 ):
@@ -32,4 +32,4 @@ def cora_list(
     for kind in kinds:
         _print_rows(LISTS.typed(kind)())
     if not kinds:
-        _print_rows([(f"cora_list {kind}", first_sentence(LISTS[kind])) for kind in LISTS])
+        _print_rows([(f"cora list {kind}", first_sentence(LISTS[kind])) for kind in LISTS])

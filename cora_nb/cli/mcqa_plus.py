@@ -113,7 +113,7 @@ def _check_step_folders(
 # %% ../../nbs/cli/mcqa_plus.ipynb #bf44be99
 @dataclass(frozen=True)
 class McqaPlusOptions(CostOptions, KeepOptions, AskingOptions, QuestionOptions):
-    "The options of `cora_mcqa_plus`."
+    "The options of `cora mcqa_plus`."
 
     respondents: list[str] = ()  # who answers, such as chat:MODEL; without any, the two models of the package
     _: KW_ONLY
@@ -127,7 +127,7 @@ class McqaPlusOptions(CostOptions, KeepOptions, AskingOptions, QuestionOptions):
     out: str = "responses"  # the folder for all runs; they go to BENCHMARK/NAME inside
 
 
-@command("cora_mcqa_plus", "cora_mcqa_plus chat:gpt-4o-mini --benchmark mmlu --sample 100 --dry --price 0.15/0.60")
+@command("cora mcqa_plus", "cora mcqa_plus chat:gpt-4o-mini --benchmark mmlu --sample 100 --dry --price 0.15/0.60")
 def cora_mcqa_plus(given: McqaPlusOptions):
     "Run everything behind Tables 2 to 8 of the MCQA+ paper, and print them."
     options, benchmark, failed = options_in_force("cora_mcqa_plus", given), given.benchmark, given.failed
@@ -184,7 +184,7 @@ def cora_mcqa_plus(given: McqaPlusOptions):
 
         belongs = list(zip(given.respondents or ORGANISMS, range(len(who)), folders))
         with failures_said():
-            results, stopped = ask_each(who, ask, belongs, "cora_mcqa_plus", given.strict)
+            results, stopped = ask_each(who, ask, belongs, "cora mcqa_plus", given.strict)
     print_alarms(all_runs, retypers)
     print(f"{benchmark}: {len(questions)} questions{chosen}\n")
     for number in TABLES:
@@ -195,7 +195,7 @@ def cora_mcqa_plus(given: McqaPlusOptions):
                 print(f"{name} is not in it: {why[number]}\n")
     for name, (_, _, lines, _) in results.items():
         print(f"{name}: " + "\n  ".join(lines))
-    end_incomplete(any(incomplete for *_, incomplete in results.values()), stopped, "cora_mcqa_plus")
+    end_incomplete(any(incomplete for *_, incomplete in results.values()), stopped, "cora mcqa_plus")
 
 
 def _tables_of(runs: Mapping[str, Responses], failed: str) -> tuple[dict[int, pd.DataFrame], dict[int, str]]:

@@ -145,7 +145,7 @@ def list_models() -> list[tuple[str, str]]:  # (name, one line)
 
 
 def list_papers() -> list[tuple[str, str]]:  # (name, one line)
-    "Tables and figures of the papers, for cora_paper: what each shows, and the prompts for one respondent"
+    "Tables and figures of the papers, for cora paper: what each shows, and the prompts for one respondent"
 
     def prompts(count: int) -> str:  # NA: not counted
         return "prompts not counted" if pd.isna(count) else f"{count:,} prompts" if count else "nobody is asked"

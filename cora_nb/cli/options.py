@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['BenchmarkOptions', 'QuestionOptions', 'AskingOptions', 'read_asking', 'StopOptions', 'read_stop', 'CostOptions',
-           'read_prices', 'read_budget', 'SpreadOptions', 'ShowOptions', 'KeepOptions', 'RunOptions']
+           'read_prices', 'read_budget', 'SpreadOptions', 'ShowOptions', 'KeepOptions', 'RunOptions', 'group_of']
 
 # %% ../../nbs/cli/options.ipynb #b7818596
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 
 from ..core import CoraError, Question, threshold, THRESHOLDS
 from ..runs.asking import Asking, Budget, Precise, Settled, Stop
@@ -148,14 +148,14 @@ class SpreadOptions:
 
     workers: int = None  # ask a model on this machine in so many processes, each with its copy; at most one per GPU
     scheduler: str = None  # ask on the workers of this dask scheduler, such as tcp://10.0.0.1:8786
-    shard: str = None  # ask only one part of the questions, such as 3/64, the third of 64; cora_join joins the parts
+    shard: str = None  # ask only one part of the questions, such as 3/64, the third of 64; cora join joins the parts
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowOptions:
     "How the scores of a run are shown."
 
-    score: str = None  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
+    score: str = None  # measures beside the scores (cora list scores), or your own as FILE.py:NAME, with commas
     digits: int = 2  # decimals in the table
     failed: str = "unknown"  # wrong: count failed prompts as wrong, however many there are
     report: bool = False  # write a page to look at, BENCHMARK/report.html in the folder for all runs
@@ -173,10 +173,33 @@ class KeepOptions:
 # %% ../../nbs/cli/options.ipynb #53e61cd4
 @dataclass(frozen=True)
 class RunOptions(ShowOptions, CostOptions, SpreadOptions, KeepOptions, StopOptions, AskingOptions, QuestionOptions):
-    "The options of `cora_run`."
+    "The options of `cora run`."
 
     respondents: list[str] = ()  # who answers, such as chat:MODEL; without any, the two models of the package
     _: KW_ONLY
     family: str = "cora"  # the family of variants, several joined by +, or FILE.py:NAME for one of your own
     trials: int = 1  # how often each prompt is asked
     out: str = "responses"  # the folder for all runs; each goes to BENCHMARK/NAME inside
+
+# %% ../../nbs/cli/options.ipynb #9c4e12ab
+_GROUPS = {  # title -> its options
+    "Benchmark": (QuestionOptions,),
+    "What is asked": (AskingOptions, ("family", "trials")),
+    "How much is asked": (StopOptions, CostOptions),
+    "Machines": (SpreadOptions,),
+    "Output": (ShowOptions, KeepOptions, ("out", "format", "caption", "title")),
+}
+_TITLES = {
+    name: title
+    for title, parts in _GROUPS.items()
+    for part in parts
+    for name in (part if isinstance(part, tuple) else [option.name for option in fields(part)])
+} | dict.fromkeys(("dry", "strict"), "How much is asked")
+
+
+def group_of(
+    option: str,  # its name
+) -> tuple[str, int]:  # the group's title, and its place in `--help`
+    "The group of an option in `--help`. Options that only one command has stand first."
+    title = _TITLES.get(option, "Options")
+    return title, ["Options", *_GROUPS].index(title)

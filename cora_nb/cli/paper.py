@@ -98,7 +98,7 @@ def _item_text(plan: Plan, name: str, made: Made, size: Size) -> str:
 # %% ../../nbs/cli/paper.ipynb #51c8a4a2
 @dataclass(frozen=True)
 class PaperOptions(CostOptions, KeepOptions):
-    "The options of `cora_paper`."
+    "The options of `cora paper`."
 
     wanted: list[str] = ()  # PAPER, PAPER/ITEM or a plan of your own, FILE.toml; then who answers, such as chat:MODEL
     _: KW_ONLY
@@ -125,7 +125,7 @@ def _retypers(
 
     def of(number: int, respondent: Respondent) -> Callable[[Cure], str]:
         typed = retyper(cora_paper, options, number, respondent)
-        return lambda cure: typed(cure).replace("cora_paper", f"cora_paper {shlex.quote(item)}", 1)
+        return lambda cure: typed(cure).replace("cora paper", f"cora paper {shlex.quote(item)}", 1)
 
     return {w.name: of(i, w) for i, w in enumerate(who) if not isinstance(w, Responses)}
 
@@ -212,7 +212,7 @@ def _print_items(plan: Plan, asked: PlanRuns, size: Size, folder: Path) -> dict[
     return lost
 
 # %% ../../nbs/cli/paper.ipynb #8568b1ae
-@command("cora_paper cora/table_2 chat:gpt-4o-mini --sample 20", "cora_paper mcqa_plus causal:path/to/model --dry")
+@command("cora paper cora/table_2 chat:gpt-4o-mini --sample 20", "cora paper mcqa_plus causal:path/to/model --dry")
 def cora_paper(given: PaperOptions):
     "Make tables and figures of a paper for your own models, beside the published numbers."
     if given.list or not given.wanted:
@@ -238,7 +238,7 @@ def cora_paper(given: PaperOptions):
 
     def lost(run: RunPlan, name: str, why: CoraError) -> None:
         stopped[f"{name}, run {run.name}"] = str(why)
-        print(f"cora_paper: {plain_line(name)}, run {run.name}: {why}", file=sys.stderr)
+        print(f"cora paper: {plain_line(name)}, run {run.name}: {why}", file=sys.stderr)
 
     with open_store(given.store, people) as replies:
         if given.dry:
@@ -258,4 +258,4 @@ def cora_paper(given: PaperOptions):
         lines = [*filter(None, [unshown_line(*own), failed_line(own, w, kept), store_line(kept, *own)])]
         print(*([f"{w.name}: " + "\n  ".join(lines)] if lines else []), sep="\n", end="\n" if lines else "")
     _print_pages(runs, folder, given.report, given.figures)
-    end_incomplete(any(run.failed_remarks for run in runs.values()), stopped, "cora_paper")
+    end_incomplete(any(run.failed_remarks for run in runs.values()), stopped, "cora paper")

@@ -13,15 +13,14 @@ from pathlib import Path
 from .commands import command
 from .table import column_names
 from ..core import CoraError
-from ..report.page import make_report, save_pictures
 from ..responses.files import read_responses
 from ..responses.responses import Responses
 from ..responses.runs import Runs
 
 # %% ../../nbs/cli/report.ipynb #fce0a2b6
 @command(
-    "cora_report responses/math/steady responses/math/skewed",
-    "cora_report responses/medqa/* --out medqa.html --title 'MedQA, May'",
+    "cora report responses/math/steady responses/math/skewed",
+    "cora report responses/medqa/* --out medqa.html --title 'MedQA, May'",
 )
 def cora_report(
     runs: list[str],  # folders of runs, or responses files
@@ -33,6 +32,8 @@ def cora_report(
     "Write a page about one or more runs: words, scores, the map of questions and variants, every reply."
     if Path(out).suffix.lower() not in (".html", ".htm"):
         raise CoraError(f"out must be an .html file, got {out!r}")
+    from cora_nb.report.page import make_report  # with jinja2, which nobody needs for --help
+
     named = dict(zip(column_names(runs), map(read_responses, runs)))
     print(_written(make_report(named, title, level, pictures).save(out)))
 
@@ -49,7 +50,9 @@ def page_lines(
     figures: Path | None = None,  # the folder for its figures; None: do not save them
 ) -> str:  # lines for the screen
     "Write the page and the figures of a command's runs, or say how to make them."
-    said = [f"a page to look at: {shlex.join(['cora_report', *map(str, folders)])}"]
+    from cora_nb.report.page import make_report, save_pictures
+
+    said = [f"a page to look at: {shlex.join(['cora', 'report', *map(str, folders)])}"]
     if page is not None:
         said = [_written(make_report(runs).save(page))]
     if figures is not None:

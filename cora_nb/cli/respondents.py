@@ -119,7 +119,7 @@ def _is_kind(kind: str) -> bool:
 
 # %% ../../nbs/cli/respondents.ipynb #d3e02326
 def paper(
-    model: str,  # its key among the models of the four papers (cora_list models), or PAPER/KEY
+    model: str,  # its key among the models of the four papers (cora list models), or PAPER/KEY
     **fields: str,  # further fields of that respondent, such as device=cuda
 ) -> Respondent:
     "A model of the papers, as its card says: chat:... for one that is served, causal:... for weights."
@@ -138,7 +138,7 @@ def make_respondents(
     if not specs and (path is not None or benchmark in LAYOUTS):
         raise CoraError(
             f"{benchmark}: say who answers: chat:MODEL, causal:PATH, likelihood:PATH, recorded:RUN or simulated "
-            "(cora_list respondents shows their fields); the two models of the package only know the bundled benchmark"
+            "(cora list respondents shows their fields); the two models of the package only know the bundled benchmark"
         )
     found = [make_respondent(spec) for spec in specs or ORGANISMS]
     names = [who.name for who in found]

@@ -49,9 +49,9 @@ from ..variants.families import make_variants
 
 # %% ../../nbs/cli/run.ipynb #7a43a51d
 @command(
-    "cora_run",
-    "cora_run chat:gpt-4o-mini --benchmark medqa --sample 200 --dry",
-    "cora_run causal:organism/steady --benchmark mine --path mine.csv",
+    "cora run",
+    "cora run chat:gpt-4o-mini --benchmark medqa --sample 200 --dry",
+    "cora run causal:organism/steady --benchmark mine --path mine.csv",
 )
 def cora_run(given: RunOptions):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
@@ -102,7 +102,7 @@ def cora_run(given: RunOptions):
             from_store[w.name] = [failed_line([run], w, mine or kept), stops[w.name], found, str(folder)]
             return run
 
-        runs, stopped = ask_each(who, ask, belongs, "cora_run", strict)
+        runs, stopped = ask_each(who, ask, belongs, "cora run", strict)
     print_alarms(runs, retypers)
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {given.family}\n")
     with failures_said():
@@ -116,4 +116,4 @@ def cora_run(given: RunOptions):
     page = folders[0].parent / "report.html" if given.report else None
     pictures = Path(given.figures) if given.figures else None
     print(f"\n{page_lines(shown, there, page, pictures)}")
-    end_incomplete(any(stops.values()) or any(run.failed_remarks for run in runs.values()), stopped, "cora_run")
+    end_incomplete(any(stops.values()) or any(run.failed_remarks for run in runs.values()), stopped, "cora run")

@@ -76,7 +76,7 @@ def read_spread(
     shard = None if given.shard is None else as_shard(given.shard)
     for option in fields(ShowOptions) if shard is not None else ():  # of the whole run
         if getattr(given, option.name) != option.default:
-            raise CoraError(f"--shard: one shard is not the run; leave --{option.name} out, and give it to cora_join")
+            raise CoraError(f"--shard: one shard is not the run; leave --{option.name} out, and give it to cora join")
     if shard is None:
         dask_distributed()
         _refuse_chat(option, respondents)
@@ -191,6 +191,6 @@ def ask_own_shards(
         print(f"{who.name}: shard {spread.shard}, {told.calls['prompts']} replies in {file}")
         if failed:
             print(f"  {failed} of its prompts failed; the same command asks for these alone")
-        print(f"  {spread.shard.count - len(missing)} of {spread.shard.count} shards, {left}; then: cora_join {folder}")
+        print(f"  {spread.shard.count - len(missing)} of {spread.shard.count} shards, {left}; then: cora join {folder}")
     if lost:
         sys.exit(3)

@@ -13,9 +13,9 @@ from ..runs.store import Store, copy_replies, export_replies
 
 # %% ../../nbs/cli/stores.ipynb #9f036ed4
 @command(
-    "cora_store count replies.sqlite",
-    "cora_store copy node1.sqlite node2.sqlite postgresql://ann@db.example/team",
-    "cora_store export replies.sqlite replies.parquet",
+    "cora store count replies.sqlite",
+    "cora store copy node1.sqlite node2.sqlite postgresql://ann@db.example/team",
+    "cora store export replies.sqlite replies.parquet",
 )
 def cora_store(
     what: str,  # count, copy or export

@@ -82,7 +82,7 @@ def _parts_alarm(parts: ResponseParts, name: str) -> str:  # empty if at most a 
 # %% ../../nbs/cli/table.ipynb #a052eb41
 @dataclass(frozen=True)
 class TableOptions:
-    "The options of `cora_table`."
+    "The options of `cora table`."
 
     runs: list[str]  # folders of runs, or of their parts, or responses files; one for each column
     format: str = None  # text, markdown, latex, csv, html or xlsx; without it, that of --out, or text
@@ -92,14 +92,14 @@ class TableOptions:
     trial: int = None  # the number of the one repetition to score; without it, the first
     trials: str = "first"  # all: score every repetition of a prompt as a further reply
     interval: float = None  # level of an interval behind each score, such as 0.95; without it, none
-    score: str = None  # measures beside the scores (cora_list scores), or your own as FILE.py:NAME, with commas
+    score: str = None  # measures beside the scores (cora list scores), or your own as FILE.py:NAME, with commas
     failed: str = "unknown"  # wrong: count failed prompts as wrong, however many there are
 
 
 @command(
-    "cora_table responses/math/steady responses/math/skewed",
-    "cora_table responses/math/* --interval 0.95 --format markdown",
-    "cora_table responses/math/* --interval 0.95 --out scores.xlsx",
+    "cora table responses/math/steady responses/math/skewed",
+    "cora table responses/math/* --interval 0.95 --format markdown",
+    "cora table responses/math/* --interval 0.95 --out scores.xlsx",
 )
 def cora_table(given: TableOptions):
     "Print the scores of one or more runs as the paper prints them."
@@ -113,7 +113,7 @@ def cora_table(given: TableOptions):
     chosen = {name: _choose_trials(responses, given.trial, given.trials) for name, responses in named.items()}
     for name, responses in chosen.items():
         if responses.pooled and (counts := _uneven_trials(responses)):
-            print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
+            print(f"cora table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
     aside = format != "text" or given.out is not None
     print_alarms({name: run for name, run in chosen.items() if isinstance(run, Responses)}, aside=aside)
     for name, run in chosen.items():
@@ -136,13 +136,13 @@ def cora_table(given: TableOptions):
         print(f"{given.out}: the scores of {len(given.runs)} run{'s' * (len(given.runs) > 1)}, as {format}")
     for name, line in unshown.items():
         if line:
-            print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
+            print(f"cora table: {plain_line(name)}: {line}", file=sys.stderr)
     lines = {name: failed_line([responses]) for name, responses in chosen.items() if not responses.failed_wrong}
     for name, line in lines.items():
         if line:
-            print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
+            print(f"cora table: {plain_line(name)}: {line}", file=sys.stderr)
     cut = any(count_lost(responses)[1]["over_budget"] for responses in chosen.values())
-    end_incomplete(cut or any(lines.values()), {}, "cora_table")
+    end_incomplete(cut or any(lines.values()), {}, "cora table")
 
 
 def _interval_lines(

@@ -26,7 +26,7 @@ from ..runs.trying import Tryout, forecast_lines, outcome_line, reply_lines, try
 # %% ../../nbs/cli/try_out.ipynb #21b1f7f5
 @dataclass(frozen=True)
 class TryOptions(AskingOptions, QuestionOptions):
-    "The options of `cora_try`."
+    "The options of `cora try`."
 
     respondent: str  # who answers, such as chat:MODEL
     _: KW_ONLY
@@ -41,8 +41,8 @@ class TryOptions(AskingOptions, QuestionOptions):
 
 
 def run_options(
-    given: TryOptions,  # as given to `cora_try`
-) -> dict[str, Any]:  # the options that `cora_run` needs
+    given: TryOptions,  # as given to `cora try`
+) -> dict[str, Any]:  # the options that `cora run` needs
     "The options of a run that differ from its defaults. A price is only for forecasts."
     return typed_options(cora_run, {name: value for name, value in vars(given).items() if name != "price"})
 
@@ -95,9 +95,9 @@ def _command(name: str, given: TryOptions) -> str:
 
 def _recommend(given: TryOptions, tryout: Tryout) -> None:
     "Print the recommended commands."
-    print(f"\nthe command for the full run\n    {_command('cora_run', given)}")
+    print(f"\nthe command for the full run\n    {_command('cora run', given)}")
     if saves_tokens(tryout):
-        cheap = _command("cora_run", replace(given, parse="first_token"))
+        cheap = _command("cora run", replace(given, parse="first_token"))
         print(f"every reply begins with its letter: one token of each is enough\n    {cheap}")
 
 # %% ../../nbs/cli/try_out.ipynb #bff9a265
@@ -125,11 +125,11 @@ def _rounds(
         if tried.cure.tried:
             return _recommend(given, tried)
         before, who = tried, make_respondent(given.respondent)
-        print(f"\ntrying that: {_command('cora_try', given)}\n")
+        print(f"\ntrying that: {_command('cora try', given)}\n")
     raise CoraError("no way to read these replies was found: see what is sent, and a template or a rule of your own")
 
 # %% ../../nbs/cli/try_out.ipynb #74b9b15a
-@command("cora_try chat:gpt-4o-mini", "cora_try causal:path/to/model --benchmark mine --path mine.csv")
+@command("cora try chat:gpt-4o-mini", "cora try causal:path/to/model --benchmark mine --path mine.csv")
 def cora_try(given: TryOptions):
     "Ask a few questions, and print what is sent, what comes back, what is read, and what the full run would take."
     check_count("questions", given.questions, 1)

@@ -135,7 +135,7 @@ Written by cora_nb {version}. Two tasks over the same rows of `variants.jsonl`:
 ```
 lm_eval run --model hf --model_args pretrained=MODEL --tasks {name}_mc,{name}_gen \\
     --include_path FOLDER --log_samples --output_path OUT
-cora_import OUT/.../samples_{name}_mc_....jsonl --out responses/{name}_mc
+cora import OUT/.../samples_{name}_mc_....jsonl --out responses/{name}_mc
 ```
 
 - FOLDER is where this file lies. It can be moved: the tasks read the file beside them.
@@ -145,7 +145,7 @@ cora_import OUT/.../samples_{name}_mc_....jsonl --out responses/{name}_mc
 - `--limit` takes the first rows, which are all variants of the first questions. A part of a question's variants has no
   score of consistency: take a limit after the last variant of a question.
 - The error that lm_eval prints beside its accuracy takes variants of one question for independent questions, and is
-  wrong. The intervals of `cora_table --interval 0.95` are over questions.
+  wrong. The intervals of `cora table --interval 0.95` are over questions.
 - `facts.json` says what was asked, and how. The harness repeats it in `results_*.json`.
 """
 _ENDLESS = f""" A model without a chat format goes on writing for as long as it may:

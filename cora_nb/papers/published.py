@@ -87,7 +87,7 @@ def card_spec(
     if found.empty:
         near = get_close_matches(key, cards["key"].tolist(), 1)
         said = f"did you mean {near[0]}? " if near else ""
-        raise CoraError(f"no paper has a model {name!r}; {said}cora_list models shows all")
+        raise CoraError(f"no paper has a model {name!r}; {said}cora list models shows all")
     if found["paper"].eq(paper or "").any():
         found = found[found["paper"] == paper]
     several = [f"paper:{card.paper}/{key}" for card in found.itertuples()]

@@ -74,7 +74,7 @@ def _command_line(
     "The command to type in order to repeat a run."
     if not isinstance(told, Mapping) or "command" not in told:
         return ""
-    words = [str(told["command"])]
+    words = str(told["command"]).replace("cora_", "cora ", 1).split()
     for name, value in told.items():
         if name == "command" or value is False:
             continue

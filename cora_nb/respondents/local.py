@@ -470,7 +470,7 @@ def _check_pickled(self: LocalModel) -> None:
         if found := [name for name in _PICKLED if (self.folder / name).is_file()]:
             raise CoraError(
                 f"{self.path}: its weights are pickled ({found[0]}), and reading those can run code; make a copy as"
-                f" safetensors: cora_convert {self.path} {self.folder.resolve().name}-safetensors"
+                f" safetensors: cora convert {self.path} {self.folder.resolve().name}-safetensors"
             )
 
 

@@ -204,7 +204,7 @@ def read_facts(
     if not file.is_file() and is_parts_folder(path):
         raise CoraError(
             f"{path}: here are the parts of a run, which are not read at once: print their scores with "
-            f"cora_table {path}, or read some questions with ResponseParts({str(path)!r}).read(1000)"
+            f"cora table {path}, or read some questions with ResponseParts({str(path)!r}).read(1000)"
         )
     if not file.is_file():
         raise CoraError(f"{path}: there is no run here" if Path(path).exists() else f"{path}: there is no such file")

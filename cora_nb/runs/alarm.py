@@ -176,13 +176,13 @@ def cured_spec(
 
 def cured_command(
     cure: Cure,  # from `cure`
-    command: str,  # such as "cora_run"
+    command: str,  # such as "cora run"
     spec: str,  # the respondent, as typed
     options: Mapping[str, Any],  # the other options: name -> value; True for an option without a value
     name: str | None = None,  # the respondent's new name; None: as before
 ) -> str:  # one line for a shell
     "The same command with the cure applied."
-    words = [command, cured_spec(spec, cure, name)]
+    words = [*command.split(), cured_spec(spec, cure, name)]
     for option, value in {**options, **{k: v for k, v in cure.options.items() if isinstance(v, str)}}.items():
         words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
     return shlex.join(words)
@@ -420,7 +420,7 @@ def alarm_lines(
         lines.append(f"  in Python: {remedy.python}")
     elif remedy:
         field = f" ({remedy.words})" if remedy.fields and not remedy.options else ""
-        lines.append(f"  this was not tried{field}: cora_try asks a few questions that way and counts what is read")
+        lines.append(f"  this was not tried{field}: cora try asks a few questions that way and counts what is read")
     return lines
 
 # %% ../../nbs/runs/alarm.ipynb #f97f57ab

@@ -66,7 +66,7 @@ def _check_local_disk(
         return
     raise CoraError(
         f"{path}: this is on a network file system ({kind}), where SQLite can damage a store: use a file on a local "
-        "disk (--store FILE; `cora_store copy` joins several) or a database (--store postgresql://...); an old store "
+        "disk (--store FILE; `cora store copy` joins several) or a database (--store postgresql://...); an old store "
         "there can be copied to a local disk, with its -wal, while nobody uses it"
     )
 

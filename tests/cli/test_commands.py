@@ -51,7 +51,7 @@ def test_words_and_files_give_the_same_values(tmp_path):
 def test_the_examples_of_a_command_are_understood(name, monkeypatch):
     found = []
 
-    def kept(function, words, program, examples):
+    def kept(function, words, examples):
         found.append((function, examples))
         raise CoraError("not run")
 
@@ -61,9 +61,9 @@ def test_the_examples_of_a_command_are_understood(name, monkeypatch):
     (function, examples), *_ = found
     assert len(examples) >= 2
     for example in examples:
-        program, *words = shlex.split(example, comments=True)
+        program, which, *words = shlex.split(example, comments=True)
         given = parse_words(function, words)
-        assert program == function.__name__
+        assert (program, which) == ("cora", name)
         if given.get("score") and ".py:" not in given["score"]:
             own_scores(given["score"])
 
@@ -121,11 +121,11 @@ def test_a_config_that_is_not_there_or_no_text(tmp_path):
 @pytest.mark.parametrize(
     "words, says",
     [
-        ("--counts 3", "unrecognized arguments: --counts; did you mean --count?"),
-        ("--coun 3", "unrecognized arguments: --coun; did you mean --count?"),
-        ("--count three", "argument --count: must be a whole number, got 'three'"),
-        ("--share half", "argument --share: must be a number, got 'half'"),
-        ("--count", "argument --count: expected one argument"),
+        ("--counts 3", "Unknown option: --counts. Did you mean --count?"),
+        ("--coun 3", "Unknown option: --coun. Did you mean --count?"),
+        ("--count three", "Invalid value for --count: must be a whole number, got 'three'"),
+        ("--share half", "Invalid value for --share: must be a number, got 'half'"),
+        ("--count", "Parameter --count requires an argument"),
     ],
 )
 def test_a_mistyped_word_gets_one_line_and_status_2(capsys, words, says):
@@ -144,7 +144,8 @@ def test_what_is_needed_is_asked_for_and_may_stand_in_a_file(capsys, tmp_path):
 
     (file := tmp_path / "a.toml").write_text("runs = ['a']\nout = 'b'\n")
     assert parse_words(needs, ["--config", str(file)]) == {"runs": ["a"], "out": "b"}
-    for words, says in (([], "needs RUNS, the runs"), (["a"], "needs OUT, where to")):
+    file.write_text("runs = ['a']\n")
+    for words, says in (([], "needs RUNS, the runs"), (["--config", str(file)], "needs OUT, where to")):
         with pytest.raises(SystemExit):
             parse_words(needs, words)
         assert says in capsys.readouterr().err
@@ -158,7 +159,7 @@ def test_an_annotation_that_no_option_can_have_is_a_mistake_of_ours():
         parse_words(odd, [])
 
 
-def test_a_command_is_a_function_in_python_and_reads_words_in_a_script(monkeypatch):
+def test_a_command_is_a_function_in_python_and_has_a_typed_form():
     taken = []
 
     @command("collect", "collect a")
@@ -170,11 +171,8 @@ def test_a_command_is_a_function_in_python_and_reads_words_in_a_script(monkeypat
         taken.append((tuple(what), count))
         return 3
 
-    monkeypatch.setattr(sys, "argv", ["/usr/bin/other", "b", "--count", "2"])
-    assert collect() == 3 and collect(["a"]) == 3
-    monkeypatch.setattr(sys, "argv", ["/usr/bin/collect", "b", "--count", "2"])
-    assert collect() == 3 and collect(["a"]) == 3
-    assert taken == [((), 1), (("a",), 1), (("b",), 2), (("a",), 1)]
+    assert collect() == 3 and collect(["a"]) == 3 and collect.typed(["b", "--count", "2"]) == 3
+    assert taken == [((), 1), (("a",), 1), (("b",), 2)]
 
 
 @pytest.mark.parametrize("name", list(COMMANDS.lazy))
@@ -184,16 +182,16 @@ def test_help_has_every_option_the_valid_values_and_examples_that_parse(name, ca
     with pytest.raises(SystemExit) as e:
         function.typed(["--help"])
     out = capsys.readouterr().out
-    assert e.value.code == 0 and f"usage: cora_{name} " in out and "--config" in out and "--version" in out
+    assert e.value.code == 0 and f"Usage: cora {name} " in out and "--config" in out and "--version" in out
     original = function.__wrapped__
     for option in list(inspect.signature(original).parameters):
-        assert re.search(rf"^  (--)?{option}\b.*", out, re.MULTILINE | re.IGNORECASE), option
+        assert re.search(rf"^ (--)?{option}\b.*", out, re.MULTILINE | re.IGNORECASE), option
         if option in VALUES and (names := names_of(VALUES[option])):
             assert f"one of {', '.join(names)}" in out
     examples = [line.split() for line in out.partition("examples:\n")[2].splitlines() if line.strip()]
-    assert len(examples) >= 2 and all(words[0] == f"cora_{name}" for words in examples)
+    assert len(examples) >= 2 and all(words[:2] == ["cora", name] for words in examples)
     for line in examples:
-        assert set(parse_words(original, shlex.split(" ".join(line))[1:])) <= set(
+        assert set(parse_words(original, shlex.split(" ".join(line))[2:])) <= set(
             inspect.signature(original).parameters
         )
 
@@ -213,15 +211,13 @@ def terminal(*words):
 @pytest.mark.slow
 def test_python_m_cora_nb(tmp_path):
     code, out, err = terminal()
-    assert (code, err) == (0, "") and all(re.search(rf"^  {name} +\S", out, re.MULTILINE) for name in COMMANDS.lazy)
+    assert (code, err) == (0, "") and all(re.search(rf"^ {name} +\S", out, re.MULTILINE) for name in COMMANDS.lazy)
     assert terminal("--version") == (0, f"cora_nb {cora_nb.__version__}\n", "")
     assert terminal("run", "--version") == (0, f"cora_nb {cora_nb.__version__}\n", "")
     code, out, err = terminal("rum")
-    assert (code, out, err) == (2, "", "python -m cora_nb: no command 'rum'; did you mean run?\n")
+    assert (code, out, err) == (2, "", "cora: no command 'rum'; did you mean run? (cora --help shows all options)\n")
     code, out, err = terminal("run", "--limits", "3")
-    assert code == 2 and err.startswith(
-        "python -m cora_nb run: unrecognized arguments: --limits; did you mean --limit?"
-    )
+    assert code == 2 and err.startswith("cora run: Unknown option: --limits. Did you mean --limit?")
     code, out, err = terminal("run", "simulated", "--limit", "2", "--out", str(tmp_path / "r"))
     assert code == 0 and "2 questions, 40 variants" in out
     code, out, err = terminal("run", "oracle")
@@ -230,9 +226,9 @@ def test_python_m_cora_nb(tmp_path):
 
 def test_help_loads_nothing_that_is_slow():
     code = (
-        "import sys; sys.argv = ['cora', 'run', '--help']\nfrom cora_nb.cli.run import cora_run\n"
-        "try:\n    cora_run()\nexcept SystemExit:\n    pass\n"
-        "print([m for m in ('torch', 'transformers', 'datasets', 'openai', 'matplotlib') if m in sys.modules])"
+        "import sys; from cora_nb.cli.commands import cora_main\n"
+        "try:\n    cora_main(['run', '--help'])\nexcept SystemExit:\n    pass\n"
+        "print([m for m in ('torch', 'transformers', 'datasets', 'openai', 'matplotlib', 'jinja2') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.endswith("\n[]\n"), done
@@ -248,8 +244,9 @@ def test_a_package_adds_a_command_and_names(monkeypatch, capsys):
     monkeypatch.setattr("cora_nb.registry.entry_points", lambda group: added)
     cora_main(["collect", "recipes"])
     assert "lenient" in capsys.readouterr().out
-    cora_main([])
-    assert re.search(r"^  collect +List the", capsys.readouterr().out, re.MULTILINE)
+    with pytest.raises(SystemExit):
+        cora_main([])
+    assert re.search(r"^ collect +List the", capsys.readouterr().out, re.MULTILINE)
     rows = dict(list_families())
     assert rows["doubled"].startswith("Serialize") and rows["gone"].startswith("(cannot be loaded: ") and rows["cora"]
     assert "recipes" in names_of("")
@@ -372,4 +369,4 @@ cora_wait()
 def test_an_interrupt_while_a_bar_is_made_is_one_line():
     "The bar, half made, complained as it was thrown away."
     done = subprocess.run([sys.executable, "-c", HALF_MADE_BAR], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1 and done.stderr == "cora_wait: interrupted\n"
+    assert done.returncode == 1 and done.stderr == "cora wait: interrupted\n"

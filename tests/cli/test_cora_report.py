@@ -28,8 +28,9 @@ def test_a_run_ends_with_the_line_that_makes_its_page(place, capsys):
     cora_run(TWO, limit=3)
     line = capsys.readouterr().out.splitlines()[-1]
     assert line.startswith("a page to look at: cora report ")
-    command, *words = shlex.split(line.partition(": ")[2])
-    assert command == "cora_report" and words == ["responses/math/a", "responses/math/b-b"]
+    *command, a, b = shlex.split(line.partition(": ")[2])
+    words = [a, b]
+    assert command == ["cora", "report"] and words == ["responses/math/a", "responses/math/b-b"]
     cora_report(words)
     assert re.fullmatch(r"report: report.html \(\d\.\d MB\)\n", capsys.readouterr().out)
     page = (place / "report.html").read_text(encoding="utf-8")

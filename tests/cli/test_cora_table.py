@@ -268,7 +268,10 @@ MISTAKES = [
     ),
     (["cora", "table", "a", "--out", "c", "--format", "csv"], "c: this is a folder, and a file is to be written"),
     (["cora", "table", "a", "--out", "none/t.md"], "none/t.md: there is no folder none"),
-    (["cora", "table", "a", "--out", "t.csv", "--format", "latex"], "t.csv: a file of this name holds csv, and latex was"),
+    (
+        ["cora", "table", "a", "--out", "t.csv", "--format", "latex"],
+        "t.csv: a file of this name holds csv, and latex was",
+    ),
     (["cora", "table", "a", "--interval", "95"], "interval must be a level between 0 and 1, such as 0.95, got 95.0"),
 ]
 
@@ -279,7 +282,7 @@ MISTAKES = [
 def test_a_mistake_gets_one_clear_line(desk, words, says):
     code, out, err = run(*words, cwd=desk)
     assert code == 1 and out == "" and "Traceback" not in err
-    assert says in err and len(err.strip().splitlines()) == 1 and err.startswith(words[0] + ": ")
+    assert says in err and len(err.strip().splitlines()) == 1 and err.startswith(" ".join(words[:2]) + ": ")
 
 
 def test_a_run_has_to_be_named(desk):

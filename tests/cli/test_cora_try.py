@@ -38,7 +38,8 @@ def says(words):
 
 def recommended(out, label="the command for the full run"):
     "The words of the command that is recommended."
-    return shlex.split(out.split(f"{label}\n")[1].splitlines()[0])
+    program, name, *words = shlex.split(out.split(f"{label}\n")[1].splitlines()[0])
+    return [f"{program} {name}", *words]
 
 
 @pytest.fixture
@@ -62,13 +63,16 @@ def try_it(tmp_path, monkeypatch, capsys):
 
 def test_what_is_printed(tmp_path):
     "In a process of its own: the very body that is sent, each reply, what rules read, tokens, seconds, the command."
-    script = tmp_path / "cora try"
-    script.write_text("from cora_nb.cli.try_out import cora_try\n\ncora_try()\n")
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "OPENAI_API_KEY": "sk-0123456789abcdef"}
     with FaultyServer(says("The answer is **{}**.")) as server:
         words = [f"chat:m,base_url={server.url}", "--price", "1/2"]
         done = subprocess.run(
-            [sys.executable, script, *words], env=env, cwd=tmp_path, text=True, capture_output=True, timeout=120
+            [sys.executable, "-m", "cora_nb", "try", *words],
+            env=env,
+            cwd=tmp_path,
+            text=True,
+            capture_output=True,
+            timeout=120,
         )
     out = done.stdout
     assert (done.returncode, done.stderr) == (0, "")
@@ -82,7 +86,7 @@ def test_what_is_printed(tmp_path):
     assert re.search(r"tokens   about [\d,]+ read, 21,372 written \(at most 2,735,616\)\n", out)
     assert re.search(r"time     about .* at the rate seen here: \d+(\.\d)? replies a second, \d+ at once\n", out)
     assert re.search(r"money    about \d\.\d\d\n", out)
-    assert recommended(out) == ["cora", "run", f"chat:m,base_url={server.url}"] and out.endswith(server.url + "\n")
+    assert recommended(out) == ["cora run", f"chat:m,base_url={server.url}"] and out.endswith(server.url + "\n")
 
 
 @pytest.mark.slow
@@ -91,7 +95,7 @@ def test_the_recommended_command_works_and_does_not_ask_those_prompts_again(try_
         options = {"limit": 2, "template": "bare", "seed": 7, "store": str(tmp_path / "r.sqlite")}
         code, out, _ = try_it(f"chat:m,base_url={server.url}", **options)
         tried, typed = len(server.asked), recommended(out)
-        assert code == 0 and typed[:2] == ["cora", "run", f"chat:m,base_url={server.url}"]
+        assert code == 0 and typed[:2] == ["cora run", f"chat:m,base_url={server.url}"]
         assert typed[2:] == shlex.split(f"--limit 2 --seed 7 --template bare --store {tmp_path / 'r.sqlite'}")
         code, out, err = run(*typed, cwd=tmp_path)
     texts = [a.prompt for a in server.asked]
@@ -109,7 +113,7 @@ def test_the_recommended_command_works_and_does_not_ask_those_prompts_again(try_
 def test_a_remedy_is_tried_before_it_is_recommended(try_it, words, spec, typed):
     with FaultyServer(says(words)) as server:
         code, out, err = try_it(f"chat:m,base_url={server.url},{spec}", questions=2)
-    assert (code, err) == (0, "") and recommended(out)[:2] == ["cora", "run", typed.format(server.url)]
+    assert (code, err) == (0, "") and recommended(out)[:2] == ["cora run", typed.format(server.url)]
     assert out.index("CUT OFF") < out.index("trying that: cora try chat:m") < out.index("RIGHT")
     assert re.search(r"\n\d+ replies: \d+ cut off\n", out) and re.search(r"\n\d+ replies: \d+ right\n", out)
     assert server.asked[-1].body["max_tokens"] == int(typed.rpartition("=")[2])
@@ -212,7 +216,7 @@ def test_a_mistake_gets_one_clear_line(try_it, spec, options, says_so):
 @pytest.mark.parametrize("spec", ["causal:organism/steady", "likelihood:organism/skewed,adaptation=separate"])
 def test_every_kind_of_respondent(try_it, spec):
     code, out, err = try_it(spec, questions=1)
-    assert (code, err) == (0, "") and recommended(out)[:2] == ["cora", "run", spec]
+    assert (code, err) == (0, "") and recommended(out)[:2] == ["cora run", spec]
     assert re.search("\n[78] replies: ", out) and "were not counted" not in out
 
 

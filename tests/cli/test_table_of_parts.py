@@ -20,7 +20,7 @@ def run(capsys, monkeypatch):
         monkeypatch.chdir(cwd)
         status = 0
         try:
-            COMMANDS[name.removeprefix("cora_")].typed([str(word) for word in words])
+            COMMANDS[name.removeprefix("cora ")].typed([str(word) for word in words])
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 1
             said = "" if isinstance(end.code, int) else f"{end.code}\n"  # Python prints it on the error stream

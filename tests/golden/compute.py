@@ -2357,7 +2357,8 @@ COMMANDS = {
     "run_simulated": ["cora", "run", *RUN, "--limit", "30", "--digits", "3"],
     "run_trials": ["cora", "run", RUN[1], "--limit", "10", "--trials", "3", "--out", "three"],
     "run_shots": [
-        "cora", "run",
+        "cora",
+        "run",
         *RUN,
         "--limit",
         "5",
@@ -2374,7 +2375,8 @@ COMMANDS = {
     "run_mcqa_plus_family": ["cora", "run", RUN[0], "--limit", "8", "--family", "mcqa_plus", "--out", "plus"],
     "run_seed": ["cora", "run", RUN[0], "--limit", "8", "--family", "permutations", "--seed", "3", "--out", "orders"],
     "run_again": [
-        "cora", "run",
+        "cora",
+        "run",
         "recorded:responses/ann.parquet",
         "--limit",
         "30",
@@ -2384,7 +2386,8 @@ COMMANDS = {
         "again",
     ],
     "run_dry": [
-        "cora", "run",
+        "cora",
+        "run",
         "chat:gpt-4o-mini",
         "chat:other,max_tokens=20",
         *RUN,
@@ -2397,7 +2400,8 @@ COMMANDS = {
         "first_token",
     ],
     "run_dry_shots": [
-        "cora", "run",
+        "cora",
+        "run",
         "chat:m",
         "--dry",
         "--shots",
@@ -2420,7 +2424,8 @@ COMMANDS = {
     "table_csv": ["cora", "table", "responses/ann.parquet", "responses/bob.parquet", "--format", "csv"],
     "table_ci": ["cora", "table", "responses/ann.parquet", "responses/bob.parquet", "--ci", "0.95"],
     "table_ci_markdown": [
-        "cora", "table",
+        "cora",
+        "table",
         "responses/ann.parquet",
         "responses/bob.parquet",
         "--ci",
@@ -2429,10 +2434,20 @@ COMMANDS = {
         "markdown",
     ],
     "table_ci_latex": ["cora", "table", "responses/ann.parquet", "--ci", "0.9", "--format", "latex"],
-    "table_ci_csv": ["cora", "table", "responses/ann.parquet", "responses/bob.parquet", "--ci", "0.9", "--format", "csv"],
+    "table_ci_csv": [
+        "cora",
+        "table",
+        "responses/ann.parquet",
+        "responses/bob.parquet",
+        "--ci",
+        "0.9",
+        "--format",
+        "csv",
+    ],
     "mcqa_plus": ["cora", "mcqa_plus", *RUN, "--limit", "12", "--out", "battery"],
     "mcqa_plus_organism": [
-        "cora", "mcqa_plus",
+        "cora",
+        "mcqa_plus",
         "causal:organism/skewed",
         "--limit",
         "2",
@@ -2442,7 +2457,8 @@ COMMANDS = {
         "battery",
     ],
     "mcqa_plus_dry": [
-        "cora", "mcqa_plus",
+        "cora",
+        "mcqa_plus",
         "chat:gpt-4o-mini",
         "--limit",
         "12",
@@ -2460,7 +2476,8 @@ RECORDED_COMMANDS = {
     "import_table_ci": ["cora", "table", "medalpaca.parquet", "--ci", "0.95", "--format", "markdown"],
     "import_table_trials": ["cora", "table", "medalpaca.parquet", "--trial", "-1", "--format", "csv"],
     "import_parse": [
-        "cora", "import",
+        "cora",
+        "import",
         "FILE",
         "--out",
         "first.parquet",
@@ -2476,17 +2493,13 @@ PROGRAM = """
 import contextlib, io, json, sys
 import matplotlib
 matplotlib.use("Agg")
-from cora_nb.cli.mcqa_plus import cora_mcqa_plus
-from cora_nb.cli.run import cora_run
-from cora_nb.cli.importing import cora_import
-from cora_nb.cli.table import cora_table
-from cora_nb.cli.embeddings import cora_embeddings
+from cora_nb.cli.commands import cora_main
 found = {}
 for name, words in json.load(sys.stdin).items():
-    sys.argv, out, left = words, io.StringIO(), ""
+    out, left = io.StringIO(), ""
     with contextlib.redirect_stdout(out):
         try:
-            globals()[words[0]]()
+            cora_main(words[1:])
         except SystemExit as e:
             left = e.code
     found[name] = [out.getvalue(), left or ""]

@@ -195,10 +195,10 @@ def test_the_error_names_the_command(old):
 def command(*args, cwd):
     "The command as its installed script runs it."
     script = cwd / "cora_convert.py"
-    script.write_text(
-        "from cora_nb.cli.convert import cora_convert\n\nif __name__ == '__main__':\n    cora_convert()\n"
+    script.write_text("from cora_nb.cli.commands import cora_main\n\nif __name__ == '__main__':\n    cora_main()\n")
+    return subprocess.Popen(
+        [sys.executable, script, "convert", *map(str, args)], cwd=cwd, stdout=-1, stderr=-1, text=True
     )
-    return subprocess.Popen([sys.executable, script, *map(str, args)], cwd=cwd, stdout=-1, stderr=-1, text=True)
 
 
 def test_the_command(old):

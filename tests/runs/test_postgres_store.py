@@ -113,7 +113,8 @@ def test_a_whole_command_shows_no_password(postgres, tmp_path):
     address = postgres.empty_store()
     with FaultyServer(lambda asked: Answer(body=completion("The answer is B."))) as server:
         words = [
-            "cora", "run",
+            "cora",
+            "run",
             f"chat:m,base_url={server.url}",
             "--limit",
             2,
