@@ -4,35 +4,46 @@
 
 # %% auto #0
 __all__ = ['typed_name', 'one_line_errors', 'asked_questions', 'file_name', 'run_folders', 'own_scores', 'name_on_disk',
-           'open_store', 'store_for', 'shot_pool', 'plan_table', 'replies_line', 'store_line']
+           'open_store', 'store_for', 'shot_pool', 'plan_table', 'replies_line', 'store_line', 'ask_each',
+           'refuse_lost', 'failed_line', 'failures_said', 'end_incomplete', 'check_spent', 'stop_line', 'typed_options',
+           'retyper', 'print_alarms']
 
 # %% ../../nbs/cli/shared.ipynb #aa686b15
 import contextlib
 import functools
+import inspect
 import os
 import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from ..benchmarks.load import load_shots, load_benchmark
+from ..benchmarks.load import load_benchmark, load_shots
+from ..benchmarks.pitfalls import BenchmarkWarning
 from .options import QuestionOptions
 from ..core import CoraError, Question, cache_folder
-from ..benchmarks.pitfalls import BenchmarkWarning
+from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score
 from ..registry import AddressWarning
+from ..report.tables import plain_line
 from ..respondents.local import ModelWarning
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent, SimulatedRespondent
-from ..responses.files import run_name
+from ..responses.columns import REPLIED, in_state
+from ..responses.failures import FailureWarning
+from ..responses.files import read_responses, run_name
+from ..responses.parts import ResponseParts, count_lost
 from ..responses.responses import Responses
+from ..runs.alarm import Cure, cured_command, responses_alarm
+from ..runs.asking import BudgetError, Spending, budget_line
+from ..runs.postgres_store import without_password
 from ..runs.store import Store
-from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score
 
 # %% ../../nbs/cli/shared.ipynb #13a82b56
 @contextlib.contextmanager
@@ -290,3 +301,160 @@ def store_line(
         return ""
     asked, found = (sum(run.facts.calls[what] for run in runs) for what in ("asked", "in_store"))
     return f"{asked} asked, {found} from {store.path}{' (--store none asks again)' if found else ''}"
+
+# %% ../../nbs/cli/shared.ipynb #d4d4a4fd
+def ask_each(
+    respondents: Sequence[Respondent],  # who is asked, in order
+    ask: Callable[[Respondent, Any], Any],  # asks one respondent; gets the respondent and its entry in `belongs`
+    belongs: Sequence[Any],  # a value for each respondent, such as its folder
+    command: str,  # its name, for messages on the error stream
+    strict: bool = False,  # stop if one gives up
+) -> tuple[dict[str, Any], dict[str, str]]:  # the results of `ask` by name, and why the others gave up, by name
+    """Ask each respondent, even if others give up.
+
+    The reason why one gives up is printed at once. Raises `CoraError` if all give up, and with `strict` for the first.
+    """
+    done, stopped = {}, {}
+    for respondent, own in zip(respondents, belongs):
+        try:
+            done[respondent.name] = ask(respondent, own)
+        except CoraError as e:
+            stopped[respondent.name] = str(e)
+            if strict or len(respondents) == 1:
+                raise
+            print(f"{command}: {plain_line(respondent.name)}: {e}", file=sys.stderr)
+    if not done:
+        raise CoraError("no respondent could be asked, as said above")
+    return done, stopped
+
+# %% ../../nbs/cli/shared.ipynb #897bbf78
+def refuse_lost(
+    responses: Responses,  # a run
+    place: str = "",  # where it was written
+) -> None:
+    "Raise `CoraError` if there is no reply at all."
+    lost = responses.table["error"].dropna()
+    if len(lost) and not in_state(responses.table, *REPLIED).any():
+        at = f" (responses: {place})" if place else ""
+        raise CoraError(f"all {len(lost)} replies failed, the first of them: {plain_line(lost.iloc[0])}{at}")
+
+# %% ../../nbs/cli/shared.ipynb #11d0c49f
+def failed_line(
+    runs: Iterable[Responses | ResponseParts],  # of one respondent
+    respondent: Respondent | None = None,  # the respondent asked; None: the runs were read from files
+    store: object | None = None,  # what keeps its replies: a store, or the shards of the run; None: nothing
+) -> str:  # empty if nothing failed
+    "The number of failed prompts, the most frequent reason, and how to ask for the rest."
+    asked, failed, why = 0, 0, Counter()
+    for run in runs:
+        n, lost, words = count_lost(run)
+        asked, failed = asked + n, failed + lost["failed"]
+        why.update(words)
+    if not failed:
+        return ""
+    [(reason, most)] = why.most_common(1) or [("without words", failed)]
+    times = "" if most == failed else f"{most:,} times "
+    said = f"{failed:,} of {asked:,} prompts failed ({times}{plain_line(reason)[:200]})"
+    if respondent is None or isinstance(respondent, RecordedRespondent):  # asking again would not help
+        return said
+    kept = f"{asked - failed:,} replies are kept, {failed:,} {'is' if failed == 1 else 'are'} asked"
+    return f"{said}; run the same command again: {'nothing is kept, so all are asked' if store is None else kept}"
+
+# %% ../../nbs/cli/shared.ipynb #6d144fc9
+@contextlib.contextmanager
+def failures_said():
+    "Suppress warnings of failed prompts, which the command prints in its own words."
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FailureWarning)
+        yield
+
+
+def end_incomplete(
+    failed: bool,  # whether there are prompts that failed
+    stopped: Mapping[str, str],  # why respondents gave up, by name, as from `ask_each`
+    command: str,  # its name
+) -> None:
+    "End with exit status 3 if something is missing, and print the respondents that gave up on the error stream."
+    for name, why in stopped.items():
+        print(f"{command}: {plain_line(name)} is not in the table: {why}", file=sys.stderr)
+    if failed or stopped:
+        sys.exit(3)
+
+# %% ../../nbs/cli/shared.ipynb #b6d33c00
+def check_spent(
+    run: Responses,  # the run as it was asked
+    spending: Spending | None,  # what was spent of its budget
+    folder: str | Path,  # the folder to write
+) -> None:
+    "Raise `BudgetError` if the budget allowed no reply, or fewer replies than there are on disk already."
+    if spending is None or not in_state(run.table, "over_budget").any():
+        return
+    if not in_state(run.table, *REPLIED).any():
+        said = f"the budget of {spending.budget.words} ({spending.words} spent)"
+        raise BudgetError(f"no prompt was answered within {said}")
+    if Path(folder).is_dir() and run_name(folder) is not None:
+        there, now = (int(in_state(r.table, *REPLIED).sum()) for r in (read_responses(folder), run))
+        if there > now:
+            said = f"{folder}: the run there has {there:,} replies, and within the budget there are {now:,}"
+            raise BudgetError(f"{said}; it is left alone")
+
+
+def stop_line(
+    run: Responses,  # a run
+    spending: Spending | None,  # what was spent of its budget
+    store: Store | None,  # the store for its replies, if any
+) -> str:  # empty unless the budget has cut it off
+    "Where a run stopped, and how to continue it."
+    if not (line := budget_line(run, spending)):
+        return ""
+    kept = "nothing is kept, so all are asked again" if store is None else "what was answered is not asked again"
+    return f"{line}; to go on, run the same command again: {kept}"
+
+# %% ../../nbs/cli/shared.ipynb #c3f4d481
+def typed_options(
+    command: Callable,  # a command
+    given: Mapping[str, Any],  # its options with their values
+) -> dict[str, Any]:  # option -> value; True for an option without a value
+    "The typed options, without the respondents: all that differ from their defaults."
+    usual = inspect.signature(command).parameters
+    return {
+        name: without_password(str(value)) if name == "store" else value
+        for name, value in given.items()
+        if name in usual and name != "respondents" and value != usual[name].default
+    }
+
+
+def retyper(
+    command: Callable,  # a command
+    given: Mapping[str, Any],  # its options with their values
+    number: int,  # which of its respondents
+    respondent: Respondent,  # the respondent itself
+) -> Callable[[Cure], str]:  # from a cure to one line for a shell
+    "The same command for one respondent, with the remedy, and with a separate folder for the run."
+    options, specs = typed_options(command, given), given["respondents"]
+    spec = specs[number] if specs else f"causal:{getattr(respondent, 'path', '')}"
+
+    def retype(cure: Cure) -> str:
+        if "name" in inspect.signature(type(respondent)).parameters:
+            return cured_command(cure, typed_name(command), spec, options, f"{respondent.name}-{cure.label}")
+        out = given.get("out") or "responses"
+        return cured_command(cure, typed_name(command), spec, {**options, "out": f"{out}-{cure.label}"})
+
+    return retype
+
+# %% ../../nbs/cli/shared.ipynb #1d6e59d6
+def print_alarms(
+    runs: Mapping[str, Responses],  # runs by name
+    retypers: Mapping[str, Callable[[Cure], str]] | None = None,  # the same names; None: without a typed command
+    aside: bool = False,  # print to the error stream
+) -> None:
+    "Print the block of each run in which many replies cannot be read, unless it was printed while it ran."
+    said = set()
+    for name, run in runs.items():
+        told = getattr(run, "alarm_told", False)
+        if told or not (lines := responses_alarm(run, (retypers or {}).get(name), name)):
+            continue
+        head, *_, remedy = lines
+        shown = [head] if remedy in said else lines  # the same remedy is printed once
+        print(*shown, "", sep="\n", file=sys.stderr if aside else sys.stdout)
+        said.add(remedy)

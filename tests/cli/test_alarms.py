@@ -7,8 +7,8 @@ import pytest
 from faulty_server import Answer, FaultyServer, completion
 from helpers import stored_replies
 
-from cora_nb.cli.alarms import print_alarms, retyper, typed_options
-from cora_nb.cli.mcqa_plus import cora_mcqa_plus
+from cora_nb.cli.shared import print_alarms, retyper, typed_options
+from cora_nb.cli.paper import cora_mcqa_plus
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
 from cora_nb.respondents.causal import CausalRespondent

@@ -12,8 +12,8 @@ import pytest
 
 import cora_nb
 from cora_nb.cli.commands import COMMANDS, VALUES, command, cora_main, parse_words, read_config
-from cora_nb.cli.lists import cora_list
-from cora_nb.cli.names import LISTS, list_families, names_of
+from cora_nb.cli.commands import cora_list
+from cora_nb.cli.respondents import LISTS, list_families, names_of
 from cora_nb.papers.published import model_cards
 from cora_nb.papers.reproduce import plan_list
 from cora_nb.cli.run import cora_run
@@ -228,7 +228,8 @@ def test_help_loads_nothing_that_is_slow():
     code = (
         "import sys; from cora_nb.cli.commands import cora_main\n"
         "try:\n    cora_main(['run', '--help'])\nexcept SystemExit:\n    pass\n"
-        "print([m for m in ('torch', 'transformers', 'datasets', 'openai', 'matplotlib', 'jinja2') if m in sys.modules])"
+        "slow = ('torch', 'transformers', 'datasets', 'openai', 'matplotlib', 'jinja2')\n"
+        "print([m for m in slow if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.endswith("\n[]\n"), done
@@ -236,10 +237,10 @@ def test_help_loads_nothing_that_is_slow():
 
 def test_a_package_adds_a_command_and_names(monkeypatch, capsys):
     added = [
-        EntryPoint("command.collect", "cora_nb.cli.lists:cora_list", "cora_nb"),
+        EntryPoint("command.collect", "cora_nb.cli.commands:cora_list", "cora_nb"),
         EntryPoint("family.doubled", "json:dumps", "cora_nb"),
         EntryPoint("family.gone", "no_such_module:x", "cora_nb"),
-        EntryPoint("list.recipes", "cora_nb.cli.names:list_rules", "cora_nb"),
+        EntryPoint("list.recipes", "cora_nb.cli.respondents:list_rules", "cora_nb"),
     ]
     monkeypatch.setattr("cora_nb.registry.entry_points", lambda group: added)
     cora_main(["collect", "recipes"])

@@ -9,7 +9,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 pytest.importorskip("transformers", reason="transformers is not installed")
 
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
-from cora_nb.cli.embeddings import cora_embeddings  # noqa: E402
+from cora_nb.cli.models import cora_embeddings  # noqa: E402
 from cora_nb.metrics.embeddings import format_prompts, head_separability, separability  # noqa: E402
 from cora_nb.respondents.hidden import hidden_states  # noqa: E402
 from cora_nb.report.render import written_result  # noqa: E402

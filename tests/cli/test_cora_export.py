@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cora_nb.cli.exporting import cora_export
+from cora_nb.cli.exchange import cora_export
 from cora_nb.cli.run import cora_run
 from cora_nb.responses.columns import UNSENT, in_state
 from cora_nb.responses.files import read_facts, read_responses

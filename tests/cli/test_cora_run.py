@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from cora_nb.cli.commands import COMMANDS
 from cora_nb.cli.run import cora_run
 from cora_nb.metrics.scoring import score
 from cora_nb.results import lookup
@@ -410,7 +409,7 @@ HEAVY = ("torch", "transformers", "datasets", "openai", "matplotlib", "seaborn",
             "cora_nb.respondents.causal",
             "cora_nb.respondents.likelihood",
             "cora_nb.cli.table",
-            "cora_nb.cli.mcqa_plus",
+            "cora_nb.cli.paper",
             "cora_nb.cli.respondents",
         ],
     ),

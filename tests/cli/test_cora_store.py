@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cora_nb.cli.stores import cora_store
+from cora_nb.cli.exchange import cora_store
 from cora_nb.respondents.protocol import Reply
 from cora_nb.runs.store import Store
 from helpers import run

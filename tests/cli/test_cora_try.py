@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.cli.try_out import TryOptions, cora_try, run_options
+from cora_nb.cli.run import TryOptions, cora_try, run_options
 from faulty_server import Answer, FaultyServer, completion, refusal
 from helpers import run
 

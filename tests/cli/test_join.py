@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from cora_nb.cli.join import cora_join
+from cora_nb.cli.exchange import cora_join
 from cora_nb.cli.options import ShowOptions
 from cora_nb.cli.run import cora_run
 from cora_nb.responses.files import read_facts, read_responses
@@ -142,7 +142,7 @@ def test_a_chat_respondent_needs_no_workers(capsys):
 
 
 def test_a_dry_run_starts_nothing(capsys, monkeypatch):
-    monkeypatch.setattr("cora_nb.cli.sharding.local_workers", None)
+    monkeypatch.setattr("cora_nb.cli.run.local_workers", None)
     cora_run(ANN, limit=4, shard="1/2", dry=True)
     assert "nothing was asked" in capsys.readouterr().out and not os.path.exists("responses")
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cora_nb.benchmarks.load import load_benchmark
-from cora_nb.cli.importing import cora_import
+from cora_nb.cli.exchange import cora_import
 from cora_nb.core import BadRow, CoraError
 from cora_nb.interop.formats import import_responses, recognise_tool
 from cora_nb.interop.lm_eval_logs import _read_sample, _scored_question

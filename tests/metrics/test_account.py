@@ -10,7 +10,7 @@ import pytest
 
 import cora_nb as cn
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.cli.gate import cora_gate
+from cora_nb.cli.table import cora_gate
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.estimates import is_estimate
 from cora_nb.respondents.protocol import OVER_BUDGET, Reply

@@ -10,7 +10,7 @@ import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.benchmarks.load import load_benchmark
-from cora_nb.cli.names import list_scores
+from cora_nb.cli.respondents import list_scores
 from cora_nb.core import CoraError, THRESHOLDS
 from cora_nb.metrics.ablations import bootstrap_table, subset_scores, variant_bootstrap
 from cora_nb.metrics.scoring import score

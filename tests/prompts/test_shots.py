@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
-from cora_nb.cli.mcqa_plus import cora_mcqa_plus
+from cora_nb.cli.paper import cora_mcqa_plus
 from cora_nb.cli.run import cora_run
 from cora_nb.core import CoraError, LETTERS, Question, Variant
 from cora_nb.prompts.letters import RULES

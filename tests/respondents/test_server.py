@@ -22,7 +22,7 @@ for package in ("accelerate", "fastapi", "pydantic", "rich", "starlette", "uvico
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
 from cora_nb.cli.run import cora_run  # noqa: E402
 from cora_nb.cli.table import cora_table  # noqa: E402
-from cora_nb.cli.try_out import cora_try  # noqa: E402
+from cora_nb.cli.run import cora_try  # noqa: E402
 from cora_nb.core import data_path  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.protocol import ask  # noqa: E402

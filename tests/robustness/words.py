@@ -7,11 +7,11 @@ from typing import Any
 
 from robustness.cases import Case
 
-from cora_nb.cli.embeddings import cora_embeddings
-from cora_nb.cli.mcqa_plus import cora_mcqa_plus
+from cora_nb.cli.models import cora_embeddings
+from cora_nb.cli.paper import cora_mcqa_plus
 from cora_nb.cli.respondents import make_respondent, make_respondents
 from cora_nb.cli.run import cora_run
-from cora_nb.cli.importing import cora_import
+from cora_nb.cli.exchange import cora_import
 from cora_nb.cli.table import cora_table
 
 NO_COUNT = ("-1", "0", "1.5", "one", "", "1e3", "inf", "nan", "0x10", "\u0661\u0661\u0661x", "9x", "true", "null")

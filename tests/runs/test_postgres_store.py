@@ -21,7 +21,7 @@ import pytest
 
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.cli.options import RunOptions
-from cora_nb.cli.sharding import Spread
+from cora_nb.cli.run import Spread
 from cora_nb.core import CoraError
 from cora_nb.responses.facts import as_facts
 from cora_nb.respondents.chat import ChatRespondent
@@ -84,7 +84,7 @@ def test_without_the_driver_one_line_names_the_extra(monkeypatch):
 
 
 def test_the_driver_is_imported_only_for_a_database():
-    code = "import sys, cora_nb.runs.store, cora_nb.cli.run, cora_nb.cli.stores; print('psycopg' in sys.modules)"
+    code = "import sys, cora_nb.runs.store, cora_nb.cli.run, cora_nb.cli.exchange; print('psycopg' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
 
 

@@ -78,7 +78,7 @@ def test_a_damaged_reply_is_not_passed_on(fresh, whence, tmp_path):
 
 HALF_A_COPY = """
 import sys, time
-from cora_nb.cli.stores import cora_store
+from cora_nb.cli.exchange import cora_store
 from cora_nb.runs import store
 
 def pieces(*args, usual=store._pieces):
