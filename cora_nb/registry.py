@@ -16,6 +16,7 @@ from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
+from .checks import nearest
 from .core import CoraError
 
 # %% ../nbs/registry.ipynb #91d6dca3
@@ -147,8 +148,9 @@ class Registry:
         added = self.installed()
         if isinstance(name, str) and name in added:
             return load_address(f"{added[name].module}:{added[name].attr}", self.kind)
-        names = ", ".join(sorted({*self.names(), *added}))
-        raise CoraError(f"{self.kind} must be one of {names}, or module:name, got {name!r}")
+        names = sorted({*self.names(), *added})
+        near = nearest(name, names)
+        raise CoraError(f"{self.kind} must be one of {', '.join(names)}, or module:name, got {name!r}{near}")
 
     def typed(
         self,

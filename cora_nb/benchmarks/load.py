@@ -35,7 +35,7 @@ from cora_nb.benchmarks.pitfalls import (
     warn_of_nota,
     warn_of_place,
 )
-from ..checks import check_count, check_option
+from ..checks import check_count, check_option, nearest
 from ..core import LETTERS, BadRow, CoraError, Question, data_path, permutation, uniforms
 
 # %% ../../nbs/benchmarks/load.ipynb #5e92406a
@@ -463,7 +463,8 @@ def _find_tables(
             raise CoraError(f"{name}: no split {split!r}; the bundled benchmark is not split")
         path = data_path(*BUNDLED[name])
     if layout is None and path is None:
-        raise CoraError(f"no benchmark {name!r}; {known}; any other name needs path= with a file")
+        near = nearest(name, [*LAYOUTS, *BUNDLED])
+        raise CoraError(f"no benchmark {name!r}{near}; {known}; any other name needs path= with a file")
     if layout and answer_as:
         raise CoraError(
             f"answer_as={answer_as!r}: the layout of {name} decides what its answers are; "

@@ -18,7 +18,6 @@ import sys
 import textwrap
 from collections.abc import Callable, Container, Sequence
 from dataclasses import fields, is_dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +26,7 @@ from cyclopts.help import DefaultFormatter, PanelSpec
 from rich.box import SIMPLE
 
 from .. import __version__, words_beside
+from ..checks import nearest
 from .options import group_of
 from .respondents import LISTS, RESPONDENTS, first_sentence, names_of
 from .shared import one_line_errors, typed_name
@@ -125,7 +125,7 @@ def read_config(
         )
     for name, value in found.items():
         if name not in known:
-            raise CoraError(f"--config {file}: {typed_name(function)} has no option {name!r}{_nearest(name, known)}")
+            raise CoraError(f"--config {file}: {typed_name(function)} has no option {name!r}{nearest(name, known)}")
         if not _fits(value, kind := known[name].annotation):
             raise CoraError(f"--config {file}: {name} must be {_TYPES[kind][0]}, got {value!r}")
         if what := only_typed(name, value):
@@ -164,12 +164,6 @@ def _line_to_type(function: Callable, file: str, option: inspect.Parameter, valu
     words = words if _is_positional(option) else [f"--{option.name}", *words]
     line = f"{typed_name(function)} {shlex.join([*words, '--config', file])}"
     return "".join(c if c.isprintable() else "?" for c in line)
-
-
-def _nearest(name: str, names: Sequence[str]) -> str:
-    "A suggestion of a similar name, to append to an error; empty if there is none."
-    found = get_close_matches(name, list(names), 1)
-    return f"; did you mean {found[0]}?" if found else ""
 
 # %% ../../nbs/cli/commands.ipynb #1a5a99c7
 VALUES = {  # option -> the kind of names that it accepts, in every command
@@ -240,7 +234,10 @@ def _app(
         "Stands for the command while its words are read."
 
     typed = [_typed_option(p, words.get(name) or "", values) for name, p in known.items()]
-    file = Annotated[str | None, Parameter(group=_group("Options", 0), help="a TOML file with options, or a run's facts.json to repeat it")]
+    file = Annotated[
+        str | None,
+        Parameter(group=_group("Options", 0), help="a TOML file with options, or a run's facts.json to repeat it"),
+    ]
     typed.append(inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=file))
     given.__signature__ = inspect.Signature(sorted(typed, key=lambda option: option.kind))
     app = App(
@@ -386,7 +383,7 @@ def cora_main(
         return print(_STYLE["version"])
     if not name.startswith("-"):
         names = sorted({*COMMANDS.names(), *COMMANDS.installed()})
-        near = _nearest(name, names) or f"; there are {', '.join(names)}"
+        near = nearest(name, names) or f"; there are {', '.join(names)}"
         _mistyped("cora", f"no command {name!r}{near}")
     _understood(_all_commands(), [name, *rest], "cora")
 

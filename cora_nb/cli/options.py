@@ -10,6 +10,7 @@ __all__ = ['BenchmarkOptions', 'QuestionOptions', 'AskingOptions', 'read_asking'
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 
+from ..checks import check_option
 from ..core import CoraError, Question, threshold, THRESHOLDS
 from ..runs.asking import Asking, Budget, Precise, Settled, Stop
 
@@ -79,8 +80,8 @@ def read_stop(
     typed = {"precise_for": given.precise_for, "half_width": given.half_width, "level": given.level}
     typed = {name: value for name, value in typed.items() if value is not None}
     if given.stop != "precise":
-        if given.stop not in _STOPS:
-            raise CoraError(f"stop must be one of {', '.join(map(str, [*_STOPS, 'precise']))}, got {given.stop!r}")
+        if given.stop is not None:
+            check_option("stop", given.stop, ("cora", "bmca", "precise"))
         if typed:
             raise CoraError(f"--{next(iter(typed))} goes with --stop precise")
         return _STOPS[given.stop]

@@ -343,7 +343,7 @@ def expected_lines(
         for planned in plans:
             if "cost" in planned and planned["calls"]:
                 cost = planned["cost"] / planned["calls"] * calls["precise"]
-                rows[kind][f"cost{f' of {plan.name}' if len(plans) > 1 else ''}, at most"] = f"{cost:,.2f}"
+                rows[kind][f"cost{f' of {planned.name}' if len(plans) > 1 else ''}, at most"] = f"{cost:,.2f}"
     names = ", ".join(stop.scores)
     said = f"expected with --stop precise ({names} within {stop.half_width:g}, {100 * stop.level:g}%)"
     table = pd.DataFrame.from_dict(rows, orient="index").to_string()

@@ -27,6 +27,7 @@ import pandas as pd
 
 from ..benchmarks.load import load_benchmark, load_shots
 from ..benchmarks.pitfalls import BenchmarkWarning
+from ..checks import check_option, nearest
 from .options import QuestionOptions
 from ..core import CoraError, Question, cache_folder
 from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score
@@ -125,6 +126,7 @@ def asked_questions(
 
     Raises `BadRow` at a malformed row, and `CoraError` for an error of the benchmark or of an option.
     """
+    check_option("malformed", given.malformed, ("raise", "skip"))
     usual = QuestionOptions()
     told = {what: getattr(given, what) for what in _OFTEN}
     part = {what: getattr(given, what) for what in ("sample", "subjects", "existing_nota", "shuffle_original")}
@@ -194,7 +196,8 @@ def _own_score(name: str) -> str:
     if name in RUN_SCORES or name in SCORES.registered:
         return name
     if ":" not in name and name not in SCORES:
-        raise CoraError(f"score must be one of {', '.join([*SCORES, *RUN_SCORES])}, or FILE.py:NAME, got {name!r}")
+        known = [*SCORES, *RUN_SCORES]
+        raise CoraError(f"score must be one of {', '.join(known)}, or FILE.py:NAME, got {name!r}{nearest(name, known)}")
     SCORES.typed(name)  # says what cannot be loaded
     try:
         return get_run_score(name).name

@@ -14,7 +14,7 @@ from functools import partial
 
 import pandas as pd
 
-from ..checks import check_names, check_number
+from ..checks import check_names, check_number, check_option
 from ..core import CoraError, labelled_score, THRESHOLDS
 from ..registry import Registry
 from ..responses.responses import Responses
@@ -74,8 +74,7 @@ def get_score(
     family = re.fullmatch(r"(.+)\(\d*\.?\d+\)", name) if isinstance(name, str) else None
     if family and name not in SCORES.registered and family[1] in SCORES.registered:
         name = family[1]
-    if name not in SCORES.registered:
-        raise CoraError(f"score must be one of {', '.join(SCORES.registered)}, got {name!r}")
+    check_option("score", name, SCORES.registered)
     return SCORES.registered[name]
 
 

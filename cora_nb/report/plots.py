@@ -51,8 +51,7 @@ def _parts(result: pd.DataFrame, by: str) -> tuple[pd.DataFrame, pd.DataFrame, l
     "Rows to draw and reference rows, each with its `series`, and the columns that differ within a series."
     if not isinstance(result, pd.DataFrame):
         raise CoraError(f"a result is needed, as measures return it, got a {type(result).__name__}")
-    if by not in IDENTITY:
-        raise CoraError(f"by must be one of {', '.join(IDENTITY)}, got {by!r}")
+    check_option("by", by, IDENTITY)
     table = make_result(result)
     if bad := [c for c in ("value", "low", "high") if np.isinf(table[c]).any()]:
         raise CoraError(f"{bad[0]} must be finite, got {table[bad[0]][np.isinf(table[bad[0]])].iloc[0]}")

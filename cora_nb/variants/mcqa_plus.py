@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 
-from ..checks import check_count
+from ..checks import check_count, check_option
 from ..core import CoraError, Question, Variant, permutation, uniforms
 from .families import LeftOut, count_members, register_family
 from .operators import NEW, check_nota, fillers, make_variant, nota_for_answer, resize
@@ -254,8 +254,7 @@ def _check_format_options(
     sizes: object,  # numbers of choices
 ) -> tuple[tuple[str, ...], tuple[int, ...]]:  # the methods and the sizes
     "The methods and sizes. Raises `CoraError` for an invalid option."
-    if claims not in _CLAIMS:
-        raise CoraError(f"claims must be one of {', '.join(_CLAIMS)}, got {claims!r}")
+    check_option("claims", claims, _CLAIMS)
     wanted = (only,) if isinstance(only, str) else tuple(only) if isinstance(only, Sequence) else None
     if wanted is None or not set(wanted) <= set(FORMAT_METHODS):
         raise CoraError(f"only must name some of {', '.join(FORMAT_METHODS)}, got {only!r}")

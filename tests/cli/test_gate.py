@@ -134,8 +134,8 @@ def test_the_workflow_has_commands_that_exist():
     assert [line.split()[:2] for line in lines] == [["cora", "run"], ["cora", "gate"]]
     options = {}
     for line, command in zip(lines, (cora_run, cora_gate)):
-        name, *words = shlex.split(line)
-        options[name] = parse_words(command, words)  # leaves the program for an option that does not exist
+        _, name, *words = shlex.split(line)
+        options["cora", name] = parse_words(command, words)  # leaves the program for an option that does not exist
     asked, decided = options["cora", "run"], options["cora", "gate"]
     assert decided["run"] == f"{asked['out']}/{asked['benchmark']}/gpt-4o-mini" and decided["against"] != decided["run"]
     assert read_floors(decided["at_least"]) == {"CoRA": 0.4}
