@@ -89,11 +89,13 @@ def test_names_that_cannot_be_used(thing, name):
     assert "a name must be a non-empty text without a colon" in error(lambda: Registry("shape").register(thing, name))
 
 
-@pytest.mark.parametrize("name", ["squar", "", None, 3, ["square"], "../x"])
+@pytest.mark.parametrize("name", ["", None, 3, ["square"], "../x"])
 def test_unknown_names_list_those_there_are(name):
     shapes = Registry("shape", lazy={"circle": "math:pi"})
     shapes.register(abs, "square")
-    assert error(lambda: shapes.get(name)) == f"shape must be one of circle, square, or module:name, got {name!r}"
+    known = "shape must be one of circle, square, or module:name"
+    assert error(lambda: shapes.get(name)) == f"{known}, got {name!r}"
+    assert error(lambda: shapes.get("squar")) == f"{known}, got 'squar'; did you mean square?"
 
 
 def test_a_users_file(tmp_path, monkeypatch):

@@ -28,7 +28,7 @@ MISTYPED = {  # status 2: these words are no command line
 REFUSED = {  # status 1: a value that is not right
     "run simulatd": "did you mean simulated?",
     "run simulated:knows=2": "knows must be a number from 0 to 1, got 2.0",
-    "run simulated:nosuch=2": "has the fields knows, slips, position, nota, seed, with_scores, shares, name, got 'nosuch=2'",
+    "run simulated:nosuch=2": "has the fields knows, slips, position, nota, seed, ",
     "run simulated simulated": "two respondents are called 'simulated'; give one another name with ,name=...",
     "run chat": "chat: needs a model, such as model=MODEL",
     "run --limit 0": "limit must be a whole number of 1 or more, got 0",
