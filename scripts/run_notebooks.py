@@ -7,8 +7,8 @@ script runs nbdev's own `test_nb`, which decides what is run (it skips cells fla
 that keeps what each cell printed. So one execution is both the test and the comparison. With `--slow`, the cells that
 take seconds run as well; those that take minutes (`full`), a graphics card (`gpu`) or a network stay out.
 
-Compared are stdout, plain text, Markdown and LaTeX to the letter, HTML by the text it shows, and pictures by their
-number. Addresses of objects (`at 0x7f...`) and stderr are not compared. Each notebook runs in a process of its own,
+Compared are stdout, plain text, Markdown and LaTeX, HTML by the text it shows, and pictures by their number: words to
+the letter, fractions as numbers (`near`), since their last digits are the processor's. Addresses of objects (`at 0x7f...`) and stderr are not compared. Each notebook runs in a process of its own,
 which is forked from one that has imported the heavy libraries, with as many at once as there are cores.
 
     python scripts/run_notebooks.py                              # all of nbs/
@@ -33,6 +33,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
+
+from near import settled
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ["nbdev.test", "matplotlib_inline.backend_inline", "pandas", "pyarrow", "scipy.stats", "seaborn"]
@@ -110,9 +112,9 @@ def check(notebook: Path, skip_flags: list[str]) -> Result:
             super().cell(cell, **options)
             after = shown(cell.outputs)
             ran.append(cell.idx_)
-            if before != after and not self.exc:
-                names = ("committed", "now")
-                lines = difflib.unified_diff(before.splitlines(), after.splitlines(), *names, n=1, lineterm="")
+            now = settled(before, after)
+            if before.splitlines() != now and not self.exc:
+                lines = difflib.unified_diff(before.splitlines(), now, "committed", "now", n=1, lineterm="")
                 differences.append((cell.idx_, list(lines)[2:]))
 
     ran, differences = [], []
