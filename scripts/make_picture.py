@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Draw the picture of the README, nbs/images/organisms.png, from the default run of `cora_run`.
 
-Two maps side by side, what became of each of 6,000 prompts for `steady` and for `skewed`, sorted by consistency, and
-their scores beside them; all drawn by the package's own functions. The two models are asked first, with the replies
-that are in the store: about a minute where there are none. The same runs give the same bytes with the same Matplotlib.
-The numbers that are drawn stand in the file as well (`Description`), where a test reads them.
+Two maps, what became of each of 6,000 prompts for `steady` and for `skewed`: a row is a question, a column one way to
+show its choices, and the questions are sorted by the number of right replies, the fewest on top. Beside them four
+scores of each model with their intervals, and those of a guesser. All is drawn by the package's own functions. The two
+models are asked first, with the replies that are in the store: about a minute where there are none. The same runs give
+the same bytes with the same Matplotlib. The numbers that are drawn stand in the file as well (`Description`), where a
+test reads them.
 
     python scripts/make_picture.py                           # run cora_run, then draw
     python scripts/make_picture.py --runs responses/math     # draw a run that is there
@@ -21,7 +23,15 @@ os.environ.setdefault("MPLBACKEND", "agg")
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "nbs" / "images" / "organisms.png"
 NAMES = ("steady", "skewed")
-SHOWN = ("MCQA", "MCQA+", "MV", "CI", "CoRA")
+SHOWN = ("MCQA", "MCQA+", "BMCA(1.0)", "CoRA")
+LABELS = {  # of the columns: the methods that lie side by side, in words
+    ("original",): "as written",
+    ("shuffled",): "shuffled",
+    ("nota", "nota_shuffled"): "with\nNone of\nthe above",
+    ("decoupled", "decoupled_shuffled"): "two\nchoices",
+    ("decoupled_nota", "decoupled_nota_shuffled"): "two, and\nNone of\nthe above",
+}
+MEANT = {"right": "right", "wrong": "wrong", "unparsed": "none of the choices"}
 SIZE, DPI = (9.0, 4.5), 100  # inches, pixels an inch
 FONT = 10.5  # points
 
@@ -47,37 +57,48 @@ def draw_run(run: object, ax: object) -> dict:
     from cora_nb.report.run_plots import plot_map
 
     plot_map(run, order="consistency", ax=ax)
-    names = [text.get_text().replace(" ", "\n") for text in ax.get_xticklabels()]
-    places = ax.get_xticks()
-    places[0] -= 0.25  # the first two columns are narrow
-    ax.set_xticks(places, names, rotation=90, ha="center", va="top", rotation_mode="default")
+    middles = dict(zip(dict.fromkeys(run.table["method"]), ax.get_xticks()))
+    ax.set_xticks([sum(middles[m] for m in methods) / len(methods) for methods in LABELS], LABELS.values())
+    ax.tick_params(axis="x", labelsize=FONT - 1)
+    for text in ax.get_xticklabels():
+        upright = text.get_text() in ("as written", "shuffled")  # above a single narrow column
+        text.set(rotation=90 if upright else 0, ha="center", va="top", rotation_mode="default")
+    ax.set_ylabel(f"{ax.get_ylabel()}, fewest right replies on top")
     legend = ax.get_legend()
     legend.remove()
-    return {text.get_text(): patch for text, patch in zip(legend.get_texts(), legend.get_patches())}
+    return {MEANT[text.get_text()]: patch for text, patch in zip(legend.get_texts(), legend.get_patches())}
+
+
+def shown_scores(runs: dict) -> object:
+    "A result: the scores of the two models with their intervals, and those of a guesser."
+    import cora_nb as cn
+    from cora_nb.stats.resampling import FewWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewWarning)  # about BMCA(1.0) of `skewed`, which is 0
+        scores = {name: cn.score(run, ci=0.95) for name, run in runs.items()}
+    scores = cn.stack_results(scores | {"guesser": cn.chance_scores(next(iter(runs.values())))})
+    return scores[scores["score"].isin(SHOWN)].sort_values("score", key=lambda s: s.map(SHOWN.index), kind="stable")
 
 
 def draw(runs: dict) -> tuple:
     "The figure, and the numbers in it as a result."
     import matplotlib.pyplot as plt
 
-    import cora_nb as cn
-    from cora_nb.report.plots import plot_scores
-    from cora_nb.stats.resampling import FewWarning
+    from cora_nb.report.plots import plot_points
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FewWarning)  # about BMCA(1.0), which is not drawn
-        scores = cn.score(runs, ci=0.95)
-    scores, meant = scores[scores["score"].isin(SHOWN)], {}
-    with plt.rc_context({"font.size": FONT, "axes.titlesize": FONT + 2, "legend.fontsize": FONT + 0.5}):
-        figure, axes = plt.subplots(1, 3, figsize=SIZE, layout="constrained", width_ratios=[1.2, 1.2, 0.8])
+    scores, meant = shown_scores(runs), {}
+    with plt.rc_context({"font.size": FONT, "axes.titlesize": FONT + 2, "legend.fontsize": FONT}):
+        figure, axes = plt.subplots(1, 3, figsize=SIZE, layout="constrained", width_ratios=[1.25, 1.25, 0.75])
         for ax, (name, run) in zip(axes, runs.items()):
             meant |= draw_run(run, ax)
-            ax.set_title(f"{name}: CoRA {cn.lookup(scores, 'CoRA', respondent=name).value:.2f}")
+            ax.set_title(name)
         axes[1].set_ylabel("")
         figure.legend(meant.values(), meant, loc="outside lower left", ncols=len(meant), frameon=False)
-        ax = plot_scores(scores, ax=axes[2])
-        ax.set(title="Scores", xlim=(0, 1), xticks=[0, 0.5, 1])
-        figure.legend(*ax.get_legend_handles_labels(), loc="outside lower right", ncols=2, frameon=False)
+        ax = plot_points(scores, ax=axes[2])
+        ax.set(title="Scores", xlabel="", xlim=(-0.02, 1), xticks=[0, 0.5, 1])
+        handles = ax.get_legend_handles_labels()
+        figure.legend(*handles, loc="outside lower right", ncols=3, frameon=False, columnspacing=1, handletextpad=0.3)
         ax.get_legend().remove()
     return figure, scores
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from PIL import Image
+from PIL import Image, ImageChops, ImageStat
 
 import cora_nb as cn
 from cora_nb.responses.files import write_responses
@@ -29,11 +29,15 @@ def script():
     return module
 
 
+def index_cells():
+    return json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))["cells"]
+
+
 def named_images():
     "(page, words for who cannot see it, address) of each image that the pages name."
     pages = {"README.md": (ROOT / "README.md").read_text(encoding="utf-8")}
-    cells = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))["cells"]
-    pages["nbs/index.ipynb"] = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    said = ["".join(cell["source"]) for cell in index_cells() if cell["cell_type"] == "markdown"]
+    pages["nbs/index.ipynb"] = "\n\n".join(said)
     return [(page, *found) for page, text in pages.items() for found in re.findall(IMAGE, text)]
 
 
@@ -57,13 +61,28 @@ def test_readme_and_index_name_the_same_images():
     assert len(set(map(frozenset, files.values()))) <= 1, files
 
 
-def test_its_numbers_are_those_of_the_readme():
-    "The script writes what it drew into the file; the README prints the table of the same run."
+def test_its_numbers_are_those_of_the_page():
+    "What the script drew stands in the file; the page's cell prints the table of the same run, its words some of it."
     drawn = dict(re.findall(r"(\w+ \S+) (\d\.\d\d)", Image.open(PICTURE).info["Description"]))
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for score in ("MCQA", "MCQA+", "MV", "CoRA"):
-        steady, skewed = re.search(rf"^  {re.escape(score)} +(\d\.\d\d) \(\d\) +(\d\.\d\d)", text, re.M).groups()
-        assert (drawn[f"steady {score}"], drawn[f"skewed {score}"]) == (steady, skewed), score
+    (output,) = [o for c in index_cells() for o in c.get("outputs", [])]
+    table = "".join(output["text"])
+    for score in ("MCQA", "MCQA+", "CoRA"):
+        printed = re.search(rf"^  {re.escape(score)} +(\d\.\d\d) \(\d\) +(\d\.\d\d)", table, re.M)
+        assert (drawn[f"steady {score}"], drawn[f"skewed {score}"]) == printed.groups(), score
+    (words,) = {words for _, words, address in named_images() if address.endswith(PICTURE.name)}
+    for score in ("MCQA", "CoRA"):
+        assert "{}, {} and {}".format(*(drawn[f"{who} {score}"] for who in ("steady", "skewed", "guesser"))) in words
+
+
+@pytest.mark.slow
+def test_the_script_draws_the_committed_picture(organism_run, tmp_path):
+    make_picture = script()
+    figure, scores = make_picture.draw(make_picture.read_runs(organism_run[0] / "responses" / "math"))
+    make_picture.save(figure, scores, tmp_path / "new.png")
+    new, committed = (Image.open(file) for file in (tmp_path / "new.png", PICTURE))
+    assert new.info["Description"] == committed.info["Description"]
+    difference = ImageChops.difference(new.convert("L"), committed.convert("L"))
+    assert ImageStat.Stat(difference).mean[0] < 1, "run python scripts/make_picture.py"
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +110,21 @@ def test_the_script_draws_the_same_twice(saved, tmp_path):
     assert picture.size == (900, 450) and "Software" not in picture.info
     value = cn.lookup(scores, "CoRA", respondent="steady").value
     assert f"steady CoRA {value:.2f}" in picture.info["Description"]
+
+
+def test_rows_are_sorted_by_right_replies(saved):
+    "Counted from the colours of the map, not from the run."
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    make_picture = script()
+    for run in make_picture.read_runs(saved).values():
+        figure, ax = plt.subplots()
+        make_picture.draw_run(run, ax)
+        (drawn,) = ax.collections
+        right = (np.ma.filled(drawn.get_array(), -1) == 0).sum(axis=1)
+        assert (np.diff(right) >= 0).all() and right[0] < right[-1] and ax.get_ylim() == (30, 0)
+        plt.close(figure)
 
 
 def test_no_words_lie_on_one_another(saved):
@@ -123,7 +157,7 @@ def test_pypi_gets_addresses(monkeypatch):
     given, made = packaged(monkeypatch)
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     without, with_home = (made(readme, home, "main") for home in ("", "https://github.com/me/it"))
-    for text, least in ((given["long_description"], 0), (without, 0), (with_home, 100)):
+    for text, least in ((given["long_description"], 0), (without, 0), (with_home, 20)):
         text = re.sub(r"^```.*?^```|`[^`\n]+`", "", text, flags=re.M | re.S)
         targets = re.findall(r"\]\(([^()\s]+)", text)
         assert len(targets) >= least and all(re.match("https?:|#", target) for target in targets)
