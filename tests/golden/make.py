@@ -13,11 +13,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 
-def changed_rows(old, new, table):
-    "How much of a file's content differs, in words: rows with another value, gone and new ones, or lines of a text."
-    if not table:
-        a, b = old.splitlines(), new.splitlines()
-        return f"{sum(x != y for x, y in zip(a, b)) + abs(len(a) - len(b))} of {len(a)} lines"
+def changed_rows(old, new):
+    "How much of a CSV differs, in words: rows with another value, gone and new ones."
     known, found = ({tuple(row[:2]): row[2:] for row in csv.reader(io.StringIO(text))} for text in (old, new))
     changed = sum(found.get(key, value) != value for key, value in known.items())
     gone, added = len(known.keys() - found.keys()), len(found.keys() - known.keys())
@@ -32,7 +29,7 @@ def keep(files, why, folder=HERE):
         path = folder / name
         old = path.read_text(encoding="utf-8") if path.exists() else None
         if old is not None and old != new:
-            lines.append(f"{name}: {changed_rows(old, new, path.suffix == '.csv')}")
+            lines.append(f"{name}: {changed_rows(old, new)}")
     if lines and not (why and why.strip()):
         raise SystemExit("\n".join([*lines, 'changed and not written: say why with --why "..."']))
     for name, new in files.items():
@@ -44,26 +41,20 @@ def keep(files, why, folder=HERE):
 
 def main(words=None):
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="of the golden numbers and texts; none: all")
+    parser.add_argument("names", nargs="*", help="of the golden numbers; none: all")
     parser.add_argument("--why", help="the reason, for files that change")
     asked = parser.parse_args(words)
     sys.path.insert(0, str(HERE))
-    from compute import GOLDEN, TEXTS
+    from compute import GOLDEN
 
-    if unknown := [name for name in asked.names if name not in GOLDEN and name not in TEXTS]:
-        raise SystemExit(f"no golden numbers or texts are called {unknown[0]}")
-    for name, golden in (GOLDEN | TEXTS).items():
-        if asked.names and name not in asked.names:
-            continue
-        start, made = time.perf_counter(), golden.make()
-        if name in GOLDEN:
-            if (twice := made.duplicated(["case", "measure"])).any():
-                raise SystemExit(f"{name}: {made[twice].head().to_string()}")
-            files = {f"{name}.csv": made.to_csv(index=False, lineterminator="\n")}
-        else:
-            files = {f"{file}.txt": text for file, text in made.items()}
-        keep(files, asked.why)
-        print(f"{name}: {len(made)} {'rows' if name in GOLDEN else 'texts'}, {time.perf_counter() - start:.1f} s")
+    if unknown := [name for name in asked.names if name not in GOLDEN]:
+        raise SystemExit(f"no golden numbers are called {unknown[0]}")
+    for name in asked.names or GOLDEN:
+        start, made = time.perf_counter(), GOLDEN[name].make()
+        if (twice := made.duplicated(["case", "measure"])).any():
+            raise SystemExit(f"{name}: {made[twice].head().to_string()}")
+        keep({f"{name}.csv": made.to_csv(index=False, lineterminator="\n")}, asked.why)
+        print(f"{name}: {len(made)} rows, {time.perf_counter() - start:.1f} s")
 
 
 if __name__ == "__main__":
