@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['check_count', 'check_seed', 'check_number', 'check_level', 'check_numbers', 'check_option', 'check_names',
-           'check_named', 'check_columns', 'integer_column']
+           'check_named', 'check_columns', 'integer_column', 'escaped', 'inert_text']
 
 # %% ../nbs/checks.ipynb #159e1155
 import math
@@ -156,3 +156,17 @@ def integer_column(
         why = f"{column} must be a whole number from {low} to {highest}"
         raise BadRow(why, what, row + 1, field=column, value=getattr(value, "item", lambda: value)())
     return numbers.astype(np.int64, copy=False)
+
+# %% ../nbs/checks.ipynb #c51ec021
+def escaped(
+    text: str,  # untrusted
+) -> str:  # on one line, of printable characters
+    "A text that is safe to show in a terminal: characters that are not printable are written as Python escapes."
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def inert_text(
+    text: str,  # untrusted
+) -> str:  # the same, with every control character escaped
+    "A text of several lines that is safe to print. Tabs are escaped too, since they look like spaces."
+    return "\n".join(map(escaped, text.split("\n")))

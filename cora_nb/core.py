@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['LETTERS', 'MIN_CHOICES', 'MAX_CHOICES', 'THRESHOLDS', 'ALPHABETS', 'CoraError', 'BadRow', 'threshold', 'score_label',
-           'labelled_score', 'Question', 'Wording', 'Variant', 'same_sources', 'uniforms', 'permutation', 'data_path',
-           'cache_folder']
+           'labelled_score', 'Question', 'Wording', 'Variant', 'uniforms', 'permutation', 'data_path', 'cache_folder']
 
 # %% ../nbs/core.ipynb #d2f3d3f7
 import hashlib
@@ -236,17 +235,6 @@ class Variant:
     def key(self) -> tuple[str, str, int]:  # (question id, method, index)
         "The key of this variant, unique within a family."
         return self.question.id, self.method, self.index
-
-# %% ../nbs/core.ipynb #a1304d8c
-def same_sources(
-    recorded: Sequence[int],  # the sources of a record, perhaps one of version 0.1
-    sources: Sequence[int],  # the sources of a variant
-) -> bool:
-    "Whether a record and a variant show the same choices, as far as the record can tell."
-    recorded, sources = tuple(recorded), tuple(sources)
-    if recorded.count(-1) > 1:  # version 0.1: every new choice is -1
-        sources = tuple([-1 if s < 0 else s for s in sources])
-    return recorded == sources
 
 # %% ../nbs/core.ipynb #63b9c9c5
 def uniforms(

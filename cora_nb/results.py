@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 
+from .checks import inert_text
 from .core import CoraError, labelled_score, threshold
 from .registry import Registry
 
@@ -153,7 +154,9 @@ class Result(pd.DataFrame):
             return self._plain()
         hidden = [c for c in self if c in STANDING or c in _QUIET and not self[c].notna().any()]
         said = {"note": self["note"]} if "remarks" in self.columns else {}
-        return self._plain().assign(**said).drop(columns=hidden)
+        shown = self._plain().assign(**said).drop(columns=hidden)
+        texts = [c for c in shown.select_dtypes(exclude=["number", "bool"]) if c != "remarks"]
+        return shown.assign(**{c: shown[c].map(_safe) for c in texts})
 
     def to_string(self, *args: Any, **options: Any) -> str | None:
         return self._shown().to_string(*args, **options)
@@ -166,6 +169,11 @@ class Result(pd.DataFrame):
 
 
 _QUIET = (*IDENTITY[:5], "low", "high", "p", "n")  # not shown where they are empty
+
+
+def _safe(value: Any) -> Any:
+    "A text that is safe to print; any other value as it is."
+    return inert_text(value) if isinstance(value, str) else value
 
 # %% ../nbs/results.ipynb #36f0337a
 def make_result(

@@ -3,7 +3,7 @@
 # named: installs exactly those, `pip check`, the bundled benchmark, and the tests of the modules that lean most on
 # other packages. By hand: it downloads old releases, and an old torch brings gigabytes for a GPU.
 #
-#   scripts/check_lowest.sh python3.10
+#   scripts/check_lowest.sh python3.11
 #   TORCH=2.13.0 scripts/check_lowest.sh python3.11     # another torch than the lowest, where that cannot be had
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -5,7 +5,7 @@
 # course as a notebook.
 #
 #   scripts/check_wheel.sh                             # with the python3 at hand
-#   scripts/check_wheel.sh python3.10 python3.13       # one after the other
+#   scripts/check_wheel.sh python3.11 python3.13       # one after the other
 #   ALSO=torch==2.13.0 scripts/check_wheel.sh python3  # more for pip to install: here, a version of torch
 #   DIST=dist BUILD_ONLY=1 scripts/check_wheel.sh      # builds and compares, and leaves both files in that folder
 #   WHEEL=dist/x.whl scripts/check_wheel.sh python3    # tries this wheel and builds none

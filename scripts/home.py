@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 ROOT = Path(__file__).resolve().parent.parent
 GITHUB = "https://github.com/"
-MISSING = "cora_nb is missing: run `pip install -e .` in the folder of your copy, then restart"
+MISSING = "cora_nb is missing: run `pip install -e '.[local]'` in your copy, then restart"
 
 
 def read_settings(root: Path = ROOT) -> dict[str, str]:

@@ -8,8 +8,9 @@ that keeps what each cell printed. So one execution is both the test and the com
 take seconds run as well; those that take minutes (`full`), a graphics card (`gpu`) or a network stay out.
 
 Compared are stdout, plain text, Markdown and LaTeX, HTML by the text it shows, and pictures by their number: words to
-the letter, fractions as numbers (`near`), since their last digits are the processor's. Addresses of objects (`at 0x7f...`) and stderr are not compared. Each notebook runs in a process of its own,
-which is forked from one that has imported the heavy libraries, with as many at once as there are cores.
+the letter, fractions as numbers (`near`), since their last digits are the processor's. Addresses of objects
+(`at 0x7f...`) and stderr are not compared. Each notebook runs in a process of its own, which is forked from one that
+has imported the heavy libraries, with as many at once as there are cores.
 
     python scripts/run_notebooks.py                              # all of nbs/
     python scripts/run_notebooks.py nbs/core.ipynb nbs/metrics   # some: files or folders

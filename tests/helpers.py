@@ -70,13 +70,13 @@ def stored_replies(store: Path | str) -> int:
         import psycopg
 
         with psycopg.connect(store) as db:
-            begun = db.execute("select to_regclass('cora_nb.replies')").fetchone()[0]
-            return db.execute("select count(*) from cora_nb.replies").fetchone()[0] if begun else 0
+            begun = db.execute("select to_regclass('cora_replies')").fetchone()[0]
+            return db.execute("select count(*) from cora_replies").fetchone()[0] if begun else 0
     if not store.exists():
         return 0
     try:
         with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
-            return db.execute("select count(*) from replies").fetchone()[0]
+            return db.execute("select count(*) from cora_replies").fetchone()[0]
     except sqlite3.OperationalError as e:  # not yet a store
         passing = ("no such table", "unable to open", "locked", "readonly")  # the other process is at work on its log
         assert any(words in str(e) for words in passing), e

@@ -117,15 +117,5 @@ class PostgresServer:
         import psycopg
 
         with psycopg.connect(self.address(), autocommit=True) as db:
-            db.execute("drop schema if exists cora_nb cascade")
+            db.execute("drop table if exists cora_replies")
         return self.address()
-
-    def new_database(self, *options: str) -> str:
-        "The address of a new, empty database."
-        import psycopg
-
-        self.databases += 1
-        name = f"store_{self.databases}"
-        with psycopg.connect(self.address(), autocommit=True) as db:
-            db.execute(f"create database {name} {' '.join(options)}")
-        return self.address(name)

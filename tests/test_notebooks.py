@@ -26,11 +26,10 @@ HARMLESS = {  # cells that look unsafe and are not, each with the reason
     "nbs/respondents/chat.ipynb 14dae9c9": "every client is refused where it is made, or finds its server gone",
     "nbs/respondents/chat.ipynb 5e1133db": "has no key, and shows what is said then",
     "nbs/respondents/chat.ipynb 93817e1a": "shows what would be sent, and sends nothing",
-    "nbs/runs/batch.ipynb f75f3254": "writes requests into a file, and sends nothing",
 }
 
 CLIENTS = {"ChatRespondent", "OpenAI", "AsyncOpenAI", "AzureOpenAI", "AsyncAzureOpenAI"}
-ASKING = {"cora_run", "cora_paper", "cora_try", "cora_mcqa_plus", "cora_embeddings", "evaluate", "ask", "terminal"}
+ASKING = {"cora_run", "cora_paper", "cora_try", "evaluate", "ask", "terminal"}
 FETCHING = {"snapshot_download", "hf_hub_download", "urlretrieve", "retrieve", "urlopen", "load_dataset"}
 LOADING = {"CausalRespondent", "LikelihoodRespondent", "LocalModel", "hidden_states", "from_pretrained"}
 QUESTIONS = {"load_benchmark", "load_shots"}
@@ -38,8 +37,8 @@ PUBLISHED = {"load_recorded", "recorded_file"}  # files of the papers' authors
 WRITING = {
     *("write_text", "write_bytes", "to_csv", "to_parquet", "to_json", "to_excel", "savefig", "save_figure", "open"),
     *("save_pretrained", "save_file", "mkdir", "makedirs", "rmtree", "copytree", "copyfile", "write_whole", "Store"),
-    *("write_responses", "write_benchmark", "write_variants", "write_table", "write_labels", "write_batch"),
-    *("write_new_files", "_write_export", "save_statements"),
+    *("write_responses", "write_benchmark", "write_variants", "write_table", "write_labels"),
+    *("publish", "_write_export", "save_statements"),
 }
 LOCAL = re.compile(r"^https?://(127\.0\.0\.1|localhost|\[::1\])")
 ELSEWHERE = re.compile(  # a respondent by name; `base_url=` at the end is the start of an f-string
@@ -211,7 +210,7 @@ def relative(notebook: Path) -> str:
 
 @pytest.mark.slow
 def test_run_all_is_safe():
-    assert len(NOTEBOOKS) > 180
+    assert len(NOTEBOOKS) > 140
     found = [line for p in NOTEBOOKS for line in unsafe_cells(cells(p), relative(p))]
     harmless = {line.partition(": ")[0] for line in found} & set(HARMLESS)
     assert [line for line in found if line.partition(": ")[0] not in HARMLESS] == []

@@ -204,9 +204,7 @@ def test_the_release_tries_before_it_publishes():
     release = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8"))
     jobs = release["jobs"]
     tests = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))["jobs"]["test"]
-    assert (
-        jobs["try"]["strategy"]["matrix"] == tests["strategy"]["matrix"] == {"python": ["3.10", "3.11", "3.12", "3.13"]}
-    )
+    assert jobs["try"]["strategy"]["matrix"] == tests["strategy"]["matrix"] == {"python": ["3.11", "3.12", "3.13"]}
     assert (jobs["try"]["needs"], jobs["publish"]["needs"]) == ("build", "try")
     assert jobs["publish"]["if"].startswith("startsWith(github.ref, 'refs/tags/v') && vars.")
     assert any("scripts/check_wheel.sh" in step.get("run", "") for step in jobs["try"]["steps"])

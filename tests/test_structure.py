@@ -151,7 +151,7 @@ def test_lines_are_short():
     files = [ROOT / "setup.py", *(f for d in ("tests", "scripts") for f in (ROOT / d).rglob("*.py"))]
     files += [f for f in (ROOT / "nbs").rglob("*.ipynb") if ".ipynb_checkpoints" not in f.parts]
     long = {f.relative_to(ROOT).as_posix(): sum(len(line) > 120 for line in code_lines(f)) for f in files}
-    assert len(long) > 400, "the files were not read"
+    assert len(long) > 300, "the files were not read"
     found = {name: n for name, n in long.items() if n}
     assert not found, f"lines of more than 120 characters: {found}"
 
@@ -165,7 +165,7 @@ TEXTS_OF_OTHERS = {  # a library or a server says it in words alone: its one cli
     "benchmarks.load",  # `datasets`: this data set needs a script
     "respondents.chat_server",  # a server: the limit of tokens has another name
     "respondents.local",  # `torch`: out of memory
-    "runs.sqlite_store",  # SQLite before Python 3.11: the file is locked
+    "responses.files",  # `pyarrow`: what it cannot read, kept to what can be printed
 }
 
 

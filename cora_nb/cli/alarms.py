@@ -14,7 +14,7 @@ from typing import Any
 from ..respondents.protocol import Respondent
 from ..responses.responses import Responses
 from ..runs.alarm import Cure, cured_command, responses_alarm
-from ..runs.postgres_store import without_password
+from ..runs.store import store_name
 
 # %% ../../nbs/cli/alarms.ipynb #c3f4d481
 def typed_options(
@@ -24,7 +24,7 @@ def typed_options(
     "The typed options, without the respondents: all that differ from their defaults."
     usual = inspect.signature(command).parameters
     return {
-        name: without_password(str(value)) if name == "store" else value
+        name: store_name(str(value)) if name == "store" else value
         for name, value in given.items()
         if name in usual and name != "respondents" and value != usual[name].default
     }

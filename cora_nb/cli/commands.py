@@ -14,6 +14,7 @@ import json
 import re
 import shlex
 import sys
+import tomllib
 from collections.abc import Callable, Container, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
@@ -27,12 +28,7 @@ from .shared import one_line_errors
 from ..core import CoraError
 from ..registry import is_address, Registry
 from ..responses.facts import as_facts
-from ..runs.postgres_store import without_password
-
-try:  # in Python from version 3.11 on
-    import tomllib
-except ModuleNotFoundError:
-    import tomli as tomllib
+from ..runs.store import store_name
 
 # %% ../../nbs/cli/commands.ipynb #9189a147
 _TYPES = {  # annotation -> (its description, the types of a value in a file)
@@ -88,7 +84,7 @@ def options_in_force(
     plain = {name: value if isinstance(value, (str, int, float)) else list(value)
              for name, value in typed.items() if value is not None}  # fmt: skip
     if "store" in plain:  # facts are published
-        plain["store"] = without_password(str(plain["store"]))
+        plain["store"] = store_name(str(plain["store"]))
     return {"command": command, **plain}
 
 
@@ -319,15 +315,11 @@ COMMANDS = Registry(
         "table": "cora_nb.cli.table:cora_table",
         "import": "cora_nb.cli.importing:cora_import",
         "report": "cora_nb.cli.report:cora_report",
-        "join": "cora_nb.cli.join:cora_join",
+        "join": "cora_nb.cli.sharding:cora_join",
         "export": "cora_nb.cli.exporting:cora_export",
         "gate": "cora_nb.cli.gate:cora_gate",
-        "mcqa_plus": "cora_nb.cli.mcqa_plus:cora_mcqa_plus",
-        "embeddings": "cora_nb.cli.embeddings:cora_embeddings",
         "try": "cora_nb.cli.try_out:cora_try",
-        "convert": "cora_nb.cli.convert:cora_convert",
         "paper": "cora_nb.cli.paper:cora_paper",
-        "store": "cora_nb.cli.stores:cora_store",
         "list": "cora_nb.cli.lists:cora_list",
     },
 )

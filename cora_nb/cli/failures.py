@@ -17,9 +17,8 @@ from ..core import CoraError
 from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent
-from ..responses.columns import REPLIED, in_state
+from ..responses.columns import REPLIED, UNSENT, in_state
 from ..responses.failures import FailureWarning
-from ..responses.parts import ResponseParts, count_lost
 from ..responses.responses import Responses
 
 # %% ../../nbs/cli/failures.ipynb #d4d4a4fd
@@ -60,16 +59,16 @@ def refuse_lost(
 
 # %% ../../nbs/cli/failures.ipynb #11d0c49f
 def failed_line(
-    runs: Iterable[Responses | ResponseParts],  # of one respondent
+    runs: Iterable[Responses],  # of one respondent
     respondent: Respondent | None = None,  # the respondent asked; None: the runs were read from files
-    store: object | None = None,  # what keeps its replies: a store, or the shards of the run; None: nothing
+    store: object | None = None,  # what keeps its replies: a store; None: nothing
 ) -> str:  # empty if nothing failed
     "The number of failed prompts, the most frequent reason, and how to ask for the rest."
     asked, failed, why = 0, 0, Counter()
     for run in runs:
-        n, lost, words = count_lost(run)
-        asked, failed = asked + n, failed + lost["failed"]
-        why.update(words)
+        table = run.table
+        asked, failed = asked + int((~in_state(table, *UNSENT)).sum()), failed + int(in_state(table, "failed").sum())
+        why.update(table["error"].dropna() if "error" in table else ())
     if not failed:
         return ""
     [(reason, most)] = why.most_common(1) or [("without words", failed)]

@@ -177,6 +177,6 @@ class RunOptions(ShowOptions, CostOptions, SpreadOptions, KeepOptions, StopOptio
 
     respondents: list[str] = ()  # who answers, such as chat:MODEL; without any, the two models of the package
     _: KW_ONLY
-    family: str = "cora"  # the family of variants, several joined by +, or FILE.py:NAME for one of your own
+    family: str = "cora"  # the family of variants, or FILE.py:NAME for one of your own
     trials: int = 1  # how often each prompt is asked
     out: str = "responses"  # the folder for all runs; each goes to BENCHMARK/NAME inside

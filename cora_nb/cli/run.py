@@ -6,7 +6,6 @@
 __all__ = ['cora_run']
 
 # %% ../../nbs/cli/run.ipynb #ed80be70
-from dataclasses import replace
 from pathlib import Path
 
 from .commands import command, options_in_force
@@ -16,15 +15,7 @@ from .budgets import check_spent, stop_line
 from .options import RunOptions, read_asking, read_budget, read_prices, read_stop
 from .precise import expected_lines
 from .report import page_lines
-from cora_nb.cli.sharding import (
-    ask_own_shards,
-    ask_spread,
-    read_spread,
-    share_line,
-    spread_client,
-    store_here,
-    with_command,
-)
+from .sharding import ask_own_shard, ask_spread, read_spread, spread_client
 from .failures import ask_each, end_incomplete, failed_line, failures_said, refuse_lost
 from cora_nb.cli.shared import (
     asked_questions,
@@ -44,7 +35,6 @@ from ..responses.files import check_folder, write_responses
 from ..runs.alarm import unshown_line
 from ..runs.asking import as_spending
 from ..runs.evaluate import plan, prepare, Running
-from ..runs.shards import check_shards_there, known_facts
 from ..variants.families import make_variants
 
 # %% ../../nbs/cli/run.ipynb #7a43a51d
@@ -60,37 +50,34 @@ def cora_run(given: RunOptions):
     check_option("failed", given.failed, ("unknown", "wrong"))
     stop, spending = read_stop(given, given.seed, given.trials), as_spending(read_budget(given))
     beyond, who = own_scores(given.score), make_respondents(given.respondents, benchmark, given.path)
-    folders, spread = run_folders(given.out, benchmark, who), read_spread(given, stop, who)
+    folders, shard = run_folders(given.out, benchmark, who), read_spread(given, who, spending)
     retypers = {w.name: retyper(cora_run, vars(given), i, w) for i, w in enumerate(who)}
     questions, told, chosen = asked_questions(given)
     variants = make_variants(questions, family=given.family, seed=given.seed)
     asking = read_asking(given, shot_pool(given), given.trials)
-    with open_store(store_here(given, spread), who) as replies, spread_client(spread) as spread:
+    with open_store(given.store, who) as replies, spread_client(given) as client:
         if given.dry:
             prices = read_prices(given.price)
             plans = [plan(w, variants, asking, store_for(w, replies), prices) for w in who]
             if chosen:
                 print(f"{benchmark}: {len(questions)} questions{chosen}")
-            return print(plan_table(plans, given.stop) + share_line(given) + expected_lines(variants, plans, stop))
+            return print(plan_table(plans, given.stop) + expected_lines(variants, plans, stop))
         told |= {"family": given.family, "seed": given.seed, "pool": given.pool}
         prepared, from_store, stops = prepare(variants, asking, stop, told), {}, {}
         belongs = list(zip(given.respondents or ORGANISMS, folders))
-        if spread and spread.shard:
-            parts = [with_command(prepared, options, spec) for spec, _ in belongs]
-            return ask_own_shards(spread, who, parts, folders, strict)
+        if shard is not None:
+            lost = [ask_own_shard(shard, w, prepared, folder, replies) for w, folder in zip(who, folders)]
+            return end_incomplete(any(lost), {}, "cora_run")
         for w, folder in zip(who, folders):
-            if not spread:  # the shards are checked when they are asked
-                check_folder(folder, prepared.facts(w))
-                check_shards_there(folder, known_facts(prepared, w))
+            check_folder(folder, None if client else prepared.facts(w))
 
         def retype(name, cure):
             return retypers[name](cure)
 
         def ask(w, own):  # each is on disk before the next begins
             (spec, folder), kept = own, store_for(w, replies)
-            mine = replace(spread, store=store_for(w, spread.store)) if spread else None
-            if mine:
-                run = ask_spread(mine, spec, with_command(prepared, options, spec), folder, strict)
+            if client:
+                run = ask_spread(client, spec, prepared, folder, given.store)
             else:
                 run = prepared.ask(w, Running(kept, spending, strict=strict, retype=retype))
             check_spent(run, spending, folder)
@@ -98,8 +85,7 @@ def cora_run(given: RunOptions):
             write_responses(run, folder)
             refuse_lost(run, given.out)
             stops[w.name] = stop_line(run, spending, kept)
-            found = mine.line(run, folder) if mine else store_line(kept, run)
-            from_store[w.name] = [failed_line([run], w, mine or kept), stops[w.name], found, str(folder)]
+            from_store[w.name] = [failed_line([run], w, kept), stops[w.name], store_line(kept, run), str(folder)]
             return run
 
         runs, stopped = ask_each(who, ask, belongs, "cora_run", strict)

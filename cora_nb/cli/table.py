@@ -17,10 +17,10 @@ from ..checks import check_option
 from ..core import CoraError
 from ..report.render import check_table_file, render, table_format, write_printed
 from ..report.tables import plain_line, score_table
-from ..responses.files import is_parts_folder, read_responses
-from ..responses.parts import ResponseParts, count_lost
+from ..responses.columns import in_state
+from ..responses.files import read_responses
 from ..responses.responses import Responses
-from ..runs.alarm import too_many_unread, unshown_line
+from ..runs.alarm import unshown_line
 
 # %% ../../nbs/cli/table.ipynb #7d481398
 def column_names(
@@ -34,10 +34,10 @@ def column_names(
 
 # %% ../../nbs/cli/table.ipynb #c1dd1318
 def _choose_trials(
-    responses: Responses | ResponseParts,  # a run
+    responses: Responses,  # a run
     trial: int | None = None,  # the number of one repetition; None: the first there is
     trials: str = "first",  # "all": every repetition is a further reply
-) -> Responses | ResponseParts:
+) -> Responses:
     "The repetitions that count. Raises `CoraError` for one that does not exist, and if both options are given."
     if trials not in ("first", "all"):
         raise CoraError(f"trials must be first or all, got {trials!r}; one repetition is chosen with --trial")
@@ -51,40 +51,19 @@ def _choose_trials(
 
 # %% ../../nbs/cli/table.ipynb #4481ae9f
 def _uneven_trials(
-    responses: Responses | ResponseParts,  # a run
+    responses: Responses,  # a run
 ) -> str:  # such as "1 to 11 for each variant"; empty if each variant was asked equally often
     "The range of the numbers of repetitions, if they differ."
-    if isinstance(responses, ResponseParts):
-        least, most = responses.repetitions()
-    else:
-        counts = responses.table.groupby(["question_id", "method", "index"], observed=True).size()
-        least, most = counts.min(), counts.max()
+    counts = responses.table.groupby(["question_id", "method", "index"], observed=True).size()
+    least, most = counts.min(), counts.max()
     return "" if least == most else f"{least} to {most} for each variant"
-
-# %% ../../nbs/cli/table.ipynb #7d3e5f11
-def _run_or_parts(path: str) -> Responses | ResponseParts:
-    "A run from disk, or the parts of one that is read in pieces."
-    return ResponseParts(path) if is_parts_folder(path) else read_responses(path)
-
-
-def _parts_alarm(parts: ResponseParts, name: str) -> str:  # empty if at most a tenth cannot be read
-    "How many replies cannot be read, and how to look at some of them."
-    if not all("prediction" in file.columns for file in parts.files):
-        return ""
-    found = parts.summary().loc["all"]
-    unread, replies = found["unparsed"] + found["cut_off"], found["rows"] - found["failed"] - found["not_asked"]
-    if not too_many_unread(unread, replies):
-        return ""
-    said = f"{plain_line(name)}: {unread:,} of {replies:,} replies cannot be read, and count as wrong"
-    look = f"; look at some: ResponseParts({parts.path!r}).read(100).table['reply']"
-    return said + look * all("reply" in file.columns for file in parts.files)
 
 # %% ../../nbs/cli/table.ipynb #a052eb41
 @dataclass(frozen=True)
 class TableOptions:
     "The options of `cora_table`."
 
-    runs: list[str]  # folders of runs, or of their parts, or responses files; one for each column
+    runs: list[str]  # folders of runs, or responses files; one for each column
     format: str = None  # text, markdown, latex, csv, html or xlsx; without it, that of --out, or text
     out: str = None  # a file such as scores.tex; a table that is there is replaced, and nothing else is
     caption: str = None  # above the table
@@ -109,17 +88,14 @@ def cora_table(given: TableOptions):
     if given.interval is not None and not 0 < given.interval < 1:
         raise CoraError(f"interval must be a level between 0 and 1, such as 0.95, got {given.interval!r}")
     check_option("failed", given.failed, ("unknown", "wrong"))
-    named = dict(zip(column_names(given.runs), map(_run_or_parts, given.runs)))
+    named = dict(zip(column_names(given.runs), map(read_responses, given.runs)))
     chosen = {name: _choose_trials(responses, given.trial, given.trials) for name, responses in named.items()}
     for name, responses in chosen.items():
         if responses.pooled and (counts := _uneven_trials(responses)):
             print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
     aside = format != "text" or given.out is not None
-    print_alarms({name: run for name, run in chosen.items() if isinstance(run, Responses)}, aside=aside)
-    for name, run in chosen.items():
-        if isinstance(run, ResponseParts) and (line := _parts_alarm(run, name)):
-            print(line, end="\n\n", file=sys.stderr if aside else sys.stdout)
-    unshown = {name: unshown_line(run) for name, run in chosen.items() if isinstance(run, Responses)}
+    print_alarms(chosen, aside=aside)
+    unshown = {name: unshown_line(run) for name, run in chosen.items()}
     if given.failed == "wrong":
         chosen = {name: responses.count_failed_as_wrong() for name, responses in chosen.items()}
     with failures_said():
@@ -141,7 +117,7 @@ def cora_table(given: TableOptions):
     for name, line in lines.items():
         if line:
             print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
-    cut = any(count_lost(responses)[1]["over_budget"] for responses in chosen.values())
+    cut = any(in_state(responses.table, "over_budget").any() for responses in chosen.values())
     end_incomplete(cut or any(lines.values()), {}, "cora_table")
 
 

@@ -9,7 +9,7 @@ __all__ = ['TryOptions', 'run_options', 'saves_tokens', 'cora_try']
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
-from ..checks import check_count
+from ..checks import check_count, inert_text
 from .alarms import typed_options
 from .commands import command
 from .respondents import make_respondent
@@ -18,7 +18,7 @@ from .options import AskingOptions, QuestionOptions, read_asking, read_prices
 from .shared import asked_questions, open_store, shot_pool, store_for
 from ..core import CoraError, Question
 from ..prompts.letters import first_token, letter_index
-from ..respondents.protocol import Respondent, inert_text
+from ..respondents.protocol import Respondent
 from ..runs.alarm import Cure, cured_command, cured_spec
 from ..runs.store import Store
 from ..runs.trying import Tryout, forecast_lines, outcome_line, reply_lines, try_respondent, tryout_text
@@ -32,7 +32,7 @@ class TryOptions(AskingOptions, QuestionOptions):
     _: KW_ONLY
     limit: int = None  # of the full run: only the first so many questions
     sample: int = None  # of the full run: so many questions at random
-    family: str = "cora"  # the family of variants, several joined by +, or FILE.py:NAME for one of your own
+    family: str = "cora"  # the family of variants, or FILE.py:NAME for one of your own
     trials: int = 1  # of the full run: how often each prompt is asked
     store: str = field(default=None, repr=False)  # file of replies (default: in your cache), postgresql://..., "none"
     price: str = None  # money for a million tokens read and written, as 2.5/10

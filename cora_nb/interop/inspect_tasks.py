@@ -285,7 +285,7 @@ def cora_task(
     limit: int | None = None,  # how many questions to ask, from the first; inspect's --limit counts samples
     sample: int | None = None,  # how many questions to draw at random, the same for the same seed
     subjects: str | None = None,  # ask only these subjects, with commas between
-    family: str = "cora",  # the family of variants, several joined by +, or FILE.py:NAME for one of your own
+    family: str = "cora",  # the family of variants, or FILE.py:NAME for one of your own
     template: str | None = None,  # how prompts are laid out, or FILE.py:NAME; None: "cora", or inspect's own
     shots: int = 0,  # how many solved questions to show first
     pool: str | None = None,  # a file or hub folder to take them from; None: the benchmark's own pool

@@ -17,7 +17,6 @@ from typing import Any
 from ..core import CoraError, Variant
 from ..forms import get_form
 from ..prompts.templates import Prompt
-from .formats import ExportedFiles
 from ..respondents.likelihood import context_and_continuations
 from ..respondents.protocol import ENDLESS
 from ..responses.facts import Facts, facts_of_text
@@ -202,7 +201,7 @@ def export_lm_eval(
     asking: Asking = Asking(),  # how questions are put and replies are read; the harness has its own trials
     adaptation: str = "joint-label",  # which text is scored: one of `ADAPTATIONS`
     facts: Mapping[str, Any] | None = None,  # further facts to keep, as plain JSON values, under "run"
-) -> ExportedFiles:
+) -> Path:  # the folder
     """Write variants as two tasks of lm-evaluation-harness, one that scores and one that generates.
 
     Raises `CoraError`, and leaves no folder, for options that cannot be used, for an invalid name, for a variant that
@@ -216,7 +215,7 @@ def export_lm_eval(
     known = run.known.changed(export=export)
     parts = _task_parts(run.prompts, known)
     _write_export(Path(folder), known, parts)
-    return ExportedFiles(Path(folder), list(parts), [])
+    return Path(folder)
 
 
 def _task_parts(prompts: Sequence[Prompt], facts: Facts) -> dict[str, str | Iterable[str]]:

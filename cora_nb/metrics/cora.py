@@ -18,7 +18,6 @@ import pandas as pd
 
 from ..checks import check_count, check_number
 from ..core import CoraError, THRESHOLDS
-from .counts import question_weights
 from .scores import register_score, score_members
 
 # %% ../../nbs/metrics/cora.ipynb #b385e5a2
@@ -200,14 +199,14 @@ COUNTS = ["hits", "trials", "original"]  # the columns that scores use
 
 
 def weighted_scores(
-    counts: pd.DataFrame | Counts,  # from `count_hits` or `count_kinds`, every variant counting as asked
+    counts: pd.DataFrame | Counts,  # from `count_hits`, every variant counting as asked
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
-    weights: np.ndarray | None = None,  # of a table's rows, `(n_rows,)` or `(n_resamples, n_rows)`; None: see above
+    weights: np.ndarray
+    | None = None,  # of a table's rows, `(n_rows,)` or `(n_resamples, n_rows)`; None: each counts once
     names: Sequence[str] | None = None,  # names of scores; None: all registered scores
 ) -> dict[str, float | np.ndarray]:  # score -> value, or shape `(n_resamples,)`
     "All registered scores. Raises `CoraError` for an unknown name, and for a formula that does not return numbers."
     if isinstance(counts, pd.DataFrame):
-        weights = question_weights(counts) if weights is None else weights
         counts = Counts(*(counts[c].to_numpy(float) for c in COUNTS), weights)
     no_originals = bool(np.isnan(counts.original).any())
     found = {}

@@ -17,7 +17,7 @@ import pandas as pd
 from ..checks import check_count, check_level, check_option, check_seed
 from ..core import THRESHOLDS, CoraError, threshold
 from .cora import COUNTS, Counts, weighted_scores
-from .counts import count_hits, open_originals, question_weights, total_count
+from .counts import count_hits, open_originals
 from .scores import get_score, score_members
 from ..responses.columns import UNSENT, in_state
 from ..responses.facts import SampleFacts
@@ -79,11 +79,10 @@ def possible_counts(
 def _failed_of(counts: pd.DataFrame, name: str) -> tuple[int, int, float]:
     "Of the prompts that a score uses: how many failed, how many were asked, and the number to be judged by."
     if get_score(name).originals_only:
-        lost, weights = counts["original_failed"], question_weights(counts)
-        asked = total_count(counts[counts["original"].notna()])
-        return total_count(counts[lost > 0]), asked, lost.sum() if weights is None else lost.to_numpy() @ weights
-    failed = total_count(counts, "failed")
-    return failed, total_count(counts, "trials") - total_count(counts, "unasked"), failed
+        lost, asked = counts["original_failed"], int(counts["original"].notna().sum())
+        return int((lost > 0).sum()), asked, lost.sum()
+    failed = int(counts["failed"].sum())
+    return failed, int(counts["trials"].sum() - counts["unasked"].sum()), failed
 
 
 def open_remarks(
@@ -92,8 +91,8 @@ def open_remarks(
 ) -> tuple[Remark, ...]:  # empty where no prompt failed and none was left out by a budget
     "How many prompts without a reply leave a score open."
     counts = [_complete(c) for c in counts]
-    if cut := sum(total_count(c, "over_budget") for c in counts):
-        failed, trials = (sum(total_count(c, column) for c in counts) for column in ("failed", "trials"))
+    if cut := sum(int(c["over_budget"].sum()) for c in counts):
+        failed, trials = (sum(int(c[column].sum()) for c in counts) for column in ("failed", "trials"))
         return (Remark("open" if failed else "unasked", failed + cut, of=trials),)
     failed, asked, _ = (sum(numbers) for numbers in zip(*(_failed_of(c, name) for c in counts)))
     return (Remark("failed", failed, of=asked),) if failed else ()
@@ -140,8 +139,7 @@ def judged_scores(
 def _possible_scores(counts: pd.DataFrame, thresholds: Sequence[float]) -> dict[str, np.ndarray]:
     "The scores of all possible counts."
     hits, original = possible_counts(counts)
-    trials, weights = counts["trials"].to_numpy(float), question_weights(counts)
-    return weighted_scores(Counts(hits, trials, original, weights), thresholds)
+    return weighted_scores(Counts(hits, counts["trials"].to_numpy(float), original), thresholds)
 
 
 def _is_settled(name: str, ways: np.ndarray) -> bool:
@@ -178,7 +176,7 @@ def score_intervals(
     check_seed(seed)
     table = score_counts(counts, thresholds).to_frame("value").assign(low=np.nan, high=np.nan)
     said = pd.Series([()] * len(table), table.index, dtype=object)
-    (found, kind), times, n = kinds(counts[COUNTS].to_numpy(float)), question_weights(counts), total_count(counts)
+    (found, kind), n = kinds(counts[COUNTS].to_numpy(float)), len(counts)
     if n < 2:
         one = (Remark("few", n, what="question"),)
         return table.assign(remarks=[one if known else () for known in table["value"].notna()])
@@ -186,7 +184,7 @@ def score_intervals(
         check_count("population", population, n + 1)
     unseen = 1.0 if population is None else (population - n) / (population - 1)  # of the variance: Cochran, 1977
     known, drawn, few, ends_of = pd.DataFrame(found, columns=COUNTS), None, few_clusters(clusters), {}
-    (without, sizes), (rows, row_sizes) = left_out(kind, None, times), left_out(kind, clusters, times)
+    (without, sizes), (rows, row_sizes) = left_out(kind), left_out(kind, clusters)
     left, apart, alone = (weighted_scores(known, thresholds, w) for w in (without, rows, np.eye(len(sizes))))
     reach = {} if population is None else _question_reach(known, sizes, thresholds)
     for name, value in table["value"].dropna().items():
@@ -196,7 +194,7 @@ def score_intervals(
             df = int(row_sizes.sum()) - 1
             ends = graded_interval(each, sizes, level, effect * unseen, df, reach.get(name, (0.0, 1.0)))
         else:
-            draws = None if drawn else draw_questions(kind, resamples, seed, clusters, times)
+            draws = None if drawn else draw_questions(kind, resamples, seed, clusters)
             drawn = drawn or weighted_scores(known, thresholds, draws)
             ends = interval(drawn[name], value, apart[name], row_sizes, level, "bca" if method == "wilson" else method)
             ends = tuple(value + (end - value) * unseen**0.5 for end in ends)

@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['prompt_numbers', 'replies_shared', 'msgr', 'chance_rates', 'divergence_set_rates', 'expected_scores',
-           'guesser_scores', 'form_chances', 'guess_rates', 'chance_scores', 'guesser_order_scores', 'corrected',
-           'minimum_knowledge']
+           'guesser_scores', 'form_chances', 'guess_rates', 'chance_scores', 'guesser_order_scores', 'corrected']
 
 # %% ../../nbs/metrics/guessing.ipynb #ba3818ee
 import math
@@ -31,7 +30,7 @@ from ..responses.responses import Responses, need
 from ..responses.runs import about_run
 from ..responses.shown import made_again, questions_of_run
 from ..results import Remark, make_result
-from ..stats.shares import poisson_binomial_pmf, poisson_binomial_tail, trials_and_rate
+from ..stats.shares import poisson_binomial_pmf, trials_and_rate
 
 # %% ../../nbs/metrics/guessing.ipynb #f1f01534
 _CHOICES_ALONE = ("cora", "cyclic", "order_swap", "permutations", "reorderings")  # families that alter only the choices
@@ -399,24 +398,3 @@ def _chance_of(scores: pd.DataFrame, chance: pd.DataFrame) -> np.ndarray:
     if (missing := found["_merge"] == "left_only").any():
         raise CoraError(f"chance has no value for {', '.join(map(str, found.loc[missing.idxmax(), names]))}")
     return found["value"].to_numpy()
-
-# %% ../../nbs/metrics/guessing.ipynb #23e3b9f0
-def minimum_knowledge(
-    rates: Sequence[float],  # a pure guesser's rate on each variant, or each prompt, shape `(n,)`, in [0, 1]
-    c: float,  # share of hits asked for, in [0, 1]
-    confidence: float = 0.9996,  # how sure it must be, between 0 and 1, both excluded
-    times: Sequence[int] | None = None,  # variants that share each reply, shape `(n,)`; None: one each
-) -> float:  # share of occasions in [0, 1]; 0 where guessing is enough
-    """Smallest share of occasions with a known answer that reaches `c` with `confidence`, the rest guessed.
-
-    It generalises MSGR to variants with different numbers of choices. An occasion is a reply; with `times`, one reply
-    may count for several variants. Raises `CoraError` naming an argument out of range.
-    """
-    from scipy.optimize import brentq
-
-    rates, confidence = check_numbers("rates", rates, 0, 1), check_number("confidence", confidence, ends=False)
-
-    def surplus(s):
-        return poisson_binomial_tail(s + (1 - s) * rates, c, times=times) - confidence
-
-    return 0.0 if surplus(0) >= 0 else brentq(surplus, 0, 1, xtol=1e-12)

@@ -55,43 +55,32 @@ def _same_choices(r: Replies) -> np.ndarray:  # shape `(n_questions,)`, bool
 # %% ../../nbs/metrics/invariability.ipynb #977c566d
 def order_counts(
     responses: Responses | pd.DataFrame,  # a run with several orders of each question, all with the same choices
-    fillers: str = "apart",  # new choices of one number (version 0.1): "apart" (all differ), "together" (one choice)
 ) -> pd.DataFrame:  # one row a question: `orders`, `no_choice`, `right`, `n_same`, `n_modes`
     """Numbers of orders, right replies, and replies that agree. `n_modes` choices share the top count, `n_same`.
 
     Raises `CoraError` where there are no replies, where a run stopped early, and where a question was shown different
     choices.
     """
-    check_option("fillers", fillers, ("apart", "together"))
     r = flat_replies(need(responses))
     if not (same := _same_choices(r)).all():
         which = f"question {r.ids[same.argmin()]!r}"
         raise CoraError(f"{which} was shown different choices; select the orders first, such as orders(responses)")
     n, right, readable = len(r.ids), r.prediction == r.answer, r.prediction >= 0
     source = r.source(np.maximum(r.prediction, 0)).astype(np.int64)
-    alone = readable & ~right & (source == -1) & _nameless(r) & (fillers == "apart")
-    counted = readable & ~alone
     lowest = min(int(r.flat.min(initial=0)), 0)
     chosen = np.where(right, 0, source - lowest + 1)  # 0 is the right choice
     width = int(r.flat.max(initial=0)) - lowest + 2
-    keys, counts = np.unique(r.codes[counted] * width + chosen[counted], return_counts=True)
+    keys, counts = np.unique(r.codes[readable] * width + chosen[readable], return_counts=True)
     question, most = keys // width, np.zeros(n, dtype=np.int64)
     np.maximum.at(most, question, counts)
-    np.maximum.at(most, r.codes[alone], 1)
-    modes = np.bincount(question[counts == most[question]], minlength=n) + r.count(alone) * (most == 1)
+    modes = np.bincount(question[counts == most[question]], minlength=n)
     found = {"orders": r.count(), "no_choice": r.count(~readable), "right": r.count(right)}
     return pd.DataFrame(found | {"n_same": most, "n_modes": modes}, index=pd.Index(r.ids, name="question_id"))
 
-
-def _nameless(r: Replies) -> np.ndarray:  # shape `(n_rows,)`, bool
-    "Rows that show several new choices under the one number -1, as files of version 0.1 do."
-    new = np.concatenate([[0], np.cumsum(r.flat == -1)])
-    return new[r.starts + r.n_choices] - new[r.starts] > 1
-
 # %% ../../nbs/metrics/invariability.ipynb #3ea890c5
-def _several(responses: Responses | pd.DataFrame, fillers: str = "apart") -> pd.DataFrame:
+def _several(responses: Responses | pd.DataFrame) -> pd.DataFrame:
     "The counts of `order_counts`. Raises `CoraError` unless every question was asked in two orders or more."
-    counts = order_counts(responses, fillers)
+    counts = order_counts(responses)
     if (single := counts["orders"] < 2).any():
         which = counts.index[single.argmax()]
         raise CoraError(f"each question must have been asked in at least 2 orders, but {which!r} was asked in 1")
@@ -112,20 +101,19 @@ def acc_h(
 # %% ../../nbs/metrics/invariability.ipynb #a00a8a44
 def s_c(
     responses: Responses | pd.DataFrame,  # a run with at least two orders of each question
-    fillers: str = "apart",  # new choices of one number (version 0.1): "apart" or "together"
 ) -> float:  # in [0, 1]; at least 1 / orders if every reply can be read
     """Consistency score: mean share of the most frequent choice.
 
     Raises `CoraError` where there are no replies, where a run stopped early, and where a question was shown different
     choices or asked in only one order. Source: MCQA+, Eq. 1.
     """
-    counts = _several(responses, fillers)
+    counts = _several(responses)
     return float((counts["n_same"] / counts["orders"]).mean())  # Eq. 1
 
 # %% ../../nbs/metrics/invariability.ipynb #616b45c7
-def _by_question(responses: Responses | pd.DataFrame, fillers: str = "apart") -> pd.DataFrame:
+def _by_question(responses: Responses | pd.DataFrame) -> pd.DataFrame:
     "By question: first order right, share of the most frequent choice, all orders right. NaN for a single order."
-    counts, first = order_counts(responses, fillers), flat_replies(_first_order(responses))
+    counts, first = order_counts(responses), flat_replies(_first_order(responses))
     right = pd.Series(first.prediction == first.answer, index=first.ids).reindex(counts.index).astype(float)
     share, all_right = counts["n_same"] / counts["orders"], (counts["right"] == counts["orders"]).astype(float)
     scores = pd.DataFrame({"Acc": right, "S_c": share, "Acc-H": all_right})
@@ -142,7 +130,6 @@ def _over_questions(scores: pd.DataFrame, level: float) -> Iterator[dict[str, An
 # %% ../../nbs/metrics/invariability.ipynb #a175cb37
 def order_scores(
     responses: Responses | pd.DataFrame,  # a run with one or several orders of each question
-    fillers: str = "apart",  # new choices of one number (version 0.1): "apart" or "together"
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # a result: scores `Acc`, `S_c`, `Acc-H`; `n` questions
     """Accuracy of the first order, consistency score and accuracy-hard, with intervals.
@@ -152,13 +139,12 @@ def order_scores(
     Source: MCQA+, section 2.2.2 and Eq. 1.
     """
     found = as_responses(responses)
-    return make_result(_over_questions(_by_question(found, fillers), level), **about_run(found))
+    return make_result(_over_questions(_by_question(found), level), **about_run(found))
 
 # %% ../../nbs/metrics/invariability.ipynb #11e2e201
 def consistency_classes(
     responses: Responses | pd.DataFrame,  # a run with several orders of each question, equally many for all
     ties: str = "share",  # the right choice among k that tie counts 1 / k ("share"), 0 ("wrong") or 1 ("right")
-    fillers: str = "apart",  # new choices of one number (version 0.1): "apart" or "together"
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # a result: scores `share` and `accuracy` by `place`, the number of replies that agree, falling to 0
     """Share of the questions by the number of replies that agree, and the accuracy of the choice they agree on.
@@ -170,7 +156,7 @@ def consistency_classes(
     """
     check_option("ties", ties, ("share", "wrong", "right"))
     found = as_responses(responses)
-    counts = _several(found, fillers)
+    counts = _several(found)
     n, least = int(counts["orders"].max()), int(counts["orders"].min())
     if least < n:
         raise CoraError(
@@ -347,7 +333,7 @@ def _plain(found: Responses) -> Responses:
     return found.rows(plain & ~moved & (right >= 0), chosen="other numbers and orders of choices")
 
 # %% ../../nbs/metrics/invariability.ipynb #6a567b1f
-def _sized(runs: Runs, fillers: str) -> Iterator[tuple[int, pd.DataFrame]]:
+def _sized(runs: Runs) -> Iterator[tuple[int, pd.DataFrame]]:
     "The scores of each question with each number of choices, run by run; the family `reorderings` comes first."
     taken = {}  # (question, number of choices) -> the family it was taken from
     for run in sorted(runs.values(), key=lambda run: run.family != "reorderings"):
@@ -361,12 +347,11 @@ def _sized(runs: Runs, fillers: str) -> Iterator[tuple[int, pd.DataFrame]]:
                 raise CoraError(f"question {key[0]!r} was asked with {key[1]} choices in two of the runs")
         taken |= {key: run.family or "" for key, known in zip(asked, earlier) if not known}
         for n in sorted(set(t["n_choices"][~earlier].tolist())):
-            yield n, _by_question(plain.rows(~earlier & (t["n_choices"] == n).to_numpy()), fillers)
+            yield n, _by_question(plain.rows(~earlier & (t["n_choices"] == n).to_numpy()))
 
 # %% ../../nbs/metrics/invariability.ipynb #d794cdf0
 def choices_sweep(
     runs: Responses | pd.DataFrame | Mapping | Sequence,  # a run of `reorderings` or `mcqa_plus`, or several by name
-    fillers: str = "apart",  # new choices of one number (version 0.1): "apart" or "together"
     level: float = 0.95,  # of the intervals
 ) -> pd.DataFrame:  # a result: scores `Acc`, `S_c`, `Acc-H` by `place`, the number of choices; `n` questions
     """Accuracy and consistency by the number of choices shown.
@@ -380,7 +365,7 @@ def choices_sweep(
     runs, by_size = Runs(runs), {}
     if len(who := dict.fromkeys(run.name for run in runs.values())) > 1:
         raise CoraError(f"runs must be of one respondent, got {', '.join(who)}")
-    for n, scores in _sized(runs, fillers):
+    for n, scores in _sized(runs):
         by_size.setdefault(n, []).append(scores)
     if not by_size:
         raise CoraError("there are no responses to score: none has only other choices or another order")

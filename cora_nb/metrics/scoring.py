@@ -9,7 +9,6 @@ __all__ = ['remarks_on_sets', 'score']
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from ..checks import check_option
@@ -24,10 +23,8 @@ from cora_nb.metrics.estimates import (
     unknown_scores,
     why_not_known,
 )
-from .cora import weighted_scores
-from .counts import count_groups, total_count
+from .counts import count_groups
 from .scores import get_score, run_scores, score_members
-from ..responses.parts import ResponseParts, runs_or_parts
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run
 from ..results import make_result, Remark, stack_results
@@ -43,7 +40,7 @@ def remarks_on_sets(
 
 # %% ../../nbs/metrics/scoring.ipynb #93e54632
 def score(
-    responses: Responses | ResponseParts | pd.DataFrame | Runs | Mapping | Sequence,  # a run; or several, by name
+    responses: Responses | pd.DataFrame | Runs | Mapping | Sequence,  # a run; or several, by name
     by: str | None = None,  # "subject" or "method": scores for each; None: for the whole run
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c), each in [0, 1]
     ci: float | None = None,  # level of intervals over questions, such as 0.95; None: no intervals
@@ -75,8 +72,8 @@ def score(
             f"{clusters and 'clusters' or min(intervals)} needs intervals: give their level, such as ci=0.95"
         )
     few, how = {}, _How(by, thresholds, ci, clusters, failed, also, intervals)
-    if not isinstance(responses, (Responses, ResponseParts, pd.DataFrame)):
-        found = stack_results({name: _score_run(run, how, few) for name, run in runs_or_parts(responses).items()})
+    if not isinstance(responses, (Responses, pd.DataFrame)):
+        found = stack_results({name: _score_run(run, how, few) for name, run in Runs(responses).items()})
     else:
         found = _score_run(responses, how, few)
     warn_of_few(few)
@@ -96,20 +93,16 @@ class _How:
     intervals: dict[str, object]
 
 
-def _score_run(responses: Responses | ResponseParts | pd.DataFrame, how: _How, few: dict) -> pd.DataFrame:
+def _score_run(responses: Responses | pd.DataFrame, how: _How, few: dict) -> pd.DataFrame:
     "The scores of one run. Remarks on unreliable intervals are stored in `few`, by score."
     by, ci, clusters = how.by, how.ci, how.clusters
-    given = responses if isinstance(responses, ResponseParts) else as_responses(responses)
-    found = given = given.count_failed_as_wrong() if how.failed == "wrong" else given
-    if isinstance(given, Responses):
-        found = need(given, "question_id", "method", "correct", *(c for c in (by, clusters) if c), failed="any")
-    elif how.also:
-        raise CoraError(given.not_loaded)
+    given = as_responses(responses)
+    given = given.count_failed_as_wrong() if how.failed == "wrong" else given
+    found = need(given, "question_id", "method", "correct", *(c for c in (by, clusters) if c), failed="any")
     if clusters:
         refuse_estimates([found], "clusters need")
     about, parts = about_run(found), []
     for name, counts, coverage in count_groups(found, by, clusters):
-        _check_weights(counts)
         table, said = _known_scores(found, counts, how), {}
         if ci is not None and "low" not in table:
             groups = counts["cluster"].to_numpy() if clusters else None
@@ -119,7 +112,7 @@ def _score_run(responses: Responses | ResponseParts | pd.DataFrame, how: _How, f
         lost = dict.fromkeys(table.index[table["value"].isna()], coverage)  # also of the originals
         sets = [some or lost.get(s, ()) for s, some in zip(table.index, remarks_on_sets(table.index, coverage))]
         remarks = [some + said.get(s, ()) + own for s, some, own in zip(table.index, sets, table["remarks"])]
-        columns = {"n": total_count(counts), "remarks": remarks} | ({by: name} if by else {})
+        columns = {"n": len(counts), "remarks": remarks} | ({by: name} if by else {})
         parts.append(table.rename_axis("score").reset_index().assign(**columns))
     table = make_result(pd.concat(parts), **about | {"remarks": about["remarks"] if found.failed_wrong else None})
     if not how.also:
@@ -129,7 +122,7 @@ def _score_run(responses: Responses | ResponseParts | pd.DataFrame, how: _How, f
     return make_result(pd.concat([table, make_result(more, **whose)]))
 
 
-def _known_scores(found: Responses | ResponseParts, counts: pd.DataFrame, how: _How) -> pd.DataFrame:
+def _known_scores(found: Responses, counts: pd.DataFrame, how: _How) -> pd.DataFrame:
     "What is known of the scores: estimates of a whole run that was sampled, or what follows from the replies."
     if how.by is None and is_estimate(found):
         return estimate_scores(found, list(score_members(how.thresholds)), how.ci)
@@ -141,20 +134,9 @@ def _known_scores(found: Responses | ResponseParts, counts: pd.DataFrame, how: _
     return table
 
 
-def _why_exact(run: Responses | ResponseParts) -> tuple[Remark, ...]:
+def _why_exact(run: Responses) -> tuple[Remark, ...]:
     "Why the scores of a run with `stop=Precise(...)` are no estimates; empty for any other run."
     sample = sample_of(run)
     if sample is None or not sample.exact or not sample.ended:
         return ()
     return (Remark("small_run" if sample.pilot == sample.questions else "settled"),)
-
-
-def _check_weights(counts: pd.DataFrame) -> None:
-    "Raise `CoraError` for a score that ignores how many questions a row of counts stands for."
-    if "questions" not in counts:
-        return
-    some = counts.iloc[:200].assign(questions=lambda t: np.arange(len(t)) % 3 + 1)
-    apart = some.loc[some.index.repeat(some["questions"])].drop(columns="questions")
-    for name, value in weighted_scores(some).items():
-        if not np.isclose(value, weighted_scores(apart, names=[name])[name], rtol=1e-9, equal_nan=True):
-            raise CoraError(f"the score {name} ignores the weights, which parts of a run need: use counts.mean")

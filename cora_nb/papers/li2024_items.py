@@ -17,6 +17,7 @@ from ..metrics.calibration import binned, calibration_table, reliability
 from ..metrics.confidence import confidences
 from ..metrics.consistency import agreement_matrix, compare_formats, consistency_by, prompt_sequences
 from ..metrics.order import order_table, pattern_table, published_swaps
+from .hidden_states import plot_layers, separability
 from .reproduce import PAPER, Item, Made, PlanRuns, with_paper
 from ..report.render import render
 from ..responses.responses import Responses
@@ -215,20 +216,15 @@ def layers_figure(
 ) -> Made:
     "Each layer as a picture, and how well a line separates the formats. Source: Li et al., Figures 5 to 13."
     import matplotlib.pyplot as plt
-    from cora_nb.metrics.embeddings import project, separability
-    from cora_nb.report.run_plots import plot_layers
 
     found, figures = {}, {}
     for run in asked.values():
         for name, steps in run.items():
-            states = steps[""]
-            found[name] = separability(states)
-            figures[f"{item.name}_{name}"] = plot_layers(project(states), states.formats, found[name]).flat[0].figure
-            plt.close(figures[f"{item.name}_{name}"])
+            found[name] = separability(steps[""])
+            figures[f"{item.name}_{name}"] = figure = plot_layers(steps[""], found[name])
+            plt.close(figure)
     table = stack_results(found)
-    shown = ["accuracy", "least squares", "variance between"]
-    plain = table[table["score"].isin(shown)].drop(columns=["low", "high", "p", "n", "remarks"], errors="ignore")
-    return Made(table, render(plain), figures)
+    return Made(table, render(table.drop(columns=["n", "remarks"])), figures)
 
 
 def shapes(
@@ -239,10 +235,10 @@ def shapes(
     rows = []
     for run in asked.values():
         for name, steps in run.items():
-            prompts, layers, width = steps[""].layers.shape
-            sizes = {"prompts": prompts, "layers, the embedding among them": layers, "width": width}
-            if steps[""].heads is not None:
-                sizes |= {"heads": steps[""].heads.shape[2], "width of a head": steps[""].heads.shape[3]}
+            questions, formats, layers, width = steps[""].layers.shape
+            heads, narrow = steps[""].heads.shape[3:]
+            sizes = {"prompts": questions * formats, "layers, the embedding among them": layers, "width": width}
+            sizes |= {"heads": heads, "width of a head": narrow}
             rows += [{"respondent": name, "score": what, "value": n} for what, n in sizes.items()]
     table = make_result(rows)
     return Made(table, render(table, digits=0))

@@ -10,6 +10,7 @@ __all__ = ['PLANS', 'PlanRuns', 'PAPER', 'RunPlan', 'Item', 'Plan', 'parse_plan'
 import dataclasses
 import json
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -34,12 +35,6 @@ from ..runs.asking import Asking, as_spending, refuse_cut
 from ..runs.evaluate import PreparedRun, Running, plan as plan_run, prepare
 from ..runs.store import Store
 from ..variants.families import make_variants
-
-# %% ../../nbs/papers/reproduce.ipynb #591a650c
-try:
-    import tomllib
-except ModuleNotFoundError:  # Python 3.10
-    import tomli as tomllib
 
 # %% ../../nbs/papers/reproduce.ipynb #12f2e35f
 @dataclass(frozen=True)
@@ -368,16 +363,15 @@ class _AskedRun:
 
 def _states(respondent: Respondent, ready: _AskedRun, progress: bool) -> Any:
     "The hidden states of a language model for each question with and without choices."
-    from cora_nb.metrics.embeddings import format_prompts
-    from cora_nb.respondents.hidden import hidden_states
-    from cora_nb.respondents.local import LocalModel
+    from cora_nb.papers.hidden_states import hidden_states
+    from cora_nb.respondents.causal import CausalRespondent
 
-    if not isinstance(respondent, LocalModel):
+    if not isinstance(respondent, CausalRespondent):
         raise CoraError(
             f"{respondent.name}: run {ready.run.name} reads hidden states, so it asks language models on this machine; "
             "name them as causal:PATH"
         )
-    return hidden_states(respondent, format_prompts(ready.questions, ends="own"), heads=True, progress=progress)
+    return hidden_states(respondent, ready.questions, progress)
 
 
 def _prepare_run(

@@ -16,8 +16,6 @@ from ..core import CoraError, labelled_score, score_label, threshold, THRESHOLDS
 from ..metrics.scoring import score
 from ..metrics.estimates import sample_of
 from ..metrics.scores import RUN_SCORES, score_members
-from ..metrics.counts import different_prompts
-from ..responses.parts import ResponseParts, runs_or_parts
 from ..responses.responses import Responses, as_responses
 from ..responses.runs import run_differences, RunDifference, Runs
 from ..results import few_remarks, make_result, Remark, RESULT, stack_results
@@ -46,7 +44,7 @@ def arrange(
 # %% ../../nbs/report/tables.ipynb #9d75daae
 def _scores_of(name: str, run: object, ci: float | None, also: Sequence[str] = ()) -> pd.DataFrame:
     "The result of one run, numbers finite or NaN. Raises `CoraError` naming the run, the score and the value."
-    if isinstance(run, (Responses, ResponseParts)):
+    if isinstance(run, Responses):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FewWarning)  # printed below the table
             table = score(run, ci=ci, also=also)
@@ -88,12 +86,11 @@ def _finite(name: str, what: str, value: object) -> float:
 # %% ../../nbs/report/tables.ipynb #5f1c20aa
 def _differences(runs: Mapping[str, object]) -> dict[str, tuple[RunDifference, ...]]:
     "What each run was asked differently from the first, without runs that were asked the same."
-    runs = {name: run for name, run in runs.items() if isinstance(run, (Responses, ResponseParts))}
+    runs = {name: run for name, run in runs.items() if isinstance(run, Responses)}
     found, (first, *others) = {}, runs or [None]
     for name in others:
         pair = {first: runs[first], name: runs[name]}
-        parted = any(isinstance(run, ResponseParts) for run in pair.values())
-        found[name] = tuple(filter(None, [different_prompts(pair)] if parted else run_differences(pair)))
+        found[name] = tuple(run_differences(pair))
     return {name: differ for name, differ in found.items() if differ}
 
 # %% ../../nbs/report/tables.ipynb #a81d6c07
@@ -104,8 +101,8 @@ def _by_name(runs: Runs | Mapping | Sequence | Responses | pd.DataFrame) -> dict
         named = list(runs.groupby("respondent", sort=False, dropna=False))
     elif isinstance(runs, Mapping) or scores and "score" not in runs:  # a frame of scores x runs
         named = list(runs.items())
-    elif not scores and (isinstance(runs, (Responses, ResponseParts, pd.DataFrame)) or _many(runs)):
-        named = list(runs_or_parts(runs).items())
+    elif not scores and (isinstance(runs, (Responses, pd.DataFrame)) or _many(runs)):
+        named = list(Runs(runs).items())
     else:
         raise CoraError(f"runs must be given by name, such as {{'my model': scores}}, got a bare {type(runs).__name__}")
     names = [str(name) for name, _ in named]
@@ -119,12 +116,11 @@ def _by_name(runs: Runs | Mapping | Sequence | Responses | pd.DataFrame) -> dict
 
 def _many(runs: object) -> bool:
     "Whether this is a sequence of responses."
-    kinds = (Responses, ResponseParts, pd.DataFrame)
-    return isinstance(runs, Sequence) and bool(runs) and all(isinstance(run, kinds) for run in runs)
+    return isinstance(runs, Sequence) and bool(runs) and all(isinstance(r, (Responses, pd.DataFrame)) for r in runs)
 
 # %% ../../nbs/report/tables.ipynb #2587c56b
 def score_table(
-    runs: Runs | Mapping | Sequence | Responses | ResponseParts | pd.DataFrame,  # runs, scores by name, or a result
+    runs: Runs | Mapping | Sequence | Responses | pd.DataFrame,  # runs, scores by name, or a result
     beyond: bool | Sequence[str] = False,  # beyond the paper's tables: all scores, or scores and measures by name
     ci: float | None = None,  # level of intervals for the responses, such as 0.95; None: no intervals
 ) -> pd.DataFrame:  # a result: the scores of each run in the paper's order, unrounded, with remarks: see above

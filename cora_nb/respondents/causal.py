@@ -26,7 +26,6 @@ from ..prompts.labels import said_label
 from ..prompts.templates import Prompt
 from .local import LocalModel, free_memory, one_line, out_of_memory
 from .protocol import ENDLESS, Reply
-from .rendering import render_chat
 from .token_trees import common_start, longest_texts
 
 # %% ../../nbs/respondents/causal.ipynb #f0990d47
@@ -192,7 +191,9 @@ def sent(
     if not self.uses_chat:
         return prompt.text
     try:
-        return render_chat(self.tokenizer, prompt.messages, self.chat_options)
+        return self.tokenizer.apply_chat_template(
+            prompt.messages, tokenize=False, add_generation_prompt=True, **self.chat_options
+        )
     except Exception as e:
         raise CoraError(f"{self.path}: its chat template refuses the prompt ({one_line(e)})") from e
 

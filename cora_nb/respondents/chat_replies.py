@@ -19,7 +19,8 @@ from typing import Any
 
 from ..prompts.labels import said_label
 from ..prompts.letters import answer_part
-from .protocol import Reply, escaped
+from ..checks import escaped
+from .protocol import Reply
 
 # %% ../../nbs/respondents/chat_replies.ipynb #1c19727d
 def _masked(text: str, key: str) -> str:

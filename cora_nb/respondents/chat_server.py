@@ -188,14 +188,9 @@ async def within(
     work: Awaitable,  # what to wait for
 ) -> Any:  # its result
     "Wait for work with a time limit, which leaves out time in which the event loop stood still. Raises `TimeoutError`."
-    if hasattr(asyncio, "timeout"):
-        async with asyncio.timeout(None) as limit:
-            with _alarm_clock(seconds, limit.reschedule):
-                return await work
-    import anyio  # Python 3.10; anyio comes with openai, and costs a tenth of a millisecond here
-
-    with anyio.fail_after(None) as scope, _alarm_clock(seconds, lambda now: setattr(scope, "deadline", now)):
-        return await work
+    async with asyncio.timeout(None) as limit:
+        with _alarm_clock(seconds, limit.reschedule):
+            return await work
 
 # %% ../../nbs/respondents/chat_server.ipynb #cc952227
 class Again(Exception):

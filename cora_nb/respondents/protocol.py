@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ENDLESS', 'NOT_ASKED', 'OVER_BUDGET', 'REFUSED_REPLY', 'REFUSALS', 'Reply', 'is_refusal', 'Respondent', 'run_async',
-           'finished', 'stream', 'ask', 'escaped', 'inert_text', 'outgoing_text']
+           'finished', 'stream', 'ask', 'outgoing_text']
 
 # %% ../../nbs/respondents/protocol.ipynb #0dcbae97
 import asyncio
@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
+from ..checks import inert_text
 from ..prompts.templates import Prompt
 
 # %% ../../nbs/respondents/protocol.ipynb #d516c006
@@ -146,20 +147,6 @@ def ask(
 
     stream(respondent, prompts, arrived)
     return replies
-
-# %% ../../nbs/respondents/protocol.ipynb #c51ec021
-def escaped(
-    text: str,  # untrusted
-) -> str:  # on one line, of printable characters
-    "A text that is safe to show in a terminal: characters that are not printable are written as Python escapes."
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-# %% ../../nbs/respondents/protocol.ipynb #6ea2a23d
-def inert_text(
-    text: str,  # untrusted
-) -> str:  # the same, with every control character escaped
-    "A text of several lines that is safe to print. Tabs are escaped too, since they look like spaces."
-    return "\n".join(map(escaped, text.split("\n")))
 
 # %% ../../nbs/respondents/protocol.ipynb #05219861
 def outgoing_text(

@@ -18,7 +18,7 @@ import pandas as pd
 from fastcore.basics import patch
 
 from ..checks import check_number
-from ..core import CoraError, Variant, same_sources, uniforms
+from ..core import CoraError, Variant, uniforms
 from ..prompts.templates import Prompt
 from .protocol import NOT_ASKED, OVER_BUDGET, Reply
 
@@ -187,7 +187,7 @@ class RecordedRespondent:
         sources, reply = self._record.get((v.question_id, v.family, v.method, v.index, prompt.trial), (None, None))
         if reply is None:
             return Reply(error="nothing was recorded for this prompt")
-        if not same_sources(sources, v.sources):
+        if tuple(sources) != v.sources:
             return Reply(error=f"recorded with the choices {list(sources)}, asked with {list(v.sources)}")
         if reply.text is None and reply.scores is None and reply.error is None:
             return Reply(error="only the grade of this reply was recorded, not its words")

@@ -188,7 +188,7 @@ def _tree_mask(ends, before: int, dtype):
 
 @cache
 def _keeps_logits(kind: type) -> bool:
-    "Whether a model can leave out the logits that nobody asked for. Bloom of transformers 4 refuses to be asked."
+    "Whether a model can leave out the logits that nobody asked for."
     return "logits_to_keep" in signature(kind.forward).parameters
 
 

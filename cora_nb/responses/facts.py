@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Number', 'Option', 'Count', 'Share', 'FORM', 'FactGroup', 'BenchmarkFacts', 'Recipe', 'VariantFacts', 'AskedFacts',
            'SampleFacts', 'RunFacts', 'ShardFacts', 'RowFacts', 'Facts', 'as_facts', 'facts_of_text', 'summed_calls',
-           'join_facts']
+           'longest_room', 'join_facts']
 
 # %% ../../nbs/responses/facts.ipynb #fac70003
 import json
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from fastcore.basics import patch
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from ..checks import escaped
 from ..core import CoraError
 
 # %% ../../nbs/responses/facts.ipynb #fac70006
@@ -177,8 +178,7 @@ class ShardFacts(FactGroup):
 
     number: int = None  # which shard, from 1
     of: int = None  # how many shards
-    failed: int = None  # prompts without a reply
-    room: dict[str, int] = {}  # as in `AskedFacts`, for the prompts of the shard
+    whole: dict = {}  # the facts of the whole run, but for its calls and the room of its replies
 
 
 class RowFacts(FactGroup):
@@ -250,7 +250,7 @@ def _what_is_wrong(error: ValidationError) -> str:
         name = ".".join(groups)
     what = str(told["ctx"]["error"]) if told["type"] == "value_error" else _KINDS.get(told["type"], told["msg"])
     what = _WORDS.get(name) or _WORDS.get(any_name) or what
-    return f"{name} must be {what}, got {repr(told['input'])[:80]}"
+    return escaped(f"{name} must be {what}, got {repr(told['input'])[:80]}")
 
 
 def as_facts(
@@ -329,16 +329,6 @@ def _dropped(told: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
         group.pop(last, None)
     return told
 
-
-@patch
-def limited_to(
-    self: Facts,
-    other: Facts,  # other facts
-) -> Facts:
-    "The groups that the others have, too."
-    groups = other.plain()
-    return as_facts({name: told for name, told in self.plain().items() if name in groups})
-
 # %% ../../nbs/responses/facts.ipynb #fac70019
 _COUNTED = ("version", "calls", "sample", "versions", "run.command")  # how a run went or was started, not what it asked
 _FOLLOWS = ("hash", "asked.prompts", "asked.shots")  # what differs because something else does
@@ -378,7 +368,7 @@ def told_differences(
     found = _different(there, now)
     plain = [name for name in found if not name.endswith(_FOLLOWS)] or found  # a hash says nothing to a reader
     plain.sort(key=lambda name: _typed_name(name) == name)
-    return ", ".join(list(dict.fromkeys(_told_difference(name, there, now) for name in plain))[:3])
+    return escaped(", ".join(list(dict.fromkeys(_told_difference(name, there, now) for name in plain))[:3]))
 
 
 def _typed_name(name: str) -> str:
@@ -434,7 +424,7 @@ def of_part(
 _COUNTS = {"benchmark": "questions", "variants": "count"}  # group -> the count in it
 
 # %% ../../nbs/responses/facts.ipynb #fac7001f
-_OF_A_PART = ("benchmark", "variants.count", "variants.hash", "rows", "chosen", "shard")
+_OF_A_PART = ("benchmark", "variants.count", "variants.hash", "rows", "chosen")
 _OF_A_PART += tuple(f"asked.{name}" for name in ("prompts", "shots", "shots_hash", "room"))
 
 
@@ -461,7 +451,9 @@ def summed_calls(
     return {what: sum(c.get(what, 0) for c in calls) for what in dict.fromkeys(w for c in calls for w in c)}
 
 
-def _longest_room(rooms: Sequence[Mapping[str, int]]) -> dict[str, int]:
+def longest_room(
+    rooms: Sequence[Mapping[str, int]],  # of some parts
+) -> dict[str, int]:
     "The longest reply that was asked for, for each form."
     return {form: max(r.get(form, 0) for r in rooms) for form in dict.fromkeys(f for r in rooms for f in r)}
 
@@ -484,14 +476,14 @@ def join_facts(
     subjects: Sequence[str] | None = None,  # of the whole; None: not known
 ) -> Facts:
     "The facts of the whole: what the parts have in common, with calls added and lists joined."
-    told = [_dropped(part.plain(), ("calls", "shard")) for part in parts]
+    told = [_dropped(part.plain(), ("calls",)) for part in parts]
     found = _in_common(told)
     if any(part.sample != parts[0].sample for part in parts):
         found.pop("sample", None)  # two samples are not one
     for group, name in (("variants", "families"), ("asked", "shots")):
         if lists := [t[group][name] for t in told if name in t.get(group, {})]:
             found.setdefault(group, {})[name] = list(dict.fromkeys(x for one in lists for x in one))
-    if room := _longest_room([part.asked.room if part.shard is None else part.shard.room for part in parts]):
+    if room := longest_room([part.asked.room for part in parts]):
         found.setdefault("asked", {})["room"] = room
     if subjects and any(part.run != parts[0].run for part in parts) and "subjects" in told[0].get("run", {}):
         found["run"]["subjects"] = list(subjects)

@@ -307,14 +307,13 @@ def coverage(self: Responses) -> str:  # empty if the set is complete or unknown
 
 
 def _coverage_words(
-    members: pd.DataFrame,  # from `Responses.members`, or different rows of it with the number of `questions`
+    members: pd.DataFrame,  # from `Responses.members`
 ) -> str:  # such as "2 of 26 variants"; empty if the sets are complete or unknown
     "The part of the divergence sets that some questions cover, and the questions without any reply."
     there, expected = members["there"], members["expected"]
     if expected.isna().any():
-        n = members["questions"] if "questions" in members else pd.Series(1, members.index)
-        lost = int(n[there == 0].sum())
-        return f"replies to {n.sum() - lost:,} of {n.sum():,} questions" if lost else ""
+        lost, n = int((there == 0).sum()), len(members)
+        return f"replies to {n - lost:,} of {n:,} questions" if lost else ""
     if (there >= expected).all():
         return ""
     return f"{_range(there)} of {_range(expected)} variants"
@@ -418,8 +417,6 @@ def as_responses(
         return responses
     if isinstance(responses, pd.DataFrame):
         return Responses(responses)
-    if why := getattr(responses, "not_loaded", ""):  # parts of a run, of which most measures can take only some
-        raise CoraError(why)
     raise CoraError(f"responses must be Responses or a table, got a {type(responses).__name__}")
 
 

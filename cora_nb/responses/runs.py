@@ -229,7 +229,7 @@ def concat(
         raise CoraError("there are no responses to put together")
     first = parts[0]
     if len(parts) > 1 and any(part.facts.shard is not None for part in parts):
-        raise CoraError(f"these are shards of {first.name}: put them together with join_shards or cora_join")
+        raise CoraError(f"these are shards of {first.name}: put them together with cora_join")
     for part in parts[1:]:
         if part.name != first.name:
             raise CoraError(f"{first.name} and {part.name} are two respondents: put them into Runs")

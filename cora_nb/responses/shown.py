@@ -14,7 +14,7 @@ import pandas as pd
 from ..benchmarks.pitfalls import NOTA_TEXT
 from ..core import CoraError, Question, Variant
 from .responses import Responses, need
-from ..variants.families import known_family, make_variants
+from ..variants.families import check_recorded, known_family, make_variants
 
 # %% ../../nbs/responses/shown.ipynb #4dd38c07
 def made_again(
@@ -29,7 +29,7 @@ def made_again(
         return {}
     with warnings.catch_warnings():
         try:
-            known_family(recipe.family)  # an address in facts is not loaded
+            check_recorded(recipe.family, known_family(recipe.family), recipe.options)  # no address in facts is loaded
             warnings.simplefilter("ignore")  # the run has warned of questions that the family leaves out
             return {v.key: v for v in make_variants(questions, recipe.family, recipe.seed, **recipe.options)}
         except CoraError:  # the family is not known here

@@ -23,7 +23,8 @@ from ..forms import FORMS, Verdict, get_form, named_choices
 from ..prompts.labels import apply_rule
 from ..prompts.letters import EXPLANATION, LETTER_RULES, REASONING, RULES, answer_part, get_rule
 from ..prompts.templates import TEMPLATES
-from ..respondents.protocol import Reply, escaped
+from ..checks import escaped
+from ..respondents.protocol import Reply
 from ..responses.columns import REPLIED, in_state
 from ..responses.facts import Facts
 from ..responses.responses import Responses
@@ -412,7 +413,7 @@ def alarm_lines(
         lines.append(f"    {escaped(v.question_id)}, {escaped(v.method)} {v.index}: {_as_it_came(reply)}")
         if reply.text and reply.text.strip():
             lines.append(f"        read: {_what_rules_read(reply, rules.get(reply.variant.form))}")
-    lines.append(f"  {remedy.why}")
+    lines.append(f"  {escaped(remedy.why)}")
     if remedy.tried and retype is not None:
         lines.append(f"  type: {retype(remedy)}")
     elif remedy.tried:

@@ -13,7 +13,6 @@ import hashlib
 import json
 import platform
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from ..core import CoraError, Question, Variant
 from ..forms import Verdict
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import Prompt, Template, get_template, right_places
-from ..respondents.protocol import NOT_ASKED, Reply, Respondent, finished, stream
+from ..respondents.protocol import NOT_ASKED, Reply, Respondent, finished, is_refusal, stream
 from ..responses.columns import grade_reply
 from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, make_responses
@@ -53,7 +52,7 @@ from cora_nb.runs.asking import (
     respondent_with,
 )
 from .stopping import EarlyStop, PreciseStop
-from .store import Claims, Store, asked_prompts
+from .store import Store, asked_prompts
 from ..variants.families import FAMILIES
 from ..variants.operators import read_recipe
 
@@ -132,7 +131,7 @@ def variant_facts(
     """
 
     def known(recipe: Any) -> Any:
-        return recipe if all(part.strip() in FAMILIES for part in recipe["family"].split("+")) else None
+        return recipe if recipe["family"] in FAMILIES else None
 
     with contextlib.suppress(CoraError):
         return _made_facts(variants, known)
@@ -199,7 +198,6 @@ class _Progress:
 
     def __init__(self, total: int, name: str, show: bool):
         self.failed = self.cut_off = self.unparsed = 0
-        self.waited = False
         self.say = (lambda text: self.bar.write(text, file=sys.stderr)) if show else None  # above the bar
         self.bar = tqdm(total=total, desc=name, unit=" replies", disable=not show, mininterval=0.2)
 
@@ -215,12 +213,6 @@ class _Progress:
             shares = {"unparsed": self.unparsed, **({"cut_off": self.cut_off} if self.cut_off else {})}
             shown = {what: f"{n / max(self.bar.n, 1):.1%}" for what, n in shares.items()}
             self.bar.set_postfix(failed=self.failed, **shown, refresh=False)
-
-    def wait(self, n: int) -> None:
-        "Say once that the run waits for another."
-        if not self.waited and self.say is not None:
-            self.say(f"another run with this store is asking {n} of these prompts: waiting for its replies")
-        self.waited = True
 
 # %% ../../nbs/runs/evaluate.ipynb #138bfa7d
 class _Queue:
@@ -270,16 +262,18 @@ class _Queue:
         return {"not_asked": unasked, **({"tied": tied} if tied else {})}
 
 # %% ../../nbs/runs/evaluate.ipynb #145ae890
+_PORTION = 2000  # prompts that are asked before the store is looked into again
+
+
 class _Source:
-    """Where replies come from: the store, other runs with the same store, and the respondent within its budget.
+    """Where replies come from: the store, and the respondent within its budget.
 
     It counts what it found, what it asked, and what that took.
     """
 
     def __init__(self, respondent: Respondent, keys: Sequence[str], store: Store | None, spending: Spending | None):
         self.respondent, self.store, self.spending = respondent, store, spending
-        self.claims = None if store is None else Claims(store)
-        self.known = {} if store is None else store.without_doubtful_refusals(store.get(keys))
+        self.known = {} if store is None else store.get(keys)
         self.unused = set(self.known)  # keys of replies in the store that this run has not needed so far
         self.found, self.asked, self.tokens = 0, 0, {"prompt_tokens": 0, "completion_tokens": 0}
         self.before = dict(getattr(respondent, "spent", {}))  # for a respondent that counts its work
@@ -291,7 +285,6 @@ class _Source:
         self,
         wanted: dict[str, Prompt],  # the prompts by their keys
         hear: Callable[[str, Reply], None],  # gets each key with its reply, as soon as it is there
-        waits: Callable[[int], None],  # gets the number of prompts that another run is asking, while it does
     ) -> None:
         "Get a reply for each key: known ones at once, the others from the respondent."
         for key in [key for key in wanted if key in self.known]:
@@ -299,45 +292,36 @@ class _Source:
             self.unused.discard(key)
             del wanted[key]
             hear(key, self.known[key])
-        while wanted:
-            start = time.monotonic()
-            mine = list(wanted) if self.claims is None else self.claims.take(wanted)
-            self.ask({key: wanted.pop(key) for key in mine}, hear)
-            if wanted and not self.find(wanted, hear) and not mine:
-                waits(len(wanted))
-                time.sleep(max(0.1, 10 * (time.monotonic() - start)))
-
-    def find(self, wanted: dict[str, Prompt], hear: Callable[[str, Reply], None]) -> int:  # how many were found
-        "Take replies that other runs have stored in the meantime."
-        found = self.store.get(wanted)
-        self.known |= found
-        self.found += len(found)
-        for key, reply in found.items():
-            del wanted[key]
-            hear(key, reply)
-        return len(found)
+        rest = list(wanted)
+        for at in range(0, len(rest), _PORTION):
+            portion = {key: wanted[key] for key in rest[at : at + _PORTION]}
+            if at and self.store is not None:  # another run may have asked them in the meantime
+                found = self.store.get(portion)
+                self.known |= found
+                self.found += len(found)
+                for key, reply in found.items():
+                    del portion[key]
+                    hear(key, reply)
+            self.ask(portion, hear)
 
     def ask(self, wanted: Mapping[str, Prompt], hear: Callable[[str, Reply], None]) -> None:
-        "Ask prompts, keep the replies, and end the claims of those that have none."
-        keys, left_out = list(wanted), []
+        "Ask prompts, and keep the answers."
+        keys, left_out = list(wanted), 0
 
         def arrived(number: int, reply: Reply) -> None:
+            nonlocal left_out
             key = keys[number]
-            if self.spending is not None and reply.unsent == "over_budget":
-                left_out.append(key)
-            elif reply.error is None:
-                reply = self.known[key] = reply if self.store is None else self.store.put(key, reply)
-            elif self.claims is not None:
-                self.claims.give_back(key)
+            left_out += self.spending is not None and reply.unsent == "over_budget"
+            if reply.error is None and reply.unsent is None:
+                kept = self.store is not None and not is_refusal(reply)
+                reply = self.known[key] = self.store.put(key, reply) if kept else reply
             for what in self.tokens:
                 self.tokens[what] += (reply.meta or {}).get(what) or 0
             hear(key, reply)
 
         if keys:
             self.send(list(wanted.values()), arrived)
-        self.asked += len(keys) - len(left_out)
-        if left_out and self.claims is not None:
-            self.claims.give_back(*left_out)
+        self.asked += len(keys) - left_out
 
     def send(self, prompts: Sequence[Prompt], arrived: Callable[[int, Reply], None]) -> None:
         "Send prompts until the budget is used up."
@@ -429,8 +413,8 @@ class PreparedRun:
             place = "" if running.store is None else str(running.store.path)
             alarm = Alarm(name, facts, shown.say, running.strict, retype, place)
             queue.listeners.append(lambda prompt, reply, verdict: alarm.take(prompt.variant, reply, verdict))
-        with shown.bar, source.claims or contextlib.nullcontext():
-            drawn = self._ask_chosen(queue, source, shown.wait)
+        with shown.bar:
+            drawn = self._ask_chosen(queue, source)
             if alarm is not None:
                 alarm.end()
         calls = {"prompts": len(self.prompts), **source.counts(), **queue.counts(), **source.work()}
@@ -444,16 +428,16 @@ class PreparedRun:
         )
         return mark_told(run) if alarm is not None and alarm.spoken else run
 
-    def _ask_chosen(self, queue: _Queue, source: _Source, waits: Callable[[int], None]) -> dict[str, Any]:
+    def _ask_chosen(self, queue: _Queue, source: _Source) -> dict[str, Any]:
         "Ask what has to be asked. Returns the facts about a random part, if one was drawn."
         if self.stop is None:
             order = range(len(self.prompts)) if source.spending is None else question_order(self.prompts)
-            source.fetch(queue.wanted(order), queue.hear, waits)
+            source.fetch(queue.wanted(order), queue.hear)
             return {}
         chooser = _CHOOSERS[type(self.stop)](self.prompts, self.stop)
         todo = chooser.first()
         while todo:
-            source.fetch(queue.wanted(todo), queue.hear, waits)
+            source.fetch(queue.wanted(todo), queue.hear)
             if isinstance(self.stop, Precise) and queue.cut_off():
                 break
             for i in todo:

@@ -17,7 +17,7 @@ import pandas as pd
 
 from ..benchmarks.files import read_table, write_whole
 from ..checks import check_option
-from ..core import LETTERS, BadRow, CoraError, Question, Variant, same_sources
+from ..core import LETTERS, BadRow, CoraError, Question, Variant
 from ..forms import get_form
 from ..prompts.letters import choice_text, rules_by_form
 from ..prompts.templates import Template
@@ -60,7 +60,7 @@ def long_rows(
         )
     for position, v in rows:
         shown, answer = table["sources"].iloc[position], int(table["answer"].iloc[position])
-        if answer != v.answer or not same_sources(shown, v.sources):
+        if answer != v.answer or tuple(shown) != v.sources:
             raise CoraError(
                 f"question {v.question_id!r} is not the one that was asked: "
                 "its choices or its answer differ from those of the row"

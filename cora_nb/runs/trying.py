@@ -17,11 +17,11 @@ from typing import Any
 import pandas as pd
 from tqdm.auto import tqdm
 
-from ..checks import check_count
+from ..checks import check_count, inert_text
 from ..core import CoraError, Question, Variant
 from ..forms import Verdict
 from ..prompts.templates import Prompt
-from ..respondents.protocol import Reply, Respondent, finished, inert_text, outgoing_text, stream
+from ..respondents.protocol import Reply, Respondent, finished, outgoing_text, stream
 from ..responses.facts import Facts
 from ..responses.columns import grade_reply
 from .alarm import Cure, Unread, cure, readings, too_many_unread, unread_kind

@@ -85,23 +85,6 @@ def write_variants(
     table = variants_table(variants)
     write_whole(Path(path), lambda part: pq.write_table(table, part, compression="zstd", write_page_checksum=True))
 
-# %% ../../nbs/variants/files.ipynb #480a091a
-def _number_new(
-    sources: Sequence[int],  # of the choices shown, as version 0.1 wrote them
-    choices: Sequence[str],  # their texts
-    numbers: dict[tuple[str, int], int],  # (new text, number of earlier occurrences) -> its number; grows
-) -> tuple[int, ...]:  # each new choice with its own number
-    "The sources of a row of version 0.1, in which all new choices are -1."
-    if list(sources).count(-1) < 2:
-        return tuple(sources)
-    found, seen = [], {}
-    for source, text in zip(sources, choices):
-        if source < 0:
-            seen[text] = seen.get(text, 0) + 1
-            source = numbers.setdefault((text, seen[text]), -1 - len(numbers))
-        found.append(source)
-    return tuple(found)
-
 # %% ../../nbs/variants/files.ipynb #f8a3c662
 def _check_row(r: dict, number: int, file: str) -> None:
     "Raise `BadRow` unless the row is a variant."
@@ -140,7 +123,7 @@ def _row_variants(
     file: str,  # for messages
 ) -> list[Variant]:
     "Rows as variants. Raises `BadRow`."
-    variants, question, numbers = [], None, {}
+    variants, question = [], None
     for number, r in enumerate(rows, start=1):
         _check_row(r, number, file)
         try:
@@ -151,9 +134,7 @@ def _row_variants(
             raise BadRow(e.why, file, number, e.id, e.field, e.value) from None
         if asked != question:
             question = asked  # variants of one question stand together and share it
-        new = frozenset(text for text, source in zip(r["choices"], r["sources"]) if source < 0)
-        known = numbers.setdefault((question.id, r["family"], new), {})
-        shown, sources = tuple(r["choices"]), _number_new(r["sources"], r["choices"], known)
+        shown, sources = tuple(r["choices"]), tuple(r["sources"])
         named = question, r["family"], r["method"], r["index"]
         put = r["form"], r["text"], r.get("recipe") or "", _read_wording(r.get("wording"))
         variants.append(Variant(*named, shown, r["answer"], sources, *put))

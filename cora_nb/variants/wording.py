@@ -113,10 +113,10 @@ register_family(wording);
 
 # %% ../../nbs/variants/wording.ipynb #741ef2c1
 def recorded_wording(
-    family: str,  # as in a row of responses; perhaps several, joined by +
+    family: str,  # as in a row of responses
     method: str,  # the method
     index: int,  # which of its variants
 ) -> Wording | None:  # None for the template's own words
     "The words around the question that a row is about."
-    members = AXES.get(method, ()) if "wording" in str(family).split("+") else ()
+    members = AXES.get(method, ()) if family == "wording" else ()
     return members[int(index)] if 0 <= index < len(members) else None

@@ -8,7 +8,6 @@ from faulty_server import Answer, FaultyServer, completion
 from helpers import stored_replies
 
 from cora_nb.cli.alarms import print_alarms, retyper, typed_options
-from cora_nb.cli.mcqa_plus import cora_mcqa_plus
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
 from cora_nb.respondents.causal import CausalRespondent
@@ -77,24 +76,6 @@ def test_a_table_of_a_run_on_disk_has_it_too(desk, capsys):
     assert not heads("".join(capsys.readouterr()))
 
 
-def test_the_tables_of_the_mcqa_plus_paper_have_it_above_them(desk, capsys):
-    with server(SENTENCE) as there:
-        cora_mcqa_plus([f"chat:m,base_url={there.url}"], limit=4)
-    out, err = capsys.readouterr()
-    found = [count for count in heads(err)]
-    assert len(found) >= 5 and not heads(out), "while the runs went on, and once for each"
-    lines = re.findall("type: (.*)", err)
-    assert 0 < len(lines) <= len(found) and len(set(lines)) == 1
-    again = next(shlex.split(line) for line in lines if "--parse lenient" in line)
-    assert again[0] == "cora_mcqa_plus" and again[1].endswith(",name=m-lenient")
-
-
-def test_a_strict_run_of_the_mcqa_plus_paper_stops(desk):
-    with server(SENTENCE) as there, pytest.raises(SystemExit) as e:
-        cora_mcqa_plus([f"chat:m,base_url={there.url}"], limit=4, strict=True)
-    assert "cannot be read" in e.value.code and not (desk / "responses").exists()
-
-
 # ---- words
 
 
@@ -153,8 +134,6 @@ def test_letters_that_were_not_shown_are_the_models_mistake(desk, capsys):
 def test_letters_that_were_not_shown_are_counted_by_every_command(desk, capsys):
     line = "of the unparsed replies name a letter that was not shown"
     with server("J") as there:
-        cora_mcqa_plus([f"chat:m,base_url={there.url}"], limit=4)
-        assert len(re.findall(rf"\d+ {line}", capsys.readouterr().out)) == 1
         cora_run([f"chat:n,base_url={there.url}"], limit=1)
     capsys.readouterr()
     cora_table(["responses/math/n"])

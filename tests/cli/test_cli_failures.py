@@ -82,18 +82,3 @@ def test_a_record_without_these_questions_beside_a_good_one(tmp_path):
     code, out, err = run("cora_run", *line, cwd=tmp_path)
     assert code == 3 and "b: 8 replies" in out and "a: 8 replies" not in out
     assert "a is not in the table: all 8 replies failed, the first of them: nothing was recorded" in err
-
-
-@pytest.mark.slow
-def test_the_battery_says_it_too(tmp_path):
-    with FaultyServer(lambda asked: BROKEN if asked.number % 50 == 9 else Answer()) as server:
-        line = words(server, "simulated:name=ann", limit=5, name="cora_mcqa_plus")
-        code, out, err = run(*line, cwd=tmp_path, OPENAI_API_KEY="none")
-        assert code == 3 and "Traceback" not in err and "ann" in out, err
-        assert "prompts failed (500 overloaded" in out and "run the same command again" in out
-        assert "m is not in it: m: " in out and "more than one in a hundred" in out
-        server.plan = ()
-        code, out, err = run(*line, cwd=tmp_path, OPENAI_API_KEY="none")
-        assert code == 0 and "failed" not in out, (out, err)
-        line = [*line, "--failed", "maybe"]
-        assert run(*line, cwd=tmp_path)[0] == 1

@@ -322,13 +322,8 @@ def test_how_a_run_was_started_does_not_make_it_another(tmp_path, monkeypatch):
 def test_nobody_named_means_the_organisms_for_their_arithmetic_only(tmp_path):
     (tmp_path / "mine.csv").write_text("question,A,B,answer\nWhat is 1 + 1?,2,3,A\n")
     for words in (("--benchmark", "mine", "--path", "mine.csv"), ("--benchmark", "medqa"), ("--path", "mine.csv")):
-        for name in ("cora_run", "cora_mcqa_plus"):
-            code, out, err = run(name, *words, "--dry", cwd=tmp_path)
-            assert (code, out, len(err.splitlines())) == (
-                1,
-                "",
-                1,
-            ) and "say who answers: chat:MODEL, causal:PATH" in err
+        code, out, err = run("cora_run", *words, "--dry", cwd=tmp_path)
+        assert (code, out, len(err.splitlines())) == (1, "", 1) and "say who answers: chat:MODEL, causal:PATH" in err
 
 
 @pytest.mark.slow

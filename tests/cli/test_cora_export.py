@@ -3,10 +3,10 @@
 import json
 
 import pytest
+from datasets import load_dataset
 
 from cora_nb.cli.exporting import cora_export
 from cora_nb.cli.run import cora_run
-from cora_nb.responses.columns import UNSENT, in_state
 from cora_nb.responses.files import read_facts, read_responses
 from cora_nb.variants.files import row_variants
 
@@ -36,9 +36,9 @@ def test_the_prompts_are_those_of_a_run(place, capsys):
         assert exported[what] == run[what], what
     commands = [facts["run"].pop("command") for facts in (exported, run)]
     assert exported["run"] == run["run"] and commands[0]["command"] == "cora_export"
-    cora_export.typed(["--config", "task/facts.json"])  # the same again
+    cora_export("lm-eval", "task", **OPTIONS)  # the same again
     with pytest.raises(SystemExit, match=r"another export here already, with other seed \(4 there, 5 now\)"):
-        cora_export.typed(["--config", "task/facts.json", "--seed", "5"])
+        cora_export("lm-eval", "task", **OPTIONS | {"seed": 5})
 
 
 def test_what_it_says(place, capsys):
@@ -55,7 +55,7 @@ def test_what_it_says(place, capsys):
 
 @pytest.mark.parametrize(("words", "options", "why"), [
     (("lm-eval", "out"), {"run": "responses/x"}, "lm-eval exports the questions of a benchmark"),
-    (("helm", "out"), {}, "exporter must be one of"),
+    (("helm", "out"), {}, "kind must be one of lm-eval, hub"),
     (("lm-eval", "out"), {"family": "none"}, "family must be one of"),
     (("lm-eval", "out"), {"family": "formats"}, "it shows no choices (form 'lfgq')"),
     (("lm-eval", "out"), {"name": "a b"}, "the name of a task"),
@@ -68,43 +68,17 @@ def test_one_line(place, words, options, why):
     assert not (place / "out").exists()
 
 
-CARD = """
-from cora_nb.interop.formats import ExportedFiles
-
-
-def card(runs, folder, name="card"):
-    from pathlib import Path
-    Path(folder).mkdir()
-    Path(folder, "README.md").write_text(f"# {name}: {', '.join(runs)}\\n\\n```python\\nload('FOLDER')\\n```\\n")
-    return ExportedFiles(Path(folder), ["README.md"], ["fill in the licence"])
-
-
-def rows(variants, folder):
-    return ExportedFiles(folder, [], [])
-"""
-
-
-def test_a_kind_that_exports_a_run(place, capsys):
-    (place / "mine.py").write_text(CARD)
+def test_runs_as_a_data_set(place, capsys):
     cora_run(["simulated:name=guesser"], limit=3)
     capsys.readouterr()
-    run = str(next(place.glob("responses/math/*")))
-    cora_export("mine.py:card", "out", run=run, name="his")
-    out = capsys.readouterr().out
-    assert out.splitlines() == [
-        "guesser: 3 questions, 60 replies", "mine.py:card: out", "  fill in the licence", "", "load('out')"
-    ]  # fmt: skip
-    assert (place / "out" / "README.md").read_text().startswith("# his: guesser")
-    cora_run(["simulated:knows=0,name=early"], limit=3, stop="cora")
-    cora_export("mine.py:card", "early", run=str(next(place.glob("responses/math/early"))))
-    unasked = int(in_state(read_responses(place / "responses/math/early").table, *UNSENT).sum())
-    assert (
-        unasked
-        and f"early: 3 questions, {60 - unasked} replies, {unasked} prompts not asked\n" in capsys.readouterr().out
-    )
-    assert refusal("mine.py:card", "b") == "cora_export: mine.py:card exports runs: say which with --run FOLDER"
-    assert refusal("mine.py:card", "b", run=run, family="cyclic") == "cora_export: mine.py:card takes no --family"
-    assert refusal("mine.py:card", "b", run=run, benchmark="medqa") == "cora_export: mine.py:card takes no --benchmark"
-    assert "there is no such file" in refusal("mine.py:card", "b", run="none")
-    assert refusal("mine.py:rows", "b", shots=2) == "cora_export: mine.py:rows takes no --shots"
-    assert refusal("mine.py:rows", "b", name="x") == "cora_export: mine.py:rows takes no --name"
+    (run,) = place.glob("responses/math/*")
+    cora_export("hub", "out", run=str(run))
+    assert capsys.readouterr().out.startswith("hub: out\n  out/README.md: fill in the licence")
+    assert read_responses(place / "out/guesser").equals(read_responses(run))
+    rows = load_dataset(str(place / "out"), "responses", cache_dir=str(place / "cache"))
+    assert list(rows) == ["guesser"] and len(rows["guesser"]) == 60
+    asked = load_dataset(str(place / "out"), "questions", cache_dir=str(place / "cache"))
+    assert len(asked["guesser"]) == 3
+    assert refusal("hub", "b") == "cora_export: hub exports runs: say which with --run FOLDER"
+    assert refusal("hub", "b", run=str(run), family="cyclic") == "cora_export: hub takes no --family"
+    assert "there is no such file" in refusal("hub", "b", run="none")

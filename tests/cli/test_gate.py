@@ -181,7 +181,7 @@ def test_what_to_type_to_go_on(tmp_path):
 @pytest.mark.parametrize(
     "command",
     [
-        "cora_mcqa_plus simulated:name=ann --limit 5",
+        "cora_paper mcqa_plus/table_2 simulated:name=ann --sample 4 --benchmark math",
         "cora_paper cora/table_2 simulated:name=ann --sample 4 --benchmark math",
     ],
 )

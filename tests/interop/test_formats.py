@@ -1,11 +1,10 @@
-"""All formats: who writes for other tools, and settings of other tools without their secrets, by name and by shape."""
+"""Settings of other tools without their secrets, by name and by shape."""
 
 import copy
 
 import pytest
 
-from cora_nb.core import CoraError
-from cora_nb.interop.formats import _holds_secret, EXPORTERS, get_exporter, without_secrets
+from cora_nb.interop.formats import holds_secret, without_secrets
 
 KEY = "sk-" + "a1B2" * 6
 
@@ -33,21 +32,5 @@ def test_what_is_empty_or_no_text_stays():
 
 
 def test_texts_that_hold_a_secret():
-    assert _holds_secret(f"a {KEY} b") and _holds_secret("https://me:word@host")
-    assert not _holds_secret("sk-short, a@b.c")
-
-
-@pytest.mark.parametrize("kind", list(EXPORTERS.lazy))
-def test_every_exporter_can_be_called_by_the_command(kind):
-    export, exports_run = get_exporter(kind)
-    names = export.__code__.co_varnames[: export.__code__.co_argcount]
-    assert names[:2] == (("runs" if exports_run else "variants"), "folder")
-
-
-def test_ones_own(tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text("def cards(runs, folder): ...\ndef other(table, folder): ...\nx = 1\n")
-    monkeypatch.chdir(tmp_path)
-    assert get_exporter("mine.py:cards")[1] is True
-    for name in ("other", "x"):
-        with pytest.raises(CoraError, match="whose first parameter is variants or runs"):
-            get_exporter(f"mine.py:{name}")
+    assert holds_secret(f"a {KEY} b") and holds_secret("https://me:word@host")
+    assert not holds_secret("sk-short, a@b.c")

@@ -17,7 +17,6 @@ from cora_nb.interop.formats import import_responses
 from cora_nb.interop.inspect_logs import import_inspect, read_inspect
 from cora_nb.metrics.scoring import score
 from cora_nb.prompts.letters import first_token
-from cora_nb.responses.facts import as_facts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.runs.evaluate import evaluate
@@ -82,7 +81,7 @@ def test_our_log_equals_the_run_of_our_chat_respondent():
     assert imported.complete and imported.coverage == ""
     known = {group: facts for group, facts in run.facts.plain().items() if group in ("benchmark", "variants", "asked")}
     known["asked"].pop("room")
-    assert imported.facts.limited_to(as_facts(known)).plain() == known
+    assert known.items() <= imported.facts.plain().items()
     assert imported.name == "openai-api/local/skewed"
 
 

@@ -1,4 +1,4 @@
-"""Agreement in content: pairs counted one by one, the limiting cases, what agrees with what, and AGA."""
+"""Agreement in content: pairs counted one by one, the limiting cases, what agrees with what."""
 
 import itertools
 from collections import Counter
@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import CoraError, LETTERS, Question
-from cora_nb.metrics.consistency import (
-    AGA_THRESHOLDS,
-    _agreement_counts,
-    agreement_gated_accuracy,
-    agreement_rate,
-    agreement_scores,
-)
+from cora_nb.metrics.consistency import _agreement_counts, agreement_rate, agreement_scores
 from cora_nb.metrics.bias import order_consistency
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.scores import RUN_SCORES
@@ -177,34 +171,10 @@ def test_by_subject_and_method():
     assert set(parts["method"]) == set(thrice.table["method"]) and whole["pairs"].sum() == 3 * 30
 
 
-# AGA
-
-
-@given(st.lists(st.integers(2, 5), min_size=1, max_size=6), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
-def test_aga_by_hand(sizes, rng):
-    variants = make_variants(quiz(sizes), "cyclic")
-    said = [rng.choice([*LETTERS[: v.n_choices], "?!"]) for v in variants]
-    picked = {}
-    for v, reply in zip(variants, said):
-        content = v.sources[LETTERS.index(reply)] if reply in LETTERS else None
-        picked.setdefault(v.question_id, []).append((content, content == v.question.answer))
-    at = (0, 0.25, 0.5, 0.75, 1)
-    found = agreement_gated_accuracy(make_responses(variants, said), at)
-    for t, (_, row) in zip(at, found.assign(note=found["note"]).iterrows()):
-        rc = []
-        for replies in picked.values():
-            named = Counter(c for c, _ in replies if c is not None)
-            if max(named.values(), default=0) / len(replies) >= t:
-                rc.append(sum(right for _, right in replies) / len(replies))
-        assert row.score == f"AGA({float(t)})" and row.n == len(rc)
-        assert row.value == pytest.approx(np.mean(rc)) if rc else np.isnan(row.value) and "no question" in row.note
-
-
 def test_the_run_score():
     run = evaluate(SimulatedRespondent(knows=0.7), make_variants(quiz([4] * 40), "cyclic"), progress=False)
     table = agreement_scores(run)
-    assert table["score"].tolist() == ["agreement rate", *(f"AGA({t})" for t in AGA_THRESHOLDS)]
+    assert table["score"].tolist() == ["agreement rate"]
     beside = score(run, ci=0.9, seed=0, resamples=50, also=["agreement"])
     own = agreement_scores(run, 0.9).set_index("score")
     for name, row in own.iterrows():
@@ -230,7 +200,6 @@ def test_bad_input():
         (lambda: agreement_rate(run, pairs="letters"), "pairs must be one of variants, repetitions, got 'letters'"),
         (lambda: agreement_rate(run, by="place"), "by must be one of subject, method, None, got 'place'"),
         (lambda: agreement_rate(run, level=1.0), "level must be between 0 and 1, got 1.0"),
-        (lambda: agreement_gated_accuracy(run, (-0.1,)), "t must be a number from 0 to 1, got -0.1"),
         (lambda: agreement_rate(run.table.drop(columns="sources")), "the responses have no column sources"),
         (lambda: agreement_rate(run.rows(np.zeros(8, dtype=bool))), "there are no responses to score"),
         (lambda: agreement_rate(stopped), "1 of 8 prompts were not asked because the run stopped early"),
@@ -265,7 +234,7 @@ def test_only_the_whole_rate_of_variants_says_how_much_of_the_set_is_there():
     def notes(found):
         return "; ".join(found["note"])
 
-    assert part.coverage in notes(agreement_rate(part)) and part.coverage in notes(agreement_gated_accuracy(part))
+    assert part.coverage in notes(agreement_rate(part))
     for options in ({"pairs": "repetitions"}, {"by": "subject"}, {"by": "method"}):
         assert part.coverage not in notes(agreement_rate(part, **options)), options
-    assert "variants" not in notes(agreement_rate(run)) + notes(agreement_gated_accuracy(run))
+    assert "variants" not in notes(agreement_rate(run))

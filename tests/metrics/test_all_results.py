@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import warnings
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from cora_nb.metrics import (
     circular,
     comparison,
     consistency,
-    embeddings,
     estimates,
     guessing,
     invariability,
@@ -34,6 +32,7 @@ from cora_nb.metrics import (
 )
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.scores import run_scores
+from cora_nb.papers import hidden_states
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, stack_tables, prepare_steps
 from cora_nb.report.render import FORMATS, render
 from cora_nb.report.plots import curve_table, plot_points
@@ -51,7 +50,7 @@ from helpers import put_in_state, stopped_when_precise
 # Tables that are not results: a row for each question or reply, resamples, bins, counts, texts; formulas over counts.
 MATERIALS = {
     *("right_matrix", "variant_bootstrap", "paper_layout", "order_consistency", "binned", "joined", "matched_counts"),
-    *("count_kinds", "count_groups", "count_parts"),
+    "count_groups",
     *("compare_counts", "answer_shares", "label_shares", "unified_confidence", "confidences", "label_sequences"),
     *("prompt_sequences", "agreement_matrix", "car_curve", "count_hits", "score_counts", "score_intervals"),
     *(
@@ -133,7 +132,7 @@ def measures(questions, runs, battery):
     samples = cache(lambda: ablations.variant_bootstrap(ann, resamples=20))
     plus, found = battery["mcqa_plus"], cache(lambda: items.finders(items.slot_table(ann)))
     swaps = cache(lambda: order.swap_table(runs["swaps"]["ann"]))
-    states = embeddings_of(questions)
+    states = hidden_states.HiddenStates("made", rng.normal(size=(5, 2, 2, 4)), np.zeros((5, 2, 1, 2, 2)))
     formats = [runs["formats"]["ann"].rows(lambda t, f=f: t["form"] == f) for f in ("mcq", "tfq")]
     sequences = cache(lambda: consistency.prompt_sequences(runs["repeated"]["ann"]))
     several = battery["misleading"].rows(lambda t: t["method"] == "multiple_selection")
@@ -147,7 +146,6 @@ def measures(questions, runs, battery):
         "bootstrap_summary": lambda: ablations.bootstrap_summary(samples(), estimates.score_counts(counts())),
         "bootstrap_table": lambda: ablations.bootstrap_table(runs["cora"], resamples=20),
         "agreement_rate": lambda: consistency.agreement_rate(ann),
-        "agreement_gated_accuracy": lambda: consistency.agreement_gated_accuracy(ann),
         "agreement_scores": lambda: consistency.agreement_scores(ann),
         "circular_scores": lambda: circular.circular_scores(runs["cyclic"]["ann"]),
         "position_spread": lambda: circular.position_spread(runs["cyclic"]["ann"], threshold=None, resamples=200),
@@ -175,8 +173,7 @@ def measures(questions, runs, battery):
         "recall_spread": lambda: bias.recall_spread(runs["permutations"]["bob"], methods=()),
         "run_scores": lambda: run_scores(ann, ["agreement"]),
         "score": lambda: scoring.score(runs["cora"], ci=0.9, resamples=50),
-        "separability": lambda: embeddings.separability(states, permutations=20),
-        "head_separability": lambda: embeddings.head_separability(states, progress=False),
+        "separability": lambda: hidden_states.separability(states, permutations=5),
         "expected_scores": lambda: guessing.expected_scores([([0.5, 0.5], 0.5, 1)]),
         "guesser_scores": lambda: guessing.guesser_scores(4),
         "chance_scores": lambda: guessing.chance_scores(ann),
@@ -189,38 +186,16 @@ def measures(questions, runs, battery):
         "method_table": lambda: items.method_table(ann),
         "method_costs": lambda: items.method_costs(ann),
         "finding_table": lambda: items.finding_table(found()),
-        "finding_curve": lambda: items.finding_curve(found(), splits=3),
         "order_tests": lambda: order.order_tests(swaps()),
-        "exact_p": lambda: order.exact_p(swaps(), draws=50),
         "accuracy_gap": lambda: order.accuracy_gap(swaps()),
         "order_table": lambda: order.order_table(runs["swaps"]),
         "wrong_places": lambda: order.wrong_places(swaps()),
         "pattern_table": lambda: order.pattern_table(runs["swaps"]),
-        "place_odds": lambda: order.place_odds(swaps()),
         "curve_table": lambda: curve_table(ann, points=3, resamples=20),
         "score_table": lambda: score_table(runs["cora"]),
         "mcqa_plus_results": lambda: tables()[7],
         "stack_tables": lambda: stack_tables(tables()),
     }
-
-
-@dataclass
-class States:
-    "Hidden states of two layers and two heads, drawn at random."
-
-    layers: np.ndarray
-    heads: np.ndarray
-    question_ids: tuple[str, ...]
-    formats: tuple[str, ...]
-
-    def layer(self, number):
-        return self.layers[:, number]
-
-
-def embeddings_of(questions):
-    rng, ids = np.random.default_rng(1), [q.id for q in questions for _ in range(2)]
-    layers, heads = rng.normal(size=(len(ids), 3, 5)), rng.normal(size=(len(ids), 2, 2, 4))
-    return States(layers, heads, tuple(ids), ("mcq", "lfgq") * len(questions))
 
 
 def with_confidence(responses):

@@ -1,4 +1,4 @@
-"""Estimates of the full run: how often they hold, what they refuse, and that they survive files, parts and grading."""
+"""Estimates of the full run: how often they hold, what they refuse, and that they survive files and grading."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,6 @@ from cora_nb.metrics.scores import register_score, SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.files import read_responses, write_responses
-from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import concat
 from cora_nb.results import values_of, Remark
@@ -128,21 +127,6 @@ def test_parts_have_no_estimates_and_the_whole_made_of_them_has():
     assert is_estimate(whole) and estimate_scores(whole)[["value", "low", "high"]].equals(
         estimate_scores(run)[["value", "low", "high"]]
     )
-
-
-def test_two_runs_in_one_folder_of_parts_are_no_estimate(tmp_path):
-    "Two samples are not one, even if one of them is exact and the other is not."
-    halves = [[v for v in VARIANTS if v.question.subject in some] for some in ({"addition"}, {"subtraction"})]
-    for i, half in enumerate(halves):
-        run = evaluate(WHO, half, stop=Precise(half_width=0.2), progress=False)
-        told = {"exact": bool(i), "level_at_stop": 0.9575, "prompts": len(run) + i}
-        facts = run.facts.plain() | {"sample": run.facts.sample.plain() | told}
-        write_responses(Responses(run.table, run.questions, facts, run.name), tmp_path / f"{i}")
-        (tmp_path / "parts").mkdir(exist_ok=True)
-        (tmp_path / f"{i}" / "responses.parquet").rename(tmp_path / "parts" / f"{i}.parquet")
-    both = ResponseParts(tmp_path / "parts").read(1000)
-    assert both.facts.sample is None and both.facts.asked.stop == "precise"
-    assert not is_estimate(both) and score(both)["value"].isna().any()
 
 
 def test_the_order_of_the_rows_does_not_matter():

@@ -26,7 +26,6 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.failures import FailureWarning
 from cora_nb.responses.files import read_responses, write_responses
-from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import PromptDifference, Runs, concat, prompt_differences
 from cora_nb.results import lookup
@@ -296,16 +295,16 @@ def _first_of(kind, tmp_path):
     run = _without_first_trial()
     if kind == "plain table":
         return run.to_frame()
-    if kind == "parts":
+    if kind == "file":
         write_responses(run, tmp_path / "run")
-        return ResponseParts(tmp_path / "run" / "responses.parquet")
+        return read_responses(tmp_path / "run")
     if kind == "joined":
         last = run.table["question_id"] == run.table["question_id"].iloc[-1]
         return concat([run.rows(~last), run.rows(last)])
     return run.first_trial() if kind == "chosen" else run
 
 
-@pytest.mark.parametrize("kind", ["run", "chosen", "plain table", "joined", "parts"])
+@pytest.mark.parametrize("kind", ["run", "chosen", "plain table", "joined", "file"])
 @pytest.mark.parametrize("by", [None, "method"])
 def test_a_question_without_a_row_in_the_first_trial_is_not_dropped(kind, by, tmp_path):
     found = score(_first_of(kind, tmp_path), by=by)

@@ -33,7 +33,6 @@ from cora_nb.metrics.guessing import (
     guess_rates,
     guesser_order_scores,
     guesser_scores,
-    minimum_knowledge,
     msgr,
 )
 from cora_nb.stats.shares import binomial_pmf, binomial_tail, combinations, poisson_binomial_pmf, poisson_binomial_tail
@@ -173,16 +172,6 @@ def test_expected_cora_of_few_questions():
         mcqa, always = Fraction(o[0] + o[2], N), Fraction(o[0] * o[1] + o[2] * o[3], N)
         mean += chance * mcqa * (1 - mcqa + always)
     assert mean == m * (1 - m + b) - (1 - m) * (m - b) / N
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.lists(st.floats(0.01, 0.9), min_size=1, max_size=12), st.floats(0.05, 1), st.floats(0.01, 0.9999))
-def test_minimum_knowledge_is_just_enough(rates, c, confidence):
-    s, rates = minimum_knowledge(rates, c, confidence), np.array(rates)
-    assert 0 <= s <= 1
-    assert poisson_binomial_tail(s + (1 - s) * rates, c) >= confidence - 1e-9
-    if s > 1e-6:
-        assert poisson_binomial_tail((s - 1e-6) + (1 - s + 1e-6) * rates, c) < confidence
 
 
 # --- chance on what was asked, and the correction -------------------------------------------------------------------
@@ -667,17 +656,6 @@ def test_expected_scores_of_replies_that_count_several_times():
     assert np.isnan(unknown["MCQA"]) and unknown["RC"] == pytest.approx(np.dot(rates, times) / 6)
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.lists(st.tuples(st.floats(0.01, 0.9), st.integers(1, 4)), min_size=1, max_size=8), st.floats(0.05, 1))
-def test_minimum_knowledge_of_replies_that_count_several_times(draws, c):
-    rates, times = map(np.array, zip(*draws))
-    s = minimum_knowledge(rates, c, 0.99, times=times)
-    assert poisson_binomial_tail(s + (1 - s) * rates, c, times=times) >= 0.99 - 1e-9
-    if s > 1e-6:
-        assert poisson_binomial_tail((s - 1e-6) + (1 - s + 1e-6) * rates, c, times=times) < 0.99
-    assert minimum_knowledge(rates, c, 0.99, times=[1] * len(rates)) == minimum_knowledge(rates, c, 0.99)
-
-
 def test_shared_chance_of_a_large_benchmark():
     "The seconds: tools/benchmarks/bench_quick.py."
     run = evaluate(SimulatedRespondent(knows=0), make_variants(quiz([4], 800)), progress=False)
@@ -718,7 +696,6 @@ def test_shared_chance_of_a_large_benchmark():
         (lambda: poisson_binomial_pmf([]), "rates must be a list of at least one number"),
         (lambda: poisson_binomial_pmf([[0.5]]), "rates must be a list of at least one number"),
         (lambda: poisson_binomial_tail([0.5], -0.5), "c must be a number from 0 to 1, got -0.5"),
-        (lambda: minimum_knowledge([0.5], 0.5, 0), "confidence must be between 0 and 1, got 0"),
         (lambda: expected_scores([]), "there are no questions"),
         (lambda: expected_scores([([0.5, 1.5], 0.5, 1)]), "rates must be a number from 0 to 1, got 1.5"),
         (lambda: chance_scores(shown([(3, 1)]), thresholds=[5]), "c must be a number from 0 to 1, got 5"),
@@ -751,7 +728,6 @@ def test_shared_chance_of_a_large_benchmark():
         (lambda: chance_scores(shown([(3, 1)]), shared="yes"), "shared must be True, False or None, got 'yes'"),
         (lambda: guess_rates(shown([(3, 1)]), shared=1), "shared must be True, False or None, got 1"),
         (lambda: chance_scores(shown([(3, 1)]), shared=True), "the responses have no column sources"),
-        (lambda: minimum_knowledge([0.5], 0.5, times=[1, 2]), "times must have one number for each rate, got 2 for 1"),
         (lambda: corrected(35.7, 0.2), "scores must be from 0 to 1, got 35.7"),
         (lambda: corrected(0.5, -0.1), "chance must be from 0 to 1, got -0.1"),
         (lambda: corrected("high", 0.2), "scores and chance must be numbers"),

@@ -65,7 +65,7 @@ def order_tables(draw, equal=False, least=2):
     return table(draw(st.permutations(rows)))
 
 
-def loop_counts(frame, fillers):
+def loop_counts(frame):
     "One question after the other, one reply after the other."
     by_question = defaultdict(list)
     for row in frame.to_dict("records"):
@@ -73,15 +73,13 @@ def loop_counts(frame, fillers):
     result = {}
     for q, rows in by_question.items():
         names = []
-        for k, row in enumerate(rows):
+        for row in rows:
             p = row["prediction"]
             if p < 0:
                 continue
             source = row["sources"][p]
             if p == row["answer"]:
                 names.append("right")
-            elif source == -1 and row["sources"].count(-1) > 1 and fillers == "apart":
-                names.append(("filler", k))
             else:
                 names.append(source)
         count = Counter(names)
@@ -101,22 +99,19 @@ def loop_counts(frame, fillers):
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
-@given(order_tables(), st.sampled_from(["apart", "together"]))
-def test_counts_and_scores_against_loops(frame, fillers):
-    loop = loop_counts(frame, fillers)
-    assert order_counts(frame, fillers=fillers).to_dict("index") == loop
+@given(order_tables())
+def test_counts_and_scores_against_loops(frame):
+    loop = loop_counts(frame)
+    assert order_counts(frame).to_dict("index") == loop
     assert acc_h(frame) == pytest.approx(sum(c["right"] == c["orders"] for c in loop.values()) / len(loop))
-    assert s_c(frame, fillers=fillers) == pytest.approx(
-        sum(c["n_same"] / c["orders"] for c in loop.values()) / len(loop)
-    )
+    assert s_c(frame) == pytest.approx(sum(c["n_same"] / c["orders"] for c in loop.values()) / len(loop))
     assert set(always_right(frame)) == {q for q, c in loop.items() if c["right"] == c["orders"]}
-    assert s_c(frame) <= s_c(frame, fillers="together") + 1e-12
     assert acc_h(frame) <= s_c(frame) + 1e-12
 
 
 @pytest.mark.parametrize("n, nota", [(6, False), (10, False), (10, True)])
 def test_fillers_are_choices_of_their_own(n, nota):
-    "Eq. 1 counted by the texts chosen, above the original number of choices, where version 0.1 lost sight of fillers."
+    "Eq. 1 counted by the texts chosen, above the original number of choices."
     asked = [Question(f"q{i}", "?", ("w", "x", "y", "z"), i % 4) for i in range(60)]
     variants = make_variants(asked, "reorderings", n_choices=n, nota=nota)
     names = {q.id: make_variants([q], "reorderings", n_choices=n, nota=nota)[0].choices[-1] for q in asked}
@@ -127,13 +122,10 @@ def test_fillers_are_choices_of_their_own(n, nota):
         texts[v.question_id].append(v.choices[p])
     expected = np.mean([max(Counter(t).values()) / len(t) for t in texts.values()])
     assert expected > 0.7 and s_c(responses) == pytest.approx(expected)
-    assert s_c(responses, fillers="together") == s_c(responses)
-    older = responses.table.assign(sources=[[max(s, -1) for s in v.sources] for v in variants])
-    assert s_c(older) < expected < s_c(older, fillers="together")
 
 
 def test_a_respondent_that_likes_fillers():
-    "Two fillers beside four choices: 52.5 in version 0.1, where Eq. 1 by loops over the chosen texts gives 75.6."
+    "Two fillers beside four choices, by loops over the chosen texts."
     variants = make_variants(load_benchmark("math")[:40], "reorderings", n_choices=6)
     who = SimulatedRespondent(knows=0.25, slips=0.1, nota=20, position=(2, 1), seed=4)
     responses = evaluate(who, variants, progress=False)
@@ -144,8 +136,6 @@ def test_a_respondent_that_likes_fillers():
     expected = sum(max(Counter(t).values()) / 4 for t in texts.values()) / 40
     assert expected == pytest.approx(0.75625)
     assert s_c(responses) == lookup(choices_sweep(responses), "S_c", place=6).value == pytest.approx(expected)
-    older = responses.table.assign(sources=[[max(s, -1) for s in v.sources] for v in variants])
-    assert s_c(older) == pytest.approx(0.525)
 
 
 @pytest.mark.slow

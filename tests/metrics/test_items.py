@@ -2,21 +2,17 @@
 
 import math
 import re
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import assume, given, strategies as st
 from scipy.stats import pearsonr
 
 from cora_nb.core import CoraError
 from cora_nb.metrics.items import (
-    fewest_variants,
     finders,
-    finding_curve,
     finding_table,
-    _greedy_order,
     item_breaks,
     item_consistency,
     item_table,
@@ -112,91 +108,6 @@ def test_finding_table_counts_one_by_one(cells):
         n = sum(m == method for m, _ in found.columns)
         assert all_of.note == ("1 variant" if n == 1 else f"{n} variants")
     assert len(finding_table(found, "slot")) == 2 * found.shape[1]
-
-
-def brute_force(matrix, need):
-    "The fewest columns that find `need` rows, by trying all subsets from the smallest."
-    values = np.asarray(matrix)
-    return next(
-        k
-        for k in range(1, values.shape[1] + 1)
-        if any(values[:, c].any(axis=1).sum() >= need for c in map(list, combinations(range(values.shape[1]), k)))
-    )
-
-
-@settings(max_examples=60)
-@given(matrices, st.sampled_from([0.05, 0.5, 0.8, 0.95, 1.0]))
-def test_the_fewest_are_the_fewest(matrix, share):
-    need = max(math.ceil(share * len(matrix) - 1e-9), 1)
-    result = fewest_variants(found_table(matrix), share)
-    assert len(result.slots) == result.least == brute_force(matrix, need) and result.exact
-    chosen = [int(s.split()[1]) for s in result.slots]
-    assert result.found == np.asarray(matrix)[:, chosen].any(axis=1).sum() >= need and result.of == len(matrix)
-    assert (
-        len(result.slots)
-        <= result.greedy
-        <= len(result.slots) * sum(1 / i for i in range(1, np.asarray(matrix).sum(axis=0).max() + 1)) + 1e-9
-    )
-
-
-def test_the_trap_of_the_greedy_choice():
-    "Two sets cover twelve questions; greedy takes the bait and needs three."
-    cover = [set(range(6)), set(range(6, 12)), {0, 1, 2, 3, 6, 7, 8, 9}]
-    result = fewest_variants(found_table([[q in c for c in cover] for q in range(12)]), 1)
-    assert (result.slots, result.greedy, result.least) == (["m 0", "m 1"], 3, 2)
-    assert "no fewer are enough" in str(result)
-
-
-def test_a_solver_without_time_leaves_the_greedy_choice():
-    rng = np.random.default_rng(0)
-    matrix = rng.random((400, 40)) < 0.06
-    matrix = matrix[matrix.any(axis=1)]
-    result = fewest_variants(found_table(matrix.tolist()), 0.9, seconds=1e-6)
-    assert 1 <= result.least <= len(result.slots) <= result.greedy and result.found >= 0.9 * len(matrix)
-    if not result.exact:
-        assert f"fewer than {result.least} are not enough" in str(result)
-
-
-@given(matrices)
-def test_greedy_takes_the_largest_gain_and_keeps_its_promise(matrix):
-    values = np.asarray(matrix)
-    order = _greedy_order(values)
-    assert sorted(order) == list(range(values.shape[1]))
-    for k in range(1, len(order) + 1):
-        gains = [
-            values[:, [*order[: k - 1], j]].any(axis=1).sum() for j in range(values.shape[1]) if j not in order[: k - 1]
-        ]
-        reached = values[:, order[:k]].any(axis=1).sum()
-        assert reached == max(gains)
-        best = max(values[:, list(c)].any(axis=1).sum() for c in combinations(range(values.shape[1]), k))
-        assert reached >= (1 - (1 - 1 / k) ** k) * best - 1e-9
-
-
-@pytest.mark.slow
-@settings(max_examples=30)
-@given(matrices)
-def test_the_curve_by_brute_force(matrix):
-    values, found = np.asarray(matrix), finding_curve(found_table(matrix), splits=3)
-    curve, n = values_of(found).unstack("score"), values.shape[1]
-    for k in range(n + 1):
-        blind = np.mean([values[:, list(c)].any(axis=1).mean() if k else 0.0 for c in combinations(range(n), k)])
-        assert curve.loc[k, "random"] == pytest.approx(blind)
-        order = _greedy_order(values)[:k]
-        assert curve.loc[k, "found"] == pytest.approx(values[:, order].any(axis=1).mean() if k else 0)
-    held = found[found["score"] == "held out"]
-    assert (held["low"] <= held["value"] + 1e-12).all() and (held["value"] <= held["high"] + 1e-12).all()
-    assert held["value"].is_monotonic_increasing and held["value"].iloc[-1] == pytest.approx(1)
-    assert found["note"].loc[found["score"] == "found"].tolist() == ["", *(f"m {i}" for i in _greedy_order(values))]
-
-
-def test_variants_that_are_alike_gain_nothing_by_choosing():
-    "The flattery of choosing and judging on the same questions is seen, and gone on the other half."
-    rng = np.random.default_rng(1)
-    matrix = rng.random((60, 20)) < 0.2
-    curve = finding_curve(found_table(matrix[matrix.any(axis=1)].tolist()), splits=200)
-    middle = values_of(curve).unstack("score").loc[2:6]
-    assert (middle["found"] > middle["random"] + 0.03).all() and (middle["held out"] < middle["random"] + 0.02).all()
-    pd.testing.assert_frame_equal(curve, finding_curve(found_table(matrix[matrix.any(axis=1)].tolist()), splits=200))
 
 
 @pytest.mark.slow
@@ -311,8 +222,7 @@ GOOD = responses_of([(1, 0, 1), (1, 1, 1), (0, 0, 0)])
             "by must be one of method, slot, got 'subject'",
         ),
         (lambda: finding_table(finders(slot_table(GOOD.assign(correct=True)))), "no question is inconsistent"),
-        (lambda: fewest_variants(slot_table(GOOD).to_numpy()), "found must be a table from finders, got a ndarray"),
-        (lambda: fewest_variants(finders(slot_table(GOOD)), 0), "share must be above 0 and at most 1, got 0"),
+        (lambda: finding_table(slot_table(GOOD).to_numpy()), "found must be a table from finders, got a ndarray"),
         (lambda: item_table({}), "there are no runs"),
         (lambda: item_table({"a": GOOD, "b": GOOD.assign(family="cyclic")}), "several families, cora, cyclic"),
         (
@@ -333,12 +243,6 @@ def test_mistakes_get_one_line(call, says):
 def test_the_recorded_replies(medalpaca):
     slots = slot_table(medalpaca)
     assert slots.shape == (1273, 26) and not slots.isna().any(axis=None)
-    sizes = {
-        what: (len(found), len(result.slots), result.exact)
-        for what in ("mixed", "lost")
-        for found in [finders(slots, what)]
-        for result in [fewest_variants(found)]
-    }
-    assert sizes == {"mixed": (1206, 8, True), "lost": (319, 4, True)}
+    assert {what: len(finders(slots, what)) for what in ("mixed", "lost")} == {"mixed": 1206, "lost": 319}
     original = lookup(method_table(medalpaca), "accuracy", method="original")
     assert original.value == pytest.approx(0.2608, abs=5e-5)

@@ -17,12 +17,10 @@ from cora_nb.metrics.order import (
     TESTS,
     accuracy_gap,
     _count_contents,
-    exact_p,
     letter_table,
     order_table,
     order_tests,
     pattern_table,
-    place_odds,
     published_swaps,
     swap_counts,
     swap_table,
@@ -158,28 +156,6 @@ def test_odd_entries_of_the_authors(raw):
     assert {name: n for name, n in odd.items() if n} == {("ChatGLM-6B", "CARE-MI"): 1}
     assert Counter(int(t.to_numpy().sum()) for t in raw.values()) == {344: 3, 299: 3, 291: 3, 300: 3}
     assert all(t["not_asked"].sum() + t.loc["not_asked"].sum() == 0 for t in raw.values())
-
-
-# --- p-values -------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 30), st.integers(0, 30))
-def test_exact_p_of_two_contents_is_a_binomial_test(b, c):
-    expected = binomtest(b, b + c).pvalue if b + c else 1.0
-    found = lookup(exact_p(as_table([[1, b], [c, 1]])), "Stuart-Maxwell, exact")
-    assert found.p == pytest.approx(expected)
-    assert (found.n, found.note) == (b + c + 2, f"all {b + c + 1} outcomes")
-
-
-def test_drawn_p_is_seeded_and_near_the_chi_squared_one():
-    table = published_swaps()["GPT-4", "MATH"]
-    one, two, other = (lookup(r) for r in (exact_p(table), exact_p(table), exact_p(table, seed=1)))
-    assert one.p == two.p != other.p and one.note == "9999 outcomes drawn"
-    by_chi2 = lookup(order_tests(table), "Stuart-Maxwell")
-    assert abs(one.p - by_chi2.p) < 0.02 and (one.value, one.n) == (by_chi2.value, by_chi2.n)
-    circle = as_table([[0, 300, 0], [0, 0, 300], [300, 0, 1]])  # the margins agree
-    assert lookup(exact_p(circle)).p == 1.0
-    assert lookup(exact_p(as_table([[0, 300, 60], [0, 0, 300], [0, 0, 1]]), draws=99)).p == 1 / 100
 
 
 # --- accuracy -------------------------------------------------------------------------------------
@@ -354,7 +330,6 @@ GOOD = letter_table("ABCD", "BACD")
         (lambda: order_tests(GOOD.iloc[:4, :4]), "the same rows and columns"),
         (lambda: order_tests(GOOD - 1), "counts of at least 0"),
         (lambda: order_tests(letter_table("??", "AB")), "no answer in case_1 names a choice"),
-        (lambda: exact_p(GOOD, draws=0), "draws must be a whole number of 1 or more, got 0"),
         (lambda: accuracy_gap(GOOD * 0), "no question was asked in both orders"),
         (lambda: accuracy_gap(GOOD, level=1), "level must be between 0 and 1, got 1"),
         (lambda: paired_interval(-1, 0, 4), "b must be a whole number of 0 or more, got -1"),
@@ -366,7 +341,6 @@ GOOD = letter_table("ABCD", "BACD")
         (lambda: order_table({("m", "b", "c"): GOOD}), "named by model"),
         (lambda: order_table({"m": GOOD}, correction="x"), "method must be one of holm, bh, got 'x'"),
         (lambda: wrong_places(GOOD, level=0), "level must be between 0 and 1, got 0"),
-        (lambda: place_odds(GOOD, level=2), "level must be between 0 and 1, got 2"),
         (lambda: pattern_table(None), "runs must be given by name"),
     ],
 )
@@ -444,38 +418,6 @@ def test_wrong_places_against_scipy():
                 assert row[["value", "low", "high", "n"]].tolist() == pytest.approx(
                     [k / n, interval.low, interval.high, n]
                 )
-
-
-@pytest.mark.slow
-def test_place_odds_cover_and_take_the_content_out():
-    "A respondent with known odds: place 2 to 1, content 1 to 3, and half of the answers held."
-    rng, place, content = np.random.default_rng(3), 2.0, 1 / 3
-
-    def chances(first):
-        a, b = (content * place, 1) if first else (content, place)
-        return np.array([a, b, 1, 2]) / (a + b + 3)
-
-    P = np.outer(chances(True), chances(False))
-    draws = rng.multinomial(600, P.ravel(), size=600).reshape(-1, 4, 4)
-    got = pd.concat([place_odds(as_table(t)) for t in draws]).set_index("score")
-    assert (got["n"] == 600).all()
-    for name, truth in (("place odds", place), ("content odds", content)):
-        odds = got.loc[name]
-        assert 0.92 <= odds["low"].le(truth).mul(odds["high"].ge(truth)).mean() <= 0.98
-        assert np.exp(np.log(odds["value"]).mean()) == pytest.approx(truth, rel=0.03)
-
-
-@pytest.mark.slow
-def test_place_odds_cover_when_answers_hang_together():
-    rng = np.random.default_rng(4)
-    draws = rng.multinomial(400, joint(2, [0.3, 0.1, 0.1, 0.2]).ravel(), size=500).reshape(-1, 4, 4)
-    a, b = 0.3 + 0.3 * 0.4, 0.1 + 0.3 * 0.2  # A and B in the first order
-    c, d = 0.3 + 0.3 * 0.2, 0.1 + 0.3 * 0.4  # and in the second
-    truths = {"place odds": math.sqrt(a / b * d / c), "content odds": math.sqrt(a / b * c / d)}
-    got = pd.concat([place_odds(as_table(t)) for t in draws]).set_index("score")
-    for name, truth in truths.items():
-        odds = got.loc[name]
-        assert 0.92 <= odds["low"].le(truth).mul(odds["high"].ge(truth)).mean() <= 0.98
 
 
 def test_importing_is_light():

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
-from cora_nb.cli.mcqa_plus import cora_mcqa_plus
 from cora_nb.cli.run import cora_run
 from cora_nb.core import CoraError, LETTERS, Question, Variant
 from cora_nb.prompts.letters import RULES
@@ -219,10 +218,6 @@ def test_the_commands_take_it(tmp_path, monkeypatch, capsys):
         cora_run([f"simulated:name={way}"], limit=3, shots=2, shots_as=way, store="none")
         asked = read_responses(tmp_path / "responses/math" / way).facts.asked
         assert (asked.shots_as, asked.k) == (way, 2)
-        cora_mcqa_plus([f"simulated:name=plus-{way}"], limit=3, shots=2, shots_as=way, store="none")
-        steps = sorted((tmp_path / "responses/math" / f"plus-{way}").glob("*/responses.parquet"))
-        assert len(steps) > 5
-        assert {read_responses(step.parent).facts.asked.shots_as for step in steps} == {way}
     with pytest.raises(SystemExit, match="shots_as must be one of plain, like_variant, got 'other'"):
         cora_run(["simulated:name=c"], limit=3, shots_as="other", store="none")
 

@@ -1,7 +1,6 @@
 """Estimates of the full run in every printed form, on the page, in figures and in exported files: always marked."""
 
 import io
-import json
 import math
 import re
 import warnings
@@ -12,9 +11,6 @@ import pytest
 from openpyxl import load_workbook
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.interop.result_files import evaluation_record
-from cora_nb.interop.hub_datasets import _hub_card
-from cora_nb.interop.result_files import model_index
 from cora_nb.metrics.comparison import compare
 from cora_nb.metrics.scoring import score
 from cora_nb.report.grid import _ranked_rows, result_grid, sentences_below
@@ -174,23 +170,6 @@ def test_figures_have_rings_around_them(runs):
     assert (round(top.low, 9), round(top.high, 9)) in ends  # with its interval, although most places are not known
     assert not rings(plot_points(score(runs["ann"], ci=0.95)))
     plt.close("all")
-
-
-def test_exported_files_say_so(runs):
-    row, run = lookup(score(runs["bob"]), "CoRA"), runs["bob"]
-    record = evaluation_record(run, retrieved=0)
-    (found,) = [r for r in record["evaluation_results"] if r["metric_config"]["metric_name"] == "CoRA"]
-    assert found["score_details"]["details"]["note"].startswith("estimate of the full run: ")
-    interval = found["score_details"]["uncertainty"]["confidence_interval"]
-    assert (interval["lower"], interval["upper"]) == (row.low, row.high) and "estimate of the full run" in interval[
-        "method"
-    ]
-    names = [m["name"] for m in model_index(run)[0]["results"][0]["metrics"]]
-    assert any(name.startswith("CoRA (estimate of the full run: ") for name in names), names
-    assert not any(name.startswith("MV") for name in names)
-    card = _hub_card(runs, {"ann": "ann", "bob": "bob"}, score_table(runs, ci=0.95), 0.95)
-    assert "intervals over questions; where a number is marked ≈, for the full run on these questions only." in card
-    assert json.dumps(run.facts.sample.plain(), allow_nan=False)
 
 
 def test_what_is_said_below():

@@ -16,14 +16,7 @@ from hypothesis import given, settings, strategies as st  # noqa: E402
 from cora_nb.core import CoraError  # noqa: E402
 from cora_nb.metrics.calibration import binned, reliability  # noqa: E402
 from cora_nb.metrics.consistency import label_sequences  # noqa: E402
-from cora_nb.report.run_plots import (
-    plot_consistency,
-    plot_items,
-    plot_layers,
-    plot_map,
-    plot_reliability,
-    plot_separability,
-)
+from cora_nb.report.run_plots import plot_consistency, plot_items, plot_map, plot_reliability
 from cora_nb.report.plots import (
     _WIDEST,
     draw_shares,
@@ -133,16 +126,6 @@ def calibration(names):
     return plot_reliability(reliability(binned([0.1, 0.5, 0.9, 1.0], [0, 1, 1, 1], 5)))
 
 
-def separable(names):
-    layers = pd.DataFrame({"place": range(6), "value": 0.7, "low": 0.6, "high": 0.8})
-    both = [layers.assign(score=score) for score in ("accuracy", "least squares by chance")]
-    return plot_separability({name: pd.concat(both) for name in names})
-
-
-def layers(names):
-    return plot_layers(np.random.default_rng(0).normal(size=(8, 2 * len(names), 2)), [*names, *names])
-
-
 def panel(names):
     one = shares_of(names, ["b"], [1])
     return draw_shares(one.drop(columns=["benchmark", "place"]))
@@ -168,7 +151,7 @@ def the_map(names):
 
 
 FIGURES = [points, one_series_with_p, lines, bars, bars_at_places, scores, own_scores, ranks, resamples, items]
-FIGURES += [consistency, calibration, separable, layers, panel, accuracy, positions, lengths, the_map]
+FIGURES += [consistency, calibration, panel, accuracy, positions, lengths, the_map]
 
 
 def texts_in_rows(figure):

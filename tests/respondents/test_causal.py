@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,16 @@ QUESTIONS = [
 VARIANTS = make_variants(QUESTIONS)[::3]
 PROMPTS = make_prompts(VARIANTS, template="bare")
 CHAT = "{{ bos_token }}{% for m in messages %}[{{ m.role }}] {{ m.content }}\n{% endfor %}[assistant]{{ suffix }}"
+
+
+class Loud:
+    "Its pickle writes a file when it is read."
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
 
 
 def bpe_tokenizer():
@@ -527,9 +538,6 @@ def test_a_model_of_the_hub_is_known_by_its_commit(folders, tmp_path, monkeypatc
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr(
-        transformers.utils.hub, "TRANSFORMERS_CACHE", str(tmp_path), raising=False
-    )  # where transformers 4 looks
     root = tmp_path / "models--some--llama"
     for commit, kind in (("a" * 40, "llama"), ("b" * 40, "words")):
         shutil.copytree(folders[kind], root / "snapshots" / commit)
@@ -696,8 +704,12 @@ def test_folders_that_are_no_model(folders, tmp_path):
         r"1 of the model's weights are missing or of another shape, such as model.layers.1.mlp.up_proj.weight",
     )
     (copy("e") / "model.safetensors").unlink()
-    torch.save(weights, tmp_path / "e" / "pytorch_model.bin")
-    refused(tmp_path / "e", "weights are pickled .*cora_convert .* e-safetensors")
+    torch.save(weights, tmp_path / "e" / "pytorch_model.bin")  # read, as tensors only
+    refused(tmp_path / "e", r"1 of the model's weights are missing")
+    (copy("g") / "model.safetensors").unlink()
+    (tmp_path / "g" / "pytorch_model.bin").write_bytes(pickle.dumps(Loud(tmp_path / "ran")))
+    refused(tmp_path / "g", "the model cannot be loaded")
+    assert not (tmp_path / "ran").exists()  # a pickle may name any function; none is called
     transformers.T5Config(vocab_size=50, d_model=8).save_pretrained(copy("f"))
     refused(tmp_path / "f", "the model cannot be loaded")  # an encoder-decoder goes on from nothing
 
@@ -753,7 +765,7 @@ def test_import_is_light():
 
 def test_without_torch(folders, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(CoraError, match="needs torch and transformers: pip install torch transformers"):
+    with pytest.raises(CoraError, match=r"needs torch and transformers: pip install 'cora_nb\[local\]'"):
         respondent(folders["llama"]).place
 
 

@@ -26,7 +26,7 @@ from cora_nb.respondents import chat_server
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.chat_server import _retry_after
-from cora_nb.respondents.protocol import REFUSED_REPLY, Reply, ask, stream
+from cora_nb.respondents.protocol import ask, stream
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, asked_prompts
@@ -132,8 +132,8 @@ def test_what_concerns_one_prompt_is_recorded_and_the_run_goes_on(fault):
 
 
 @pytest.mark.parametrize("fault", ["400", "content filter", "refused with 400"])
-def test_what_a_server_refuses_for_good_is_unparsed_and_kept(fault, tmp_path):
-    "A content filter and a prompt that is too long are no failures, and are not asked again."
+def test_what_a_server_refuses_for_good_is_unparsed(fault, tmp_path):
+    "A content filter and a prompt that is too long are no failures; a status alone is asked again by a later run."
     with FaultyServer(lambda asked: RECORDED[fault] if asked.prompt == PROMPTS[3].text else GOOD) as server:
         with Store(tmp_path / "s.sqlite") as store:
             who, asked = ChatRespondent("m", base_url=server.url, concurrency=3), VARIANTS[:9]
@@ -142,7 +142,7 @@ def test_what_a_server_refuses_for_good_is_unparsed_and_kept(fault, tmp_path):
             )
         total = first.summary().loc["all"]
         assert (total["failed"], total["unparsed"]) == (0, 1) and first.failed_remarks == ()
-        assert again.facts.calls["asked"] == 0 and again.table.equals(first.table)
+        assert again.facts.calls["asked"] == (fault != "content filter") and again.table.equals(first.table)
         (refused,) = np.flatnonzero(first.table["reply"] == "")
         assert first.table["finish"][refused] in ("refusal", "content_filter")
 
@@ -903,11 +903,11 @@ def test_a_server_that_begins_to_refuse_everything_stops_the_run(status, tmp_pat
 
 
 def test_single_prompts_are_refused_first_and_last(tmp_path):
-    "Refusals wait for an answer, and are stored then; a later run asks for none of them."
+    "They are no failures beside an answer, and only answers are stored: a later run asks for them again."
     long = {TEXTS[i] for i in (0, 1, 2, 8)}
     plan = lambda asked: ALIKE["a window too small"] if asked.prompt in long else GOOD  # noqa: E731
     with FaultyServer(plan) as server, Store(tmp_path / "s.sqlite") as store:
-        for asked in (9, 9):
+        for asked in (9, 13):
             who = ChatRespondent("m", base_url=server.url, concurrency=1)
             run = evaluate(who, SINGLE[:9], Asking("bare"), store=store, progress=False, strict=None)
             assert list(run.table["reply"]) == ["", "", "", "B", "B", "B", "B", "B", ""] and len(server.asked) == asked
@@ -923,29 +923,6 @@ def test_a_status_alone_says_nothing_about_a_prompt(status, tmp_path):
             run = evaluate(who, SINGLE[:9], Asking("bare"), store=store, progress=False, strict=None)
             assert list(run.table["error"].notna()) == [i == 3 for i in range(9)]
             assert len(store) == 8 and len(server.asked) == asked
-
-
-def test_refusals_of_an_older_version_beside_answers_are_asked_again(tmp_path):
-    "It kept any 413 or 451, and did not say which they were."
-    with FaultyServer() as server, Store(tmp_path / "s.sqlite") as store:
-        who = ChatRespondent("m", base_url=server.url)
-        keys = asked_prompts(who, make_prompts(SINGLE[:9], "bare"))[1]
-        for i, key in enumerate(keys):
-            old = Reply("", meta={"finish_reason": "refusal"})
-            store.put(key, old if i < 3 else REFUSED_REPLY if i < 5 else Reply("B"))
-        for _ in range(2):
-            run = evaluate(who, SINGLE[:9], Asking("bare"), store=store, progress=False, strict=None)
-            assert list(run.table["reply"]) == ["B"] * 3 + [""] * 2 + ["B"] * 4 and len(server.asked) == 3
-
-
-def test_refusals_alone_in_an_older_store_are_asked_again(tmp_path):
-    with FaultyServer() as server, Store(tmp_path / "s.sqlite") as store:
-        who = ChatRespondent("m", base_url=server.url)
-        for key in asked_prompts(who, make_prompts(SINGLE[:9], "bare"))[1]:
-            store.put(key, REFUSED_REPLY)
-        for _ in range(2):
-            run = evaluate(who, SINGLE[:9], Asking("bare"), store=store, progress=False, strict=None)
-            assert run.table["reply"].eq("B").all() and len(server.asked) == 9
 
 
 INSIDE = {  # failures inside an answer with status 200

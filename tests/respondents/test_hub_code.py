@@ -50,7 +50,6 @@ def test_attention_from_elsewhere_is_ignored_in_one_line(folder, key, value):
     assert len(lines) == 1 and "\n" not in lines[0] and value in lines[0] and str(folder) in lines[0]
 
 
-@pytest.mark.skipif(transformers.__version__ < "5", reason="transformers 4 takes no attention from config.json")
 @pytest.mark.parametrize("value", ["eager", "sdpa"])
 def test_attention_of_torch_is_kept_without_a_word(folder, value):
     change(folder, attn_implementation=value)
@@ -59,7 +58,6 @@ def test_attention_of_torch_is_kept_without_a_word(folder, value):
         assert LocalModel(folder, device="cpu").model.config._attn_implementation == value
 
 
-@pytest.mark.skipif(transformers.__version__ < "5", reason="transformers 4 knows no experts from elsewhere")
 @pytest.mark.parametrize("key", ["experts_implementation", "_experts_implementation"])
 def test_experts_from_elsewhere_are_ignored(folder, key):
     change(folder, **{key: "sonicmoe"})

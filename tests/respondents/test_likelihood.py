@@ -42,7 +42,7 @@ from cora_nb.respondents.local import LocalModel, Weights
 from cora_nb.respondents.token_trees import _MODES, TreeScorer, _make_tree, _next_pack, _sort_texts, _tree_mask, _unseen
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.store import Store
+from cora_nb.runs.store import Store, asked_prompts
 from cora_nb.variants.families import make_variants
 from helpers import slow_after
 
@@ -595,8 +595,9 @@ def test_a_stored_reply_holds_the_sums(folders, tmp_path):
     own_model(who).config.max_position_embeddings = 50
     with Store(tmp_path / "replies.sqlite") as store:
         evaluate(who, VARIANTS[:1], Asking("bare"), store=store, progress=False)
-        rows = store.rows._db.execute("select scores, meta from replies").fetchall()
-    ((scores, meta),) = ((json.loads(s), json.loads(m)) for s, m in rows)
+        keys = asked_prompts(who, make_prompts(VARIANTS[:1], template="bare"))[1]
+        (kept,) = store.get(keys).values()
+    scores, meta = kept.scores, kept.meta
     sums, tokens = plain_sums(who, make_prompts(VARIANTS[:1], template="bare")[0])
     close(scores, sums)
     assert meta["tokens"] == tokens and ("truncated" in meta) == (

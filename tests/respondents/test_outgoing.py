@@ -11,7 +11,8 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import Question
 from cora_nb.prompts.templates import Prompt, make_prompts
 from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.respondents.protocol import ask, inert_text, outgoing_text
+from cora_nb.checks import inert_text
+from cora_nb.respondents.protocol import ask, outgoing_text
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, completion, refusal
 from helpers import Forgetful

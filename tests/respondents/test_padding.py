@@ -1,6 +1,5 @@
 "Blocks of texts: the same ids and masks as made one by one here, wherever the device is."
 
-import pytest
 from hypothesis import given, strategies as st
 from tiny_models import torch, transformers
 
@@ -20,7 +19,6 @@ def test_ids_and_mask_are_those_made_row_by_row(rows):
     assert all(torch.equal(a, b) and a.dtype == b.dtype for a, b in zip(found, (ids, mask)))
 
 
-@pytest.mark.skipif(transformers.__version__ < "5", reason="rotary embeddings of transformers 4 do not run on `meta`")
 def test_the_mask_of_a_batch_is_made_where_the_model_is():
     "The device `meta` has no memory: nothing can come from it by a copy, and a tensor from elsewhere is refused."
     config = transformers.LlamaConfig(

@@ -82,18 +82,6 @@ def test_a_record_answers_as_it_was_recorded():
     assert isinstance(record, Respondent)
 
 
-def test_a_record_of_version_0_1_called_every_new_choice_the_same():
-    "Two fillers, -1 and -2 today, were both -1; the record still answers, and one of other choices does not."
-    from cora_nb.core import Variant
-
-    q = Question("q", "?", ("a", "b"), 0)
-    asked = Variant(q, "f", "filled", 0, ("a", "b", "x", "y"), 0, (0, 1, -1, -2))
-    table = make_responses([asked], ["A"]).table
-    for sources, said in (((0, 1, -1, -1), "A"), ((0, 1, -1, -2), "A"), ((1, 0, -1, -1), None), ((0, 1, -2, -1), None)):
-        record = RecordedRespondent(table.assign(sources=pd.Series([sources], dtype=object)))
-        assert ask(record, make_prompts([asked]))[0].text == said
-
-
 def test_two_records_of_one_name_are_two_respondents():
     "A store may not take what one record says for what the other says."
     variants = make_variants([Question("q", "?", ("a", "b"), 0)])

@@ -15,8 +15,6 @@ from tiny_models import VARIANTS, byte_level, make_model, save, torch, transform
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.respondents.causal import CausalRespondent
-from cora_nb.respondents.hidden import hidden_states
-from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.likelihood import LikelihoodRespondent
 from cora_nb.respondents.local import LocalModel, Weights, _shared_weights, _widen_head
 from cora_nb.runs.asking import Asking
@@ -130,16 +128,6 @@ def test_a_model_that_does_not_load_leaves_nothing_behind(folders, tmp_path):
         with pytest.raises(CoraError, match="the model cannot be loaded"):
             broken.model
         assert good.model is not None
-
-
-@pytest.mark.slow
-def test_hidden_states_share_and_give_back_too(folders):
-    a, b = CausalRespondent(folders["llama"], chat=False), CausalRespondent(folders["gpt2"], chat=False)
-    prompts = make_prompts(SOME[:2], template="bare")
-    hidden_states(a, prompts, progress=False)
-    assert a.weights.model is not None
-    hidden_states(b, prompts, progress=False)
-    assert a.weights.model is None and b.weights.model is not None
 
 
 @pytest.mark.slow

@@ -3,17 +3,17 @@
 import json
 import math
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings, strategies as st
 
 import cora_nb
-from cora_nb.core import BadRow, CoraError, Question, Variant
+from cora_nb.core import CoraError, Question, Variant
 from cora_nb.forms import FORMS
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import column_types
@@ -30,6 +30,9 @@ from cora_nb.responses.files import (
     write_csv,
     write_responses,
 )
+from cora_nb.metrics.scoring import score
+from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.runs.evaluate import evaluate
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.variants.families import make_variants
 
@@ -197,17 +200,42 @@ def test_files_that_are_none(tmp_path):
     for name in ("text", "empty", "cut"):
         with pytest.raises(CoraError, match=f"{name}.parquet: not a Parquet file"):
             read_responses(tmp_path / f"{name}.parquet")
-    with pytest.raises(CoraError, match="other.parquet: the column question_id, method, n_choices, reply is missing"):
+    with pytest.raises(CoraError, match="other.parquet: the column question_id, method, correct is missing"):
         read_responses(tmp_path / "other.parquet")
     with pytest.raises(CoraError, match="there is no such file"):
         read_responses(tmp_path / "nothing.parquet")
     (tmp_path / "folder").mkdir()
     with pytest.raises(CoraError, match="folder: there is no run here"):
         read_responses(tmp_path / "folder")
-    table = pq.read_table(tmp_path / "whole" / "responses.parquet")
-    pq.write_table(table.replace_schema_metadata({b"cora_nb": b"[1"}), tmp_path / "facts.parquet")
-    with pytest.raises(CoraError, match="facts.parquet: the facts in the file's metadata are broken"):
-        read_responses(tmp_path / "facts.parquet")
+    (tmp_path / "whole" / "facts.json").write_text("[1")
+    with pytest.raises(CoraError, match="facts.json: the facts are broken"):
+        read_responses(tmp_path / "whole")
+
+
+def test_several_files_are_one_run(tmp_path):
+    write_responses(run(), tmp_path / "r")
+    table = pq.read_table(tmp_path / "r" / "responses.parquet")
+    (tmp_path / "many").mkdir()
+    files = [tmp_path / "many" / f"{n}.parquet" for n in range(2)]
+    for n, file in enumerate(files):
+        pq.write_table(table[n * 5 : n * 5 + 5] if n == 0 else table[5:], file)
+    shutil.copy(tmp_path / "r" / "facts.json", tmp_path / "many")
+    shutil.copy(tmp_path / "r" / "questions.parquet", tmp_path / "many")
+    for path in (files, tmp_path / "many"):
+        assert read_responses(path).equals(read_responses(tmp_path / "r"))
+    with pytest.raises(CoraError, match="stands in an earlier row"):
+        read_responses([files[0], files[0]])
+    few = read_responses(tmp_path / "r", columns=["n_choices"])
+    assert "reply" not in few.table and score(few).equals(score(run()))
+
+
+def test_the_questions_of_another_run_are_refused(tmp_path):
+    for name, text in (("a", "What?"), ("b", "Who?")):
+        asked = [Question(f"q{i}", text, ("x", "y", "z"), i % 3) for i in range(4)]
+        write_responses(evaluate(SimulatedRespondent(), make_variants(asked), progress=False), tmp_path / name)
+    shutil.copy(tmp_path / "b/questions.parquet", tmp_path / "a")
+    with pytest.raises(CoraError, match="a/questions.parquet: these are the questions of another run"):
+        read_responses(tmp_path / "a")
 
 
 @pytest.mark.parametrize(
@@ -232,9 +260,8 @@ def test_facts_of_how_a_run_stopped_that_were_changed_are_refused_when_read(tmp_
     assert read_facts(tmp_path / "run").sample.plain() == good
     if isinstance(facts.get("sample"), dict):
         facts = {"sample": good | facts["sample"]}
-    table = pq.read_table(file := tmp_path / "run" / "responses.parquet")
-    pq.write_table(table.replace_schema_metadata({b"cora_nb": json.dumps(facts).encode()}), file)
-    with pytest.raises(CoraError, match="responses.parquet: the facts in the file's metadata are broken"):
+    (tmp_path / "run" / "facts.json").write_text(json.dumps(facts))
+    with pytest.raises(CoraError, match="facts.json: the facts are broken"):
         read_responses(tmp_path / "run")
 
 
@@ -248,78 +275,6 @@ def test_a_table_of_questions_that_lacks_one_is_noticed(tmp_path):
     assert read_responses(tmp_path / "r").table.equals(run().table)
 
 
-# ---- version 0.1
-
-
-def old_file(path, rows, facts):
-    "A file as version 0.1 wrote it: one Parquet file, lists in Arrow, facts under one metadata key, fewer columns."
-    number = pa.int32()
-    types = {
-        "question_id": pa.string(),
-        "subject": pa.string(),
-        "family": pa.string(),
-        "method": pa.string(),
-        "index": number,
-        "trial": number,
-        "n_choices": number,
-        "sources": pa.list_(pa.int16()),
-        "answer": number,
-        "prediction": number,
-        "correct": pa.bool_(),
-        "reply": pa.string(),
-        "scores": pa.list_(pa.float64()),
-        "confidence": pa.float64(),
-        "error": pa.string(),
-    }
-    table = pa.Table.from_pylist(rows, schema=pa.schema(types))
-    pq.write_table(table.replace_schema_metadata({b"cora_nb": json.dumps(facts).encode()}), path, compression="zstd")
-
-
-def old_row(method, reply, prediction, answer=1, n=3, index=0, **more):
-    row = {"question_id": "q", "subject": None, "family": "mcqa_plus", "method": method, "index": index, "trial": 0}
-    said = {"answer": answer, "prediction": prediction, "correct": prediction == answer, "reply": reply}
-    return (
-        row
-        | {"n_choices": n, "sources": list(range(n)), "scores": None, "confidence": None, "error": None}
-        | said
-        | more
-    )
-
-
-def test_files_of_version_0_1_still_read(tmp_path):
-    rows = [
-        old_row("original", "B", 1, confidence=0.75),
-        old_row("true_false", "yes", 0, 0, 2, sources=[-1, -1]),
-        old_row("true_false_written", None, 1, 0, 2, sources=[-1, -1], scores=[-3.0, -0.5]),
-        old_row("multiple_selection", "A. ant, C. cat", -1),
-        old_row("multiple_selection", None, -1, index=1, error="timeout"),
-        old_row("lfgq", "It is B.", 1),
-        old_row("increased", "E", 4, 1, 5, sources=[0, 1, 2, -1, -1]),
-    ]
-    facts = {"respondent": {"respondent": "chat", "model": "m", "name": "ann"}, "asked": {"template": "cora"}}
-    old_file(tmp_path / "run.parquet", rows, facts)
-    found = read_responses(tmp_path / "run.parquet")
-    assert found.name == "ann" and found.facts == as_facts(facts) and found.family == "mcqa_plus"
-    table = found.table
-    assert dict(table.dtypes) == column_types()
-    assert table["form"].tolist() == ["mcq", "tfq", "tfq", "several", "several", "lfgq", "mcq"]
-    assert table["selected"].tolist() == [None, None, None, (0, 2), None, None, None]
-    assert table["sources"].tolist()[-1] == (0, 1, 2, -1, -1) and table["scores"].tolist()[2] == (-3.0, -0.5)
-    assert table["correct"].tolist() == [r["correct"] for r in rows] and table["confidence"][0] == 0.75
-    assert table[["mean_logprob", "n_tokens", "finish"]].isna().all(axis=None)
-    assert found.summary().loc["all"].tolist() == [7, 3, 3, 0, 0, 1, 0]
-    write_responses(found, tmp_path / "run")
-    assert read_responses(tmp_path / "run").table.equals(table)
-
-
-def test_a_file_of_version_0_1_without_a_name_is_called_like_the_file(tmp_path):
-    old_file(tmp_path / "some model.parquet", [old_row("original", "B", 1)], {})
-    assert read_responses(tmp_path / "some model.parquet").name == "some model"
-    old_file(tmp_path / "bad.parquet", [old_row("original", "B", 1), old_row("shuffled", "C", 7)], {})
-    with pytest.raises(BadRow, match="bad.parquet, row 2, id 'q', prediction"):
-        read_responses(tmp_path / "bad.parquet")
-
-
 # ---------------------------------------------------------------- what is not ours stays
 
 
@@ -331,14 +286,14 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path):
     pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "other.parquet")
     other = (tmp_path / "other.parquet").read_bytes()
     for name, content, says in [
-        ("facts.json", b'{"a": 2}', "these are not the facts of the run"),
-        ("facts.json", b"{}", "these are not the facts of the run"),
-        ("facts.json", b"[1, 2]", "these are not the facts of the run"),
-        ("facts.json", b"my notes", "these are not the facts of the run"),
-        ("facts.json", b"", "these are not the facts of the run"),
-        ("facts.json", b"[" * 100_000, "these are not the facts of the run"),
-        ("questions.parquet", other, "not part of a run"),
-        ("responses.parquet", other, "not part of a run"),
+        ("facts.json", b'{"a": 2}', "with other a"),
+        ("facts.json", b"{}", "with other a"),
+        ("facts.json", b"[1, 2]", "the facts are broken"),
+        ("facts.json", b"my notes", "the facts are broken"),
+        ("facts.json", b"", "the facts are broken"),
+        ("facts.json", b"[" * 100_000, "the facts are broken"),
+        ("questions.parquet", other, "this folder holds something else"),
+        ("responses.parquet", other, "this folder holds something else"),
     ]:
         (folder / name).write_bytes(content)
         before = {p.name: p.read_bytes() for p in folder.iterdir()}

@@ -1,6 +1,5 @@
 """One road from a reply to a row: the same reply comes to the same whoever asked, wrote it down or reads it again."""
 
-import json
 import math
 import zlib
 from collections import Counter
@@ -9,16 +8,14 @@ import pytest
 
 from cora_nb.core import Question, Variant
 from cora_nb.forms import get_form
-from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
 from cora_nb.runs.asking import Asking, Settled
-from cora_nb.runs.batch import _batch_line, read_batch, write_batch
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.store import Store, reply_key
+from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, completion
 
@@ -94,31 +91,13 @@ def graded(variants, habit, folder):
     return make_responses(variants, [habit(v) for v in variants], name="somebody")
 
 
-def in_a_batch(variants, habit, folder):
-    "Written to a file, answered by a server that sends only texts, read into a store, and asked from there."
-    model = ChatRespondent("m", base_url="http://127.0.0.1:9/v1", name="somebody", retries=0)
-    prompts = make_prompts(variants)
-    (file,) = write_batch(model, prompts, folder / "requests.jsonl")
-    said = {reply_key(model.request(p), p.trial): habit(p.variant) for p in prompts}
-    requests = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    assert {r["custom_id"] for r in requests} == set(said)
-    results = [
-        {"custom_id": key, "response": {"status_code": 200, "body": completion(text)}} for key, text in said.items()
-    ]
-    (folder / "results.jsonl").write_text("".join(json.dumps(r) + "\n" for r in results[::-1]), "utf-8")
-    with Store(folder / "replies.sqlite") as store:
-        result = read_batch(model, prompts, folder / "results.jsonl", store)
-        assert (result.answered, result.failed, result.missing) == (len(said), {}, 0)
-        return evaluate(model, variants, store=store, progress=False)
-
-
 def recorded(variants, habit, folder):
     "Asked, written to disk, read back, and repeated from the record."
     write_responses(asked(variants, habit, folder), folder / "run")
     return evaluate(RecordedRespondent(read_responses(folder / "run"), "somebody"), variants, progress=False)
 
 
-ROADS = (asked, graded, in_a_batch, recorded)
+ROADS = (asked, graded, recorded)
 
 
 @pytest.mark.parametrize("road", ROADS)
@@ -177,19 +156,6 @@ def test_a_list_of_letters_is_read_as_what_it_says(tmp_path, said, road):
 
 
 @pytest.mark.parametrize("road", (asked, graded, recorded))
-@pytest.mark.parametrize("family", FAMILIES)
-def test_scores_choose_in_every_form(tmp_path, family, road):
-    "A respondent that only scores never names several choices, and nothing is said that could be read again."
-    variants = variants_of(family)
-
-    def scores(v):
-        return Reply(scores=tuple(-0.1 if i == v.answer else -3.0 for i in range(v.n_choices)))
-
-    table = road(variants, scores, tmp_path).table
-    assert table["correct"].all() and table["selected"].isna().all() and table["reply"].isna().all()
-
-
-@pytest.mark.parametrize("road", (asked, graded, recorded))
 def test_a_failure_is_no_answer_on_any_road(tmp_path, road):
     for variant in (several(), *variants_of("formats")[:3]):
         (folder := tmp_path / variant.method).mkdir()
@@ -202,45 +168,16 @@ def test_a_failure_is_no_answer_on_any_road(tmp_path, road):
 # ---- how much is asked for
 
 
-def test_a_batch_asks_for_what_the_key_and_the_server_say():
-    "It asked for 1 token where the store key and the server were told 12, and the cut reply stood for the long one."
-    variants = [several(), *variants_of("formats")]
-    prompts = make_prompts(variants, template="bare")
-    with FaultyServer(lambda asked: Answer(body=completion("A"))) as server:
-        model = ChatRespondent("m", base_url=server.url, max_tokens=1)
-        evaluate(model, variants, Asking("bare"), progress=False)
-        sent = {json.dumps(a.body, sort_keys=True) for a in server.asked}
-        written = {json.dumps(_batch_line(model, p)["body"], sort_keys=True) for p in prompts}
-        assert sent == written
-        for p in prompts:
-            line, request = _batch_line(model, p), model.request(p)
-            room = 12 if p.variant.form == "several" else 1
-            assert line["body"]["max_tokens"] == request["max_tokens"] == model.room(p) == room
-            assert line["custom_id"] == reply_key(request, p.trial)
-    generous = ChatRespondent("m", base_url="http://127.0.0.1:9", max_tokens=40)
-    assert {_batch_line(generous, p)["body"]["max_tokens"] for p in prompts} == {40}
-
-
-def test_letters_are_scored_where_letters_are_shown(tmp_path):
-    "A question without choices got scores of letters from a batch file."
+def test_letters_are_scored_where_letters_are_shown():
     variants = [several(), *variants_of("formats")[:3]]
-    prompts = make_prompts(variants, template="bare")
     likely = [{"token": t, "logprob": math.log(p)} for t, p in (("A", 0.5), ("Yes", 0.25), ("B", 0.125))]
     body = completion("A", logprobs={"content": [likely[0] | {"top_logprobs": likely}]})
     with FaultyServer(lambda asked: Answer(body=body)) as server:
         model = ChatRespondent("m", base_url=server.url, top_logprobs=5)
-        live = evaluate(model, variants, Asking("bare"), progress=False).table
-        rows = [
-            {"custom_id": _batch_line(model, p)["custom_id"], "response": {"status_code": 200, "body": body}}
-            for p in prompts
-        ]
-        (tmp_path / "out.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-        with Store(tmp_path / "r.sqlite") as store:
-            read_batch(model, prompts, tmp_path / "out.jsonl", store)
-            batch = evaluate(model, variants, Asking("bare"), store=store, progress=False).table
-    assert batch.equals(live) and batch["form"].tolist() == ["several", "mcq", "tfq", "lfgq"]
+        table = evaluate(model, variants, Asking("bare"), progress=False).table
+    assert table["form"].tolist() == ["several", "mcq", "tfq", "lfgq"]
     first, low = math.log(0.5), math.log(0.125)  # the reply's own first token is no label of a statement: no scores
-    assert batch["scores"].tolist() == [(first, low, -math.inf, -math.inf)] * 2 + [None, None]
+    assert table["scores"].tolist() == [(first, low, -math.inf, -math.inf)] * 2 + [None, None]
 
 
 # ---- finish

@@ -1,11 +1,4 @@
-"""What became of each prompt: one column says so, whichever way the responses were made, and files without it read.
-
-The files in `before_state` were written by the code before that column; their README says how.
-"""
-
-import shutil
-from collections import Counter
-from pathlib import Path
+"""What became of each prompt: one column says so, whichever way the responses were made, and files without it read."""
 
 import numpy as np
 import pandas as pd
@@ -13,21 +6,16 @@ import pytest
 
 from cora_nb.core import BadRow, CoraError, Question
 from cora_nb.interop.plain_table import import_table
-from cora_nb.metrics.counts import count_hits
-from cora_nb.metrics.counts import count_parts
 from cora_nb.respondents.protocol import REFUSED_REPLY, Reply
 from cora_nb.respondents.simulated import RecordedRespondent
 from cora_nb.responses.columns import STATES, UNSENT, in_state
 from cora_nb.responses.files import read_responses, write_responses
-from cora_nb.responses.parts import ResponseParts, count_lost
 from cora_nb.responses.responses import Responses
 from cora_nb.responses.runs import concat
 from cora_nb.runs.asking import Budget, Settled
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 
-BEFORE = Path(__file__).with_name("before_state")
 QUESTIONS = [
     Question(f"q{n}", f"What is {n} + {n}?", (str(2 * n), str(2 * n + 1), str(2 * n + 2)), 0, "sums")
     for n in range(1, 9)
@@ -82,60 +70,10 @@ def test_a_run_has_every_state(run):
     assert outcome == {"rows": 112, "right": 40, "wrong": 1, "unparsed": 3, "cut_off": 1, "failed": 1, "not_asked": 66}
 
 
-@pytest.mark.parametrize("name", ["run", "run.parquet"])
-def test_a_run_written_before_the_column_reads_to_the_same(run, name):
-    old = read_responses(BEFORE / name)
-    pd.testing.assert_frame_equal(old.table, run.table)
-
-
-def test_parts_written_before_the_column_count_the_same(run, tmp_path):
-    old, new = ResponseParts(BEFORE / "run.parquet"), tmp_path / "new"
-    write_responses(run, new)
-    for parts in (old, ResponseParts(new / "responses.parquet")):
-        assert count_lost(parts) == count_lost(run)
-        assert count_lost(run) == (46, Counter({s: COUNTS[s] for s in ("failed", *UNSENT)}), Counter([WORDS]))
-        assert parts.summary().to_dict() == run.summary().to_dict()
-        pd.testing.assert_frame_equal(count_parts(parts), count_hits(run), check_dtype=False)
-        assert parts.read(["q1", "q2"]).table["state"].tolist() == run.table["state"][:28].tolist()
-
-
-def test_old_and_new_files_make_one_run(run, tmp_path):
-    "A folder of parts in which some were written before the column."
-    import pyarrow.parquet as pq
-
-    old, new = pq.read_table(BEFORE / "run.parquet"), tmp_path / "new"
-    write_responses(run, new)
-    half = run.table["question_id"].isin([f"q{n}" for n in range(1, 5)]).to_numpy()
-    written = pq.read_table(new / "responses.parquet").filter(half).replace_schema_metadata(old.schema.metadata)
-    pq.write_table(written, tmp_path / "1.parquet")
-    pq.write_table(old.filter(~half), tmp_path / "2.parquet")
-    parts = ResponseParts([tmp_path / "1.parquet", tmp_path / "2.parquet"])
-    assert count_lost(parts) == count_lost(run)
-    assert states_of(parts.read(8)) == COUNTS
-
-
-def test_a_store_written_before_the_column_is_not_asked_again(run, tmp_path):
-    class Gone(Moody):
-        async def answer(self, prompts):
-            for i, _ in enumerate(prompts):
-                yield i, Reply(error="gone")
-
-    file = shutil.copy(BEFORE / "replies.store", tmp_path)  # a store counts whoever opens it, and so changes its file
-    with Store(file, create=False) as store:
-        found = evaluate(Gone(), VARIANTS, store=store, progress=False, strict=None)
-    there = in_state(run.table, "answered", "unread", "refused")
-    assert found.table["state"][there].tolist() == run.table["state"][there].tolist()
-    assert set(found.table["state"]) == {"answered", "unread", "refused", "failed"}
-
-
-def test_a_table_of_csv_written_before_the_column(run, tmp_path):
-    old = import_table(BEFORE / "run.csv")
-    assert old.table["state"].tolist() == run.table["state"].tolist()
+def test_states_of_a_table_of_csv(run, tmp_path):
     run.to_frame(texts=True).to_csv(tmp_path / "new.csv", index=False)
     new = import_table(tmp_path / "new.csv")
     assert new.table["state"].tolist() == run.table["state"].tolist()
-    same = ["question_id", "method", "index", "prediction", "correct", "reply", "error"]
-    pd.testing.assert_frame_equal(old.table[same], new.table[same])
     silent = run.to_frame(texts=True).assign(error=None)
     silent.to_csv(tmp_path / "silent.csv", index=False)
     lost = import_table(tmp_path / "silent.csv").table
@@ -190,7 +128,5 @@ def test_a_file_with_an_unknown_state_is_named(run, tmp_path):
     table = pq.read_table(file)
     place = table.schema.get_field_index("state")
     pq.write_table(table.set_column(place, "state", pa.array(["lost"] * len(table))), file)
-    with pytest.raises(CoraError, match="responses.parquet: state must be one of answered, .*, got 'lost'"):
-        ResponseParts(file).summary()
     with pytest.raises(CoraError, match="state must be one of answered"):
         read_responses(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""What runs leave and take: variants files, run folders, batch results, sheets of labels, statements, CAT files."""
+"""What runs leave and take: variants files, run folders, sheets of labels, statements, CAT files."""
 
 import csv
 import io
@@ -15,16 +15,12 @@ from robustness.cases import Case
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.interop.cat import import_cat
-from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.files import check_folder, read_responses, write_responses
 from cora_nb.runs.asking import Asking
-from cora_nb.runs.batch import read_batch, write_batch
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.grading import read_labels
 from cora_nb.runs.statements import read_statements
-from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.files import read_variants, variants_table, write_variants
 
@@ -379,7 +375,7 @@ def question_cases() -> Iterator[Case]:
     )
 
 
-METADATA = {
+FACTS = {
     "no JSON": b"{",
     "empty": b"",
     "a list": b"[1]",
@@ -400,27 +396,17 @@ METADATA = {
 }
 
 
-def metadata_cases() -> Iterator[Case]:
-    for key, area in ((b"cora_nb", "facts"), (b"cora_nb_name", "name")):
-        for name, value in METADATA.items():
-            if area == "name" and name != "no UTF-8":
-                continue
+def facts_cases() -> Iterator[Case]:
+    for name, value in FACTS.items():
 
-            def change(t, key=key, value=value):
-                return t.replace_schema_metadata({**t.schema.metadata, key: value})
+        def read(folder, value=value):
+            write_responses(some_run(), folder / "run")
+            (folder / "run" / "facts.json").write_bytes(value)
+            run = read_responses(folder / "run")
+            run.members()  # needs the recipe
+            return run
 
-            def read(folder, change=change):
-                run = on_part("responses.parquet", change)(folder)
-                run.members()  # needs the recipe
-                return run
-
-            yield Case(
-                "run folder",
-                f"{area} in the metadata: {name}",
-                read,
-                ("run",),
-                (lambda found: len(found) == len(some_run())) if area == "name" else None,
-            )
+        yield Case("run folder", f"facts: {name}", read, ("facts.json",))
 
 
 JSON_DAMAGES = {
@@ -445,7 +431,7 @@ JSON_DAMAGES = {
 def folder_cases() -> Iterator[Case]:
     yield from response_cells()
     yield from question_cases()
-    yield from metadata_cases()
+    yield from facts_cases()
     for name, change in JSON_DAMAGES.items():
         accept = (lambda found: True) if name == "UTF-16" else None  # JSON all the same, with the same facts
         yield Case("run folder", f"facts.json, {name}", facts_left_alone(change), ("facts.json",), accept)
@@ -484,43 +470,6 @@ def folder_cases() -> Iterator[Case]:
         yield Case("run folder", f"to be written over {name} of others", foreign(name), ("run", name))
 
 
-# ---------------------------------------------------------------- batch results
-
-PROMPTS = list({p.text: p for p in make_prompts(VARIANTS, template="bare")}.values())[:6]
-MODEL = ChatRespondent("m", base_url="http://127.0.0.1:9/v1")
-
-
-def batch_rows(folder: Path) -> list[dict]:
-    "Good results of a batch."
-    (file,) = write_batch(MODEL, PROMPTS, folder / "requests.jsonl")
-    asked = [json.loads(line) for line in file.read_text().splitlines()]
-    body = {"choices": [{"message": {"content": "B"}, "finish_reason": "stop"}]}
-    return [{"custom_id": r["custom_id"], "error": None, "response": {"status_code": 200, "body": body}} for r in asked]
-
-
-def on_batch(change: Callable[[list[dict]], bytes | None]) -> Callable[[Path], object]:
-    def read(folder):
-        rows = batch_rows(folder)
-        data = change(rows)
-        path = folder / "results.jsonl"
-        path.write_bytes(data if data is not None else "".join(json.dumps(r) + "\n" for r in rows).encode())
-        with Store(folder / "r.sqlite") as store:
-            return read_batch(MODEL, PROMPTS, path, store), len(store)
-
-    return read
-
-
-def one_failed(found: object) -> bool:
-    "Five answered and kept, and the sixth counted as failed, missing or unknown."
-    result, kept = found
-    return result.answered == kept == 5 and sum(result.failed.values()) + result.missing == 1
-
-
-def all_answered(found: object) -> bool:
-    result, kept = found
-    return result.answered == kept == 6
-
-
 def set_in(row: dict, path: str, value: Any) -> None:
     *above, last = path.split(".")
     for name in above:
@@ -529,94 +478,6 @@ def set_in(row: dict, path: str, value: Any) -> None:
         row.pop(last if isinstance(row, dict) else int(last))
     else:
         row[int(last) if isinstance(row, list) else last] = value
-
-
-BATCH_VALUES = {
-    "null": None,
-    "gone": "GONE",
-    "a text": "x",
-    "a number": 7,
-    "true": True,
-    "a list": [1],
-    "an empty list": [],
-    "an object": {"a": 1},
-    "an empty object": {},
-    "NaN": NAN,
-}
-BATCH_FIELDS = {  # path: values that are no damage there
-    "custom_id": ("a text",),
-    "response": (),
-    "response.status_code": ("null",),
-    "response.body": (),
-    "response.body.choices": (),
-    "response.body.choices.0": (),
-    "response.body.choices.0.message": ("an object", "an empty object"),  # no text: an empty reply
-    "response.body.choices.0.message.content": ("null", "gone", "a text", "an empty list", "an empty object"),
-    "error": ("null", "gone", "an empty list", "an empty object"),
-}
-
-
-def batch_cases() -> Iterator[Case]:
-    for path, sound in BATCH_FIELDS.items():
-        for name, value in BATCH_VALUES.items():
-            if name in sound:
-                continue
-
-            def change(rows, path=path, value=value):
-                rows[2] = json.loads(json.dumps(rows[2]))
-                set_in(rows[2], path, value)
-
-            needs = ("results.jsonl", "row 3", "custom_id") if path == "custom_id" else ()
-            yield Case("batch results", f"{path}: {name}", on_batch(change), needs, None if needs else one_failed)
-    for status in (0, -1, 199, 201, 204, 301, 400, 401, 404, 408, 413, 429, 500, 502, 503, 599, 10**9):
-        yield Case(
-            "batch results",
-            f"status {status}",
-            on_batch(
-                lambda rows, s=status: rows[2].update(response={"status_code": s, "body": {"error": {"message": "x"}}})
-            ),
-            (),
-            one_failed,
-        )
-    dump = "".join
-
-    def lines(rows):
-        return [json.dumps(r) + "\n" for r in rows]
-
-    wholes = {
-        "a line cut off": lambda rows: dump(lines(rows))[:-40].encode(),
-        "a line that is no JSON": lambda rows: dump([*lines(rows), "oops\n"]).encode(),
-        "a list": lambda rows: dump([*lines(rows), "[1]\n"]).encode(),
-        "null": lambda rows: dump([*lines(rows), "null\n"]).encode(),
-        "a name twice": lambda rows: dump([*lines(rows), '{"custom_id": "a", "custom_id": "b"}\n']).encode(),
-        "Latin-1": lambda rows: dump(lines(rows)).replace("stop", "st\u00f6p").encode("latin-1"),
-        "UTF-16": lambda rows: dump(lines(rows)).encode("utf-16"),
-        "empty": lambda rows: b"",
-        "an array": lambda rows: json.dumps(rows).encode(),
-        "zipped": lambda rows: __import__("gzip").compress(dump(lines(rows)).encode()),
-        "HTML": lambda rows: b"<html></html>",
-        "brackets without end": lambda rows: dump([*lines(rows), "[" * 100_000 + "\n"]).encode(),
-    }
-    for name, change in wholes.items():
-        yield Case("batch results", name, on_batch(change), ("results.jsonl",))
-    yield Case(
-        "batch results", "every line twice", on_batch(lambda rows: dump(lines(rows) * 2).encode()), (), all_answered
-    )
-    yield Case(
-        "batch results",
-        "a good and a failed line for one",
-        on_batch(lambda rows: rows.append({"custom_id": rows[0]["custom_id"], "error": {"message": "late"}})),
-        (),
-        all_answered,
-    )
-    yield Case(
-        "batch results",
-        "a line of another batch",
-        on_batch(lambda rows: rows.append(rows[0] | {"custom_id": "other"})),
-        (),
-        all_answered,
-    )
-    yield Case("batch results", "one line lost", on_batch(lambda rows: dump(lines(rows)[1:]).encode()), (), one_failed)
 
 
 # ---------------------------------------------------------------- sheets of labels, and statements
@@ -894,4 +755,4 @@ def cat_cases() -> Iterator[Case]:
 
 
 def cases() -> list[Case]:
-    return [*variants_cases(), *folder_cases(), *batch_cases(), *sheet_cases(), *cat_cases()]
+    return [*variants_cases(), *folder_cases(), *sheet_cases(), *cat_cases()]

@@ -53,8 +53,8 @@ def _run(path: Path) -> object:
 
 def kept(path: Path) -> dict[str, str]:
     with contextlib.closing(sqlite3.connect(path)) as db:
-        begun = db.execute("select 1 from sqlite_master where name = 'replies'").fetchone()
-        return dict(db.execute("select key, text from replies")) if begun else {}
+        begun = db.execute("select 1 from sqlite_master where name = 'cora_replies'").fetchone()
+        return dict(db.execute("select key, reply from cora_replies")) if begun else {}
 
 
 def in_a_child(work: Callable[[], None]) -> str:
@@ -200,7 +200,7 @@ def in_the_middle(harm: Callable[[Path], object]) -> Callable[[Path], object]:
 
 def drop_table(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("delete from replies")
+        db.execute("delete from cora_replies")
 
 
 def tmpfs(size: int) -> Callable[[Path], object]:

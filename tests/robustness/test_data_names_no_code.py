@@ -13,6 +13,7 @@ import sqlite3
 import sys
 import time
 import warnings
+import zlib
 from collections import Counter
 from contextlib import closing
 from functools import lru_cache
@@ -21,14 +22,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from robustness.run_files import batch_rows, MODEL, PROMPTS
 
 import cora_nb as cn
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.commands import COMMANDS, read_config
 from cora_nb.core import CoraError
-from cora_nb.interop.formats import get_exporter
-from cora_nb.interop.hub_datasets import export_hub, from_dataset, load_hub_runs, to_dataset
+from cora_nb.interop.publish import publish
 from cora_nb.interop.formats import import_responses
 from cora_nb.metrics.guessing import chance_scores
 from cora_nb.papers.reproduce import load_plan, plan_text
@@ -36,13 +35,10 @@ from cora_nb.papers.reproduce import Size, make_item, _prepare_run
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.metrics.guessing import prompt_numbers
 from cora_nb.responses.files import read_responses, write_responses
-from cora_nb.responses.parts import ResponseParts
 from cora_nb.responses.runs import Runs, concat
 from cora_nb.responses.shown import shown_variants
-from cora_nb.runs.batch import read_batch
 from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.grading import read_labels, write_labels
-from cora_nb.runs.shards import ask_shard, shards_there
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import FAMILIES, alter_like, get_family, make_variants
 from cora_nb.variants.files import read_variants, variants_table
@@ -120,7 +116,6 @@ def attacked(told: dict, attack: tuple[str, str]):
     recipe = {"family": name, "seed": number, "options": {}}
     yield "recipe and seed", changed(told, ("variants", "recipe"), recipe)
     yield "recipe", changed(told, ("variants", "recipe"), recipe | {"seed": 0})
-    yield "joined", changed(told, ("variants", "recipe"), recipe | {"seed": 0, "family": f"cora+{name}"})
     every = changed(told, ("variants", "recipe"), recipe | {"seed": 0})
     every["asked"] |= {"template": name, "parse": {"mcq": name, "lfgq": name}}
     every["run"] |= {"benchmark": name, "family": name, "parse": name, "score": name, "template": name}
@@ -169,9 +164,7 @@ def dear_displays(run, folder: Path) -> dict:
         "table": lambda: cn.render(cn.score_table({"a": run, "b": sound_run()})),
         "compare": lambda: cn.compare(run, sound_run(), resamples=20),
         "report": lambda: cn.make_report({"a": run}, pictures=False).save(folder / "report.html"),
-        "hub": lambda: export_hub({"a": run}, folder / "hub"),
-        "every-eval-ever": lambda: get_exporter("every-eval-ever")[0]({"a": run}, folder / "eee"),
-        "model-card": lambda: get_exporter("model-card")[0]({"a": run}, folder / "card"),
+        "hub": lambda: publish({"a": run}, folder / "hub"),
         "alter": lambda: [alter_like(QUESTIONS[0], v) for v in shown_variants(run).values()],
     }
 
@@ -196,19 +189,8 @@ def look(trap: Trap, reader: str, field: object, run, *displays: dict) -> None:
         trap.check((reader, field, display))
 
 
-def with_facts(file: Path, facts: dict) -> None:
-    "Other facts in the metadata of a Parquet file, and beside it."
-    table = pq.read_table(file)
-    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"cora_nb": json.dumps(facts)}), file)
-    if (beside := file.with_name("facts.json")).exists():
-        beside.write_text(json.dumps(facts))
-
-
-def described(dataset, facts: dict):
-    told = json.loads(dataset.info.description)
-    told["cora_nb"]["facts"] = json.dumps(facts)
-    dataset.info.description = json.dumps(told)
-    return dataset
+def with_facts(folder: Path, facts: dict) -> None:
+    (folder / "facts.json").write_text(json.dumps(facts))
 
 
 # ---------------------------------------------------------------- runs and their facts
@@ -217,22 +199,14 @@ def described(dataset, facts: dict):
 @FIELD_BY_FIELD
 @pytest.mark.slow
 def test_every_field_of_the_facts(trap, tmp_path, attack):
-    "In a run's folder, a single file and a data set; each field alone."
+    "Each field alone."
     write_responses(sound_run(), tmp_path / "run")
-    file, facts = tmp_path / "run" / "responses.parquet", sound_run().facts.plain()
-    single = tmp_path / "single.parquet"
-    for n, (field, told) in enumerate(attacked(facts, trap.attacks[attack])):
-        with_facts(file, told)
-        readers = {"run folder": lambda: read_responses(tmp_path / "run")}
-        if n % 3 == 0 or isinstance(field, str):
-            single.write_bytes(file.read_bytes())
-            dataset = described(to_dataset(sound_run()), told)
-            readers |= {"single file": lambda: read_responses(single), "data set": lambda: from_dataset(dataset)}
-        for reader, read in readers.items():
-            run = no_more_than_refused((reader, field, "read"), read)
-            trap.check((reader, field))
-            if run is not None:
-                look(trap, reader, field, run, cheap_displays(run))
+    for n, (field, told) in enumerate(attacked(sound_run().facts.plain(), trap.attacks[attack])):
+        with_facts(tmp_path / "run", told)
+        run = no_more_than_refused(("run folder", field, "read"), lambda: read_responses(tmp_path / "run"))
+        trap.check(("run folder", field))
+        if run is not None:
+            look(trap, "run folder", field, run, cheap_displays(run))
         if isinstance(field, str):
             look(trap, "run folder", field, None, commands(tmp_path / "run", tmp_path / "run", n))
 
@@ -243,7 +217,7 @@ def test_every_field_in_every_display(trap, tmp_path, attack):
     write_responses(sound_run(), tmp_path / "run")
     write_responses(sound_run(), tmp_path / "sound")
     for n, (field, told) in enumerate(attacked(sound_run().facts.plain(), trap.attacks[attack])):
-        with_facts(tmp_path / "run" / "responses.parquet", told)
+        with_facts(tmp_path / "run", told)
         run = no_more_than_refused(("run folder", field, "read"), lambda: read_responses(tmp_path / "run"))
         if run is not None:
             look(trap, "run folder", field, run, dear_displays(run, tmp_path / f"d{n}"))
@@ -256,59 +230,15 @@ def test_all_names_at_once_in_every_display(trap, tmp_path, attack):
     field, told = "all names", found["all names"]
     write_responses(sound_run(), tmp_path / "run")
     write_responses(sound_run(), tmp_path / "sound")
-    with_facts(tmp_path / "run" / "responses.parquet", found["recipe and seed"])
-    with pytest.raises(
-        CoraError, match="facts in the file's metadata are broken: variants.recipe.seed must be a whole"
-    ):
+    with_facts(tmp_path / "run", found["recipe and seed"])
+    with pytest.raises(CoraError, match=r"facts\.json: .*variants\.recipe\.seed must be a whole"):
         read_responses(tmp_path / "run")
-    with_facts(tmp_path / "run" / "responses.parquet", told)
+    with_facts(tmp_path / "run", told)
     run = read_responses(tmp_path / "run")
     with pytest.warns(UserWarning, match="are not known, since code that data name is not loaded; if you trust it"):
         shown_variants(run)
     look(trap, "run folder", field, run, dear_displays(run, tmp_path / "dear"))
     look(trap, "run folder", field, run, commands(tmp_path / "run", tmp_path / "sound", 0))
-
-
-@pytest.mark.parametrize("attack", ["module", "file", "shell"])
-def test_a_data_set_of_the_hub(trap, tmp_path, attack):
-    for n, (field, told) in enumerate(list(attacked(sound_run().facts.plain(), trap.attacks[attack]))[-4:]):
-        folder = tmp_path / f"hub{n}"
-        export_hub({"theirs": sound_run()}, folder)
-        table = pq.read_table(folder / "runs.parquet")
-        at = table.column_names.index("facts")
-        pq.write_table(table.set_column(at, "facts", pa.array([json.dumps(told)])), folder / "runs.parquet")
-        runs = no_more_than_refused(("hub folder", field, "read"), lambda: load_hub_runs(folder))
-        trap.check(("hub folder", field))
-        for run in (runs or {}).values():
-            look(trap, "hub folder", field, run, cheap_displays(run))
-
-
-@FIELD_BY_FIELD
-def test_shards(trap, tmp_path, attack):
-    prepared = prepare(VARIANTS, facts=sound_run().facts.run.plain())
-    for shard in ("1/2", "2/2"):
-        ask_shard(prepared, SimulatedRespondent(name="theirs"), shard, tmp_path / "run", Running(progress=False))
-    files = list(shards_there(tmp_path / "run").values())
-    facts = json.loads(pq.read_schema(files[0]).metadata[b"cora_nb"])
-    for n, (field, _) in enumerate(attacked(facts, trap.attacks[attack])):
-        if n % 4 and not isinstance(field, str):
-            continue
-        for file in files:
-            own = json.loads(pq.read_schema(file).metadata[b"cora_nb"]) if n == 0 else facts
-            with_facts(file, dict(attacked(own, trap.attacks[attack]))[field])
-        parts = no_more_than_refused(("shards", field, "read"), lambda: ResponseParts(tmp_path / "run"))
-        trap.check(("shards", field))
-        if parts is not None:
-            displays = {"repr": lambda: repr(parts), "html": lambda: parts._repr_html_()}
-            look(trap, "shards", field, parts, displays | {"rows": lambda: cn.score(parts.read(100))})
-        table = {"cora_table": lambda: COMMANDS["table"]([str(tmp_path / "run")])}
-        look(trap, "shards", field, parts, table, {"cora_join": lambda: COMMANDS["join"]([str(tmp_path / "run")])})
-        kept = files[1].read_bytes()
-        files[1].unlink()
-        look(
-            trap, "shards", field, parts, {"cora_join, one missing": lambda: COMMANDS["join"]([str(tmp_path / "run")])}
-        )
-        files[1].write_bytes(kept)
 
 
 # ---------------------------------------------------------------- rows, logs and tables of others
@@ -416,7 +346,7 @@ def test_logs_of_other_tools(trap, tmp_path, attack):
             read_and_look(trap, "inspect", field, lambda: import_responses(path, tool="inspect"))
 
 
-# ---------------------------------------------------------------- plans, options, batches, stores
+# ---------------------------------------------------------------- plans, options, stores
 
 
 @pytest.mark.parametrize("attack", ["module", "file", "shell"])
@@ -463,7 +393,7 @@ def test_options_in_a_file(trap, tmp_path):
             if kind.annotation not in (str, list[str]):
                 continue
             for name, _ in trap.attacks.values():
-                for value in (name, f"cora+{name}", f"chat:m,{name}"):
+                for value in (name, f"chat:m,{name}"):
                     value = [value] if kind.annotation == list[str] else value
                     (tmp_path / "o.toml").write_text(f"{option} = {json.dumps(value)}\n")
                     told = {"run": {"command": {"command": f"cora_{command}", option: value}}}
@@ -500,29 +430,27 @@ def test_the_line_to_type(tmp_path, monkeypatch, option, value, what):
     assert read_config("theirs.toml", cora_run, typed=[option]) == {"limit": 2}
 
 
-def test_batches_and_stores(trap, tmp_path):
-    rows = batch_rows(tmp_path)
+def test_stores(trap, tmp_path):
     for name, number in trap.attacks.values():
-        for place in leaves(rows[0]):
-            theirs = [changed(row, place, name) for row in rows]
-            (tmp_path / "b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in theirs))
-            with Store(tmp_path / f"{time.monotonic_ns()}.sqlite") as store:
-                no_more_than_refused(("batch", place, "read"), lambda: read_batch(MODEL, PROMPTS, "b.jsonl", store))
-            trap.check(("batch", place))
         who = SimulatedRespondent(name="kept")
-        for column in ("text", "scores", "meta", "key"):
+        for place, value in {0: name, 1: [name], 3: {name: name, "finish_reason": name}}.items():
             file = tmp_path / f"{time.monotonic_ns()}.sqlite"
             with Store(file) as store:
                 evaluate(who, VARIANTS, store=store, progress=False)
             with closing(sqlite3.connect(file)) as data:
-                data.execute(f"update or ignore replies set checksum = null, {column} = ?", (name,))
+                for key, text in data.execute("select key, reply from cora_replies").fetchall():
+                    reply = json.loads(text)  # text, scores, confidence, meta
+                    reply[place] = value
+                    changed = json.dumps(reply)
+                    told = (changed, zlib.crc32(f"{key} {changed}".encode()), key)
+                    data.execute("update cora_replies set reply = ?, crc = ? where key = ?", told)
                 data.commit()
 
             def ask():
                 with Store(file) as store:
                     return evaluate(who, VARIANTS, store=store, progress=False)
 
-            read_and_look(trap, "store", column, ask)
+            read_and_look(trap, "store", place, ask)
 
 
 def test_what_was_tried():

@@ -32,10 +32,10 @@ ONCE = (  # titles of what went wrong when these lists were made
     "run folder: questions, choices: whole numbers",  # TypeError
     "run folder: questions, answer: texts",  # read
     "run folder: questions, answer of row 2: too large",
-    "run folder: facts in the metadata: deep",  # RecursionError
-    "run folder: facts in the metadata: variants a text",  # AttributeError
-    "run folder: facts in the metadata: recipe without a family",  # KeyError
-    "run folder: name in the metadata: no UTF-8",  # UnicodeDecodeError
+    "run folder: facts: deep",  # RecursionError
+    "run folder: facts: variants a text",  # AttributeError
+    "run folder: facts: recipe without a family",  # KeyError
+    "run folder: facts: no UTF-8",  # UnicodeDecodeError
     "cora_run: price='-1/2'",  # the cost was negative
     "cora_run: price='nan/1'",
 )

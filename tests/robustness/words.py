@@ -7,8 +7,6 @@ from typing import Any
 
 from robustness.cases import Case
 
-from cora_nb.cli.embeddings import cora_embeddings
-from cora_nb.cli.mcqa_plus import cora_mcqa_plus
 from cora_nb.cli.respondents import make_respondent, make_respondents
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.importing import cora_import
@@ -204,11 +202,6 @@ def option_cases() -> Iterator[Case]:
     for path in ("", "nowhere", ".", "/dev/null", "/", "x" * 300, "\x1b[2J"):
         yield Case("cora_table", f"runs={path!r}"[:60], lambda folder, p=path: run_here(cora_table, folder, [p]))
         yield Case("cora_import", f"file={path!r}"[:60], lambda folder, p=path: run_here(cora_import, folder, p))
-        yield Case(
-            "cora_mcqa_plus",
-            f"path={path!r}"[:60],
-            lambda folder, p=path: run_here(cora_mcqa_plus, folder, ["simulated"], benchmark="mine", path=p),
-        )
     for option, values in {
         "format": ("", "html", "Text", "styler", 7),
         "interval": (0, 1, -0.5, 2, float("nan")),
@@ -229,24 +222,6 @@ def option_cases() -> Iterator[Case]:
                     (Path(folder) / "run" / "responses.parquet").unlink()
 
             yield Case("cora_table", f"{option}={value!r}", read_table)
-    for option, values in {
-        "limit": (-1, 0, 4, 1.5),
-        "sample": (-1, 0, 4, 10**9),
-        "template": ("nosuch", ""),
-        "ends": ("nosuch", ""),
-        "permutations": (0, -1, 1.5),
-        "perplexity": (0, -1.0, float("nan")),
-        "out": ("/nowhere/deep/out", "/dev/null"),
-        "models": (["/nowhere/at/all"], ["organism/nobody"]),
-    }.items():
-        for value in values:
-
-            def embed(folder, option=option, value=value):
-                words = value if option == "models" else []
-                options = {} if option == "models" else {option: value}
-                return run_here(cora_embeddings, folder, words, **options)
-
-            yield Case("cora_embeddings", f"{option}={value!r}", embed)
 
 
 def cases() -> list[Case]:

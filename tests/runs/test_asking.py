@@ -3,13 +3,12 @@
 import dataclasses
 import json
 import pickle
-from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
 import cora_nb as cn
-from cora_nb.core import CoraError, THRESHOLDS
+from cora_nb.core import CoraError
 from cora_nb.runs.asking import (
     Asking,
     Budget,
@@ -20,12 +19,7 @@ from cora_nb.runs.asking import (
     facts_of_stop,
     stop_from_facts,
 )
-from cora_nb.runs.evaluate import prepare, Running
-from cora_nb.runs.shards import ask_shard, check_run_there, join_shards, known_facts
 from cora_nb.responses.facts import as_facts
-from cora_nb.responses.files import check_folder, read_responses
-
-BEFORE = Path(__file__).parent / "written_before"  # runs written before these values existed
 
 shares = st.floats(0, 1)
 stops = st.one_of(
@@ -70,40 +64,6 @@ def test_facts_that_no_run_can_have_written(asked, said):
 
 WHO = cn.SimulatedRespondent(knows=0.6, slips=0.1, seed=1, name="ann")
 LIKE = Asking("bare", cn.load_shots("math"), 2, "like_variant", 2, "first_token")
-WRITTEN = {  # folder -> how the run in it was asked
-    "everything": (LIKE, None),
-    "cora": (Asking(), Settled()),
-    "bmca": (Asking(), Settled(THRESHOLDS, batch=16)),
-    "bmca_half": (Asking(), Settled((0.5,))),
-    "precise": (Asking(), Precise(["CoRA", "MCQA"], half_width=0.2, level=0.9, seed=5)),
-}
-
-
-def asked_before(name):
-    variants = cn.make_variants(cn.load_benchmark("math")[:6], family="cora", seed=3)
-    return prepare(variants, *WRITTEN[name], facts={"benchmark": "math"})
-
-
-@pytest.mark.parametrize("name", WRITTEN)
-def test_runs_written_before_are_read_and_found_again(name):
-    there, run = read_responses(BEFORE / name), asked_before(name)
-    assert stop_from_facts(there.facts) == run.stop
-    check_folder(BEFORE / name, run.facts(WHO))  # the same run, which may be asked again there
-    again = run.ask(WHO, Running(progress=False))
-    assert again.table.equals(there.table) and not again.facts.differences(there.facts)  # but for versions
-    assert again.facts.calls == there.facts.calls
-    for other in WRITTEN.keys() - {name}:
-        with pytest.raises(CoraError, match="another run|other"):
-            check_folder(BEFORE / name, asked_before(other).facts(WHO))
-
-
-def test_shards_written_before_are_joined_with_new_ones(tmp_path):
-    run, old = asked_before("cora"), next((BEFORE / "shards" / "shards").iterdir())
-    (tmp_path / "shards").mkdir()
-    (tmp_path / "shards" / old.name).write_bytes(old.read_bytes())
-    check_run_there(tmp_path, known_facts(run, WHO))
-    ask_shard(run, WHO, "2/2", tmp_path, Running(progress=False))
-    assert len(join_shards(tmp_path)) == len(run.prompts)
 
 
 def test_values_are_frozen_and_equal_by_what_they_say():

@@ -19,14 +19,13 @@ from cora_nb.metrics.items import method_table, slot_table
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import chat_server
 from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.respondents.debiased import AveragedRespondent
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import UNSENT, in_state
 from cora_nb.runs.asking import Budget, Settled
 from cora_nb.runs.asking import BudgetWarning, Spending, budget_line, _complete_questions, question_order
 from cora_nb.runs.evaluate import evaluate
-from cora_nb.runs.store import Claims, Store
+from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from helpers import slow_after
 
@@ -127,20 +126,6 @@ def test_resume_asks_nothing_twice(at_once, calls, seed, tmp_path_factory):
         texts = [asked.prompt for asked in server.asked]
     assert len(texts) == len(set(texts)) == different, "each prompt once, over all runs"
     assert found.table.equals(whole.table)
-
-
-def test_what_the_budget_leaves_out_is_given_back_together(tmp_path, monkeypatch):
-    "Others may ask it when the run still goes on; with a database, each claim of its own would be a round trip."
-    given, usual = [], Claims.give_back
-    monkeypatch.setattr(Claims, "give_back", lambda self, *keys: given.append(keys) or usual(self, *keys))
-    with Store(tmp_path / "s.sqlite") as store, FaultyServer() as server:
-        run(server.url, Budget(calls=5), store=store)
-        assert len(given) == 1 and len(given[0]) == len(set(given[0])) > 20
-        simulated, given[:] = SimulatedRespondent(knows=0.5), []  # its prompts are counted by `send` itself
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", BudgetWarning)
-            evaluate(simulated, VARIANTS, store=store, budget=Budget(calls=5), progress=False)
-        assert len(given) == 1 and len(given[0]) > 20
 
 
 def test_what_is_stored_costs_nothing(tmp_path):
@@ -254,18 +239,6 @@ def test_any_respondent_stays_within_its_money(cost, tokens):
     evaluate(who, VARIANTS, budget=spending, progress=False, strict=None)
     least = 0 if tokens is None else len(who.asked) * (PRICES[0] + PRICES[1]) / 1e6  # lost ones count at their most
     assert least <= spending.money + 1e-12 and spending.money <= cost
-
-
-@pytest.mark.filterwarnings("ignore::cora_nb.runs.asking.BudgetWarning")
-def test_a_wrapper_reaches_the_server_within_the_budget():
-    "Each prompt in four orders: the requests of the server inside are counted, not the prompts of the wrapper."
-    logprobs = {
-        "content": [{"token": "B", "logprob": -0.1, "top_logprobs": [{"token": t, "logprob": -1} for t in "ABCD"]}]
-    }
-    with FaultyServer(lambda asked: Answer(body=completion("B", logprobs=logprobs))) as server:
-        inner = ChatRespondent("tiny", base_url=server.url, top_logprobs=5, concurrency=8)
-        evaluate(AveragedRespondent(inner), VARIANTS, budget=Budget(calls=50), progress=False, strict=None)
-    assert len(server.asked) == 50 and inner.spending is None, "and the respondent is left as it was"
 
 
 def test_runs_share_a_budget():

@@ -6,16 +6,13 @@ from cora_nb.benchmarks.load import benchmark_hash, load_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.guessing import guesser_scores
-from cora_nb.prompts.templates import make_prompts
-from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
-from cora_nb.responses.columns import checked_table, in_state
+from cora_nb.responses.columns import checked_table
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.results import values_of
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.evaluate import variants_hash
-from cora_nb.runs.store import Claims, Store, asked_prompts
 from cora_nb.variants.families import make_variants
 from helpers import Forgetful
 
@@ -143,25 +140,3 @@ def test_a_prepared_run_asks_each_respondent_as_evaluate_does(stop):
 def test_what_cannot_be_asked_is_refused_when_it_is_prepared(asked, said):
     with pytest.raises(CoraError, match=said):
         asked(make_variants(load_benchmark("math")[:2]))
-
-
-class Lost(SimulatedRespondent):
-    "The first prompt fails; another run looks for it before the second is answered."
-
-    async def answer(self, prompts):
-        self.lent = []
-        with Store(self.path) as store, Claims(store) as other:
-            async for position, reply in super().answer(prompts):
-                yield position, Reply(error="timed out") if position == 0 else reply
-                self.lent.append(other.take(self.keys[:2]))
-
-
-@pytest.mark.filterwarnings("ignore::cora_nb.responses.failures.FailureWarning")
-def test_another_run_may_ask_at_once_what_failed(tmp_path):
-    "And nothing that is still being asked, or was answered."
-    variants, who = make_variants(MATH[:1]), Lost(knows=1.0)
-    with Store(tmp_path / "r.db") as store:
-        who.path, who.keys = store.path, asked_prompts(who, make_prompts(variants))[1]
-        found = evaluate(who, variants, store=store, progress=False, strict=None)
-        assert who.lent[0] == [who.keys[0]] and not any(key in lent for lent in who.lent for key in who.keys[1:2])
-        assert in_state(found.table, "failed").sum() == 1 and len(store) == len(set(who.keys)) - 1

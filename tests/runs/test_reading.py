@@ -1,6 +1,5 @@
-"""What models really write, and what a run makes of it: live, from batch files, and graded by hand."""
+"""What models really write, and what a run makes of it: live, and graded by hand."""
 
-import json
 import re
 
 import pytest
@@ -16,9 +15,7 @@ from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.responses.columns import grade_reply
 from cora_nb.respondents.protocol import Reply
 from cora_nb.runs.asking import Asking
-from cora_nb.runs.batch import read_batch, write_batch
 from cora_nb.runs.evaluate import evaluate, plan
-from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 
 VARIANTS = make_variants(load_benchmark("math")[:4], "permutations")[:40]
@@ -64,33 +61,11 @@ def letter(body):
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-def test_a_right_answer_is_read_in_every_shape(shape, tmp_path):
+def test_a_right_answer_is_read_in_every_shape(shape):
     with server(shape) as there:
         model = ChatRespondent("m", base_url=there.url)
         run = evaluate(model, VARIANTS, progress=False)
-        prompts = make_prompts(VARIANTS)
-        (file,) = write_batch(model, prompts, tmp_path / "requests.jsonl")
-        bodies = {json.dumps(a.body, sort_keys=True) for a in there.asked}
     assert run.table["correct"].all() and run.summary().loc["all", "right"] == len(VARIANTS)
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert {json.dumps(line["body"], sort_keys=True) for line in lines} == bodies
-    results = tmp_path / "results.jsonl"
-    results.write_text(
-        "".join(
-            json.dumps(
-                {
-                    "custom_id": line["custom_id"],
-                    "response": {"status_code": 200, "body": completion(shape.replace("X", letter(line["body"])))},
-                }
-            )
-            + "\n"
-            for line in lines
-        )
-    )
-    with Store(tmp_path / "replies.sqlite") as store:
-        assert read_batch(model, prompts, results, store).answered == len(lines)
-        silent = ChatRespondent("m", base_url=model.base_url, retries=0)  # nobody listens there any more
-        assert evaluate(silent, VARIANTS, store=store, progress=False).table["correct"].all()
     rules = rules_by_form({})
     assert all(grade_reply(v, Reply(shape.replace("X", LETTERS[v.answer])), rules).correct for v in VARIANTS)
 
@@ -133,14 +108,12 @@ def shouted(reply, choices):
         ("last_line", 7, 7),
     ],
 )
-def test_the_rule_says_how_much_is_asked_for_unless_somebody_else_does(rule, limit, room, tmp_path):
+def test_the_rule_says_how_much_is_asked_for_unless_somebody_else_does(rule, limit, room):
     with FaultyServer() as there:
         model = ChatRespondent("m", base_url=there.url, max_tokens=limit)
         found = evaluate(model, VARIANTS[:3], Asking(parse=rule), progress=False)
     assert sent(there) == {room} and found.facts.asked.room == {"mcq": room}
     prompts = make_prompts(VARIANTS[:3], parse=rule)
-    (file,) = write_batch(model, prompts, tmp_path / "requests.jsonl")
-    assert {json.loads(line)["body"]["max_tokens"] for line in file.read_text().splitlines()} == {room}
     assert {model.request(p)["max_tokens"] for p in prompts} == {room}
     assert plan(model, VARIANTS[:3], Asking(parse=rule))["tokens_written_at_most"] == 3 * room
 

@@ -5,12 +5,11 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from helpers import run as run_command, slow_after
+from helpers import run as run_command
 from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question, Variant, Wording
-from cora_nb.metrics.scoring import score
 from cora_nb.metrics.items import method_costs, method_table
 from cora_nb.prompts.labels import apply_rule
 from cora_nb.prompts.letters import first_token, last_line, lenient
@@ -22,22 +21,13 @@ from cora_nb.respondents.simulated import RecordedRespondent, SimulatedResponden
 from cora_nb.metrics.guessing import prompt_numbers
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
-from cora_nb.results import lookup, values_of
+from cora_nb.results import lookup
 from cora_nb.runs.alarm import _unread_replies
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.evaluate import variants_hash
-from cora_nb.variants.families import (
-    FAMILIES,
-    LeftOut,
-    alter_like,
-    divergence_set,
-    get_family,
-    make_variants,
-    register_family,
-)
+from cora_nb.variants.families import divergence_set, make_variants
 from cora_nb.variants.files import read_variants, variants_table, write_variants
-from cora_nb.variants.operators import make_variant
 from cora_nb.variants.wording import AXES, INSTRUCTIONS, recorded_wording
 
 CAPITAL = Question("capital", "What is the capital of Australia?", ("Sydney", "Canberra", "Perth", "Hobart"), 1)
@@ -255,12 +245,12 @@ def test_a_template_without_a_word_about_wordings_still_serves_everything_else()
 
 
 def test_a_run_repeats_its_prompts_after_parquet(tmp_path):
-    variants = make_variants(math_benchmark(3), "cora+wording", seed=5)
+    variants = make_variants(math_benchmark(3), "wording", seed=5)
     ask = prepare(variants, Asking(shots=POOL, k=1, shots_as="like_variant"))
     run = ask.ask(SimulatedRespondent(0.5), Running(progress=False))
     write_responses(run, tmp_path / "run")
     back = read_responses(tmp_path / "run")
-    assert back.equals(run) and back.complete and back.family == "cora+wording"
+    assert back.equals(run) and back.complete and back.family == "wording"
     told = back.facts.variants.recipe
     asked = [Question(q.question_id, q.text, q.choices, int(q.answer)) for q in back.questions.itertuples()]
     again = make_variants(asked, told.family, told.seed, **told.options)
@@ -288,7 +278,7 @@ def test_facts_tell_wordings_apart_and_stay_for_the_others():
 
 
 def test_variants_in_a_file(tmp_path):
-    variants = make_variants([CAPITAL, *POOL], "cora+wording")
+    variants = make_variants([CAPITAL, *POOL], "wording")
     write_variants(variants, tmp_path / "v.parquet")
     back = read_variants(tmp_path / "v.parquet")
     assert back == variants and [v.recipe for v in back] == [v.recipe for v in variants]
@@ -305,7 +295,7 @@ def test_variants_in_a_file(tmp_path):
 
 
 def test_prompts_that_differ_in_words_are_not_taken_for_equal_ones():
-    variants = make_variants(math_benchmark(5), "cora+wording")
+    variants = make_variants(math_benchmark(5), "wording")
     run = evaluate(SimulatedRespondent(0.5), variants, progress=False)
     texts = {}
     numbers = [texts.setdefault(Prompt(v).text, len(texts)) for v in variants]
@@ -328,122 +318,6 @@ def test_axes_can_be_chosen_and_wrong_ones_are_named():
     for wrong in ("colour", (), ["labels", 3], 7):
         with pytest.raises(CoraError, match="axes must name some of instruction, labels, separator, answer_line, got"):
             make_variants([CAPITAL], "wording", axes=wrong)
-
-
-# Families joined
-
-
-@pytest.mark.slow
-@given(questions(), st.integers(0, 99), st.permutations(["cora", "wording", "cyclic"]))
-@settings(max_examples=50)
-def test_a_union_has_every_member_once(q, seed, names):
-    family = "+".join(names)
-    joined = make_variants([q], family, seed)
-    own = {v.key: v for name in reversed(names) for v in make_variants([q], name, seed)}
-    assert [v.key for v in joined] == list(
-        dict.fromkeys(v.key for name in names for v in make_variants([q], name, seed))
-    )
-    for v in joined:
-        assert v == replace(own[v.key], family=family)
-        assert json.loads(v.recipe) == {"family": family, "seed": seed, "options": {}}
-    assert divergence_set(family, q.n_choices) == dict(Counter(v.method for v in joined))
-
-
-@pytest.mark.parametrize("n", range(2, 8))
-def test_complete_sets_count_all_members(n):
-    counts = divergence_set("cora+wording", n)
-    assert sum(counts.values()) == 2 + 6 * (n - 1) + 24 and counts["original"] == 1
-
-
-def test_complete_and_coverage_of_a_joined_run():
-    questions = math_benchmark(4)
-    variants = make_variants(questions, "cora+wording")
-    run = evaluate(SimulatedRespondent(1.0), variants, progress=False)
-    assert run.complete and run.coverage == "" and values_of(score(run))["CoRA"] == 1.0
-    part = evaluate(SimulatedRespondent(1.0), [v for v in variants if v.method != "labels"], progress=False)
-    assert part.complete is False and "40 of 44" in part.coverage
-
-
-def test_options_go_to_the_families_that_take_them():
-    made = make_variants([CAPITAL], "cora+wording", nota="Nothing of that", axes="labels", shuffles=2)
-    counts = Counter(v.method for v in made)
-    assert counts["shuffled"] == 2 and counts["labels"] == 4 and "separator" not in counts
-    assert any("Nothing of that" in v.choices for v in made)
-    told = json.loads(made[0].recipe)["options"]
-    assert told == {"nota": "Nothing of that", "axes": "labels", "shuffles": 2}
-    assert divergence_set("cora+wording", 4, told) == dict(counts)
-    with pytest.raises(CoraError, match="takes the options answer_first, nota, shuffles, subsets, axes, got 'limit'"):
-        make_variants([CAPITAL], "cora+wording", limit=3)
-    assert json.loads(make_variants([CAPITAL], "cora+wording", shuffles=1)[0].recipe)["options"] == {}
-
-
-def test_another_question_is_altered_like_a_variant_of_a_joined_family():
-    other = Question("sum", "What is 7 + 5?", ("12", "13", "75", "57", "99"), 0)
-    for v in make_variants([CAPITAL], "wording+cora"):
-        like = alter_like(other, v)
-        assert (like.method, like.index, like.wording, like.family) == (v.method, v.index, v.wording, "wording+cora")
-        assert like.n_choices == v.n_choices
-
-
-def clashing(question, seed=0):
-    "Calls another thing `labels`."
-    yield make_variant(question, "clashing", "original", 0, tuple(range(question.n_choices)))
-    yield make_variant(question, "clashing", "labels", 0, tuple(range(question.n_choices)))
-
-
-def turned(question, seed=0):
-    "Calls the turned question the original."
-    yield make_variant(question, "turned", "original", 0, tuple(reversed(range(question.n_choices))))
-
-
-def choosy(question, seed=0):
-    raise LeftOut("it is too easy")
-
-
-@pytest.fixture
-def families():
-    before = dict(FAMILIES.registered)
-    for make in (clashing, turned, choosy):
-        register_family(make)
-    yield
-    FAMILIES.registered.clear()
-    FAMILIES.registered.update(before)
-
-
-CLASH = "the families {!r} and {!r} cannot be joined: both have a method {!r}, with different variants"
-NAMES = "family must be one of "
-
-
-@pytest.mark.parametrize(
-    "family, message",
-    [
-        ("wording+clashing", CLASH.format("wording", "clashing", "labels")),
-        ("cora+cyclic+turned", CLASH.format("cora", "turned", "original")),
-        ("cora+cora", "family 'cora+cora' names a family twice"),
-        ("cora+", NAMES),
-        ("cora+nope", NAMES),
-    ],
-)
-def test_what_cannot_be_joined_is_refused_in_one_line(families, family, message):
-    with pytest.raises(CoraError) as e:
-        make_variants([CAPITAL], family)
-    assert str(e.value) == message or message == NAMES and str(e.value).startswith(NAMES) and "\n" not in str(e.value)
-
-
-def test_a_question_that_one_family_leaves_out_is_left_out(families):
-    with pytest.warns(UserWarning, match="cora\\+choosy: left out 1 of 1 questions: it is too easy"):
-        assert make_variants([CAPITAL], "cora+choosy") == []
-    assert divergence_set("cora+choosy", 4) is None
-
-
-def test_names_and_paths_with_a_plus_of_their_own(families, tmp_path):
-    FAMILIES.register(turned, "a+b")
-    assert get_family("a+b") is turned
-    (tmp_path / "c++.py").write_text(
-        "from cora_nb.variants.wording import wording\ndef mine(question, seed=0):\n    yield from wording(question)\n"
-    )
-    assert len(make_variants([CAPITAL], f"{tmp_path}/c++.py:mine")) == 25
-    assert get_family("cora+wording") is get_family("cora+wording")
 
 
 # Results and commands
@@ -469,13 +343,12 @@ def test_method_table_and_costs_against_a_second_way():
         assert 0 <= row.low < row.value < row.high <= 1 and row.n == sum(original.values())
 
 
-@pytest.mark.parametrize("family, members", slow_after(1, [("wording", 25), ("cora+wording", 44)]))
-def test_cora_run_takes_it(tmp_path, family, members):
-    code, out, err = run_command("cora_run", "simulated:knows=0.8", "--family", family, "--sample", 6, cwd=tmp_path)
+def test_cora_run_takes_it(tmp_path):
+    code, out, err = run_command("cora_run", "simulated:knows=0.8", "--family", "wording", "--sample", 6, cwd=tmp_path)
     assert code == 0, err
     (folder,) = (tmp_path / "responses" / "math").iterdir()
     back = read_responses(folder)
-    assert back.family == family and len(back) == 6 * members and back.complete
+    assert back.family == "wording" and len(back) == 6 * 25 and back.complete
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
-"""A store in a file beside one in PostgreSQL, on this machine's disk: put, get, claims, copy.
+"""A store in a file beside one in PostgreSQL, on this machine's disk: put, get, copy.
 
 A reply is put alone and is on disk before the next, so `put` is the time of one transaction. SQLite writes to its log
 without waiting for the disk (a kill of the process loses nothing, a power cut may cost the last replies); PostgreSQL
-waits for the disk (`fsync` and `synchronous_commit` as they are by default), and once more without waiting for it
-(`synchronous_commit=off`). The database runs on this machine: over a network, its round trip is added to each put.
+waits for the disk, as it does by default. The database runs on this machine: over a network, its round trip is added to
+each put.
 """
 
 import sys
@@ -17,9 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from postgres_server import PostgresServer, missing  # noqa: E402
 
 from cora_nb.respondents.protocol import Reply  # noqa: E402
-from cora_nb.runs.sqlite_store import reply_row  # noqa: E402
-from cora_nb.runs.store import Claims, Store, reply_key  # noqa: E402
-from cora_nb.runs.store import copy_replies  # noqa: E402
+from cora_nb.runs.store import Store, reply_key  # noqa: E402
 
 N, PUTS = 33_098, 3_000  # a run of MedQA with all variants; replies that are put one by one
 KEYS = [reply_key({"prompt": i}) for i in range(N)]
@@ -36,37 +34,20 @@ def rate(n: int, work) -> float:
     return n / (time.perf_counter() - start)
 
 
-def measure_store(title: str, place) -> None:
-    "What the usual steps take."
-    with Store(place) as store:
-        one_by_one = rate(PUTS, lambda: [store.put(KEYS[i], reply(i)) for i in range(PUTS)])
-        together = rate(N - PUTS, lambda: store.rows.add([reply_row(KEYS[i], reply(i)) for i in range(PUTS, N)]))
-        got = rate(N, lambda: store.get(KEYS))
-        with Claims(store) as claims:
-            new = [f"new {key}" for key in KEYS]
-            claimed = rate(N, lambda: claims.take(new))
-        report(title, put_a_second=one_by_one, added_together=together, got=got, claimed=claimed)
+def fill(store: Store, n: int) -> None:
+    for i in range(n):
+        store.put(KEYS[i], reply(i))
 
 
 if __name__ == "__main__":
     if reason := missing():
         sys.exit(reason)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "r.sqlite"
-        measure_store("SQLite", file)
-        for title, settings in {
-            "PostgreSQL": (),
-            "PostgreSQL, synchronous_commit off": ("synchronous_commit=off",),
-        }.items():
-            with PostgresServer(*settings) as server:
-                measure_store(title, server.empty_store())
-                with Store(file) as source, Store(server.empty_store()) as target:
-                    there = rate(N, lambda: copy_replies(source, target))
-                    again = rate(N, lambda: copy_replies(source, target))
-                    with Store(Path(folder) / f"{len(settings)}.sqlite") as back:
-                        report(
-                            f"{title}, copied",
-                            there=there,
-                            again=again,
-                            back=rate(N, lambda: copy_replies(target, back)),
-                        )
+    with tempfile.TemporaryDirectory() as folder, PostgresServer() as server:
+        source = Path(folder) / "all.sqlite"
+        with Store(source) as store:
+            fill(store, N)
+        for title, place in {"SQLite": Path(folder) / "r.sqlite", "PostgreSQL": server.empty_store()}.items():
+            with Store(place) as store, Store(source) as all_of_them:
+                put = rate(PUTS, lambda: fill(store, PUTS))
+                copied = rate(N - PUTS, lambda: all_of_them.copy_to(store))
+                report(title, put_a_second=put, copied=copied, got=rate(N, lambda: store.get(KEYS)))
