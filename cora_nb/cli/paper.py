@@ -7,18 +7,17 @@ __all__ = ['PaperOptions', 'cora_paper']
 
 # %% ../../nbs/cli/paper.ipynb #483aa7f8
 import dataclasses
-import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..checks import check_option
-from .alarms import print_alarms, retyper
+from .failures import print_alarms
 from .commands import command, options_in_force
 from .options import CostOptions, KeepOptions, read_budget, read_prices
-from .report import page_lines
+from .table import page_lines
 from .failures import end_incomplete, failed_line, failures_said, refuse_lost
 from .respondents import ORGANISMS, make_respondents
 from .shared import file_name, open_store, plan_table, store_for, store_line
@@ -42,7 +41,7 @@ from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..responses.files import read_responses, write_responses
 from ..responses.responses import Responses
-from ..runs.alarm import Cure, unshown_line
+from ..runs.alarm import unshown_line
 from ..runs.asking import as_spending
 from ..runs.evaluate import Running
 
@@ -113,21 +112,6 @@ class PaperOptions(CostOptions, KeepOptions):
     report: bool = False  # write a page to look at for each run of the plan, RUN.html beside its tables
     figures: str = None  # a folder for the figures of these pages, as SVG and PNG, in a folder for each run
     out: str = "papers"  # the folder for runs, tables and figures
-
-
-def _retypers(
-    given: PaperOptions,  # as typed
-    who: Sequence[Respondent | Responses],  # the respondents and recorded runs
-) -> dict[str, Callable[[Cure], str]]:  # of the respondents that are asked
-    "The command to type for a respondent whose replies cannot be read."
-    item, *specs = given.wanted
-    options = {**vars(given), "wanted": (), "respondents": specs}
-
-    def of(number: int, respondent: Respondent) -> Callable[[Cure], str]:
-        typed = retyper(cora_paper, options, number, respondent)
-        return lambda cure: typed(cure).replace("cora_paper", f"cora_paper {shlex.quote(item)}", 1)
-
-    return {w.name: of(i, w) for i, w in enumerate(who) if not isinstance(w, Responses)}
 
 
 def _all_runs(asked: PlanRuns) -> dict[tuple[str, str, str], Responses]:
@@ -225,7 +209,7 @@ def cora_paper(given: PaperOptions):
         return print(plan_text(chosen))
     who = _recorded_or_asked([_of_plan(spec, chosen) for spec in specs])
     people = [w for w in who if not isinstance(w, Responses)]
-    retypers, typed = _retypers(given, who), dict(zip([w.name for w in who], specs or ORGANISMS))
+    typed = dict(zip([w.name for w in who], specs or ORGANISMS))
     options, folder, stopped = options_in_force("cora_paper", given), _folder(given.out, chosen, size), {}
 
     def keep(run: RunPlan, name: str, step: str, responses: Responses) -> None:
@@ -244,13 +228,13 @@ def cora_paper(given: PaperOptions):
         if given.dry:
             return print(plan_table(plan_calls(chosen, people, size, replies, read_prices(given.price))))
         alone = len(who) == len(chosen.runs) == 1
-        running = Running(replies, spending, strict=given.strict, retype=lambda name, cure: retypers[name](cure))
+        running = Running(replies, spending, strict=given.strict)
         asked = ask_plan(chosen, who, size, running, keep, None if alone else lost)
     if chosen.runs and not any(asked.values()):
         raise CoraError(next(iter(stopped.values())))
     runs = _all_runs(asked)
     called = {place: ", ".join(filter(None, place)) for place in runs}
-    print_alarms({called[place]: run for place, run in runs.items()}, {called[p]: retypers.get(p[0]) for p in runs})
+    print_alarms({called[place]: run for place, run in runs.items()})
     with failures_said():
         stopped |= _print_items(chosen, _failed_as_wrong(asked) if given.failed == "wrong" else asked, size, folder)
     for w in people:

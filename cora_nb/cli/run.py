@@ -10,11 +10,11 @@ from pathlib import Path
 
 from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondents
-from .alarms import print_alarms, retyper
-from .budgets import check_spent, stop_line
+from .failures import print_alarms
+from .failures import check_spent, stop_line
 from .options import RunOptions, read_asking, read_budget, read_prices, read_stop
-from .precise import expected_lines
-from .report import page_lines
+from .shared import expected_lines
+from .table import page_lines
 from .sharding import ask_own_shard, ask_spread, read_spread, spread_client
 from .failures import ask_each, end_incomplete, failed_line, failures_said, refuse_lost
 from cora_nb.cli.shared import (
@@ -51,7 +51,6 @@ def cora_run(given: RunOptions):
     stop, spending = read_stop(given, given.seed, given.trials), as_spending(read_budget(given))
     beyond, who = own_scores(given.score), make_respondents(given.respondents, benchmark, given.path)
     folders, shard = run_folders(given.out, benchmark, who), read_spread(given, who, spending)
-    retypers = {w.name: retyper(cora_run, vars(given), i, w) for i, w in enumerate(who)}
     questions, told, chosen = asked_questions(given)
     variants = make_variants(questions, family=given.family, seed=given.seed)
     asking = read_asking(given, shot_pool(given), given.trials)
@@ -71,15 +70,12 @@ def cora_run(given: RunOptions):
         for w, folder in zip(who, folders):
             check_folder(folder, None if client else prepared.facts(w))
 
-        def retype(name, cure):
-            return retypers[name](cure)
-
         def ask(w, own):  # each is on disk before the next begins
             (spec, folder), kept = own, store_for(w, replies)
             if client:
                 run = ask_spread(client, spec, prepared, folder, given.store)
             else:
-                run = prepared.ask(w, Running(kept, spending, strict=strict, retype=retype))
+                run = prepared.ask(w, Running(kept, spending, strict=strict))
             check_spent(run, spending, folder)
             run = run.with_facts(run.facts.with_command(options | {"respondents": [spec]}))
             write_responses(run, folder)
@@ -89,7 +85,7 @@ def cora_run(given: RunOptions):
             return run
 
         runs, stopped = ask_each(who, ask, belongs, "cora_run", strict)
-    print_alarms(runs, retypers)
+    print_alarms(runs)
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {given.family}\n")
     with failures_said():
         shown = {name: run.count_failed_as_wrong() if given.failed == "wrong" else run for name, run in runs.items()}

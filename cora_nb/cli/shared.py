@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['one_line_errors', 'asked_questions', 'file_name', 'run_folders', 'own_scores', 'name_on_disk', 'open_store',
-           'store_for', 'shot_pool', 'plan_table', 'replies_line', 'store_line']
+           'store_for', 'shot_pool', 'plan_table', 'replies_line', 'store_line', 'expected_lines']
 
 # %% ../../nbs/cli/shared.ipynb #aa686b15
 import contextlib
@@ -21,18 +21,20 @@ from typing import Any
 
 import pandas as pd
 
-from ..benchmarks.load import load_shots, load_benchmark
-from .options import QuestionOptions
-from ..core import CoraError, Question, cache_folder
+from ..benchmarks.load import load_benchmark, load_shots
 from ..benchmarks.pitfalls import BenchmarkWarning
+from .options import QuestionOptions
+from ..core import CoraError, Question, Variant, cache_folder
+from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score
 from ..registry import AddressWarning
 from ..respondents.local import ModelWarning
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent, SimulatedRespondent
 from ..responses.files import run_name
 from ..responses.responses import Responses
+from ..runs.asking import Precise, Stop
+from ..runs.stopping import ASSUMED, expected_calls
 from ..runs.store import Store
-from ..metrics.scores import RUN_SCORES, SCORES, get_run_score, load_score
 
 # %% ../../nbs/cli/shared.ipynb #13a82b56
 @contextlib.contextmanager
@@ -281,3 +283,36 @@ def store_line(
         return ""
     asked, found = (sum(run.facts.calls[what] for run in runs) for what in ("asked", "in_store"))
     return f"{asked} asked, {found} from {store.path}{' (--store none asks again)' if found else ''}"
+
+# %% ../../nbs/cli/shared.ipynb #7ee924fc
+def expected_lines(
+    variants: Sequence[Variant],  # what would be asked
+    plans: Sequence[pd.Series],  # one for each respondent, as from `plan`
+    stop: Stop | None,  # what need not be asked
+) -> str:  # a table in words, a line for each assumed respondent; empty without precise stopping
+    "The calls to expect of a run that stops when its scores are precise enough."
+    if not isinstance(stop, Precise):
+        return ""
+    found = {kind: expected_calls(variants, kind, stop) for kind in ASSUMED}
+    questions, rows = len({v.question_id for v in variants}), {}
+    for kind, calls in found.items():
+        share, times = calls["precise"] / calls["full"], calls["precise"] / questions
+        accuracy, always = ASSUMED[kind]
+        rows[kind] = {
+            "MCQA": f"{accuracy:.2f}",
+            "CoRA": f"{accuracy * (1 - accuracy + always):.2f}",
+            "calls": f"{calls['precise']:,}",
+            "of the full run": f"{100 * share:.1f}%",
+            "times plain accuracy": f"{times:.1f}",
+            "calls with --stop cora": f"{calls['exact']:,}",
+        }
+        for plan in plans:
+            if "cost" in plan and plan["calls"]:
+                cost = plan["cost"] / plan["calls"] * calls["precise"]
+                rows[kind][f"cost{f' of {plan.name}' if len(plans) > 1 else ''}, at most"] = f"{cost:,.2f}"
+    names = ", ".join(stop.scores)
+    said = f"expected with --stop precise ({names} within {stop.half_width:g}, {100 * stop.level:g}%)"
+    table = pd.DataFrame.from_dict(rows, orient="index").to_string()
+    kept = ", ".join(f"{plan['in_store']:,} of {plan.name}" for plan in plans if plan.get("in_store"))
+    free = f"\nreplies in the store cost nothing, and are counted here as calls ({kept} are there)" if kept else ""
+    return f"\n\n{said}, if the respondent is\n{table}{free}"

@@ -6,21 +6,20 @@
 __all__ = ['TryOptions', 'run_options', 'saves_tokens', 'cora_try']
 
 # %% ../../nbs/cli/try_out.ipynb #1fd89afa
-from dataclasses import KW_ONLY, dataclass, field, replace
+import shlex
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from typing import Any
 
 from ..checks import check_count, inert_text
-from .alarms import typed_options
 from .commands import command
 from .respondents import make_respondent
-from .run import cora_run
-from .options import AskingOptions, QuestionOptions, read_asking, read_prices
+from .options import AskingOptions, QuestionOptions, RunOptions, read_asking, read_prices
 from .shared import asked_questions, open_store, shot_pool, store_for
 from ..core import CoraError, Question
 from ..prompts.letters import first_token, letter_index
 from ..respondents.protocol import Respondent
-from ..runs.alarm import Cure, cured_command, cured_spec
-from ..runs.store import Store
+from ..runs.alarm import Cure, cured_spec
+from ..runs.store import Store, store_name
 from ..runs.trying import Tryout, forecast_lines, outcome_line, reply_lines, try_respondent, tryout_text
 
 # %% ../../nbs/cli/try_out.ipynb #21b1f7f5
@@ -44,7 +43,11 @@ def run_options(
     given: TryOptions,  # as given to `cora_try`
 ) -> dict[str, Any]:  # the options that `cora_run` needs
     "The options of a run that differ from its defaults. A price is only for forecasts."
-    return typed_options(cora_run, {name: value for name, value in vars(given).items() if name != "price"})
+    usual = {f.name: f.default for f in fields(RunOptions)}
+    options = {
+        name: value for name, value in vars(given).items() if value != usual.get(name, value) and name != "price"
+    }
+    return {name: store_name(str(value)) if name == "store" else value for name, value in options.items()}
 
 # %% ../../nbs/cli/try_out.ipynb #14f80844
 def saves_tokens(
@@ -90,7 +93,10 @@ def _share_read(tryout: Tryout) -> float:
 
 def _command(name: str, given: TryOptions) -> str:
     "A command for these options, safe to print."
-    return inert_text(cured_command(Cure("", ""), name, given.respondent, run_options(given)))
+    words = [name, given.respondent]
+    for option, value in run_options(given).items():
+        words += [f"--{option}"] if value is True else [f"--{option}", str(value)]
+    return inert_text(shlex.join(words))
 
 
 def _recommend(given: TryOptions, tryout: Tryout) -> None:

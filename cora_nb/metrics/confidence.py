@@ -17,7 +17,7 @@ from ..core import CoraError
 from ..forms import get_form
 from .counts import flat_replies
 from ..responses.columns import in_state
-from ..responses.failures import check_failed
+from ..responses.columns import check_failed
 from ..responses.responses import Responses, need
 
 # %% ../../nbs/metrics/confidence.ipynb #fc6789a0

@@ -201,8 +201,7 @@ COUNTS = ["hits", "trials", "original"]  # the columns that scores use
 def weighted_scores(
     counts: pd.DataFrame | Counts,  # from `count_hits`, every variant counting as asked
     thresholds: Sequence[float] = THRESHOLDS,  # the values of c for BMCA(c)
-    weights: np.ndarray
-    | None = None,  # of a table's rows, `(n_rows,)` or `(n_resamples, n_rows)`; None: each counts once
+    weights: np.ndarray | None = None,  # of rows, `(n_rows,)` or `(n_resamples, n_rows)`; None: each counts once
     names: Sequence[str] | None = None,  # names of scores; None: all registered scores
 ) -> dict[str, float | np.ndarray]:  # score -> value, or shape `(n_resamples,)`
     "All registered scores. Raises `CoraError` for an unknown name, and for a formula that does not return numbers."

@@ -21,7 +21,7 @@ from .counts import count_hits, open_originals
 from .scores import get_score, score_members
 from ..responses.columns import UNSENT, in_state
 from ..responses.facts import SampleFacts
-from ..responses.failures import failed_remark, stop_reason, too_many
+from ..responses.columns import failed_remark, stop_reason, too_many
 from ..responses.responses import Responses, as_responses
 from ..results import Remark
 from ..stats.planning import PHASE_SCORES, PhaseDesign, count_phases, phase_estimates

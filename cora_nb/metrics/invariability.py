@@ -16,7 +16,7 @@ import pandas as pd
 from ..checks import check_option
 from ..core import CoraError
 from .counts import Replies, count_hits, coverage_remarks, first_of_each, flat_replies
-from ..responses.failures import failed_remark, too_many
+from ..responses.columns import failed_remark, too_many
 from ..responses.responses import Responses, as_responses, need
 from ..responses.runs import Runs, about_run
 from ..results import make_result, Remark

@@ -22,7 +22,7 @@ from ..metrics.counts import count_hits
 from ..metrics.items import method_table
 from .grid import number_text
 from .words import note_lines
-from ..responses.failures import stop_reason, stopped_when_precise
+from ..responses.columns import stop_reason, stopped_when_precise
 from ..responses.responses import Responses
 from ..responses.runs import Runs, prompt_differences
 from ..results import lookup

@@ -16,7 +16,7 @@ import pandas as pd
 from ..core import score_label
 from ..metrics.gate import Gate, GateCondition, VERDICTS
 from .tables import plain_line
-from ..responses.failures import StopReason
+from ..responses.columns import StopReason
 from ..results import Remark
 from ..runs.stopping import SMALL
 

@@ -5,22 +5,27 @@
 # %% auto #0
 __all__ = ['TEXT', 'NUMBER', 'LIST', 'REPLIED', 'UNSENT', 'STATES', 'STATE', 'KEY', 'column_types', 'storable', 'in_state',
            'with_states', 'read_again', 'checked_table', 'same_tables', 'questions_table', 'questions_of_rows',
-           'ordered_questions', 'set_sizes', 'grade_reply', 'graded_table']
+           'ordered_questions', 'set_sizes', 'grade_reply', 'graded_table', 'textless_rows', 'FailureWarning',
+           'too_many', 'failed_remark', 'check_failed', 'check_failed_counts', 'StopReason', 'stop_reason',
+           'stopped_when_precise', 'unasked_words']
 
 # %% ../../nbs/responses/columns.ipynb #b2fb8389
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ..core import MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant
+from ..core import MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant, threshold
 from ..forms import FORMS, Verdict, get_form
 from ..prompts.labels import apply_rule
 from ..prompts.letters import rules_by_form
 from ..respondents.protocol import REFUSALS, Reply
-from .facts import Recipe
+from .facts import Facts, Recipe
+from ..results import Remark
 from ..variants.families import divergence_set
 
 # %% ../../nbs/responses/columns.ipynb #116dbf52
@@ -455,3 +460,123 @@ def _column(values: Sequence, kind: object) -> object:
     found = np.empty(len(values), dtype=object)
     found[:] = values
     return found
+
+# %% ../../nbs/responses/columns.ipynb #0355b46e
+def textless_rows(
+    table: pd.DataFrame,  # of responses
+) -> np.ndarray:  # shape `(n_rows,)`, bool
+    "Which replies are known by their grade alone: neither words nor scores of them are in the table."
+    there = [table[c].notna().to_numpy(dtype=bool) for c in ("reply", "scores") if c in table]
+    return np.logical_and.reduce([in_state(table, *REPLIED), *(~column for column in there)])
+
+# %% ../../nbs/responses/columns.ipynb #ea256465
+_MOST_FAILED = 0.01  # share of the prompts asked
+
+
+class FailureWarning(UserWarning):
+    "Some prompts have no reply."
+
+
+def too_many(
+    failed: float,  # how many prompts failed
+    asked: float,  # how many were asked
+) -> bool:
+    "Whether more than one prompt in a hundred failed."
+    return failed > _MOST_FAILED * asked + 1e-9
+
+# %% ../../nbs/responses/columns.ipynb #00723bae
+def failed_remark(
+    failed: int,  # how many prompts failed
+    asked: int,  # how many were asked
+    as_wrong: bool = False,  # whether they count as wrong on request
+) -> tuple[Remark, ...]:  # one; none if none failed
+    "What a result says of prompts that failed."
+    return (Remark("failed_wrong" if as_wrong else "failed", failed, of=asked),) if failed else ()
+
+# %% ../../nbs/responses/columns.ipynb #c44ae44b
+_REGISTRY: dict = {}  # of warnings, so that by default each sentence is shown once
+
+
+def check_failed(
+    name: str,  # the respondent's name
+    table: pd.DataFrame,  # the rows that a measure uses
+    refuse: bool = True,  # whether too many failures are an error
+) -> None:
+    "Warn of prompts that failed. Raises `CoraError` if there are too many."
+    failed, asked = (int(rows.sum()) for rows in (in_state(table, "failed"), ~in_state(table, *UNSENT)))
+    check_failed_counts(name, failed, asked, refuse)
+
+
+def check_failed_counts(
+    name: str,  # the respondent's name
+    failed: int,  # how many prompts failed
+    asked: int,  # how many were asked
+    refuse: bool = True,  # whether too many failures are an error
+) -> None:
+    "Warn of prompts that failed. Raises `CoraError` if there are too many."
+    if not failed:
+        return
+    said, again = f"{name}: {failed:,} of {asked:,} prompts failed", "run again to ask for them"
+    if refuse and too_many(failed, asked):
+        unknown = "more than one in a hundred, and what they would have said is not known"
+        raise CoraError(f"{said}, {unknown}; {again}, or take them as wrong: .count_failed_as_wrong(), --failed wrong")
+    said = f"{said}, and what they would have said is not known; {again}"
+    warnings.warn_explicit(said, FailureWarning, "cora_nb", 1, registry=_REGISTRY)
+
+# %% ../../nbs/responses/columns.ipynb #23ca10d9
+@dataclass(frozen=True)
+class StopReason:
+    "Why a run stopped before it had asked all of its prompts."
+
+    scores: tuple[str, ...]  # what the run was asked for, such as ("CoRA",) or ("BMCA(0.5)", "BMCA(1)")
+    within: float | None = None  # the half width that was precise enough; None: every question was settled
+
+    def __str__(self) -> str:
+        "Such as 'the run stopped when CoRA was precise enough (within 0.02)'."
+        if self.within is None:
+            return f"the run stopped when every question was settled for {_wanted(self.scores)}"
+        were = "were" if len(self.scores) > 1 else "was"
+        return f"the run stopped when {_listed(self.scores)} {were} precise enough (within {self.within:g})"
+
+
+def _listed(names: Sequence[str]) -> str:
+    "Names with commas, and `and` before the last."
+    *names, last = names
+    return f"{', '.join(names)} and {last}" if names else last
+
+
+def _wanted(scores: Sequence[str]) -> str:
+    "The scores for which questions are settled; several thresholds of one score are named together."
+    limits = [threshold(name) for name in scores]
+    return _listed(scores) if None in limits else f"BMCA(c) with c = {', '.join(f'{c:g}' for c in limits)}"
+
+
+def stop_reason(
+    facts: Facts,  # of a run
+) -> StopReason | None:  # None: it was to ask all prompts, or a budget ended it
+    "Why a run with `stop=Precise(...)` or `stop=Settled(...)` did not ask all prompts."
+    told, asked = facts.sample, facts.asked
+    if told is not None and told.ended:  # several parts have only what is equal in all
+        return StopReason(tuple(told.scores), None if told.exact else told.half_width)
+    limits = tuple(f"BMCA({c:g})" for c in asked.thresholds or ())
+    settled = {"cora": ("CoRA",), "bmca": limits or ("BMCA(c)",)}.get(asked.stop)
+    return StopReason(settled) if settled else None
+
+
+def stopped_when_precise(
+    facts: Facts,  # of a run
+) -> bool:
+    "Whether a run was stopped when its scores were precise enough, with questions that are not settled."
+    stop = stop_reason(facts)
+    return stop is not None and stop.within is not None
+
+
+def unasked_words(
+    facts: Facts,  # of a run
+    table: pd.DataFrame,  # its rows
+) -> str:  # such as "the run stopped when every question was settled for CoRA"; empty if all prompts were asked
+    "Why a run did not ask all of its prompts, for errors and pages."
+    settled = in_state(table, "not_asked").any()
+    if in_state(table, "over_budget").any():
+        return "the budget was used up" + ", or the question was settled before" * bool(settled)
+    return str(stop_reason(facts) or "the run stopped early") if settled else ""

@@ -31,7 +31,7 @@ from cora_nb.responses.columns import (
     storable,
 )
 from .facts import Facts, as_facts
-from .failures import check_failed, failed_remark, textless_rows, unasked_words
+from .columns import check_failed, failed_remark, textless_rows, unasked_words
 
 # %% ../../nbs/responses/responses.ipynb #cf89e369
 class Responses:

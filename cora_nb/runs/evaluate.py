@@ -16,7 +16,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -33,7 +32,7 @@ from ..respondents.protocol import NOT_ASKED, Reply, Respondent, finished, is_re
 from ..responses.columns import grade_reply
 from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, make_responses
-from .alarm import Alarm, Cure, mark_told
+from .alarm import Alarm, mark_told
 from cora_nb.runs.asking import (
     Asking,
     Budget,
@@ -370,7 +369,6 @@ class Running:
     budget: Budget | Spending | None = None  # the most that the run may spend; a `Spending` is shared by several runs
     progress: bool | str = True  # show a progress bar; a text replaces the respondent's name
     strict: bool | None = False  # stop the run if many replies cannot be parsed; None: do not even warn
-    retype: Callable[[str, Cure], str] | None = None  # for the alarm: from a name and a cure to the command to type
 
 
 @dataclass(frozen=True)
@@ -409,9 +407,8 @@ class PreparedRun:
         shown = _Progress(len(self.prompts), name, bool(running.progress))
         queue.listeners.append(shown.take)
         if running.strict is not None:
-            retype = running.retype and partial(running.retype, respondent.name)
             place = "" if running.store is None else str(running.store.path)
-            alarm = Alarm(name, facts, shown.say, running.strict, retype, place)
+            alarm = Alarm(name, facts, shown.say, running.strict, place)
             queue.listeners.append(lambda prompt, reply, verdict: alarm.take(prompt.variant, reply, verdict))
         with shown.bar:
             drawn = self._ask_chosen(queue, source)

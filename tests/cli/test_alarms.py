@@ -1,24 +1,19 @@
-"""The alarm in the commands: above every table, as a line to type, and as the end of a strict run."""
+"""The alarm in the commands: above every table, and as the end of a strict run."""
 
 import re
-import shlex
 
 import pytest
 from faulty_server import Answer, FaultyServer, completion
 from helpers import stored_replies
 
-from cora_nb.cli.alarms import print_alarms, retyper, typed_options
+from cora_nb.cli.failures import print_alarms
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
-from cora_nb.respondents.causal import CausalRespondent
-from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.responses.responses import make_responses
-from cora_nb.runs.alarm import Cure
 from cora_nb.variants.families import make_variants
 from cora_nb.core import Question
 
 REFUSAL, SENTENCE = "I'm sorry, but I can't help with that.", "The correct answer is **B**."
-LONGER, REASONED = Cure("cut off", "", {"max_tokens": 4096}), Cure("unparsed", "", {}, {"template": "reasoned"})
 
 
 @pytest.fixture(autouse=True)
@@ -77,36 +72,6 @@ def test_a_table_of_a_run_on_disk_has_it_too(desk, capsys):
 
 
 # ---- words
-
-
-def a_command(respondents=(), benchmark="math", limit=None, parse="lenient", dry=False, out="responses"):
-    return dict(locals())
-
-
-def test_what_was_typed_is_what_differs_from_the_defaults():
-    assert typed_options(a_command, a_command(["x"])) == {}
-    given = a_command(["x"], benchmark="my own", limit=5, dry=True) | {"questions": 3}
-    assert typed_options(a_command, given) == {"benchmark": "my own", "limit": 5, "dry": True}
-
-
-def test_the_line_to_type_names_the_run_anew():
-    two = a_command(["chat:m,max_tokens=16", "chat:n"], limit=5, parse="tolerant")
-    lines = [retyper(a_command, two, i, ChatRespondent(name)) for i, name in enumerate("mn")]
-    assert shlex.split(lines[0](LONGER))[1:] == "chat:m,max_tokens=4096,name=m-4096 --limit 5 --parse tolerant".split()
-    assert shlex.split(lines[1](REASONED))[1] == "chat:n,name=n-reasoned"
-
-
-def test_the_models_that_nobody_typed_are_typed():
-    line = retyper(a_command, a_command(), 0, CausalRespondent("organism/steady"))(REASONED)
-    assert shlex.split(line)[1:] == ["causal:organism/steady,name=steady-reasoned", "--template", "reasoned"]
-
-
-def test_a_respondent_that_takes_no_name_gets_another_folder():
-    class Mine:
-        name = "mine"
-
-    line = retyper(a_command, a_command(["mine.py:Mine"], out="here"), 0, Mine())(REASONED)
-    assert shlex.split(line)[1:] == "mine.py:Mine --out here-reasoned --template reasoned".split()
 
 
 def test_each_remedy_is_shown_once(capsys):

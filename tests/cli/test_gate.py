@@ -9,7 +9,7 @@ from helpers import run
 from pathlib import Path
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.cli.budgets import stop_line
+from cora_nb.cli.failures import stop_line
 from cora_nb.cli.options import CostOptions, read_budget
 from cora_nb.cli.commands import parse_words
 from cora_nb.cli.gate import cora_gate, read_floors

@@ -8,8 +8,8 @@ import pytest
 
 from cora_nb.cli.gate import cora_gate
 from cora_nb.cli.options import StopOptions, read_stop
-from cora_nb.cli.precise import expected_lines
-from cora_nb.cli.report import cora_report
+from cora_nb.cli.shared import expected_lines
+from cora_nb.cli.table import cora_report
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
 from cora_nb.core import CoraError

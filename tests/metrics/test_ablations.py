@@ -461,7 +461,7 @@ def test_scores_from_part_of_the_divergence_sets_say_how_much_there_is():
     assert spread["MV"].endswith(f" ({few.coverage})")
 
 
-@pytest.mark.filterwarnings("ignore::cora_nb.responses.failures.FailureWarning")
+@pytest.mark.filterwarnings("ignore::cora_nb.responses.columns.FailureWarning")
 def test_an_original_that_failed_leaves_a_mark_on_a_part_without_originals():
     "MCQA is that of the originals, even if the subset has none; so are its failures."
     full = table(np.ones((200, 4), dtype=bool))

@@ -13,7 +13,7 @@ from cora_nb.metrics.bias import order_consistency
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.failures import FailureWarning
+from cora_nb.responses.columns import FailureWarning
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup
 from cora_nb.runs.asking import Asking

@@ -38,7 +38,7 @@ from cora_nb.report.render import FORMATS, render
 from cora_nb.report.plots import curve_table, plot_points
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.failures import FailureWarning
+from cora_nb.responses.columns import FailureWarning
 from cora_nb.responses.responses import Responses
 from cora_nb.results import IDENTITY, RESULT, STATUS, make_result, stack_results
 from cora_nb.runs.asking import Asking

@@ -22,7 +22,7 @@ from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.papers.cora_items import paper_layout
 from cora_nb.report.words import bounds_words, remark_words
-from cora_nb.responses.failures import FailureWarning
+from cora_nb.responses.columns import FailureWarning
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses, need
 from cora_nb.responses.runs import concat
@@ -31,7 +31,7 @@ from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import put_in_state
 
-pytestmark = pytest.mark.filterwarnings("ignore::cora_nb.responses.failures.FailureWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::cora_nb.responses.columns.FailureWarning")
 VARIANTS = make_variants(math_benchmark(100, seed=2, n_choices=3))  # 1,400 prompts
 ANN, BOB = (
     evaluate(SimulatedRespondent(knows=k, slips=0.02, seed=i, name=n), VARIANTS, progress=False)

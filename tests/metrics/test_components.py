@@ -11,7 +11,7 @@ from cora_nb.metrics.consistency import inconsistency_components
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.responses.failures import FailureWarning
+from cora_nb.responses.columns import FailureWarning
 from cora_nb.results import lookup, values_of
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate

@@ -22,7 +22,7 @@ from cora_nb.report.words import gate_lines
 from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
-from cora_nb.responses.failures import FailureWarning
+from cora_nb.responses.columns import FailureWarning
 from cora_nb.responses.responses import Responses
 from cora_nb.results import Remark, lookup, values_of
 from cora_nb.runs.asking import Budget, Precise, Settled

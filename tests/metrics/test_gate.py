@@ -24,7 +24,7 @@ from cora_nb.report.tables import score_table
 from cora_nb.report.words import condition_words, gate_lines
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
-from cora_nb.responses.failures import FailureWarning
+from cora_nb.responses.columns import FailureWarning
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import PromptDifference, Runs, concat, prompt_differences

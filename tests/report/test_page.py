@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
-from cora_nb.cli.report import cora_report
+from cora_nb.cli.table import cora_report
 from cora_nb.core import CoraError
 from cora_nb.report.page import make_report
 from cora_nb.report.page import _figures, _command_line

@@ -1,7 +1,5 @@
 """What every rule would have read, what kind of unreadable reply it is, and what to change."""
 
-import shlex
-
 import pytest
 
 from cora_nb.cli.respondents import make_respondent
@@ -10,17 +8,7 @@ from cora_nb.prompts.letters import RULES, register_rule
 from cora_nb.responses.facts import as_facts
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
-from cora_nb.runs.alarm import (
-    SYSTEM,
-    UNREAD_KINDS,
-    Unread,
-    cure,
-    cured_command,
-    cured_spec,
-    _form_rules,
-    readings,
-    unread_kind,
-)
+from cora_nb.runs.alarm import SYSTEM, UNREAD_KINDS, Unread, cure, cured_spec, _form_rules, readings, unread_kind
 from cora_nb.variants.families import make_variants
 
 CAPITAL = Question("capital", "What is the capital of Australia?", ("Sydney", "Canberra", "Melbourne", "Perth"), 1)
@@ -183,13 +171,10 @@ def test_words_become_a_command_that_can_be_run():
     longer = found("", finish="length")
     spec = "chat:m,base_url=http://127.0.0.1:1/v1,max_tokens=16"
     assert cured_spec(spec, longer) == "chat:m,base_url=http://127.0.0.1:1/v1,max_tokens=4096"
-    assert cured_spec("chat:max_tokens=3,model=m", longer, "other") == "chat:,model=m,max_tokens=4096,name=other"
-    made = make_respondent(cured_spec("chat:max_tokens=3,model=m", longer, "other"))
-    assert made == ChatRespondent("m", max_tokens=4096, name="other")
+    assert cured_spec("chat:max_tokens=3,model=m", longer) == "chat:,model=m,max_tokens=4096"
+    assert make_respondent(cured_spec("chat:max_tokens=3,model=m", longer)) == ChatRespondent("m", max_tokens=4096)
     thinks = found("Let us see", finish="length")
-    line = cured_command(thinks, "cora_run", spec, {"benchmark": "my own", "dry": True, "parse": "tolerant"})
-    assert shlex.split(line)[:5] == ["cora_run", spec, "--benchmark", "my own", "--dry"]
-    assert shlex.split(line)[5:] == ["--parse", "last_line", "--template", "reasoned"]
+    assert thinks.words.split() == ["--template", "reasoned", "--parse", "last_line"]
     assert thinks.python == "evaluate(respondent, variants, Asking(template='reasoned', parse='last_line'))"
 
 

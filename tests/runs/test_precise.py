@@ -113,7 +113,7 @@ def hash_share(key):
     return int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:4], "big") / 2**32
 
 
-@pytest.mark.filterwarnings("ignore::cora_nb.responses.failures.FailureWarning")
+@pytest.mark.filterwarnings("ignore::cora_nb.responses.columns.FailureWarning")
 def test_failed_prompts_widen_the_interval_and_many_of_them_hide_it():
     who = Failing(knows=0.7, slips=0.01)
     SHARE[0] = 0.005

@@ -169,7 +169,7 @@ class Failing(SimulatedRespondent):
 FAILS: set = set()
 
 
-@pytest.mark.filterwarnings("ignore::cora_nb.responses.failures.FailureWarning")
+@pytest.mark.filterwarnings("ignore::cora_nb.responses.columns.FailureWarning")
 @pytest.mark.parametrize("share", [0.003, 0.05])
 def test_a_failed_prompt_settles_nothing(share):
     "The other variants of its question are asked until one is wrong; where none is, the score is open, not lower."
