@@ -1,4 +1,4 @@
-"""The how-to pages: eleven tasks, a page each, and a list of them. scripts/run_notebooks.py tests that each runs."""
+"""The how-to pages: ten tasks, a page each, and a list of them. scripts/run_notebooks.py tests that each runs."""
 
 import json
 import re
@@ -8,7 +8,7 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parent.parent / "nbs" / "howto"
 PAGES = sorted(p for p in FOLDER.glob("*.ipynb") if p.stem != "index")
-MOST_LINES = 40  # Markdown and code together
+MOST_LINES = 60  # Markdown and code together
 
 
 def sources(page: Path) -> list[str]:
@@ -19,8 +19,8 @@ def lines(page: Path) -> int:
     return sum(len(text.splitlines()) for text in sources(page))
 
 
-def test_there_are_eleven():
-    assert len(PAGES) == 11
+def test_there_are_ten():
+    assert len(PAGES) == 10
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
@@ -55,5 +55,5 @@ def test_outputs_are_stored_and_name_no_folder_of_a_machine():
 
 def test_a_page_that_is_too_long_is_found(tmp_path):
     page = tmp_path / "long.ipynb"
-    page.write_text(json.dumps({"cells": [{"cell_type": "code", "source": ["x = 1\n"] * 41}]}))
-    assert lines(page) == 41 > MOST_LINES
+    page.write_text(json.dumps({"cells": [{"cell_type": "code", "source": ["x = 1\n"] * 61}]}))
+    assert lines(page) == 61 > MOST_LINES
