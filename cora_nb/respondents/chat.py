@@ -13,8 +13,10 @@ import os
 import time
 import warnings
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -38,234 +40,14 @@ from cora_nb.respondents.chat_replies import (
 from cora_nb.respondents.chat_server import (
     Again,
     ChatServer,
-    LimitedTooLong,
-    Patience,
     check_extra,
     check_server_name,
     check_system,
-    duration_words,
     key_from,
-    server_addresses,
+    server_address,
     within,
 )
 from .protocol import ENDLESS, Reply, is_refusal
-
-# %% ../../nbs/respondents/chat.ipynb #ae6ddd12
-_BROKEN = 3  # unusable replies in a row, with no good one between, after which a server counts as gone
-_DETOUR = 1.0  # seconds that a prompt which has failed at one server waits for another
-_LATER = 30.0  # the longest pause, in seconds, before a server that is gone is tried again
-
-
-@dataclass(eq=False)
-class _FleetMember:
-    "A server, and what its fleet knows about it."
-
-    server: ChatServer
-    gone_since: float | None = None  # from `time.monotonic`; None: it is there
-    given_up: CoraError | None = None  # why the run would stop, were this the only server
-    unusable: int = 0  # unusable replies in a row
-    noticed: float = -math.inf  # when the last of them was counted
-    says: dict[str, Any] = field(default_factory=dict)  # the first model and fingerprint that it answered as
-
-    @property
-    def patience(self) -> Patience:
-        return self.server.patience
-
-# %% ../../nbs/respondents/chat.ipynb #b4b2ada1
-class _Fleet:
-    "The servers of one respondent: which takes the next request, who is gone, and when to give up."
-
-    def __init__(
-        self,
-        servers: Sequence[ChatServer],  # one or more, all with the same model
-        say: Callable[[str], None],  # called with a line when a server is gone or back
-    ):
-        self.members, self.say = [_FleetMember(server) for server in servers], say
-        self.alone = self.members[0] if len(self.members) == 1 else None
-        self._told: set[str] = set()  # differences that were mentioned
-
-    def open(
-        self,
-        at_once: int,  # the most requests under way at a time, at each server
-    ) -> None:
-        "Begin a run: what was learnt stays, and no request is under way."
-        self._changed, self._door = asyncio.Event(), asyncio.Lock()
-        for m in self.members:
-            m.server.begin()
-            m.patience.open(at_once, self._changed)
-
-    async def close(self) -> None:
-        "Close all connections."
-        await asyncio.gather(*(m.server.end() for m in self.members), return_exceptions=True)
-
-    @property
-    def replies(self) -> int:
-        "Replies so far, of all servers."
-        return sum(m.patience.replies for m in self.members)
-
-    async def turn(
-        self,
-        avoid: Collection[_FleetMember] = (),  # where this prompt has just failed
-    ) -> tuple[_FleetMember, float]:  # and the moment of the start
-        "Wait until one more request may start, and say where: first come, first served."
-        if self.alone is not None:
-            return self.alone, await self.alone.patience.turn()
-        begun = time.monotonic()
-        while True:
-            async with self._door:
-                while True:
-                    now = time.monotonic()
-                    avoid = avoid if now - begun < _DETOUR else ()
-                    candidates = self._candidates(now, avoid)
-                    if ready := [m for m in candidates if _may_start(m.patience, now)]:
-                        chosen = min(ready, key=lambda m: m.patience.under_way / m.patience.at_once)
-                        chosen.patience.start(now)
-                        return chosen, now
-                    if avoid:
-                        break  # others may take a server that this prompt does not want
-                    await self._wait(now, candidates)
-            await self._wait(now, candidates, _DETOUR)
-
-    def _candidates(self, now: float, avoid: Collection[_FleetMember]) -> list[_FleetMember]:
-        "The servers that a prompt may go to; of those that are gone, only one whose pause is over gets it."
-        here = [m for m in self.members if m.gone_since is None]
-        wanted = [m for m in here if m not in avoid and m.patience.rest_left(now) <= 1] or here
-        if not wanted:
-            return self.members
-        return wanted if avoid else wanted + [m for m in self.members if m.gone_since is not None]
-
-    async def _wait(self, now: float, candidates: Sequence[_FleetMember], most: float = 60.0) -> None:
-        "Wait for the first of these servers to end a pause, or for any request to end."
-        pauses = [m.patience.rest_left(now) for m in candidates if m.patience.under_way < m.patience.at_once]
-        for m in candidates:
-            m.patience.hold_back(now)
-        self._changed.clear()
-        try:
-            await within(min([most, *pauses]), self._changed.wait())
-        except TimeoutError:
-            pass
-
-    def elsewhere(
-        self,
-        failed: Collection[_FleetMember],  # where a prompt has failed
-    ) -> bool:
-        "Whether another server is there and is not pausing."
-        now = time.monotonic()
-        return any(m.gone_since is None and m not in failed and m.patience.rest_left(now) <= 1 for m in self.members)
-
-
-def _may_start(patience: Patience, now: float) -> bool:
-    "Whether a request may start now."
-    return patience.under_way < patience.at_once and patience.rest_left(now) <= 0
-
-# %% ../../nbs/respondents/chat.ipynb #9df1858c
-@patch
-def replied(
-    self: _Fleet,
-    member: _FleetMember,  # who answered
-    reply: Reply,  # a good one
-    started: float,  # when the request started
-) -> None:
-    "A reply came. A server that is gone is back if it answers what was sent after it was missed."
-    member.patience.replied()
-    if self.alone is not None:
-        return
-    member.unusable, member.given_up = 0, None
-    if member.gone_since is not None and started >= member.gone_since:
-        away, member.gone_since = time.monotonic() - member.gone_since, None
-        here = sum(m.gone_since is None for m in self.members)
-        self.say(f"{member.server.address} is back after {duration_words(away)}: now {here} of {len(self.members)}")
-    self._compare(member, reply.meta or {})
-
-
-@patch
-def unusable(
-    self: _Fleet,
-    member: _FleetMember,  # who answered
-    started: float,  # when the request started
-    why: str,  # what was wrong
-) -> None:
-    "A reply came that cannot be used. A server that gives nothing else counts as gone."
-    member.patience.heard()
-    if self.alone is not None or started < member.noticed:
-        return  # sent before the last one was counted, so no news
-    member.unusable, member.noticed = member.unusable + 1, time.monotonic()
-    if member.unusable >= _BROKEN and any(m.gone_since is None for m in self.members if m is not member):
-        member.patience.rest(min(_LATER, 0.25 * 2.0 ** min(member.unusable, 10)), at_once=1.0)
-        self._leave_out(member, why)
-
-
-@patch
-def lost(
-    self: _Fleet,
-    member: _FleetMember,  # who did not answer
-    started: float,  # when the request started
-    why: str,  # for the message
-) -> None:
-    "No connection, a broken one, or no reply in time. Raises `CoraError` if no server is left."
-    try:
-        member.patience.lost(started, why)
-    except CoraError as e:
-        self._give_up(member, e, _LATER)
-    if self.alone is None and member.patience.losses > 1:
-        self._leave_out(member, why)
-
-
-@patch
-def limited(
-    self: _Fleet,
-    member: _FleetMember,  # who refused
-    started: float,  # when the request started
-    wait: float,  # seconds that the server asks for; 0 if it does not say
-    stubborn: bool,  # whether this prompt is limited while others are answered
-) -> None:
-    "A rate limit. Raises `CoraError` if no server is left that can be asked within ten minutes."
-    try:
-        member.patience.limited(started, wait, stubborn)
-    except LimitedTooLong as e:
-        self._give_up(member, e, max(_LATER, wait))
-        self._leave_out(member, e.why)
-
-
-@patch
-def _give_up(self: _Fleet, member: _FleetMember, e: CoraError, seconds: float) -> None:
-    "Try a server again after some time. Raises `CoraError` if all have been given up."
-    if self.alone is not None:
-        raise e
-    member.given_up = e
-    member.patience.rest(seconds)
-    if all(m.given_up for m in self.members):
-        raise CoraError(f"none of {len(self.members)} servers can be asked: {e}") from None
-
-# %% ../../nbs/respondents/chat.ipynb #c0211298
-@patch
-def _leave_out(self: _Fleet, member: _FleetMember, why: str) -> None:
-    "Say once that a server is gone. If it was the last, the others are tried at once, unless they asked for a pause."
-    if member.gone_since is not None:
-        return
-    member.gone_since = now = time.monotonic()
-    here = [m for m in self.members if m.gone_since is None]
-    for m in self.members:
-        if not here and m.patience.quiet_until < now + _LATER:
-            m.patience.quiet_until = min(m.patience.quiet_until, now + 1)
-    rest = f"the other {len(here)} go on" if len(here) > 1 else "one server goes on" if here else "no other is left"
-    replies = member.patience.replies
-    asked = f"after {replies:,} repl{'y' if replies == 1 else 'ies'}" if replies else "without a reply so far"
-    self.say(f"{member.server.address} is left out, {asked} ({why}); {rest}, and it is tried again now and then")
-
-
-@patch
-def _compare(self: _Fleet, member: _FleetMember, meta: dict[str, Any]) -> None:
-    "Say once that two servers answer as different models."
-    for what, words in (("model", "model"), ("fingerprint", "version of the model (system_fingerprint)")):
-        if what not in meta or what in member.says:
-            continue
-        member.says[what] = meta[what]
-        other = next((m for m in self.members if m.says.get(what, meta[what]) != meta[what]), None)
-        if other is not None and what not in self._told:
-            self._told.add(what)
-            a, b = (f"{m.server.address} says {m.says[what]!r}" for m in (other, member))
-            self.say(f"the servers name another {words}: {a}, {b}; the replies of a fleet should be those of one model")
 
 # %% ../../nbs/respondents/chat.ipynb #1080b6ea
 @dataclass
@@ -273,7 +55,7 @@ class ChatRespondent:
     "A model behind an OpenAI-compatible server."
 
     model: str  # the model's name on the server
-    base_url: str | list[str] | None = None  # "http://gpu1:8000/v1", or more with +; None: OpenAI, or OPENAI_BASE_URL
+    base_url: str | None = None  # such as "http://gpu:8000/v1"; None: OpenAI, or OPENAI_BASE_URL
     temperature: float = 0.0  # 0 for the likeliest reply; above it, replies vary from trial to trial
     max_tokens: int | None = None  # the longest reply, in tokens; None: as many as its parsing rule needs
     endpoint: str = "chat"  # "chat", or "completions" for models without a chat format
@@ -283,19 +65,18 @@ class ChatRespondent:
     extra: dict[str, Any] = field(default_factory=dict)  # further fields of the request body
     key_variable: str = "OPENAI_API_KEY"  # the environment variable with the key
     api_version: str | None = None  # Azure's API version; None: not an Azure server
-    concurrency: int = 32  # requests under way at a time, at each server
+    concurrency: int = 32  # requests under way at a time
     timeout: float = 60.0  # seconds for one request, to the last byte of its reply
     retries: int = 6  # how often a failed request is tried again
     name: str = ""  # its name in tables; empty: the model's name
-    server: str = ""  # what the store's keys call the server; empty: its address, or "fleet" for several
+    server: str = ""  # what the store's keys call the server; empty: its address
 
     def __post_init__(self):
         self.name = self.name or self.model
         given = self.base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
-        addresses = server_addresses(given, self.key_variable)
-        self.base_url = " ".join(addresses)
+        self.base_url = server_address(given, self.key_variable)
         check_server_name(self.server, self.key_variable)
-        self._called = self.server or (self.base_url if len(addresses) == 1 else "fleet")  # in facts and keys
+        self._called = self.server or self.base_url  # in facts and keys
         check_option("endpoint", self.endpoint, ("chat", "completions"))
         if self.max_tokens is not None:
             check_count("max_tokens", self.max_tokens, 1)
@@ -309,8 +90,8 @@ class ChatRespondent:
         self._dialect = {} if self.api_version is None else {"api_version": self.api_version}  # in facts and keys
         if not 0 < self.timeout < math.inf:
             raise CoraError(f"timeout must be more than 0 seconds, got {self.timeout!r}")
-        about = (self.model, self.endpoint, self.key_variable, self.api_version, self.timeout)
-        self._fleet = _Fleet([ChatServer(address, *about) for address in addresses], self._say)
+        about = (self.endpoint, self.key_variable, self.api_version, self.timeout)
+        self._server = ChatServer(self.base_url, self.model, *about)
         self._asking, self._stopping = set(), False  # workers with a request under way; whether the run is ending
         self.spending = None  # a `Spending` that is asked before each request; None: no limit
         self.proven = False  # whether the store of this run has replies of it: then refusals are about the prompts
@@ -325,7 +106,7 @@ class ChatRespondent:
             "respondent": "chat",
             "model": self.model,
             "server": self._called,
-            **({"servers": self.base_url.split()} if self._called != self.base_url else {}),
+            **({"address": self.base_url} if self._called != self.base_url else {}),
             "endpoint": self.endpoint,
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
@@ -395,10 +176,8 @@ def outgoing(
     path = "/chat/completions" if self.endpoint == "chat" else "/completions"
     if self.api_version:  # Azure's dialect
         path = f"/openai/deployments/{quote(self.model)}{path}?api-version={self.api_version}"
-    first, *others = (member.server for member in self._fleet.members)
-    body = self.body(prompt) | {first.tokens_field: self.room(prompt)}
-    fleet = f" (one of {len(others) + 1} servers)" if others else ""
-    return f"POST {first.address}{path}{fleet}\n{json.dumps(body, indent=2, ensure_ascii=False)}"
+    body = self.body(prompt) | {self._server.tokens_field: self.room(prompt)}
+    return f"POST {self.base_url}{path}\n{json.dumps(body, indent=2, ensure_ascii=False)}"
 
 # %% ../../nbs/respondents/chat.ipynb #4ad783da
 @patch
@@ -463,73 +242,55 @@ _LIMITED = 20  # rate limits of one prompt, while as many others are answered, a
 
 
 @patch
-async def _try(self: ChatRespondent, member: _FleetMember, started: float, prompt: Prompt) -> Reply:
-    "One request to one server. Raises `Again` for a failure that may pass."
-    labels = prompt.variant.scored
-    reply = await member.server.ask(
-        self.body(prompt), self.room(prompt), lambda answer: self.read_reply(answer, labels)
-    )
-    if reply.error is not None:
-        member.patience.heard()
-        return reply
-    if self._fleet.alone is None:
-        reply = replace(reply, meta={**(reply.meta or {}), "server": member.server.address})
-    self._fleet.replied(member, reply, started)
-    return reply
-
-
-@patch
-def _failed(self: ChatRespondent, member: _FleetMember, started: float, failure: Again, stubborn: bool, last: bool):
-    "Tell the fleet what has happened to a request. Raises `CoraError` if continuing is pointless."
+def _failed(self: ChatRespondent, started: float, failure: Again, stubborn: bool, last: bool) -> None:
+    "What a failed request says of the server. Raises `CoraError` if continuing is pointless."
+    patience = self._server.patience
     if failure.kind == "limited":
-        self._fleet.limited(member, started, failure.wait, stubborn)
+        patience.limited(started, failure.wait, stubborn)
     elif failure.kind == "bad":
-        self._fleet.unusable(member, started, str(failure))
-    elif failure.kind != "reword" and not (last and self._fleet.alone is member and not member.server.known):
-        self._fleet.lost(member, started, str(failure))
+        patience.heard()
+    elif failure.kind != "reword" and (self._server.known or not last):
+        patience.lost(started, str(failure))
 
 
 @patch
 async def _reply(self: ChatRespondent, prompt: Prompt) -> Reply:
-    "Ask until there is a reply or the tries are used up. A rate limit uses up no try, and neither does another server."
-    fleet, spending, tries, limits = self._fleet, self.spending, 0, 0
-    replies = last = fleet.replies  # when it began, and when this prompt was last limited
-    missed: list[_FleetMember] = []  # where it has failed since its last pause
+    "Ask until there is a reply or the tries are used up. A rate limit uses up no try."
+    server, spending, tries, limits = self._server, self.spending, 0, 0
+    patience, labels = server.patience, prompt.variant.scored
+    replies = last = patience.replies  # when it began, and when this prompt was last limited
     while True:
         ticket = None if spending is None else await spending.admit(*self.most(prompt))
         if spending is not None and ticket is None:
             return spending.refusal
-        (member, started), cost = await fleet.turn(missed), None
+        started, cost = await patience.turn(), None
         self._asking.add(worker := asyncio.current_task())
         try:
-            reply = cost = await self._try(member, started, prompt)
+            read = partial(self.read_reply, labels=labels)
+            reply = cost = await server.ask(self.body(prompt), self.room(prompt), read)
+            patience.replied() if reply.error is None else patience.heard()
             return reply
         except Again as again:
             failure = again
             cost = Reply(error="not billed") if failure.kind in ("limited", "reword", "absent") else None
-            self._failed(member, started, failure, limits > 3 and fleet.replies > last, tries >= self.retries)
+            self._failed(started, failure, limits > 3 and patience.replies > last, tries >= self.retries)
         finally:
-            member.patience.left()
+            patience.left()
             self._asking.discard(worker)
             if ticket is not None:
                 spending.settle(ticket, cost)
         if self._stopping:
             return failed_reply(str(failure))
         if failure.kind in ("limited", "reword"):
-            limits, last = limits + (failure.kind == "limited"), fleet.replies
-            if limits >= _LIMITED and fleet.replies - replies >= _LIMITED:
+            limits, last = limits + (failure.kind == "limited"), patience.replies
+            if limits >= _LIMITED and patience.replies - replies >= _LIMITED:
                 return failed_reply(f"{failure}, {limits} times while other prompts were answered")
             continue
-        new = member not in missed  # otherwise no other server had room for it
-        missed.append(member)
-        if new and fleet.elsewhere(missed):
-            continue
-        missed.clear()
         if (tries := tries + 1) > self.retries:
-            if failure.kind == "absent" and not any(m.server.known for m in fleet.members):
-                raise CoraError(f"{member.server.who}: {failure}")
-            return member.server.refuse(f"{failure}, tried {tries} times", "without a usable reply")
-        await member.patience.pause(tries - 1)
+            if failure.kind == "absent" and not server.known:
+                raise CoraError(f"{server.who}: {failure}")
+            return server.refuse(f"{failure}, tried {tries} times", "without a usable reply")
+        await patience.pause(tries - 1)
 
 # %% ../../nbs/respondents/chat.ipynb #36b6a160
 _LAST = 5.0  # seconds for the requests under way when a run ends
@@ -540,7 +301,7 @@ async def answer(
     self: ChatRespondent,
     prompts: Sequence[Prompt],  # any prompts
 ) -> AsyncIterator[tuple[int, Reply]]:
-    """Keep `concurrency` requests under way at each server and hand over each reply as it arrives.
+    """Keep `concurrency` requests under way and hand over each reply as it arrives.
 
     Raises `CoraError` if continuing is pointless. Before any early end, requests under way get a few seconds to be
     answered, and their replies are handed over too.
@@ -548,12 +309,12 @@ async def answer(
     A refusal waits until another prompt has been answered: where all are refused, the setting is wrong and not the
     prompts. If none is answered to the end, refusals become failures.
     """
-    at_once = min(self.concurrency * len(self._fleet.members), len(prompts))
+    server, at_once = self._server, min(self.concurrency, len(prompts))
     todo, arrived, news = iter(enumerate(prompts)), deque(), asyncio.Event()
     loop = asyncio.get_running_loop()
-    for member in self._fleet.members:
-        member.server.proven = self.proven
-    self._fleet.open(min(self.concurrency, len(prompts)))
+    server.proven = self.proven
+    server.begin()
+    server.patience.open(at_once)
     self._asking, self._stopping = set(), False
     held: list[tuple[int, Reply]] = []  # refusals that nobody has answered a prompt after
     left = at_once  # workers at work
@@ -564,8 +325,7 @@ async def answer(
         return arrived[-1][2]
 
     def release(believed):
-        servers = [m.server for m in self._fleet.members]
-        why = next((s.last_refusal for s in servers if s.last_refusal), "refused")
+        why = server.last_refusal or "refused"
         while held:
             position, reply = held.pop(0)
             hand_over(position, reply if believed else failed_reply(why))
@@ -587,8 +347,7 @@ async def answer(
             arrived.append(worker.exception())
             news.set()
         elif not left and not self._stopping:
-            servers = [m.server for m in self._fleet.members]
-            release(self.proven or any(s.answered for s in servers))
+            release(self.proven or server.answered)
 
     async def first():
         while not arrived:
@@ -627,4 +386,5 @@ async def answer(
         for w in workers:
             w.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-        await self._fleet.close()
+        with suppress(Exception):
+            await server.end()

@@ -270,7 +270,7 @@ def test_what_the_lists_say(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert re.search(r"^chat:MODEL +A model behind an OpenAI-compatible server$", out, re.MULTILINE)
     assert re.search(
-        r"^  concurrency +whole number; requests under way at a time, at each server \[32\]$", out, re.MULTILINE
+        r"^  concurrency +whole number; requests under way at a time \[32\]$", out, re.MULTILINE
     )
     assert re.search(r"^  model +text; the model's name on the server \(needed\)$", out, re.MULTILINE)
     assert re.search(r"^CoRA +.+ \(CoRA, Eq. 7\)$", out, re.MULTILINE)

@@ -24,6 +24,7 @@ from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import chat_server
 from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.respondents.chat_server import ChatServer
 from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.chat_server import _retry_after
 from cora_nb.respondents.protocol import ask, stream
@@ -373,13 +374,13 @@ def test_a_pause_until_a_date(clock):
 
 def test_a_pause_holds_for_everybody(clock, monkeypatch):
     "After the server's word has been heard, no request starts before the time it named."
-    starts, send = [], ChatRespondent._try
+    starts, send = [], ChatServer.ask
 
-    async def seen(self, member, started, prompt):
-        starts.append((clock.now, member.patience.quiet_until))
-        return await send(self, member, started, prompt)
+    async def seen(self, *about):
+        starts.append((clock.now, self.patience.quiet_until))
+        return await send(self, *about)
 
-    monkeypatch.setattr(ChatRespondent, "_try", seen)
+    monkeypatch.setattr(ChatServer, "ask", seen)
     with FaultyServer(
         lambda asked: Answer(429, refusal("slow down"), {"Retry-After": "50"}) if asked.number in (3, 20) else GOOD
     ) as server:
@@ -684,7 +685,7 @@ def test_the_key_is_forgotten_at_the_end_of_a_run():
     with FaultyServer() as server:
         model = ChatRespondent("m", base_url=server.url)
         ask(model, PROMPTS[:2])
-        assert model._fleet.alone.server._pattern is None
+        assert model._server._pattern is None
         again = ask(model, PROMPTS[2:4])  # and read again
     assert texts(again) == ["B"] * 2 and {a.headers["authorization"] for a in server.asked} == {f"Bearer {KEY}"}
 
@@ -831,6 +832,10 @@ def test_bad_keys(monkeypatch):
         ("top_logprobs", -1, "top_logprobs must be"),
         ("timeout", 0, "timeout must be more than 0"),
         ("base_url", "localhost:8000", "must start with http"),
+        ("base_url", ["http://a/v1", "http://b/v1"], "must be one address"),
+        ("base_url", "http://a/v1+http://b/v1", "must be one address"),
+        ("server", "two\nlines", "server must be a name on one line"),
+        ("server", "https://me:secret@host/v1", "must not contain a name or a password"),
         ("base_url", "https://me:secret@host/v1", "must not contain a name or a password"),
         ("base_url", "me:secret@host/v1", "must not contain a name or a password"),
         ("base_url", "https://host/v1?api_key=secret", "must end before any . or #; put the key into the environment"),

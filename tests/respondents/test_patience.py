@@ -233,7 +233,7 @@ def test_one_lost_connection_holds_nobody_up():
     with FaultyServer(lambda asked: lost if asked.number == 5 else GOOD, gate=0) as server:
         model = ChatRespondent("m", base_url=server.url, concurrency=8)
         assert [r.text for r in ask(model, PROMPTS[:60])] == ["B"] * 60
-        assert model._fleet.alone.patience.at_once == 8 and model._fleet.alone.patience.quiet_until == 0
+        assert model._server.patience.at_once == 8 and model._server.patience.quiet_until == 0
 
 
 def test_connections_lost_together_are_one_loss(clock):
@@ -279,7 +279,7 @@ def test_what_was_learnt_is_kept_for_the_next_prompts(clock):
     with FaultyServer(lambda asked: Answer(429, refusal("slow")) if asked.number == 0 else GOOD) as server:
         model = ChatRespondent("m", base_url=server.url, concurrency=4)
         ask(model, PROMPTS[:2])
-        assert model._fleet.alone.patience.rate < 10
+        assert model._server.patience.rate < 10
         start = clock.now
         ask(model, PROMPTS[2:4])
         assert clock.now - start > 0.5
@@ -361,7 +361,7 @@ def test_the_rate_is_searched_for_only_while_nothing_passes(monkeypatch, clock):
         clock.now += 2.0
         policy.limited(sent, 0.0)
         before = policy.rate
-        policy.hold_back(clock.now)
+        policy._paced = True  # a request waited for the rate
         clock.now += 2.0
         policy.replied()
         assert policy.rate / before == pytest.approx(factor), started
