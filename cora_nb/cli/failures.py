@@ -110,10 +110,10 @@ def print_alarms(
     runs: Mapping[str, Responses],  # runs by name
     aside: bool = False,  # print to the error stream
 ) -> None:
-    "Print the block of each run in which many replies cannot be read, unless it was printed while it ran."
+    "Print the block of each run in which many replies cannot be read."
     said = set()
     for name, run in runs.items():
-        if getattr(run, "alarm_told", False) or not (lines := responses_alarm(run, name)):
+        if not (lines := responses_alarm(run, name)):
             continue
         head, *_, remedy = lines
         shown = [head] if remedy in said else lines  # the same remedy is printed once

@@ -234,7 +234,8 @@ def cora_paper(given: PaperOptions):
         raise CoraError(next(iter(stopped.values())))
     runs = _all_runs(asked)
     called = {place: ", ".join(filter(None, place)) for place in runs}
-    print_alarms({called[place]: run for place, run in runs.items()})
+    recorded = {w.name for w in who if isinstance(w, Responses)}  # others have said it while they ran
+    print_alarms({called[place]: run for place, run in runs.items() if place[0] in recorded})
     with failures_said():
         stopped |= _print_items(chosen, _failed_as_wrong(asked) if given.failed == "wrong" else asked, size, folder)
     for w in people:

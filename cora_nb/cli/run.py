@@ -85,7 +85,7 @@ def cora_run(given: RunOptions):
             return run
 
         runs, stopped = ask_each(who, ask, belongs, "cora_run", strict)
-    print_alarms(runs)
+    print_alarms(runs if client else {})  # others have said it while they ran
     print(f"{benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {given.family}\n")
     with failures_said():
         shown = {name: run.count_failed_as_wrong() if given.failed == "wrong" else run for name, run in runs.items()}

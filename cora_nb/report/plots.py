@@ -25,14 +25,12 @@ from cora_nb.report.style import (
     draw_legend,
     escape_name,
     fit_name,
-    heat_colours,
     legend_inches,
     legend_name,
     model_style,
     name_words,
     new_axes,
     new_panels,
-    shade,
     text_inches,
 )
 from .tables import BEYOND, arrange
@@ -236,13 +234,13 @@ def _with_numbers(table: pd.DataFrame) -> pd.DataFrame:
 def _draw_line(ax: Any, some: pd.DataFrame, name: str, k: int, n: int) -> None:
     "One of `n` lines."
     style = model_style(k, n)  # a line as light as its marks would be lost on paper
-    style |= {"color": shade(0.2, k), "markerfacecolor": style["color"], "linestyle": LINES[k % len(LINES)]}
+    style |= {"color": "0.2", "markerfacecolor": style["color"], "linestyle": LINES[k % len(LINES)]}
     style |= {"linewidth": 1.3, "label": legend_name(name)}
     if sampled := _estimated(some).any():  # only at some places, with nothing known between them
         some, style = some[some["value"].notna()], style | {"linestyle": ""}
     if len(some) > _MANY_POINTS and not sampled:
         ax.fill_between(
-            some["place"], some["low"], some["high"], color=shade(0.4, k), alpha=0.22, linewidth=0, zorder=1
+            some["place"], some["low"], some["high"], color="0.4", alpha=0.22, linewidth=0, zorder=1
         )
         ax.plot(some["place"], some["value"], markevery=(2 * k, max(len(some) // 6, 1)), zorder=3, **style)
     else:
@@ -420,7 +418,7 @@ def _heat(table: pd.DataFrame, ax: Any, label: str) -> Any:
         table,
         vmin=0,
         vmax=1,
-        cmap=heat_colours(),
+        cmap="Greys",
         yticklabels=names,
         annot=True,
         fmt=".2f",
@@ -457,7 +455,7 @@ def plot_resamples(
     half = max(np.nanmax((values.max() - values.min()).to_numpy()) * 0.55, 1e-3)
     for ax, name, title in zip(axes, names, titles):
         drawn, middle = values[name].dropna(), (values[name].max() + values[name].min()) / 2
-        ax.hist(drawn, bins=_edges(drawn.to_numpy(), half / 20), color=shade(0.75), edgecolor=shade(0.75))
+        ax.hist(drawn, bins=_edges(drawn.to_numpy(), half / 20), color="0.75", edgecolor="0.75")
         for column, x in marks.loc[name].dropna().items():
             ax.axvline(x, color="0", linestyle="-" if column == "value" else "--", linewidth=1.2)
         ax.set(title=title, yticks=[], xlim=(middle - 1.05 * half, middle + 1.05 * half))

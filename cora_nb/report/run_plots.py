@@ -17,7 +17,7 @@ from ..checks import check_columns, check_count, check_option
 from ..core import CoraError
 from .page_data import OUTCOMES, ordered_slots
 from .plots import _frame, _said, _there
-from .style import escape_name, name_words, new_axes, shade, text_inches
+from .style import escape_name, name_words, new_axes, text_inches
 from ..responses.responses import Responses, need
 from ..results import make_result
 
@@ -116,7 +116,7 @@ def plot_items(
     beside = text_inches([escape_name(id, most=_ID_WIDTH) for id in named.index], 9)[0] if len(named) else 0
     ax = new_axes(ax, 4.6 + beside, 3.6)
     ax.axhline(0, color="0.55", linewidth=0.8, zorder=1)
-    grey = np.where(table.index.isin(named.index), shade(0.45), "1")
+    grey = np.where(table.index.isin(named.index), "0.45", "1")
     points = {"s": 24, "facecolor": grey, "edgecolor": "0", "linewidth": 0.8, "zorder": 3}
     ax.scatter(table["difficulty"], table["discrimination"], **points)
     lowest = min(-0.1, table["discrimination"].min() - 0.08)
@@ -181,7 +181,7 @@ def plot_consistency(
         raise CoraError("no K is known, there is nothing to draw")
     ax, most = new_axes(ax, 4.6, 4.2, frame=True), counts["n"].max()
     ax.plot([0, 1], [0, 1], color="0.6", linewidth=0.8, linestyle="--", zorder=0)
-    grey = {"facecolor": shade(0.82), "edgecolor": "0.15", "linewidth": 0.8}
+    grey = {"facecolor": "0.82", "edgecolor": "0.15", "linewidth": 0.8}
     ax.scatter(counts["K"], counts["accuracy"], s=900 * counts["n"] / most + 12, **grey)
     for row in counts[counts["n"] >= max(2, 0.15 * most)].itertuples():
         ax.text(row.K, row.accuracy, row.n, ha="center", va="center", fontsize=8)
@@ -202,14 +202,14 @@ def plot_reliability(
     promised, kept = _by_bin(result, "confidence"), _by_bin(result, "accuracy")
     lower, upper, n = kept["remarks"].map(lambda said: said[0].n), kept.index.to_series(), kept["n"]
     ax = new_axes(ax, 4, 4, frame=True)
-    style = {"color": shade(0.88, 4), "edgecolor": shade(0.7, 4), "linewidth": 0.6, "zorder": 0}
+    style = {"color": "0.88", "edgecolor": "0.7", "linewidth": 0.6, "zorder": 0}
     ax.bar(lower, n / n.sum(), width=upper - lower, align="edge", **style)
     if counts:
         for x, many in zip((lower + upper) / 2, n):
             ax.text(x, 1.07, many, ha="center", va="center", fontsize=7, color="0.3")
     ax.plot([0, 1], [0, 1], color="0.4", linewidth=0.9, linestyle=":", zorder=1)
     bars = [kept["value"] - kept["low"], kept["high"] - kept["value"]]
-    style = {"fmt": "o", "color": shade(0.1), "markersize": 5, "elinewidth": 1, "capsize": 3, "zorder": 2}
+    style = {"fmt": "o", "color": "0.1", "markersize": 5, "elinewidth": 1, "capsize": 3, "zorder": 2}
     ax.errorbar(promised["value"], kept["value"], yerr=np.maximum(bars, 0), **style)
     ax.set(xlim=(0, 1.03), ylim=(-0.02, 1.12), xlabel="confidence", ylabel="accuracy")
     return ax

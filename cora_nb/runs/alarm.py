@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['UNREAD_KINDS', 'SYSTEM', 'readings', 'unread_kind', 'Cure', 'cured_spec', 'Unread', 'cure', 'UnreadRepliesWarning',
-           'too_many_unread', 'alarm_lines', 'Alarm', 'unshown_line', 'responses_alarm', 'mark_told']
+           'too_many_unread', 'alarm_lines', 'Alarm', 'unshown_line', 'responses_alarm']
 
 # %% ../../nbs/runs/alarm.ipynb #d90805e4
 import re
@@ -575,10 +575,3 @@ def responses_alarm(
     read = _read_replies(responses)
     return alarm_lines(name or responses.name, [*unread, *read], counts, replies, responses.facts)
 
-
-def mark_told(
-    responses: Responses,  # a run
-) -> Responses:  # the same
-    "Note that the message of a run has been given, so that a command does not print it again above its table."
-    responses.__dict__["alarm_told"] = True
-    return responses

@@ -411,22 +411,6 @@ def most_tokens(
     return int(read), int((room(prompt) if callable(room) else None) or 1)
 
 # %% ../../nbs/runs/asking.ipynb #239dd774
-def _complete_questions(
-    responses: Responses,  # a run that ended early
-) -> Responses:  # some of its rows
-    """The questions whose prompts were all asked: under a budget the first ones, a random sample if they were drawn.
-
-    Raises `CoraError` for a run that was stopped when precise enough: there they are the questions that went well.
-    """
-    stop, drawn = stop_from_facts(responses.facts), responses.facts.sample
-    if isinstance(stop, Precise) and drawn is not None and drawn.ended and not drawn.exact:
-        raise CoraError(
-            f"the complete questions of {responses.name} are not a random sample: the run stopped when "
-            f"{', '.join(stop.scores)} was precise enough, and complete are the questions that went well"
-        )
-    return responses.rows(~_cut_questions(responses)[responses.question_codes[0]])
-
-
 def _cut_questions(responses: Responses) -> np.ndarray:  # in the order of `question_codes`
     "Which questions have a prompt that was not asked."
     codes, ids = responses.question_codes

@@ -32,7 +32,7 @@ from ..respondents.protocol import NOT_ASKED, Reply, Respondent, finished, is_re
 from ..responses.columns import grade_reply
 from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, make_responses
-from .alarm import Alarm, mark_told
+from .alarm import Alarm
 from cora_nb.runs.asking import (
     Asking,
     Budget,
@@ -415,7 +415,7 @@ class PreparedRun:
             if alarm is not None:
                 alarm.end()
         calls = {"prompts": len(self.prompts), **source.counts(), **queue.counts(), **source.work()}
-        run = make_responses(
+        return make_responses(
             [p.variant for p in self.prompts],
             queue.replies,
             trials=[p.trial for p in self.prompts],
@@ -423,7 +423,6 @@ class PreparedRun:
             facts=facts.changed(calls=calls, **drawn),
             verdicts=queue.verdicts,
         )
-        return mark_told(run) if alarm is not None and alarm.spoken else run
 
     def _ask_chosen(self, queue: _Queue, source: _Source) -> dict[str, Any]:
         "Ask what has to be asked. Returns the facts about a random part, if one was drawn."

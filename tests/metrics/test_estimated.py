@@ -26,7 +26,7 @@ from cora_nb.responses.columns import FailureWarning
 from cora_nb.responses.responses import Responses
 from cora_nb.results import Remark, lookup, values_of
 from cora_nb.runs.asking import Budget, Precise, Settled
-from cora_nb.runs.asking import Spending, budget_line, _complete_questions
+from cora_nb.runs.asking import Spending, budget_line
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.stopping import SMALL
 from cora_nb.variants.families import make_variants
@@ -113,7 +113,6 @@ def test_parts_of_it_are_not_estimated(runs):
             lambda run: questions_needed(0.02, pilot=run),
             "a pilot needs all replies, and of ann the run stopped when CoRA",
         ),
-        (_complete_questions, "the complete questions of ann are not a random sample: the run stopped when CoRA"),
     ],
 )
 def test_what_needs_all_replies_refuses_in_one_line(runs, call, why):

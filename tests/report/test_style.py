@@ -13,7 +13,6 @@ import pandas as pd  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import given, settings, strategies as st  # noqa: E402
 
-from cora_nb.core import CoraError  # noqa: E402
 from cora_nb.metrics.calibration import binned, reliability  # noqa: E402
 from cora_nb.metrics.consistency import label_sequences  # noqa: E402
 from cora_nb.report.run_plots import plot_consistency, plot_items, plot_map, plot_reliability
@@ -31,13 +30,8 @@ from cora_nb.report.plots import (
     plot_scores,
 )
 from cora_nb.report.style import (  # noqa: E402
-    OKABE_ITO,
     escape_name,
-    figure_bytes,
-    _figure_name,
     legend_name,
-    save_figure,
-    use_palette,
 )
 from helpers import slow_after  # noqa: E402
 
@@ -57,7 +51,6 @@ NASTY = (
 def closed():
     yield
     plt.close("all")
-    use_palette("grey")
 
 
 def rows_of(series, names, column="subject", score="accuracy", **more):
@@ -217,14 +210,6 @@ def test_any_name_is_printed_and_nothing_is_cut_off(draw, n):
         check_figure(draw(NASTY[:n] if n < 8 else NASTY))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("draw", FIGURES, ids=lambda f: f.__name__)
-def test_plain_names_in_colour(draw):
-    with warnings.catch_warnings(), use_palette("colour"):
-        warnings.simplefilter("error")
-        check_figure(draw([f"model {k}" for k in range(5)]))
-
-
 def test_all_series_are_in_the_legend_and_all_names_on_the_axis():
     ax = points(NASTY)
     assert [t.get_text() for t in ax.get_legend().get_texts()] == [legend_name(name) for name in NASTY]
@@ -254,67 +239,3 @@ def test_many_panels_are_wrapped():
         figure = plot_positions(shares_of([f"m{k}" for k in range(n)], ["b"])).figure
         assert figure.get_figwidth() <= _WIDEST + 0.1
     assert len({ax.get_position().y0.round(2) for ax in figure.axes}) > 1
-
-
-# Palettes
-
-
-def test_the_palette_is_one_switch():
-    table = rows_of("ab", "xy")
-    marks = lambda: [c.lines[0].get_color() for c in plot_points(table).containers]
-    assert marks() == ["0.0", "0.82"]
-    with use_palette("colour"):
-        assert marks() == list(OKABE_ITO[:2])
-        with use_palette("grey"):
-            assert marks() == ["0.0", "0.82"]
-        assert marks() == list(OKABE_ITO[:2])
-    assert marks() == ["0.0", "0.82"]
-    use_palette("colour")
-    assert marks() == list(OKABE_ITO[:2])
-    with pytest.raises(CoraError, match="palette must be one of grey, colour, got 'pink'"):
-        use_palette("pink")
-
-
-# Files
-
-
-def test_files_are_two_and_the_same_every_time(tmp_path):
-    def saved(folder):
-        paths = save_figure(points(NASTY), tmp_path / folder / "deep", "scores / all")
-        plt.close("all")
-        return paths
-
-    one, two = saved("a"), saved("b")
-    assert [p.suffix for p in one] == [".svg", ".png"] and one[0].stem == one[1].stem == _figure_name("scores / all")
-    assert [p.read_bytes() for p in one] == [p.read_bytes() for p in two]
-    assert sorted(p.name for p in one[0].parent.iterdir()) == sorted(p.name for p in one)  # nothing is left behind
-    text = one[0].read_text()
-    assert not re.search(r"dc:date|20\d\d-\d\d-\d\d", text) and "<b>" not in re.sub("<!--.*?-->", "", text)
-
-
-@pytest.mark.slow
-def test_a_grid_several_axes_and_a_figure_are_figures(tmp_path):
-    drawn = [positions("ab"), resamples("ab"), plt.figure(), list(resamples("ab"))]
-    for k, one in enumerate(drawn):
-        assert all(p.stat().st_size for p in save_figure(one, tmp_path, f"f{k}"))
-    with pytest.raises(CoraError, match="a figure or its axes are needed, got a int"):
-        save_figure(1, tmp_path, "x")
-    with pytest.raises(CoraError, match="kind must be one of svg, png, got 'pdf'"):
-        figure_bytes(drawn[2], "pdf")
-
-
-def test_what_cannot_be_written_leaves_nothing(tmp_path, monkeypatch):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(CoraError, match="the figure 'x' cannot be written"):
-        save_figure(plt.figure(), tmp_path / "file", "x")
-    monkeypatch.setattr("pathlib.Path.write_bytes", lambda *a: (_ for _ in ()).throw(OSError(28, "No space left")))
-    with pytest.raises(CoraError, match="No space left"):
-        save_figure(plt.figure(), tmp_path / "full", "x")
-    assert not list((tmp_path / "full").iterdir())
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "../x", "CON", ".hidden", "é", "a b/", "x" * 300, "\ud800", "-", "a:b"])
-def test_names_of_files_are_safe_and_differ(name):
-    safe = _figure_name(name)
-    assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,90}", safe) and safe.upper() != "CON"
-    assert safe != _figure_name(name + "!") != _figure_name(name + "?")

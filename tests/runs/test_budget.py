@@ -23,7 +23,7 @@ from cora_nb.respondents.protocol import Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import UNSENT, in_state
 from cora_nb.runs.asking import Budget, Settled
-from cora_nb.runs.asking import BudgetWarning, Spending, budget_line, _complete_questions, question_order
+from cora_nb.runs.asking import BudgetWarning, Spending, question_order
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
@@ -227,8 +227,7 @@ def test_any_respondent_can_have_a_budget(calls):
     done = ~in_state(found.table, *UNSENT)
     ids = found.table["question_id"].to_numpy()
     last = ids[np.flatnonzero(done)[-1]]
-    whole = set(_complete_questions(found).questions["question_id"])
-    assert set(ids[done]) - whole <= {last}, "question after question"
+    assert set(ids[done]) & set(ids[~done]) <= {last}, "question after question"
 
 
 @pytest.mark.filterwarnings("ignore::cora_nb.runs.asking.BudgetWarning")
@@ -306,17 +305,6 @@ def test_a_stop_is_not_early_stoppings_knowledge():
     for measure in (method_table, slot_table):
         with pytest.raises(CoraError, match="not asked because the budget was used up.*run again to go on"):
             measure(part)
-
-
-def test_complete_questions_have_scores_of_their_own():
-    with pytest.warns(BudgetWarning):
-        part = evaluate(SimulatedRespondent(seed=3), VARIANTS, budget=Budget(calls=50), progress=False)
-    whole = _complete_questions(part)
-    assert len(whole.questions) == 2 and len(whole) == 40
-    found = score(whole).set_index("score")
-    assert found["value"].notna().all() and (found["n"] == 2).all()
-    line = budget_line(part, Spending(Budget(calls=50)))
-    assert "70 of 120 prompts were not asked, 2 of 6 questions are complete" in line
 
 
 def test_trials_of_a_question_go_together():
