@@ -123,7 +123,7 @@ def test_false_counts_more_than_not_known():
 def test_exactly_the_margin_worse_passes_in_at_most_one_of_twenty(name, n):
     """Four variants; the one knows 60%, the other less by as much as makes 5 points of the score.
 
-    The study gate_rates has many more; this finds a wrong sign or a two-sided level.
+    The study intervals_cover has many more; this finds a wrong sign or a two-sided level.
     """
     guess = 0.25
     slope = {"MCQA": 1 - guess, "CoRA": None}[name]
