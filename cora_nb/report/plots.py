@@ -239,9 +239,7 @@ def _draw_line(ax: Any, some: pd.DataFrame, name: str, k: int, n: int) -> None:
     if sampled := _estimated(some).any():  # only at some places, with nothing known between them
         some, style = some[some["value"].notna()], style | {"linestyle": ""}
     if len(some) > _MANY_POINTS and not sampled:
-        ax.fill_between(
-            some["place"], some["low"], some["high"], color="0.4", alpha=0.22, linewidth=0, zorder=1
-        )
+        ax.fill_between(some["place"], some["low"], some["high"], color="0.4", alpha=0.22, linewidth=0, zorder=1)
         ax.plot(some["place"], some["value"], markevery=(2 * k, max(len(some) // 6, 1)), zorder=3, **style)
     else:
         bar = {"elinewidth": 0.9, "capsize": 2, "zorder": 3}

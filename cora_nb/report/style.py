@@ -39,7 +39,6 @@ def bar_colour(
     "The colour of a series' bars."
     return str(round(0.4 + 0.55 * k / (n - 1), 2) if n > 1 else 0.8)
 
-
 # %% ../../nbs/report/style.ipynb #29c0feb8
 _SHAPES = "os^vDPX<>ph*d"  # one for each model; repeated after the last
 LINES = ["-", "--", ":", "-."]  # line styles also tell models apart

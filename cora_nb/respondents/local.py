@@ -11,6 +11,8 @@ import gc
 import hashlib
 import json
 import os
+import pickle
+import re
 import threading
 import types
 import warnings
@@ -24,7 +26,7 @@ from fastcore.basics import patch
 
 from ..benchmarks.files import write_whole
 from ..benchmarks.load import asking_hub, hub_words
-from ..checks import check_option
+from ..checks import check_option, escaped
 from ..core import CoraError, cache_folder, data_path
 
 # %% ../../nbs/respondents/local.ipynb #f79b9b32
@@ -304,8 +306,8 @@ def one_line(
     e: Exception,  # of any library
 ) -> str:  # at most 300 characters
     "An exception's message as one line of limited length."
-    text = " ".join(str(e).split()) or type(e).__name__
-    return text if len(text) <= 300 else text[:297] + "..."
+    text = " ".join(re.sub(r"\x1b\[[\d;]*m", "", str(e)).split()) or type(e).__name__  # torch writes in bold
+    return escaped(text if len(text) <= 300 else text[:297] + "...")
 
 
 def libraries() -> tuple:  # the two modules
@@ -328,6 +330,9 @@ def _readable(self: LocalModel, what: str, make):
         return make()
     except CoraError:
         raise
+    except pickle.UnpicklingError as e:
+        more = "a file of weights holds more than tensors, and nothing else of a pickle is read"
+        raise CoraError(f"{self.path}: the {what} cannot be loaded ({more})") from e
     except Exception as e:
         raise CoraError(f"{self.path}: the {what} cannot be loaded ({one_line(e)})") from e
 

@@ -574,4 +574,3 @@ def responses_alarm(
         return []
     read = _read_replies(responses)
     return alarm_lines(name or responses.name, [*unread, *read], counts, replies, responses.facts)
-

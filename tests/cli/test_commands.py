@@ -269,9 +269,7 @@ def test_what_the_lists_say(capsys, monkeypatch):
     cora_list(["respondents", "scores", "benchmarks"])
     out = capsys.readouterr().out
     assert re.search(r"^chat:MODEL +A model behind an OpenAI-compatible server$", out, re.MULTILINE)
-    assert re.search(
-        r"^  concurrency +whole number; requests under way at a time \[32\]$", out, re.MULTILINE
-    )
+    assert re.search(r"^  concurrency +whole number; requests under way at a time \[32\]$", out, re.MULTILINE)
     assert re.search(r"^  model +text; the model's name on the server \(needed\)$", out, re.MULTILINE)
     assert re.search(r"^CoRA +.+ \(CoRA, Eq. 7\)$", out, re.MULTILINE)
     assert re.search(r"^mmlu +cais/mmlu/all, split test; examples from mmlu dev. .+", out, re.MULTILINE)
