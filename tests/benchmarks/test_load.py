@@ -81,15 +81,6 @@ BAD_ROWS = {
         list(map(str, range(27))),
         "has 27",
     ),
-    "one choice in columns": (
-        "f.csv",
-        csv_text(HEAD, FINE, ["q1", "Which?", "Mars", "", "", "A"]),
-        {},
-        2,
-        "A to C",
-        ["Mars"],
-        "has 1",
-    ),
     "empty choice": (
         "f.jsonl",
         jsonl(GOOD, row(choices=["Mars", " ", "Venus"])),
@@ -108,24 +99,6 @@ BAD_ROWS = {
         "",
         "choice B must be a non-empty text",
     ),
-    "choice null": (
-        "f.jsonl",
-        jsonl(GOOD, row(choices=["Mars", None])),
-        {},
-        2,
-        "choices",
-        None,
-        "choice B must be a non-empty text",
-    ),
-    "choice a number": (
-        "f.jsonl",
-        jsonl(GOOD, row(choices=["Mars", 7])),
-        {},
-        2,
-        "choices",
-        7,
-        "choice B must be a non-empty text",
-    ),
     "choices a text": (
         "f.jsonl",
         jsonl(GOOD, row(choices="Mars, Jupiter")),
@@ -135,16 +108,6 @@ BAD_ROWS = {
         "Mars, Jupiter",
         "must be a list",
     ),
-    "choices an object": (
-        "f.jsonl",
-        jsonl(GOOD, row(choices={"A": "Mars", "B": "Venus"})),
-        {},
-        2,
-        "choices",
-        {"A": "Mars", "B": "Venus"},
-        "must be a list",
-    ),
-    "choices null": ("f.jsonl", jsonl(GOOD, row(choices=None)), {}, 2, "choices", None, "must be a list"),
     "choices cell no JSON": (
         "f.csv",
         csv_text(["question", "choices", "answer"], ["a?", '["x", "y"]', "A"], ["b?", "x;y", "A"]),
@@ -154,30 +117,10 @@ BAD_ROWS = {
         "x;y",
         "JSON list",
     ),
-    "choices cell cut off": (
-        "f.csv",
-        csv_text(["question", "choices", "answer"], ["b?", '["x", "y', "A"]),
-        {},
-        1,
-        "choices",
-        '["x", "y',
-        "JSON list",
-    ),
     "answer out of range": ("f.jsonl", jsonl(GOOD, row(answer=3)), {}, 2, "answer", 3, "an index from 0 to 2"),
-    "answer negative": ("f.jsonl", jsonl(GOOD, row(answer=-1)), {}, 2, "answer", -1, "an index from 0 to 2"),
     "answer a boolean": ("f.jsonl", jsonl(GOOD, row(answer=True)), {}, 2, "answer", True, "whole number"),
     "answer 1.5": ("f.jsonl", jsonl(GOOD, row(answer=1.5)), {}, 2, "answer", 1.5, "whole number"),
     "answer null": ("f.jsonl", jsonl(GOOD, row(answer=None)), {}, 2, "answer", None, "whole number"),
-    "answer infinite": (
-        "f.jsonl",
-        jsonl(GOOD, row(answer=float("inf"))),
-        {},
-        2,
-        "answer",
-        float("inf"),
-        "whole number",
-    ),
-    "answer a list": ("f.jsonl", jsonl(GOOD, row(answer=[1])), {}, 2, "answer", [1], "whole number"),
     "answer a letter among indices": (
         "f.jsonl",
         jsonl(GOOD, row(answer="B")),
@@ -196,7 +139,6 @@ BAD_ROWS = {
         1,
         'answer_as="index"',
     ),
-    "answer missing": ("f.jsonl", jsonl(GOOD, row(answer=type(None))), {}, 2, "answer", None, "the field is missing"),
     "letter past the last choice": (
         "f.csv",
         csv_text(HEAD, FINE, ["q1", "Which?", "Mars", "Venus", "", "C"]),
@@ -207,16 +149,6 @@ BAD_ROWS = {
         "letters A to B",
     ),
     "lower-case letter": ("f.csv", csv_text(HEAD, FINE, [*FINE[:-1], "b"]), {}, 2, "answer", "b", "letters A to C"),
-    "two letters": ("f.csv", csv_text(HEAD, FINE, [*FINE[:-1], "AB"]), {}, 2, "answer", "AB", "letters A to C"),
-    "letter with a full stop": (
-        "f.csv",
-        csv_text(HEAD, FINE, [*FINE[:-1], "B."]),
-        {},
-        2,
-        "answer",
-        "B.",
-        "letters A to C",
-    ),
     "empty answer": ("f.csv", csv_text(HEAD, FINE, [*FINE[:-1], ""]), {}, 2, "answer", "", "letters A to C"),
     "a text where a letter should be": (
         "f.csv",
@@ -254,15 +186,6 @@ BAD_ROWS = {
         1.0,
         "whole number",
     ),
-    "index cell out of range": (
-        "f.csv",
-        csv_text([*HEAD[:-1], "answer_index"], [*FINE[:-1], "3"]),
-        {},
-        1,
-        "answer_index",
-        3,
-        "an index from 0 to 2",
-    ),
     "answer text found twice": (
         "f.jsonl",
         jsonl(row(choices=["x", "y", "x"], answer="x")),
@@ -281,31 +204,10 @@ BAD_ROWS = {
         "Saturn",
         "matches none of the choices",
     ),
-    "answer text with a space": (
-        "f.jsonl",
-        jsonl(row(answer="Mars ")),
-        dict(answer_as="text"),
-        1,
-        "answer",
-        "Mars ",
-        "matches none of the choices",
-    ),
     "question null": ("f.jsonl", jsonl(GOOD, row(question=None)), {}, 2, "question", None, "non-empty text"),
-    "question blank": ("f.jsonl", jsonl(GOOD, row(question=" \n")), {}, 2, "question", " \n", "non-empty text"),
-    "question a number": ("f.jsonl", jsonl(GOOD, row(question=7)), {}, 2, "question", 7, "non-empty text"),
-    "question missing": (
-        "f.jsonl",
-        jsonl(GOOD, row(question=type(None))),
-        {},
-        2,
-        "question",
-        None,
-        "the field is missing",
-    ),
     "duplicate id": ("f.jsonl", jsonl(GOOD, row(id="q0")), {}, 2, "id", "q0", "that of row 1"),
     "empty id": ("f.csv", csv_text(HEAD, FINE, ["", *FINE[1:]]), {}, 2, "id", "", "the id must be a non-empty text"),
     "id a decimal number": ("f.jsonl", jsonl(GOOD, row(id=1.5)), {}, 2, "id", 1.5, "the id must be a non-empty text"),
-    "id a boolean": ("f.jsonl", jsonl(GOOD, row(id=True)), {}, 2, "id", True, "the id must be a non-empty text"),
     "subject a number": ("f.jsonl", jsonl(GOOD, row(subject=3)), {}, 2, "subject", 3, "subject must be a text"),
     "half a character": (
         "f.jsonl",
@@ -339,15 +241,6 @@ BAD_ROWS = {
         jsonl(GOOD) + '{"id": "q1", "question": "Wh',
         {},
         2,
-        "",
-        '{"id": "q1", "question": "Wh',
-        "the line is not JSON",
-    ),
-    "only a truncated JSON line": (
-        "f.jsonl",
-        '{"id": "q1", "question": "Wh',
-        {},
-        1,
         "",
         '{"id": "q1", "question": "Wh',
         "the line is not JSON",
@@ -406,14 +299,6 @@ def test_nan_answers(tmp_path):
     )  # what a gap makes of a column of whole numbers
     with pytest.raises(BadRow, match="row 1, id 'a', answer: .*whole number.*got 1.0"):
         load_benchmark("mine", path=path)
-
-
-def test_many_bad_rows_name_the_first_three(tmp_path):
-    path = put(tmp_path, "f.jsonl", jsonl(*(row(id=f"q{i}", answer=9 if i < 5 else 1) for i in range(8))))
-    with pytest.warns(UserWarning) as said:
-        assert len(load_benchmark("mine", path=path, on_bad="skip")) == 3
-    text = str(said[0].message)
-    assert "dropped 5 malformed rows" in text and "row 3" in text and "row 4" not in text and text.endswith("...")
 
 
 def test_not_one_good_row(tmp_path):
@@ -578,21 +463,6 @@ def test_the_name_or_type_of_the_column_decides_what_an_answer_is(tmp_path):
 
 
 MISSING = ["None", "NA", "N/A", "null", "nan", "NaN", "NULL", "#N/A", "-", "0", "True", "1e3", "007"]
-
-
-def test_words_for_nothing_are_text(tmp_path):
-    n = len(MISSING)
-    content = csv_text(["id", "question", *LETTERS[:n], "answer", "subject"], ["NA", "null", *MISSING, "B", "None"])
-    as_csv = load_benchmark("mine", path=put(tmp_path, "f.csv", content))
-    assert as_csv == [Question("NA", "null", tuple(MISSING), 1, "None")]
-    fields = dict(id="NA", question="null", choices=MISSING, answer=1, subject="None")
-    assert load_benchmark("mine", path=put(tmp_path, "f.jsonl", jsonl(fields))) == as_csv
-    assert load_benchmark("mine", path=parquet(tmp_path / "f.parquet", [fields])) == as_csv
-
-
-def test_repeated_choices_are_fine_where_the_answer_is_a_position(tmp_path):
-    path = put(tmp_path, "f.jsonl", jsonl(row(choices=["x", "x", "y", "x"], answer=3)))
-    assert load_benchmark("mine", path=path)[0].answer == 3
 
 
 def test_two_to_26_choices(tmp_path):
@@ -945,167 +815,6 @@ def changed(name, **changes):
     return ROWS[name][2] | changes
 
 
-BAD_LAYOUTS = {
-    "MedQA, answer_idx not among the keys": (
-        "medqa",
-        changed("medqa", answer_idx="E"),
-        "answer_idx",
-        "E",
-        "labels A, B, C, D, and is none of them",
-    ),
-    "MedQA, key twice": (
-        "medqa",
-        changed("medqa", options=[dict(key="D", value=v) for v in "xy"], answer="y"),
-        "answer_idx",
-        "D",
-        "two or more of them",
-    ),
-    "MedQA, answer contradicts answer_idx": (
-        "medqa",
-        changed("medqa", answer="x"),
-        "answer",
-        "x",
-        "must repeat the text of option D, 'y'",
-    ),
-    "MedQA, option without a value": (
-        "medqa",
-        changed("medqa", options=[dict(key="A"), dict(key="B")]),
-        "options",
-        None,
-        "must have a member 'value'",
-    ),
-    "MedQA, empty option": (
-        "medqa",
-        changed("medqa", options=[dict(key="A", value=""), dict(key="D", value="y")]),
-        "options",
-        "",
-        "choice A must be",
-    ),
-    "MedQA, no options": ("medqa", changed("medqa", options=None), "options", None, "must be a list"),
-    "MMLU, answer past the choices": ("mmlu", changed("mmlu", answer=4), "answer", 4, "index from 0 to 3"),
-    "MMLU, answer a letter": ("mmlu", changed("mmlu", answer="B"), "answer", "B", "whole number"),
-    "MMLU, question null": ("mmlu", changed("mmlu", question=None), "question", None, "non-empty text"),
-    "ARC, answerKey not among the labels": (
-        "arc",
-        changed("arc", answerKey="A"),
-        "answerKey",
-        "A",
-        "labels 1, 2, 3, and is none of them",
-    ),
-    "ARC, label twice": (
-        "arc",
-        changed("arc", choices=dict(text=CHOICES, label=list("1123"))),
-        "answerKey",
-        "1",
-        "two or more",
-    ),
-    "ARC, more texts than labels": (
-        "arc",
-        changed("arc", choices=dict(text=CHOICES, label=list("123"))),
-        "choices.label",
-        list("123"),
-        "a list of 4 labels",
-    ),
-    "ARC, fewer texts than labels": (
-        "arc",
-        changed("arc", choices=dict(text=CHOICES[:2], label=list("123"))),
-        "choices.label",
-        list("123"),
-        "a list of 2 labels",
-    ),
-    "ARC, one choice": ("arc", changed("arc", choices=dict(text=["x"], label=["1"])), "choices.text", ["x"], "has 1"),
-    "ARC, choices a list": ("arc", changed("arc", choices=CHOICES), "choices", CHOICES, "must have a member 'text'"),
-    "ARC, empty id": ("arc", changed("arc", id=""), "id", "", "the id must be"),
-    "CommonsenseQA, hidden answer": ("csqa", changed("csqa", answerKey=""), "answerKey", "", "none of them"),
-    "CommonsenseQA, empty text": (
-        "csqa",
-        changed("csqa", choices=dict(label=list("AB"), text=["x", ""])),
-        "choices.text",
-        "",
-        "choice B must be",
-    ),
-    "TruthfulQA, no right answer": (
-        "truthfulqa",
-        changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[0] * 4)),
-        "mc1_targets.labels",
-        [0] * 4,
-        "a single 1",
-    ),
-    "TruthfulQA, two right answers": (
-        "truthfulqa",
-        changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[1, 0, 1, 0])),
-        "mc1_targets.labels",
-        [1, 0, 1, 0],
-        "a single 1",
-    ),
-    "TruthfulQA, a label too few": (
-        "truthfulqa",
-        changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[1, 0, 0])),
-        "mc1_targets.labels",
-        [1, 0, 0],
-        "must be 4 numbers",
-    ),
-    "TruthfulQA, labels of another kind": (
-        "truthfulqa",
-        changed("truthfulqa", mc1_targets=dict(choices=CHOICES, labels=[1, 0, 0, 2])),
-        "mc1_targets.labels",
-        [1, 0, 0, 2],
-        "a single 1",
-    ),
-    "TruthfulQA, mc1 null": (
-        "truthfulqa",
-        changed("truthfulqa", mc1_targets=None),
-        "mc1_targets",
-        None,
-        "must have a member 'choices'",
-    ),
-    "HellaSwag, hidden label": ("hellaswag", changed("hellaswag", label=""), "label", "", "whole number"),
-    "HellaSwag, label past the endings": (
-        "hellaswag",
-        changed("hellaswag", label="4"),
-        "label",
-        4,
-        "index from 0 to 3",
-    ),
-    "HellaSwag, label a fraction": ("hellaswag", changed("hellaswag", label="½"), "label", "½", "whole number"),
-    "HellaSwag, no story": ("hellaswag", changed("hellaswag", ctx=" "), "ctx", " ", "non-empty text"),
-    "HellaSwag, one ending": ("hellaswag", changed("hellaswag", endings=["x"], label="0"), "endings", ["x"], "has 1"),
-    "MedMCQA, hidden answer": ("medmcqa", changed("medmcqa", cop=-1), "cop", -1, "index from 0 to 3"),
-    "MedMCQA, counted from 1": ("medmcqa", changed("medmcqa", cop=4), "cop", 4, "index from 0 to 3"),
-    "MedMCQA, empty choice": ("medmcqa", changed("medmcqa", opc=""), "opa to opd", "", "choice C must be"),
-    "M3KE, hidden answer": ("m3ke", changed("m3ke", answer=""), "answer", "", "letters A to D"),
-    "M3KE, empty choice": ("m3ke", changed("m3ke", B=""), "A to D", "", "choice B must be"),
-    "MMLU-Redux, error_type null": (
-        "mmlu_redux",
-        changed("mmlu_redux", error_type=None),
-        "error_type",
-        None,
-        "a text such as 'ok'",
-    ),
-    "MMLU-Redux, answer past the choices": (
-        "mmlu_redux",
-        changed("mmlu_redux", answer=7),
-        "answer",
-        7,
-        "index from 0 to 3",
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", BAD_LAYOUTS)
-def test_malformed_row_of_a_layout_is_refused_by_name_and_place(kind, tmp_path):
-    name, bad, field, value, words = BAD_LAYOUTS[kind]
-    good = ROWS[name][2] | ({"id": "another"} if "id" in bad else {})
-    path = put(tmp_path, "f.jsonl", jsonl(good, bad))
-    with pytest.raises(BadRow) as caught:
-        load_benchmark(name, path=path)
-    e = caught.value
-    assert (e.file, e.row, e.field) == (str(path), 2, field) and words in str(e)
-    assert value is None or e.value == value or list(e.value) == value
-    with pytest.warns(UserWarning, match="dropped 1 malformed row"):
-        assert len(load_benchmark(name, path=path, on_bad="skip")) == 1
-
-
 def test_missing_columns_of_a_layout(tmp_path):
     path = put(tmp_path, "f.jsonl", jsonl(GOOD))
     with pytest.raises(
@@ -1277,14 +986,6 @@ def test_bundled_math_is_what_the_function_makes():
     assert data_path("benchmarks", "math.jsonl").read_text(encoding="utf-8").count("\n") == 300
 
 
-def test_math_prefix_and_seed():
-    assert math_benchmark(1000)[:300] == math_benchmark(300)
-    assert math_benchmark(_math_capacity(10), largest=10, n_choices=3, seed=5)[:7] == math_benchmark(
-        7, largest=10, n_choices=3, seed=5
-    )
-    assert not {q.id for q in math_benchmark(50, seed=0)} & {q.id for q in math_benchmark(50, seed=1)}
-
-
 def test_math_gives_nothing_away():
     "Neither the answer's position nor its rank among the numbers helps a respondent that cannot calculate."
     questions = math_benchmark(4000, largest=1000)
@@ -1293,10 +994,6 @@ def test_math_gives_nothing_away():
     assert all(abs(positions[i] - 1000) < 5 * 27.4 for i in range(4))
     assert all(abs(ranks[i] - 1000) < 5 * 27.4 for i in range(4))
     assert all(50 <= n <= 100 for n in Counter(q.answer for q in math_benchmark(300)).values())
-
-
-def test_math_of_any_size():
-    assert len(math_benchmark(10_000, largest=1000)) == 10_000
 
 
 @pytest.mark.parametrize("largest", [4, 5, 10, 30])
@@ -1308,25 +1005,6 @@ def test_math_capacity_is_exact(largest):
     pairs = {kind: {_draw_pair(kind, largest, "t", i) for i in range(5000)} for kind in ("addition", "division")}
     assert pairs["division"] == {(x, y) for x in range(2, largest) for y in range(2, largest) if x * y <= largest}
     assert pairs["addition"] <= {(x, y) for x in range(1, largest) for y in range(1, largest) if x + y <= largest}
-
-
-@pytest.mark.parametrize(
-    "options, words",
-    [
-        (dict(n=0), "n must be a whole number of 1 or more, got 0"),
-        (dict(n=2.5), "got 2.5"),
-        (dict(n=True), "got True"),
-        (dict(largest=3), "largest must be a whole number from 4 to 1000000, got 3"),
-        (dict(largest=10**9), "largest must be"),
-        (dict(n_choices=1), "n_choices must be a whole number from 2 to 26, got 1"),
-        (dict(n_choices=27), "got 27"),
-        (dict(n=5000), "n must be at most 1134"),
-    ],
-)
-def test_math_parameters(options, words):
-    with pytest.raises(CoraError) as caught:
-        math_benchmark(**options)
-    assert words in str(caught.value)
 
 
 @given(st.sampled_from(OPERATIONS), st.integers(2, 99), st.integers(2, 99), st.integers(1, 25), st.integers(0, 10**6))

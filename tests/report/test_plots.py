@@ -37,7 +37,7 @@ from cora_nb.report.plots import (
 from cora_nb.report.style import IMPLEMENTATION_WORDS, _SHAPES
 from cora_nb.respondents.likelihood import IMPLEMENTATIONS
 from cora_nb.responses.responses import make_responses
-from cora_nb.results import lookup, make_result, stack_results, values_of
+from cora_nb.results import lookup, make_result, stack_results
 from cora_nb.variants.families import make_variants
 
 matplotlib.use("Agg")
@@ -78,32 +78,11 @@ def test_points_are_at_their_values_and_rows():
     assert (points["ada"][:, 1] < points["bob"][:, 1]).all()  # side by side, not one on the other
 
 
-def test_intervals_end_where_the_result_says():
-    ax = plot_points(make_result(ROWS[:1]))
-    (segments,) = ax.containers[0].lines[2]
-    assert np.allclose(segments.get_segments()[0][:, 0], [0.7, 0.85])
-
-
-def test_another_column_can_tell_series_apart():
-    ax = plot_points(make_result(ROWS), by="method")
-    assert set(drawn_points(ax)) == {"original", "nota"}
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["ada", "bob"]
-
-
 def test_p_stands_beside_the_rows_of_one_series():
     rows = [{"score": s, "value": 0.1, "p": p} for s, p in (("a", 0.0004), ("b", 0.25), ("c", np.nan))]
     assert [t.get_text() for t in plot_points(make_result(rows)).texts] == ["p < 0.001", "p = 0.250"]
     two = [r | {"respondent": who} for who in "xy" for r in rows]
     assert not plot_points(make_result(two)).texts
-
-
-@pytest.mark.parametrize("low, lines", [(-0.2, 1), (0.0, 0)])
-def test_a_line_at_zero_only_where_something_lies_below(low, lines):
-    ax = plot_points(make_result([{"score": "a", "value": 0.1, "low": low, "high": 0.3}]))
-    assert (
-        sum(np.allclose(np.asarray(line.get_xdata(), float), 0) and line.get_linestyle() == "-" for line in ax.lines)
-        == lines
-    )
 
 
 def test_chance_is_drawn_behind_its_row_and_named_once():
@@ -118,19 +97,6 @@ def test_lines_go_through_their_values_in_the_order_of_the_places():
     rows = [{"respondent": "ada", "place": n, "score": "Acc", "value": 1 / n} for n in (8, 2, 4)]
     ax = plot_lines(make_result(rows))
     assert drawn_points(ax)[""].tolist() == [[2, 0.5], [4, 0.25], [8, 0.125]]
-
-
-def test_ticks_that_somebody_has_set_stay():
-    ax = plt.subplots()[1]
-    ax.set_xticks([2, 4, 10])
-    plot_lines(pd.DataFrame({"place": [2, 4, 10], "score": "a", "value": [0.5, 0.4, 0.3]}), ax=ax)
-    assert ax.get_xticks().tolist() == [2, 4, 10]
-
-
-def test_many_points_have_a_band():
-    rows = [{"place": c, "score": "a", "value": c, "low": c - 0.1, "high": c + 0.1} for c in np.linspace(0, 1, 20)]
-    assert len(plot_lines(make_result(rows)).collections) == 1
-    assert len(plot_lines(make_result(rows[:5])).containers) == 1
 
 
 def test_bars_begin_at_zero():
@@ -172,20 +138,6 @@ def test_lines_need_places_that_are_numbers():
 letters = st.text(alphabet="ab $\\_^{}%é", min_size=1, max_size=8)
 names = st.one_of(st.none(), letters)
 numbers = st.one_of(st.none(), st.floats(-1, 1))
-
-
-@pytest.mark.slow
-@settings(max_examples=25, deadline=None)
-@given(st.lists(st.tuples(names, names, st.integers(1, 5), letters, numbers, numbers), min_size=1, max_size=8))
-def test_any_result_is_drawn_whole(rows):
-    keys = ("respondent", "method", "place", "score", "value", "low")
-    table = pd.DataFrame([dict(zip(keys, row)) for row in rows]).drop_duplicates(list(keys[:4]))
-    result = make_result(table[~table["score"].isin(["chance", "expected"])].to_dict("records") or ROWS)
-    points, bars = plot_points(result), plot_bars(result)
-    drawn = [c.lines[0].get_xdata() for c in points.containers]
-    assert sum(map(len, drawn)) == len(result) == len(bars.patches)
-    points.figure.canvas.draw(), bars.figure.canvas.draw()  # names with dollars and backslashes are no formulas
-    plt.close("all")
 
 
 def test_the_axis_of_a_curve_over_c_says_what_c_is():
@@ -279,14 +231,6 @@ def test_scores_in_the_papers_order_with_their_intervals():
     assert len({line.get_marker() for c in ax.containers for line in c.lines[:1]}) == 3
 
 
-def test_scores_beyond_the_paper_and_below_zero():
-    rows = [{"respondent": "a", "score": s, "value": v} for s, v in (("corrected", -0.1), ("MCQA", 0.5))]
-    ax = plot_scores(make_result(rows), beyond=True)
-    assert [t.get_text() for t in ax.get_yticklabels()] == ["MCQA", "corrected"]
-    np.testing.assert_allclose(drawn(ax)["a"][0][:, 0], [0.5, -0.1])
-    assert [t.get_text() for t in plot_scores(make_result(rows)).get_yticklabels()] == ["MCQA"]
-
-
 def test_scores_that_a_run_lacks_are_left_out_of_its_marks():
     ax = plot_scores(stack_results({"a": result(), "b": result(names=["MCQA", "CI"])}))
     assert np.isfinite(drawn(ax)["b"][0][:, 0]).sum() == 2
@@ -313,31 +257,6 @@ def test_curve_is_bmca_and_its_band_that_of_score():
     assert not curve_table(table, points=3, resamples=500, clusters="subject").equals(
         curve_table(table, points=3, resamples=500)
     )
-
-
-def test_curves_of_several_runs_are_drawn_as_they_are():
-    runs = {name: responses(i) for i, name in enumerate("abc")}
-    curves = {name: curve_table(run, points=21, resamples=200) for name, run in runs.items()}
-    both = curve_table(runs, points=21, resamples=200)
-    pd.testing.assert_frame_equal(both, stack_results(curves))
-    ax = plot_lines(both)
-    for line, (name, curve) in zip(ax.lines, curves.items()):
-        assert line.get_label() == name
-        np.testing.assert_allclose(line.get_xydata(), curve[["place", "value"]])
-    assert len(ax.lines) == len(ax.collections) == 3
-    for band, curve in zip(ax.collections, curves.values()):
-        points = np.round(band.get_paths()[0].vertices, 9)
-        for c, low, high in curve[["place", "low", "high"]].itertuples(index=False):
-            ends = points[np.isclose(points[:, 0], c), 1]
-            assert ends.min() == pytest.approx(low) and ends.max() == pytest.approx(high)
-
-
-def test_curves_of_each_subject_say_what_is_missing():
-    table = responses().assign(family="cora", n_choices=4)
-    curve = curve_table(table, points=3, resamples=50, by="subject")
-    notes = values_of(curve, "note").str.split("\n")
-    assert set(notes.str[0]) == {"4 of 20 variants"} and curve["subject"].nunique() == 5
-    assert notes.str[1].str.endswith("count alike: few to rely on").all()  # four questions a subject
 
 
 def test_axes_are_taken_and_given_back():
@@ -399,11 +318,6 @@ def test_resamples_in_panels_with_lines():
     no_overlap([ax.title for ax in axes])
     for ax in axes:
         no_overlap([t for t in ax.get_xticklabels() if ax.get_xlim()[0] <= t.get_position()[0] <= ax.get_xlim()[1]])
-
-
-def test_resamples_that_all_agree():
-    (ax,) = plot_resamples(pd.DataFrame({"MCQA": [1.0] * 50}), pd.Series({"MCQA": 1.0}))
-    assert sum(p.get_height() for p in ax.patches) == 50
 
 
 # Mistakes
@@ -524,27 +438,6 @@ def test_a_panel_shows_every_row_with_its_interval():
     assert labels(ax) == [*WORDS, "key"]
 
 
-def test_it_draws_into_the_axes_it_is_given():
-    _, (left, right) = plt.subplots(1, 2)
-    assert draw_shares(one_panel(rank_rows()), ax=left) is left and not right.containers
-
-
-@pytest.mark.parametrize("gone", [["low"], ["high"], ["low", "high"]])
-def test_without_intervals_there_are_points(gone):
-    found = points(draw_shares(one_panel(rank_rows()).drop(columns=gone)))
-    assert [len(p) for p in found.values()] == [3, 3] and np.isnan(found["m1"][0][2])
-
-
-def test_one_unknown_interval_leaves_the_others():
-    table = one_panel(rank_rows(models=("m1",))).reset_index(drop=True)
-    table.loc[1, ["low", "high"]] = np.nan
-    ax, table = draw_shares(table), only(table, "share")
-    drawn = ax.containers[0]
-    np.testing.assert_allclose(drawn[0].get_ydata().astype(float), table["value"])
-    spans = [s[:, 1] for s in drawn[2][0].get_segments() if len(s)]
-    np.testing.assert_allclose(spans, table.loc[[0, 2], ["low", "high"]].to_numpy())
-
-
 def test_one_line_where_the_same_is_expected_everywhere_else_a_stroke_each():
     level = draw_shares(one_panel(rank_rows()), ax=plt.figure().gca())
     dashed = [line for line in level.lines if line.get_linestyle() == "--"]
@@ -563,35 +456,10 @@ def test_one_line_where_the_same_is_expected_everywhere_else_a_stroke_each():
     np.testing.assert_allclose(sorted(s[:, 0].mean() for s in strokes.get_segments()), xs)  # each at its own point
 
 
-def test_nothing_expected_and_no_key_where_the_table_has_none():
-    ax = draw_shares(only(one_panel(rank_rows()), "share"))
-    assert labels(ax) == WORDS and not [line for line in ax.lines if line.get_linestyle() == "--"]
-
-
-def test_the_key_stands_in_a_column_of_its_own():
-    ax = draw_shares(one_panel(rank_rows()))
-    (diamonds,) = [line for line in ax.lines if line.get_marker() == "D" and line.get_markerfacecolor() == "white"]
-    assert list(diamonds.get_xdata()) == [3] and list(diamonds.get_ydata()) == [0.1]
-
-
 def test_implementations_stand_in_the_papers_order():
     table = one_panel(rank_rows(codes=["mine", *reversed(IMPLEMENTATIONS)]))
     assert labels(draw_shares(table)) == [*IMPLEMENTATION_WORDS.values(), "mine", "key"]
     assert order_implementations([]) == []
-
-
-@pytest.mark.slow
-@given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=15)
-def test_the_order_of_rows_means_nothing(seed):
-    table = one_panel(rank_rows(level=False))
-    one, two = (
-        draw_shares(t, models=["m1", "m2"], ax=plt.figure().gca())
-        for t in (table, table.sample(frac=1, random_state=seed))
-    )
-    assert {m: sorted(p) for m, p in points(one).items()} == {m: sorted(p) for m, p in points(two).items()}
-    assert labels(one) == labels(two)
-    plt.close("all")
 
 
 def test_models_can_be_told_apart_without_colour():
@@ -622,56 +490,12 @@ def test_accuracy_has_a_panel_for_each_benchmark():
     assert [t.get_text() for t in grid.legend.get_texts()] == ["m1", "m2", "chance"]
 
 
-def test_any_share_can_stand_in_for_accuracy():
-    grid = plot_accuracy(accuracy_rows().assign(score="consistency"), "consistency")
-    assert grid.axes.flat[0].get_ylabel() == "consistency"
-
-
-def test_panels_can_be_wrapped():
-    grid = plot_accuracy(accuracy_rows(benchmarks=[f"b{i}" for i in range(5)]), col_wrap=2)
-    assert len(grid.axes_dict) == 5
-    assert plot_lengths(rank_rows(benchmarks=("b1",), ranks=range(4)), col_wrap=2).axes.shape == (4,)
-
-
-@pytest.mark.parametrize(
-    "plot, ranks, first, last",
-    [
-        (plot_positions, (1, 2, 3, 4), "place 1 (top)", "place 4"),
-        (plot_lengths, (0, 1, 2, 3), "length rank 0 (longest)", "length rank 3 (shortest)"),
-    ],
-)
-def test_ranks_have_columns_and_benchmarks_rows(plot, ranks, first, last):
-    table = rank_rows(ranks=ranks)
-    grid = plot(table.sample(frac=1, random_state=0))
-    assert grid.axes.shape == (2, 4)
-    names = [name for name in dict.fromkeys(n[1] for n in grid.axes_dict)]
-    assert (names[0], names[-1]) == (first, last)
-    for (benchmark, name), ax in grid.axes_dict.items():
-        part = table[(table["benchmark"] == benchmark) & (table["place"] == ranks[names.index(name)])]
-        drawn = sorted(p[1] for found in points(ax).values() for p in found)
-        np.testing.assert_allclose(drawn, sorted(only(part, "share")["value"]))
-    texts = [t.get_text() for t in grid.legend.get_texts()]
-    assert {"m1", "m2", "answer key"} <= set(texts) and any("expected" in t for t in texts)
-
-
 def test_a_model_keeps_its_shape_where_another_is_missing():
     table = rank_rows()
     grid = plot_positions(table[~((table["respondent"] == "m1") & (table["benchmark"] == "b2"))])
     shapes = {(b, c.get_label()): c[0].get_marker() for (b, _), ax in grid.axes_dict.items() for c in ax.containers}
     assert shapes["b1", "m2"] == shapes["b2", "m2"] != shapes["b1", "m1"]
     assert [labels(ax) for ax in grid.axes[-1]] == [[*WORDS, "key"]] * 4
-
-
-def test_an_empty_panel_is_left_empty():
-    table = rank_rows()
-    grid = plot_positions(table[~((table["benchmark"] == "b2") & (table["place"] == 4))])
-    assert not grid.axes_dict["b2", "place 4"].containers
-
-
-def test_long_names_beside_the_rows_are_wrapped():
-    grid = plot_positions(rank_rows(benchmarks=("professional law of the united states", "sociology")))
-    beside = [t.get_text() for ax in grid.axes.flat for t in ax.texts]
-    assert len(beside) == 2 and "\n" in beside[0] and max(map(len, beside[0].split("\n"))) <= 16
 
 
 def test_titles_and_names_do_not_overlap():
@@ -684,13 +508,6 @@ def test_titles_and_names_do_not_overlap():
         assert not any(a.overlaps(b) for i, a in enumerate(found) for b in found[:i])
 
 
-def test_the_table_is_left_as_it_was():
-    table = rank_rows()
-    before = table.copy()
-    plot_positions(table)
-    pd.testing.assert_frame_equal(table, before)
-
-
 # Tables that cannot be drawn
 
 
@@ -698,16 +515,6 @@ def test_the_table_is_left_as_it_was():
 def test_a_missing_column_is_named(column):
     with pytest.raises(CoraError, match=rf"^the result has no column {column}$"):
         plot_positions(rank_rows().drop(columns=column))
-
-
-def test_all_missing_columns_are_named_at_once():
-    with pytest.raises(CoraError, match="^the result has no column respondent, value$"):
-        plot_accuracy(accuracy_rows().drop(columns=["respondent", "value"]))
-
-
-def test_scores_that_belong_to_no_place_are_not_drawn():
-    whole = pd.concat([rank_rows(), rank_rows(ranks=(np.nan,)).assign(score="share", value=7.0).drop_duplicates(NAMES)])
-    assert len(plot_positions(whole).axes_dict) == 8
 
 
 TOLD = {
@@ -737,22 +544,6 @@ def test_bad_tables_get_one_line(plot, case):
         plot(spoil(rank_rows()))
     assert says in str(told.value) and "\n" not in str(told.value)
     assert not plt.get_fignums()  # and no half-drawn figure
-
-
-@pytest.mark.parametrize("chance", [25, -0.1, "1/4", float("nan")])
-def test_chance_is_a_share(chance):
-    with pytest.raises(CoraError, match="chance must be a number from 0 to 1"):
-        plot_accuracy(accuracy_rows(), chance=chance)
-
-
-def test_wrapping_goes_with_one_benchmark():
-    with pytest.raises(CoraError, match="col_wrap goes with one benchmark, and the result has 2"):
-        plot_lengths(rank_rows(ranks=range(4)), col_wrap=2)
-
-
-def test_a_name_that_is_not_drawn_is_told():
-    with pytest.raises(CoraError, match="'m2' is in the result but not among the names"):
-        draw_shares(one_panel(rank_rows()), models=["m1"])
 
 
 # From runs to figures

@@ -9,7 +9,7 @@ from html import unescape
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import given, strategies as st
 from score_tables import SCORES, published, sure
 
 from cora_nb.core import CoraError
@@ -113,20 +113,6 @@ def test_intervals_stand_behind_the_number_and_before_the_rank():
     ] == ["", "", ""]
 
 
-@pytest.mark.parametrize("format", ["text", "markdown", "latex", "csv", "styler"])
-def test_intervals_can_be_left_out(format):
-    runs = {"a": {"MCQA": 0.87, "MV": 0.8}, "b": {"MCQA": 0.7, "MV": 0.9}}
-    plain, rich = score_table(runs), score_table({name: sure(run) for name, run in runs.items()})
-    pages = [render(plain, format), render(rich, format, interval=False)]
-    if format == "styler":
-        pages = [page.to_html() for page in pages]
-    assert pages[0] == pages[1] != (render(rich, format).to_html() if format == "styler" else render(rich, format))
-    ends = ["low", "high"]
-    pd.testing.assert_frame_equal(rich.drop(columns=ends), plain.drop(columns=ends))
-    np.testing.assert_allclose(rich["low"], plain["value"] - 0.04)
-    assert plain[ends].isna().all(axis=None)
-
-
 @pytest.mark.slow
 @given(st.lists(st.floats(0, 1) | st.just(math.nan), min_size=9, max_size=9))
 def test_intervals_go_there_and_back(values):
@@ -143,12 +129,6 @@ def test_intervals_go_there_and_back(values):
             if any(math.isnan(x) for x in (v, low, high))
             else f"{number_text(v)} [{number_text(low)}, {number_text(high)}]"
         )
-
-
-def test_ranks_can_be_left_out():
-    _, _, runs = published(3)
-    for format in ("text", "markdown", "latex"):
-        assert "(1)" not in render(score_table(runs), format, ranks=False)
 
 
 ODD = [
@@ -230,13 +210,6 @@ def test_styler_is_escaped_repeatable_and_still_numeric():
     assert "font-weight: bold" in render(table, "styler").highlight_max(axis=1, props="font-weight: bold").to_html()
 
 
-def test_styler_shows_what_the_text_shows():
-    _, cells, runs = published(2)
-    page = render(score_table(runs), "styler").to_html()
-    assert re.findall(r"<td[^>]*>(.*?)</td>", page) == [cell for row in cells for cell in row]
-    assert "BMCA(c ≥ 0.5)" in page
-
-
 @pytest.mark.slow
 @given(st.lists(st.floats(0, 1) | st.just(math.nan), min_size=3, max_size=3))
 def test_csv_keeps_every_bit(values):
@@ -246,17 +219,6 @@ def test_csv_keeps_every_bit(values):
     back = {score: float(cell or "nan") for _, score, cell, _ in rows}
     assert all(back[s] == v or math.isnan(v) for s, v in zip(["MCQA", "CI", "CoRA"], values))
     assert float(rows[0][3]) == 1 / 3
-
-
-@pytest.mark.slow
-@given(st.lists(st.text(max_size=8), min_size=1, max_size=4, unique=True))
-def test_no_name_breaks_a_format(names):
-    table = score_table({name: {"MCQA": 0.5, "BMCA(0.5)": 0.5, "CI": 1.0} for name in names})
-    assert len(render(table, "text").split("\n")) == 1 + 2 + 4
-    assert len(render(table, "markdown").split("\n")) == 2 + 2 + 4
-    latex = [line for line in render(table, "latex").split("\n") if line.endswith(r"\\")]
-    assert {len(re.findall(r"(?<!\\)&", row)) for row in latex} == {len(names)}
-    render(table, "styler").to_html()
 
 
 @pytest.mark.parametrize("ci", [None, 0.9])
@@ -277,48 +239,6 @@ def test_unlike_runs_are_not_ranked(simulated, format, ci):
         assert page.count(line) == 1
     assert table.loc[table["score"] == "CoRA", "value"].isna().tolist() == [False, True, False]
     pd.testing.assert_frame_equal(score_table(table), table)
-
-
-def test_a_part_of_a_table_keeps_what_must_be_said(simulated):
-    table = score_table({name: simulated[name] for name in ("a", "part", "half|_<b>")})
-    two, one = (render(table[table["respondent"].isin(names)]) for names in (("a", "part"), ("part",)))
-    said = ["part has 2 of 20 variants", "part and a were asked different variants of the same questions"]
-    assert two.splitlines()[-3:] == ["", *(f"No ranks: {line}" for line in said)]
-    assert one.splitlines()[-3:] == ["", *said]
-    assert render(table[table["respondent"] == "a"]).splitlines()[-1].startswith("  CI ")
-    originals = render(table[(table["score"] == "MCQA") & (table["respondent"] != "half|_<b>")]).splitlines()
-    assert originals[-2:] == ["", f"No ranks: {said[1]}"]
-
-
-def test_what_is_said_first_of_all_runs_and_then_of_their_differences(simulated):
-    runs = {"a": simulated["a"], "p": simulated["part"], "q": simulated["part"]}
-    assert render(score_table(runs)).splitlines()[-4:] == [
-        "No ranks: p has 2 of 20 variants",
-        "No ranks: q has 2 of 20 variants",
-        "No ranks: p and a were asked different variants of the same questions",
-        "No ranks: q and a were asked different variants of the same questions",
-    ]
-
-
-def test_unlike_runs_in_csv(simulated):
-    table = score_table({name: simulated[name] for name in ("a", "part")}, ci=0.9)
-    for interval in (True, False):
-        read = pd.read_csv(
-            io.StringIO(render(table, "csv", interval=interval)), index_col="score", keep_default_na=False
-        )
-        low = ["part low", "part high"] if interval else []
-        assert [c for c in read if c.startswith("part")] == ["part", *low, "part coverage", "part note"]
-        assert read["part coverage"].tolist() == [""] + ["2 of 20 variants"] * (len(SCORES) - 1)
-        said = read["part note"].str.split("; ")
-        assert set(said.str[0]) == {"part and a were asked different variants of the same questions"}
-        assert said.str[1].dropna().str.endswith("count alike: few to rely on").all()
-
-
-@pytest.mark.parametrize("digits", [-1, 16, 2.0, "2", [], True])
-@pytest.mark.parametrize("format", ["text", "csv", "styler"])
-def test_bad_digits_are_refused(digits, format):
-    with pytest.raises(CoraError, match="digits must be a whole number from 0 to 15"):
-        render(score_table({"a": {"MCQA": 0.5}}), format, digits=digits)
 
 
 def test_bad_format_is_refused():
@@ -374,23 +294,6 @@ Bob was asked in another way"""
     )
 
 
-def test_a_long_result_as_markdown():
-    lines = render(LONG, "markdown", caption="Places").splitlines()
-    assert lines[:2] == ["**Places**", ""] and lines[3] == "|:--|:--|:--|--:|--:|"
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:10]]
-    assert cells[0] == ["method", "place", "score", "Ann", "Bob"]
-    assert [row[3:] for row in cells[2:]] == [[c.replace("<", "&lt;") for c in row] for row in CELLS]
-    assert [row[:3] for row in cells[2:]] == [
-        ["original", "1", "picked"],
-        ["", "2", "picked"],
-        ["", "", "uneven"],
-        ["nota", "1", "picked"],
-        ["", "", "uneven"],
-        ["original", "", "ratio"],
-    ]
-    assert lines[10:] == ["", "Bob was asked in another way"]
-
-
 def test_a_long_result_as_latex():
     lines = render(LONG, "latex", caption="Places").splitlines()
     assert lines[:7] == [
@@ -414,18 +317,6 @@ def test_a_long_result_as_latex():
     ]
 
 
-def test_a_long_result_as_a_page():
-    styler = render(LONG, "styler", caption="Places")
-    page = styler.to_html()
-    assert [unescape(c) for c in re.findall(r"<td[^>]*>(.*?)</td>", page)] == sum(CELLS, [])
-    assert "p &lt; 0.01" in page and "p < 0.01" not in page
-    assert "Places<br>Bob was asked in another way" in page
-    assert re.findall(r'class="index_name[^>]*>(\w+)</th>', page) == ["method", "place", "score"]
-    assert page == render(LONG, "styler", caption="Places").to_html()
-    assert styler.data.to_numpy()[0].tolist() == [0.26, 0.41]
-    assert "font-weight: bold" in styler.highlight_max(axis=1, props="font-weight: bold").to_html()
-
-
 def test_a_long_result_as_csv_is_the_result():
     text = render(LONG, "csv", digits=1, percent=True, ranks=False, caption="Places")
     head = [c for c in RESULT[:-1] if LONG[c].notna().any()] + ["note"]
@@ -438,13 +329,6 @@ def test_a_long_result_as_csv_is_the_result():
     pd.testing.assert_frame_equal(make_result(old), LONG, check_dtype=False)
     with pytest.raises(CoraError, match="digits"):
         render(LONG, "csv", digits=99)
-
-
-def test_the_table_of_a_long_result():
-    found = printed_table(LONG)
-    assert found.index.names == ["method", "place", "score"] and list(found) == ["Ann", "Bob"]
-    assert found.index.tolist()[1:3] == [("original", "2", "picked"), ("original", "", "uneven")]
-    assert found.to_numpy().tolist() == CELLS
 
 
 def test_in_percent():
@@ -464,32 +348,6 @@ def test_in_percent():
     assert printed_table(two, percent=True, digits=2).iloc[0].tolist() == ["75.12 (1)", "75.08 (2)"]
 
 
-def test_scores_of_the_other_paper_in_percent():
-    "MCQA and MCQA+ are also the MCQA+ paper's: in percent, no groups and no ranks, unless CoRA or its kin is there."
-    scores = {"MCQA": 0.75, "MCQA+": 0.5, "MCQA+ (x1)": 0.6}
-    rows = [{"respondent": name, "score": s, "value": v} for name in "ab" for s, v in scores.items()]
-    assert render(make_result(rows), percent=True).splitlines() == [
-        "score       a     b",
-        "MCQA        75.0  75.0",
-        "MCQA+       50.0  50.0",
-        "MCQA+ (x1)  60.0  60.0",
-    ]
-    assert printed_table(make_result(rows)).iloc[0].tolist() == ["0.75 (1)", "0.75 (1)"]
-    more = make_result([*rows, {"respondent": "a", "score": "MV", "value": 0.5}])
-    assert printed_table(more, percent=True).iloc[0].tolist() == ["75.0 (1)", "75.0 (1)"]
-    assert render(make_result(rows), "csv", percent=True) == render(make_result(rows), "csv")
-
-
-def test_results_side_by_side_in_percent():
-    "Rows of either respondent, in the order in which they come; what is missing is empty or unknown."
-    mine = [{"respondent": "mine", "place": n, "value": v} for n, v in ((2, 0.95), (4, 0.9367))]
-    printed = [{"respondent": "published", "place": n, "value": v} for n, v in ((4, 0.7273), (10, 0.4906))]
-    found = printed_table(make_result([*mine, *printed], score="Acc"), percent=True)
-    assert found.index.names == ["place", "score"]
-    assert found.index.get_level_values("place").tolist() == ["2", "4", "10"]
-    assert found.to_numpy().tolist() == [["95.0", "–"], ["93.7", "72.7"], ["–", "49.1"]]
-
-
 @pytest.mark.parametrize(
     "p, digits, said",
     [
@@ -507,22 +365,6 @@ def test_results_side_by_side_in_percent():
 def test_p_is_never_printed_as_zero(p, digits, said):
     one = make_result([{"score": "x", "value": 3.0, "p": p}])
     assert printed_table(one, digits=digits).iloc[0].tolist() == [f"{number_text(3.0, digits)}, {said}"]
-
-
-@given(st.floats(0, 1), st.integers(0, 8))
-def test_p_says_what_it_is(p, digits):
-    (text,) = printed_table(make_result([{"score": "x", "value": 1.0, "p": p}]), digits=digits).iloc[0]
-    sign, number = re.search(r", p ([=<]) ([\d.]+)$", text).groups()
-    assert float(number) > 0
-    assert p < float(number) if sign == "<" else abs(p - float(number)) <= 0.5000001 * 10 ** -max(digits, 2)
-
-
-def test_raw_arrays_have_one_column():
-    one = make_result([{"place": 1, "score": "x", "value": 0.5}, {"place": 2.5, "score": "x", "value": 1}])
-    assert render(one).splitlines() == ["place  score  value", "1      x      0.50", "2.5    x      1.00"]
-    assert render(make_result([{"score": "x", "value": 0.5}])).splitlines() == ["score  value", "x      0.50"]
-    several = render(make_result([{"score": s, "value": 0.5} for s in ("MCQA", "CoRA", "mine")]))
-    assert several.splitlines()[:3] == ["                  value", "Baselines", "  MCQA            0.50"]
 
 
 def test_scores_of_the_paper_on_a_part_are_printed_row_by_row():
@@ -629,29 +471,6 @@ def test_wide_characters_keep_the_columns():
     lines = render(make_result(rows)).splitlines()
     starts = {_width(line[: line.index("1.00")]) for line in lines[1:]} | {_width(lines[0][: lines[0].index("value")])}
     assert len(starts) == 1
-
-
-@pytest.mark.slow
-@settings(max_examples=40)
-@given(
-    st.lists(
-        st.tuples(st.text(max_size=4), st.text(max_size=4), st.floats(-2, 2) | st.just(NAN), st.text(max_size=6)),
-        min_size=1,
-        max_size=6,
-        unique_by=lambda row: row[:2],
-    )
-)
-@example([("", "", NAN, "\n ")])  # a note of space
-def test_any_text_is_printed(rows):
-    result = make_result([{"method": m, "score": s, "value": v, "note": n} for m, s, v, n in rows], respondent="run")
-    below = dict.fromkeys(filter(None, (one_line(line) for *_, n in rows for line in n.split("\n")[1:])))
-    if not printed_table(result).index.names == ["group", "score"]:
-        for format, more in (("text", 1), ("markdown", 2)):
-            text = render(result, format)
-            assert len(text.split("\n")) == more + len(rows) + (
-                2 * len(below) if more == 2 else bool(below) + len(below)
-            )
-    render(result, "latex"), render(result, "csv"), render(result, "styler").to_html()
 
 
 @pytest.mark.parametrize(

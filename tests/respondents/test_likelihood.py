@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings, strategies as st
+from hypothesis import given, strategies as st
 from tiny_models import (
     KINDS,
     OWN,
@@ -27,8 +27,7 @@ from tiny_models import (
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.prompts.templates import Template, make_prompts
-from cora_nb.respondents import likelihood
-from cora_nb.respondents.protocol import Reply, Respondent, ask, stream
+from cora_nb.respondents.protocol import Reply, Respondent, ask
 from cora_nb.respondents.likelihood import (
     ADAPTATIONS,
     IMPLEMENTATIONS,
@@ -39,7 +38,7 @@ from cora_nb.respondents.likelihood import (
     split_tokens,
 )
 from cora_nb.respondents.local import LocalModel, Weights
-from cora_nb.respondents.token_trees import _MODES, TreeScorer, _make_tree, _next_pack, _sort_texts, _tree_mask, _unseen
+from cora_nb.respondents.token_trees import TreeScorer, _make_tree, _next_pack, _sort_texts, _tree_mask, _unseen
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, asked_prompts
@@ -152,29 +151,6 @@ def scored(scorer, texts, starts):
     return [found[i] for i in range(len(texts))]
 
 
-@pytest.mark.parametrize("kind", slow_after(2, KINDS))
-@given(texts=token_texts(), room=st.integers(1, 600), mode=st.sampled_from([None, *_MODES]))
-@settings(max_examples=25)
-def test_any_texts_in_any_room(tiny, kind, texts, room, mode):
-    scorer = TreeScorer(tiny[kind], room=room, mode=mode)
-    for text, start, found in zip(*texts, scored(scorer, *texts)):
-        close(found, plain_logprobs(tiny[kind].model, text, start))
-    assert _sort_texts(*texts).least_tokens <= scorer.computed <= sum(len(t) - 1 for t in texts[0])
-    assert scorer.mode == mode or mode != "whole"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("room", slow_after(1, [30, 1, 512]))
-def test_long_texts(tiny, kind, room):
-    "Longer than what some models see, and than where others change their positions."
-    texts, starts = benchmark_like(shots=50, questions=3, orders=3)
-    scorer = TreeScorer(tiny[kind], room=room)
-    found = scored(scorer, texts, starts)
-    for i in range(0, len(texts), 5):
-        close(found[i], plain_logprobs(tiny[kind].model, texts[i], starts[i]))
-    assert (scorer.mode == "tree") == (kind in TREES)
-
-
 def benchmark_like(shots=300, questions=10, orders=6, seed=0):
     "Solved questions, question, choices, and four continuations that share their first token with nobody or everybody."
     rng = np.random.default_rng(seed)
@@ -191,12 +167,6 @@ def benchmark_like(shots=300, questions=10, orders=6, seed=0):
                 texts.append(context + [label, 7, *some(label + 1)])
                 starts.append(len(context))
     return texts, starts
-
-
-@given(token_texts(most=20))
-def test_the_least_is_the_number_of_different_beginnings(texts):
-    beginnings = {tuple(t[:i]) for t in texts[0] for i in range(1, len(t))}
-    assert _sort_texts(*texts).least_tokens == len(beginnings)
 
 
 @given(token_texts(most=20), st.integers(1, 40))
@@ -317,15 +287,6 @@ def test_scores_of_every_architecture(folders, kind, adaptation):
         assert reply.confidence == pytest.approx(max(np.exp(sums)) / np.exp(sums).sum(), rel=1e-3)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("adaptation", ADAPTATIONS)
-@pytest.mark.parametrize("name", TOKENIZERS)
-def test_scores_with_every_tokenizer(folders, name, adaptation):
-    who = respondent(folders[name], adaptation=adaptation)
-    for prompt, reply in list(zip(SOME, ask(who, SOME)))[::2]:
-        close(reply.scores, plain_sums(who, prompt)[0])
-
-
 def test_what_is_read_and_what_is_scored():
     "The three ways to ask, written out."
     prompt = make_prompts(
@@ -361,27 +322,6 @@ def test_tokens_are_divided_where_their_characters_are(folders, name):
             context, continuations = context_and_continuations(prompt, adaptation)
             for c in continuations:
                 assert split_tokens(tokenizer, context, c) == plain_split(tokenizer, context, c)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({*TOKENIZERS} - {"words"}))  # to whom all words they do not know are one
-@given(
-    context=st.text("Answer: BC.\n?3", min_size=1, max_size=12),
-    continuation=st.text("Answer: BC.\n?3", min_size=1, max_size=6),
-)
-def test_any_text_is_divided_or_refused(folders, name, context, continuation):
-    tokenizer = respondent(folders[name]).tokenizer
-    assume(context.strip() and continuation.strip())
-    try:
-        ids, start = split_tokens(tokenizer, context, continuation)
-    except CoraError as e:
-        assert "has no tokens of its own" in str(e)
-        return
-    assert (ids, start) == plain_split(tokenizer, context, continuation) and 0 < start < len(ids)
-    ids, start = split_tokens(tokenizer, context, continuation, "harness")
-    stripped = tokenizer(context.rstrip())["input_ids"]
-    stripped = stripped[:-1] if stripped[-1] == tokenizer.eos_token_id else stripped
-    assert ids[:start] == stripped or plain_split(tokenizer, context, continuation) == (ids, start)
 
 
 @pytest.mark.parametrize(
@@ -438,15 +378,6 @@ def test_where_the_tokenizer_merges(folders):
             and start == len(alone)
             and len(harness) < len(alone) + len(spelled)
         )
-
-
-def test_texts_without_tokens(folders):
-    tokenizer = words()
-    with pytest.raises(CoraError, match="' ' has no tokens of its own"):
-        split_tokens(tokenizer, "Answer:", " ")
-    tokenizer.eos_token = None
-    with pytest.raises(CoraError, match="needs a tokenizer with a beginning-of-text or end-of-text token"):
-        split_tokens(tokenizer, "", "12")
 
 
 @pytest.mark.parametrize("context", [" ", "\n\n"])
@@ -608,27 +539,6 @@ def test_a_stored_reply_holds_the_sums(folders, tmp_path):
 # how much at a time
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("adaptation", ADAPTATIONS)
-@pytest.mark.parametrize("kind", slow_after(1, ["llama", "gpt2", "bloom", "gpt_neo"]))
-def test_room_does_not_matter(folders, kind, adaptation):
-    replies = {room: ask(respondent(folders[kind], adaptation=adaptation, room=room), SOME) for room in (1, 64, 512)}
-    assert best(replies[1]) == best(replies[64]) == best(replies[512])
-    for room in (1, 64):
-        for reply, other in zip(replies[room], replies[512]):
-            close(reply.scores, other.scores)
-
-
-def test_portions_do_not_matter(llama, monkeypatch):
-    whole = ask(llama, PROMPTS)
-    monkeypatch.setattr(likelihood, "_PORTION", 7)
-    seen = []
-    stream(llama, PROMPTS, lambda position, reply: seen.append(position))
-    for reply, other in zip(ask(llama, PROMPTS), whole):
-        close(reply.scores, other.scores)
-    assert sorted(seen) == list(range(len(PROMPTS))) and ask(llama, []) == []
-
-
 def test_order_and_company_of_the_prompts_do_not_matter(llama):
     whole = ask(llama, PROMPTS)
     for reply, other in zip(ask(llama, PROMPTS[::-3]), whole[::-3]):
@@ -778,15 +688,6 @@ def test_ties_are_found_and_counted(folders, kind, room):
             [s[list(o).index(i)] for i in range(4)] for s, o in zip(shown.table["scores"], shown.table["sources"])
         )
     } == {True}
-
-
-def test_a_model_without_opinion_gives_no_answer(folders):
-    who = respondent(folders["llama"])
-    with torch.no_grad():
-        own_model(who).get_output_embeddings().weight.zero_()
-    responses = evaluate(who, VARIANTS[:10], Asking("bare"), progress=False)
-    assert (responses.table["prediction"] == -1).all() and calls(responses)["tied"] == 10
-    np.testing.assert_allclose(responses.table["confidence"], 1 / responses.table["n_choices"])
 
 
 # permutations

@@ -4,10 +4,10 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from cora_nb.core import Question
-from cora_nb.runs.statements import CHECKS, OTHERS, _check_statement, clean
+from cora_nb.runs.statements import CHECKS, OTHERS, _check_statement
 from statement_texts import SUN, built, one_line, places
 
 
@@ -20,28 +20,6 @@ def test_good_sentences_are_accepted(mmlu):
     assert set(reasons.values()) == {"", OTHERS}
     assert Counter(reasons.values())[OTHERS] < 0.015 * len(reasons)
     assert sum(any(reasons[q.id, i] for i in range(q.n_choices)) for q in mmlu) < 0.05 * len(mmlu)
-
-
-@pytest.mark.slow
-def test_what_speaks_of_others_names_the_list(mmlu):
-    "Each refused choice has a word that points, and the plainest wordings are all refused."
-    for q, i in places(mmlu):
-        text, said = one_line(q.choices[i]).rstrip(".").lower(), _check_statement(built(q, i), q, i)
-        if said == OTHERS:
-            assert re.search(
-                r"\b(above|below|these|those|them|both|either|neither|options?|choices?|answers?|[a-h](?: only)?)\b",
-                text,
-            ), text
-        if text in (
-            "all of the above",
-            "none of the above",
-            "both a and b",
-            "neither a nor b",
-            "all of these",
-            "none of these",
-            "both of these",
-        ):
-            assert said == OTHERS
 
 
 SPOILED = {
@@ -96,30 +74,6 @@ def test_a_lost_not_is_refused(mmlu):
         )
 
 
-@pytest.mark.parametrize(
-    "wrap",
-    [
-        "{}",
-        "  {}\n\n",
-        '"{}"',
-        "“{}”",
-        "```\n{}\n```",
-        "```text\n{}\n```",
-        "Question: {}",
-        "**Question:** {}",
-        "Yes-or-no question:\n{}",
-        "True or false question: {}",
-        "1. Statement: {}",
-        "<think>hm</think>\n{}",
-        "**{}**",
-    ],
-)
-def test_packaging_does_not_matter(mmlu, wrap):
-    for q in mmlu[::50]:
-        assert clean(wrap.format(built(q, 0))) == clean(built(q, 0))
-        assert _check_statement(wrap.format(built(q, 0)), q, 0) == _check_statement(built(q, 0), q, 0)
-
-
 # ---- the checks, on anything
 
 
@@ -127,17 +81,6 @@ texts = st.text(min_size=1, max_size=30).filter(str.strip)
 choice_lists = st.lists(
     texts | st.sampled_from(["9", "19", "-9", "not", "East", "east.", "A and B", "?", "..."]), min_size=2, max_size=5
 )
-
-
-@settings(max_examples=200)
-@given(texts, choice_lists, st.none() | st.text(max_size=80) | texts.map(lambda t: f"Is it true that {t}?"))
-def test_any_reply_gives_a_known_reason(text, choices, reply):
-    q = Question("q", text, tuple(choices), 0)
-    for i in range(len(choices)):
-        reason = _check_statement(reply, q, i)
-        assert reason == "" or reason in CHECKS
-        if reason == "":
-            assert clean(reply).casefold().startswith("is it") and "\n" not in clean(reply)
 
 
 @given(st.integers(-999, 999), st.integers(-999, 999))

@@ -1,6 +1,5 @@
 """The family `wording`: same choices, other words; one prompt of each axis as text; families joined; runs repeated."""
 
-import json
 from collections import Counter
 from dataclasses import replace
 
@@ -10,24 +9,19 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question, Variant, Wording
-from cora_nb.metrics.items import method_costs, method_table
 from cora_nb.prompts.labels import apply_rule
 from cora_nb.prompts.letters import first_token, last_line, lenient
-from cora_nb.prompts.templates import TEMPLATES, Prompt, Template, make_prompts
-from cora_nb.respondents.chat import ChatRespondent
+from cora_nb.prompts.templates import TEMPLATES, Prompt, make_prompts
 from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.likelihood import ADAPTATIONS, context_and_continuations
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.metrics.guessing import prompt_numbers
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
-from cora_nb.results import lookup
 from cora_nb.runs.alarm import _unread_replies
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, prepare, Running
-from cora_nb.runs.evaluate import variants_hash
 from cora_nb.variants.families import divergence_set, make_variants
-from cora_nb.variants.files import read_variants, variants_table, write_variants
 from cora_nb.variants.wording import AXES, INSTRUCTIONS, recorded_wording
 
 CAPITAL = Question("capital", "What is the capital of Australia?", ("Sydney", "Canberra", "Perth", "Hobart"), 1)
@@ -111,36 +105,6 @@ def test_one_prompt_of_each_axis_by_hand():
     assert {at: Prompt(AT[at]).text for at in by_hand} == by_hand
 
 
-def test_prompts_of_other_templates_by_hand():
-    asked = "Only one of the following options is true. Name it by its label (A, B, C, D).\n\n"
-    assert Prompt(AT["instruction", 7], template="bare").text == asked + QUESTION + LETTERED + "\nAnswer:"
-    plain = "What is the capital of Australia?\n"
-    assert Prompt(AT["instruction", 7], template="li2024").text == asked + plain + LETTERED
-    request = "\nOnly one option can be selected. No explanation is allowed."
-    digits = "1) Sydney\n2) Canberra\n3) Perth\n4) Hobart"
-    assert (
-        Prompt(AT["labels", 2], template="li2024").text
-        == "Please select a correct option.\n" + plain + digits + request
-    )
-    assert (
-        Prompt(AT["answer_line", 0], template="li2024").text
-        == "Please select a correct option.\n" + plain + LETTERED + request + "\nFinal answer:"
-    )
-    cat = Prompt(AT["labels", 2], template="cat").text
-    assert "NUMBER is one of 1, 2, 3, 4 (depending" in cat and "ABCD" not in cat
-    told = "Answer the following multiple choice question. Think step by step. "
-    told += "Then write your answer on the last line, as "
-    assert (
-        Prompt(AT["answer_line", 2], template="reasoned").text
-        == told + "'Correct option: LETTER' (without quotes), where LETTER is one of ABCD.\n\n" + QUESTION + LETTERED
-    )
-    assert (
-        Prompt(AT["instruction", 0], template="reasoned").text
-        == "Choose the correct answer to the question below. Reason step by step, and end with a line that reads "
-        "'Answer: LABEL' (without quotes), where LABEL is one of A, B, C, D.\n\n" + QUESTION + LETTERED
-    )
-
-
 def test_every_request_names_the_labels_and_suits_both_ways_to_reply():
     assert len(INSTRUCTIONS) == len(set(INSTRUCTIONS)) == 10
     for words in INSTRUCTIONS:
@@ -189,17 +153,6 @@ def get_opening(template, v):
     return template.opening(4, "mcq", *([v.wording] if v.wording else []))
 
 
-def test_a_shot_by_hand():
-    text = make_prompts([AT["labels", 2]], "bare", POOL, 2)[0].text
-    assert text == (
-        "Question: What is 7 + 5?\n1) 12\n2) 13\n3) 75\n4) 57\nAnswer: 1\n\n"
-        "Question: When did it end?\n1) 1918\n2) 1945\nAnswer: 2\n\n"
-        "Question: What is the capital of Australia?\n1) Sydney\n2) Canberra\n3) Perth\n4) Hobart\nAnswer:"
-    )
-    (last,) = make_prompts([AT["answer_line", 3]], "reasoned", POOL, 1)
-    assert last.text.count("as 'The answer is: LETTER'") == 1 and "D. 57\n\nThe answer is: A\n\nQuestion" in last.text
-
-
 @pytest.mark.parametrize("adaptation", ADAPTATIONS)
 def test_likelihoods_are_about_the_labels_shown(adaptation):
     for v in AT.values():
@@ -225,25 +178,6 @@ def test_a_server_s_scores_are_about_the_labels_shown():
         assert found == [one, two], alphabet
 
 
-def test_room_and_requests_of_a_chat_model():
-    who = ChatRespondent("m", base_url="http://127.0.0.1:1/v1")
-    rooms = {at: who.room(p) for at, p in zip(AT, make_prompts(list(AT.values()), parse="first_token"))}
-    assert {at: n for at, n in rooms.items() if n > 1} == {("labels", i): 6 for i in range(4)}
-    assert len({json.dumps(who.request(Prompt(v))) for v in AT.values()}) == len(AT)
-
-
-def test_a_template_without_a_word_about_wordings_still_serves_everything_else():
-    class Old(Template):
-        def body(self, text, choices, form="mcq"):
-            return super().body(text, choices, form)
-
-        def opening(self, n_choices, form="mcq"):
-            return super().opening(n_choices, form)
-
-    old = Old("old", "Hello. ")
-    assert [Prompt(v, template=old, shots=tuple(POOL)).text for v in make_variants([CAPITAL])]
-
-
 def test_a_run_repeats_its_prompts_after_parquet(tmp_path):
     variants = make_variants(math_benchmark(3), "wording", seed=5)
     ask = prepare(variants, Asking(shots=POOL, k=1, shots_as="like_variant"))
@@ -266,32 +200,6 @@ def test_a_run_repeats_its_prompts_after_parquet(tmp_path):
         assert recorded_wording(r.family, r.method, r.index) == next(
             v.wording for v in again if v.key == (r.question_id, r.method, r.index)
         )
-
-
-def test_facts_tell_wordings_apart_and_stay_for_the_others():
-    v = AT["original", 0]
-    assert variants_hash([v]) != variants_hash([replace(v, wording=Wording(alphabet="digits"))])
-    assert (
-        variants_hash(make_variants([CAPITAL])[:1])
-        == "918d857a9ee26f541a8ac9b303b6df0014b8ea487f0b8a81ec3f6593ccfc6293"
-    )
-
-
-def test_variants_in_a_file(tmp_path):
-    variants = make_variants([CAPITAL, *POOL], "wording")
-    write_variants(variants, tmp_path / "v.parquet")
-    back = read_variants(tmp_path / "v.parquet")
-    assert back == variants and [v.recipe for v in back] == [v.recipe for v in variants]
-    import pyarrow.parquet as pq
-
-    whole = variants_table(variants)
-    pq.write_table(whole.drop_columns(["wording"]), tmp_path / "old.parquet")
-    assert [v.wording for v in read_variants(tmp_path / "old.parquet")] == [None] * len(variants)
-    for broken in ("{", '{"alphabet": "greek"}', '{"colour": 1}', "[1]"):
-        place = whole.schema.names.index("wording")
-        pq.write_table(whole.set_column(place, "wording", [[broken] * len(variants)]), tmp_path / "bad.parquet")
-        with pytest.raises(CoraError, match="row 1, id 'capital', wording: wording must be empty or JSON"):
-            read_variants(tmp_path / "bad.parquet")
 
 
 def test_prompts_that_differ_in_words_are_not_taken_for_equal_ones():
@@ -321,26 +229,6 @@ def test_axes_can_be_chosen_and_wrong_ones_are_named():
 
 
 # Results and commands
-
-
-def test_method_table_and_costs_against_a_second_way():
-    run = evaluate(
-        SimulatedRespondent(0.5, slips=0.3, seed=3), make_variants(math_benchmark(60), "wording"), progress=False
-    )
-    table, costs, means = run.table, method_costs(run), method_table(run)
-    original = {r.question_id: r.correct for r in table.itertuples() if r.method == "original"}
-    for axis in AXES:
-        mine = [(original[r.question_id], r.correct) for r in table.itertuples() if r.method == axis]
-        lost = [not now for was, now in mine if was]
-        gained = [now for was, now in mine if not was]
-        assert lookup(costs, "lost", method=axis).value == pytest.approx(sum(lost) / len(lost))
-        assert lookup(costs, "gained", method=axis).value == pytest.approx(sum(gained) / len(gained))
-        accuracy = sum(now for _, now in mine) / len(mine)
-        assert lookup(means, "accuracy", method=axis).value == pytest.approx(accuracy)
-        drop = sum(original.values()) / 60 - accuracy
-        assert lookup(costs, "cost", method=axis).value == pytest.approx(drop)
-        row = lookup(costs, "lost", method=axis)
-        assert 0 <= row.low < row.value < row.high <= 1 and row.n == sum(original.values())
 
 
 def test_cora_run_takes_it(tmp_path):
