@@ -85,10 +85,6 @@ def test_our_log_equals_the_run_of_our_chat_respondent():
     assert imported.name == "openai-api/local/skewed"
 
 
-def test_variants_come_back_equal():
-    assert [r.variant for r in read_inspect(CORA)] == make_variants(load_benchmark("math", limit=3))
-
-
 @pytest.mark.parametrize("suffix, epochs", [("eval", 2), ("json", 1)])
 def test_epochs_are_trials_in_both_formats(suffix, epochs):
     (log,) = OURS.glob(f"cora_style_order_swap_{epochs}_epoch*.{suffix}")
@@ -114,11 +110,6 @@ def test_style_of_inspect():
     )
 
 
-def test_scorer_of_ours_as_recorded():
-    recorded, read = import_inspect(CORA, select="cora"), import_inspect(CORA)
-    assert recorded.table.equals(read.table)
-
-
 def test_another_rule_goes_before_that_of_the_log():
     run = import_inspect(CORA, parse="first_character")
     assert run.facts.imported["parse"] == "first_character" == run.facts.asked.parse["mcq"]
@@ -141,11 +132,9 @@ def test_rule_with_code_is_not_taken_from_a_log(tmp_path):
     "field, value, says",
     [
         ("answer", 9, "id 'math-0-1', answer: answer must be an index of a choice shown, got 9"),
-        ("answer", "B", "id 'math-0-1', answer: answer must hold int32, got 'B'"),
         ("sources", None, "sources: sources must not be missing"),
         ("form", "song", "form must be one of"),
         ("wording", "{", "wording must be empty or JSON"),
-        ("question", 7, "question must hold string, got 7"),
     ],
 )
 def test_variant_that_is_none(tmp_path, field, value, says):
@@ -183,13 +172,6 @@ def test_ordinary_quiz():
     found = score(run).set_index("score")
     assert found["value"]["MCQA"] == pytest.approx(1 / 6)
     assert found["note"]["CoRA"] == "1 of 14 to 20 variants" and found["value"].isna()["CoRA"]
-
-
-def test_a_rule_of_ours_reads_the_same_log():
-    run = import_inspect(FOREIGN / "quiz.eval", parse="last_line")
-    assert run.table["prediction"].tolist() == [1, -1, -1, -1, 1, 3]
-    assert notes(run)[-1] == "inspect's choice and this reading differ on 1 of 6 replies, first on 'q5'"
-    assert run.facts.asked.parse["mcq"] == "last_line"
 
 
 def test_log_probabilities():
@@ -242,12 +224,6 @@ def test_choices_shuffled_when_the_data_were_read():
     run = import_inspect(FOREIGN / "shuffled_data.eval")
     assert run.questions["choices"][0] == ("Mars", "Venus", "Earth", "Mercury")
     assert columns(run, "method", "answer") == [["original", 3], ["original", 2], ["original", 2]]
-
-
-def test_epochs_of_a_foreign_task():
-    run = import_inspect(FOREIGN / "epochs.eval")
-    assert columns(run, "question_id", "trial") == [[id, trial] for id in "123" for trial in (0, 1)]
-    assert run.trials == (0, 1)
 
 
 def test_several_scorers_need_a_choice():
@@ -334,12 +310,6 @@ def test_scorer_without_letters_is_refused(tmp_path):
 def test_values_of_scorers(tmp_path, value, right):
     path = edited(tmp_path, lambda log: log["samples"][0]["scores"]["choice"].update(value=value))
     assert read_inspect(path)[0].readings["choice"].right is right
-
-
-@pytest.mark.parametrize("value", [0.5, "P", [1, 0], {"a": 1}])
-def test_values_in_between_are_compared_with_nothing(tmp_path, value):
-    path = edited(tmp_path, lambda log: log["samples"][0]["scores"]["choice"].update(value=value))
-    assert notes(import_inspect(path))[0] == "inspect's choice and this reading differ on 0 of 1 replies"
 
 
 def test_verdicts_that_differ_are_counted(tmp_path):
@@ -459,12 +429,8 @@ def test_broken_sample(tmp_path, bad, caplog):
     [
         ({"choices": ["only one"]}, "a question needs 2 to 26 choices and has 1"),
         ({"choices": ["a", " ", "c", "d"]}, "choice B must be a non-empty text"),
-        ({"choices": [str(i) for i in range(40)]}, "a question needs 2 to 26 choices and has 40"),
         ({"target": "E"}, "the target must be a letter from A to D, or the text of one choice"),
-        ({"target": ""}, "the target must be a letter from A to D"),
-        ({"target": []}, "the target must be a letter from A to D"),
         ({"input": ""}, "the question must be a non-empty text"),
-        ({"input": []}, "the question must be a non-empty text"),
     ],
 )
 def test_sample_that_is_no_question(tmp_path, change, says):
@@ -490,13 +456,6 @@ def test_huge_texts(tmp_path):
     run = import_inspect(edited(tmp_path, change), parse="last_line")
     assert run.table["prediction"][0] == 1 and len(run.table["reply"][0]) == len(reply)
     assert len(run.table["error"][1]) == 300 and all(len(note) < 200 for note in notes(run))
-
-
-def test_options_that_do_not_exist():
-    with pytest.raises(CoraError, match="on_bad must be one of raise, skip"):
-        import_inspect(FOREIGN / "quiz.eval", on_bad="maybe")
-    with pytest.raises(CoraError, match="parsing rule"):
-        import_inspect(FOREIGN / "quiz.eval", parse="no_such_rule")
 
 
 def test_inspect_is_not_installed(monkeypatch):

@@ -82,12 +82,6 @@ def test_every_template_and_adaptation(template, adaptation):
         assert row["prompt"] == prompt.text
 
 
-def test_one_turn_of_a_chat_is_the_prompt():
-    "`--apply_chat_template` puts the prompt into one turn: without examples this is what a chat respondent sends."
-    for prompt in make_prompts(make_variants(QUESTIONS)):
-        assert prompt.messages == [{"role": "user", "content": prompt.text}]
-
-
 def test_a_template_of_ones_own(tmp_path):
     mine = Template("mine", "Pick one of $LETTERS$.\n", before_answer="\nA: ", before_letter="")
     folder = export_lm_eval(make_variants(QUESTIONS), tmp_path / "task", asking=Asking(mine))
@@ -175,13 +169,6 @@ def test_options_that_make_no_sense(tmp_path, options, why):
     with pytest.raises(CoraError) as e:
         export_lm_eval(make_variants(QUESTIONS), tmp_path / "task", **options)
     assert why in str(e.value) and list(tmp_path.iterdir()) == []
-
-
-def test_an_example_with_half_a_letter(tmp_path):
-    shots = [replace(load_shots("math")[0], text="half \ud83d")]
-    with pytest.raises(CoraError, match="question 'math-0-1', method 'original': the prompt is not valid text"):
-        export_lm_eval(make_variants(QUESTIONS), tmp_path / "task", asking=Asking(shots=shots, k=1))
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_nothing_to_ask_and_two_families(tmp_path):
@@ -293,24 +280,6 @@ def test_facts_of_somebody_else(tmp_path, text):
     (tmp_path / "facts.json").write_text(text)
     with pytest.raises(CoraError, match=r"holds something else \(facts.json\); it is left alone"):
         _write_export(tmp_path, FACTS, {"a.txt": ""})
-
-
-def test_what_is_beside_an_export_is_left_alone(tmp_path):
-    folder = tmp_path / "new"
-    _write_export(folder, FACTS, {"a.txt": "a"})
-    (folder / "__pycache__").mkdir()
-    _write_export(folder, FACTS.changed(versions={}), {"a.txt": "a"})  # other versions ask the same
-    (folder / "notes.txt").write_text("mine")
-    with pytest.raises(CoraError, match=r"holds something else \(notes.txt\)"):
-        _write_export(folder, FACTS, {"a.txt": "a"})
-    assert (folder / "notes.txt").read_text() == "mine"
-
-
-@pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}])
-def test_facts_are_plain(tmp_path, value):
-    with pytest.raises(CoraError, match="must be plain JSON values"):
-        _write_export(tmp_path / "new", FACTS.changed(value=value), {"a.txt": "a"})
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):

@@ -180,11 +180,6 @@ def test_an_empty_cell_is_an_empty_reply_where_the_model_was_asked(tmp_path):
     assert load(tmp_path, typed, "t.jsonl").table["reply"].isna().tolist() == [False, False, True]
 
 
-def test_columns_left_aside_are_named(tmp_path):
-    found = load(tmp_path, "Question ID,Answer,Prediction,My Notes,Z9\nq1,A,B,x,y\n")
-    assert "left aside: the columns my_notes, z9" in notes(found)
-
-
 def test_without_originals_mcqa_is_not_known(tmp_path):
     found = load(tmp_path, HEAD + "q1,shuffled,0,4,A,A\nq1,shuffled,1,4,B,A\n")
     assert "no row has the method original: MCQA, CI and CoRA are not known" in notes(found)
@@ -229,18 +224,13 @@ def test_digits_that_could_count_from_0_or_from_1_are_refused(tmp_path, answers,
 
 BAD = [
     ("q2,original,0,4,A,Paris", "prediction: must be a letter, or empty for no choice, got 'Paris'"),
-    ("q2,original,0,4,A,AB", "prediction: must be a letter, or empty for no choice, got 'AB'"),
-    ("q2,original,0,4,A,1", "prediction: must be a letter, or empty for no choice, got '1'"),
     ("q2,original,0,4,E,A", "answer: must be a choice, from A to D, got 'E'"),
     ("q2,original,0,4,?,A", "answer: must be a letter, got '?'"),
     ("q2,original,0,4,,A", "answer: must not be missing, got None"),
     ("q2,original,0,,A,A", "n_choices: must not be missing in some rows and known in others, got None"),
     ("q2,original,0,1,A,A", "n_choices: must be from 2 to 26, got 1"),
-    ("q2,original,0,27,A,A", "n_choices: must be from 2 to 26, got 27"),
     ("q2,original,0,four,A,A", "n_choices: must be a whole number, got 'four'"),
     ("q2,original,-1,4,A,A", "index: must be 0 or more, got '-1'"),
-    ("q2,original,1.5,4,A,A", "index: must be a whole number, got '1.5'"),
-    ("q2,original,99999999999,4,A,A", "index: must be a whole number"),
     ("q2,original,0,4,A", "the row has 5 cells and the header 6"),
     ("q1,original,0,4,A,B", "index: original 0, trial 0, stands in row 1 already"),
 ]
@@ -260,33 +250,19 @@ def test_a_bad_row_is_named_or_left_out(tmp_path, row, why):
 BAD_VALUES = [
     ({"question_id": None}, "question_id: must not be missing"),
     ({"question_id": 1.5}, "question_id: must be a text"),
-    ({"question_id": True}, "question_id: must be a text"),
-    ({"question_id": ["q"]}, "question_id: must be a text"),
     ({"answer": True}, "answer: must be a letter, got True"),
-    ({"answer": 0}, "answer: must be a letter, got 0"),
-    ({"answer": {"a": 1}}, "answer: must be a letter"),
     ({"choices": "a, b"}, "choices: must be a list, in a CSV cell a JSON list"),
     ({"choices": ["a"]}, "choices: must hold 2 to 26 choices, and holds 1"),
-    ({"choices": ["a"] * 27}, "choices: must hold 2 to 26 choices, and holds 27"),
     ({"choices": ["a", " "]}, "choices: every choice must be a text that is not empty"),
-    ({"choices": ["a", 3]}, "choices: every choice must be a text"),
-    ({"choices": {"A": "a"}}, "choices: must be a list"),
     ({"choices": ["a", "b", "c"]}, "choices: must hold one entry for each of the 2 choices"),
-    ({"n_choices": 3}, "choices: must hold one entry for each of the 3 choices"),
     ({"scores": [-1]}, "scores: must hold one entry for each of the 2 choices"),
     ({"scores": ["x", "y"]}, "scores: must be a number"),
-    ({"scores": [True, False]}, "scores: must be a number"),
-    ({"scores": -1}, "scores: must be a list"),
     ({"sources": [0, 0.5]}, "sources: must be a whole number"),
     ({"sources": [0, 7], "original_choices": ["a", "b"]}, "sources: must be below 2, the number of original choices"),
     ({"confidence": 1.5}, "confidence: must be from 0 to 1"),
-    ({"confidence": "high"}, "confidence: must be a number"),
     ({"correct": "maybe"}, "correct: must be true or false"),
     ({"form": "essay"}, "form: "),
     ({"form": "several", "selected": [0, 2]}, "selected: must be places from 0 to 1, got (0, 2)"),
-    ({"reply": 1.5}, "reply: must be a text"),
-    ({"trial": "first"}, "trial: must be a whole number"),
-    ({"n_tokens": -1}, "n_tokens: must be 0 or more"),
     ({"error": "time out"}, "prediction: a row with an error has no prediction, got 'A'"),
     ({"question": "  "}, "question: the question must be a non-empty text"),
     ({"original_answer": 5}, "original_answer: must be below 2, the number of original choices, got 5"),
@@ -326,24 +302,18 @@ def test_rows_that_contradict_each_other(tmp_path):
 
 WHOLE = [
     ("question_id;answer;prediction\nq1;A;B\n", "the cells are separated by semicolons, and must be by commas; save"),
-    ("question_id\tanswer\tprediction\nq1\tA\tB\n", "the cells are separated by tabs"),
-    ("question_id|answer\nq1|A\n", "the cells are separated by bars"),
     ("id,answer,prediction\nq1,A,A\n", "the column question_id is missing; there are id, answer, prediction"),
     ("question_id,prediction\nq1,A\n", "the column answer is missing; there are question_id, prediction"),
     ("question_id,answer\nq1,A\n", "there is no column prediction, reply or scores"),
-    ("question_id,answer,reply\nq1,A,\n", "there is no column prediction, reply or scores, or it is empty"),
     (
         "question_id,answer,reply\nq1,A,A\n",
         "to read replies, the number of choices shown is needed; add the column n_choices",
     ),
     ("question_id,answer,answer_index,prediction\nq1,A,0,A\n", "answer and answer_index say the same"),
     ("question_id,answer,Answer,prediction\nq1,A,A,A\n", "two columns are called 'answer'"),
-    ("question_id,answer,answer,prediction\nq1,A,A,A\n", "the header names 'answer' twice"),
-    ("question_id,answer,prediction,choices,A\nq1,A,A,[],a\n", "choices and A both hold choices"),
     ("question_id,answer,prediction,A,C\nq1,A,A,a,c\n", "must be A, B, C, ... without a gap"),
     ("question_id,answer,prediction\n", "the file has no rows"),
     ("", "the file is empty"),
-    (" \n", "the file is empty"),
     ('question_id,answer,prediction\nq1,A,"A\n', "is not CSV"),
     ("question_id,family,answer,prediction\nq1,cora,A,A\nq2,cyclic,A,A\n", "several families, cora, cyclic; divide"),
 ]
@@ -440,11 +410,6 @@ def test_the_way_in_for_all_tools(tmp_path):
     assert found.name == "small" and found.facts.imported["format"] == "table"
     assert found.facts.run.plain() == {"model": "small", "benchmark": "mine"}
     assert import_responses(path, select="small", model="tiny").name == "tiny"
-
-
-def test_a_column_model_beside_respondent_is_left_aside(tmp_path):
-    found = load(tmp_path, "model,respondent,question_id,answer,prediction\nx,small,q1,B,A\ny,small,q2,B,B\n")
-    assert found.name == "small" and "left aside: the column model" in notes(found)
 
 
 def test_workbooks_are_told_apart_by_their_first_row(tmp_path):
@@ -578,27 +543,3 @@ def test_any_bytes_are_refused_in_one_line(tmp_path_factory, data, kind):
     with pytest.raises(CoraError) as e:
         import_table(path)
     assert str(e.value).startswith(str(path)) and "\n" not in str(e.value)
-
-
-@pytest.mark.slow
-def test_the_recorded_replies_come_back_equal(tmp_path, medalpaca):
-    "All 33,098 first trials, as CSV and as Parquet."
-    run = medalpaca.first_trial()
-    frame = run.to_frame(texts=True)
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    frame.to_parquet(tmp_path / "t.parquet")
-    for kind in ("csv", "parquet"):
-        found = import_table(tmp_path / f"t.{kind}")
-        assert found.table.equals(run.table) and found.questions.equals(run.questions)
-
-
-@pytest.mark.slow
-def test_a_hundred_thousand_rows(tmp_path):
-    n = 100_000
-    lines = (
-        f"q{i // 20},{'shuffled' if i % 20 else 'original'},{i % 20},4,{'ABCD'[i % 4]},{'ABC '[i % 3]}\n"
-        for i in range(n)
-    )
-    path = write(tmp_path, HEAD + "".join(lines))
-    found = import_table(path)
-    assert len(found) == n and len(found.questions) == 5_000  # its seconds: tools/benchmarks/bench_table.py

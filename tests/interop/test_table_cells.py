@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.files import Table
 from cora_nb.core import BadRow, CoraError
-from cora_nb.interop.plain_table import _CELLS, _TableRows, _count_choices, _read_choices, _text_cell, _whole_cell
+from cora_nb.interop.plain_table import _CELLS, _TableRows, _read_choices, _text_cell, _whole_cell
 
 texts = st.text(min_size=1).filter(lambda text: bool(text.strip()))
 
@@ -46,29 +46,6 @@ def test_other_things_are_no_whole_numbers(cell):
         _whole_cell(cell)
 
 
-@pytest.mark.parametrize("cell", ["true", "TRUE", " True", 1, "1", True, 1.0])
-def test_words_for_true(cell):
-    assert _CELLS["correct"](cell) is True
-
-
-def test_each_different_value_is_converted_once_and_types_are_kept_apart():
-    seen = []
-    rows = _TableRows(table(*[{"x": value} for value in (1, 1.0, True, "1", 1, "1", None, "", math.nan, [1], [1])]))
-    rows.read("x", lambda value: seen.append(value))
-    assert [*map(repr, seen)] == ["1", "1.0", "True", "'1'", "[1]"]
-    assert rows.read("not there", _text_cell) == [None] * 11
-
-
-def test_a_refused_row_is_remembered_with_its_first_reason_only():
-    rows = _TableRows(
-        table({"question_id": "q", "index": "x", "trial": "y"}, {"question_id": "r", "index": 1}), skip=True
-    )
-    assert rows.read("index", _CELLS["index"]) == [None, 1] and rows.read("trial", _CELLS["trial"]) == [None, None]
-    assert [*rows.bad] == [0] and str(rows.bad[0]) == "my.csv, row 1, id 'q', index: must be a whole number, got 'x'"
-    with pytest.raises(BadRow, match="row 1, id 'q', trial: must be a whole number, got 'y'"):
-        _TableRows(table({"question_id": "q", "trial": "y"})).read("trial", _CELLS["trial"])
-
-
 def test_choices_in_columns_of_their_own():
     rows = _TableRows(
         table({"A": "a", "B": "b", "C": None}, {"A": "a", "B": "b", "C": "c"}, {"A": "", "B": " ", "C": None})
@@ -79,18 +56,3 @@ def test_choices_in_columns_of_their_own():
             _read_choices(_TableRows(table(row)))
     with pytest.raises(CoraError, match="must be A, B, C, ... without a gap"):
         _read_choices(_TableRows(table({"B": "b"})))
-
-
-def test_what_says_how_many_choices_there_are():
-    rows = _TableRows(table({"n_choices": 3}, {"n_choices": None}))
-    assert _count_choices(rows, {"scores": [None, (1.0, 2.0)]}) == [3, 2]
-    assert _count_choices(_TableRows(table({"x": 1})), {"scores": [None]}) == [None]
-    with pytest.raises(BadRow, match="scores: must hold one entry for each of the 3 choices"):
-        _count_choices(_TableRows(table({"n_choices": 3})), {"scores": [(1.0,)]})
-
-
-def test_names_of_columns():
-    names = {" Question ID ": "question_id", "n-choices": "n_choices", "A": "A", "Ä b": "ä_b", "a": "a"}
-    assert [*_TableRows(table(columns=tuple(names))).columns] == [*names.values()]
-    with pytest.raises(CoraError, match="two columns are called 'question_id'"):
-        _TableRows(table(columns=("question_id", "Question-Id")))

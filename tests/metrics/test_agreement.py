@@ -10,8 +10,6 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.core import CoraError, LETTERS, Question
 from cora_nb.metrics.consistency import _agreement_counts, agreement_rate, agreement_scores
 from cora_nb.metrics.bias import order_consistency
-from cora_nb.metrics.scoring import score
-from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import FailureWarning
 from cora_nb.responses.responses import make_responses
@@ -86,25 +84,6 @@ def test_limiting_cases(sizes, family, data):
 
 
 @pytest.mark.slow
-@given(st.lists(st.integers(2, 5), min_size=2, max_size=6), st.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
-def test_order_of_rows_and_names_play_no_part(sizes, rng):
-    variants = make_variants(quiz(sizes), "cyclic")
-    run = make_responses(variants, [rng.choice(LETTERS[: v.n_choices]) for v in variants])
-    order = list(range(len(run)))
-    rng.shuffle(order)
-    other = make_responses([variants[i] for i in order], [run.table["reply"][i] for i in order])
-    assert agreement_rate(other)["value"][0] == pytest.approx(agreement_rate(run)["value"][0])
-    assert _agreement_counts(other).sort_index().equals(_agreement_counts(run).sort_index())
-
-
-def test_a_guesser_agrees_by_chance():
-    run = evaluate(SimulatedRespondent(knows=0), make_variants(quiz([4] * 2000), "cyclic"), progress=False)
-    row = lookup(agreement_rate(run))
-    assert row.low < 0.25 < row.high and row.high - row.low < 0.02
-
-
-@pytest.mark.slow
 def test_the_interval_holds_the_truth_and_counts_questions():
     "Knows 0.6, slips: two replies agree with p^2 + (1 - p)^2 / 3 on what it knows, 1/4 elsewhere; 100 runs."
     p = 1 - 0.3 * 3 / 4
@@ -169,18 +148,6 @@ def test_by_subject_and_method():
     parts = agreement_rate(thrice, pairs="repetitions", by="method")
     whole = _agreement_counts(thrice, "repetitions")
     assert set(parts["method"]) == set(thrice.table["method"]) and whole["pairs"].sum() == 3 * 30
-
-
-def test_the_run_score():
-    run = evaluate(SimulatedRespondent(knows=0.7), make_variants(quiz([4] * 40), "cyclic"), progress=False)
-    table = agreement_scores(run)
-    assert table["score"].tolist() == ["agreement rate"]
-    beside = score(run, ci=0.9, seed=0, resamples=50, also=["agreement"])
-    own = agreement_scores(run, 0.9).set_index("score")
-    for name, row in own.iterrows():
-        found = lookup(beside, name)
-        assert (found.value, found.low, found.high, found.n) == (row.value, row.low, row.high, row.n)
-    assert RUN_SCORES.get("agreement").measure is agreement_scores
 
 
 def test_a_part_of_a_set_says_so():

@@ -1,8 +1,6 @@
 """What a model believes about the wrong choices: against plain loops, coverage of the intervals, what is refused."""
 
 import math
-import subprocess
-import sys
 from collections import defaultdict
 
 import pandas as pd
@@ -81,17 +79,6 @@ def test_claims_against_loops(frame, normalise):
         and (sure["low"] >= 0).all()
         and (sure["high"].iloc[:2] <= 1).all()
     )
-
-
-def test_typed_claims_give_the_same():
-    frame = table([("q", "true_false", i, [-1, -2], int(i > 0), 0) for i in range(3)]).assign(
-        scores=[[-0.5, -1.0], [-1.5, -0.3], [-2.0, -0.1]]
-    )
-    assert confidence_ratio(typed(frame))["value"].tolist() == pytest.approx(
-        [math.exp(-0.5), math.exp(-1.5), math.exp(-1), 0]
-    )
-    lost = lookup(confidence_ratio(typed(frame.assign(scores=None))), "questions without scores")
-    assert (lost.value, lost.n) == (1, 1)
 
 
 def test_p_yes_does_not_depend_on_how_scores_are_normalised():
@@ -220,18 +207,14 @@ def test_other_methods_are_not_looked_at():
             lambda: confidence_ratio(TF.assign(scores=["x", "y", "z"])),
             "wrong type (scores: a list of numbers was expected, got 'x')",
         ),
-        (lambda: confidence_ratio(TF.assign(scores=[["x", "y"]] * 3)), "scores must be two numbers in each row"),
         (lambda: multiple_selection(OK, {"q": 1}), "no column selected"),
         (lambda: multiple_selection(OK.assign(selected=[(0,)] * 2), {"q": "B"}), "misleading must be a whole number"),
-        (lambda: multiple_selection(OK.assign(selected=[(0, 2)] * 2), {"q": 1}), "selected must be indices of choices"),
         (
             lambda: multiple_selection(OK.assign(selected=[(0,)] * 2), {"q": 1}, among="some"),
             "among must be one of several, all, got 'some'",
         ),
         (lambda: true_false_scores(Responses(pd.concat([TF, TF.assign(trial=1)])).pool_trials()), "'q' has 2 and 4"),
-        (lambda: confidence_ratio(TF, level=95), "level must be between 0 and 1, got 95"),
         (lambda: confidence_ratio(OK), "got none"),
-        (lambda: true_false_scores([TF]), "responses must be Responses or a table, got a list"),
     ],
 )
 def test_refused(call, message):
@@ -244,12 +227,6 @@ def test_wrong_scores_name_the_row():
     with pytest.raises(BadRow) as error:
         confidence_ratio(TF.assign(scores=[[-1.0, -1.0], [-1.0], [-1.0, -1.0]]))
     assert (error.value.row, error.value.field) == (2, "scores")
-
-
-def test_import_is_light():
-    heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")
-    code = f"import sys, cora_nb.metrics.beliefs; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
-from cora_nb.metrics.ablations import ablation_table
 from cora_nb.metrics.comparison import compare, rank_table
 from cora_nb.metrics.cora import Counts, weighted_scores
 from cora_nb.metrics.scoring import score
@@ -20,7 +19,6 @@ from cora_nb.metrics.estimates import possible_counts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
-from cora_nb.papers.cora_items import paper_layout
 from cora_nb.report.words import bounds_words, remark_words
 from cora_nb.responses.columns import FailureWarning
 from cora_nb.responses.files import read_responses, write_responses
@@ -192,14 +190,6 @@ def test_comparisons_have_the_bounds_of_the_difference():
         assert failed == f"{7 if known else 34} of 2,800 failed" and low <= lookup(truth, "MCQA+").value <= high
         assert np.isnan(row.value) != known and np.isnan(row.p) != known and np.isnan(row.low) != known
     assert not compare(ANN, BOB, resamples=50)["note"].any()
-
-
-def test_ablations_follow():
-    few = lose(ANN, OTHERS[:3])
-    found = ablation_table([few], ["original", "shuffled", "nota"])
-    assert lost_of(found, "MCQA+", method="all")[0] == "3 of 1,400 failed"
-    assert "(at most" in paper_layout(found).to_string()
-    assert np.isnan(lookup(ablation_table([lose(ANN, OTHERS[:30])], "same_size"), "CoRA", method="all").value)
 
 
 def test_a_subject_of_its_own_has_its_own_share():

@@ -3,29 +3,13 @@
 import itertools
 import warnings
 from collections import defaultdict
-from math import comb
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.stats import chi2
 
 from cora_nb.core import CoraError, LETTERS, Question
-from cora_nb.metrics.circular import (
-    _SPREADS,
-    _ByPlace,
-    _exchanged,
-    _spread_rows,
-    circular_scores,
-    position_spread,
-    position_spread_scores,
-)
-from cora_nb.metrics.cora import Counts, bmca
-from cora_nb.metrics.scoring import score
-from cora_nb.metrics.counts import count_hits
-from cora_nb.metrics.invariability import acc_h
-from cora_nb.metrics.scores import RUN_SCORES
+from cora_nb.metrics.circular import _SPREADS, _ByPlace, _exchanged, _spread_rows, circular_scores, position_spread
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup
@@ -76,46 +60,6 @@ def test_circular_scores_from_the_definition(sizes, rng):
     assert all(row.n == asked.get(row.score, len(sizes)) for row in found.itertuples())
     mixed = [row.score for row in found.assign(note=found.get("note", "")).itertuples() if "more than" in row.note]
     assert mixed == [name for name in found["score"] if asked.get(name, len(sizes)) < len(sizes)]
-
-
-@given(st.integers(2, 5), st.integers(1, 8), st.randoms(use_true_random=False))
-@settings(max_examples=50, deadline=None)
-def test_circular_scores_are_bmca_and_acc_h(A, n, rng):
-    run = some_run([A] * n, "cyclic", rng)
-    found = values(circular_scores(run))
-    counts = Counts(*count_hits(run)[["hits", "trials", "original"]].to_numpy(float).T)
-    assert found["perf"] == bmca(counts, 1.0) == acc_h(run)
-    for j in range(1, A):
-        assert found[f"more_{j}"] == bmca(counts, j / A)
-    scores = values(score(run))
-    assert found["acc_origin"] == pytest.approx(scores["MCQA"])
-    assert found["acc_circular"] == pytest.approx(scores["MCQA+"])
-    falling = [found[f"more_{j}"] for j in range(1, A)] + [found["perf"]]
-    assert falling == sorted(falling, reverse=True)
-
-
-@given(st.lists(st.integers(2, 4), min_size=1, max_size=5), st.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
-def test_the_rotations_among_all_orders(sizes, rng):
-    "As OpenCompass does: of all permutations, its circular scores look at the rotations."
-    run = some_run(sizes, "permutations", rng)
-    turned = {(v.question_id, v.sources) for v in make_variants(quiz(sizes), "cyclic")}
-    t = run.table
-    part = t[[key in turned for key in zip(t["question_id"], t["sources"])]]
-    hits, n = part.groupby("question_id")["correct"].sum(), part.groupby("question_id").size()
-    found = values(circular_scores(run))
-    assert found["perf"] == pytest.approx((hits == n).mean())
-    assert found["acc_circular"] == pytest.approx(part["correct"].mean())
-
-
-def test_what_a_guesser_gets():
-    run = evaluate(SimulatedRespondent(knows=0), make_variants(quiz([4] * 4000), "cyclic"), progress=False)
-    found = circular_scores(run, level=0.9999).set_index("score")
-    for j, name in ((4, "perf"), (3, "more_3"), (2, "more_2"), (1, "more_1")):
-        expected = sum(comb(4, h) * 3 ** (4 - h) for h in range(j, 5)) / 256
-        assert found["low"][name] <= expected <= found["high"][name]
-    habit = values(circular_scores(make_responses(variants := make_variants(quiz([4, 4]), "cyclic"), ["A"] * 8)))
-    assert (habit["more_1"], habit["more_2"], habit["perf"], len(variants)) == (1, 0, 0, 8)
 
 
 def test_circular_scores_of_what_is_no_circle():
@@ -207,34 +151,6 @@ def test_exchanges_against_every_exchange_there_is():
             assert (ours >= value - 1e-9).mean() == pytest.approx((theirs >= value - 1e-9).mean(), abs=0.02)
 
 
-def test_exchanges_keep_what_they_should():
-    rng = np.random.default_rng(1)
-    sizes = rng.integers(0, 4, (30, 3))
-    sizes[:, 0] += 1
-    hits = rng.binomial(sizes, 0.5)
-    counts = _ByPlace(hits, sizes, np.arange(3))
-    drawn = _exchanged(counts, 300, rng) * sizes.sum(axis=0)
-    assert np.allclose(drawn.sum(axis=1), hits.sum()) and (drawn <= sizes.sum(axis=0) + 1e-9).all()
-    expected = (hits.sum(axis=1) / sizes.sum(axis=1)) @ sizes
-    assert drawn.mean(axis=0) == pytest.approx(expected, rel=0.05)
-
-
-def cochran_p(run):
-    "The asymptotic p of Cochran's Q, from its textbook formula."
-    right = run.table.pivot(index="question_id", columns="answer", values="correct").to_numpy(float)
-    A, columns, rows = right.shape[1], right.sum(axis=0), right.sum(axis=1)
-    Q = (A - 1) * (A * (columns**2).sum() - columns.sum() ** 2) / (A * rows.sum() - (rows**2).sum())
-    return chi2.sf(Q, A - 1)
-
-
-@pytest.mark.parametrize("weight", [1.0, 1.3, 1.7])
-def test_the_test_is_cochrans(weight):
-    who = SimulatedRespondent(knows=0.4, slips=0.3, position=(weight, 1), seed=int(weight * 10))
-    run = evaluate(who, make_variants(quiz([4] * 300), "cyclic"), progress=False)
-    exact = lookup(position_spread(run, threshold=None, resamples=4000), "position sd").p
-    assert exact == pytest.approx(cochran_p(run), abs=0.03)
-
-
 def test_places_play_no_part_in_one_that_knows_or_guesses_evenly():
     run = evaluate(SimulatedRespondent(knows=0.5), make_variants(quiz([4] * 400), "answer_swap"), progress=False)
     with warnings.catch_warnings():
@@ -300,30 +216,6 @@ def test_other_numbers_of_choices_and_places_never_right():
     some = run.rows(lambda t: (t["n_choices"] == 4) & (t["answer"] < 2))
     found = position_spread(some, resamples=100, threshold=None)
     assert found["place"].dropna().tolist() == [1, 2] and "no right answer at 3, 4" in found["note"][0]
-
-
-def test_order_of_rows_and_seed():
-    run = some_run([4] * 20, "cyclic", np.random.default_rng(3))
-    other = type(run)(run.table.iloc[::-1].reset_index(drop=True), name=run.name)
-    one, two = (position_spread(r, resamples=200, threshold=None) for r in (run, other))
-    assert one[["score", "value", "p"]].equals(two[["score", "value", "p"]])
-    assert one.equals(position_spread(run, resamples=200, threshold=None, seed=0))
-    assert not one.equals(position_spread(run, resamples=200, threshold=None, seed=1))
-
-
-def test_the_run_scores():
-    run = evaluate(
-        SimulatedRespondent(knows=0.5, position=(4, 1)), make_variants(quiz([4] * 60), "cyclic"), progress=False
-    )
-    with pytest.warns(UserWarning, match="accuracy depends on the place"):
-        beside = score(run, ci=0.95, seed=0, resamples=50, also=["circular", "position_spread"])
-    with pytest.warns(UserWarning, match="accuracy depends on the place"):
-        own = pd.concat([circular_scores(run), position_spread_scores(run)])
-    assert own["score"].tolist() == ["acc_origin", "acc_circular", "perf", "more_3", "more_2", "more_1", *_SPREADS]
-    for row in own.itertuples():
-        found = lookup(beside, row.score)
-        assert (found.value, found.low, found.high, found.n) == (row.value, row.low, row.high, row.n)
-    assert RUN_SCORES.get("circular").measure is circular_scores
 
 
 def test_bad_input():

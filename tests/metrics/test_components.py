@@ -9,7 +9,6 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError
 from cora_nb.metrics.consistency import inconsistency_components
 from cora_nb.metrics.scoring import score
-from cora_nb.metrics.scores import RUN_SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import FailureWarning
 from cora_nb.results import lookup, values_of
@@ -137,15 +136,6 @@ def test_a_place_that_never_changes_is_the_questions(run):
     assert sum(v for n, v in parts.items() if n not in ("place", "total")) == pytest.approx(parts["total"])
 
 
-def test_repetitions_of_some_methods_are_said():
-    right = np.random.default_rng(1).random((30, 4, 2)) < 0.5
-    some = table(right)[lambda t: (t["trial"] == 0) | (t["method"] == "m0")]
-    note = lookup(inconsistency_components(some), "variance, repetition").note
-    assert note.startswith("from the prompts that were repeated (m0)")
-    whole = inconsistency_components(table(right))
-    assert not whole["note"][whole["low"] != whole["high"]].any()
-
-
 def test_another_order_is_another_variant():
     "As in CAT's files: one method and index, a new order in each trial. Only equal orders repeat a prompt."
     rng = np.random.default_rng(4)
@@ -175,21 +165,6 @@ def test_always_right():
     assert lookup(found, "variance, total").high > 0.1
 
 
-def test_few_questions_are_said():
-    right = np.random.default_rng(2).random((19, 3, 2)) < 0.5
-    assert (inconsistency_components(table(right))["note"] == "fewer than 20 questions: the interval is rough").all()
-    enough = inconsistency_components(table(np.random.default_rng(2).random((20, 3, 2)) < 0.5))
-    assert not enough["note"][enough["low"] != enough["high"]].any()
-
-
-def test_it_is_a_run_score(run):
-    beside = score(run.pool_trials(), also=["components"])
-    alone = inconsistency_components(run)
-    rows = beside[beside["score"].isin(alone["score"])]
-    assert rows["value"].tolist() == pytest.approx(alone["value"].tolist(), nan_ok=True)
-    assert RUN_SCORES.registered["components"].measure is inconsistency_components
-
-
 def test_failed_prompts_are_not_answers(run):
     def failed(every):
         return put_in_state(run.table, np.arange(len(run)) % every == 3, "failed", "timed out")
@@ -213,11 +188,6 @@ def test_failed_prompts_are_not_answers(run):
 def test_bad_input_is_named(change, said):
     with pytest.raises(CoraError, match=said):
         inconsistency_components(change(table(np.ones((3, 2, 2), bool))))
-
-
-def test_bad_level(run):
-    with pytest.raises(CoraError, match="level must be between 0 and 1, got 95"):
-        inconsistency_components(run, 95)
 
 
 def test_medalpaca(medalpaca):

@@ -1,9 +1,7 @@
 """Confidences from each of their sources: scores, whole replies, and repeated answers against their description."""
 
 import math
-import os
 from collections import Counter, defaultdict
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,7 +22,6 @@ from cora_nb.metrics.confidence import (
     score_confidence,
     unified_confidence,
 )
-from cora_nb.papers.published import load_recorded
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.responses import make_responses
@@ -288,86 +285,6 @@ def test_a_persons_verdict_decides_what_is_right():
     labels.loc[[3, 4], "right"], labels.loc[[3, 4], "choice"] = False, 2  # a person says: both mean blue
     graded = unified_confidence(apply_labels(run, labels, variants))
     assert graded["confidence"].tolist() == pytest.approx([0.75]) and graded["prediction"].tolist() == [2]
-
-
-LI2024 = Path(os.environ.get("CORA_SHARED", Path(__file__).parents[2].parent / "shared")) / "data/recorded/li2024"
-beside_the_data = pytest.mark.skipif(
-    not LI2024.exists(), reason="the authors' files are not in ../shared/data/recorded"
-)
-
-
-@beside_the_data
-def test_the_300_questions_in_all_forms_are_a_few_lines_of_pandas():
-    file = pd.read_csv(LI2024 / "math_300.csv")
-    questions = [
-        Question(
-            f"math300-{i}", row.Question, tuple(map(str, (row.A, row.B, row.C, row.D))), "ABCD".index(row.True_Option)
-        )
-        for i, row in enumerate(file.itertuples())
-        if len({row.A, row.B, row.C, row.D}) == 4
-    ]
-    assert len(questions) > 250
-    variants = make_variants(questions, "formats", only=("tfq", "lfgq"), sizes=(2, 3, 4))
-    check_against_pandas(drawn_run(variants, np.random.default_rng(1)))
-
-
-FORMS = {"mcq_4": "4_MC", "mcq_3": "3_MC", "mcq_2": "2_MC", "lfgq": "4_LFG"}
-
-
-def replies_of_row(v, right, sure):
-    "Replies whose final answer has this confidence and this verdict: one answer with this share, others with the rest."
-    if v.form == "lfgq":
-        words = [v.choices[v.answer] if right else "A wrong sentence.", "Another.", "A third one.", "A fourth one."]
-    else:
-        final = v.answer if right else next(i for i in range(v.n_choices) if i != v.answer)
-        words = [v.labels[final], *(label for i, label in enumerate(v.labels) if i != final)]
-    n = 1 if sure == 1 else math.ceil(round((1 - sure) / sure, 9)) + 1
-    shares = [sure, *[(1 - sure) / (n - 1)] * (n - 1)] if n > 1 else [1.0]
-    said = [Reply(w, meta={"mean_logprob": math.log(s) - 1}) for w, s in zip(words, shares, strict=False)]
-    return [said[0]] * (5 - len(said) + 1) + said[1:]
-
-
-def test_the_authors_confidences_are_a_few_lines_of_pandas_wrong_sentences_included():
-    "Each row of their file as five replies. All but ten sentences have a confidence that four shares allow."
-    file = load_recorded("li2024/confidence_gpt35")
-    wrong = file.loc[file["4_LFG_L"] == 0, "4_LFG_C"]
-    assert (len(wrong), round(wrong.mean(), 3)) == (264, 0.428)
-    assert (file["4_LFG_C"] < 0.25).sum() == 10
-    questions = [Question(f"r{i}", f"{i}?", ("red", "green", "blue", "grey"), i % 4) for i in range(len(file))]
-    variants = make_variants(questions, "formats", only="lfgq", sizes=(2, 3, 4))
-    told = [
-        (
-            file.loc[int(v.question_id[1:]), f"{FORMS[v.method]}_L"],
-            file.loc[int(v.question_id[1:]), f"{FORMS[v.method]}_C"],
-        )
-        for v in variants
-    ]
-    kept = [(v, right, sure) for v, (right, sure) in zip(variants, told) if sure >= 1 / v.n_choices]
-    asked = [v for v, _, _ in kept for _ in range(5)]
-    replies = [reply for row in kept for reply in replies_of_row(*row)]
-    run = make_responses(asked, replies, {"lfgq": "in_words"}, trials=[*range(5)] * len(kept))
-    found = unified_confidence(run)
-    np.testing.assert_allclose(found["confidence"], [sure for _, _, sure in kept], rtol=1e-9)
-    assert found["right"].tolist() == [bool(right) for _, right, _ in kept]
-    table = calibration_table(run, "unified", bins=100, by_method=True).set_index(["method", "score"])["value"]
-    for method, column in FORMS.items():
-        part = found.xs(method, level="method")
-        c, y = part["confidence"], part["right"].astype(float)  # to the last bit: many lie on the edge of a bin
-        gaps = (y - c).groupby(pd.cut(c, np.arange(101) / 100), observed=True).sum().abs().sum() / len(c)
-        assert table[method, "ECE"] == pytest.approx(gaps, abs=1e-9)
-        assert table[method, "confidence"] == pytest.approx(c.mean()) and table[method, "accuracy"] == y.mean()
-        assert table[method, "replies without a confidence"] == 0
-
-
-def test_the_ece_of_the_authors_rows_is_a_few_lines_of_pandas():
-    "All 344 rows of each form, with one hundred bins, weighted and plain."
-    file = load_recorded("li2024/confidence_gpt35")
-    for column in FORMS.values():
-        c, y = file[f"{column}_C"], file[f"{column}_L"]
-        bins = pd.cut(c, np.arange(101) / 100, include_lowest=True)
-        gaps = (y - c).groupby(bins, observed=True).agg(["sum", "mean"]).abs()
-        assert ece(c, y, 100) == pytest.approx(gaps["sum"].sum() / len(c), abs=1e-12)
-        assert ece(c, y, 100, weighted=False) == pytest.approx(gaps["mean"].mean(), abs=1e-12)
 
 
 @pytest.mark.parametrize("measure", [unified_confidence, reply_groups, lambda run: confidences(run, "unified")])

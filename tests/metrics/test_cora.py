@@ -134,17 +134,6 @@ def test_by_subject_and_by_method(rows):
         assert_same(row, slow_scores([r for r in first if r["method"] in ("original", m)], THRESHOLDS))
 
 
-@given(tables())
-@settings(max_examples=100)
-def test_relations_between_scores(rows):
-    s = values_of(score(pd.DataFrame(rows)))
-    falling = s.filter(like="BMCA").to_numpy()
-    assert (np.diff(falling) <= 0).all() and s["MV"] <= s["BMCA(0.5)"]
-    if not np.isnan(s["MCQA"]):
-        assert s["BMCA(1.0)"] <= s["MCQA"] + 1e-12 and 0 <= s["CI"] <= 1 and s["CoRA"] <= s["MCQA"] + 1e-12
-    assert 0 <= s["CORE"] <= 1
-
-
 @pytest.mark.parametrize("kind", ["object", "string[pyarrow]", "category"])
 def test_any_kind_of_text_column(kind):
     frame = pd.DataFrame(
@@ -177,13 +166,6 @@ def test_responses_are_checked():
     for kind in ("int64", "boolean", "Int64", "bool[pyarrow]"):
         truth = pd.Series([1, 0]).astype(bool).astype(kind)
         assert score(frame.assign(question_id=["a", "b"], correct=truth))["value"][0] == 0.5
-
-
-def test_a_method_without_the_trial_is_left_out():
-    frame = pd.DataFrame(
-        {"question_id": "a", "method": ["original", "original", "nota"], "trial": [0, 1, 0], "correct": True}
-    )
-    assert set(score(Responses(frame).trial(1), by="method")["method"]) == {"original"}
 
 
 def test_a_question_without_subject_is_named_not_dropped():
@@ -296,23 +278,7 @@ def test_one_trial_of_a_recorded_file(medalpaca):
     assert unknown(score(medalpaca)) == [] and unknown(score(medalpaca.pool_trials())) == []
 
 
-def test_counts_without_columns_of_what_is_missing():
-    counts = pd.DataFrame({"hits": [4, 2], "trials": 4, "original": [1.0, 1.0]})
-    assert score_counts(counts)["CoRA"] == 0.5
-    found = score_counts(counts.assign(missing=[0, 3]))
-    assert found.index[found.isna()].tolist() == ["CI", "CoRA"]
-
-
 # The shape of the result
-
-
-def test_the_note_says_what_the_scores_rest_on(run):
-    few = run.rows(lambda t: t["method"].isin(["original", "shuffled"]))
-    notes = values_of(score(few), "note")
-    assert notes["MCQA"] == "" and set(notes.drop("MCQA")) == {few.coverage} == {"2 of 26 variants"}
-    assert not score(run)["note"].any() and set(score(run)["n"]) == {12}
-    by_method = score(few, by="method")
-    assert set(by_method.query("score != 'MCQA'")["note"]) == {few.coverage}
 
 
 def test_several_runs_are_one_result(run):

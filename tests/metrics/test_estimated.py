@@ -14,7 +14,6 @@ from cora_nb.metrics.scoring import score
 from cora_nb.metrics.estimates import estimate_scores, is_estimate
 from cora_nb.metrics.gate import gate
 from cora_nb.metrics.planning import questions_needed
-from cora_nb.metrics.scores import chosen_scores
 from cora_nb.report.page import make_report
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
@@ -67,20 +66,6 @@ def test_every_score_is_the_estimate_with_its_interval(runs):
             settled = known[known["low"] == known["high"]]
             assert set(settled["remarks"]) <= {(Remark("all_asked"),)} and (settled["status"] == "exact").all()
             assert table["note"][table["value"].isna()].str.startswith("not estimated: the run stopped when CoRA").all()
-
-
-def test_the_note_has_the_prompts_and_the_longer_side(runs):
-    row, run = lookup(score(runs["ann part"]), "CoRA"), runs["ann part"]
-    asked, half = int(in_state(run.table, *REPLIED).sum()), max(row.high - row.value, row.value - row.low)
-    assert row.note == f"estimate of the full run: {asked:,} of 3,000 prompts asked, 95% within {half:.3f}"
-
-
-def test_a_complete_run_beside_it_is_as_alone(runs):
-    both = score({"ann": runs["ann"], "part": runs["ann part"]})
-    alone = score(runs["ann"])
-    own = both[both["respondent"] == "ann"].reset_index(drop=True)
-    assert own["value"].tolist() == alone["value"].tolist() and own[["low", "high"]].isna().all(axis=None)
-    assert (own["status"] == "exact").all()
 
 
 def test_a_higher_level_has_no_number(runs):
@@ -152,14 +137,6 @@ def test_an_estimate_never_says_more_than_all_replies(runs):
         lookup(compare(part, runs["bob"]), "CORE").note
         == "not estimated: how much CORE differs between questions is not known"
     )
-
-
-def test_both_bounds_of_a_score_are_wider_than_for_the_full_run(runs):
-    names = ["MCQA", "BMCA(1.0)", "CI", "CoRA"]
-    sure, both = estimate_scores(runs["ann part"], names), estimate_bounds(runs["ann part"], names)
-    assert (both["low"] < sure["low"]).all() and (both["high"] > sure["high"]).all()
-    questions = score(runs["ann"], ci=0.95).set_index("score").loc[names]
-    assert ((both["high"] - both["low"]) > (questions["high"] - questions["low"])).all()
 
 
 def test_the_level_of_a_comparison_is_not_above_that_of_the_run(runs):
@@ -327,12 +304,6 @@ def test_a_run_in_which_too_many_prompts_failed():
     assert f"ann: {', '.join(covered)} {FAILED}" in text and text.count("run again without stop") == 1
     wrong = score(run, failed="wrong").set_index("score")
     assert wrong.loc["CoRA", "status"] == "estimated" and wrong.loc["CoRA", "low"] < wrong.loc["CoRA", "high"]
-
-
-def test_the_names_of_scores():
-    assert chosen_scores("CoRA") == ["CoRA"] and chosen_scores(None)[:2] == ["MCQA", "MCQA+"]
-    with pytest.raises(CoraError, match="CORA"):
-        chosen_scores(["CORA"])
 
 
 def test_the_reason_of_the_estimator_is_passed_on(runs, monkeypatch):

@@ -12,7 +12,6 @@ from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.estimates import estimate_scores, is_estimate, part_estimates
-from cora_nb.metrics.scores import register_score, SCORES
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.responses.files import read_responses, write_responses
@@ -129,13 +128,6 @@ def test_parts_have_no_estimates_and_the_whole_made_of_them_has():
     )
 
 
-def test_the_order_of_the_rows_does_not_matter():
-    run = precise()
-    table = run.table.sample(frac=1, random_state=0)
-    shuffled = Responses(table, run.questions, run.facts, run.name)
-    assert estimate_scores(shuffled).equals(estimate_scores(run))
-
-
 def test_replies_graded_differently_are_refused():
     run = precise()
     table = run.table.copy()
@@ -158,15 +150,6 @@ def test_an_exact_run_is_no_estimate():
     with pytest.raises(CoraError, match="was not asked with stop='precise'"):
         estimate_scores(full)
     assert not is_estimate(full)
-
-
-def test_an_own_score_can_be_wanted():
-    register_score("half right", linear=True)(lambda counts: counts.share(lambda rc: rc == 0.5))
-    try:
-        found = estimate_scores(precise(scores="half right"))
-        assert np.isfinite(found.loc["half right", "value"])
-    finally:
-        SCORES.registered.pop("half right")
 
 
 def test_everybody_sampled_leaves_no_width():

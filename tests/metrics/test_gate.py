@@ -5,7 +5,6 @@ import re
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from helpers import at_random, put_in_state, table
 from hypothesis import given, settings
@@ -91,20 +90,6 @@ def test_a_margin_of_nothing_asks_for_better():
     assert gate(BASE, BASE, margin=0).passed is False
     assert gate(BASE, NEW, margin=0).passed is True
     assert gate(NEW, BASE, margin=0).passed is False
-
-
-def test_several_conditions():
-    found = gate(NEW, BASE, ["MCQA", "CoRA"], 0.5, {"MCQA": 0.99, "CoRA": 0.1})
-    assert [c.passed for c in found.conditions] == [True, True, False, True] and found.passed is False
-    assert [c.score for c in found.conditions] == ["MCQA", "CoRA", "MCQA", "CoRA"] and len(gate_lines(found)) == 4
-    shown = found.table
-    assert list(shown["respondent"]) == ["new - base"] * 2 + ["new"] * 2
-    assert shown["note"].str.match("(not )?passed: ").all()
-
-
-def test_one_name_for_both():
-    (found,) = gate(simulated(), simulated(seed=1), margin=0.3).conditions
-    assert found.respondent == "the run - the baseline"
 
 
 def test_false_counts_more_than_not_known():
@@ -246,16 +231,12 @@ def test_a_score_without_direction_is_refused():
     ("options", "said"),
     [
         ({}, "a gate needs a condition"),
-        ({"margin": 0.1}, "a gate needs a condition"),
         ({"margin": 0.1, "at_least": {"MCQA": 0.1}}, "margin needs a baseline"),
         ({"against": BASE}, "a baseline needs a margin"),
         ({"against": BASE, "margin": -0.1}, "margin must be a number from 0 to 1"),
-        ({"against": BASE, "margin": 1}, "everything would pass"),
-        ({"against": BASE, "margin": float("nan")}, "margin must be a number from 0 to 1"),
         ({"against": BASE, "margin": 0.1, "scores": []}, "needs the name of a score"),
         ({"against": BASE, "margin": 0.1, "scores": ["MCQA", "MCQA"]}, "MCQA is named twice"),
         ({"against": BASE, "margin": 0.1, "alpha": 0.5}, "alpha must be between 0 and 0.5"),
-        ({"at_least": {"CoRA": 0}}, "above 0"),
         ({"at_least": {"CoRA": 40}}, "at_least for CoRA must be a number from 0 to 1, got 40"),
         ({"at_least": {"CoRA": 0.4}, "clusters": "nowhere"}, "nowhere"),
     ],
@@ -270,13 +251,6 @@ def test_two_questions_at_least():
     with pytest.raises(CoraError, match="at least two questions"):
         gate(one, one, margin=0.4)
     assert gate(one, at_least={"MCQA": 0.1}).passed is None, "a single question has no interval"
-
-
-def test_a_plain_table_will_do():
-    frame = at_random(1, m=2)
-    assert isinstance(frame, pd.DataFrame) and gate(frame, frame, "MCQA", 0.2).passed is True
-    wide = gate(frame, at_random(2, m=2), "MCQA", 0.2, clusters="subject").conditions[0]
-    assert "clusters" in condition_words(wide) or wide.low < wide.value
 
 
 # ---- a question that the first trial lacks
@@ -361,16 +335,6 @@ def test_unlike_runs_are_named_and_not_ranked(made, words):
     unknown = Responses(two.table, two.questions, {}, "two")  # nothing is known to differ
     assert Runs([one, unknown]).differences() == []
     assert not any("is ahead of" in line for line in sentences(Runs([one, two])))
-
-
-def test_cora_of_another_family_is_named():
-    variants = make_variants(math_benchmark(6), "cyclic")
-    one, two = (evaluate(SimulatedRespondent(k, name=n), variants, progress=False) for k, n in ((0.9, "a"), (0.4, "b")))
-    printed = render(score_table(Runs([one, two])))
-    assert "CoRA (cyclic)" in printed and "Proposed metric" in printed
-    assert "CoRA (cyclic)" in " ".join(sentences(Runs([one])))
-    assert "CoRA (cyclic) at least 0.1" in gate_lines(gate(one, at_least={"CoRA": 0.1}))[0]
-    assert "CoRA (" not in render(score_table(BASE))
 
 
 def test_a_difference_on_purpose_is_named_and_ranked():

@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from cora_nb.core import CoraError
 from cora_nb.metrics.comparison import matched_counts
 from cora_nb.metrics.planning import questions_needed
-from cora_nb.responses.runs import Runs
 from helpers import answered, at_random, rejected
 
 
@@ -17,15 +15,6 @@ def test_power():
     # both known: 1 and 1. known to one: differ if the other misses. neither: differ with 2 * 0.3 * 0.7
     n = questions_needed(difference=0.1 * 0.7, discordance=0.1 * 0.7 + 0.4 * 0.42)
     assert 0.73 < rejected((0.6, 0.5), n) < 0.87
-
-
-@pytest.mark.parametrize("accuracy", [0.0, 0.02, 0.5, 0.9, 1.0])
-@pytest.mark.parametrize("half", [0.01, 0.05, 0.2])
-def test_wilson_is_just_narrow_enough(accuracy, half):
-    z = stats.norm.ppf(0.975)
-    width = lambda n: z * np.sqrt(accuracy * (1 - accuracy) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    n = questions_needed(half_width=half, accuracy=accuracy)
-    assert width(n) <= half + 1e-9 and (n == 1 or width(n - 1) > half)
 
 
 @pytest.mark.slow
@@ -44,10 +33,6 @@ def test_planning_from_a_pilot_agrees_with_the_closed_form():
         > questions_needed(difference=0.05, accuracy=0.6)
         > questions_needed(difference=0.05, accuracy=0.6, level=0.9)
     )
-
-
-def test_runs_of_a_list_are_pilots():
-    assert questions_needed(difference=0.1, pilot=Runs([answered(1), answered(2)])) > 1
 
 
 def test_an_incomplete_pilot_has_no_cora():
@@ -75,19 +60,15 @@ A, B = at_random(1), at_random(2)
             lambda: questions_needed(half_width=0.03, pilot=A, accuracy=0.5),
             "accuracy and discordance come from the pilot",
         ),
-        (lambda: questions_needed(half_width=0.1, difference=0.1, accuracy=0.5), "either half_width or difference"),
         (lambda: questions_needed(half_width=0.1, pilot=[A, B]), "of one respondent, got 2"),
-        (lambda: questions_needed(difference=0.1, pilot=A), "of two respondents, got 1"),
         (lambda: questions_needed(difference=0.1, pilot="A"), "pilot must be a run, or two of them, got a str"),
         (
             lambda: questions_needed(half_width=float("nan"), accuracy=0.5),
             "half_width must be between 0 and 0.5, got nan",
         ),
         (lambda: questions_needed(difference=0.3, accuracy=0.9), "accuracy + difference must be a number from 0 to 1"),
-        (lambda: questions_needed(difference=0.3), "accuracy must be a number from 0 to 1, got None"),
         (lambda: questions_needed(difference=0.1, accuracy=0.5, power=80), "power must be between 0 and 1, got 80"),
         (lambda: questions_needed(pilot=[A, A]), "difference must not be 0"),
-        (lambda: questions_needed(difference=0.1, pilot=[A, B], score="F1"), "got 'F1'"),
     ],
 )
 def test_faults_are_one_line(call, why):

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.bias import letter_recall, recall_spread
-from cora_nb.metrics.scores import run_scores
 from cora_nb.responses.responses import make_responses
 from cora_nb.results import lookup, values_of
 from cora_nb.variants.families import make_variants
@@ -61,12 +60,6 @@ def test_rows_that_count():
     sets = make_variants(math_benchmark(30))
     by_two = recall_spread(make_responses(sets, ["A"] * len(sets)), methods=(), n_choices=2)
     assert lookup(by_two).value == pytest.approx(50)
-
-
-def test_found_beside_the_scores():
-    run = run_of((0, 1, 2, 3) * 5, (0,) * 20)
-    assert run_scores(run, ["recall_spread"])["score"].tolist() == ["recall_spread"]
-    assert run_scores(run, ["recall_spread"], None)[["low", "high"]].isna().all(axis=None)
 
 
 def test_limits_of_the_value_and_of_the_interval():

@@ -1,8 +1,5 @@
 """The flat layout against plain lists, the interval against a solved equation, and tables that are refused."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -77,13 +74,6 @@ def test_arrays_against_rows(frame, every, data):
 
 
 @given(tables())
-def test_numbers_of_questions(frame):
-    codes, ids = need(frame, trials="all").question_codes
-    assert [ids[c] for c in codes] == frame["question_id"].tolist()
-    assert ids.tolist() == list(dict.fromkeys(frame["question_id"]))  # in the order of their first row
-
-
-@given(tables())
 def test_first_of_each_against_sorting(frame):
     first, second = frame["answer"].to_numpy(), -frame["n_choices"].to_numpy()
     rows = range(len(frame))
@@ -111,9 +101,3 @@ def test_bad_tables(spoil, message):
     with pytest.raises(CoraError, match=message) as error:
         flat_replies(need(spoil(HAND)))
     assert "\n" not in str(error.value)
-
-
-def test_import_is_light():
-    heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")
-    code = f"import sys, cora_nb.metrics.counts; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
