@@ -19,8 +19,7 @@ from ..core import CoraError
 from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..respondents.simulated import RecordedRespondent
-from ..responses.columns import REPLIED, UNSENT, in_state
-from ..responses.columns import FailureWarning
+from ..responses.columns import REPLIED, UNSENT, FailureWarning, in_state
 from ..responses.files import read_responses, run_name
 from ..responses.responses import Responses
 from ..runs.alarm import responses_alarm

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from ..checks import check_option
-from .failures import print_alarms
+from .failures import end_incomplete, failed_line, failures_said, print_alarms, refuse_lost
 from .commands import command, options_in_force
 from .options import CostOptions, KeepOptions, read_budget, read_prices
 from .table import page_lines
-from .failures import end_incomplete, failed_line, failures_said, refuse_lost
 from .respondents import ORGANISMS, make_respondents
 from .shared import file_name, open_store, plan_table, store_for, store_line
 from ..core import CoraError

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..checks import check_option
-from .failures import print_alarms
+from .failures import end_incomplete, failed_line, failures_said, print_alarms
 from .commands import command
-from .failures import end_incomplete, failed_line, failures_said
 from .shared import name_on_disk, own_scores
 from ..core import CoraError
 from ..report.page import make_report, save_pictures

@@ -16,8 +16,7 @@ from ..checks import check_count, check_number, check_option
 from ..core import CoraError
 from ..forms import get_form
 from .counts import flat_replies
-from ..responses.columns import in_state
-from ..responses.columns import check_failed
+from ..responses.columns import check_failed, in_state
 from ..responses.responses import Responses, need
 
 # %% ../../nbs/metrics/confidence.ipynb #fc6789a0

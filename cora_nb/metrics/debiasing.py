@@ -29,7 +29,7 @@ from cora_nb.prompts.labels import (
 from ..prompts.templates import Prompt, Template, make_prompts
 from ..responses.columns import REPLIED, in_state, read_again
 from ..responses.responses import Responses, need
-from ..variants.wording import recorded_wording
+from ..variants.families import recorded_wording
 
 # %% ../../nbs/metrics/debiasing.ipynb #f4b4aa6e
 _COLUMNS = ("question_id", "method", "n_choices", "sources", "answer", "prediction", "correct")

@@ -19,9 +19,8 @@ from ..core import THRESHOLDS, CoraError, threshold
 from .cora import COUNTS, Counts, weighted_scores
 from .counts import count_hits, open_originals
 from .scores import get_score, score_members
-from ..responses.columns import UNSENT, in_state
+from ..responses.columns import UNSENT, failed_remark, in_state, stop_reason, too_many
 from ..responses.facts import SampleFacts
-from ..responses.columns import failed_remark, stop_reason, too_many
 from ..responses.responses import Responses, as_responses
 from ..results import Remark
 from ..stats.planning import PHASE_SCORES, PhaseDesign, count_phases, phase_estimates

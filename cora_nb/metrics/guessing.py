@@ -28,7 +28,7 @@ from .scoring import remarks_on_sets
 from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..responses.runs import made_again, questions_of_run
+from ..responses.shown import made_again, questions_of_run
 from ..results import Remark, make_result
 from ..stats.shares import poisson_binomial_pmf, trials_and_rate
 

@@ -40,11 +40,10 @@ from .run_plots import plot_reliability
 from .sentences import sentences
 from .style import figure_bytes, save_figure
 from .tables import plain_line, score_table
-from ..responses.columns import UNSENT, in_state
-from ..responses.columns import stopped_when_precise, unasked_words
+from ..responses.columns import UNSENT, in_state, stopped_when_precise, unasked_words
 from ..responses.responses import Responses, need
 from ..responses.runs import Runs
-from ..responses.runs import questions_of_run
+from ..responses.shown import questions_of_run
 from ..results import stack_results
 
 # %% ../../nbs/report/page.ipynb #d6532693

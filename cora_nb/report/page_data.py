@@ -22,7 +22,7 @@ from ..prompts.templates import TEMPLATES, Template, get_template, make_prompts
 from ..responses.facts import AskedFacts
 from ..responses.responses import Responses
 from ..responses.runs import Runs
-from ..responses.runs import shown_variants
+from ..responses.shown import shown_variants
 from ..runs.evaluate import template_hash
 
 # %% ../../nbs/report/page_data.ipynb #c98a033d

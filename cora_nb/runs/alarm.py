@@ -28,7 +28,7 @@ from ..responses.columns import REPLIED, in_state
 from ..responses.facts import Facts
 from ..responses.responses import Responses
 from ..variants.mcqa_plus import YES_NO
-from ..variants.wording import recorded_wording
+from ..variants.families import recorded_wording
 
 # %% ../../nbs/runs/alarm.ipynb #11b558bf
 _OTHER_FORMS = {"several": ("selected",), "tfq": ("yes_no",), "lfgq": ("in_words", "same_words", "exact_number")}
@@ -358,10 +358,10 @@ def _what_rules_read(unread: Unread, in_use: str | None) -> str:
     'Such as "B by lenient, tolerant; nothing by first_token (in use)".'
     by_label: dict[str, list[str]] = {}
     for rule, label in readings(unread.variant, unread.text).items():
-        by_label.setdefault(label, []).append(f"{rule} (in use)" if rule == in_use else rule)
+        by_label.setdefault(label, []).append(f"{escaped(rule)} (in use)" if rule == in_use else escaped(rule))
     nothing = by_label.pop("", [])
-    if in_use and f"{in_use} (in use)" not in nothing:  # an unregistered rule, or a counterpart for another form
-        nothing.append(f"{in_use} (in use)")
+    if in_use and f"{escaped(in_use)} (in use)" not in nothing:  # an unregistered rule, or that of another form
+        nothing.append(f"{escaped(in_use)} (in use)")
     said = [f"{escaped(label)} by {', '.join(rules)}" for label, rules in by_label.items()]
     return "; ".join([*said, *([f"nothing by {', '.join(nothing)}"] if nothing else [])])
 
@@ -391,10 +391,10 @@ def alarm_lines(
             lines.append(f"        read: {_what_rules_read(reply, rules.get(reply.variant.form))}")
     lines.append(f"  {escaped(remedy.why)}")
     if remedy.tried:
-        lines += [f"  in a shell: {remedy.words}"] if remedy.words else []
-        lines.append(f"  in Python: {remedy.python}")
+        lines += [f"  in a shell: {escaped(remedy.words)}"] if remedy.words else []
+        lines.append(f"  in Python: {escaped(remedy.python)}")
     elif remedy:
-        field = f" ({remedy.words})" if remedy.fields and not remedy.options else ""
+        field = f" ({escaped(remedy.words)})" if remedy.fields and not remedy.options else ""
         lines.append(f"  this was not tried{field}: cora_try asks a few questions that way and counts what is read")
     return lines
 

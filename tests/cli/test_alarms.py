@@ -1,5 +1,6 @@
 """The alarm in the commands: above every table, and as the end of a strict run."""
 
+import json
 import re
 
 import pytest
@@ -9,6 +10,7 @@ from helpers import stored_replies
 from cora_nb.cli.failures import print_alarms
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
+from cora_nb.responses.files import write_responses
 from cora_nb.responses.responses import make_responses
 from cora_nb.variants.families import make_variants
 from cora_nb.core import Question
@@ -111,3 +113,17 @@ def test_the_bundled_demonstration_raises_no_alarm(desk, capsys):
     out, err = capsys.readouterr()
     assert not heads(out) and not heads(err) and "type:" not in out + err
     assert out.count("name a letter that was not shown") == 1, "skewed leans on a place, and names it where it is not"
+
+
+def test_a_rule_named_in_facts_does_not_reach_the_terminal(desk, capsys):
+    "Facts may come from a stranger: the name of their rule is shown escaped (case runs/07)."
+    cora_run(["simulated:name=fine"], limit=2)
+    facts = json.loads((desk / "responses/math/fine/facts.json").read_text())
+    facts["asked"]["parse"]["mcq"] = "x\x1b]0;owned\x07\x1b[2J"
+    sun = make_variants([Question("sun", "Where does the sun rise?", ("East", "West"), 0)])
+    run = make_responses(sun, ["???"] * len(sun), name="theirs")
+    write_responses(run.with_facts({"asked": {"parse": facts["asked"]["parse"]}}), desk / "theirs")
+    capsys.readouterr()
+    cora_table([str(desk / "theirs")])
+    out, err = capsys.readouterr()
+    assert heads(out) and "\\x1b]0;owned" in out and "\x1b" not in out + err

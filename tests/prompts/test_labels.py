@@ -11,7 +11,7 @@ from cora_nb.core import ALPHABETS, LETTERS, CoraError, Question, Variant, Wordi
 from cora_nb.prompts.labels import apply_rule, _in_letters, label_room, said_label
 from cora_nb.prompts.letters import first_alphanumeric, first_character, first_token, last_line, lenient, tolerant
 from cora_nb.variants.mcqa_plus import formats
-from cora_nb.variants.wording import AXES
+from cora_nb.variants.families import AXES
 
 CITIES = ("Sydney", "Canberra", "Perth", "Hobart", "Darwin", "Adelaide", "Cairns", "Geelong")
 OTHERS = [a for a in ALPHABETS if a != "capitals"]

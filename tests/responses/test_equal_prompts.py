@@ -198,7 +198,7 @@ def test_columns_that_are_missing():
 
 def test_no_family_of_ours_is_made_again_for_nothing(monkeypatch):
     "The families of which sources tell cost no time."
-    import cora_nb.responses.runs as module
+    import cora_nb.responses.shown as module
 
     made = []
     monkeypatch.setattr(module, "make_variants", lambda questions, *_, **__: made.append(len(questions)) or [])

@@ -6,7 +6,7 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import Question
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses
-from cora_nb.responses.runs import _NEW_CHOICE, shown_variants
+from cora_nb.responses.shown import _NEW_CHOICE, shown_variants
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import FAMILIES, make_variants

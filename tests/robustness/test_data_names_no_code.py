@@ -36,7 +36,7 @@ from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.metrics.guessing import prompt_numbers
 from cora_nb.responses.files import read_responses, write_responses
 from cora_nb.responses.runs import Runs, concat
-from cora_nb.responses.runs import shown_variants
+from cora_nb.responses.shown import shown_variants
 from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.runs.grading import read_labels, write_labels
 from cora_nb.runs.store import Store

@@ -22,7 +22,7 @@ from cora_nb.runs.alarm import _unread_replies
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.variants.families import divergence_set, make_variants
-from cora_nb.variants.wording import AXES, INSTRUCTIONS, recorded_wording
+from cora_nb.variants.families import AXES, INSTRUCTIONS, recorded_wording
 
 CAPITAL = Question("capital", "What is the capital of Australia?", ("Sydney", "Canberra", "Perth", "Hobart"), 1)
 POOL = [
