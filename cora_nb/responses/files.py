@@ -259,7 +259,8 @@ def read_responses(
     home, files = _files_of(path)
     needed = ("respondent", "question_id", "family", "method", "index", "trial", "correct", "state", "prediction")
     frame = _read_parquet(files, None if columns is None else [*needed, *columns])
-    if missing := [c for c in ("question_id", "method", "correct") if c not in frame]:
+    always = ("question_id", "method", "correct", *(() if home is None else ("state",)))  # a run's folder says it
+    if missing := [c for c in always if c not in frame]:
         raise CoraError(
             f"{files[0]}: the column {', '.join(missing)} is missing; responses have {', '.join(column_types())}"
         )

@@ -203,7 +203,7 @@ def option_cases() -> Iterator[Case]:
         yield Case("cora_table", f"runs={path!r}"[:60], lambda folder, p=path: run_here(cora_table, folder, [p]))
         yield Case("cora_import", f"file={path!r}"[:60], lambda folder, p=path: run_here(cora_import, folder, p))
     for option, values in {
-        "format": ("", "html", "Text", "styler", 7),
+        "format": ("", "Text", "styler", 7),
         "interval": (0, 1, -0.5, 2, float("nan")),
         "trials": ("", "last", "All", 7),
         "trial": (-1, 99),
