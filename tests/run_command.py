@@ -5,13 +5,11 @@ from configparser import ConfigParser
 from importlib import import_module
 from pathlib import Path
 
-settings = ConfigParser(interpolation=None)
-settings.read(Path(__file__).resolve().parents[1] / "settings.ini", encoding="utf-8")
-scripts = dict(line.split("=") for line in settings["DEFAULT"]["console_scripts"].split())
-del sys.argv[0]
-module, function = scripts[sys.argv[0]].split(":")
-sys.path.pop(0)  # as for a script that lies elsewhere
-command = getattr(import_module(module), function)
-
-if __name__ == "__main__":
-    sys.exit(command())  # fastcore reads the words only where the main file calls
+if __name__ == "__main__":  # workers of dask import the file that started them
+    settings = ConfigParser(interpolation=None)
+    settings.read(Path(__file__).resolve().parents[1] / "settings.ini", encoding="utf-8")
+    scripts = dict(line.split("=") for line in settings["DEFAULT"]["console_scripts"].split())
+    del sys.argv[0]
+    module, function = scripts[sys.argv[0]].split(":")
+    sys.path.pop(0)  # as for a script that lies elsewhere
+    sys.exit(getattr(import_module(module), function)())  # fastcore reads the words only where the main file calls

@@ -220,7 +220,7 @@ def cora_paper(given: PaperOptions):
         refuse_lost(responses, str(place))
 
     def lost(run: RunPlan, name: str, why: CoraError) -> None:
-        stopped[f"{name}, run {run.name}"] = str(why)
+        stopped[f"{name}, run {run.name}"] = why
         print(f"cora_paper: {plain_line(name)}, run {run.name}: {why}", file=sys.stderr)
 
     with open_store(given.store, people) as replies:
@@ -230,7 +230,7 @@ def cora_paper(given: PaperOptions):
         running = Running(replies, spending, strict=given.strict)
         asked = ask_plan(chosen, who, size, running, keep, None if alone else lost)
     if chosen.runs and not any(asked.values()):
-        raise CoraError(next(iter(stopped.values())))
+        raise next(iter(stopped.values()))
     runs = _all_runs(asked)
     called = {place: ", ".join(filter(None, place)) for place in runs}
     recorded = {w.name for w in who if isinstance(w, Responses)}  # others have said it while they ran

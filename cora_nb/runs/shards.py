@@ -217,7 +217,10 @@ def local_workers(
         "silence_logs": logging.CRITICAL,
     }
     specs = {i: {"cls": distributed.Nanny, "options": options | {"env": e}} for i, e in enumerate(own)}
-    scheduler = {"cls": distributed.Scheduler, "options": {"host": "127.0.0.1", "port": 0, "dashboard": False}}
+    scheduler = {
+        "cls": distributed.Scheduler,
+        "options": {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
+    }
     with (
         distributed.SpecCluster(workers=specs, scheduler=scheduler, silence_logs=logging.CRITICAL) as cluster,
         distributed.Client(cluster) as client,

@@ -120,9 +120,12 @@ class Store:
         if self._is_file:
             sa.event.listen(self._engine, "connect", _of_each_connection)
             _when_free(self._check_file)
-        # PostgreSQL refuses the second of two that make the table at the same moment; it is there then
-        with contextlib.suppress(sa.exc.IntegrityError), self._engine.begin() as db:
-            db.execute(make)
+        try:
+            with self._engine.begin() as db:
+                db.execute(make)
+        except (sa.exc.IntegrityError, sa.exc.ProgrammingError):
+            if not sa.inspect(self._engine).has_table(_REPLIES.name):  # otherwise two made it at the same moment
+                raise
 
     def _check_file(self) -> None:
         "Leave a file of another program alone, refuse a damaged one, and mark a new one."
