@@ -2641,8 +2641,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                                                                   'cora_nb/responses/columns.py'),
                                            'cora_nb.responses.columns.check_failed': ( 'responses/columns.html#check_failed',
                                                                                        'cora_nb/responses/columns.py'),
-                                           'cora_nb.responses.columns.check_failed_counts': ( 'responses/columns.html#check_failed_counts',
-                                                                                              'cora_nb/responses/columns.py'),
                                            'cora_nb.responses.columns.checked_table': ( 'responses/columns.html#checked_table',
                                                                                         'cora_nb/responses/columns.py'),
                                            'cora_nb.responses.columns.column_types': ( 'responses/columns.html#column_types',

@@ -10,13 +10,20 @@ from pathlib import Path
 
 from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondents
-from .failures import print_alarms
-from .failures import check_spent, stop_line
 from .options import RunOptions, read_asking, read_budget, read_prices, read_stop
 from .shared import expected_lines
 from .table import page_lines
 from .sharding import ask_own_shard, ask_spread, read_spread, spread_client
-from .failures import ask_each, end_incomplete, failed_line, failures_said, refuse_lost
+from cora_nb.cli.failures import (
+    ask_each,
+    check_spent,
+    end_incomplete,
+    failed_line,
+    failures_said,
+    print_alarms,
+    refuse_lost,
+    stop_line,
+)
 from cora_nb.cli.shared import (
     asked_questions,
     open_store,

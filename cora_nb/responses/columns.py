@@ -6,8 +6,8 @@
 __all__ = ['TEXT', 'NUMBER', 'LIST', 'REPLIED', 'UNSENT', 'STATES', 'STATE', 'KEY', 'column_types', 'storable', 'in_state',
            'with_states', 'read_again', 'checked_table', 'same_tables', 'questions_table', 'questions_of_rows',
            'ordered_questions', 'set_sizes', 'grade_reply', 'graded_table', 'textless_rows', 'FailureWarning',
-           'too_many', 'failed_remark', 'check_failed', 'check_failed_counts', 'StopReason', 'stop_reason',
-           'stopped_when_precise', 'unasked_words']
+           'too_many', 'failed_remark', 'check_failed', 'StopReason', 'stop_reason', 'stopped_when_precise',
+           'unasked_words']
 
 # %% ../../nbs/responses/columns.ipynb #b2fb8389
 import math
@@ -504,16 +504,6 @@ def check_failed(
 ) -> None:
     "Warn of prompts that failed. Raises `CoraError` if there are too many."
     failed, asked = (int(rows.sum()) for rows in (in_state(table, "failed"), ~in_state(table, *UNSENT)))
-    check_failed_counts(name, failed, asked, refuse)
-
-
-def check_failed_counts(
-    name: str,  # the respondent's name
-    failed: int,  # how many prompts failed
-    asked: int,  # how many were asked
-    refuse: bool = True,  # whether too many failures are an error
-) -> None:
-    "Warn of prompts that failed. Raises `CoraError` if there are too many."
     if not failed:
         return
     said, again = f"{name}: {failed:,} of {asked:,} prompts failed", "run again to ask for them"

@@ -21,10 +21,12 @@ import pandas as pd
 
 from ..benchmarks.files import check_types, write_whole
 from ..benchmarks.load import benchmark_hash
+from ..checks import escaped
 from ..core import BadRow, CoraError, Question
 from .columns import STATE, TEXT, column_types
 from .facts import Facts, facts_of_text
 from .responses import Responses
+
 
 # %% ../../nbs/responses/files.ipynb #0936e15c
 _PARTS = ("responses.parquet", "questions.parquet", "facts.json")
@@ -187,7 +189,7 @@ def _reading(file: Path) -> Iterator[None]:
     except OSError as e:
         raise CoraError(f"{file}: {f'cannot be read ({e.strerror})' if e.errno else 'not a Parquet file'}") from None
     except (pa.ArrowException, ValueError, TypeError, KeyError, MemoryError, OverflowError) as e:  # of any broken byte
-        words = "".join(x if x.isprintable() else "?" for x in str(e).partition("\n")[0][:200])
+        words = escaped(str(e).partition("\n")[0][:200])
         raise CoraError(f"{file}: not a Parquet file ({words or type(e).__name__})") from None
 
 

@@ -292,9 +292,10 @@ class _Source:
             del wanted[key]
             hear(key, self.known[key])
         rest = list(wanted)
-        for at in range(0, len(rest), _PORTION):
-            portion = {key: wanted[key] for key in rest[at : at + _PORTION]}
-            if at and self.store is not None:  # another run may have asked them in the meantime
+        size = _PORTION if self.store is not None else len(rest) or 1
+        for at in range(0, len(rest), size):
+            portion = {key: wanted[key] for key in rest[at : at + size]}
+            if at:  # another run may have asked them in the meantime
                 found = self.store.get(portion)
                 self.known |= found
                 self.found += len(found)
