@@ -229,9 +229,10 @@ def test_several_files_are_one_run(tmp_path):
     assert "reply" not in few.table and score(few).equals(score(run()))
 
 
-def test_the_questions_of_another_run_are_refused(tmp_path):
-    for name, text in (("a", "What?"), ("b", "Who?")):
-        asked = [Question(f"q{i}", text, ("x", "y", "z"), i % 3) for i in range(4)]
+@pytest.mark.parametrize("theirs", [4, 5], ids=["as many", "and one more"])
+def test_the_questions_of_another_run_are_refused(tmp_path, theirs):
+    for name, text, n in (("a", "What?", 4), ("b", "Who?", theirs)):
+        asked = [Question(f"q{i}", text, ("x", "y", "z"), i % 3) for i in range(n)]
         write_responses(evaluate(SimulatedRespondent(), make_variants(asked), progress=False), tmp_path / name)
     shutil.copy(tmp_path / "b/questions.parquet", tmp_path / "a")
     with pytest.raises(CoraError, match="a/questions.parquet: these are the questions of another run"):
