@@ -50,6 +50,8 @@ def read_spread(
         raise CoraError(f"--{options[0]} and --{options[1]} both divide the run: give one of them")
     if options and budget is not None:
         raise CoraError(f"--{options[0]}: several processes cannot keep one budget; ask in one process")
+    if options and given.strict:
+        raise CoraError(f"--{options[0]}: --strict looks at all replies while it asks; ask in one process")
     if options and given.stop == "precise":
         raise CoraError(f"--{options[0]}: precise stopping looks at all replies while it asks; ask in one process")
     if given.shard is None:

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.cli.run import cora_run
 from cora_nb.core import CoraError
 from cora_nb.metrics.scoring import score
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -131,3 +132,13 @@ def test_the_command_divides_a_run(tmp_path):
         plain = ["question_id", "method", "index", "prediction", "correct", "reply", "state"]
         assert run.table[plain].equals(alone.table[plain])
         assert not run.facts.differences(alone.facts)
+
+
+def test_strict_needs_all_replies(tmp_path, monkeypatch, capsys):
+    "A shard or a worker sees its own replies alone: the option was left out in silence."
+    monkeypatch.chdir(tmp_path)
+    for option in ({"shard": "1/2"}, {"workers": 2}):
+        with pytest.raises(SystemExit) as e:
+            cora_run(["simulated"], limit=4, store="none", strict=True, **option)
+        assert "--strict looks at all replies" in str(e.value)
+    assert not (tmp_path / "responses").exists()
