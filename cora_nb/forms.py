@@ -22,11 +22,12 @@ class Verdict(NamedTuple):
     prediction: int  # index of the one choice it names, -1 for none or for several
     selected: tuple[int, ...] | None  # all choices it names, in their order; None if only one may be named
     correct: bool  # whether it is right: exactly the right choice, and no other
+    unshown: bool = False  # whether it names a letter that was not shown: a wrong answer
 
     @property
     def parsed(self) -> bool:
-        "Whether the reply names any choice."
-        return self.prediction >= 0 or bool(self.selected)
+        "Whether the reply is an answer."
+        return self.prediction >= 0 or bool(self.selected) or self.unshown
 
 # %% ../nbs/forms.ipynb #ef7e7d0c
 @dataclass(frozen=True)

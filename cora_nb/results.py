@@ -30,6 +30,8 @@ REMARKS = {  # kind -> what it means
     "incomplete": "n of `of` variants of the divergence set are there; either may be the least and the most",
     "absent": "n of `of` questions have replies, and it is not known how many variants they should have",
     "failed": "n of `of` prompts asked have no reply",
+    "rows_left_out": "n rows of the file were left out when it was imported",
+    "unread": "n of `of` replies could not be read, and count as wrong",
     "failed_wrong": "n of `of` prompts asked have no reply, and count as wrong on request",
     "unasked": "n of `of` prompts were left out by a budget",
     "open": "n of `of` prompts failed or were left out by a budget",
@@ -98,7 +100,7 @@ FEW = (
     "few_exchanges",
     "point",
 )  # the kinds that say a number is based on too little
-OPEN = ("failed", "unasked", "open")  # the kinds that say some replies are missing
+OPEN = ("failed", "unasked", "open", "unread")  # the kinds that say some replies are missing
 
 
 @dataclass(frozen=True)

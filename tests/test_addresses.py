@@ -91,6 +91,7 @@ def tracked() -> list[str]:
     return [name for name in listed.split("\0") if name and (ROOT / name).is_file()]
 
 
+@pytest.mark.slow
 def test_every_address_in_the_project_is_known():
     binary = (".eval", ".safetensors", ".png", ".parquet", ".gz", ".xlsx", ".zip")
     # Texts of another kind: words of attacks that are tried, and a program of others with addresses in comments.

@@ -64,6 +64,7 @@ def desk(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_all_of_them_in_one_run(desk):
     code, out, err = run(
         *("cora_run", "my_respondent.py:First", "--benchmark", "my_layout.py:quiz", "--path", "quiz.csv"),

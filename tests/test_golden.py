@@ -86,6 +86,7 @@ def told(rows, most=40):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK + slow_after(0, [name for name in GOLDEN if name not in QUICK]))
 def test_numbers(name, request):
     golden = GOLDEN[name]

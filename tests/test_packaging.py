@@ -40,6 +40,7 @@ def test_the_version_is_the_same_everywhere():
     assert len(found) == 1, found
 
 
+@pytest.mark.slow
 def test_the_package_says_what_it_is():
     assert cn.__doc__.startswith("Is a multiple-choice score worth anything?")
     command = [sys.executable, "-c", "import cora_nb; help(cora_nb)"]
@@ -214,6 +215,7 @@ def test_the_release_tries_before_it_publishes():
 # --- a notebook without a warning --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_progress_bar_in_a_notebook_prints_no_warning():
     "Without ipywidgets, tqdm writes `IProgress not found` with the path of its file into every notebook."
     pytest.importorskip("ipywidgets")

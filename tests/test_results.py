@@ -42,7 +42,8 @@ def named_once(some):
     return len(set(names)) == len(names)
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
 @given(rows.filter(named_once))
 def test_a_result_keeps_every_number_in_the_order_of_the_list(some):
     result = make_result(some)
@@ -55,7 +56,8 @@ def test_a_result_keeps_every_number_in_the_order_of_the_list(some):
     assert make_result(result).equals(result)
 
 
-@settings(max_examples=100, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
 @given(rows.filter(named_once))
 def test_every_row_is_found_by_what_names_it(some):
     result = make_result(some)
@@ -166,7 +168,8 @@ def test_nothing_uses_what_pandas_2_mixes_up():
     assert [f.name for f, text in texts.items() if re.search(r"\w\.unstack\([^()]*sort=False", text)] == []
 
 
-@settings(max_examples=150, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None)
 @given(rows.filter(named_once), st.data())
 def test_the_standing_follows_from_the_numbers(some, data):
     ends = [data.draw(st.one_of(st.none(), st.tuples(st.floats(0, 1), st.floats(0, 1)))) for _ in some]

@@ -177,6 +177,7 @@ def test_links_lead_to_pages(site):
     assert 'href="https://site.example/course/01_one.html"' in chapter  # the canonical address
 
 
+@pytest.mark.slow
 def test_without_a_home_no_link_leads_to_it(tools, tmp_path):
     tools.build(project(tmp_path, home=False), tmp_path / "out", formulas=False)
     start = (tmp_path / "out" / "index.html").read_text()

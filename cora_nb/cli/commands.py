@@ -321,7 +321,7 @@ COMMANDS = Registry(
         "join": "cora_nb.cli.sharding:cora_join",
         "export": "cora_nb.cli.importing:cora_export",
         "gate": "cora_nb.cli.gate:cora_gate",
-        "try": "cora_nb.cli.try_out:cora_try",
+        "try": "cora_nb.cli.run:cora_try",
         "paper": "cora_nb.cli.paper:cora_paper",
         "list": "cora_nb.cli.commands:cora_list",
     },

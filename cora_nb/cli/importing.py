@@ -19,6 +19,7 @@ from ..core import CoraError
 from ..interop.formats import import_responses, recognise_tool
 from ..interop.lm_eval_tasks import export_lm_eval
 from ..interop.publish import publish
+from ..prompts.letters import register_thought
 from ..report.tables import plain_line
 from ..responses.files import check_folder, read_responses, write_responses
 from ..variants.families import make_variants
@@ -32,6 +33,7 @@ class ImportOptions:
     out: str = None  # the folder to write; without it, beside the input under the same name
     tool: str = None  # whose file it is, where that cannot be seen from it
     parse: str = None  # the rule from raw output to choice; without it, what the tool has read
+    think_end: str = None  # what stands after a model's thoughts, where it is none of the usual marks
     select: str = None  # a filter of lm-eval, a scorer of inspect or a respondent of a table, where there are several
     model: str = None  # the model's name; without it, as the file says, or the file's name
     benchmark: str = None  # the benchmark's name, for the facts; without it, as the file says
@@ -46,6 +48,8 @@ class ImportOptions:
 def cora_import(given: ImportOptions):
     "Bring another tool's recorded replies into the folder of a run."
     check_option("malformed", given.malformed, ("raise", "skip"))
+    if given.think_end:
+        register_thought(None, given.think_end)
     if given.out is None and (given.tool is None or not Path(given.file).is_file()):
         recognise_tool(given.file)  # raises an error for a folder before one is named after it
     folder = check_folder(given.out or Path(given.file).with_suffix(""))

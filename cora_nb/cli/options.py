@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from ..core import CoraError, Question, threshold, THRESHOLDS
+from ..prompts.letters import register_thought
 from ..runs.asking import Asking, Budget, Precise, Settled, Stop
 
 # %% ../../nbs/cli/options.ipynb #affc6f30
@@ -46,6 +47,7 @@ class AskingOptions:
     pool: str = None  # a file or hub folder to take them from; without it, the benchmark's own pool
     shots_as: str = "plain"  # how they look: plain, or like_variant, their choices altered like the question's
     parse: str = "lenient"  # the rule from reply to choice, or FILE.py:NAME
+    think_end: str = None  # what stands after a model's thoughts, where it is none of the usual marks
 
 
 def read_asking(
@@ -54,6 +56,8 @@ def read_asking(
     trials: int = 1,  # how often each prompt is asked
 ) -> Asking:
     "How the questions of a command are put. Raises `CoraError` for names that do not exist and numbers out of range."
+    if given.think_end:
+        register_thought(None, given.think_end)
     return Asking(given.template, pool or (), given.shots, given.shots_as, trials, given.parse)
 
 # %% ../../nbs/cli/options.ipynb #5d195853

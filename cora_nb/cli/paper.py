@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..checks import check_option
-from .failures import end_incomplete, failed_line, failures_said, print_alarms, refuse_lost
+from .failures import end_incomplete, failed_line, failures_said, print_unread, refuse_lost
 from .commands import command, options_in_force
 from .options import CostOptions, KeepOptions, read_budget, read_prices
 from .table import page_lines
@@ -40,7 +40,6 @@ from ..report.tables import plain_line
 from ..respondents.protocol import Respondent
 from ..responses.files import read_responses, write_responses
 from ..responses.responses import Responses
-from ..runs.alarm import unshown_line
 from ..runs.asking import as_spending
 from ..runs.evaluate import Running
 
@@ -234,12 +233,12 @@ def cora_paper(given: PaperOptions):
     runs = _all_runs(asked)
     called = {place: ", ".join(filter(None, place)) for place in runs}
     recorded = {w.name for w in who if isinstance(w, Responses)}  # others have said it while they ran
-    print_alarms({called[place]: run for place, run in runs.items() if place[0] in recorded})
+    print_unread({called[place]: run for place, run in runs.items() if place[0] in recorded})
     with failures_said():
         stopped |= _print_items(chosen, _failed_as_wrong(asked) if given.failed == "wrong" else asked, size, folder)
     for w in people:
         own, kept = [run for (name, *_), run in runs.items() if name == w.name], store_for(w, replies)
-        lines = [*filter(None, [unshown_line(*own), failed_line(own, w, kept), store_line(kept, *own)])]
+        lines = [*filter(None, [failed_line(own, w, kept), store_line(kept, *own)])]
         print(*([f"{w.name}: " + "\n  ".join(lines)] if lines else []), sep="\n", end="\n" if lines else "")
     _print_pages(runs, folder, given.report, given.figures)
     end_incomplete(any(run.failed_remarks for run in runs.values()), stopped, "cora_paper")

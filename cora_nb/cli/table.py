@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..checks import check_option
-from .failures import end_incomplete, failed_line, failures_said, print_alarms
+from .failures import end_incomplete, failed_line, failures_said, print_unread
 from .commands import command
 from .shared import name_on_disk, own_scores
 from ..core import CoraError
@@ -24,7 +24,6 @@ from ..responses.columns import in_state
 from ..responses.files import read_responses
 from ..responses.responses import Responses
 from ..responses.runs import Runs
-from ..runs.alarm import unshown_line
 
 # %% ../../nbs/cli/table.ipynb #7d481398
 def column_names(
@@ -98,8 +97,7 @@ def cora_table(given: TableOptions):
         if responses.pooled and (counts := _uneven_trials(responses)):
             print(f"cora_table: {name}: repetitions are pooled, {counts}; variants do not count alike", file=sys.stderr)
     aside = format != "text" or given.out is not None
-    print_alarms(chosen, aside=aside)
-    unshown = {name: unshown_line(run) for name, run in chosen.items()}
+    print_unread(chosen, aside=aside)
     if given.failed == "wrong":
         chosen = {name: responses.count_failed_as_wrong() for name, responses in chosen.items()}
     with failures_said():
@@ -114,9 +112,6 @@ def cora_table(given: TableOptions):
     else:
         write_printed(f"{above}{printed}" if above else printed, given.out, format, given.caption)
         print(f"{given.out}: the scores of {len(given.runs)} run{'s' * (len(given.runs) > 1)}, as {format}")
-    for name, line in unshown.items():
-        if line:
-            print(f"cora_table: {plain_line(name)}: {line}", file=sys.stderr)
     lines = {name: failed_line([responses]) for name, responses in chosen.items() if not responses.failed_wrong}
     for name, line in lines.items():
         if line:

@@ -114,6 +114,9 @@ def _first_difference(first: Any, one: Responses, other: Any, two: Responses) ->
         replies = [int(size.get(at, 0)) for size in sizes]
         which = f"question {at[0]!r}, variant {' '.join(map(str, at[1:]))}"
         return f"{which}: {first} has {replies[0]} replies, {other} has {replies[1]}; compare the same variants"
+    if None in [run.facts.variants.recipe for run in (one, two)]:
+        if shown := [str(d) for d in prompt_differences(one, two) if d.name == "choices shown"]:
+            return f"compare the same variants: {shown[0]} differ"
     for what, said in (("text", "another text"), ("answer", "its answer in another place")):
         a, b = (_of_originals(run, what).reindex(one.questions["question_id"]) for run in (one, two))
         known = a.notna() & b.notna()

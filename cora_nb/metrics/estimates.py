@@ -39,7 +39,16 @@ from ..stats.shares import graded_interval, random_order, squared_quantile
 
 # %% ../../nbs/metrics/estimates.ipynb #a4895182
 _STEPS = 32  # largest number of steps from no unknown original right to all
-_UNKNOWN = ("originals", "failed", "original_failed", "unasked", "original_unasked", "over_budget")
+_UNKNOWN = (
+    "originals",
+    "failed",
+    "original_failed",
+    "unasked",
+    "original_unasked",
+    "over_budget",
+    "unread",
+    "original_unread",
+)
 
 
 def _complete(counts: pd.DataFrame) -> pd.DataFrame:
@@ -63,12 +72,14 @@ def possible_counts(
     original, own = _known_originals(counts), (lost * counts["originals"]).to_numpy(float).round()
     others = (counts["failed"] + counts["unasked"]).to_numpy(float) - own
     open_ = np.flatnonzero(lost > 0)
-    steps = np.unique(np.linspace(0, len(open_), min(len(open_), _STEPS) + 1).round().astype(int))
     found = []
     for known in (hits, hits + others):
         whole = (known + own >= trials)[open_]  # could be right on all variants
-        for order in (np.argsort(~whole, kind="stable"), np.argsort(whole, kind="stable")):
-            for step in steps:
+        for first in (whole, ~whole):  # where the second kind begins, a score turns
+            order, turns = np.argsort(~first, kind="stable"), int(first.sum())
+            parts = ((0, turns), (turns, len(open_)))
+            steps = np.unique(np.concatenate([np.linspace(a, b, min(b - a, _STEPS) + 1) for a, b in parts]).round())
+            for step in steps.astype(int):
                 right = np.zeros(len(hits))
                 right[open_[order[:step]]] = 1
                 found.append((known + own * right, original + lost * right))
@@ -88,13 +99,27 @@ def open_remarks(
     name: str,  # a score
     *counts: pd.DataFrame,  # from `count_hits`, of one run or more
 ) -> tuple[Remark, ...]:  # empty where no prompt failed and none was left out by a budget
-    "How many prompts without a reply leave a score open."
+    "How many prompts without a reply, and how many unread replies, leave a score open."
     counts = [_complete(c) for c in counts]
+    return _without_reply(name, counts) + _unread_remarks(name, counts)
+
+
+def _without_reply(name: str, counts: Sequence[pd.DataFrame]) -> tuple[Remark, ...]:
+    "How many prompts without a reply leave a score open."
     if cut := sum(int(c["over_budget"].sum()) for c in counts):
         failed, trials = (sum(int(c[column].sum()) for c in counts) for column in ("failed", "trials"))
         return (Remark("open" if failed else "unasked", failed + cut, of=trials),)
     failed, asked, _ = (sum(numbers) for numbers in zip(*(_failed_of(c, name) for c in counts)))
     return (Remark("failed", failed, of=asked),) if failed else ()
+
+
+def _unread_remarks(name: str, counts: Sequence[pd.DataFrame]) -> tuple[Remark, ...]:
+    "How many of the replies that a score uses are unread."
+    if get_score(name).originals_only:
+        n, of = (sum(int((c[what] > 0).sum()) for c in counts) for what in ("original_unread", "originals"))
+    else:
+        n, of = (sum(int(c[what].sum()) for c in counts) for what in ("unread", "trials"))
+    return (Remark("unread", n, of=of),) if n else ()
 
 
 def unknown_scores(
@@ -129,10 +154,25 @@ def judged_scores(
             if left_out or failed:
                 table.loc[name, ["least", "most"]] = ways[name].min(), ways[name].max()
                 stopped = left_out and not counts["over_budget"].any()  # of which the run says why
-                said[name] = () if stopped else open_remarks(name, counts)
+                said[name] = () if stopped else _without_reply(name, [counts])
             if left_out or too_many(judged_by, asked):
                 table.loc[name, "value"] = np.nan
-    return table.assign(remarks=said)
+    return _with_unread(table.assign(remarks=said), counts, thresholds)
+
+
+def _with_unread(table: pd.DataFrame, counts: pd.DataFrame, thresholds: Sequence[float]) -> pd.DataFrame:
+    "The most that each score could be had its unread replies been read, where that changes its second decimal."
+    if not counts["unread"].any():
+        return table
+    lost = {
+        c: counts[c] + counts[f"{prefix}unread"] for prefix, c in (("", "failed"), ("original_", "original_failed"))
+    }
+    ways = _possible_scores(counts.assign(**lost), thresholds)
+    for name, row in table.dropna(subset="value").iterrows():
+        if get_score(name).monotone and f"{(most := ways[name].max()):.2f}" > f"{row['most']:.2f}":
+            table.loc[name, "most"] = most
+            table.at[name, "remarks"] = row["remarks"] + _unread_remarks(name, [counts])
+    return table
 
 
 def _possible_scores(counts: pd.DataFrame, thresholds: Sequence[float]) -> dict[str, np.ndarray]:

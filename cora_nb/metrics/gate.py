@@ -6,6 +6,7 @@
 __all__ = ['VERDICTS', 'GateCondition', 'Gate', 'gate']
 
 # %% ../../nbs/metrics/gate.ipynb #3ca23ce8
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ import pandas as pd
 from ..checks import check_names, check_number
 from ..core import CoraError, score_label
 from .comparison import compare, estimate_bounds, unlike_prompts
-from .counts import coverage_remarks
+from .counts import coverage_remarks, left_out_remarks
 from .scoring import score
 from .estimates import is_estimate
 from .scores import RUN_SCORES, chosen_scores, get_score
@@ -94,6 +95,8 @@ def _directed() -> list[str]:
 def _open(run: Responses, name: str, whose: str) -> tuple[Remark, ...]:
     "Why a score of a run is not known; empty where nothing is missing."
     table, only = run.first_trial().table, get_score(name).originals_only
+    if lost := left_out_remarks(run):
+        return tuple(replace(remark, what=whose) for remark in lost)
     if only:
         table = table[(table["method"] == "original").to_numpy(dtype=bool, na_value=False)]
     elif run.complete is False:
@@ -201,10 +204,13 @@ def _not_worse(
 ) -> list[GateCondition]:
     "The conditions against a baseline."
     whose = [run.name, base.name] if run.name != base.name else ["the run", "the baseline"]
-    rows = compare(run, base, 1 - 2 * alpha, scores=names, **options).set_index("score", drop=False)
-    rows["respondent"], found = " - ".join(whose), []
-    differs = unlike_prompts([run, base], differ)
+    differs, found = unlike_prompts([run, base], differ), []
     unlike = (Remark("unlike", what=differs),) if differs else ()
+    if any(d.name == "choices shown" for d in differs):  # there is nothing to compare
+        n, nothing = len(run.question_codes[1]), (math.nan,) * 3
+        return [GateCondition(" - ".join(whose), name, -margin, *nothing, None, unlike, alpha, n) for name in names]
+    rows = compare(run, base, 1 - 2 * alpha, scores=names, **options).set_index("score", drop=False)
+    rows["respondent"] = " - ".join(whose)
     for name in names:
         unknown = unlike + _open(run, name, whose[0]) + _open(base, name, whose[1])
         found.append(_decided(rows.loc[name], name, unknown, -margin, alpha))

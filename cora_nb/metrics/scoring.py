@@ -36,7 +36,8 @@ def remarks_on_sets(
     coverage: tuple[Remark, ...],  # the part of the divergence sets that was asked, from `coverage_remarks`
 ) -> list[tuple[Remark, ...]]:  # for each score: the coverage, or nothing for a score of the originals alone
     "What the scores of an incomplete run say of it."
-    return [() if get_score(name).originals_only else coverage for name in names]
+    lost = tuple(r for r in coverage if r.kind == "rows_left_out")
+    return [lost if get_score(name).originals_only else coverage for name in names]
 
 # %% ../../nbs/metrics/scoring.ipynb #93e54632
 def score(

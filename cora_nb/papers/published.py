@@ -302,6 +302,7 @@ _FACTS = {
     "sources": pa.list_(pa.int8()),
     "answer": pa.int8(),
     "prediction": pa.int8(),
+    "state": pa.string(),
 }  # from these follow all other columns that an import of single choices fills, except the replies
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from ..checks import check_count, check_option
 from ..core import ALPHABETS, LETTERS, CoraError, Variant
 from ..forms import get_form
-from .letters import answer_part, choice_text, own_words
+from .letters import answer_span, choice_text, own_words
 
 # %% ../../nbs/prompts/labels.ipynb #4b635fdd
 _ALONE = r"0-9A-Za-z\u00c0-\u024f\u0370-\u052f"  # letters that continue a word; scripts without spaces do not
@@ -142,10 +142,11 @@ def _in_letters(
     choices: Sequence[str],  # the texts shown
 ) -> str:  # with capital letters in place of the labels
     "A reply as it would have been written under the labels A, B, C."
-    text = answer_part(reply)
+    start, end = answer_span(reply)
+    text = reply[start:end]
     if not text or labels[0] == LETTERS[0]:
         return reply
-    before, names = reply[: len(reply) - len(text)], {label.casefold(): i for i, label in enumerate(labels)}
+    before, names = reply[:start], {label.casefold(): i for i, label in enumerate(labels)}
     text = text if text.isascii() else text.translate(_WIDE)
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]}\n...\n{text[-_LONGEST // 2 :]}"

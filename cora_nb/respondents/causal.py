@@ -182,6 +182,9 @@ def uses_chat(self: CausalRespondent) -> bool:
     return has_template
 
 # %% ../../nbs/respondents/causal.ipynb #8c9ead44
+_TODAY = "{%- macro strftime_now(format) -%}26 Jul 2024{%- endmacro -%}"  # a run asks the same tomorrow
+
+
 @patch
 def sent(
     self: CausalRespondent,
@@ -191,8 +194,11 @@ def sent(
     if not self.uses_chat:
         return prompt.text
     try:
+        template = self.tokenizer.get_chat_template()
+        if "strftime_now" in template:
+            template = _TODAY + template
         return self.tokenizer.apply_chat_template(
-            prompt.messages, tokenize=False, add_generation_prompt=True, **self.chat_options
+            prompt.messages, chat_template=template, tokenize=False, add_generation_prompt=True, **self.chat_options
         )
     except Exception as e:
         raise CoraError(f"{self.path}: its chat template refuses the prompt ({one_line(e)})") from e

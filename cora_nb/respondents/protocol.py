@@ -15,7 +15,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
-from ..checks import inert_text
+from ..checks import escaped, inert_text
+from ..core import CoraError
 from ..prompts.templates import Prompt
 
 # %% ../../nbs/respondents/protocol.ipynb #d516c006
@@ -104,6 +105,16 @@ def finished(
     return respondent.finish(prompt, reply) if hasattr(respondent, "finish") else reply
 
 # %% ../../nbs/respondents/protocol.ipynb #a8db408a
+def _wrong_answer(respondent: Respondent, position: object, reply: object, n: int) -> str:
+    "What is wrong with a pair that a respondent handed over."
+    who = f"{escaped(str(respondent.name))}: answer() must give each of the {n} prompts one Reply, by its position"
+    if not isinstance(reply, Reply) or not isinstance(reply.text, str | None):
+        kind = type(reply.text if isinstance(reply, Reply) else reply).__name__
+        return f"{who}; got a {kind} for position {position!r}"
+    there = isinstance(position, int) and not isinstance(position, bool) and 0 <= position < n
+    return f"{who}; got {'a second one for ' if there else ''}position {position!r}"
+
+
 def stream(
     respondent: Respondent,  # whom to ask
     prompts: Sequence[Prompt],  # what to ask
@@ -120,6 +131,8 @@ def stream(
             with contextlib.suppress(StopAsyncIteration):
                 while True:
                     position, reply = await (anext(arriving) if thrown is None else arriving.athrow(thrown))
+                    if position not in waiting or not isinstance(getattr(reply, "text", 0), str | None):
+                        raise CoraError(_wrong_answer(respondent, position, reply, len(prompts)))
                     waiting.discard(position)
                     thrown = None
                     try:

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core import MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant, threshold
+from ..core import LETTERS, MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant, threshold
 from ..forms import FORMS, Verdict, get_form
 from ..prompts.labels import apply_rule
-from ..prompts.letters import rules_by_form
+from ..prompts.letters import lenient, rules_by_form
 from ..respondents.protocol import REFUSALS, Reply
 from .facts import Facts, Recipe
 from ..results import Remark
@@ -164,6 +164,8 @@ def _unlike(column: pd.Series, kind: Any) -> np.ndarray:
         return ~column.isin(STATES).to_numpy()
     if kind == NUMBER and column.dtype == _TRUTH:
         return np.ones(len(column), dtype=bool)
+    if kind == _TRUTH and column.map(lambda v: isinstance(v, str)).any():  # "0" would count as true
+        return column.map(lambda v: isinstance(v, str)).to_numpy()
     numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
     low, high = (0, 1) if kind == _TRUTH else (np.iinfo(kind).min, np.iinfo(kind).max)
     fine = (numbers % 1 == 0) & (numbers >= low) & (numbers <= high)
@@ -284,8 +286,13 @@ _RULES = (  # the columns that a rule needs, of which it names the first; where 
     ),
     (
         ["state", "prediction", "selected"],
-        lambda t: _names_choice(t) != in_state(t, "answered"),
-        "state must be answered where the reply names a choice, and only there",
+        lambda t: _names_choice(t) & ~in_state(t, "answered"),
+        "state must be answered where the reply names a choice",
+    ),
+    (
+        ["state", "prediction", "selected", "reply"],
+        lambda t: ~_names_choice(t) & in_state(t, "answered") & t["reply"].isna() & t["reply"].notna().any(),
+        "state is answered only where the reply names a choice, or a letter that was not shown",
     ),
     (["correct"], lambda t: t["correct"] & ~in_state(t, "answered"), "only a prompt that is answered can be correct"),
 )
@@ -376,19 +383,37 @@ def _highest(scores: Sequence[float]) -> int:
     return scores.index(max(scores))
 
 
+_EVERY_LETTER = tuple(f"({letter})" for letter in LETTERS)
+
+
+def _cut_off(reply: Reply) -> bool:
+    return (reply.meta or {}).get("finish_reason") == "length"
+
+
+def _with_unshown(variant: Variant, reply: Reply, verdict: Verdict) -> Verdict:
+    "A verdict that knows whether the reply names a letter that was not shown."
+    lettered = variant.form == "mcq" and variant.wording is None
+    if verdict.parsed or not lettered or reply.error is not None or not reply.text:
+        return verdict
+    read = lenient.cut if _cut_off(reply) else lenient
+    return verdict._replace(unshown=read(reply.text, _EVERY_LETTER) >= variant.n_choices)
+
+
 def grade_reply(
     variant: Variant,  # what was asked
     reply: Reply,  # its reply
     rules: Mapping[str, Callable],  # the parsing rule of each form, from `rules_by_form`
 ) -> Verdict:  # prediction, the choices selected, and whether it is right
-    "Grade a reply."
+    "Grade a reply. A letter that was not shown is a wrong answer; a reply without a choice is unread."
     form, found = get_form(variant), None
-    if reply.error is None and reply.text is not None:
-        found = apply_rule(rules[form.name], reply.text, variant)
+    text = reply.text if reply.error is None else None
+    if text is not None:
+        rule = rules[form.name]
+        found = apply_rule(getattr(rule, "cut", rule) if _cut_off(reply) else rule, text, variant)
     elif reply.error is None and reply.scores:
         found = _highest(reply.scores)
     verdict = form.judge(found, variant.answer, len(variant.choices))
-    return verdict if reply.error is None and reply.text is not None else verdict._replace(selected=None)
+    return _with_unshown(variant, reply, verdict) if text is not None else verdict._replace(selected=None)
 
 
 def _reply_state(
@@ -412,7 +437,7 @@ def _noted(replies: Sequence[Reply], what: str, kinds: type | tuple[type, ...]) 
 def graded_table(
     variants: Sequence[Variant],  # what was asked, one for each row
     replies: Sequence[Reply | str | None],  # the replies in the same order: `Reply`, or a plain text
-    parse: str | Callable | Mapping = "first_token",  # the rule for questions with one letter, or one for each form
+    parse: str | Callable | Mapping = "lenient",  # the rule for questions with one letter, or one for each form
     trials: Sequence[int] | None = None,  # the repetition of each reply; None: all 0
     respondent: str = "respondent",  # the respondent's name
     verdicts: Sequence[Verdict] | None = None,  # the grades of the replies, if known already
@@ -426,6 +451,7 @@ def graded_table(
     if verdicts is None:
         rules = rules_by_form(parse)
         verdicts = [grade_reply(v, r, rules) for v, r in zip(variants, replies)]
+    verdicts = [_with_unshown(*graded) for graded in zip(variants, replies, verdicts)]
     columns = {
         "respondent": [storable(respondent)] * len(variants),
         "question_id": [v.question_id for v in variants],

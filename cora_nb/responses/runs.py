@@ -130,7 +130,9 @@ def prompt_differences(
     one: Any,  # a run: anything with `facts`, and `questions` if they are known
     other: Any,  # another
 ) -> list[PromptDifference]:  # empty if nothing is known to differ
-    """What two runs are known to differ in of recipe, template, shots, and texts of questions and choices.
+    """What two runs are known to differ in of recipe, template, shots, the rule that read the replies, and texts.
+
+    Where a recipe is not known, the choices shown are compared row by row.
 
     What one of them does not know, such as a run from another tool, is not a difference.
     """
@@ -140,7 +142,30 @@ def prompt_differences(
         found.append(_both("template", [a.template for a in asked]))
     for name, values in {"shots": [a.k for a in asked], "the shots": [a.shots_hash for a in asked]}.items():
         found += [_both(name, values)] if _known_to_differ(values) else []
-    return list(dict.fromkeys(found)) + _different_texts(one, other)
+    read = [a.parse if _has_words(run) else {} for a, run in zip(asked, (one, other))]
+    found += [
+        _both("rule", [p[form] for p in read]) for form in read[0] if _known_to_differ([p.get(form) for p in read])
+    ]
+    shown = _different_sources(one, other) if None in [run.facts.variants.recipe for run in (one, other)] else []
+    return list(dict.fromkeys(found)) + shown + _different_texts(one, other)
+
+
+def _has_words(run: Any) -> bool:
+    "Whether a run has replies that a rule has read."
+    table = getattr(run, "table", None)
+    return table is not None and "reply" in table and bool(table["reply"].notna().any())
+
+
+def _different_sources(one: Any, other: Any) -> list[PromptDifference]:
+    "Questions of which a variant shows other choices, or the same in another order."
+    tables = [getattr(run, "table", None) for run in (one, other)]
+    keys = ["question_id", "method", "index"]
+    if any(t is None or not {*keys, "sources"} <= set(t) for t in tables):
+        return []
+    shown = [t.drop_duplicates(keys).set_index(keys)["sources"].dropna().map(tuple) for t in tables]
+    both = pd.concat(shown, axis=1, join="inner", keys=("one", "other"))
+    differ = both.index[both["one"] != both["other"]].get_level_values(0).unique()
+    return [PromptDifference("choices shown", questions=len(differ), example=differ[0])] if len(differ) else []
 
 
 def _known_to_differ(values: Sequence) -> bool:

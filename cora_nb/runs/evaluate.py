@@ -4,35 +4,40 @@
 
 # %% auto #0
 __all__ = ['variants_hash', 'asked_facts', 'variant_facts', 'rule_name', 'template_hash', 'Running', 'PreparedRun', 'prepare',
-           'evaluate', 'plan']
+           'evaluate', 'plan', 'Tryout', 'try_respondent']
 
 # %% ../../nbs/runs/evaluate.ipynb #6f9c7ac7
 import contextlib
+import copy
 import dataclasses
 import hashlib
+import html
 import json
 import platform
 import sys
+import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
 from .. import __version__
 from ..benchmarks.load import benchmark_hash
+from ..checks import check_count, inert_text
 from ..core import CoraError, Question, Variant
 from ..forms import Verdict
 from ..prompts.letters import RULES, rules_by_form
 from ..prompts.templates import Prompt, Template, get_template, right_places
-from ..respondents.protocol import NOT_ASKED, Reply, Respondent, finished, is_refusal, stream
+from ..respondents.protocol import NOT_ASKED, Reply, Respondent, finished, is_refusal, outgoing_text, stream
 from ..responses.columns import grade_reply
 from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, make_responses
-from .alarm import Alarm
 from cora_nb.runs.asking import (
     Asking,
     Budget,
@@ -52,7 +57,8 @@ from cora_nb.runs.asking import (
 )
 from .stopping import EarlyStop, PreciseStop
 from .store import Store, asked_prompts
-from ..variants.families import FAMILIES
+from .unread import UnreadReplies, unread_report
+from ..variants.families import FAMILIES, make_variants
 from ..variants.operators import read_recipe
 
 # %% ../../nbs/runs/evaluate.ipynb #b4da5851
@@ -399,7 +405,7 @@ class PreparedRun:
         running: Running = Running(),  # the store, the budget, and what is shown meanwhile
     ) -> Responses:
         "Ask a respondent and grade its replies."
-        facts, spending, alarm = self.facts(respondent), as_spending(running.budget), None
+        facts, spending, unread = self.facts(respondent), as_spending(running.budget), None
         if spending is not None:
             spending.begin()
         queue = _Queue(respondent, self.prompts, self.rules)
@@ -409,12 +415,12 @@ class PreparedRun:
         queue.listeners.append(shown.take)
         if running.strict is not None:
             place = "" if running.store is None else str(running.store.path)
-            alarm = Alarm(name, facts, shown.say, running.strict, place)
-            queue.listeners.append(lambda prompt, reply, verdict: alarm.take(prompt.variant, reply, verdict))
+            unread = UnreadReplies(name, shown.say, running.strict, place)
+            queue.listeners.append(unread.take)
         with shown.bar:
             drawn = self._ask_chosen(queue, source)
-            if alarm is not None:
-                alarm.end()
+            if unread is not None:
+                unread.end()
         calls = {"prompts": len(self.prompts), **source.counts(), **queue.counts(), **source.work()}
         return make_responses(
             [p.variant for p in self.prompts],
@@ -556,3 +562,75 @@ def plan(
     if prices:
         numbers["cost"] = (reads * prices[0] + writes * prices[1]) / 1e6
     return pd.Series(numbers, name=respondent.name, dtype=object)
+
+# %% ../../nbs/runs/evaluate.ipynb #b4577348
+def _few_variants(variants: Sequence[Variant], least: int = 4) -> list[Variant]:
+    "The first variant of each question and some of the other kinds, so that each kind is used."
+    own: dict[str, list[Variant]] = {}
+    for v in variants:
+        own.setdefault(v.question_id, []).append(v)
+    kinds = list(dict.fromkeys(v.method for mine in own.values() for v in mine[1:]))
+    each, chosen = max(least - 1, -(-len(kinds) // len(own))), []
+    for number, mine in enumerate(own.values()):
+        turn = {kinds[(number * each + i) % len(kinds)] for i in range(min(each, len(kinds)))}
+        chosen += [mine[0], *{v.method: v for v in reversed(mine[1:]) if v.method in turn}.values()]
+    return chosen
+
+
+@dataclass(frozen=True)
+class Tryout:
+    "A few prompts and what became of them; printing it, or ending a notebook's cell with it, shows all of it."
+
+    sent: str  # the first prompt as it is sent, safe to print
+    run: Responses  # the replies
+    shown: tuple[Variant, ...]  # what was asked, one for each row of the run
+    seconds: float  # for all of them
+
+    def __str__(self) -> str:
+        name, t, parts = inert_text(self.run.name), self.run.table, []
+        outcomes = np.where(t["correct"], "right", np.where(t["state"] == "answered", "wrong", t["state"].astype(str)))
+        told = [t[c] if c in t else [None] * len(t) for c in ("reply", "error")]
+        for v, outcome, place, reply, error in zip(self.shown, outcomes, t["prediction"], *told):
+            read = f", read as {v.labels[place]}" if place >= 0 else ""
+            text = "\n".join(f"    | {line}" for line in str(_first(reply, error)).split("\n"))
+            head = f"{outcome.upper()}  {v.question_id}, {v.method} {v.index}, right is {v.labels[v.answer]}{read}"
+            parts.append(inert_text(f"{head}\n{text}"))
+        counts = ", ".join(f"{n} {what}" for what, n in Counter(outcomes).items())
+        sent = "\n".join(f"    | {line}" for line in self.sent.split("\n"))
+        head = f"{name}: sent for the first of {len(t)} prompts\n\n{sent}"
+        return "\n\n".join([head, *parts, "\n".join([f"{len(t)} replies: {counts}", *unread_report(self.run)])])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def _first(reply: object, error: object) -> object:
+    "The words of a reply, or why there is none."
+    return next((x for x in (reply, error) if not pd.isna(x)), "(no text)")
+
+
+def try_respondent(
+    respondent: Respondent,  # the respondent to ask
+    questions: Sequence[Question],  # the benchmark
+    asking: Asking = Asking(),  # how questions are put and replies are read
+    family: str = "cora",  # the family of variants
+    seed: int = 0,  # for the variants
+    n: int = 5,  # how many questions are asked, at least 1
+) -> Tryout:
+    """Ask a few variants of a few questions. Nothing is stored.
+
+    Raises `CoraError` for arguments that `evaluate` refuses, and if the server is not there or refuses key or model.
+    """
+    check_count("n", n, 1)
+    if not questions:
+        raise CoraError("there are no questions to try")
+    n = min(n, len(questions))
+    some = [questions[i * len(questions) // n] for i in range(n)]
+    few = _few_variants(make_variants(some, family=family, seed=seed))
+    prepared = prepare(few, dataclasses.replace(check_asking(asking), trials=1))
+    if isinstance(getattr(respondent, "retries", None), int):  # a try is not patient
+        respondent = copy.copy(respondent)
+        respondent.retries = min(respondent.retries, 1)
+    began = time.perf_counter()
+    run = prepared.ask(respondent, Running(progress=False, strict=None))
+    return Tryout(outgoing_text(respondent, prepared.prompts[0]), run, tuple(few), time.perf_counter() - began)

@@ -541,7 +541,7 @@ benchmarks = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(questions=benchmarks)
 def test_what_is_written_reads_back_in_every_format(questions, tmp_path_factory):
     folder = tmp_path_factory.mktemp("round")
@@ -558,7 +558,7 @@ def test_what_is_written_reads_back_in_every_format(questions, tmp_path_factory)
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     data=st.binary(max_size=200) | st.text(max_size=100).map(lambda s: s.encode("utf-8", "replace")),
     name=st.sampled_from(["f.csv", "f.jsonl", "f.parquet"]),

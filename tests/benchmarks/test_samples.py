@@ -22,6 +22,7 @@ POOL = [
 ]
 
 
+@pytest.mark.slow
 @given(n=st.integers(1, 200), seed=st.integers(0, 5), order=st.randoms(use_true_random=False))
 def test_a_sample_depends_on_what_the_questions_say(n, seed, order):
     whole = sample_questions(POOL, n, seed)

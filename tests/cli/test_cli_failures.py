@@ -46,6 +46,7 @@ def test_a_few_failures_and_how_to_ask_for_the_rest(tmp_path):
         assert read_responses(tmp_path / "responses" / "math" / "m").failed_remarks == ()
 
 
+@pytest.mark.slow
 def test_more_than_one_in_a_hundred_is_no_score(tmp_path):
     "What somebody with a rate-limited key got for an answer: 28% of the prompts scored as wrong, and exit status 0."
     with FaultyServer(lambda asked: BROKEN if asked.number % 4 == 3 else Answer()) as server:

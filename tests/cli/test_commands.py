@@ -228,6 +228,7 @@ def test_python_m_cora_nb(tmp_path):
     assert code == 1 and out == "" and err.startswith("cora_run: respondent must be one of")
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_that_is_slow():
     code = (
         "import sys; sys.argv = ['cora_run', '--help']\nfrom cora_nb.cli.run import cora_run\n"
@@ -277,6 +278,7 @@ def test_what_the_lists_say(capsys, monkeypatch):
     assert capsys.readouterr().out.count("cora_list ") == len(list(LISTS))
 
 
+@pytest.mark.slow
 def test_an_unknown_list_is_one_line(tmp_path):
     code, out, err = run("cora_list", "receipts", cwd=tmp_path)
     assert (code, out, len(err.splitlines())) == (1, "", 1) and "benchmarks, families" in err

@@ -133,6 +133,7 @@ def ends(capsys, *words, code=3, **options):
     return str(e.value.code), *capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_one_respondents_failure_takes_nobody_elses_table_away(capsys, faulty):
     _, out, err = ends(capsys, "mcqa_plus/table_4", f"{faulty},shots=false", ANN, sample=3)
     assert "cora_paper: faulty, run mmlu_5: no key" in err and "faulty, run medmcqa_5 is not in the table" in err
@@ -149,6 +150,7 @@ def test_a_run_that_fails_takes_no_other_item_away(capsys, tmp_path, monkeypatch
     assert (tmp_path / "papers" / "li2024_sample_5_math" / "table_4.csv").is_file()
 
 
+@pytest.mark.slow
 def test_failed_prompts_are_said_and_counted_as_wrong_if_wished(capsys, faulty):
     words = ["cora/table_1", f"{faulty},few=10", ANN]
     _, out, _ = ends(capsys, *words, sample=12)
@@ -169,12 +171,13 @@ def test_nobody_answers(capsys, faulty):
     assert "replies failed, the first of them: server is down" in said and not out
 
 
+@pytest.mark.slow
 def test_replies_that_cannot_be_read_are_said_while_the_run_goes_on(capsys, faulty):
     talker = f"{faulty},says=The answer is B,name=talker"
     cora_paper(["cora/table_1", talker, ANN], sample=4, benchmark="math", store="none")
     head = capsys.readouterr().err  # said while the run goes on, once
     assert "talker, medqa: " in head and "replies cannot be read, and count as wrong" in head
-    typed = next(line for line in head.splitlines() if line.startswith("  in a shell: "))
+    typed = next(line for line in head.splitlines() if line.startswith("  read by "))
     rule = typed.split("--parse ")[1].split()[0]
     again = run(capsys, "cora/table_1", talker, ANN, sample=4, benchmark="math", store="none", parse=rule)
     assert "cannot be read" not in again and f"- Here: the rule {rule} in place of the paper's." in again
@@ -230,6 +233,7 @@ def test_killed_in_the_middle_it_ends_with_the_same_table(tmp_path):
         assert files[0] == files[1] and (kind == "csv" or all(files[0].strip() in screen for screen in (out, whole)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", slow_after(1, sorted(PLANS)))
 def test_every_item_at_its_smallest_size_through_the_command(paper, capsys, tmp_path):
     "All of a paper at once, as a user types it: each item is printed, named and written with its figures."

@@ -36,6 +36,7 @@ def test_a_run_ends_with_the_line_that_makes_its_page(place, capsys):
     assert "<h3>a</h3>" in page and "cora_run simulated:name=a " in page
 
 
+@pytest.mark.slow
 def test_a_run_makes_its_page(place, capsys):
     cora_run(TWO, limit=3, report=True)
     assert capsys.readouterr().out.splitlines()[-1].startswith("report: responses/math/report.html (")

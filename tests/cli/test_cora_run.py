@@ -72,12 +72,13 @@ def test_a_run_is_repeatable(tmp_path):
 def test_a_record_can_be_graded_again(tmp_path):
     assert run("cora_run", "simulated:name=a", "--limit", 5, cwd=tmp_path)[0] == 0
     record = "recorded:responses/math/a"
-    code, out, _ = run("cora_run", record, "--limit", 5, "--parse", "tolerant", "--out", "b", cwd=tmp_path)
+    code, out, _ = run("cora_run", record, "--limit", 5, "--parse", "last_line", "--out", "b", cwd=tmp_path)
     assert code == 0 and "0 failed" in out
     code, out, _ = run("cora_run", record, "--limit", 6, "--out", "c", cwd=tmp_path)
     assert code == 3 and "20 failed" in out  # the sixth question was never recorded
 
 
+@pytest.mark.slow
 def test_a_dry_run_asks_nobody(tmp_path):
     code, out, err = run("cora_run", "chat:gpt-4o-mini", "--dry", "--price", "1/2", cwd=tmp_path, OPENAI_API_KEY="")
     assert code == 0 and "calls" in out and "cost" in out and not (tmp_path / "responses").exists()
@@ -105,7 +106,7 @@ def test_another_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch, 
         (["simulated:name=a"], {"template": "words.py:bare"}, "asked.template_hash"),
         (["simulated:name=a"], {"shots": 1}, "other shots (0 there, 1 now)"),
         (["simulated:name=a"], {"trials": 2}, "other trials (1 there, 2 now);"),
-        (["simulated:name=a"], {"parse": "tolerant"}, "other parse (lenient there, tolerant now)"),
+        (["simulated:name=a"], {"parse": "last_line"}, "other parse (lenient there, last_line now)"),
         (["simulated:name=a"], {"stop": "cora"}, "other stop (none there, cora now), batch (none there, 256 now);"),
         (["simulated:name=a"], {"family": "permutations"}, "other family (cora there, permutations now), "),
     ]:
@@ -277,6 +278,7 @@ def desk(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words,says", slow_after(3, MISTAKES), ids=lambda x: " ".join(x) if isinstance(x, list) else None
 )
@@ -286,11 +288,13 @@ def test_a_mistake_gets_one_clear_line(desk, words, says):
     assert says in err and len(err.strip().splitlines()) == 1 and err.startswith(words[0] + ": ")
 
 
+@pytest.mark.slow
 def test_misspelt_options_end_with_code_2(desk):
     code, _, err = run("cora_run", "simulated", "--limits", "3", cwd=desk)
     assert code == 2 and "--limits" in err and "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_run_in_which_nothing_was_answered_is_no_result(desk):
     code, out, err = run("cora_run", "recorded:a", "--benchmark", "mine", "--path", "mine.csv", "--out", "z", cwd=desk)
     assert code == 1 and out == "" and "Traceback" not in err
@@ -391,6 +395,7 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
 HEAVY = ("torch", "transformers", "datasets", "openai", "matplotlib", "seaborn", "scipy.stats", "sklearn")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "module",
     slow_after(

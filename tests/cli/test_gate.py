@@ -163,6 +163,7 @@ def test_a_budget_of_a_command(tmp_path):
     assert status == 1 and "calls must be" in err
 
 
+@pytest.mark.slow
 def test_a_respondent_that_gets_nothing_is_named(tmp_path):
     words = ["cora_run", "simulated:name=ann", "simulated:seed=1,name=bob", "--limit", "5", "--max_calls", "100"]
     status, out, err = run(*words, cwd=tmp_path)
@@ -195,6 +196,7 @@ def test_commands_of_several_runs_make_nothing_of_a_part(command, tmp_path):
 # ---- repetitions
 
 
+@pytest.mark.slow
 def test_all_repetitions_count_in_the_run_and_in_its_baseline(tmp_path, capsys, monkeypatch):
     "Right in the first repetition and wrong in the second: 1 or 0.5, and the same for the baseline."
     variants = make_variants(math_benchmark(60))

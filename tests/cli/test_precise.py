@@ -138,6 +138,7 @@ def test_a_run_in_full_is_another_run(folder, monkeypatch):
         cora_run([ANN], limit=150, out="precise", stop="precise", half_width=0.05)
 
 
+@pytest.mark.slow
 def test_the_table_command(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     runs = ["responses/math/ann", "precise/math/bob"]
@@ -152,6 +153,7 @@ def test_the_table_command(folder, monkeypatch, capsys):
         cora_table(runs, score="agreement")
 
 
+@pytest.mark.slow
 def test_the_report_command(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     cora_report(["responses/math/ann", "precise/math/bob"], out="page.html")

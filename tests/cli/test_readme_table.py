@@ -86,6 +86,7 @@ def typed(line, monkeypatch):
     return 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ROWS)
 def test_each_row_works_as_typed(desk, server, monkeypatch, capsys, what):
     lines = [line for line in re.findall(r"`([^`]+)`", ROWS[what]) if line.startswith("cora_")]

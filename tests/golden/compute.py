@@ -236,7 +236,7 @@ def keys(t):
 
 
 NUMBERS = ("12", "-12", "1,200", "1/2", "0.5 km")
-LETTER_RULES = ("first_token", "first_alphanumeric", "first_character", "tolerant")
+LETTER_RULES = ("first_token", "first_alphanumeric", "first_character", "lenient")
 RULES = {rule: rule for rule in LETTER_RULES} | {"yes_no": "yes_no", "only_one": "selected"}  # as it was: as it is
 RULES |= {rule: rule for rule in ("in_words", "exact_number", "same_words")}
 

@@ -116,6 +116,7 @@ def check_equal(log, ours):
     assert imported.trials == (0,) and theirs.equals(own) and imported.coverage == ours.coverage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     slow_after(
@@ -124,7 +125,7 @@ def check_equal(log, ours):
             {"limit": 3},
             {"limit": 2, "family": "cyclic", "shots": 2, "shots_as": "like_variant"},
             {"limit": 2, "family": "formats", "template": "bare"},
-            {"sample": 3, "seed": 1, "family": "mcqa_plus", "parse": "tolerant"},
+            {"sample": 3, "seed": 1, "family": "mcqa_plus", "parse": "lenient"},
             {"limit": 1, "family": "wording", "subjects": "addition"},
         ],
     ),
@@ -150,6 +151,7 @@ def test_as_our_own_run(tmp_path, options):
         assert all(shown(log)[name] == spread[name] for name in _SHOWN_SPREADS)
 
 
+@pytest.mark.slow
 def test_epochs_are_trials(tmp_path):
     "Each epoch says something else; the table has the scores of the first, as `score` has of several trials."
     times = {}

@@ -108,7 +108,7 @@ def unequal(draw):
     st.integers(0, 3),
     st.sampled_from([1, 40, 1 << 21]),
 )
-@settings(max_examples=80)
+@settings(max_examples=60)
 def test_a_plain_loop_with_the_same_draws(responses, draws, over, seed, room):
     ours = variant_bootstrap(responses, draws, 7, seed, THRESHOLDS, over, by_size=True, room=room)
     right = right_matrix(responses, by_size=True)
@@ -275,6 +275,7 @@ def test_paper_layout():
     assert "-0.00" not in paper_layout(six, 2).to_string()
 
 
+@pytest.mark.slow
 def test_recorded_replies_give_the_numbers_of_the_issue(medalpaca):
     found = values_of(bootstrap_table({"medalpaca": medalpaca}))
     assert round(found["MCQA+, mean of resamples"], 3) == 0.357

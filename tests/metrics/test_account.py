@@ -137,6 +137,7 @@ def test_the_gate_does_not_pass_what_is_not_known(run, tmp_path, capsys):
     assert said.count("not known") >= 2 and "1 of 37 prompts" in said and "1 of 5 prompts" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [{}, {7: FAILED, 90: FAILED}])
 def test_a_sample_counts_refused_and_unread_as_wrong_and_covers_failures(lost):
     "The scores of the full run, in which all that failed is right, or all wrong, lie in the interval."

@@ -214,6 +214,7 @@ def test_every_measure_is_called_below(made):
     assert results == set(measures(*made))
 
 
+@pytest.mark.slow
 def test_measures_return_results_that_are_drawn(made):
     for name, call in measures(*made).items():
         result = call()

@@ -39,7 +39,7 @@ def claims(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(claims(), st.booleans())
 def test_claims_against_loops(frame, normalise):
     hits, conf = {0: [], 1: []}, defaultdict(lambda: {0: [], 1: []})
@@ -102,7 +102,7 @@ def test_p_yes_does_not_depend_on_how_scores_are_normalised():
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_selection_against_loops(data):
     "The column `selected` is what counts: what the form's rule read, or what somebody else graded; None is not known."

@@ -288,7 +288,7 @@ def compare(ranks, rows, mass):
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(runs(new=True), st.booleans())
 def test_positions_against_loops(run, arrow):
     t, rows = run[0], list(run[0].itertuples())
@@ -308,7 +308,7 @@ def test_positions_against_loops(run, arrow):
 
 
 @pytest.mark.slow
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(runs(new=True), st.integers(2, 4))
 def test_lengths_against_loops(run, A):
     t, rows, questions = run[0], list(run[0].itertuples()), {q.id: q for q in run[1]}

@@ -15,7 +15,7 @@ from cora_nb.metrics.cora import Counts, weighted_scores
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.counts import count_hits
-from cora_nb.metrics.estimates import possible_counts
+from cora_nb.metrics.estimates import judged_scores, possible_counts
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -82,6 +82,52 @@ def test_the_bounds_are_the_extremes_of_all_that_could_have_been_replied(data):
         assert found[name].max() == pytest.approx(every[name].max(), abs=1e-12), name
 
 
+@given(st.data())
+@settings(max_examples=30, deadline=None)
+def test_most_is_the_most_had_the_unread_replies_been_read(data):
+    "Every way to read the unread replies, and to answer the failed prompts, gone through one by one."
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=5))
+    cells = [(q, v) for q, size in enumerate(sizes) for v in range(size)]
+    fates = {cell: data.draw(st.sampled_from(["right", "right", "wrong", "unread", "failed"])) for cell in cells}
+    open_ = [cell for cell, fate in fates.items() if fate in ("unread", "failed")][:9]
+    fates |= {cell: "wrong" for cell, fate in fates.items() if fate in ("unread", "failed") and cell not in open_}
+    failed = sum(fate == "failed" for fate in fates.values())
+
+    def table(answers):
+        rows = []
+        for cell in cells:
+            fate = answers.get(cell, fates[cell])
+            state = fate if fate in ("unread", "failed") else "answered"
+            method = "nota" if cell[1] else "original"
+            rows.append({"question_id": f"q{cell[0]}", "method": method, "correct": fate == "right", "state": state})
+        return pd.DataFrame(rows)
+
+    ways = [dict(zip(open_, fate)) for fate in itertools.product(["wrong", "right"], repeat=len(open_))]
+    every = pd.DataFrame([weighted_scores(count_hits(table(way))) for way in ways])
+    judged = judged_scores(count_hits(table({})).assign(missing=0))
+    for name, row in judged.dropna(subset="value").iterrows():
+        unread = [r for r in row["remarks"] if r.kind == "unread"]
+        most = every[name].max()
+        if unread:
+            assert row["most"] == pytest.approx(most, abs=1e-12) and f"{most:.2f}" > f"{row['value']:.2f}", name
+        elif not failed:
+            assert f"{most:.2f}" == f"{row['value']:.2f}" and row["least"] == row["most"] == row["value"], name
+
+
+def test_unread_replies_are_said_at_the_number():
+    said = Responses(ANN.table.assign(state=ANN.table["state"]), ANN.questions, ANN.facts, ANN.name)
+    assert not said.table["state"].isin(["unread"]).any()
+    rows = OTHERS[::40]
+    run = lose(ANN, rows, "unread")
+    row = lookup(score(run), "CoRA")
+    assert row.status == "bounded" and row.least == row.value < row.most <= lookup(score(ANN), "CoRA").value + 1e-9
+    assert remark_words(row.remarks[0]) == f"{len(rows)} of 1,400 unread"
+    assert lookup(score(run), "MCQA").status == "exact", "no original is unread"
+    difference = lookup(compare(run, BOB), "CoRA")
+    assert difference.most > difference.value and any(r.kind == "unread" for r in difference.remarks)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_up_to_one_in_a_hundred_a_score_is_given_with_its_bounds(seed):
     rng = np.random.default_rng(seed)

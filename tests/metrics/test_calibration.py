@@ -51,7 +51,8 @@ def plain_bins(x, y, B):
     return dict(sorted(bins.items()))
 
 
-@settings(max_examples=120)
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(PAIRS, st.integers(1, 25))
 def test_ece_against_plain_loops(pairs, B):
     x, y = [p[0] for p in pairs], [p[1] for p in pairs]
@@ -76,7 +77,7 @@ def test_ece_against_plain_loops(pairs, B):
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(PAIRS, st.integers(1, 12), st.sampled_from(BINNINGS))
 def test_every_answer_is_in_one_bin_and_brier_adds_up(pairs, B, method):
     x, y = np.array(pairs, dtype=float).T

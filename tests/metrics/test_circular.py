@@ -38,6 +38,7 @@ def values(table):
 # Circular evaluation
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(2, 6), min_size=1, max_size=6), st.randoms(use_true_random=False))
 @settings(max_examples=50, deadline=None)
 def test_circular_scores_from_the_definition(sizes, rng):
@@ -88,6 +89,7 @@ def test_circular_scores_of_what_is_no_circle():
 # Position spread
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.integers(2, 5), min_size=2, max_size=7),
     st.sampled_from(["cyclic", "answer_swap", "permutations", "cora"]),

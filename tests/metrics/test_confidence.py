@@ -105,7 +105,7 @@ def plain_unified(answers, logprobs, label, W):
 
 
 @pytest.mark.slow
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from("abcdefg"), st.floats(-30, 0)), min_size=1, max_size=12), st.integers(1, 6))
 def test_unified_against_its_steps(pairs, W):
     answers, logprobs = zip(*pairs)

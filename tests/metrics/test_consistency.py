@@ -46,7 +46,7 @@ def plain(answers, right, unparsed="nothing"):
     return K, sum(a == right for a in answers) / D, most / D, top.count(right) / len(top) if top else 0.0
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.lists(SEQUENCE, min_size=1, max_size=8), st.sampled_from(UNPARSED), st.data())
 def test_against_the_words_of_the_paper(answers, unparsed, data):
     rights = data.draw(st.lists(st.sampled_from("ABCD"), min_size=len(answers), max_size=len(answers)))
@@ -202,7 +202,8 @@ def test_groups_are_named_in_the_columns_asked_for():
         consistency_by({"gpt": table}, column=("respondent", "place"))
 
 
-@settings(max_examples=100)
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=40))
 def test_matrix_against_definitions(pairs):
     x, y = np.array(pairs, dtype=float).T

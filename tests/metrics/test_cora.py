@@ -103,13 +103,14 @@ def assert_same(fast, slow):
     np.testing.assert_allclose(fast.to_numpy(float), list(slow.values()), rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 @given(
     tables(),
     st.booleans(),
     st.lists(st.sampled_from([0.0, 0.28, 0.3, 1 / 3, 0.5, 0.7, 0.9, 1.0]), unique=True, max_size=4),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_score_follows_the_equations(rows, pooled, thresholds, rng):
     rng.shuffle(rows)
     kept = [r for r in rows if pooled or r["trial"] == 0]

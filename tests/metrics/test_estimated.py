@@ -74,6 +74,7 @@ def test_a_higher_level_has_no_number(runs):
     assert table["note"].loc["CoRA"] == "not estimated at 99%: the run was stopped with intervals of 95%"
 
 
+@pytest.mark.slow
 def test_parts_of_it_are_not_estimated(runs):
     for by in ("subject", "method"):
         for options in ({}, {"ci": 0.95}):
@@ -120,6 +121,7 @@ def test_a_difference_adds_the_squares_of_four_distances(runs):
     assert (back.low, back.high) == pytest.approx((-row.high, -row.low))
 
 
+@pytest.mark.slow
 def test_an_estimate_never_says_more_than_all_replies(runs):
     """Half as many questions, a tenth, or all: the interval of the difference is wider the less is known.
 
@@ -171,6 +173,7 @@ def test_estimates_have_no_ranks(runs):
 # ---- gates
 
 
+@pytest.mark.slow
 def test_a_gate_is_not_easier_to_pass_with_fewer_replies(runs):
     "The minimum that a run just passes is lower where its scores are estimates."
     for name in ("MCQA", "CoRA"):

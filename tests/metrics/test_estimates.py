@@ -32,6 +32,7 @@ def precise(**wanted):
     return evaluate(WHO, VARIANTS, stop=Precise(**{"half_width": 0.07} | wanted), progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", slow_after(1, ["CoRA", "MCQA", "MV", "MCQA+", "CORE", "BMCA(0.85)", ["RC", "CoRA"]]))
 def test_the_estimates_are_those_of_the_sample_at_the_level_of_the_look(wanted):
     "Computed again from the replies of the full run, to the questions that the design names."

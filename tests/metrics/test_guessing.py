@@ -157,11 +157,11 @@ asked_sets = st.lists(
     st.lists(st.integers(2, 4).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n - 1))), min_size=2, max_size=4),
     min_size=1,
     max_size=3,
-).filter(lambda s: sum(map(len, s)) <= 8)
+).filter(lambda s: sum(map(len, s)) <= 6)
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(asked_sets, st.sampled_from([(1,), (3, 1), (1, 2, 5)]))
 def test_chance_scores_against_every_outcome(sets, position):
     "Each score that is a mean, from `score` itself over all outcomes; CoRA and CORE are products of such means."
@@ -243,6 +243,7 @@ def test_chance_of_mixed_forms():
     assert lookup(chance_scores(only), "MCQA+").value == 0
 
 
+@pytest.mark.slow
 def test_equal_questions_of_a_benchmark_of_thousands_are_computed_once(monkeypatch):
     "The seconds: tools/benchmarks/bench_quick.py."
     done, plain = [], guessing.poisson_binomial_pmf
@@ -260,6 +261,7 @@ def test_guesser_order_scores_against_every_sequence(n, orders):
     np.testing.assert_allclose(found["value"], slow, rtol=1e-12)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=30)
 @given(st.floats(0, 1), st.integers(2, 8))
 def test_a_knower_who_guesses_the_rest_is_corrected_to_what_it_knows(kappa, A):
@@ -281,6 +283,7 @@ def test_a_knower_who_guesses_the_rest_is_corrected_to_what_it_knows(kappa, A):
 _NOT_CORRECTED = Remark("not_corrected", 1.0)
 
 
+@pytest.mark.slow
 def test_corrected_keeps_the_shape():
     variants = make_variants([Question(f"q{i}", "?", tuple("abcd"), i % 4, subject="xy"[i % 2]) for i in range(40)])
     responses, zero = evaluate(SimulatedRespondent(), variants, progress=False), chance_scores(variants)

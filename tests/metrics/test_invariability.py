@@ -95,7 +95,7 @@ def loop_counts(frame):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(order_tables())
 def test_counts_and_scores_against_loops(frame):
     loop = loop_counts(frame)
@@ -122,7 +122,7 @@ def test_fillers_are_choices_of_their_own(n, nota):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(order_tables(equal=True), st.sampled_from(["share", "wrong", "right"]))
 def test_classes_against_loops(frame, ties):
     loop, classes = loop_counts(frame), consistency_classes(frame, ties=ties)
@@ -151,7 +151,7 @@ def test_classes_against_loops(frame, ties):
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(order_tables(least=1))
 def test_subsets_against_loops(frame):
     wrong, misled = set(), {}
@@ -287,7 +287,7 @@ def test_sweep_against_the_parts():
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(order_tables(least=1))
 def test_order_scores_against_loops(frame):
     loop = loop_counts(frame)
@@ -329,6 +329,7 @@ def replies_of(family, seed=0, luck=0, **options):
     return make_responses(variants, ["ABCDEFGHIJ"[rng.integers(v.n_choices)] for v in variants])
 
 
+@pytest.mark.slow
 def test_sweep_leaves_out_other_forms():
     "Every method of both families, and those that are still to come."
     plain = {str(n): replies_of("reorderings", luck=n, n_choices=n) for n in (2, 4, 6)}

@@ -141,6 +141,7 @@ def test_items_against_scipy(cells):
             assert row["discrimination"] == pytest.approx(pearsonr(rc[q], rest)[0], abs=1e-6)
 
 
+@pytest.mark.slow
 @given(tables)
 def test_breaks_name_every_wrong_reply(cells):
     breaks = item_breaks(responses_of(cells))

@@ -144,6 +144,7 @@ def test_levels_without_a_preference():
 # --- from responses -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(
     st.integers(3, 7).flatmap(
         lambda A: st.tuples(
@@ -311,6 +312,7 @@ def test_wrong_places_against_scipy():
                 )
 
 
+@pytest.mark.slow
 def test_importing_is_light():
     "Neither scipy nor matplotlib before they are needed."
     heavy = ("scipy", "matplotlib", "seaborn", "torch", "datasets")

@@ -54,6 +54,7 @@ def tables(draw):
     return table(rows)
 
 
+@pytest.mark.slow
 @given(tables(), st.booleans(), st.data())
 def test_arrays_against_rows(frame, every, data):
     found = need(frame).pool_trials() if every else need(frame).trial(data.draw(st.sampled_from(need(frame).trials)))

@@ -88,6 +88,7 @@ def test_ours_are_registered_in_the_order_of_tables():
     assert all(get_score(n).monotone and get_score(n).source for n in OURS)
 
 
+@pytest.mark.slow
 def test_a_score_of_ones_own_is_found_everywhere(runs, mine):
     ann = runs["ann"]
     assert "lucky" not in set(score(ann)["score"])

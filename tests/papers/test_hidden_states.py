@@ -47,6 +47,7 @@ def test_what_cannot_be_read(folder):
         hidden_states(who, QUESTIONS, progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift, apart", [(0.0, False), (4.0, True)])
 def test_a_planted_difference_is_found_and_noise_is_not(shift, apart):
     points = np.random.default_rng(1).normal(size=(30, 2, 1, 6)).astype("float32")

@@ -111,6 +111,7 @@ def test_every_step_asks_what_it_should(questions, runs):
     assert [r.facts.run.step for r in runs.values()] == list(runs)
 
 
+@pytest.mark.slow
 def test_orders_and_numbers_of_choices(runs):
     "Tables 2 and 8."
     results = mcqa_plus_results(runs)
@@ -240,6 +241,7 @@ def test_stopped_anywhere_and_taken_up_again(questions, runs, tmp_path):
         pd.testing.assert_frame_equal(mcqa_plus_results(again), expected)
 
 
+@pytest.mark.slow
 def test_runs_read_back_from_folders(runs, tmp_path):
     for name, responses in runs.items():
         write_responses(responses, tmp_path / name)
@@ -302,6 +304,7 @@ def test_what_is_told_before_a_run_is_what_is_kept_of_it(questions):
     assert who.asked == 0
 
 
+@pytest.mark.slow
 def test_prepared_steps_are_those_that_are_asked(questions, monkeypatch):
     "The same runs with the same facts, for two respondents, and no prompt is made twice."
     steps, options = mcqa_plus_steps(questions[:20]), {"facts": {"place": "here"}, "asking": Asking("bare")}

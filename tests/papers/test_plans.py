@@ -269,7 +269,7 @@ WRONG = {  # what is written in place of what, in a plan -> what is said
     "no items": ("cora/table_1", "[items.table_1]", "[other.table_1]", "there is no key 'other'"),
     "no such family": ("li2024/figure_2", '"formats"', '"format"', "format"),
     "no such template": ("li2024/figure_2", 'template = "li2024"', 'template = "li"', "li2024"),
-    "no such rule": ("li2024/figure_2", '"tolerant"', '"tolerent"', "tolerant"),
+    "no such rule": ("li2024/figure_2", '"lenient"', '"lenent"', "lenient"),
     "no such option": ("li2024/figure_3", "only = [", "onli = [", "onli"),
     "no such measure": ("cora/table_1", '"scores"', '"score"', "score"),
     "no such step": (

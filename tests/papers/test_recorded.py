@@ -276,6 +276,7 @@ def test_no_text_ships():
         assert re.fullmatch(r"[-A-Z0-9.,\n]*", "\n".join(text.splitlines()[1:]))
 
 
+@pytest.mark.slow
 def test_the_facts_of_the_replies_are_those_of_the_file(copies):
     "Every column but the replies, and so every measure; also an import from a folder of which the texts are left out."
     theirs, ours = load_recorded(CAT, copies[CAT].parent, texts=True), load_recorded(CAT)
@@ -295,6 +296,7 @@ def test_the_tables_are_the_known_excerpts(name):
     assert sha256((data_path("recorded") / known.name).read_bytes()).hexdigest() == known.excerpt
 
 
+@pytest.mark.slow
 def test_the_script_makes_what_ships(copies, tmp_path):
     script = Path(__file__).parents[2] / "scripts" / "make_recorded.py"
     env = {k: v for k, v in os.environ.items() if k not in ("CORA_SHARED", "XDG_CACHE_HOME")}

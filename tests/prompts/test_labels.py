@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import ALPHABETS, LETTERS, CoraError, Question, Variant, Wording
 from cora_nb.prompts.labels import apply_rule, _in_letters, label_room, said_label
-from cora_nb.prompts.letters import first_alphanumeric, first_character, first_token, last_line, lenient, tolerant
+from cora_nb.prompts.letters import first_alphanumeric, first_character, first_token, last_line, lenient
 from cora_nb.variants.mcqa_plus import formats
 from cora_nb.variants.families import AXES
 
@@ -41,7 +41,7 @@ def test_every_label_is_read_back_however_it_is_said(alphabet, said):
     v = shown(alphabet)
     for place, label in enumerate(v.labels):
         reply = said.format(label, text=CITIES[place])
-        assert apply_rule(lenient, reply, v) == apply_rule(tolerant, reply, v) == place, (reply, label)
+        assert apply_rule(lenient, reply, v) == place, (reply, label)
         if alphabet != "digits":
             assert apply_rule(lenient, said.format(label.upper(), text=CITIES[place]), v) == place, reply
 
@@ -117,6 +117,7 @@ def test_a_number_that_is_two_things_is_read_where_a_label_was_asked_for_and_els
     assert {reply: apply_rule(lenient, reply, v) for reply in said} == said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alphabet", OTHERS)
 def test_long_replies_take_no_longer_than_short_ones(alphabet):
     for piece in ("1 ", "i ", "1) ", "\n1) x", "answer a ", "(1)", "Type 1 ", "I think that ", "<a", "is i, "):
@@ -130,7 +131,7 @@ def test_long_replies_take_no_longer_than_short_ones(alphabet):
     st.sampled_from(OTHERS),
     st.lists(st.text(min_size=1).filter(str.strip), min_size=2, max_size=9),
 )
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_any_text_is_taken(reply, alphabet, choices):
     v = shown(alphabet, choices, 0)
     for rule in (lenient, first_token, last_line):

@@ -22,7 +22,7 @@ from cora_nb.prompts.letters import (
     meant,
     parse,
     stated,
-    tolerant,
+    lenient,
 )
 
 CITIES = ("Sydney", "Canberra", "Melbourne", "Perth")
@@ -85,7 +85,7 @@ choice_lists = st.lists(
 
 
 @given(replies, choice_lists, st.sampled_from(LETTER_RULES))
-@example(None, CITIES, "tolerant")
+@example(None, CITIES, "lenient")
 def test_any_reply_gives_a_choice_or_minus_one(reply, choices, rule):
     i = parse(reply, choices, rule)
     assert type(i) is int and -1 <= i < len(choices)
@@ -217,9 +217,9 @@ def test_every_letter_in_every_wrapping(wrapping):
         choices = tuple(f"text {j}" for j in range(n))
         for j in range(n):
             for letter in {LETTERS[j], chr(0xFF21 + j)}:
-                assert tolerant(wrapping.format(letter), choices) == j, explain(wrapping.format(letter), choices)
+                assert lenient(wrapping.format(letter), choices) == j, explain(wrapping.format(letter), choices)
         for letter in LETTERS[n:]:
-            assert tolerant(wrapping.format(letter), choices) == -1, explain(wrapping.format(letter), choices)
+            assert lenient(wrapping.format(letter), choices) == -1, explain(wrapping.format(letter), choices)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_every_letter_in_every_wrapping(wrapping):
 )
 def test_small_letters_where_they_can_only_be_letters(wrapping):
     for j in range(5):
-        assert tolerant(wrapping.format(LETTERS[j].lower()), ("v", "w", "x", "y", "zz")) == j
+        assert lenient(wrapping.format(LETTERS[j].lower()), ("v", "w", "x", "y", "zz")) == j
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_two_letters_are_no_answer(two):
     for a in LETTERS[:5]:
         for b in LETTERS[:5]:
             if a != b:
-                assert tolerant(two.format(a, b), ("one", "two", "three", "four", "five")) == -1
+                assert lenient(two.format(a, b), ("one", "two", "three", "four", "five")) == -1
 
 
 @given(
@@ -278,7 +278,7 @@ def test_two_letters_are_no_answer(two):
 )
 def test_words_that_begin_with_a_letter(reply):
     choices = ("one", "two", "three", "four", "five")
-    assert tolerant(reply, choices) == -1
+    assert lenient(reply, choices) == -1
     if reply.partition(" ")[0] not in ("A", "B"):
         assert first_token(reply, choices) == -1
 
@@ -295,29 +295,29 @@ def test_words_that_begin_with_a_letter(reply):
 def test_a_choices_own_text_is_that_choice(choices, data):
     i = data.draw(st.integers(0, len(choices) - 1))
     for wrapping in ["{}", " {} ", "{}.", "{}\n\nBecause.", "**{}**"]:
-        assert tolerant(wrapping.format(choices[i]), choices) == i
-    assert tolerant(choices[i].upper(), choices) == i
+        assert lenient(wrapping.format(choices[i]), choices) == i
+    assert lenient(choices[i].upper(), choices) == i
 
 
 def test_texts_that_need_care():
-    assert tolerant("B", ("C", "N", "B")) == 1  # a bare letter is a label, even for boron
-    assert tolerant("N", ("C", "N", "B")) == -1
-    assert [tolerant(t, ("AA", "Aa", "aa")) for t in ("AA", "Aa", "aa", "aA")] == [0, 1, 2, -1]
-    assert [tolerant(t, ("5", "-5", "5!", "$5")) for t in ("5", "-5", "5!", "$5")] == [0, 1, 2, 3]
-    assert tolerant("same", ("same", "same", "other")) == -1
-    assert tolerant("C++", ("C", "C++", "C#")) == 1
+    assert lenient("B", ("C", "N", "B")) == 1  # a bare letter is a label, even for boron
+    assert lenient("N", ("C", "N", "B")) == -1
+    assert [lenient(t, ("AA", "Aa", "aa")) for t in ("AA", "Aa", "aa", "aA")] == [0, 1, 2, -1]
+    assert [lenient(t, ("5", "-5", "5!", "$5")) for t in ("5", "-5", "5!", "$5")] == [0, 1, 2, 3]
+    assert lenient("same", ("same", "same", "other")) == -1
+    assert lenient("C++", ("C", "C++", "C#")) == 1
     bacteria = ("S. aureus", "E. coli", "H. pylori", "C. tetani", "T. pallidum")
-    assert tolerant("E. coli", bacteria) == tolerant("The answer is E. coli", bacteria) == 1
-    assert tolerant("E. coli is the most frequent", bacteria) == -1
-    assert tolerant("E", bacteria) == tolerant("E.", bacteria) == 4
+    assert lenient("E. coli", bacteria) == lenient("The answer is E. coli", bacteria) == 1
+    assert lenient("E. coli is the most frequent", bacteria) == -1
+    assert lenient("E", bacteria) == lenient("E.", bacteria) == 4
     assert (
-        tolerant("None of the above", ("x", "None of the above"))
-        == tolerant("none of the above.", ("x", "None of the above"))
+        lenient("None of the above", ("x", "None of the above"))
+        == lenient("none of the above.", ("x", "None of the above"))
         == 1
     )
 
 
-READ_BY_A_PERSON = [  # written down before `tolerant` had seen any of them; "-" is no choice
+READ_BY_A_PERSON = [  # written down before `lenient` had seen any of them; "-" is no choice
     ("Correct answer: B", "B"),
     ("Ans: B", "B"),
     ("ANSWER: B", "B"),
@@ -436,7 +436,7 @@ READ_BY_A_PERSON = [  # written down before `tolerant` had seen any of them; "-"
     ("So I think B", "B"),
     ("So I would say D", "D"),
     ("The user asks about A. We need B or C. Answer: C", "C"),
-    ("D\n\nHowever, the answer is B", "D"),
+    ("D\n\nHowever, the answer is B", "B"),  # a person read D, before it was settled that the last one counts
     ("Sydney", "A"),
     ("SYDNEY!", "A"),
     ("Answer: Perth.", "D"),
@@ -459,13 +459,23 @@ def test_the_number_of_replies_is_the_one_the_notebook_names():
 @pytest.mark.parametrize("reply, reader", READ_BY_A_PERSON)
 def test_read_like_a_person_or_not_at_all(reply, reader):
     expected = -1 if reply in MISSED or reader == "-" else LETTERS.index(reader)
-    assert tolerant(reply, CITIES) == expected, explain(reply, CITIES)
+    assert lenient(reply, CITIES) == expected, explain(reply, CITIES)
 
 
 def test_explain_names_the_pattern():
     assert {
         explain(r, CITIES)[0]
-        for r in ["Canberra", "B", "So the answer is B", "(B) is correct", "I think it is B", "B. it", "Hmm"]
+        for r in [
+            "Canberra",
+            "Canberra\nIt is",
+            "B",
+            "B\nIt is",
+            "So the answer is B",
+            "(B) is correct",
+            "I think it is B",
+            "B. it",
+            "Hmm",
+        ]
     } == {p.__name__ for p in PATTERNS} | {""}
 
 
@@ -518,7 +528,7 @@ def test_no_reply_hangs(rule):
 
 def test_the_answer_at_either_end_of_a_very_long_reply_is_found():
     filler = "word " * 50_000
-    assert tolerant(f"B\n\n{filler}", CITIES) == tolerant(f"{filler} So the answer is B.", CITIES) == 1
+    assert lenient(f"B\n\n{filler}", CITIES) == lenient(f"{filler} So the answer is B.", CITIES) == 1
 
 
 def test_a_rule_is_a_name_or_a_function():
@@ -569,7 +579,6 @@ def test_the_recorded_letter_is_nearly_always_the_first_alphanumeric(recorded):
     ]
 
 
-@pytest.mark.parametrize("rule", ["tolerant", "lenient"])
 @pytest.mark.parametrize(
     ("reply", "choice"),
     [
@@ -578,8 +587,8 @@ def test_the_recorded_letter_is_nearly_always_the_first_alphanumeric(recorded):
         ("The answer is (C). Let me check again. The answer is hard to find.", 2),  # the last cue names nothing
     ],
 )
-def test_the_last_statement_of_an_answer_counts(reply, choice, rule):
-    assert parse(reply, ("cold", "warm", "hot"), rule) == choice
+def test_the_last_statement_of_an_answer_counts(reply, choice):
+    assert parse(reply, ("cold", "warm", "hot")) == choice
 
 
 def test_the_last_cue_of_each_pattern_counts():

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cora_nb.core import LETTERS
+from cora_nb.prompts import letters
 from cora_nb.prompts.letters import (
     answer_part,
     first_token,
@@ -11,11 +12,10 @@ from cora_nb.prompts.letters import (
     last_line,
     last_line_several,
     last_line_yes_no,
-    lenient,
     parse,
     rules_by_form,
     selected,
-    tolerant,
+    lenient,
 )
 
 CITIES = ("Sydney", "Canberra", "Melbourne", "Perth")
@@ -36,13 +36,6 @@ SAID = [
 replies = st.lists(st.sampled_from(SAID), max_size=6).map("".join)
 
 
-@given(replies)
-def test_lenient_is_the_strict_rule_where_that_reads_anything(reply):
-    strict = first_token(answer_part(reply), CITIES)  # the rule itself looks at no reply that deliberates first
-    assert lenient(reply, CITIES) == (tolerant(reply, CITIES) if strict == -1 else strict)
-    assert first_token(reply, CITIES) in (-1, lenient(reply, CITIES))
-
-
 TEN = tuple(f"choice {i}" for i in range(10))
 ENDS = ("The answer is C.", "The correct option is (C).", "So the answer would be C", "Answer: C")
 
@@ -52,21 +45,20 @@ ENDS = ("The answer is C.", "The correct option is (C).", "So the answer would b
                                      "I cannot be sure.", "I, as a model, guess.", "I'd guess.", "I think so.",
                                      "A is tempting.", "B was my first thought."])  # fmt: skip
 @pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("rule", [lenient, tolerant])
-def test_an_article_a_pronoun_or_a_sentence_about_a_letter_is_no_answer(opening, end, rule):
-    assert rule(f"{opening} {end}", TEN) == rule(f"<think>B</think>{opening}\n{end}", TEN) == 2
+def test_an_article_a_pronoun_or_a_sentence_about_a_letter_is_no_answer(opening, end):
+    assert lenient(f"{opening} {end}", TEN) == lenient(f"<think>B</think>{opening}\n{end}", TEN) == 2
 
 
 @pytest.mark.parametrize("said", ["I cannot answer", "I don't know.", "I, for one, have no idea", "A difficult one",
                                   "I was not told", "I CANNOT ANSWER"])  # fmt: skip
 def test_without_an_answer_nothing_is_read(said):
-    assert lenient(said, TEN) == tolerant(said, TEN) == -1 and selected(said, TEN) == ()
+    assert lenient(said, TEN) == -1 and selected(said, TEN) == ()
 
 
 @given(
     st.sampled_from("AI"),
     st.sampled_from(["{}", "{}.", "{})", "({})", "{}:", "**{}**", "{}, because", "{} because it fits", "{} - text",
-                     "{} is right", "{}\npatients know", "**{}** is what I think", "{} (the answer)"]),
+                     "{} is right", "{}\npatients know", "{} (the answer)"]),
 )  # fmt: skip
 def test_a_letter_is_a_letter_in_every_dress(letter, dress):
     assert lenient(dress.format(letter), TEN) == LETTERS.index(letter) == first_token(dress.format(letter), TEN)
@@ -86,14 +78,14 @@ def test_a_perfect_respondent_in_words_is_always_read(letter, before):
 
 
 def test_the_first_word_after_a_thought_decides():
-    assert first_token("<think>A?</think>B A", CITIES) == -1 and lenient("<think>A?</think>B A", CITIES) == 1
+    assert first_token("<think>A?</think>B", CITIES) == -1 and lenient("<think>A?</think>B", CITIES) == 1
 
 
 @given(replies, replies)
 def test_no_rule_reads_what_was_thought(thought, said):
     thought = thought.replace("<think>", "").replace("</think>", "")
     said = said.replace("<think>", "").replace("</think>", "")
-    for rule in ("lenient", "tolerant", "last_line", "yes_no", "in_words"):
+    for rule in ("lenient", "last_line", "yes_no", "in_words"):
         assert parse(f"<think>{thought}</think>{said}", CITIES, rule) == parse(said, CITIES, rule), rule
         assert parse(f"<think>{thought}", CITIES, rule) == -1, rule
     for rule in ("first_token", "first_alphanumeric", "first_character"):  # they look at the beginning alone
@@ -102,10 +94,105 @@ def test_no_rule_reads_what_was_thought(thought, said):
 
 
 @pytest.mark.parametrize(
-    "opens,closes", [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("[THINK]", "[/THINK]")]
+    "opens,closes",
+    [
+        *((f"<{tag}>", f"</{tag}>") for tag in ("think", "thinking", "thought", "reasoning", "seed:think", "mm:think")),
+        ("[THINK]", "[/THINK]"),
+        ("◁think▷", "◁/think▷"),
+        ("<|START_THINKING|>", "<|END_THINKING|>"),
+        ("<|channel>thought\n", "<channel|>"),
+        ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+        ("<|channel|>analysis<|message|>", "<|channel|>final <|constrain|>json<|message|>"),
+    ],
 )
-def test_thoughts_in_several_brackets(opens, closes):
+def test_thoughts_between_known_marks(opens, closes):
     assert answer_part(f"{opens}A{closes}B") == "B" == answer_part(f"A{closes}B") and answer_part(f"{opens}A") == ""
+
+
+@pytest.mark.parametrize(
+    "opens,closes", [("analysis", "assistantfinal"), ("THOUGHT:\n", "\nAnswer: "), ("Thinking: ", "\n**Answer:** ")]
+)
+def test_thoughts_that_a_word_opens(opens, closes):
+    for thought in ("The answer is A.", "A is tempting. Wait: the answer is C?", "\nC\n"):
+        assert lenient(f"{opens}{thought}{closes}B", CITIES) == 1
+        assert lenient(f"{opens}{thought}", CITIES) == -1
+    assert lenient("Analysis shows that the answer is B", CITIES) == lenient("My thoughts: B is correct", CITIES) == 1
+
+
+def test_a_mark_that_only_ends_a_thought(monkeypatch):
+    monkeypatch.setattr(letters, "THOUGHTS", dict(letters.THOUGHTS))
+    letters.register_thought(None, "[:end of musing:]")
+    assert lenient("The answer is A. No.[:end of musing:]B", CITIES) == 1 == lenient("The answer is B.", CITIES)
+
+
+def test_a_mark_of_ones_own(monkeypatch):
+    monkeypatch.setattr(letters, "THOUGHTS", dict(letters.THOUGHTS))
+    assert lenient("{musing}The answer is A.", CITIES) == 0
+    letters.register_thought("{musing}", "{done}")
+    assert (
+        lenient("{musing}The answer is A.{done}\nB", CITIES) == 1 and lenient("{musing}The answer is A.", CITIES) == -1
+    )
+
+
+LEFT = ["<|tool_call|>{}", "<|python_tag|>{}", "[THINK]{}", "{}<|channel|>analysis", "<unused7>{}"]
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_a_token_of_the_chat_format_that_is_left_means_unread(left):
+    assert lenient(left.format("The answer is B."), CITIES) == -1
+
+
+AROUND = ["{}<|eot_id|>", "{}<|im_end|>\n<|im_start|>user\nThe answer is A", "<|im_start|>assistant\n{}", "{}</s>"]
+
+
+@pytest.mark.parametrize("around", [*AROUND, "assistant\n\n{}"])
+def test_roles_and_ends_of_turns_are_no_part_of_the_reply(around):
+    assert lenient(around.format("B"), CITIES) == lenient(around.format("The answer is B."), CITIES) == 1
+
+
+FURTHER = ["Question: What is 2 + 2?\nA. 3\nAnswer: A", "Q: Which?\nA: A", "Human: The answer is A.", "User: A"]
+
+
+@pytest.mark.parametrize("further", [*FURTHER, "### Question 2\nThe answer is A."])
+def test_what_a_model_writes_on_after_its_answer_is_cut_away(further):
+    for said in ("B", "The answer is B.", "Answer: B. Canberra"):
+        assert lenient(f"{said}\n\n{further}", CITIES) == lenient.cut(f"{said}\n\n{further}", CITIES) == 1
+
+
+CUT = {  # as far as the reply came -> what may be read
+    "B": 1, "(B)": 1, "B. Canberra was": 1, "**B**\n\nBecause it": 1, "The answer is B. It was built": 1,
+    "Answer: B, because": 1, "The answer is B": -1, "The correct answer is **B": -1, "A": 0, "": -1,
+    "So the answer is A. But check:": -1, "Let us see. The answer is A?": -1,
+    "At first I would say A. Wait, let me": -1,
+    "Option A is not right, because": -1, "(a) The speed is 3 m/s. (b) The": -1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reply", CUT)
+def test_of_a_reply_that_was_cut_the_beginning_is_read(reply):
+    assert lenient.cut(reply, CITIES) == CUT[reply] and last_line.cut(reply, CITIES) is None
+
+
+OBJECTS = [
+    '{"answer": "B"}',
+    '{"reasoning": "A is large", "answer": "B"}',
+    '```json\n{"final_answer": "B"}\n```',
+    "{'choice': 'B'}",
+    '{"answer": "Canberra", "confidence": 0.9}',
+    '{"answer_letter":"B","why":"A is not"}',
+]
+
+
+@pytest.mark.parametrize("reply", OBJECTS)
+def test_the_field_of_a_json_object(reply):
+    assert lenient(reply, CITIES) == 1
+
+
+def test_words_for_an_answer_can_be_added(monkeypatch):
+    monkeypatch.setattr(letters, "ANSWER_WORDS", dict(letters.ANSWER_WORDS))
+    assert lenient("Rätt svar: B, tror jag", CITIES) == -1
+    letters.register_answer_words("sv", "svar")
+    assert lenient("Rätt svar: B, tror jag", CITIES) == 1
 
 
 @pytest.mark.parametrize(

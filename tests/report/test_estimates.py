@@ -89,6 +89,7 @@ def test_estimates_are_not_ranked(runs):
     assert printed_table(score_table(runs), percent=True).loc[("Proposed metric", "CoRA"), "bob"].startswith("≈")
 
 
+@pytest.mark.slow
 def test_the_page_marks_them(runs):
     page = make_report(runs, pictures=False).html
     scores, difference = _table_parts(runs)

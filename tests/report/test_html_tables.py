@@ -61,6 +61,7 @@ def test_a_long_name_may_break():
     assert "lab/<wbr>some-<wbr>model_<wbr>v1:<wbr>2" in page
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(*[st.sampled_from(NASTY) | st.text(max_size=6)] * 3), min_size=1, max_size=4, unique=True),

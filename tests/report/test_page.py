@@ -44,6 +44,7 @@ def test_nothing_is_loaded(page):
     assert not re.findall(r'(?:src|href)="(?!#|data:)', body) and "url(" not in body and "@import" not in body
 
 
+@pytest.mark.slow
 def test_the_same_run_gives_the_same_page(run, page):
     assert make_report(run).html == page.html
 
@@ -69,6 +70,7 @@ def test_saving(page, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.html", "mine.html"]
 
 
+@pytest.mark.slow
 def test_the_command(run, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_responses(run, tmp_path / "m")

@@ -371,6 +371,7 @@ def test_mistakes_get_one_line(call, says):
     assert says in str(told.value) and "\n" not in str(told.value)
 
 
+@pytest.mark.slow
 def test_importing_draws_nothing_and_loads_no_drawing_library():
     heavy = ("matplotlib", "seaborn", "torch", "scipy.stats", "scipy.optimize")
     code = "import sys, cora_nb.report.plots, cora_nb.report.run_plots, cora_nb.metrics.items; "

@@ -81,6 +81,7 @@ def test_unread_and_failed():
     assert one(found, "CoRA of m is not known")
 
 
+@pytest.mark.slow
 def test_one_is_ahead_or_they_cannot_be_told_apart():
     strong, weak, same = ask("strong", slips=0.02), ask("weak", slips=0.5), ask("same", slips=0.02, seed=1)
     assert one(said(strong, weak), "By CoRA").startswith("By CoRA, strong is ahead of weak (strong - weak: ")

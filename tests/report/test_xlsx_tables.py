@@ -113,6 +113,7 @@ def test_a_nasty_text_is_a_text(name):
         assert [unescape(str(c.value)) for c in book["facts"][2]] == [shown(name), shown(name), "None"]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     st.text(), st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=4)

@@ -377,7 +377,7 @@ def test_a_model_that_gets_other_numbers_computes_prompts_whole(folders, monkeyp
 
 
 @given(st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min_size=1, max_size=5))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_the_common_start_leaves_something_of_each(some):
     n = causal._shared_start(some)
     assert all(t[:n] == some[0][:n] for t in some) and n < min(map(len, some))
@@ -796,3 +796,10 @@ def test_room_that_the_window_does_not_have_is_not_asked_for(folders):
     assert reply.error is None and reply.meta["completion_tokens"] <= roomy.window
     (refused,) = ask(respondent(folders["llama"], max_new_tokens=10 * roomy.window), [tight])
     assert "too long" in refused.error
+
+
+def test_a_template_that_writes_the_date_asks_the_same_tomorrow(tmp_path):
+    "Templates of Llama 3.2 and others write today's date (case data/15)."
+    who = CausalRespondent(str(save(tmp_path / "dated", chat=True)))
+    who.tokenizer.chat_template = "{{ strftime_now('%d %b %Y, %H:%M:%S') }}{{ messages[0].content }}"
+    assert who.sent(PROMPTS[0]).startswith("26 Jul 2024" + PROMPTS[0].messages[0]["content"][:5])

@@ -304,6 +304,7 @@ def test_two_thousand_prompts_and_every_fault():
             VARIANTS,
             Asking("bare"),
             progress=False,
+            strict=None,
         )
     assert [p.variant.question_id for p in ALL] == responses.table["question_id"].tolist() and set(tries) == {
         p.text for p in PROMPTS
@@ -341,6 +342,7 @@ def test_pauses_double_up_to_a_minute(clock):
     assert clock.pauses == [0.5, 1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
+@pytest.mark.slow
 def test_no_number_of_retries_is_too_many(clock):
     with FaultyServer(lambda asked: AGAIN["500"] if asked.number < 1100 else GOOD) as server:
         assert texts(ask(ChatRespondent("m", base_url=server.url, retries=2000, concurrency=1), PROMPTS[:1])) == ["B"]

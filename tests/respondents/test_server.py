@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
@@ -20,9 +19,8 @@ for package in ("accelerate", "fastapi", "pydantic", "rich", "starlette", "uvico
     )
 
 from cora_nb.benchmarks.arithmetic import math_benchmark  # noqa: E402
-from cora_nb.cli.run import cora_run  # noqa: E402
+from cora_nb.cli.run import cora_run, cora_try  # noqa: E402
 from cora_nb.cli.table import cora_table  # noqa: E402
-from cora_nb.cli.try_out import cora_try  # noqa: E402
 from cora_nb.core import data_path  # noqa: E402
 from cora_nb.prompts.templates import make_prompts  # noqa: E402
 from cora_nb.respondents.protocol import ask  # noqa: E402
@@ -160,17 +158,14 @@ def test_all_of_it_through_the_commands(served, tmp_path, monkeypatch, capsys):
     cora_try(spec, limit=2, questions=1, parse="first_token")
     tried = capsys.readouterr().out
     assert f"POST {address}/chat/completions" in tried and '"max_tokens": 1\n' in tried
-    assert tried.count("RIGHT") >= 5 and re.search(r"RIGHT .* \(85 tokens read, 1 token written, \d+\.\d\d s\)", tried)
-    typed = shlex.split(tried.splitlines()[-1])
-    assert typed == ["cora_run", spec, "--limit", "2", "--parse", "first_token"]
-    asked = tried.count("| ") - tried.split("\n\nRIGHT")[0].count("| ")  # replies printed, each asked once
+    assert tried.count("RIGHT") >= 5 and tried.splitlines()[-1].split()[:2] == ["served", "40"]
     cora_run([spec], limit=2, parse="first_token", dry=True)
     plan = capsys.readouterr().out.splitlines()
     prompts, different, in_store, calls, _, written = map(int, plan[-1].split()[1:])
-    assert (prompts, in_store) == (40, asked) and calls == different - asked == written
+    assert (prompts, in_store) == (40, 0) and calls == different == written, "a try stores nothing"
     cora_run([spec], limit=2, parse="first_token")
     first = capsys.readouterr().out
-    assert "40 replies: " in first and ", 0 unparsed, 0 failed" in first and f"{calls} asked, {asked} from" in first
+    assert "40 replies: " in first and ", 0 unparsed, 0 failed" in first and f"{calls} asked, 0 from" in first
     cora_run([spec], limit=2, parse="first_token")
     again = capsys.readouterr().out
     assert f"0 asked, {different} from" in again and "--store none asks again" in again

@@ -50,6 +50,7 @@ def asked_run(variants, asking=Asking(), strict=False):
     return evaluate(SimulatedRespondent(), variants, asking, progress=False, strict=strict)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(
     st.sampled_from([(f, o) for f, several in OPTIONS.items() for o in several]),
@@ -70,6 +71,7 @@ def test_variants_and_rows_against_the_words(family, asked, seed):
     assert same_classes(prompt_numbers(asked_run(variants, strict=None)), words)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(st.lists(st.integers(2, 5), min_size=1, max_size=4), st.integers(1, 3), st.randoms())
 def test_order_and_repetitions_do_not_matter(sizes, trials, random):

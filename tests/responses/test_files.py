@@ -80,7 +80,7 @@ def any_run(draw):
 
 @pytest.mark.slow
 @given(any_run())
-@settings(max_examples=80)
+@settings(max_examples=60)
 def test_a_run_read_back_is_equal(tmp_path_factory, responses):
     folder = tmp_path_factory.mktemp("r") / "some" / "run"
     assert write_responses(responses, folder) == folder and sorted(p.name for p in folder.iterdir()) == sorted(_PARTS)
@@ -314,7 +314,7 @@ def test_files_that_are_not_ours_are_left_alone(tmp_path):
 
 
 @given(texts | st.sampled_from("=+-@\t\r'").flatmap(lambda c: texts.map(lambda t: c + t)))
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_no_cell_is_a_formula(text):
     "And reading gives it back, but for a NUL."
     cell = csv_cell(text)

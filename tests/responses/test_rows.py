@@ -15,7 +15,7 @@ from cora_nb.variants.families import make_variants
 from helpers import replies_for
 
 VARIANTS = make_variants([Question("q", "?", ("a", "b", "c", "d"), 2, "s"), Question("r", "!", ("yes", "no"), 1)])
-RULES = rules_by_form("first_token")
+RULES = rules_by_form("lenient")
 
 
 @given(replies_for(VARIANTS))
@@ -26,7 +26,7 @@ def test_a_row_says_what_was_asked_and_what_came_back(replies):
         assert (row.sources, row.answer, row.form) == (v.sources, v.answer, v.form)
         assert row.correct == (row.prediction == v.answer) and row.selected is None
         assert (row.reply is pd.NA) == (r.text is None) and row.scores == r.scores
-        assert grade_reply(v, r, RULES) == (row.prediction, row.selected, row.correct)
+        assert grade_reply(v, r, RULES)[:3] == (row.prediction, row.selected, row.correct)
 
 
 def predict(reply, choices):

@@ -100,7 +100,7 @@ def test_a_table_must_not_contradict_its_states(run):
         ("correct", True, "correct must say whether prediction equals answer"),
         ("error", "lost", "error must be missing unless the prompt failed"),
         ("scores", (0.1, 0.2, 0.3), "scores must be missing where the prompt was not asked"),
-        ("state", "answered", "state must be answered where the reply names a choice, and only there"),
+        ("state", "answered", "state is answered only where the reply names a choice, or a letter that was not shown"),
     ):
         table = run.table.copy().astype(object)
         row = int(np.flatnonzero(in_state(run.table, "not_asked"))[0])

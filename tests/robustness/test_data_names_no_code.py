@@ -212,8 +212,7 @@ def test_every_field_of_the_facts(trap, tmp_path, attack):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("attack", ["module", "file", "shell"])
-def test_every_field_in_every_display(trap, tmp_path, attack):
+def test_every_field_in_every_display(trap, tmp_path, attack="module"):  # all attacks at once stand below
     write_responses(sound_run(), tmp_path / "run")
     write_responses(sound_run(), tmp_path / "sound")
     for n, (field, told) in enumerate(attacked(sound_run().facts.plain(), trap.attacks[attack])):
@@ -224,6 +223,7 @@ def test_every_field_in_every_display(trap, tmp_path, attack):
         look(trap, "run folder", field, run, commands(tmp_path / "run", tmp_path / "sound", n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attack", ["module", "file", "shell"])
 def test_all_names_at_once_in_every_display(trap, tmp_path, attack):
     found = dict(attacked(sound_run().facts.plain(), trap.attacks[attack]))
@@ -262,6 +262,7 @@ def test_text_cells_of_a_run(trap, tmp_path, attack):
                     look(trap, "run folder", where, run, cheap_displays(run))
 
 
+@pytest.mark.slow
 @FIELD_BY_FIELD
 def test_tables_logs_and_sheets(trap, tmp_path, attack):
     name, number = trap.attacks[attack]
@@ -430,6 +431,7 @@ def test_the_line_to_type(tmp_path, monkeypatch, option, value, what):
     assert read_config("theirs.toml", cora_run, typed=[option]) == {"limit": 2}
 
 
+@pytest.mark.slow
 def test_stores(trap, tmp_path):
     for name, number in trap.attacks.values():
         who = SimulatedRespondent(name="kept")

@@ -263,6 +263,7 @@ def test_a_run_that_was_stopped_in_the_middle_is_paid():
 # ---- no score is wrong
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::cora_nb.runs.asking.BudgetWarning")
 @settings(max_examples=12, deadline=None)
 @given(

@@ -100,7 +100,7 @@ def test_nothing_to_ask():
 def test_the_facts_of_a_run_are_known_before_it_is_asked(stop):
     "All but what it took; and nobody is asked for them."
     who, variants = Forgetful(), make_variants(load_benchmark("math")[:5])
-    asking = Asking("bare", parse="tolerant", trials=2 if stop is None else 1)
+    asking = Asking("bare", parse="last_line", trials=2 if stop is None else 1)
     asked = {"asking": asking, "stop": stop, "facts": {"place": "here"}}
     before = prepare(variants, **asked).facts(who)
     after = prepare(variants, **asked).ask(who, Running(progress=False)).facts

@@ -170,7 +170,7 @@ print(rules_by_form({'lfgq': 'exact_number'})['lfgq']('It is 9.', ('8', '9')))
     )
     assert (
         get_rule("same_words") is same_words
-        and rules_by_form({"mcq": "tolerant", "lfgq": "in_words"})["lfgq"].__name__ == "in_words"
+        and rules_by_form({"mcq": "last_line", "lfgq": "in_words"})["lfgq"].__name__ == "in_words"
     )
     with pytest.raises(
         CoraError,

@@ -65,6 +65,7 @@ def test_a_killed_run_goes_on_to_the_same_decisions(tmp_path, replies, wanted):
     assert again.facts.calls["in_store"] >= 1 and not again.facts.differences(whole.facts)
 
 
+@pytest.mark.slow
 def test_replies_from_the_store_are_counted_where_they_are_needed(tmp_path):
     variants, respondent = make_variants(math_benchmark(n=200)), SimulatedRespondent(knows=0.4, seed=2)
     with Store(tmp_path / "replies.sqlite") as store:

@@ -33,6 +33,7 @@ def check_equal(joined, alone):
     assert score(joined).equals(score(alone)) and joined.complete == alone.complete
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"asking": Asking(trials=3)}, {"facts": {"benchmark": "m"}}])
 @pytest.mark.parametrize("count", [1, 3, 11])
 def test_shards_joined_are_the_run_of_one_process(tmp_path, count, options):

@@ -14,6 +14,7 @@ from statement_texts import SUN, built, one_line, places
 # ---- the checks, on MMLU
 
 
+@pytest.mark.slow
 def test_good_sentences_are_accepted(mmlu):
     reasons = {(q.id, i): _check_statement(built(q, i), q, i) for q, i in places(mmlu)}
     print(Counter(reasons.values()))

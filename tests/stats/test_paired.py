@@ -64,7 +64,7 @@ def stuart_maxwell(pairs):
 
 
 @given(squares(count=st.integers(0, 12) | st.just(0)))
-@settings(max_examples=300)
+@settings(max_examples=60)
 def test_stuart_maxwell_by_dropping_answers(pairs):
     statistic, df = stuart_maxwell_statistic(pairs)
     expected, degrees = stuart_maxwell(pairs)
@@ -225,7 +225,7 @@ def test_faults_are_one_line(call, why):
 # --- a ratio of two means
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.01, 1), st.floats(0, 1)), min_size=2, max_size=12), st.sampled_from([0.8, 0.95]))
 def test_interval_holds_what_a_t_test_does_not_reject(pairs, level):
     from scipy.stats import ttest_1samp

@@ -25,7 +25,7 @@ SCORES = ["CoRA", "MCQA", "MCQA+", "MV"]
 ORGANISMS = {  # option -> how the organism is asked
     "base": {},
     "sampled": {"temperature": 1.0},
-    "16 tokens, tolerant": {"max_new_tokens": 16, "rule": "tolerant"},
+    "16 tokens, lenient": {"max_new_tokens": 16, "rule": "lenient"},
     "own order": {"variants": {"answer_first": False}},
     "as the published code": {
         "template": "cat",
@@ -55,7 +55,7 @@ def moved(name, option):
 @pytest.mark.parametrize(
     ("name", "option", "moves"),
     [
-        ("steady", "16 tokens, tolerant", True),
+        ("steady", "16 tokens, lenient", True),
         ("skewed", "sampled", True),
         ("skewed", "as the published code", True),
         ("steady", "sampled", False),
@@ -91,11 +91,10 @@ def test_rules_hardly_move_the_recorded_replies(recorded_at):
         return values_of(score(make_responses([r.variant for r in records], replies, parse=rule)))
 
     base = scores("first_token")
-    rules = ["first_alphanumeric", "first_character", "tolerant", "lenient"]
+    rules = ["first_alphanumeric", "first_character", "lenient"]
     found = {rule: scores(rule) for rule in rules} | {"cut": scores("lenient", 16)}
     for rule, values in found.items():
         assert 0 <= values["CoRA"] - base["CoRA"] <= 0.002 and values["MCQA"] == base["MCQA"], rule
-    assert (found["cut"][["CoRA", "MCQA"]] == found["lenient"][["CoRA", "MCQA"]]).all()
 
 
 def test_examples_pairs_and_seeds_leave_the_original_alone():
@@ -111,6 +110,7 @@ def test_examples_pairs_and_seeds_leave_the_original_alone():
     assert len({tuple(p.text for p in prompts) for prompts in ways}) == 4
 
 
+@pytest.mark.slow
 def test_doors():
     "CoRA moves by MCQA and BMCA(1.0) alone; another order of the originals is not for `compare`."
     questions, organism = load_benchmark("math")[:8], CausalRespondent("organism/skewed")

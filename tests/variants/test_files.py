@@ -14,6 +14,7 @@ from cora_nb.variants.families import make_variants
 from cora_nb.variants.files import read_variants, variants_dataset, variants_table, write_variants
 
 
+@pytest.mark.slow
 @given(st.lists(questions(), max_size=3))
 @settings(max_examples=25)
 def test_files_give_back_what_was_written(tmp_path_factory, qs):

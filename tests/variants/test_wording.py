@@ -17,8 +17,6 @@ from cora_nb.respondents.likelihood import ADAPTATIONS, context_and_continuation
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
 from cora_nb.metrics.guessing import prompt_numbers
 from cora_nb.responses.files import read_responses, write_responses
-from cora_nb.responses.responses import make_responses
-from cora_nb.runs.alarm import _unread_replies
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate, prepare, Running
 from cora_nb.variants.families import divergence_set, make_variants
@@ -210,13 +208,6 @@ def test_prompts_that_differ_in_words_are_not_taken_for_equal_ones():
     assert prompt_numbers(variants).tolist() == prompt_numbers(run).tolist() == numbers
 
 
-def test_unread_replies_are_read_again_under_their_own_labels():
-    rows = [AT["labels", 2], AT["labels", 3]]
-    run = make_responses(rows, ["I do not know it", "B"], "lenient")
-    unread, _, _ = _unread_replies(run)
-    assert [u.variant.labels[1] for u in unread] == ["2", "ii"]
-
-
 def test_axes_can_be_chosen_and_wrong_ones_are_named():
     assert Counter(v.method for v in make_variants([CAPITAL], "wording", axes=["labels"])) == {
         "original": 1,
@@ -231,6 +222,7 @@ def test_axes_can_be_chosen_and_wrong_ones_are_named():
 # Results and commands
 
 
+@pytest.mark.slow
 def test_cora_run_takes_it(tmp_path):
     code, out, err = run_command("cora_run", "simulated:knows=0.8", "--family", "wording", "--sample", 6, cwd=tmp_path)
     assert code == 0, err

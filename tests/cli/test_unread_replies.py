@@ -1,4 +1,4 @@
-"""The alarm in the commands: above every table, and as the end of a strict run."""
+"""Unread replies in the commands: above every table, and as the end of a strict run."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import pytest
 from faulty_server import Answer, FaultyServer, completion
 from helpers import stored_replies
 
-from cora_nb.cli.failures import print_alarms
+from cora_nb.cli.failures import print_unread
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
 from cora_nb.responses.files import write_responses
@@ -56,6 +56,7 @@ def test_strict_lets_a_run_that_can_be_read_go_on(capsys):
     assert "MCQA" in out and "cannot be read" not in out + err
 
 
+@pytest.mark.slow
 def test_a_table_of_a_run_on_disk_has_it_too(desk, capsys):
     with server(REFUSAL) as there:
         cora_run([f"chat:m,base_url={there.url}"], limit=2)
@@ -64,8 +65,7 @@ def test_a_table_of_a_run_on_disk_has_it_too(desk, capsys):
     cora_table(["responses/math/m", "responses/math/fine"])
     out, err = capsys.readouterr()
     assert heads(out) == [("m", "40", "40")] and out.index("cannot be read") < out.index("MCQA") and err == ""
-    assert "a system message" in out and "this was not tried" in out, "named as possible"
-    assert "in a shell:" not in out and "in Python:" not in out and "type:" not in out
+    assert "the model refuses: system=" in out
     cora_table(["responses/math/m"], format="csv")
     out, err = capsys.readouterr()
     assert heads(err) == [("m", "40", "40")] and not heads(out) and out.startswith("group,score")
@@ -76,43 +76,29 @@ def test_a_table_of_a_run_on_disk_has_it_too(desk, capsys):
 # ---- words
 
 
-def test_each_remedy_is_shown_once(capsys):
+def test_each_run_has_its_own(capsys):
     sun = make_variants([Question("sun", "Where does the sun rise?", ("East", "West"), 0)])
     runs = {name: make_responses(sun, [text] * len(sun), "first_token") for name, text in
             (("a", SENTENCE), ("b", "B"), ("c", SENTENCE), ("d", REFUSAL))}  # fmt: skip
-    print_alarms(runs)
+    print_unread(runs)
     out, err = capsys.readouterr()
     assert [name for name, _, _ in heads(out)] == ["a", "c", "d"] and err == ""
-    assert out.count("in Python") == 1 + ("in Python" in out.rpartition("d: ")[2])
-    print_alarms(runs, aside=True)
+    print_unread(runs, aside=True)
     assert capsys.readouterr() == ("", out)
 
 
-def test_letters_that_were_not_shown_are_the_models_mistake(desk, capsys):
-    "No alarm and nothing to type, and one line below the table."
+def test_letters_that_were_not_shown_are_wrong_answers(desk, capsys):
     with server("J") as there:
         cora_run([f"chat:m,base_url={there.url}"], limit=4)
     out, err = capsys.readouterr()
-    assert not heads(out) and not heads(err) and "type:" not in out + err
-    assert len(re.findall("80 of the unparsed replies name a letter that was not shown", out)) == 1
-    assert out.index("CoRA") < out.index("name a letter that was not shown")
+    assert not heads(out) and not heads(err) and "80 replies: 0 right, 80 wrong" in out
 
 
-def test_letters_that_were_not_shown_are_counted_by_every_command(desk, capsys):
-    line = "of the unparsed replies name a letter that was not shown"
-    with server("J") as there:
-        cora_run([f"chat:n,base_url={there.url}"], limit=1)
-    capsys.readouterr()
-    cora_table(["responses/math/n"])
-    out, err = capsys.readouterr()
-    assert f"20 {line}" in err and line not in out, "the table alone goes where it is sent"
-
-
+@pytest.mark.slow
 def test_the_bundled_demonstration_raises_no_alarm(desk, capsys):
     cora_run(limit=12, store="none")
     out, err = capsys.readouterr()
-    assert not heads(out) and not heads(err) and "type:" not in out + err
-    assert out.count("name a letter that was not shown") == 1, "skewed leans on a place, and names it where it is not"
+    assert not heads(out) and not heads(err)
 
 
 def test_a_rule_named_in_facts_does_not_reach_the_terminal(desk, capsys):
@@ -126,4 +112,4 @@ def test_a_rule_named_in_facts_does_not_reach_the_terminal(desk, capsys):
     capsys.readouterr()
     cora_table([str(desk / "theirs")])
     out, err = capsys.readouterr()
-    assert heads(out) and "\\x1b]0;owned" in out and "\x1b" not in out + err
+    assert heads(out) and "\x1b" not in out + err
