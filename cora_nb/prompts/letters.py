@@ -271,6 +271,7 @@ _END = (
         (
             r"\n|$|[)\]}>;!?\"|,]|'(?![A-Za-z])",  # the end, a bracket, punctuation, a closing quote
             r"[.:](?![a-z0-9]|[A-Z](?![a-z]))",  # a full stop or colon, but not in "A.M." or "b.c"
+            r" [.:)\]](?= |\n|$)",  # with a space before it, as small models write: "B . 9"
             r" [-–—|(\[]|[-–—] | ?[/&] ?[A-Z](?![A-Za-z])",  # a dash or a bracket after a space; "A/B"
             r"[\u3000-\u9fff\uac00-\ud7a3]",  # scripts that write no spaces
             r" (?:because|since|as (?:it|the|this)|due to|based on|which|and|or|but)\b",
