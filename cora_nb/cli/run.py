@@ -6,7 +6,7 @@
 __all__ = ['cora_run', 'TryOptions', 'cora_try']
 
 # %% ../../nbs/cli/run.ipynb #ed80be70
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 
 from .commands import command, options_in_force
@@ -22,7 +22,7 @@ from cora_nb.cli.options import (
 )
 from .shared import expected_lines
 from .table import page_lines
-from .sharding import ask_own_shard, ask_spread, read_spread, spread_client
+from .sharding import ask_own_shard, divide_spread, read_spread, spread_client
 from cora_nb.cli.failures import (
     ask_each,
     check_spent,
@@ -69,7 +69,8 @@ def cora_run(given: RunOptions):
     questions, told, chosen = asked_questions(given)
     variants = make_variants(questions, family=given.family, seed=given.seed)
     asking = read_asking(given, shot_pool(given), given.trials)
-    with open_store(given.store, who) as replies, spread_client(given) as client:
+    shared = given.store if shard is None else given.store or "none"  # a shard's store is opened with it
+    with open_store(shared, who) as replies, spread_client(given) as client:
         if given.dry:
             prices = read_prices(given.price)
             plans = [plan(w, variants, asking, store_for(w, replies), prices) for w in who]
@@ -78,19 +79,20 @@ def cora_run(given: RunOptions):
             return print(plan_table(plans, given.stop) + expected_lines(variants, plans, stop))
         told |= {"family": given.family, "seed": given.seed, "pool": given.pool}
         prepared, from_store, stops = prepare(variants, asking, stop, told), {}, {}
-        belongs = list(zip(given.respondents or ORGANISMS, folders))
-        if shard is not None:
-            lost = [ask_own_shard(shard, w, prepared, folder, replies) for w, folder in zip(who, folders)]
-            return end_incomplete(any(lost), {}, "cora_run")
+        specs, stores = list(given.respondents or ORGANISMS), [store_for(w, replies) for w in who]
         for w, folder in zip(who, folders):
             check_folder(folder, None if client else prepared.facts(w))
+        if shard is not None:
+            options.pop("shard")  # facts of the whole run
+            known = [prepared.known.with_command(options | {"respondents": [spec]}) for spec in specs]
+            wholes = [replace(prepared, known=facts) for facts in known]
+            lost = [ask_own_shard(shard, *each, given.store) for each in zip(who, wholes, folders)]
+            return end_incomplete(any(lost), {}, "cora_run")
+        belongs = list(zip(specs, folders, stores, divide_spread(client, specs, folders, prepared, stores)))
 
         def ask(w, own):  # each is on disk before the next begins
-            (spec, folder), kept = own, store_for(w, replies)
-            if client:
-                run = ask_spread(client, spec, prepared, folder, given.store)
-            else:
-                run = prepared.ask(w, Running(kept, spending, strict=strict))
+            spec, folder, kept, divided = own
+            run = divided.ask() if divided else prepared.ask(w, Running(kept, spending, strict=strict))
             check_spent(run, spending, folder)
             run = run.with_facts(run.facts.with_command(options | {"respondents": [spec]}))
             write_responses(run, folder)

@@ -198,14 +198,14 @@ _FREE = (SimulatedRespondent, RecordedRespondent)  # their replies cost nothing,
 def open_store(
     store: str | None,  # a file or postgresql://...; "none": keep nothing; None: the user's cache, if one needs it
     respondents: Sequence[Respondent],  # who will be asked
+    usual: Path | None = None,  # the file where none is named; None: in the user's cache
 ) -> contextlib.AbstractContextManager:  # gives a `Store`, or None
     "The store to use."
     if store == "none" or store is None and all(isinstance(who, _FREE) for who in respondents):
         return contextlib.nullcontext()
     if store is None:
-        folder = cache_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        store = folder / "replies.sqlite"
+        store = usual or cache_folder() / "replies.sqlite"
+        store.parent.mkdir(parents=True, exist_ok=True)
     return _say_what_is_kept(store)
 
 

@@ -339,7 +339,7 @@ def _different(a: dict[str, Any], b: dict[str, Any], path: str = "") -> list[str
     found = []
     for key in dict.fromkeys([*a, *b]):
         name = f"{path}{key}"
-        if name in _COUNTED or a.get(key) == b.get(key):
+        if name.removeprefix("shard.whole.") in _COUNTED or a.get(key) == b.get(key):
             continue
         both = isinstance(a.get(key), dict) and isinstance(b.get(key), dict)
         found += _different(a[key], b[key], f"{name}.") if both else [name]

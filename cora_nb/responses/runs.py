@@ -19,7 +19,8 @@ from fastcore.basics import patch
 
 from ..core import CoraError
 from .columns import KEY
-from .facts import Recipe, join_facts
+from .facts import Recipe, as_facts, join_facts, summed_calls
+from .files import hash_of_questions
 from .responses import Responses, as_responses
 from ..results import Remark
 from ..variants.families import known_family
@@ -248,13 +249,16 @@ def about_run(
 def concat(
     parts: Sequence[Responses],  # parts of one run, without a row in common
 ) -> Responses:
-    "Join parts in their order. Raises `CoraError` if they are not parts of one run."
+    """Join parts in their order, or all shards of a run in the order of its questions.
+
+    Raises `CoraError` if they are not parts of one run, and for shards that are not all of it.
+    """
     parts = list(parts)
     if not parts:
         raise CoraError("there are no responses to put together")
     first = parts[0]
-    if len(parts) > 1 and any(part.facts.shard is not None for part in parts):
-        raise CoraError(f"these are shards of {first.name}: put them together with cora_join")
+    if any(part.facts.shard is not None for part in parts):
+        return _of_shards(parts)
     for part in parts[1:]:
         if part.name != first.name:
             raise CoraError(f"{first.name} and {part.name} are two respondents: put them into Runs")
@@ -274,6 +278,47 @@ def concat(
         pooled=first.pooled,
         failed_wrong=first.failed_wrong,
     )
+
+
+def _of_shards(shards: Sequence[Responses]) -> Responses:
+    "The run of which these are the shards, in the order of its questions: every n-th stands in the same shard."
+    for shard in shards:
+        _check_shard(shard, shards[0])
+    shards = sorted(shards, key=lambda shard: shard.facts.shard.number)
+    numbers, count = [shard.facts.shard.number for shard in shards], shards[0].facts.shard.of
+    if numbers != list(range(1, count + 1)):
+        raise CoraError(f"the {count} shards of {shards[0].name} are needed once each, got {numbers}")
+    place = {}
+    for n, shard in enumerate(shards):
+        place |= {q: (i, n) for i, q in enumerate(dict.fromkeys(shard.table["question_id"]))}
+    pasted = (pd.concat(parts, ignore_index=True) for parts in zip(*((s.table, s.questions) for s in shards)))
+    table, questions = (
+        t.iloc[sorted(range(len(t)), key=[place[q] for q in t["question_id"]].__getitem__)].reset_index(drop=True)
+        for t in pasted
+    )
+    told = join_facts([as_facts(shard.facts.shard.whole) for shard in shards])
+    facts = told.changed(calls=summed_calls([shard.facts.calls for shard in shards]))
+    found, rows = Responses(table, questions, facts, shards[0].name), told.variants.count * told.asked.trials
+    if len(found) != rows:
+        raise CoraError(f"the shards of {found.name} have {len(found)} rows, and the run has {rows}")
+    if told.benchmark.hash not in (None, hash_of_questions(questions) or told.benchmark.hash):
+        raise CoraError(f"the questions of the shards of {found.name} are not those of the run: their hash differs")
+    return found
+
+
+def _check_shard(shard: Responses, other: Responses) -> None:
+    "Raise `CoraError` for a shard that is not whole, or that is of another run than another one."
+    told, first = shard.facts.shard, other.facts.shard
+    if told is None or first is None:
+        raise CoraError(f"some parts of {shard.name} are shards, and others are not")
+    name, whole = f"shard {told.number}/{told.of} of {shard.name}", as_facts(told.whole)
+    if shard.name != other.name or told.of != first.of or whole.differences(as_facts(first.whole)):
+        raise CoraError(f"{name} is not of the same run as shard {first.number}/{first.of} of {other.name}; move it away")
+    if whole.variants.count is None or whole.asked.trials is None:
+        raise CoraError(f"{name} does not say of which run it is")
+    texts = shard.questions[["text", "choices", "answer"]].notna().all(axis=None)
+    if not texts or len(shard) != (len(shard) if shard.facts.rows.kept is None else shard.facts.rows.kept):
+        raise CoraError(f"{name} has lost rows or questions; delete it and ask it again")
 
 
 def _all_subjects(parts: Sequence[Responses]) -> list[str]:

@@ -223,11 +223,11 @@ class _Progress:
 class _Queue:
     "The prompts of a run by their keys, and the replies so far. Listeners hear of each reply, once it is graded."
 
-    def __init__(self, respondent: Respondent, prompts: Sequence[Prompt], rules: Mapping[str, Callable]):
-        self.respondent, self.prompts, self.rules = respondent, prompts, rules
-        self.asked_as, self.keys = asked_prompts(respondent, prompts)
-        self.replies = [NOT_ASKED] * len(prompts)
-        self.verdicts = [Verdict(-1, None, False)] * len(prompts)
+    def __init__(self, respondent: Respondent, run: "PreparedRun"):
+        self.respondent, self.prompts, self.rules = respondent, run.prompts, run.rules
+        self.asked_as, self.keys = run.asked or asked_prompts(respondent, run.prompts)
+        self.replies = [NOT_ASKED] * len(run.prompts)
+        self.verdicts = [Verdict(-1, None, False)] * len(run.prompts)
         self.waiting: dict[str, list[int]] = {}  # key -> positions that wait for its reply
         self.listeners: list[Callable[[Prompt, Reply, Verdict], None]] = []
 
@@ -386,6 +386,14 @@ class PreparedRun:
     parse: str | Callable | Mapping  # from reply to choice, as in `Asking`
     stop: Stop | None  # what need not be asked
     known: Facts  # apart from the respondent's
+    asked: tuple[list[Prompt], list[str]] | None = None  # from `numbered`; None: trials and keys are not known yet
+
+    def numbered(
+        self,
+        respondent: Respondent,  # the respondent to ask
+    ) -> "PreparedRun":
+        "The same run with the prompts as they are asked and their keys, which a part of the run then keeps."
+        return dataclasses.replace(self, asked=asked_prompts(respondent, self.prompts))
 
     @property
     def rules(self) -> dict[str, Callable]:
@@ -408,7 +416,7 @@ class PreparedRun:
         facts, spending, unread = self.facts(respondent), as_spending(running.budget), None
         if spending is not None:
             spending.begin()
-        queue = _Queue(respondent, self.prompts, self.rules)
+        queue = _Queue(respondent, self)
         source = _Source(respondent, queue.keys, running.store, spending)
         name = running.progress if isinstance(running.progress, str) else respondent.name
         shown = _Progress(len(self.prompts), name, bool(running.progress))

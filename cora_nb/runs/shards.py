@@ -4,34 +4,41 @@
 
 # %% auto #0
 __all__ = ['Shard', 'as_shard', 'shard_of', 'ask_shard', 'missing_shards', 'join_shards', 'dask_distributed', 'local_workers',
-           'ask_on']
+           'DividedRun', 'divide', 'ask_on']
 
 # %% ../../nbs/runs/shards.ipynb #b4742be8
 import contextlib
 import logging
 import os
 import pickle
+import queue
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from tqdm.auto import tqdm
 
-from ..checks import check_count
+from ..checks import check_count, escaped
 from ..core import CoraError
-from ..respondents.protocol import Respondent
+from ..respondents.protocol import Reply, Respondent
 from ..responses.columns import in_state
-from ..responses.facts import Facts, as_facts, longest_room, summed_calls
-from ..responses.files import SHARDS_FOLDER, check_folder, check_same_run, read_responses, write_responses
+from ..responses.facts import Facts, as_facts
+from cora_nb.responses.files import (
+    SHARDS_FOLDER,
+    check_folder,
+    check_same_run,
+    read_facts,
+    read_responses,
+    write_responses,
+)
 from ..responses.responses import Responses
+from ..responses.runs import concat
 from .asking import Precise
 from .evaluate import PreparedRun, Running
-from .store import Store
+from .store import Store, asked_prompts, is_drawn
 
 # %% ../../nbs/runs/shards.ipynb #6a6b3440
 @dataclass(frozen=True, order=True)
@@ -74,7 +81,7 @@ def shard_of(
     prepared: PreparedRun,  # the whole run
     shard: Shard,  # which part of it
 ) -> PreparedRun:
-    """The part of a run that is one shard.
+    """The part of a run that is one shard. Its prompts keep the trial numbers and keys that they have in the whole.
 
     Raises `CoraError` for more shards than questions, and for a run that stops when it is precise enough: it looks
     at all replies while it asks.
@@ -88,9 +95,39 @@ def shard_of(
     if shard.count > len(ids):
         raise CoraError(f"{shard.count} shards are more than there are questions, {len(ids)}")
     mine = set(ids[shard.number - 1 :: shard.count])
-    return replace(prepared, prompts=[p for p in prepared.prompts if p.variant.question_id in mine])
+    places = [i for i, p in enumerate(prepared.prompts) if p.variant.question_id in mine]
+    asked = None if prepared.asked is None else tuple([each[i] for i in places] for each in prepared.asked)
+    return replace(prepared, prompts=[prepared.prompts[i] for i in places], asked=asked)
 
 # %% ../../nbs/runs/shards.ipynb #189b570c
+@dataclass
+class _Begun:
+    "A shard that is to be asked, or that is on disk already."
+
+    part: PreparedRun
+    facts: Facts
+    place: Path
+    there: Responses | None  # what is on disk
+
+    @property
+    def complete(self) -> bool:
+        "Whether nothing of it has to be asked."
+        return self.there is not None and not _lacking(self.there)
+
+    def keep(self, run: Responses) -> Responses:
+        "Write the shard as it was asked, unless fewer replies are lacking in the one on disk."
+        if self.there is None or _lacking(run) <= _lacking(self.there):
+            facts = self.facts.changed(calls=run.facts.calls)
+            self.there = Responses(run.table, run.questions, facts, run.name)
+            write_responses(self.there, self.place)
+        return self.there
+
+
+def _lacking(run: Responses) -> int:
+    "How many prompts of a run have to be asked again."
+    return int(in_state(run.table, "failed", "over_budget").sum())
+
+
 def ask_shard(
     prepared: PreparedRun,  # the whole run
     respondent: Respondent,  # who is asked
@@ -98,47 +135,63 @@ def ask_shard(
     folder: str | Path,  # of the whole run
     running: Running = Running(),  # the store, and what is shown meanwhile
 ) -> Responses:  # the shard
-    "Ask one shard and write it, unless it is there. Raises `CoraError` for a folder with a shard of another run."
-    part = shard_of(prepared, shard)
-    facts, place = _facts_of(prepared, part, shard, respondent.describe()), shard.folder(folder)
-    if (there := _finished(place, facts)) is not None:
-        return there
-    return _written(part.ask(respondent, running), facts, place)
+    """Ask one shard and write it. What is there and complete is not asked again.
+
+    Raises `CoraError` for a folder with another run or a shard of another run, before anything is asked.
+    """
+    whole = prepared.numbered(respondent) if _draws(respondent, prepared) else prepared
+    begun = _begin(whole, prepared.facts(respondent), shard, folder)
+    return begun.there if begun.complete else begun.keep(begun.part.ask(respondent, running))
 
 
-def _facts_of(prepared: PreparedRun, part: PreparedRun, shard: Shard, respondent: dict[str, Any]) -> Facts:
-    "The facts of a shard: those of its rows, and those of the whole run, but for the room of replies and the calls."
-    whole = prepared.known.changed(respondent=respondent)
-    sizes = {"questions": len({p.variant.question_id for p in part.prompts})}
-    sizes |= {"count": len({id(p.variant) for p in part.prompts}), "rows": len(part.prompts)}
-    told = {"number": shard.number, "of": shard.count, "whole": whole.plain()}
-    return whole.of_part(sizes, len(prepared.prompts)).changed(shard=told)
+def _draws(respondent: Respondent, prepared: PreparedRun) -> bool:
+    "Whether the same prompt may get another reply."
+    one_of_each = {p.variant.form: p for p in prepared.prompts}.values()
+    return any(is_drawn(respondent.request(p)) for p in one_of_each)
 
 
-def _finished(place: Path, facts: Facts) -> Responses | None:
-    "The shard that is on disk, if no prompt of it failed. Raises `CoraError` if it is one of another run."
+def _begin(prepared: PreparedRun, whole: Facts, shard: Shard, folder: str | Path) -> _Begun:
+    "A shard of a run, once its place is known to be free, or to hold this shard."
+    part, place = shard_of(prepared, shard), shard.folder(folder)
+    check_folder(folder, whole)
     check_folder(place)
-    if not place.exists():
-        return None
-    run = read_responses(place)
-    check_same_run(place, run.facts.without("asked.room"), facts)
-    return None if in_state(run.table, "failed").any() else run
+    others = [p for p in _places(folder) if p != place][:1]  # it stands for all: each was compared when it was begun
+    for there in [*others, *([place] if place.exists() else [])]:
+        if (told := read_facts(there).shard) is not None:
+            check_same_run(there, as_facts(told.whole), whole, "this is a shard of another run")
+            if told.of != shard.count:
+                raise CoraError(f"{there}: this run was divided by {told.of}, not by {shard.count}; move its shards away")
+    sizes = {"questions": len({p.variant.question_id for p in part.prompts}), "rows": len(part.prompts)}
+    sizes["count"] = len({id(p.variant) for p in part.prompts})
+    facts = whole.of_part(sizes, len(prepared.prompts))
+    facts = facts.changed(shard={"number": shard.number, "of": shard.count, "whole": whole.plain()})
+    return _Begun(part, facts, place, _read_shard(place) if place.exists() else None)
 
 
-def _written(run: Responses, facts: Facts, place: Path) -> Responses:
-    "A shard as it was asked, written with its facts."
-    asked = facts.asked.plain() | {"room": run.facts.asked.room}
-    run = Responses(run.table, run.questions, facts.changed(asked=asked, calls=run.facts.calls), run.name)
-    write_responses(run, place)
-    return run
+def _places(folder: str | Path) -> list[Path]:
+    "The folders of the shards that a run has."
+    found = sorted((Path(folder) / SHARDS_FOLDER).glob("?????-of-?????"))
+    return [p for p in found if p.is_dir() and re.fullmatch(r"\d{5}-of-\d{5}", p.name, re.ASCII)]
+
+
+def _read_shard(place: Path) -> Responses:
+    "A shard on disk. Raises `CoraError` if it is damaged, or another one than its folder says."
+    try:
+        part = read_responses(place)
+    except CoraError as e:
+        raise CoraError(f"{e}; delete this shard, {place.name}, and ask it again") from None
+    told = part.facts.shard
+    if told is None or (told.number, told.of) != (int(place.name[:5]), int(place.name[-5:])):
+        what = "no shard of a run" if told is None else f"shard {told.number}/{told.of}"
+        raise CoraError(f"{place}: this folder holds {what}; its name was changed, or it was copied")
+    return part
 
 # %% ../../nbs/runs/shards.ipynb #c36135dc
 def missing_shards(
     folder: str | Path,  # of the whole run
 ) -> list[Shard]:  # empty if all are there
     "The shards that a run lacks. Raises `CoraError` if there are none at all, or of several counts."
-    names = sorted(p.name for p in (Path(folder) / SHARDS_FOLDER).glob("?????-of-?????"))
-    there = [Shard(int(name[:5]), int(name[-5:])) for name in names if re.fullmatch(r"\d{5}-of-\d{5}", name)]
+    there = [Shard(int(place.name[:5]), int(place.name[-5:])) for place in _places(folder)]
     if not there:
         raise CoraError(f"{folder}: there are no shards here; a shard is asked with cora_run ... --shard 1/64")
     if len(counts := sorted({shard.count for shard in there})) > 1:
@@ -151,7 +204,8 @@ def join_shards(
 ) -> Responses:  # as one process would have asked it
     """Put the shards of a run together, and write the run.
 
-    Raises `CoraError` for missing shards, naming them, for shards of different runs, and for a folder with another run.
+    Raises `CoraError`, and writes nothing, for missing, damaged or exchanged shards, for shards of different runs, and
+    for a folder with another run.
     """
     if missing := missing_shards(folder):
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -159,32 +213,13 @@ def join_shards(
             f"{folder}: of {missing[0].count} shards {len(missing)} are missing: "
             f"{', '.join(map(str, missing[:5]))}{more}; ask each with the same command and --shard {missing[0]}"
         )
-    places = sorted((Path(folder) / SHARDS_FOLDER).glob("?????-of-?????"))
-    parts = [read_responses(place) for place in places]
-    for part, place in zip(parts, places):
-        told, first = part.facts.shard, parts[0].facts.shard
-        if told is None or first is None or (told.whole != first.whole) or part.name != parts[0].name:
-            raise CoraError(f"{place}: this is not a shard of the same run as {places[0].name}; move it away")
-    whole = _joined(parts)
+    parts = [_read_shard(place) for place in _places(folder)]
+    try:
+        whole = concat(parts)
+    except CoraError as e:
+        raise CoraError(f"{folder}: {e}") from None
     write_responses(whole, folder)
     return whole
-
-
-def _joined(parts: Sequence[Responses]) -> Responses:
-    "Shards in their order, as one run."
-    position: dict[str, int] = {}
-    for number, part in enumerate(parts):
-        position |= {q: i * len(parts) + number for i, q in enumerate(dict.fromkeys(part.table["question_id"]))}
-    table, questions = (
-        pd.concat(each, ignore_index=True) for each in ([p.table for p in parts], [p.questions for p in parts])
-    )
-    in_order = [np.argsort(t["question_id"].map(position).to_numpy(), kind="stable") for t in (table, questions)]
-    table, questions = (t.iloc[order].reset_index(drop=True) for t, order in zip((table, questions), in_order))
-    told = dict(parts[0].facts.shard.whole)
-    if room := longest_room([p.facts.asked.room for p in parts]):
-        told["asked"] = told["asked"] | {"room": room}
-    facts = as_facts(told).changed(calls=summed_calls([p.facts.calls for p in parts]))
-    return Responses(table, questions, facts, parts[0].name)
 
 # %% ../../nbs/runs/shards.ipynb #e16930da
 def dask_distributed() -> Any:  # the module
@@ -219,7 +254,13 @@ def local_workers(
     specs = {i: {"cls": distributed.Nanny, "options": options | {"env": e}} for i, e in enumerate(own)}
     scheduler = {
         "cls": distributed.Scheduler,
-        "options": {"host": "127.0.0.1", "port": 0, "dashboard": False, "dashboard_address": "127.0.0.1:0"},
+        "options": {
+            "host": "127.0.0.1",
+            "port": 0,
+            "dashboard": False,
+            "dashboard_address": "127.0.0.1:0",
+            "allowed_failures": 0,  # a shard whose worker died is begun again by us, with what the store has by then
+        },
     }
     with (
         distributed.SpecCluster(workers=specs, scheduler=scheduler, silence_logs=logging.CRITICAL) as cluster,
@@ -238,49 +279,157 @@ def _visible_gpus() -> list[str]:  # as `CUDA_VISIBLE_DEVICES` names them
         return []
     return [str(i) for i in range(torch.cuda.device_count())]
 
+# %% ../../nbs/runs/shards.ipynb #5d1ce003
+_TRIES = 3  # how often a shard is begun whose worker dies
+
+
+@dataclass
+class DividedRun:
+    "A run on the workers of dask, from `divide`."
+
+    client: Any  # of dask
+    make: bytes  # makes the respondent on a worker
+    name: str  # of the respondent
+    folder: str | Path  # of the whole run
+    shards: list[_Begun]
+    store: Store | None = None
+    inbox: queue.Queue = field(default_factory=queue.Queue)  # replies, and shards that have ended
+
+    def ask(
+        self,
+        progress: bool = True,  # show a progress bar
+    ) -> Responses:  # the whole run
+        "Ask what is missing, keep each reply and each shard as soon as it is there, and join them."
+        waiting, tries, wrong, handed, kept = {}, {}, {}, 0, 0
+
+        def begin(begun: _Begun) -> None:
+            tries[begun.place] = tries.get(begun.place, 0) + 1
+            waiting[future := self._begin(begun)] = begun
+            future.add_done_callback(self.inbox.put)
+
+        total = sum(len(begun.part.prompts) for begun in self.shards)
+        with self._heard(), tqdm(total=total, desc=self.name, unit=" replies", disable=not progress) as bar:
+            for begun in self.shards:
+                if begun.complete:
+                    bar.update(len(begun.there))
+                else:
+                    begin(begun)
+            while waiting or kept < handed:
+                if (got := self._next(waiting)) is None:
+                    break
+                if isinstance(got, bytes):
+                    self.store.put(*pickle.loads(got))
+                    kept += 1
+                    continue
+                begun = waiting.pop(got)
+                if got.status == "finished":
+                    ended = got.result()
+                    handed += ended.new
+                    bar.update(0 if ended.run is None else len(begun.keep(ended.run)))
+                    wrong |= {ended.wrong: None} if ended.wrong else {}
+                elif _worker_died(got) and tries[begun.place] < _TRIES:
+                    begin(begun)
+                else:
+                    wrong[_said(got.exception()) if got.status == "error" else f"a shard was {got.status}"] = None
+        if wrong:
+            first, *more = wrong
+            raise CoraError(f"{first}{f' (and {len(more)} other errors)' if more else ''}")
+        return join_shards(self.folder)
+
+    def _begin(self, begun: _Begun) -> Any:
+        "Hand a shard to a worker, with what is known of it."
+        known = {} if self.store is None else self.store.get(begun.part.asked[1])
+        topic = None if self.store is None else self.topic
+        return self.client.submit(_ask_here, self.make, begun.part, known, topic, pure=False)
+
+    @property
+    def topic(self) -> str:
+        "The name under which the workers hand over replies."
+        return f"cora-{id(self)}"
+
+    @contextlib.contextmanager
+    def _heard(self) -> Iterator[None]:
+        "Listen to what the workers hand over."
+        if self.store is not None:
+            self.client.subscribe_topic(self.topic, lambda event: self.inbox.put(event[1]))
+        try:
+            yield
+        finally:
+            if self.store is not None and self.client.status == "running":
+                self.client.unsubscribe_topic(self.topic)
+
+    def _next(self, waiting: Mapping) -> Any:
+        "A reply, or a shard that has ended; None if what was handed over does not arrive."
+        patience = 60  # seconds, once no shard is waited for
+        while waiting or patience:
+            try:
+                return self.inbox.get(timeout=1)
+            except queue.Empty:
+                if self.client.status != "running":
+                    said = "the scheduler of the workers is gone; the same command goes on from what is kept"
+                    raise CoraError(said) from None
+                patience -= not waiting
+        return None
+
+
+def divide(
+    client: Any,  # a dask client
+    make: Callable[[], Respondent],  # makes the respondent on a worker
+    prepared: PreparedRun,  # the whole run
+    folder: str | Path,  # of the whole run
+    store: Store | None = None,  # of the run; None: nothing is kept between shards
+    count: int | None = None,  # how many shards; None: those that are there, or four for each worker
+) -> DividedRun:
+    """Divide a run over workers. Nothing is asked yet.
+
+    Raises `CoraError` for a respondent that cannot be made, for a folder with another run, and for shards of another
+    run.
+    """
+    dask_distributed()
+    import cloudpickle  # comes with dask
+
+    try:
+        sent = cloudpickle.dumps(make)
+        numbered = client.submit(_number_here, sent, prepared, store is not None, pure=False).result()
+    except Exception as e:  # of pickle, of dask, or of a worker's machine
+        raise CoraError(f"the workers failed ({_said(e)})") from None
+    if isinstance(numbered, str):
+        raise CoraError(numbered)
+    name, whole, asked = numbered
+    if asked is not None:
+        prompts = (p if p.trial == trial else replace(p, trial=trial) for p, trial in zip(prepared.prompts, asked[0]))
+        prepared = replace(prepared, asked=(list(prompts), asked[1]))
+    there, workers = _places(folder), max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+    questions = len({p.variant.question_id for p in prepared.prompts})
+    n = count or (int(there[0].name[-5:]) if there else min(questions, 4 * workers))
+    shards = [_begin(prepared, whole, Shard(k, n), folder) for k in range(1, n + 1)]
+    return DividedRun(client, sent, name, folder, shards, store)
+
 
 def ask_on(
     client: Any,  # a dask client
     make: Callable[[], Respondent],  # makes the respondent on a worker
     prepared: PreparedRun,  # the whole run
     folder: str | Path,  # of the whole run
-    store: str | None = None,  # a file or an address that every worker can reach; None: nothing is kept between shards
-    count: int | None = None,  # how many shards; None: four for each worker
+    store: Store | None = None,  # of the run; None: nothing is kept between shards
+    count: int | None = None,  # how many shards; None: those that are there, or four for each worker
     progress: bool = True,  # show a progress bar
 ) -> Responses:  # the whole run
-    """Ask the shards of a run on workers, write each as soon as it is there, and join them.
-
-    Raises `CoraError` for a folder with shards of another run, and for what ends a run in one process.
-    """
-    workers = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
-    n = min(len({p.variant.question_id for p in prepared.prompts}), count or 4 * workers)
-    shards, waiting = [Shard(k, n) for k in range(1, n + 1)], {}
-    with _explained():
-        import cloudpickle  # comes with dask
-
-        make = cloudpickle.dumps(make)
-        name, described = client.submit(_described, make, pure=False).result()
-        for shard in shards:
-            part = shard_of(prepared, shard)
-            facts = _facts_of(prepared, part, shard, described)
-            if _finished(shard.folder(folder), facts) is None:
-                future = client.submit(_ask_here, make, part, store, pure=False, retries=2)
-                waiting[future] = facts, shard.folder(folder)
-        with tqdm(total=len(prepared.prompts), desc=name, unit=" replies", disable=not progress) as bar:
-            for future in dask_distributed().as_completed(waiting):
-                bar.update(len(_written(future.result(), *waiting.pop(future))))
-    return join_shards(folder)
+    "Divide a run over workers, ask it, and join it. Raises `CoraError` as `divide` does, and for shards that failed."
+    return divide(client, make, prepared, folder, store, count).ask(progress)
 
 
-@contextlib.contextmanager
-def _explained() -> Iterator[None]:
-    "A cluster that fails is one line."
-    try:
-        yield
-    except CoraError:
-        raise
-    except Exception as e:  # of dask, or of a worker's machine
-        raise CoraError(f"the workers failed ({' '.join(str(e).split())[:300] or type(e).__name__})") from e
+def _said(error: BaseException) -> str:
+    "An error in one line."
+    return escaped(" ".join(str(error).split())[:300]) or type(error).__name__
+
+
+def _worker_died(future: Any) -> bool:
+    "Whether a shard ended because its worker did."
+    return future.status == "error" and isinstance(future.exception(), dask_distributed().KilledWorker)
+
+
+# what runs on a worker
 
 
 @lru_cache(maxsize=1)
@@ -289,12 +438,48 @@ def _made(make: bytes) -> Respondent:
     return pickle.loads(make)()
 
 
-def _described(make: bytes) -> tuple[str, dict[str, Any]]:
-    "The respondent's name and what it says of itself, as a worker makes it."
-    return _made(make).name, _made(make).describe()
+def _number_here(make: bytes, prepared: PreparedRun, keys: bool) -> tuple | str:
+    "The respondent's name, the facts of the whole run, and trials and keys where they are needed; or an error's words."
+    try:
+        who = _made(make)
+        asked = asked_prompts(who, prepared.prompts) if keys or _draws(who, prepared) else None
+        return who.name, prepared.facts(who), asked and ([p.trial for p in asked[0]], asked[1])
+    except CoraError as e:
+        return escaped(str(e))
 
 
-def _ask_here(make: bytes, part: PreparedRun, store: str | None) -> Responses:
-    "A shard, on a worker."
-    with contextlib.nullcontext() if store is None else Store(store) as replies:
-        return part.ask(_made(make), Running(replies, progress=False, strict=None))
+@dataclass
+class _Handed:
+    "The store of a worker: what was known when its shard began, and new replies handed to the one that writes."
+
+    known: dict[str, Reply]
+    topic: str
+    new: int = 0
+    path = "the store of the run"
+
+    def get(self, keys: Sequence[str]) -> dict[str, Reply]:
+        return {key: self.known[key] for key in keys if key in self.known}
+
+    def put(self, key: str, reply: Reply) -> Reply:
+        dask_distributed().get_worker().log_event(self.topic, pickle.dumps((key, reply)))
+        self.new += 1
+        return reply
+
+
+@dataclass
+class _Ended:
+    "What came of a shard on a worker."
+
+    run: Responses | None  # None: it could not be asked
+    new: int  # replies handed over
+    wrong: str  # what a person can correct
+
+
+def _ask_here(make: bytes, part: PreparedRun, known: dict[str, Reply], topic: str | None) -> _Ended:
+    "A shard, on a worker. An error is a value, since dask would try again what it takes for an accident."
+    store = None if topic is None else _Handed(known, topic)
+    try:
+        run, wrong = part.ask(_made(make), Running(store, progress=False, strict=None)), ""
+    except CoraError as e:
+        run, wrong = None, escaped(str(e))
+    return _Ended(run, 0 if store is None else store.new, wrong)
