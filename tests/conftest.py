@@ -33,6 +33,11 @@ def pytest_configure(config):
         "slow: kills, workers, servers of databases, browsers, the site, simulations of coverage, whole benchmarks, "
         "whole commands, exhaustive grids; plain `pytest` leaves it out, `pytest -m slow` runs it",
     )
+    config.addinivalue_line(
+        "markers",
+        "guard: what must never break (kills, the store, divided runs, foreign data names no code); `pytest -m guard` "
+        "runs these files whole, and `.ci/run` what is slow in them",
+    )
 
 
 def pytest_collection_finish(session):
