@@ -125,14 +125,18 @@ class Store:
         self.path, self.kept = store_name(place), 0  # kept: replies that were new
         self._is_file, self._told_damage = url.get_backend_name() == "sqlite", False
         if self._is_file and url.database in (None, "", ":memory:"):
-            raise CoraError(f"{self.path}: a store in memory keeps nothing; name a file")
+            raise CoraError(f"a store in memory ({self.path!r}) keeps nothing; name a file")
         if self._is_file and not (folder := Path(url.database).parent).is_dir():
             raise CoraError(f"{self.path}: there is no folder {folder}")
         with self._explained("not a usable store of replies"):
             self._engine = sa.create_engine(
                 url, pool_pre_ping=True, connect_args={"timeout": 60} if self._is_file else {}
             )
-            self._prepare()
+            try:
+                self._prepare()
+            except BaseException:
+                self.close()  # a file that was refused is not kept open
+                raise
 
     def _prepare(self) -> None:
         "Make the table. Raises `ValueError` for a file of another program."
@@ -157,7 +161,8 @@ class Store:
                 if (found := db.exec_driver_sql("pragma quick_check(1)").scalar()) != "ok":
                     raise ValueError(found)
                 self._warn("some keys are damaged: their replies may be asked again")
-            db.exec_driver_sql(f"pragma application_id = {_ID}")
+            if not tables:
+                db.exec_driver_sql(f"pragma application_id = {_ID}")
             db.exec_driver_sql("pragma journal_mode = wal")  # readers and one writer at the same time
 
     def _warn(self, what: str) -> None:
