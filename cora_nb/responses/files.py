@@ -294,21 +294,20 @@ _AS_IT_IS = ("original", "mcq", "multiple_selection")  # methods that show the c
 
 def _check_originals(run: Responses, file: str) -> None:
     "Raise `BadRow` for a row that shows a question as it is, but has another answer or number of choices."
-    table, told = run.table, run._questions
-    if told is None or not {"method", "sources", "n_choices", "answer"} <= {*table}:
+    table, questions = run.table, run._questions
+    if questions is None or not {"method", "sources", "n_choices", "answer"} <= {*table}:
         return
-    sources, sizes, codes = table["sources"].to_numpy(), table["n_choices"].to_numpy(), run.question_codes[0]
-    own = {n: tuple(range(n)) for n in set(sizes)}
-    rows = np.flatnonzero(table["method"].isin(_AS_IT_IS).to_numpy(dtype=bool, na_value=False))
-    rows = rows[[sources[row] == own[sizes[row]] for row in rows]]  # an imported original may stand in another order
-    counts = [np.nan if choices is None else len(choices) for choices in run.questions["choices"]]
-    answers = run.questions["answer"].to_numpy(dtype=float, na_value=np.nan)
-    for column, known in (("n_choices", np.array(counts, dtype=float)), ("answer", answers)):
-        there, wanted = table[column].to_numpy()[rows], known[codes[rows]]
-        for row in rows[(there != wanted) & ~np.isnan(wanted)][:1]:
-            id, value = table["question_id"].iloc[row], int(known[codes[row]])
-            why = f"this row of the original must have the {column} of the question, which is {value} in {_PARTS[1]}"
-            raise BadRow(why, file, int(row) + 1, id, column, int(table[column].iloc[row]))
+    rows = table[table["method"].isin(_AS_IT_IS).to_numpy(dtype=bool, na_value=False)]
+    in_order = [sources == tuple(range(n)) for sources, n in zip(rows["sources"], rows["n_choices"])]
+    rows = rows[np.array(in_order, dtype=bool)]  # an imported original may stand in another order
+    at = pd.Index(questions["question_id"]).get_indexer(rows["question_id"])
+    counts = [np.nan if choices is None else len(choices) for choices in questions["choices"]]
+    answers = questions["answer"].to_numpy(dtype=float, na_value=np.nan)
+    for column, told in (("n_choices", np.array(counts, dtype=float)), ("answer", answers)):
+        there, wanted = rows[column].to_numpy(), told[at]
+        for n in np.flatnonzero((there != wanted) & ~np.isnan(wanted))[:1]:
+            why = f"the original must have the {column} of the question, {int(wanted[n])} in {_PARTS[1]}"
+            raise BadRow(why, file, int(rows.index[n]) + 1, rows["question_id"].iloc[n], column, int(there[n]))
 
 
 def _files_of(path: str | Path | Sequence[str | Path]) -> tuple[Path | None, list[Path]]:

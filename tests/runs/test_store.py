@@ -615,6 +615,8 @@ def _read_with_flips(path, good, places, rng):
             warnings.simplefilter("always")
             with Store(path) as store:
                 found = store.get(ROWS)
+                for key in ROWS.keys() - found.keys():
+                    assert store.put(key, ROWS[key]) == ROWS[key]
         assert found.items() <= ROWS.items(), "a reply was changed"
         assert _said(told) or len(found) == len(ROWS), "replies were lost, and it was not said"
         return len(found), bool(_said(told)), False
