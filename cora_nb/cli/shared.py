@@ -34,7 +34,7 @@ from ..responses.files import run_name
 from ..responses.responses import Responses
 from ..runs.asking import Precise, Stop
 from ..runs.stopping import ASSUMED, expected_calls
-from ..runs.store import Store
+from ..runs.store import Store, StoreWarning
 
 # %% ../../nbs/cli/shared.ipynb #13a82b56
 @contextlib.contextmanager
@@ -43,7 +43,7 @@ def _plain_warnings(name: str):
     usual = warnings.formatwarning
 
     def one_line(message, category, *place, **more):
-        if issubclass(category, (AddressWarning, BenchmarkWarning, ModelWarning)):
+        if issubclass(category, (AddressWarning, BenchmarkWarning, ModelWarning, StoreWarning)):
             return f"{name}: {message}\n"
         return usual(message, category, *place, **more)
 

@@ -331,6 +331,7 @@ def _dropped(told: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
 
 # %% ../../nbs/responses/facts.ipynb #fac70019
 _COUNTED = ("version", "calls", "sample", "versions", "run.command")  # how a run went or was started, not what it asked
+_WRITTEN = "benchmark.hash"  # of a slice it is known only on disk
 _FOLLOWS = ("hash", "asked.prompts", "asked.shots")  # what differs because something else does
 
 
@@ -340,6 +341,8 @@ def _different(a: dict[str, Any], b: dict[str, Any], path: str = "") -> list[str
     for key in dict.fromkeys([*a, *b]):
         name = f"{path}{key}"
         if name.removeprefix("shard.whole.") in _COUNTED or a.get(key) == b.get(key):
+            continue
+        if name == _WRITTEN and None in (a.get(key), b.get(key)):
             continue
         both = isinstance(a.get(key), dict) and isinstance(b.get(key), dict)
         found += _different(a[key], b[key], f"{name}.") if both else [name]

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..benchmarks.files import check_types, write_whole
@@ -102,6 +103,7 @@ def write_responses(
     if len(responses.absent):  # their rows in other repetitions say, when read again, that the first one lacks them
         table = pd.concat([responses.table, responses.absent], ignore_index=True)
         responses = Responses(table, responses._questions, responses.facts, responses.name)
+    responses = _with_hash(responses)
     responses.facts.as_json()  # refuses facts that JSON cannot represent, before anything is written
     path = check_folder(path, responses.facts)
     if (name := run_name(path)) not in (None, responses.name):
@@ -120,6 +122,14 @@ def write_responses(
     except OSError as e:
         raise CoraError(f"{path}: cannot be written ({e.strerror or e})") from None
     return path
+
+
+def _with_hash(responses: Responses) -> Responses:
+    "The run with the hash of its questions in its facts, if they say anything of the questions: slices have none."
+    told = responses.facts.benchmark.plain()
+    if not told or responses._questions is None or (hash := hash_of_questions(responses.questions)) is None:
+        return responses
+    return responses.with_facts(responses.facts.changed(benchmark=told | {"hash": hash}))
 
 
 def _write_part(responses: Responses, name: str, path: Path) -> None:
@@ -259,6 +269,8 @@ def read_responses(
     columns: Sequence[str] | None = None,  # only these, as far as they are there, and what names a reply; None: all
 ) -> Responses:
     "Read a run and check it. Raises `CoraError`, naming the file, if it is not a run."
+    if isinstance(columns, str):
+        raise CoraError(f"columns must be a list of names, such as [{columns!r}], got the text {columns!r}")
     home, files = _files_of(path)
     needed = ("respondent", "question_id", "family", "method", "index", "trial", "correct", "state", "prediction")
     frame = _read_parquet(files, None if columns is None else [*needed, *columns])
@@ -274,7 +286,30 @@ def read_responses(
     if len(names) > 1:
         raise CoraError(f"{files[0]}: these are replies of several respondents, such as {names[0]!r} and {names[1]!r}")
     name = names[0] if len(names) else facts.respondent.get("name") or files[0].stem
-    return Responses(frame, questions, facts, name, str(path if isinstance(path, (str, Path)) else files[0]))
+    run = Responses(frame, questions, facts, name, str(path if isinstance(path, (str, Path)) else files[0]))
+    _check_originals(run, str(files[0]))
+    return run
+
+
+_AS_IT_IS = ("original", "mcq", "multiple_selection")  # methods that show the choices of the question in their order
+
+
+def _check_originals(run: Responses, file: str) -> None:
+    "Raise `BadRow` for a row that shows a question as it is, but has another answer or number of choices."
+    table, questions = run.table, run._questions
+    if questions is None or not {"method", "sources", "n_choices", "answer"} <= {*table}:
+        return
+    rows = table[table["method"].isin(_AS_IT_IS).to_numpy(dtype=bool, na_value=False)]
+    in_order = [sources == tuple(range(n)) for sources, n in zip(rows["sources"], rows["n_choices"])]
+    rows = rows[np.array(in_order, dtype=bool)]  # an imported original may stand in another order
+    at = pd.Index(questions["question_id"]).get_indexer(rows["question_id"])
+    counts = [np.nan if choices is None else len(choices) for choices in questions["choices"]]
+    answers = questions["answer"].to_numpy(dtype=float, na_value=np.nan)
+    for column, told in (("n_choices", np.array(counts, dtype=float)), ("answer", answers)):
+        there, wanted = rows[column].to_numpy(), told[at]
+        for n in np.flatnonzero((there != wanted) & ~np.isnan(wanted))[:1]:
+            why = f"the original must have the {column} of the question, {int(wanted[n])} in {_PARTS[1]}"
+            raise BadRow(why, file, int(rows.index[n]) + 1, rows["question_id"].iloc[n], column, int(there[n]))
 
 
 def _files_of(path: str | Path | Sequence[str | Path]) -> tuple[Path | None, list[Path]]:

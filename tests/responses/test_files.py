@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import cora_nb
-from cora_nb.core import CoraError, Question, Variant
+from cora_nb.benchmarks.load import benchmark_hash
+from cora_nb.core import BadRow, CoraError, Question, Variant
 from cora_nb.forms import FORMS
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import column_types
@@ -32,8 +34,10 @@ from cora_nb.responses.files import (
 )
 from cora_nb.metrics.scoring import score
 from cora_nb.respondents.simulated import SimulatedRespondent
+from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.responses.runs import concat
 from cora_nb.variants.families import make_variants
 
 VARIANTS = make_variants([Question("q", "?", ("a", "b", "c", "d"), 2, "s"), Question("r", "!", ("yes", "no"), 1)])
@@ -237,6 +241,107 @@ def test_the_questions_of_another_run_are_refused(tmp_path, theirs):
     shutil.copy(tmp_path / "b/questions.parquet", tmp_path / "a")
     with pytest.raises(CoraError, match="a/questions.parquet: these are the questions of another run"):
         read_responses(tmp_path / "a")
+
+
+def _with_questions_of(folder, other):
+    "Exchange the questions of a written run, by those with the same ids."
+    shutil.copy(other / "questions.parquet", folder)
+
+
+TWO = [Question(f"q{i}", f"Question {i}?", tuple("abcd"), i % 4, "xy"[i % 2]) for i in range(6)]
+SLICES = {
+    "one subject": lambda run: run.rows(lambda t: t["subject"] == "x"),
+    "some questions": lambda run: run.rows(lambda t: t["question_id"].isin(["q1", "q4"])),
+    "some questions, chosen": lambda run: run.rows(lambda t: t["question_id"] == "q3", "a test"),
+    "first trial": lambda run: run.first_trial(),
+    "a method": lambda run: run.rows(lambda t: t["method"] == "nota"),
+    "a slice of a slice": lambda run: run.rows(lambda t: t["subject"] == "x").first_trial().rows(lambda t: t.index < 5),
+    "parts joined": lambda run: concat([run.rows(lambda t, s=s: t["subject"] == s) for s in "yx"]),
+    "a question without its first trial": lambda run: run.rows(
+        lambda t: (t["question_id"] != "q2") | (t["trial"] == 1)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SLICES)
+def test_the_questions_of_a_slice_are_checked(tmp_path, kind):
+    "Other words, with the same answers: only a hash can tell. A slice is written again, also after it was read."
+    asked = evaluate(SimulatedRespondent(), make_variants(TWO), Asking(trials=2), progress=False)
+    part = SLICES[kind](asked)
+    write_responses(part, tmp_path / "a")
+    again = read_responses(tmp_path / "a")
+    told = {q.id: q for q in TWO}
+    held = [told[id] for id in again.questions["question_id"]]
+    assert again.facts.benchmark.hash == benchmark_hash(held) and again.questions.equals(part.questions)
+    assert not again.facts.told_differences(part.facts)
+    for same in (part, again):
+        write_responses(same, tmp_path / "a")
+    for further in (again.first_trial(), again.rows(np.arange(len(again)) < 3)):
+        write_responses(further, tmp_path / f"b{len(further)}")
+        read_responses(tmp_path / f"b{len(further)}")
+    others = make_variants([replace(q, text=f"Another {q.text}") for q in held])
+    write_responses(make_responses(others, ["A"] * len(others)), tmp_path / "other")
+    _with_questions_of(tmp_path / "a", tmp_path / "other")
+    with pytest.raises(CoraError, match="a/questions.parquet: these are the questions of another run"):
+        read_responses(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda q: replace(q, answer=(q.answer + 1) % 4),
+        lambda q: replace(q, choices=(*q.choices, "e")),
+        lambda q: replace(q, choices=q.choices[:3], answer=min(q.answer, 2)),
+    ],
+)
+@pytest.mark.parametrize("family", ["cora", "cyclic", "mcqa_plus", "permutations", "wording", "answer_swap", "formats"])
+def test_rows_of_the_original_fit_their_questions_without_a_hash(tmp_path, family, change):
+    "The message names the file, the row, the question and both values."
+    variants = make_variants(TWO, family)
+    write_responses(make_responses(variants, ["A"] * len(variants)), tmp_path / "a")
+    assert read_responses(tmp_path / "a").facts.benchmark.hash is None
+    changed = [*TWO[:3], change(TWO[3]), *TWO[4:]]
+    write_responses(
+        make_responses(make_variants(changed, family), ["A"] * len(make_variants(changed, family))), tmp_path / "b"
+    )
+    _with_questions_of(tmp_path / "a", tmp_path / "b")
+    at = next(
+        n
+        for n, v in enumerate(variants, 1)
+        if v.question_id == "q3" and v.form == "mcq" and v.method in ("original", "mcq")
+    )
+    with pytest.raises(BadRow) as e:
+        read_responses(tmp_path / "a")
+    both = {e.value.value, len(changed[3].choices) if e.value.field == "n_choices" else changed[3].answer}
+    assert (
+        (e.value.row, e.value.id) == (at, "q3") and len(both) == 2 and all(str(value) in str(e.value) for value in both)
+    )
+    assert str(tmp_path / "a") in str(e.value) and "\n" not in str(e.value)
+    read_responses(tmp_path / "a", columns=["reply"])  # without the columns that say it
+
+
+def test_only_what_is_certain_is_compared(tmp_path):
+    "An original in another order, a family of the user's, a question whose choices or answer are not known."
+    table = run().table
+    shuffled = table.assign(
+        sources=[s[::-1] for s in table["sources"]], answer=table["n_choices"] - 1 - table["answer"]
+    )
+    shuffled = shuffled.assign(correct=shuffled["prediction"] == shuffled["answer"])
+    mine = table.assign(family="mine", method="negated", index=range(len(table)), answer=0)
+    mine = mine.assign(correct=mine["prediction"] == 0)
+    questions = run().questions
+    unknown = questions.assign(choices=None, answer=pd.array([None] * len(questions), dtype="Int32"))
+    odd = table.assign(answer=0, correct=table["prediction"] == 0)
+    for number, (rows, known) in enumerate([(shuffled, questions), (mine, questions), (odd, unknown), (odd, None)]):
+        write_responses(Responses(rows, known), tmp_path / str(number))
+        assert len(read_responses(tmp_path / str(number))) == len(rows)
+
+
+def test_columns_are_a_list(tmp_path):
+    write_responses(run(), tmp_path / "a")
+    with pytest.raises(CoraError, match=r"list of names, such as \['reply'\]"):
+        read_responses(tmp_path / "a", columns="reply")
+    assert "reply" in read_responses(tmp_path / "a", columns=["reply"]).table
 
 
 @pytest.mark.parametrize(
