@@ -62,6 +62,21 @@ class Result(NamedTuple):
     left_out: list[int]  # numbers of cells that were run and not compared: they need data that are not here
 
 
+def names_of(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    "The names that a statement of a cell uses, and those that it gives; loops' and functions' own are neither."
+    own, used, given = set(), set(), set()
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.For, ast.comprehension)):
+            own |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        elif isinstance(node, ast.arg):
+            own.add(node.arg)
+        elif isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else given).add(node.id)
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        own, given = own | given, {statement.name}
+    return used - own, given - own
+
+
 class Missed:
     """Which cells need data beside the checkout that are not there, seen as they run.
 
@@ -96,14 +111,19 @@ class Missed:
     def without_data(self, source: str) -> bool:
         "Whether the cell that has just been run is such a cell; the names that it gave are remembered."
         try:
-            tree = ast.parse(source)
+            statements = ast.parse(source).body
         except SyntaxError:  # a magic
-            tree = ast.Module([], [])
-        named = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-        given = {node.id for node in named if not isinstance(node.ctx, ast.Load)}
-        used = {node.id for node in named if isinstance(node.ctx, ast.Load)}
-        found, self.looked = self.looked or bool(used & self.names), False
-        self.names = self.names | given if found else self.names - given
+            statements = []
+        looked, found, own = self.looked, self.looked, set()
+        for statement in statements:
+            used, given = names_of(statement)
+            through = bool((used - own) & self.names)
+            plain = isinstance(statement, (ast.FunctionDef, ast.ClassDef))  # its text is the same, with data or without
+            without = through or (looked and not plain)
+            self.names = self.names | given if without else self.names - given
+            own = own - given if without else own | given
+            found |= through
+        self.looked = False
         return found
 
 
