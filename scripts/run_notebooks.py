@@ -9,8 +9,10 @@ take seconds run as well; those that take minutes (`full`), a graphics card (`gp
 
 Compared are stdout, plain text, Markdown and LaTeX, HTML by the text it shows, and pictures by their number: words to
 the letter, fractions as numbers (`near`), since their last digits are the processor's. Addresses of objects
-(`at 0x7f...`) and stderr are not compared. Each notebook runs in a process of its own, which is forked from one that
-has imported the heavy libraries, with as many at once as there are cores.
+(`at 0x7f...`) and stderr are not compared. Some cells read data that lie beside the checkout, in `../shared` or where
+`CORA_SHARED` says. A cell that looks there for what is missing is run, and not compared (`Missed`), nor are those that
+use what it made. Each notebook runs in a process of its own, which is forked from one that has imported the heavy
+libraries, with as many at once as there are cores, and as the memory that is free allows (`EACH` for one).
 
     python scripts/run_notebooks.py                              # all of nbs/
     python scripts/run_notebooks.py nbs/core.ipynb nbs/metrics   # some: files or folders
@@ -23,11 +25,13 @@ kernel, because only that keeps texts and pictures in the order in which they ca
 """
 
 import argparse
+import ast
 import difflib
 import html
 import multiprocessing
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -41,6 +45,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HEAVY = ["nbdev.test", "matplotlib_inline.backend_inline", "pandas", "pyarrow", "scipy.stats", "seaborn"]
 HEAVY += ["sklearn.manifold", "torch", "transformers", "datasets", "openai"]
 WIDGET = "application/vnd.jupyter.widget-view+json"  # a progress bar or a slider: nothing without its running notebook
+SHARED = [ROOT.parent / "shared", *map(Path, filter(None, [os.environ.get("CORA_SHARED")]))]
+EACH = 3 * 2**30  # bytes that a notebook with torch may take
 DIFF_LINES = 12  # of each cell that differs, this many lines are shown
 
 
@@ -53,6 +59,87 @@ class Result(NamedTuple):
     differences: list[tuple[int, list[str]]]  # (number of the cell, diff)
     seconds: float
     cpu_seconds: float
+    left_out: list[int]  # numbers of cells that were run and not compared: they need data that are not here
+
+
+def names_of(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    "The names that a statement of a cell uses, and those that it gives; loops' and functions' own are neither."
+    own, used, given = set(), set(), set()
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.For, ast.comprehension)):
+            own |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)}
+        elif isinstance(node, ast.arg):
+            own.add(node.arg)
+        elif isinstance(node, ast.Name):
+            (used if isinstance(node.ctx, ast.Load) else given).add(node.id)
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        own, given = own | given, {statement.name}
+    return used - own, given - own
+
+
+class Missed:
+    """Which cells need data beside the checkout that are not there, seen as they run.
+
+    Nothing in a notebook says so: a cell may look for the data itself or have a function do it. Cells are such if
+    they looked for a path there in vain, or use a name that such a cell gave to something.
+    """
+
+    def __init__(self):
+        self.looked, self.names = False, set()
+        self.places = [os.path.abspath(place) + os.sep for place in SHARED]
+        self.stat = os.stat
+        os.stat = self.noting_stat  # what `exists` and `is_file` ask; there is no audit event for it
+        sys.addaudithook(lambda event, args: event in ("open", "os.listdir", "os.scandir") and self.look(args[0]))
+
+    def noting_stat(self, path, *args, **options):
+        try:
+            return self.stat(path, *args, **options)
+        except OSError:
+            self.note(path)
+            raise
+
+    def note(self, path):
+        if isinstance(path, (str, os.PathLike)):
+            self.looked |= (os.path.abspath(path) + os.sep).startswith(tuple(self.places))
+
+    def look(self, path):
+        try:
+            self.stat(path)
+        except (OSError, TypeError, ValueError):
+            self.note(path)
+
+    def without_data(self, source: str) -> bool:
+        "Whether the cell that has just been run is such a cell; the names that it gave are remembered."
+        try:
+            statements = ast.parse(source).body
+        except SyntaxError:  # a magic
+            statements = []
+        looked, found, own = self.looked, self.looked, set()
+        for statement in statements:
+            used, given = names_of(statement)
+            through = bool((used - own) & self.names)
+            plain = isinstance(statement, (ast.FunctionDef, ast.ClassDef))  # its text is the same, with data or without
+            without = through or (looked and not plain)
+            self.names = self.names | given if without else self.names - given
+            own = own - given if without else own | given
+            found |= through
+        self.looked = False
+        return found
+
+
+def free_memory() -> int | None:
+    "Bytes that new processes can have; None where the system does not say."
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return None
+
+
+def at_once() -> int:
+    "How many notebooks may run at once: one for each core, if the memory that is free allows."
+    free = free_memory()
+    return max(1, min(os.cpu_count() or 1, free // EACH if free is not None else sys.maxsize))
 
 
 def masked(text: str | list[str]) -> str:
@@ -110,20 +197,24 @@ def check(notebook: Path, skip_flags: list[str]) -> Result:
             if cell.cell_type != "code":
                 return
             before, cell.outputs = shown(cell.outputs), []
+            missed.looked = False
             super().cell(cell, **options)
             after = shown(cell.outputs)
             ran.append(cell.idx_)
+            if missed.without_data("".join(cell.source)):
+                left_out.append(cell.idx_)
+                return
             now = settled(before, after)
             if before.splitlines() != now and not self.exc:
                 lines = difflib.unified_diff(before.splitlines(), now, "committed", "now", n=1, lineterm="")
                 differences.append((cell.idx_, list(lines)[2:]))
 
-    ran, differences = [], []
+    ran, differences, left_out, missed = [], [], [], Missed()
     nbdev.test.CaptureShell = Comparing
     start, cpu_start = time.perf_counter(), time.process_time()
     passed, _ = nbdev.test.test_nb(notebook, skip_flags=skip_flags, basepath=ROOT)
     seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
-    return Result(notebook, passed, ran, differences, seconds, cpu_seconds)
+    return Result(notebook, passed, ran, differences, seconds, cpu_seconds, left_out)
 
 
 def send(pipe, *args) -> None:
@@ -140,10 +231,19 @@ def check_apart(context, notebook: Path, skip_flags: list[str]) -> Result:
         return here.recv()
     except EOFError:
         process.join()
-        print(f"{name(notebook)}: its process ended with exit code {process.exitcode}", file=sys.stderr)
-        return Result(notebook, False, [], [], 0.0, 0.0)
+        print(f"{name(notebook)}: {how_it_ended(process.exitcode)}", file=sys.stderr)
+        return Result(notebook, False, [], [], 0.0, 0.0, [])
     finally:
         process.join()
+
+
+def how_it_ended(code: int) -> str:
+    "What is said of a process that ended without a result; of one that was killed, how much memory is left."
+    if code >= 0:
+        return f"its process ended with exit code {code}"
+    free = free_memory()
+    left = "how much memory is free is not known" if free is None else f"{free / 2**30:.1f} GB of memory are free now"
+    return f"its process was killed by {signal.Signals(-code).name}; {left}, a notebook may take {EACH / 2**30:.0f}"
 
 
 def update(result: Result) -> None:
@@ -187,6 +287,8 @@ def report(result: Result) -> None:
     "One line for a notebook, and what differs below it."
     words = "FAILED" if not result.passed else "differs" if result.differences else "ok"
     print(f"{words:>7} {result.seconds:6.1f} s  {name(result.notebook)}", flush=True)
+    if result.left_out:
+        print(f"    not compared without the data beside the checkout: cells {[n + 1 for n in result.left_out]}")
     for cell, lines in result.differences:
         left_out = [f"... {len(lines) - DIFF_LINES} more lines"] if len(lines) > DIFF_LINES else []
         print(f"    {name(result.notebook)}, cell {cell + 1}:")
@@ -198,7 +300,9 @@ def main() -> None:
     parser.add_argument("paths", nargs="*", type=Path, help="notebooks or folders of notebooks (default: nbs)")
     parser.add_argument("--slow", action="store_true", help="run the cells flagged `slow`, too")
     parser.add_argument("--update", action="store_true", help="store the outputs of what differs, or of what is named")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="notebooks at once (default: the cores)")
+    parser.add_argument(
+        "--workers", type=int, default=at_once(), help="notebooks at once (default: cores, free memory)"
+    )
     parser.add_argument("--slowest", type=int, default=15, help="how many of the slowest notebooks to list")
     args = parser.parse_args()
 

@@ -131,14 +131,14 @@ class FaultyServer:
         ready = threading.Event()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
         self._thread.start()
-        assert ready.wait(30), "the server did not start"
+        assert ready.wait(120), "the server did not start"
         return self
 
     def __exit__(self, *_):
         self._loop.call_soon_threadsafe(self._end.set)
         self._thread.join(30)
 
-    def wait_until_left(self, seconds: float = 30) -> None:
+    def wait_until_left(self, seconds: float = 120) -> None:
         "Wait until `asked` has everything that was sent by clients that have ended; no other client may be there."
         # Connections are taken in the order in which they came: when this one is there, so were all others.
         with socket.create_connection(self._listening.sockets[0].getsockname()) as connection:

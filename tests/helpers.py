@@ -30,6 +30,11 @@ from cora_nb.variants.operators import filler
 from cora_nb.benchmarks.pitfalls import says_none
 
 
+# Limits on other processes, in seconds. They are there to end a hang: a busy machine must not look like one.
+A_PYTHON = 120  # imports pandas or this package, 2 s of a quiet processor
+WITH_TORCH = 600  # may import torch or transformers, start a kernel, or run a whole command
+
+
 def command(*words):
     "The words of a command, to be run in another process."
     return [sys.executable, str(Path(__file__).with_name("run_command.py")), *map(str, words)]
@@ -38,7 +43,7 @@ def command(*words):
 def run(*words, cwd, **env):
     "Exit code, output, errors of a command; replies are kept in a store of the folder's own."
     env = {**os.environ, "COLUMNS": "120", "XDG_CACHE_HOME": str(cwd), **env}
-    done = subprocess.run(command(*words), cwd=cwd, capture_output=True, text=True, timeout=600, env=env)  # ends a hang
+    done = subprocess.run(command(*words), cwd=cwd, capture_output=True, text=True, timeout=WITH_TORCH, env=env)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -77,9 +82,7 @@ def stored_replies(store: Path | str) -> int:
     try:
         with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as db:
             return db.execute("select count(*) from cora_replies").fetchone()[0]
-    except sqlite3.OperationalError as e:  # not yet a store
-        passing = ("no such table", "unable to open", "locked", "readonly")  # the other process is at work on its log
-        assert any(words in str(e) for words in passing), e
+    except sqlite3.OperationalError:  # not yet a store, or the other process is at work on its log, whatever the words
         return 0
 
 

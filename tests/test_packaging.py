@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 import cora_nb as cn
+from helpers import WITH_TORCH
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -223,7 +224,7 @@ def test_a_progress_bar_in_a_notebook_prints_no_warning():
     code = "import cora_nb as cn\nv = cn.make_variants(cn.load_benchmark('math')[:2])\n"
     code += "len(cn.evaluate(cn.SimulatedRespondent(), v).table)"
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
-    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=120).execute()
+    nbclient.NotebookClient(notebook, kernel_name="python3", timeout=WITH_TORCH).execute()
     said = [o for o in notebook.cells[0].outputs if o.output_type == "stream" and o.name == "stderr"]
     assert said == [] and notebook.cells[0].outputs[-1]["data"]["text/plain"] == "40"
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import cora_nb as cn
+from browser import LIMIT
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "scripts" / "site"  # the folder above it is on the path, by pyproject.toml
@@ -381,10 +382,11 @@ def test_search_finds_a_name(site, tools):
     name = importlib.import_module("cora_nb.stats.paired").__all__[0]
     server = tools.checks.serve(site[0])
     with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=tools.checks.browser_path(), args=["--no-sandbox"])
+        chromium = tools.checks.launched(play)
         tab = chromium.new_page()
+        tab.set_default_timeout(LIMIT)
         tab.goto(f"http://127.0.0.1:{server.server_port}/search.html?q={name}")
-        tab.wait_for_selector("#search-results li a", timeout=20_000)
+        tab.wait_for_selector("#search-results li a")
         assert "stats/paired.html" in tab.get_attribute("#search-results li a", "href")
         tab.set_viewport_size({"width": 390, "height": 800})
         for path in ("index.html", "stats/paired.html", "course/01_one.html"):  # nothing sticks out of a phone

@@ -11,7 +11,8 @@ from importlib import import_module
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from browser import browser_path
+from browser import LIMIT, browser_path
+from browser import launched as launched_browser
 from notebooks import Project, SiteError
 
 from cora_nb import words_beside
@@ -205,11 +206,10 @@ def launched(play):
     "A browser, playwright's own where no other is found. Raises `SiteError` where none starts."
     from playwright.sync_api import Error
 
-    path = browser_path()
     try:
-        return play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        return launched_browser(play)
     except Error as e:
-        which = path or "neither $CHROMIUM nor PATH has one, and playwright's own"
+        which = browser_path() or "neither $CHROMIUM nor PATH has one, and playwright's own"
         why = f"{which} does not start: {e.message.splitlines()[0]}"
         raise SiteError(f"the formulas need a browser, Chromium or Chrome ({why}); --no-formulas skips them") from None
 
@@ -232,6 +232,7 @@ def look_at_formulas(work: tuple[Path, list[str]]) -> tuple[int, list[str]]:
     with sync_playwright() as play:
         browser = launched(play)
         tab = browser.new_page()
+        tab.set_default_timeout(LIMIT)
         asked, missing = [], []
         tab.route(lambda url: not url.startswith(base), lambda route: (asked.append(route.request.url), route.abort()))
         tab.on("response", lambda got: missing.append(f"{got.status} {got.url}") if got.status >= 400 else None)

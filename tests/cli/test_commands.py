@@ -19,7 +19,7 @@ from cora_nb.papers.reproduce import plan_list
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.shared import own_scores
 from cora_nb.core import CoraError
-from helpers import run
+from helpers import WITH_TORCH, run
 
 
 def takes(
@@ -206,7 +206,7 @@ def test_every_option_has_words_of_help():
 
 def terminal(*words):
     "Status, output and errors of `python -m cora_nb`."
-    done = subprocess.run([sys.executable, "-m", "cora_nb", *words], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-m", "cora_nb", *words], capture_output=True, text=True, timeout=WITH_TORCH)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -366,5 +366,5 @@ cora_wait()
 
 def test_an_interrupt_while_a_bar_is_made_is_one_line():
     "The bar, half made, complained as it was thrown away."
-    done = subprocess.run([sys.executable, "-c", HALF_MADE_BAR], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", HALF_MADE_BAR], capture_output=True, text=True, timeout=WITH_TORCH)
     assert done.returncode == 1 and done.stderr == "cora_wait: interrupted\n"

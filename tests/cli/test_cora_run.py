@@ -20,7 +20,7 @@ from cora_nb.metrics.scoring import score
 from cora_nb.results import lookup
 from cora_nb.responses.files import read_responses
 from faulty_server import Answer, FaultyServer
-from helpers import command, run, slow_after, stored_replies
+from helpers import WITH_TORCH, command, run, slow_after, stored_replies
 
 
 @pytest.mark.slow
@@ -337,7 +337,7 @@ def test_ctrl_c_is_one_line(desk):
         seen += (more := done.stderr.read(1))
         assert more, seen
     done.send_signal(signal.SIGINT)
-    _, err = done.communicate(timeout=120)
+    _, err = done.communicate(timeout=WITH_TORCH)
     assert done.returncode == 1 and b"Traceback" not in err and b"cora_run: interrupted" in err
     assert not (desk / "slow").exists()
 
@@ -381,7 +381,7 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
             assert done.poll() is None, done.communicate()
             time.sleep(0.001)
         done.send_signal(signal.SIGINT)
-        _, err = done.communicate(timeout=120)
+        _, err = done.communicate(timeout=WITH_TORCH)
         kept = stored_replies(tmp_path / "r.sqlite")
         last = err.decode().strip().splitlines()[-1]
         path = tmp_path / "r.sqlite"

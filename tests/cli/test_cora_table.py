@@ -19,7 +19,7 @@ from cora_nb.responses.responses import Responses
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
-from helpers import command, put_in_state, run, slow_after
+from helpers import WITH_TORCH, command, put_in_state, run, slow_after
 
 
 def simulated(name, n=30, **fields):
@@ -315,5 +315,5 @@ def test_a_terminal_without_the_letters(desk):
 def test_a_reader_that_goes_away_is_no_error(desk):
     table = subprocess.Popen(command("cora_table", "a"), cwd=desk, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     table.stdout.close()
-    _, err = table.communicate(timeout=120)
+    _, err = table.communicate(timeout=WITH_TORCH)
     assert b"Traceback" not in err

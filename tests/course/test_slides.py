@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from browser import browser_path
+from browser import LIMIT, browser_path, launched
 
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1280, 720
@@ -49,11 +49,10 @@ def pages(maker, tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = browser_path()
-    if path is None:
+    if browser_path() is None:
         pytest.skip("there is no Chromium on this machine")
     with playwright.sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = launched(play)
         yield browser
         browser.close()
 
@@ -61,10 +60,11 @@ def browser():
 def opened(browser, file: Path):
     "The page when its slides are divided; addresses that it asked for, and errors."
     page, asked, errors = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}), [], []
+    page.set_default_timeout(LIMIT)
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(file.as_uri())
-    page.wait_for_selector("html[data-ready]", state="attached", timeout=30_000)
+    page.wait_for_selector("html[data-ready]", state="attached")
     return page, asked, errors
 
 

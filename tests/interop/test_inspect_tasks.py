@@ -45,7 +45,7 @@ from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
 from cora_nb.variants.files import row_variants  # noqa: E402
-from helpers import slow_after  # noqa: E402
+from helpers import WITH_TORCH, slow_after  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDED = ROOT / "tests" / "recorded" / "inspect_ours"
@@ -352,7 +352,7 @@ def python(code, folder):
     (installed / "entry_points.txt").write_text("[inspect_ai]\ncora_nb = cora_nb.interop.inspect_tasks\n")
     known = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]), "COLUMNS": "200"}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, env=known, capture_output=True, text=True, timeout=WITH_TORCH)
     return done.returncode, done.stdout + done.stderr
 
 

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from browser import browser_path
+from browser import LIMIT, browser_path, launched
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import Question
 from cora_nb.metrics.counts import count_hits
@@ -41,7 +41,7 @@ NASTY = [
 @pytest.fixture(scope="module")
 def browser():
     with sync_api.sync_playwright() as play:
-        yield play.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield launched(play)
 
 
 class Opened:
@@ -50,23 +50,24 @@ class Opened:
     def __init__(self, browser, path, fragment=""):
         self.said, self.asked = [], []
         self.context = browser.new_context(viewport={"width": 1200, "height": 900}, accept_downloads=True)
+        self.context.set_default_timeout(LIMIT)
         self.page = self.context.new_page()
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(f"file://{path}{fragment}")
-        self.page.wait_for_selector("html[data-ready]", timeout=30_000)
+        self.page.wait_for_selector("html[data-ready]")
 
     def text(self, selector):
         return self.page.locator(selector).inner_text()
 
     def until(self, condition):
         "Wait: the page's own policy forbids the browser's way to, which evaluates a text."
-        for _ in range(200):
+        for _ in range(LIMIT // 50):
             if condition():
                 return
             self.page.wait_for_timeout(50)
-        raise AssertionError("waited for ten seconds")
+        raise AssertionError(f"waited for {LIMIT / 1000:.0f} seconds")
 
     def open_all(self):
         self.page.evaluate("document.querySelectorAll('details.variant').forEach(one => { one.open = true })")
@@ -250,8 +251,7 @@ def test_outcomes_are_told_apart(opened, tmp_path):
 def test_a_narrow_screen_does_not_scroll_sideways(opened, saved):
     at = opened(saved)
     at.page.set_viewport_size({"width": 400, "height": 800})
-    at.page.wait_for_timeout(100)
-    assert at.page.evaluate("document.documentElement.scrollWidth") <= 400
+    at.until(lambda: at.page.evaluate("document.documentElement.scrollWidth") <= 400)
 
 
 def test_repetitions_and_recorded_texts(opened, tmp_path):

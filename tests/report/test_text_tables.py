@@ -11,6 +11,7 @@ import shutil
 import subprocess
 
 import pytest
+from helpers import WITH_TORCH
 from hypothesis import given, settings, strategies as st
 from score_tables import published, sure
 from table_readers import NASTY, latex_text, read_html, read_latex, read_markdown, read_xlsx, shown
@@ -168,6 +169,6 @@ def test_a_real_latex_compiles_it(tmp_path):
     if subprocess.run(["kpsewhich", "booktabs.sty"], capture_output=True).returncode:
         pytest.skip("this LaTeX has no booktabs")
     words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "t.tex"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=300)
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=WITH_TORCH)
     assert done.returncode == 0, done.stdout[-2000:]
     assert f"({len(pages)} pages" in done.stdout

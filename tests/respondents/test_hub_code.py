@@ -7,6 +7,7 @@ import sys
 import warnings
 
 import pytest
+from helpers import WITH_TORCH
 from tiny_models import byte_level, save, torch, transformers
 
 from cora_nb.core import CoraError
@@ -106,7 +107,11 @@ def test_the_command_says_it_in_one_line(folder, tmp_path):
         "cora_run(sys.argv[1:], limit=1, store='none', family='cyclic')"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, f"causal:{folder}"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code, f"causal:{folder}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=WITH_TORCH,
     )
     lines = [line for line in done.stderr.splitlines() if KERNEL in line]
     assert done.returncode == 0 and len(lines) == 1 and f"cora_run: {folder}: its" in lines[0]
@@ -119,7 +124,9 @@ def test_kernels_are_switched_off_before_transformers_is_imported():
         "import os; os.environ.pop('USE_HUB_KERNELS', None); from cora_nb.respondents.local import libraries; "
         "libraries(); from transformers.integrations import hub_kernels; print(hub_kernels._kernels_enabled)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=os.environ)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=WITH_TORCH, env=os.environ
+    )
     assert done.stdout.split() == ["False"]
 
 

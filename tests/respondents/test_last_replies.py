@@ -17,7 +17,7 @@ from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 from faulty_server import Answer, FaultyServer, refusal
-from helpers import command, stored_replies
+from helpers import WITH_TORCH, command, stored_replies
 
 VARIANTS = [v for v in make_variants(load_benchmark("math")) if v.method == "original"][:40]
 PROMPTS = make_prompts(VARIANTS, template="bare")
@@ -114,7 +114,7 @@ def test_ctrl_c(tmp_path, at_once):
             assert done.poll() is None, done.communicate()
             time.sleep(0.001)
         done.send_signal(signal.SIGINT)
-        _, err = done.communicate(timeout=60)
+        _, err = done.communicate(timeout=WITH_TORCH)
         kept = stored_replies(tmp_path / "r.sqlite")
         assert done.returncode == 1 and b"Traceback" not in err, err
         assert kept == len(server.asked) and f"; {kept} new replies are kept" in err.decode()

@@ -31,6 +31,7 @@ from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate  # noqa: E402
 from cora_nb.runs.store import Store  # noqa: E402
 from cora_nb.variants.families import make_variants  # noqa: E402
+from helpers import A_PYTHON, WITH_TORCH  # noqa: E402
 from postgres_server import free_port  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -39,7 +40,7 @@ VARIANTS = make_variants(math_benchmark(n=12))
 PROMPTS = make_prompts(VARIANTS)
 
 
-def wait_until_ready(server: subprocess.Popen, address: str, log: Path, seconds: float = 120) -> None:
+def wait_until_ready(server: subprocess.Popen, address: str, log: Path, seconds: float = WITH_TORCH) -> None:
     "Until the server says it is well; a server that ended or never gets well fails the test with its own words."
     end = time.monotonic() + seconds
     while time.monotonic() < end and server.poll() is None:
@@ -86,7 +87,7 @@ def served(tmp_path_factory):
         yield f"http://127.0.0.1:{port}/v1", folder
     finally:
         os.killpg(server.pid, signal.SIGKILL)  # a process group of its own
-        server.wait(30)
+        server.wait(A_PYTHON)
 
 
 def greedy(folder, messages, n=1):

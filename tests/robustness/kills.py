@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from faulty_server import Answer, FaultyServer, completion
-from helpers import command, stored_replies
+from helpers import WITH_TORCH, command, stored_replies
 from robustness.cases import Case
 
 from cora_nb.responses.files import read_responses
@@ -60,7 +60,7 @@ def kill(process: subprocess.Popen) -> None:
     process.stderr.close()
 
 
-def until(true: Callable[[], bool], process: subprocess.Popen, seconds: float = 60) -> None:
+def until(true: Callable[[], bool], process: subprocess.Popen, seconds: float = WITH_TORCH) -> None:
     "Wait for something, or for the end of the process."
     end = time.monotonic() + seconds
     while not true() and process.poll() is None and time.monotonic() < end:
@@ -127,7 +127,7 @@ def one_of_two(desk: Desk) -> None:
     one, two = desk.start("one"), desk.start("two")
     until(lambda: desk.stored() >= 40, one)
     kill(one)
-    code = two.wait(120)
+    code = two.wait(WITH_TORCH)
     assert code == 0, two.stderr.read()
     two.stderr.close()
 
@@ -154,7 +154,7 @@ def in_the_second(desk: Desk) -> None:
 
 def finished(desk: Desk) -> None:
     "A run over the results of one that was finished, killed while it starts."
-    assert desk.start().wait(120) == 0
+    assert desk.start().wait(WITH_TORCH) == 0
     process = desk.start()
     time.sleep(1.0)
     kill(process)
@@ -189,8 +189,9 @@ def killed(disturb: Callable[[Desk], None], names: tuple[str, ...] = ("m",)) -> 
             disturb(desk)
             server.wait_until_left()  # else what the dead have sent would count as asked afterwards
             kept, before = desk.stored(), len(server.asked)
+            most = max(Counter((a.body["model"], a.prompt) for a in server.asked).values(), default=0)
             last = desk.start()
-            code = last.wait(300)
+            code = last.wait(WITH_TORCH)
             said = last.stderr.read().decode()
             last.stderr.close()
             assert code == 0 and "Traceback" not in said, said[-500:]
@@ -200,29 +201,38 @@ def killed(disturb: Callable[[Desk], None], names: tuple[str, ...] = ("m",)) -> 
             assert desk.stored() == different == kept + again, (desk.stored(), different, kept, again)
             (whole := folder / "whole").mkdir()
             undisturbed = Desk(whole, server, names)
-            assert undisturbed.start().wait(300) == 0
+            assert undisturbed.start().wait(WITH_TORCH) == 0
             for name in names:
                 runs = [read_responses(where / "responses" / "math" / name) for where in (folder, whole)]
                 assert runs[0].table.equals(runs[1].table), "another result"
             left = [p.name for p in folder.rglob(".cora_nb_*")]
-            return kept, again, twice, left
+            return kept, again, twice, most, different, left
 
     return read
 
 
-def as_it_was(found: tuple, most: int) -> str:
-    "What a killed run came to, in words; empty where too much was asked twice."
-    kept, again, twice, left = found
+def as_it_was(found: tuple, kills: int, at_once: int) -> str:
+    """What a killed run came to, in words; empty where too much was asked twice.
+
+    Each process that was killed may have had `AT_ONCE` prompts under way, which are asked again. Nobody claims a
+    prompt, and a run looks into a store only now and then: of so many that ran at once, each may ask a prompt once, and
+    none twice.
+    """
+    kept, again, twice, most, different, left = found
+    too_often = twice > (at_once - 1) * different + kills * AT_ONCE or (at_once > 1 and most > at_once)
     words = f"{kept} kept, {again} asked afterwards, {twice} of them a second time; the same end"
-    return "" if twice > most else words + f"; left behind: {', '.join(left)}" * bool(left)
+    return "" if too_often else words + f"; left behind: {', '.join(left)}" * bool(left)
 
 
 def kill_cases() -> Iterator[Case]:
     for name, (disturb, *names) in MOMENTS.items():
-        most = AT_ONCE * (6 if disturb is again_and_again else 1)
-        if disturb in (both, one_of_two):  # nobody claims a prompt: two at the same moment may ask the same
-            most = 40 + 2 * AT_ONCE  # what the first had asked when it was killed
-        yield Case("kill", name, killed(disturb, *names), (), lambda found, most=most: as_it_was(found, most))
+        kills = {again_and_again: 6, both: 2}.get(disturb, 1)
+        at_once = 2 if disturb in (both, one_of_two) else 1
+
+        def accept(found, kills=kills, at_once=at_once):
+            return as_it_was(found, kills, at_once)
+
+        yield Case("kill", name, killed(disturb, *names), (), accept)
 
 
 def cases() -> list[Case]:

@@ -8,18 +8,17 @@ import random
 import re
 import signal
 import sqlite3
-import threading
-import time
+import sys
 import warnings
+from multiprocessing import forkserver
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 import sqlalchemy as sa
+import store_children
 from hypothesis import HealthCheck, given, settings, strategies as st
-from tqdm.auto import tqdm
 
-from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.chat import ChatRespondent
@@ -29,11 +28,25 @@ from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.store import Store, StoreWarning, reply_key, store_name, store_url
-from cora_nb.variants.families import make_variants
 from helpers import kill_at_reply, slow_after
 from postgres_server import PASSWORD
+from store_children import VARIANTS, Logged
 
-VARIANTS = make_variants(load_benchmark("math")[:100])
+
+@pytest.fixture(scope="module")
+def apart():
+    """A way to begin processes that are forked from a server, which has imported once what they need.
+
+    The process that pytest runs in has threads, and what a fork of it inherits of their locks nobody gives back. A
+    server that could not import it is told by nobody, and each of its children then takes seconds to begin: Python 3.11
+    looks only where PYTHONPATH says.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["store_children"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        forkserver.ensure_running()
+    return context
 
 
 @pytest.fixture(params=slow_after(1, ["SQLite", "PostgreSQL"]))
@@ -163,44 +176,17 @@ def test_a_wrong_address_is_one_line_without_the_password(tmp_path, monkeypatch,
     assert "secret" not in str(e.value) and "\n" not in str(e.value) and not list(tmp_path.iterdir())
 
 
-class Logged:
-    "A slow respondent that writes down every call before it answers, and answers no more after some of them."
-
-    def __init__(self, log, pause=0.0, most=None):
-        self.inner, self.log, self.pause = SimulatedRespondent(knows=0.5, slips=0.1), log, pause
-        self.calls, self.most = 0, most
-        self.name, self.describe, self.request = self.inner.name, self.inner.describe, self.inner.request
-
-    async def answer(self, prompts):
-        for i, p in enumerate(prompts):
-            os.write(self.log, (reply_key(self.request(p), p.trial) + "\n").encode())
-            time.sleep(60 if self.calls == self.most else self.pause)
-            self.calls += 1
-            async for _, reply in self.inner.answer([p]):
-                yield i, reply
-
-
-def _run(place, folder, log_name, pause, stop, most=None):
-    tqdm.set_lock(
-        threading.RLock()
-    )  # tqdm's own is shared with forked children: one killed while it holds it would block everybody
-    log = os.open(folder / log_name, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-    with Store(place) as store:
-        evaluate(Logged(log, pause, most), VARIANTS, store=store, stop=stop, progress=False)
-    os._exit(0)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("stop,kills", [(None, 70), (Settled(), 30)])
-def test_a_run_killed_at_any_moment_resumes(place, tmp_path, stop, kills):
+def test_a_run_killed_at_any_moment_resumes(apart, place, tmp_path, stop, kills):
     """SIGKILL after the n-th reply, for n from 0 on: nothing that was stored is asked again, and the end is that of an
     undisturbed run. A run that is to be killed stops answering soon after, however late the kill comes."""
-    fork, rng, known = multiprocessing.get_context("fork"), random.Random(0), set()
+    rng, known = random.Random(0), set()
     who = SimulatedRespondent(knows=0.5, slips=0.1)
     in_a_file = isinstance(place, Path)
     for kill in range(kills if in_a_file else kills // 4):
         new = 0 if kill % 10 == 0 else rng.randint(1, 20)  # 0: while it starts
-        child = fork.Process(target=_run, args=(place, tmp_path, f"log{kill}", 0.0005, stop, new + 5))
+        child = apart.Process(target=store_children.run, args=(place, tmp_path, f"log{kill}", 0.0005, stop, new + 5))
         child.start()
         kill_at_reply(child.pid, place, len(known) + new, child.is_alive, rng.uniform(0, 0.002 if new else 0.02))
         child.join()
@@ -223,21 +209,14 @@ def test_a_run_killed_at_any_moment_resumes(place, tmp_path, stop, kills):
     )
 
 
-def _open(path, together):
-    together.wait()
-    with Store(path) as store:
-        os._exit(len(store))
-
-
 @pytest.mark.slow
-def test_a_new_store_is_opened_by_several_at_once(place, tmp_path, request):
+def test_a_new_store_is_opened_by_several_at_once(apart, place, tmp_path, request):
     "Whoever comes while another one makes the tables waits, and does not call the file locked or somebody else's."
-    fork = multiprocessing.get_context("fork")
     in_a_file = isinstance(place, Path)
     for i in range(40 if in_a_file else 10):
         new = tmp_path / f"{i}.sqlite" if in_a_file else request.getfixturevalue("postgres").empty_store()
-        together = fork.Barrier(6)
-        children = [fork.Process(target=_open, args=(new, together)) for _ in range(6)]
+        together = apart.Barrier(6)
+        children = [apart.Process(target=store_children.open_together, args=(new, together)) for _ in range(6)]
         for c in children:
             c.start()
         for c in children:
@@ -246,10 +225,11 @@ def test_a_new_store_is_opened_by_several_at_once(place, tmp_path, request):
 
 
 @pytest.mark.slow
-def test_two_runs_share_a_store(place, tmp_path):
+def test_two_runs_share_a_store(apart, place, tmp_path):
     "At the same time, in two processes: both end with the same responses, and nothing is broken."
-    fork = multiprocessing.get_context("fork")
-    children = [fork.Process(target=_run, args=(place, tmp_path, f"log{i}", 0.0001, None)) for i in range(3)]
+    children = [
+        apart.Process(target=store_children.run, args=(place, tmp_path, f"log{i}", 0.0001, None)) for i in range(3)
+    ]
     for c in children:
         c.start()
     for c in children:
