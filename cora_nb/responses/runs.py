@@ -313,7 +313,9 @@ def _check_shard(shard: Responses, other: Responses) -> None:
         raise CoraError(f"some parts of {shard.name} are shards, and others are not")
     name, whole = f"shard {told.number}/{told.of} of {shard.name}", as_facts(told.whole)
     if shard.name != other.name or told.of != first.of or whole.differences(as_facts(first.whole)):
-        raise CoraError(f"{name} is not of the same run as shard {first.number}/{first.of} of {other.name}; move it away")
+        raise CoraError(
+            f"{name} is not of the same run as shard {first.number}/{first.of} of {other.name}; move it away"
+        )
     if whole.variants.count is None or whole.asked.trials is None:
         raise CoraError(f"{name} does not say of which run it is")
     texts = shard.questions[["text", "choices", "answer"]].notna().all(axis=None)

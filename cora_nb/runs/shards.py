@@ -115,11 +115,11 @@ class _Begun:
         return self.there is not None and not _lacking(self.there)
 
     def keep(self, run: Responses) -> Responses:
-        "Write the shard as it was asked, unless fewer replies are lacking in the one on disk."
+        "Write the shard as it was asked, unless fewer replies are lacking in the one on disk. Returns what is there."
         if self.there is None or _lacking(run) <= _lacking(self.there):
             facts = self.facts.changed(calls=run.facts.calls)
-            self.there = Responses(run.table, run.questions, facts, run.name)
-            write_responses(self.there, self.place)
+            write_responses(Responses(run.table, run.questions, facts, run.name), self.place)
+            self.there = read_responses(self.place)
         return self.there
 
 
@@ -160,7 +160,9 @@ def _begin(prepared: PreparedRun, whole: Facts, shard: Shard, folder: str | Path
         if (told := read_facts(there).shard) is not None:
             check_same_run(there, as_facts(told.whole), whole, "this is a shard of another run")
             if told.of != shard.count:
-                raise CoraError(f"{there}: this run was divided by {told.of}, not by {shard.count}; move its shards away")
+                raise CoraError(
+                    f"{there}: this run was divided by {told.of}, not by {shard.count}; move its shards away"
+                )
     sizes = {"questions": len({p.variant.question_id for p in part.prompts}), "rows": len(part.prompts)}
     sizes["count"] = len({id(p.variant) for p in part.prompts})
     facts = whole.of_part(sizes, len(prepared.prompts))

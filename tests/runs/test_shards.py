@@ -1,4 +1,4 @@
-"""A divided run is the run, row for row, whoever asks its parts; nothing is paid for twice; what is wrong is said first."""
+"""A divided run is the run, row for row, whoever asks it; nothing is paid for twice; what is wrong is said first."""
 
 import json
 import os
@@ -92,12 +92,7 @@ class NeverAsked(SimulatedRespondent):
 # ---------------------------------------------------------------- the run of one process
 
 
-SETTINGS = [
-    {},
-    {"asking": Asking(trials=2)},
-    {"family": "mcqa_plus"},
-    {"facts": {"benchmark": "m"}, "seed": 3},
-]
+SETTINGS = [{}, {"asking": Asking(trials=2)}, {"family": "mcqa_plus"}, {"facts": {"benchmark": "m"}, "seed": 3}]
 
 
 @pytest.mark.parametrize("options", slow_after(2, SETTINGS))
@@ -325,7 +320,9 @@ def other_texts(run):
         file = run / f"shards/0000{n}-of-00003/questions.parquet"
         table = pq.read_table(file)
         texts = pa.array(["What else?"] * len(table))
-        pq.write_table(table.set_column(table.schema.names.index("text"), "text", texts), file, write_page_checksum=True)
+        pq.write_table(
+            table.set_column(table.schema.names.index("text"), "text", texts), file, write_page_checksum=True
+        )
         facts = json.loads(file.with_name("facts.json").read_text())
         facts["benchmark"].pop("hash", None)  # of this shard's questions
         file.with_name("facts.json").write_text(json.dumps(facts))
@@ -436,7 +433,7 @@ def test_a_shard_is_not_the_run(tmp_path):
 # ---------------------------------------------------------------- workers
 
 
-WHO_PY = '''
+WHO_PY = """
 import asyncio, os, signal, time
 from pathlib import Path
 
@@ -474,7 +471,7 @@ class Counting:
                 raise RuntimeError("out of \\x1b[31mmemory\\nhere")
             await asyncio.sleep(self.wait)
             yield i, Reply("ABCDE"[(sum(p.text.encode()) + 7 * p.trial) % p.variant.n_choices])
-'''
+"""
 
 
 @pytest.fixture
@@ -521,7 +518,7 @@ def test_draws_on_workers(client, tmp_path, who):
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_costs_what_was_under_way(tmp_path, who):
-    prepared, make = whole(), partial(make_respondent, f"{who},dies=2")
+    prepared, make = whole(), partial(make_respondent, f"{who},dies=2,wait=0.02")
     with local_workers(2) as client, Store(tmp_path / "r.sqlite") as store:
         run = ask_on(client, make, prepared, tmp_path / "a", store, progress=False)
         assert len(list(tmp_path.glob("died*"))) == 2
@@ -603,7 +600,14 @@ def test_a_scheduler_that_is_gone_is_one_line(tmp_path, who):
         while not address.exists() or not address.read_text().strip():
             assert scheduler.poll() is None
             time.sleep(0.05)
-        words = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(address), "--no-dashboard"]
+        words = [
+            sys.executable,
+            "-m",
+            "distributed.cli.dask_worker",
+            "--scheduler-file",
+            str(address),
+            "--no-dashboard",
+        ]
         worker = subprocess.Popen([*words, "--nthreads", "1"], **quiet_too)
         with distributed.Client(scheduler_file=str(address)) as client:
             client.wait_for_workers(1, timeout=120)
@@ -694,7 +698,9 @@ def test_ctrl_c_keeps_what_the_workers_handed_over(tmp_path, who):
     store = tmp_path / "r.sqlite"
     words = ["cora_run", f"{who},wait=0.02", "--limit", "11", "--workers", "2", "--store", str(store)]
     usual = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-    run = subprocess.Popen(command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=usual)
+    run = subprocess.Popen(
+        command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=usual
+    )
     while stored_replies(store) < 40:
         assert run.poll() is None
         time.sleep(0.01)
