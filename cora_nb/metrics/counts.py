@@ -106,10 +106,11 @@ def missing_variants(
 
 def left_out_remarks(
     responses: Responses,  # a run
-) -> tuple[Remark, ...]:  # empty if all rows of its file were read
-    "The rows that were left out when the run was imported. What they would have said is not known."
-    left_out = responses.facts.imported.get("left_out")
-    return (Remark("rows_left_out", left_out),) if isinstance(left_out, int) and left_out > 0 else ()
+) -> tuple[Remark, ...]:  # empty if all rows of its file were read, and if it is no shard
+    "What a run lacks beside its rows: rows left out when it was imported, and the other shards of a divided run."
+    left_out, shard = responses.facts.imported.get("left_out"), responses.facts.shard
+    found = () if shard is None else (Remark("shard", shard.number, of=shard.of),)
+    return (Remark("rows_left_out", left_out), *found) if isinstance(left_out, int) and left_out > 0 else found
 
 
 def coverage_remarks(
@@ -231,7 +232,8 @@ def count_groups(
 def _groups(responses: Responses, by: str | None) -> Iterator[tuple[str | None, pd.DataFrame, tuple[Remark, ...]]]:
     "The counts of each subject, or of each method with the original as a divergence set of its own."
     if by == "method":
-        method, coverage = responses.table["method"], coverage_remarks(responses.members())
+        method = responses.table["method"]
+        coverage = left_out_remarks(responses) + coverage_remarks(responses.members())
         for name in method.unique():
             part = responses.rows(method.isin(["original", name]).to_numpy(dtype=bool), chosen=f"original and {name}")
             yield name, count_hits(part), coverage

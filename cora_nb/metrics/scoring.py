@@ -9,6 +9,7 @@ __all__ = ['remarks_on_sets', 'score']
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from ..checks import check_option
@@ -36,7 +37,7 @@ def remarks_on_sets(
     coverage: tuple[Remark, ...],  # the part of the divergence sets that was asked, from `coverage_remarks`
 ) -> list[tuple[Remark, ...]]:  # for each score: the coverage, or nothing for a score of the originals alone
     "What the scores of an incomplete run say of it."
-    lost = tuple(r for r in coverage if r.kind == "rows_left_out")
+    lost = tuple(r for r in coverage if r.kind in ("rows_left_out", "shard"))
     return [lost if get_score(name).originals_only else coverage for name in names]
 
 # %% ../../nbs/metrics/scoring.ipynb #93e54632
@@ -57,7 +58,8 @@ def score(
     more than one in a hundred of its prompts failed, a score is NaN; up to that, they count as wrong. `least` and
     `most` are the bounds of the score, a remark has the number of failed prompts, and there is a warning. `RC` is the
     mean of RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of a divergence set of
-    the original and that method alone. Raises `CoraError` for a missing column, an unknown `by`, or no responses.
+    the original and that method alone. A shard of a divided run has no scores of its own (`concat` joins shards). Raises
+    `CoraError` for a missing column, an unknown `by`, or no responses.
     Source: CoRA, Eq. 1 to 7; CAT for CORE; `score_intervals`.
     """
     check_option("by", by, ("subject", "method", None))
@@ -110,6 +112,8 @@ def _score_run(responses: Responses | pd.DataFrame, how: _How, few: dict) -> pd.
             bounds = score_intervals(counts, how.thresholds, ci, clusters=groups, **how.intervals)
             table, said = table.join(bounds[["low", "high"]]), bounds["remarks"].to_dict()
             few.update({s: few.get(s) or some for s, some in said.items()})
+        if found.facts.shard is not None:  # a part of a run has no score of the whole
+            table.loc[:, [c for c in ("value", "low", "high", "least", "most") if c in table]] = np.nan
         lost = dict.fromkeys(table.index[table["value"].isna()], coverage)  # also of the originals
         sets = [some or lost.get(s, ()) for s, some in zip(table.index, remarks_on_sets(table.index, coverage))]
         remarks = [some + said.get(s, ()) + own for s, some, own in zip(table.index, sets, table["remarks"])]

@@ -107,6 +107,7 @@ SENTENCES: dict[str, tuple[str, str | Callable[[Remark], str]]] = {  # kind -> i
     "absent": ("beside", lambda r: f"replies to {r.n:,} of {r.of:,} questions"),
     "failed": ("failed", lambda r: f"{r.n:,} of {r.of:,} failed"),
     "rows_left_out": ("beside", lambda r: f"{_things(r.n, 'row')} left out at import"),
+    "shard": ("beside", lambda r: f"shard {r.n} of {r.of}, to be joined with cora_join"),
     "unread": ("failed", lambda r: f"{r.n:,} of {r.of:,} unread"),
     "failed_wrong": ("failed", lambda r: f"{r.n:,} of {r.of:,} failed, counted as wrong"),
     "unasked": ("failed", lambda r: f"{r.n:,} of {r.of:,} not asked"),

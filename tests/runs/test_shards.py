@@ -12,8 +12,10 @@ from functools import partial
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.cli.gate import cora_gate
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.cli.run import cora_run
+from cora_nb.cli.table import cora_table
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.scoring import score
 from cora_nb.respondents.protocol import Reply
@@ -428,6 +430,24 @@ def test_a_shard_is_not_the_run(tmp_path):
     for number, prepared in ((1, whole(stop=Precise())), (12, whole())):
         with pytest.raises(CoraError, match="precise stopping looks at all replies|more than there are questions"):
             shard_of(prepared, Shard(1, number))
+
+
+@pytest.mark.parametrize("by", [None, "subject", "method"])
+def test_a_shard_has_no_scores_of_the_run(three, by):
+    "In no table of scores, with an interval or without: a remark says which shard it is."
+    found = score(read_responses(three / "shards/00002-of-00003"), by=by, ci=0.95)
+    assert found[["value", "low", "high", "least", "most"]].isna().all(axis=None)
+    assert all(any(r.kind == "shard" and (r.n, r.of) == (2, 3) for r in remarks) for remarks in found["remarks"])
+
+
+def test_table_and_gate_say_that_it_is_a_shard(three, capsys):
+    shard = str(three / "shards/00002-of-00003")
+    cora_table([shard], interval=0.95)
+    assert "shard 2 of 3" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as e:
+        cora_gate(shard, at_least="CoRA=0.01,MCQA=0.01")
+    out = capsys.readouterr().out
+    assert e.value.code == 3 and out.count("shard 2 of 3") == 2
 
 
 # ---------------------------------------------------------------- workers
