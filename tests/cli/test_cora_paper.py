@@ -204,6 +204,7 @@ def says(asked) -> Answer:
     return Answer(body=completion("ABCD"[sum(asked.prompt.encode()) % 4]), wait=0.002)
 
 
+@pytest.mark.guard
 @pytest.mark.slow
 def test_killed_in_the_middle_it_ends_with_the_same_table(tmp_path):
     "SIGKILL in the third of the steps: what was stored is not asked again, and the table is that of a whole run."

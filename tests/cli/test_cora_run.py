@@ -322,11 +322,12 @@ def test_what_is_there_stays_there(desk, tmp_path):
     assert sorted(p.name for p in here.iterdir()) == ["link", "other", "pipe", "text"]
 
 
+@pytest.mark.guard
 @pytest.mark.slow
 def test_ctrl_c_is_one_line(desk):
     "Interrupted once its progress bar shows. The shell around the tests may have its children ignore interrupts."
     done = subprocess.Popen(
-        command("cora_run", "simulated", "--trials", "100", "--out", "slow"),
+        command("cora_run", "simulated", "--trials", "20", "--out", "slow"),
         cwd=desk,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -365,6 +366,7 @@ def test_the_command_says_what_came_from_the_store(tmp_path):
     assert len(set(score)) == 1
 
 
+@pytest.mark.guard
 @pytest.mark.slow
 def test_ctrl_c_says_what_is_kept(tmp_path):
     "After the n-th reply; the same command then asks only for the rest."

@@ -29,7 +29,7 @@ from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
 from helpers import put_in_state
 
-pytestmark = pytest.mark.filterwarnings("ignore::cora_nb.responses.columns.FailureWarning")
+pytestmark = [pytest.mark.guard, pytest.mark.filterwarnings("ignore::cora_nb.responses.columns.FailureWarning")]
 VARIANTS = make_variants(math_benchmark(100, seed=2, n_choices=3))  # 1,400 prompts
 ANN, BOB = (
     evaluate(SimulatedRespondent(knows=k, slips=0.02, seed=i, name=n), VARIANTS, progress=False)

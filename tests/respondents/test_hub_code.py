@@ -13,6 +13,8 @@ from tiny_models import byte_level, save, torch, transformers
 from cora_nb.core import CoraError
 from cora_nb.respondents.local import LocalModel, ModelWarning, _without_hub_code
 
+pytestmark = pytest.mark.guard
+
 KERNEL = "kernels-community/flash-attn2"
 
 

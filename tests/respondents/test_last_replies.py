@@ -96,6 +96,7 @@ def test_any_other_respondent_ends_at_once():
     assert who.ended
 
 
+@pytest.mark.guard
 @pytest.mark.slow
 @pytest.mark.parametrize("at_once", [1, 8])
 def test_ctrl_c(tmp_path, at_once):

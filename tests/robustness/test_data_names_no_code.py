@@ -43,6 +43,8 @@ from cora_nb.runs.store import Store
 from cora_nb.variants.families import FAMILIES, alter_like, get_family, make_variants
 from cora_nb.variants.files import read_variants, variants_table
 
+pytestmark = pytest.mark.guard
+
 QUESTIONS = math_benchmark(n=2)
 VARIANTS = make_variants(QUESTIONS)
 LONG = make_variants(QUESTIONS, "formats", only=("lfgq",))

@@ -5,6 +5,8 @@ from robustness import benchmark_files, kills, model_folders, run_files, stores,
 from robustness.cases import run_case
 from runs.test_store import DAMAGES
 
+pytestmark = pytest.mark.guard
+
 INPUTS = [*benchmark_files.cases(), *run_files.cases(), *words.cases()]
 ONCE = (  # titles of what went wrong when these lists were made
     "benchmark, truthfulqa, jsonl: mc1_targets.labels: texts",  # ValueError

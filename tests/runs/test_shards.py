@@ -662,7 +662,7 @@ def test_each_worker_has_a_gpu_of_its_own_and_its_share_of_the_cores(monkeypatch
 @pytest.mark.slow
 def test_the_command_divides_a_run(tmp_path):
     pytest.importorskip("torch", reason="torch is not installed")
-    words = ["cora_run", "causal:organism/steady,device=cpu", "--limit", 9, "--trials", 2]
+    words = ["cora_run", "causal:organism/steady,device=cpu", "--limit", 5, "--trials", 2]
     assert run_command(*words, "--out", "alone", cwd=tmp_path)[0] == 0
     store = "--store", tmp_path / "r.sqlite"
     code, out, err = run_command(*words, "--out", "workers", "--workers", 3, *store, cwd=tmp_path)

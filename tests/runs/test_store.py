@@ -32,6 +32,8 @@ from helpers import kill_at_reply, slow_after
 from postgres_server import PASSWORD
 from store_children import VARIANTS, Logged
 
+pytestmark = pytest.mark.guard
+
 
 @pytest.fixture(scope="module")
 def apart():
