@@ -58,7 +58,8 @@ def score(
     more than one in a hundred of its prompts failed, a score is NaN; up to that, they count as wrong. `least` and
     `most` are the bounds of the score, a remark has the number of failed prompts, and there is a warning. `RC` is the
     mean of RC(i) over questions; MCQA+ is the mean over replies. By method, the scores are those of a divergence set of
-    the original and that method alone. A shard of a divided run has no scores (`concat` joins shards). Raises `CoraError` for a missing column, an unknown `by`, or no responses.
+    the original and that method alone. A shard of a divided run has no scores: join it first.
+    Raises `CoraError` for a missing column, an unknown `by`, or no responses.
     Source: CoRA, Eq. 1 to 7; CAT for CORE; `score_intervals`.
     """
     check_option("by", by, ("subject", "method", None))
