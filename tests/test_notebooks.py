@@ -4,8 +4,8 @@ nbdev's flags mean nothing in Jupyter, and a key that is set is used. So a cell 
 machine, downloads, writes beside the notebook, or takes minutes (`#| full`) does so below a guard,
 `if os.environ.get("CORA_FULL"):`. A cell that takes seconds, too long for the first run of the tests, is flagged
 `#| slow` and needs no guard; `scripts/run_notebooks.py --slow` runs it. Code is read, not run: what a function does
-that is defined in another cell is not seen. `.ci/run` finds what writes into the checkout as well: after the
-notebooks, the drift check wants a clean tree.
+that is defined in another cell is not seen. `.ci/run` finds what writes into the checkout as well: after
+`nbdev_test` and `pytest`, it wants a clean tree.
 """
 
 import ast

@@ -1,6 +1,6 @@
 """The documentation site: what a small one shows, and that each check of the build finds its planted error.
 
-The real site is built by `.ci/run` and by a workflow. Here the same builder makes a site of a few pages: a stand-in of
+The real site is built by `.ci/full` and by a workflow. Here the same builder makes a site of a few pages: a stand-in of
 the course, a how-to page, a real module, a study, the gallery.
 """
 

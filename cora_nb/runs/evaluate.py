@@ -530,8 +530,9 @@ def evaluate(
     Before asking, raises `CoraError` for no variants, for several families or a variant that occurs twice, for too few
     shots, and for a shot that cannot be altered. `Asking`, `Settled`, `Precise` and `Budget` check their own values.
 
-    If more than a tenth of 32 or more replies cannot be parsed, there is one report: above the progress bar; without
-    a bar, an `UnreadRepliesWarning`; with `strict`, a `CoraError`. The replies so far are in the store.
+    If more than a tenth of 32 or more replies cannot be parsed, or at the end if more than a tenth of the questions
+    have such a reply, there is one report: above the progress bar; without a bar, an `UnreadRepliesWarning`; with
+    `strict`, a `CoraError`. The answers so far are in the store.
 
     A budget is spent question by question. If it is used up, there is a `BudgetWarning`, and scores that the remaining
     questions could change are NaN. `prepare` gives the prompts and facts without asking, and keeps further facts.
