@@ -129,6 +129,7 @@ def main(names: list[str]) -> int:
         for name in ("cora_nb", "tests", "scripts"):
             shutil.copytree(ROOT / name, Path(folder, name), ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", folder)
+        Path(folder, "data").symlink_to(ROOT / "data")
         shared = os.environ.get("CORA_SHARED", str(ROOT.parent / "shared"))
         env = os.environ | {"PYTHONPATH": folder, "CORA_SHARED": shared}
         for module, (tests, mutants) in chosen.items():
