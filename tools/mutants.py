@@ -133,13 +133,18 @@ def main(names: list[str]) -> int:
         shared = os.environ.get("CORA_SHARED", str(ROOT.parent / "shared"))
         env = os.environ | {"PYTHONPATH": folder, "CORA_SHARED": shared}
         for module, (tests, mutants) in chosen.items():
-            file, command = Path(folder, f"cora_nb/{module}.py"), [sys.executable, "-m", "pytest", "-n", "2", "-x", "-q"]
+            file, command = (
+                Path(folder, f"cora_nb/{module}.py"),
+                [sys.executable, "-m", "pytest", "-n", "2", "-x", "-q"],
+            )
             sound = file.read_text(encoding="utf-8")
             for number, (old, new) in enumerate([("", ""), *mutants], 1):
                 file.write_text(sound.replace(old, new) if old else sound, encoding="utf-8")
                 os.utime(file, (number, number))  # else its bytecode could be that of another of this second and size
                 start = time.monotonic()
-                ran = subprocess.run([*command, *(f"tests/{t}" for t in tests)], cwd=folder, env=env, capture_output=True)
+                ran = subprocess.run(
+                    [*command, *(f"tests/{t}" for t in tests)], cwd=folder, env=env, capture_output=True
+                )
                 failed = ran.returncode != 0
                 if failed and (not old or b" failed" not in ran.stdout):
                     sys.exit(f"{module}: {'the tests did not run' if old else 'not sound'}\n{ran.stdout.decode()}")
