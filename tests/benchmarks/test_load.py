@@ -848,6 +848,7 @@ def one_hot(labels):
         ("m3ke", dict(B=""), "A to D"),
         ("m3ke", dict(answer="AB"), "answer"),
         ("mmlu_redux", dict(error_type=None), "error_type"),
+        ("mmlu_redux", dict(error_type=" "), "error_type"),
     ],
 )
 def test_labels_and_empty_cells_of_a_layout(name, changes, field, tmp_path):

@@ -53,6 +53,11 @@ def test_a_confidence_reaches_its_ends():
             _CELLS["confidence"](cell)
 
 
+def test_true_and_false_in_the_words_of_spreadsheets():
+    assert all(_CELLS["correct"](cell) is True for cell in (True, " TRUE ", "1", 1, 1.0))
+    assert all(_CELLS["correct"](cell) is False for cell in (False, "False", "0", 0, "0.0"))
+
+
 def test_choices_in_columns_of_their_own():
     rows = _TableRows(
         table({"A": "a", "B": "b", "C": None}, {"A": "a", "B": "b", "C": "c"}, {"A": "", "B": " ", "C": None})
