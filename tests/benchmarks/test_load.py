@@ -815,6 +815,66 @@ def changed(name, **changes):
     return ROWS[name][2] | changes
 
 
+def labelled(texts, labels):
+    return dict(choices=dict(text=texts, label=labels))
+
+
+def one_hot(labels):
+    return dict(mc1_targets=dict(choices=CHOICES, labels=labels))
+
+
+@pytest.mark.parametrize(
+    "name, changes, field",
+    [
+        ("medqa", dict(answer_idx="E"), "answer_idx"),  # no label
+        ("medqa", dict(options=[dict(key="D", value=v) for v in "xy"], answer="y"), "answer_idx"),  # two
+        ("medqa", dict(answer="x"), "answer"),  # not the text of the answer's label
+        ("medqa", dict(options=[dict(key="A", value=""), dict(key="D", value="y")]), "options"),
+        ("mmlu", dict(answer=-1), "answer"),
+        ("mmlu", dict(answer=4), "answer"),
+        ("arc", dict(answerKey="A"), "answerKey"),
+        ("arc", labelled(CHOICES, list("1123")), "answerKey"),
+        ("arc", labelled(CHOICES, list("123")), "choices.label"),
+        ("arc", labelled(CHOICES[:2], list("123")), "choices.label"),
+        ("csqa", labelled(["x", ""], list("AB")), "choices.text"),
+        ("truthfulqa", one_hot([0, 0, 0, 0]), "mc1_targets.labels"),
+        ("truthfulqa", one_hot([1, 0, 1, 0]), "mc1_targets.labels"),
+        ("truthfulqa", one_hot([0, 1, 0]), "mc1_targets.labels"),
+        ("truthfulqa", one_hot([0, 0, True, False]), "mc1_targets.labels"),
+        ("hellaswag", dict(label=""), "label"),
+        ("hellaswag", dict(label="\u00b2"), "label"),  # a digit for Python, and no number
+        ("medmcqa", dict(cop=-1), "cop"),  # as the hidden answers of its test split
+        ("medmcqa", dict(opc=""), "opa to opd"),
+        ("m3ke", dict(B=""), "A to D"),
+        ("m3ke", dict(answer="AB"), "answer"),
+        ("mmlu_redux", dict(error_type=None), "error_type"),
+        ("mmlu_redux", dict(error_type=" "), "error_type"),
+    ],
+)
+def test_labels_and_empty_cells_of_a_layout(name, changes, field, tmp_path):
+    "A bad row after a good one is refused by its field, or left out; no other answer is read into it."
+    good, bad = ROWS[name][2], changed(name, **changes)
+    path = put(tmp_path, "f.jsonl", jsonl(good | ({"id": "another"} if "id" in good else {}), bad))
+    with pytest.raises(BadRow) as caught:
+        load_benchmark(name, path=path)
+    assert (caught.value.row, caught.value.field) == (2, field)
+    with pytest.warns(UserWarning, match="dropped 1 malformed row"):
+        assert len(load_benchmark(name, path=path, on_bad="skip")) == 1
+
+
+@pytest.mark.parametrize("nothing", ["", None])
+def test_empty_cells_after_the_last_choice_are_no_choices(nothing, tmp_path):
+    rows = [dict(question="a?", A="x", B="y", C=nothing, D=nothing, answer="B")]
+    files = [put(tmp_path, "f.jsonl", jsonl(*rows)), parquet(tmp_path / "f.parquet", rows)]
+    for path in files:
+        assert load_benchmark("mine", path=path)[0].choices == ("x", "y")
+    rows[0]["answer"] = "C"
+    with pytest.raises(BadRow, match="letters A to B"):
+        load_benchmark("mine", path=put(tmp_path, "f.jsonl", jsonl(*rows)))
+    with pytest.raises(BadRow, match="2 to 26 choices and has 1"):
+        load_benchmark("mine", path=put(tmp_path, "f.jsonl", jsonl(rows[0] | dict(B=nothing))))
+
+
 def test_missing_columns_of_a_layout(tmp_path):
     path = put(tmp_path, "f.jsonl", jsonl(GOOD))
     with pytest.raises(

@@ -259,13 +259,13 @@ BAD_VALUES = [
     ({"scores": ["x", "y"]}, "scores: must be a number"),
     ({"sources": [0, 0.5]}, "sources: must be a whole number"),
     ({"sources": [0, 7], "original_choices": ["a", "b"]}, "sources: must be below 2, the number of original choices"),
-    ({"confidence": 1.5}, "confidence: must be from 0 to 1"),
+    ({"confidence": 1.01}, "confidence: must be from 0 to 1"),
     ({"correct": "maybe"}, "correct: must be true or false"),
     ({"form": "essay"}, "form: "),
     ({"form": "several", "selected": [0, 2]}, "selected: must be places from 0 to 1, got (0, 2)"),
     ({"error": "time out"}, "prediction: a row with an error has no prediction, got 'A'"),
     ({"question": "  "}, "question: the question must be a non-empty text"),
-    ({"original_answer": 5}, "original_answer: must be below 2, the number of original choices, got 5"),
+    ({"original_answer": 2}, "original_answer: must be below 2, the number of original choices, got 2"),
 ]
 
 

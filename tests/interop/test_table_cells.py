@@ -46,6 +46,18 @@ def test_other_things_are_no_whole_numbers(cell):
         _whole_cell(cell)
 
 
+def test_a_confidence_reaches_its_ends():
+    assert [_CELLS["confidence"](cell) for cell in (0, "0.5", 1, "1.0")] == [0, 0.5, 1, 1]
+    for cell in (-0.01, "1.01", math.inf):
+        with pytest.raises(ValueError, match="must be from 0 to 1"):
+            _CELLS["confidence"](cell)
+
+
+def test_true_and_false_in_the_words_of_spreadsheets():
+    assert all(_CELLS["correct"](cell) is True for cell in (True, " TRUE ", "1", 1, 1.0))
+    assert all(_CELLS["correct"](cell) is False for cell in (False, "False", "0", 0, "0.0"))
+
+
 def test_choices_in_columns_of_their_own():
     rows = _TableRows(
         table({"A": "a", "B": "b", "C": None}, {"A": "a", "B": "b", "C": "c"}, {"A": "", "B": " ", "C": None})

@@ -137,6 +137,44 @@ def test_edges():
     assert mass["n"].tolist() == [25] * 4
 
 
+@pytest.mark.peers
+@pytest.mark.parametrize("method, strategy", [("width", "uniform"), ("mass", "quantile")])
+def test_bins_errors_and_brier_against_scikit_learn(method, strategy):
+    peer = pytest.importorskip("sklearn.calibration", reason="scikit-learn is not installed").calibration_curve
+    brier_loss = pytest.importorskip("sklearn.metrics").brier_score_loss
+    rng = np.random.default_rng(0)
+    for x in (rng.random(300), np.r_[rng.integers(0, 17, 300) / 16, 0, 1]):  # the second lie on edges of 8 bins
+        y, B = rng.random(len(x)) < x**2, 8
+        accuracy, confidence = peer(y, x, n_bins=B, strategy=strategy)
+        table, gaps = binned(x, y, B, method), np.abs(accuracy - confidence)
+        shown = {score: rows["value"] for score, rows in by_score(reliability(table)).items()}
+        np.testing.assert_allclose(shown["accuracy"], accuracy)
+        np.testing.assert_allclose(shown["confidence"], confidence)
+        np.testing.assert_allclose(shown["gap"], accuracy - confidence, atol=1e-12)
+        assert ece(x, y, B, method, weighted=False) == pytest.approx(gaps.mean())
+        assert ece(x, y, B, method) == pytest.approx(np.average(gaps, weights=table["n"]))
+        assert values_of(calibration_errors(table))["MCE"] == pytest.approx(gaps.max())
+        assert brier(x, y) == pytest.approx(brier_loss(y, x)) == values_of(brier_parts(table))["Brier score"]
+
+
+def test_two_bins_by_hand():
+    "Two bins, worked out on paper; the slow tests have the same for any answers."
+    x, y = [0.0, 0.2, 0.5, 0.75, 1.0], [0, 1, 0, 1, 1]
+    table = binned(x, y, 2)
+    assert table["n"].tolist() == [3, 2] and table["right"].tolist() == [1, 2]
+    errors, parts = values_of(calibration_errors(table)), values_of(brier_parts(table))
+    gaps = abs(1 / 3 - 0.7 / 3), abs(1 - 1.75 / 2)
+    assert errors["ECE"] == pytest.approx((3 * gaps[0] + 2 * gaps[1]) / 5) == ece(x, y, 2)
+    assert errors["unweighted ECE"] == pytest.approx(sum(gaps) / 2) == ece(x, y, 2, weighted=False)
+    assert errors["MCE"] == pytest.approx(gaps[1])
+    assert parts["resolution"] == pytest.approx((3 * (1 / 3 - 0.6) ** 2 + 2 * (1 - 0.6) ** 2) / 5)
+    left = parts["reliability"] - parts["resolution"] + parts["uncertainty"] + parts["variance within bins"]
+    brier_score = (0.8**2 + 0.5**2 + 0.25**2) / 5
+    assert left - 2 * parts["covariance within bins"] == pytest.approx(brier_score)
+    assert brier(x, y) == pytest.approx(brier_score) == parts["Brier score"]
+    assert by_score(reliability(table))["gap"]["value"].tolist() == pytest.approx([gaps[0], gaps[1]])
+
+
 @pytest.mark.parametrize(
     "call, words",
     [

@@ -63,6 +63,17 @@ def test_circular_scores_from_the_definition(sizes, rng):
     assert mixed == [name for name in found["score"] if asked.get(name, len(sizes)) < len(sizes)]
 
 
+def test_circular_scores_by_hand():
+    "Right in three of four rotations, and in all three."
+    variants = make_variants(quiz([4, 3]), "cyclic")
+    said = ["?" if i == 3 else LETTERS[v.answer] for i, v in enumerate(variants)]
+    found = circular_scores(make_responses(variants, said))
+    assert values(found) == pytest.approx(
+        {"acc_origin": 1, "acc_circular": 6 / 7, "perf": 0.5, "more_3": 1, "more_2": 1, "more_1": 1}
+    )
+    assert dict(zip(found["score"], found["n"])) == {s: 1 if s == "more_3" else 2 for s in found["score"]}
+
+
 def test_circular_scores_of_what_is_no_circle():
     questions, rng = quiz([4, 4]), np.random.default_rng(0)
     run = some_run([4, 4], "cyclic", rng)
@@ -120,6 +131,19 @@ def test_spread_from_the_definition(sizes, family, rng):
         for row in spread:
             assert 0 <= row.low <= row.value + 1e-12 and row.value <= row.high + 1e-12 and 0 < row.p <= 1
             assert (row.low > 0) == (row.p < 0.05)
+
+
+def test_spread_by_hand():
+    "Two questions in four rotations, right twice, once, once and never at the four places."
+    variants = make_variants(quiz([4, 4]), "cyclic")
+    right = {("q0", 0), ("q0", 1), ("q0", 2), ("q1", 0)}
+    said = [LETTERS[v.answer if (v.question_id, v.answer) in right else (v.answer + 1) % 4] for v in variants]
+    found = position_spread(make_responses(variants, said), resamples=100, threshold=None)
+    places = found[found["score"] == "accuracy"]
+    assert dict(zip(places["place"], places["value"])) == {1: 1, 2: 0.5, 3: 0.5, 4: 0}
+    assert lookup(found, "position range").value == 1
+    sd = lookup(found, "position sd")
+    assert sd.value == pytest.approx(np.sqrt((0.5**2 + 0.5**2) / 4)) and sd.high <= 0.5  # of numbers from 0 to 1
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.95, 0.99])

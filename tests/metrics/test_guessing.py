@@ -280,6 +280,17 @@ def test_a_knower_who_guesses_the_rest_is_corrected_to_what_it_knows(kappa, A):
     assert found["CoRA"] == pytest.approx(kappa - kappa * (1 - kappa) * (1 - m) * (1 - ci) / (1 - m * ci), abs=1e-10)
 
 
+def test_numbers_are_corrected():
+    assert corrected([0.2, 0.6, 1, 0], 0.2).tolist() == pytest.approx([0, 0.5, 1, -0.25])
+    assert np.isnan(corrected([np.nan, 1], [0.5, 1])).all()  # not known; nothing is above a chance of 1
+
+
+def test_the_weight_of_the_last_place_repeats():
+    v = make_variants([Question("q", "?", tuple("abcd"), 3)], "cyclic")
+    found = dict(zip((x.answer for x in v), guess_rates(v, position=(4, 2, 1))["rate"]))
+    assert found == pytest.approx({0: 4 / 8, 1: 2 / 8, 2: 1 / 8, 3: 1 / 8})
+
+
 _NOT_CORRECTED = Remark("not_corrected", 1.0)
 
 

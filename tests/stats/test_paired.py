@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy.optimize import minimize_scalar
-from scipy.stats import binomtest, chi2, norm
+from scipy.stats import binomtest, chi2, norm, t
 
 from cora_nb.core import CoraError
 from cora_nb.stats.paired import (
@@ -178,6 +178,14 @@ def test_a_difference_is_left_out_where_p_says_so(found, level, effect, df, othe
     assert high <= most and np.average(each, weights=sizes) * most <= high + 1e-9
     turned = difference_interval(-each * most, sizes, level, effect, df, most, other_p)
     assert turned == pytest.approx((-high, -low, p), abs=1e-7 * most)
+
+
+def test_a_variance_of_few_degrees_of_freedom_is_students():
+    each, sizes = np.array([1.0, -1.0, 0.0]), np.array([9, 2, 9])
+    low, high, p = difference_interval(each, sizes, 0.95, df=4)
+    assert p == pytest.approx(2 * t(4).sf(norm.isf(difference_interval(each, sizes)[2] / 2)))
+    as_wide = 2 * norm.cdf(t(4).ppf(0.975)) - 1
+    assert (low, high) == pytest.approx(difference_interval(each, sizes, as_wide)[:2])
 
 
 def test_what_is_not_known_has_no_interval():

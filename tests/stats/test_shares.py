@@ -278,6 +278,14 @@ def test_coverage(population, n):
     assert 0.945 < np.mean(covers) < 0.96 and np.min(covers) > 0.87  # without the population, it holds too often
 
 
+@pytest.mark.parametrize("hits, n, population", [(3, 10, 40), (40, 60, 200), (7, 20, 50)])
+def test_ends_of_a_part_of_a_population_by_cochrans_variance(hits, n, population):
+    "Each end is where the distance from the share is z standard errors."
+    for end in finite_wilson(hits, n, population, 1.5):
+        variance = end * (1 - end) / n * (population - n) / (population - 1)
+        assert (hits / n - end) ** 2 == pytest.approx(1.5 * variance)
+
+
 def test_a_large_population_is_endless():
     np.testing.assert_allclose(finite_wilson(60, 100, 1e9, 3.84), wilson(0.6, 100, 3.84), rtol=1e-6)
 

@@ -136,6 +136,13 @@ def test_faults_are_one_line(call, why):
 # --- many tests
 
 
+@pytest.mark.parametrize("method, expected", [("holm", [0.03, 1, 1, math.nan]), ("bh", [0.03, 0.9, 1, math.nan])])
+def test_a_corrected_p_reaches_one_and_never_more(method, expected):
+    "An exact test has p = 1 where nothing changed; 2 * 0.6 is no probability."
+    np.testing.assert_allclose(adjust_p([0.01, 0.6, 1.0, math.nan], method), expected)
+    assert adjust_p([0, 1], method).tolist() == [0, 1]
+
+
 @pytest.mark.slow
 @given(st.lists(st.floats(0, 1) | st.just(math.nan), max_size=12))
 def test_corrections_by_loops(p):
