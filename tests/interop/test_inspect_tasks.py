@@ -218,6 +218,7 @@ def test_each_form_has_its_target_and_its_room():
     assert cora_task(limit=1).config.max_tokens == 512 and cora_task(limit=1).config.temperature == 0.0
 
 
+@pytest.mark.slow
 def test_different_rooms(tmp_path, monkeypatch):
     "Where prompts need different room, each request has its own."
     import cora_nb.interop.inspect_tasks as tasks

@@ -82,6 +82,7 @@ def test_the_bounds_are_the_extremes_of_all_that_could_have_been_replied(data):
         assert found[name].max() == pytest.approx(every[name].max(), abs=1e-12), name
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=30, deadline=None)
 def test_most_is_the_most_had_the_unread_replies_been_read(data):

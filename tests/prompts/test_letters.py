@@ -557,6 +557,7 @@ def recorded(recorded_at):
     ]
 
 
+@pytest.mark.slow
 def test_the_recorded_letter_is_the_first_character(recorded):
     assert len(recorded) == 58_558
     assert all(reply[:1] == letter for reply, _, letter in recorded)
@@ -567,6 +568,7 @@ def test_the_recorded_letter_is_the_first_character(recorded):
     )
 
 
+@pytest.mark.slow
 def test_the_recorded_letter_is_nearly_always_the_first_alphanumeric(recorded):
     differ = [
         (reply, letter)

@@ -234,6 +234,7 @@ def test_escaped_names_have_no_formula_and_no_control_characters(name, width):
         assert "\n" not in text
 
 
+@pytest.mark.slow
 def test_many_panels_are_wrapped():
     for n in (2, 5, 8):
         figure = plot_positions(shares_of([f"m{k}" for k in range(n)], ["b"])).figure

@@ -18,7 +18,7 @@ from cora_nb.core import CoraError
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents import chat_replies
 from cora_nb.respondents.chat import ChatRespondent
-from cora_nb.respondents.protocol import stream
+from cora_nb.respondents.protocol import is_refusal, stream
 from cora_nb.runs.store import Store, reply_key
 from cora_nb.variants.families import make_variants
 from faulty_server import AGAIN, LIMITS, RECORDED, STOPS, Answer, FaultyServer, _Connection, completion, refusal
@@ -262,7 +262,7 @@ def run(answer: Answer, often: int, tmp_path, **options) -> tuple[dict[int, obje
         model = ChatRespondent("m", base_url=server.url, concurrency=2, retries=2, **options)
 
         def arrived(position, reply):
-            if reply.error is None:
+            if reply.error is None and not is_refusal(reply):
                 store.put(reply_key(model.request(PROMPTS[position])), reply)
                 reply = store.get([reply_key(model.request(PROMPTS[position]))]).popitem()[1]
             replies[position] = reply
@@ -279,7 +279,10 @@ def check_harmless(words: str) -> None:
     assert words.isprintable() and len(words) < 500 and KEY not in words and words.strip(), ascii(words)
 
 
-@pytest.mark.parametrize("group,name", FAULTS, ids=[name for _, name in FAULTS])
+WAITED_FOR = [pytest.param(*f, marks=[pytest.mark.slow] * f[1].startswith("never"), id=f[1]) for f in FAULTS]
+
+
+@pytest.mark.parametrize("group,name", WAITED_FOR)
 def test_a_fault(group, name, tmp_path):
     answer = GROUPS[group][name]
     limit = {"timeout": 1.5 if name.startswith("never") else 60.0}  # a busy machine must not look like a fault
