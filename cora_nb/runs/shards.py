@@ -302,7 +302,7 @@ class DividedRun:
         progress: bool = True,  # show a progress bar
     ) -> Responses:  # the whole run
         "Ask what is missing, keep each reply and each shard as soon as it is there, and join them."
-        waiting, tries, wrong, handed, kept = {}, {}, {}, 0, 0
+        waiting, tries, wrong, handed, kept = {}, {}, [], 0, 0
 
         def begin(begun: _Begun) -> None:
             tries[begun.place] = tries.get(begun.place, 0) + 1
@@ -328,14 +328,14 @@ class DividedRun:
                     ended = got.result()
                     handed += ended.new
                     bar.update(0 if ended.run is None else len(begun.keep(ended.run)))
-                    wrong |= {ended.wrong: None} if ended.wrong else {}
+                    wrong += [ended.wrong] if ended.wrong else []
                 elif _worker_died(got) and tries[begun.place] < _TRIES:
                     begin(begun)
                 else:
-                    wrong[_said(got.exception()) if got.status == "error" else f"a shard was {got.status}"] = None
+                    wrong.append(_said(got.exception()) if got.status == "error" else f"it was {got.status}")
         if wrong:
-            first, *more = wrong
-            raise CoraError(f"{first}{f' (and {len(more)} other errors)' if more else ''}")
+            others = f" (and {n} other reasons)" if (n := len(set(wrong)) - 1) else ""
+            raise CoraError(f"{len(wrong)} of {len(self.shards)} shards could not be asked: {wrong[0]}{others}")
         return join_shards(self.folder)
 
     def _begin(self, begun: _Begun) -> Any:
