@@ -24,6 +24,7 @@ from cora_nb.prompts.letters import (
     stated,
     lenient,
 )
+from helpers import slow_after
 
 CITIES = ("Sydney", "Canberra", "Melbourne", "Perth")
 
@@ -521,7 +522,7 @@ ADVERSARIAL = [
 ]
 
 
-@pytest.mark.parametrize("rule", LETTER_RULES)
+@pytest.mark.parametrize("rule", slow_after(1, reversed(LETTER_RULES)))
 def test_no_reply_hangs(rule):
     "A pattern that backtracks would not come back from these for hours."
     for reply in ADVERSARIAL:

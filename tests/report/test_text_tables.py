@@ -11,7 +11,7 @@ import shutil
 import subprocess
 
 import pytest
-from helpers import WITH_TORCH
+from helpers import WITH_TORCH, slow_after
 from hypothesis import given, settings, strategies as st
 from score_tables import published, sure
 from table_readers import NASTY, latex_text, read_html, read_latex, read_markdown, read_xlsx, shown
@@ -78,7 +78,7 @@ def test_the_same_numbers_in_every_format(simulated, digits):
             ]
 
 
-@pytest.mark.parametrize("name", NASTY, ids=range(len(NASTY)))
+@pytest.mark.parametrize("name", slow_after(16, NASTY))
 def test_a_nasty_name_is_the_same_in_every_format(name):
     "As a run, a score, a caption and a sentence below."
     note = f"\n{name} and Ann"

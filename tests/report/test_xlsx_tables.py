@@ -18,6 +18,7 @@ from cora_nb.core import CoraError
 from cora_nb.report.render import render
 from cora_nb.report.tables import score_table
 from cora_nb.results import make_result
+from helpers import slow_after
 
 NAN = math.nan
 SCORES = {"MCQA": 0.75, "CoRA": 1 / 3}
@@ -92,7 +93,7 @@ def parts_of(data):
         return {name: packed.read(name).decode("utf-8") for name in packed.namelist()}
 
 
-@pytest.mark.parametrize("name", NASTY, ids=range(len(NASTY)))
+@pytest.mark.parametrize("name", slow_after(16, NASTY))
 def test_a_nasty_text_is_a_text(name):
     "As a run, a score, a note, a caption, a sentence and a fact: never a formula, an error or a link."
     result = score_table({name: {**SCORES, name: 0.5}, "Ann": SCORES}, beyond=True)

@@ -317,7 +317,7 @@ SHORT = [p for p in make_prompts(VARIANTS, template="cora") if p.variant.questio
 BRIEF = [p for p in PROMPTS if p.variant.question_id != "long"]
 
 
-@pytest.mark.parametrize("kind", ["llama", "gpt2", "bloom", "mistral", "phi3", "chat"])
+@pytest.mark.parametrize("kind", slow_after(3, ["llama", "gpt2", "bloom", "mistral", "phi3", "chat"]))
 @pytest.mark.parametrize("new", [1, 4])
 def test_a_common_start_is_computed_once_and_changes_nothing(folders, kind, new, monkeypatch):
     "Texts of many lengths, so that padding lies between the start and the rest."

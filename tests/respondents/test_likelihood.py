@@ -314,7 +314,7 @@ def test_what_is_read_and_what_is_scored():
 # the seam
 
 
-@pytest.mark.parametrize("name", TOKENIZERS)
+@pytest.mark.parametrize("name", slow_after(3, TOKENIZERS))
 def test_tokens_are_divided_where_their_characters_are(folders, name):
     tokenizer = respondent(folders[name]).tokenizer
     for prompt in PROMPTS:

@@ -39,6 +39,7 @@ from cora_nb.runs.evaluate import evaluate
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import concat
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 VARIANTS = make_variants([Question("q", "?", ("a", "b", "c", "d"), 2, "s"), Question("r", "!", ("yes", "no"), 1)])
 
@@ -294,7 +295,9 @@ def test_the_questions_of_a_slice_are_checked(tmp_path, kind):
         lambda q: replace(q, choices=q.choices[:3], answer=min(q.answer, 2)),
     ],
 )
-@pytest.mark.parametrize("family", ["cora", "cyclic", "mcqa_plus", "permutations", "wording", "answer_swap", "formats"])
+@pytest.mark.parametrize(
+    "family", slow_after(2, ["cora", "mcqa_plus", "cyclic", "permutations", "wording", "answer_swap", "formats"])
+)
 def test_rows_of_the_original_fit_their_questions_without_a_hash(tmp_path, family, change):
     "The message names the file, the row, the question and both values."
     variants = make_variants(TWO, family)

@@ -98,7 +98,7 @@ SETTINGS = [{}, {"asking": Asking(trials=2)}, {"family": "mcqa_plus"}, {"facts":
 
 
 @pytest.mark.parametrize("options", slow_after(2, SETTINGS))
-@pytest.mark.parametrize("count", [1, 4, 11])
+@pytest.mark.parametrize("count", slow_after(2, [4, 1, 11]))
 def test_shards_joined_are_the_run_of_one_process(tmp_path, count, options):
     prepared = whole(**options)
     order = [count, *range(1, count)]
