@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 export PIP_CACHE_DIR=${PIP_CACHE_DIR:-$HOME/.cache/pip}
 mkdir "$work/home"
 export HOME=$work/home
-unset PYTHONDONTWRITEBYTECODE # set on some machines that run this, and on no newcomer's
+unset PYTHONDONTWRITEBYTECODE "${!XDG_@}" "${!HF_@}" "${!OPENAI_@}" # set on some machines, and on no newcomer's
 python3 -m venv "$work/venv"
 # shellcheck disable=SC1091
 . "$work/venv/bin/activate"

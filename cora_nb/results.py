@@ -31,7 +31,7 @@ REMARKS = {  # kind -> what it means
     "absent": "n of `of` questions have replies, and it is not known how many variants they should have",
     "failed": "n of `of` prompts asked have no reply",
     "rows_left_out": "n rows of the file were left out when it was imported",
-    "shard": "NaN: this is shard n of `of`, a part of a run",
+    "shard": "this is shard n of `of`, a part of a run; a score of it is NaN",
     "unread": "n of `of` replies could not be read, and count as wrong",
     "failed_wrong": "n of `of` prompts asked have no reply, and count as wrong on request",
     "unasked": "n of `of` prompts were left out by a budget",

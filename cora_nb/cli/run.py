@@ -22,7 +22,7 @@ from cora_nb.cli.options import (
 )
 from .shared import expected_lines
 from .table import page_lines
-from .sharding import ask_own_shard, divide_spread, read_spread, spread_client
+from .sharding import ask_own_shard, divide_spread, read_spread, shard_variants, spread_client
 from cora_nb.cli.failures import (
     ask_each,
     check_spent,
@@ -72,6 +72,8 @@ def cora_run(given: RunOptions):
     shared = given.store if shard is None else given.store or "none"  # a shard's store is opened with it
     with open_store(shared, who) as replies, spread_client(given) as client:
         if given.dry:
+            if shard is not None:
+                variants = shard_variants(shard, prepare(variants, asking, stop))
             prices = read_prices(given.price)
             plans = [plan(w, variants, asking, store_for(w, replies), prices) for w in who]
             if chosen:
@@ -83,11 +85,14 @@ def cora_run(given: RunOptions):
         for w, folder in zip(who, folders):
             check_folder(folder, None if client else prepared.facts(w))
         if shard is not None:
-            options.pop("shard")  # facts of the whole run
-            known = [prepared.known.with_command(options | {"respondents": [spec]}) for spec in specs]
-            wholes = [replace(prepared, known=facts) for facts in known]
-            lost = [ask_own_shard(shard, *each, given.store) for each in zip(who, wholes, folders)]
-            return end_incomplete(any(lost), {}, "cora_run")
+            options = {name: value for name, value in options.items() if name not in ("shard", "store")}  # of the whole
+
+            def ask_part(w, own):
+                known = prepared.known.with_command(options | {"respondents": [own[0]]})
+                return ask_own_shard(shard, w, replace(prepared, known=known), own[1], given.store)
+
+            lost, stopped = ask_each(who, ask_part, list(zip(specs, folders)), "cora_run")
+            return end_incomplete(any(lost.values()), stopped, "cora_run")
         belongs = list(zip(specs, folders, stores, divide_spread(client, specs, folders, prepared, stores)))
 
         def ask(w, own):  # each is on disk before the next begins

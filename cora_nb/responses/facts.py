@@ -178,7 +178,7 @@ class ShardFacts(FactGroup):
 
     number: int = None  # which shard, from 1
     of: int = None  # how many shards
-    whole: dict = {}  # the facts of the whole run, but for its calls and the room of its replies
+    whole: dict = {}  # the facts of the whole run, but for its calls
 
 
 class RowFacts(FactGroup):

@@ -127,7 +127,9 @@ def write_responses(
 def _with_hash(responses: Responses) -> Responses:
     "The run with the hash of its questions in its facts, if they say anything of the questions: slices have none."
     told = responses.facts.benchmark.plain()
-    if not told or responses._questions is None or (hash := hash_of_questions(responses.questions)) is None:
+    if not told or "hash" in told or responses._questions is None:
+        return responses
+    if (hash := hash_of_questions(responses.questions)) is None:
         return responses
     return responses.with_facts(responses.facts.changed(benchmark=told | {"hash": hash}))
 

@@ -239,10 +239,12 @@ def about_run(
     responses: Responses,  # a run
 ) -> dict[str, str | tuple[Remark, ...] | None]:  # `respondent`, `benchmark`, `remarks` on failed prompts
     "The columns of a result that describe its run."
+    shard = responses.facts.shard
+    part = () if shard is None else (Remark("shard", shard.number, of=shard.of),)
     return {
         "respondent": responses.name,
         "benchmark": responses.facts.run.benchmark,
-        "remarks": responses.failed_remarks,
+        "remarks": responses.failed_remarks + part,
     }
 
 # %% ../../nbs/responses/runs.ipynb #adc5483e
@@ -298,7 +300,8 @@ def _of_shards(shards: Sequence[Responses]) -> Responses:
     )
     told = join_facts([as_facts(shard.facts.shard.whole) for shard in shards])
     facts = told.changed(calls=summed_calls([shard.facts.calls for shard in shards]))
-    found, rows = Responses(table, questions, facts, shards[0].name), told.variants.count * told.asked.trials
+    how = {"pooled": shards[0].pooled, "failed_wrong": shards[0].failed_wrong}
+    found, rows = Responses(table, questions, facts, shards[0].name, **how), told.variants.count * told.asked.trials
     if len(found) != rows:
         raise CoraError(f"the shards of {found.name} have {len(found)} rows, and the run has {rows}")
     if told.benchmark.hash not in (None, hash_of_questions(questions) or told.benchmark.hash):

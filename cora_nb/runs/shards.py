@@ -13,9 +13,9 @@ import os
 import pickle
 import queue
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -115,17 +115,25 @@ class _Begun:
         return self.there is not None and not _lacking(self.there)
 
     def keep(self, run: Responses) -> Responses:
-        "Write the shard as it was asked, unless fewer replies are lacking in the one on disk. Returns what is there."
+        """Write the shard as it was asked, unless fewer replies are lacking in the one on disk. Returns what is there.
+
+        Another process may have asked the same shard in the meantime, such as a job that a queue has started again.
+        """
+        self.there = _read_shard(self.place) if self.place.exists() else None
         if self.there is None or _lacking(run) <= _lacking(self.there):
             facts = self.facts.changed(calls=run.facts.calls)
-            write_responses(Responses(run.table, run.questions, facts, run.name), self.place)
-            self.there = read_responses(self.place)
+            try:
+                write_responses(Responses(run.table, run.questions, facts, run.name), self.place)
+            except CoraError:
+                if self.there is not None or not self.place.exists():
+                    raise  # else another process was faster by a moment
+            self.there = _read_shard(self.place)
         return self.there
 
 
 def _lacking(run: Responses) -> int:
-    "How many prompts of a run have to be asked again."
-    return int(in_state(run.table, "failed", "over_budget").sum())
+    "How many prompts of a run are asked again: only answers stay."
+    return int(in_state(run.table, "failed", "refused", "over_budget").sum())
 
 
 def ask_shard(
@@ -295,19 +303,19 @@ class DividedRun:
     folder: str | Path  # of the whole run
     shards: list[_Begun]
     store: Store | None = None
-    inbox: queue.Queue = field(default_factory=queue.Queue)  # replies, and shards that have ended
+    inbox: queue.Queue = field(default_factory=queue.Queue)  # what the workers hand over, and tasks that have ended
 
     def ask(
         self,
         progress: bool = True,  # show a progress bar
     ) -> Responses:  # the whole run
         "Ask what is missing, keep each reply and each shard as soon as it is there, and join them."
-        waiting, tries, wrong, handed, kept = {}, {}, [], 0, 0
+        waiting, tries, wrong = {}, Counter(), []
 
         def begin(begun: _Begun) -> None:
-            tries[begun.place] = tries.get(begun.place, 0) + 1
-            waiting[future := self._begin(begun)] = begun
-            future.add_done_callback(self.inbox.put)
+            tries[begun.place.name] += 1
+            waiting[begun.place.name] = begun, (task := self._begin(begun))
+            task.add_done_callback(self.inbox.put)
 
         total = sum(len(begun.part.prompts) for begun in self.shards)
         with self._heard(), tqdm(total=total, desc=self.name, unit=" replies", disable=not progress) as bar:
@@ -316,62 +324,53 @@ class DividedRun:
                     bar.update(len(begun.there))
                 else:
                     begin(begun)
-            while waiting or kept < handed:
-                if (got := self._next(waiting)) is None:
-                    break
-                if isinstance(got, bytes):
-                    self.store.put(*pickle.loads(got))
-                    kept += 1
-                    continue
-                begun = waiting.pop(got)
-                if got.status == "finished":
-                    ended = got.result()
-                    handed += ended.new
-                    bar.update(0 if ended.run is None else len(begun.keep(ended.run)))
-                    wrong += [ended.wrong] if ended.wrong else []
-                elif _worker_died(got) and tries[begun.place] < _TRIES:
-                    begin(begun)
-                else:
-                    wrong.append(_said(got.exception()) if got.status == "error" else f"it was {got.status}")
+            while waiting:
+                got = self._next()
+                if isinstance(got, _Answer):
+                    self.store.put(got.key, got.reply)
+                elif isinstance(got, _Ended) and got.shard in waiting:
+                    begun, task = waiting.pop(got.shard)
+                    task.cancel()  # else dask would ask it again if its worker died now
+                    bar.update(0 if got.run is None else len(begun.keep(got.run)))
+                    wrong += [got.wrong] if got.wrong else []
+                elif lost := [name for name, (_, task) in waiting.items() if task is got and task.status == "error"]:
+                    begun, _ = waiting.pop(lost[0])
+                    if _worker_died(got) and tries[lost[0]] < _TRIES:
+                        begin(begun)
+                    else:
+                        wrong.append(_said(got.exception()))
         if wrong:
             others = f" (and {n} other reasons)" if (n := len(set(wrong)) - 1) else ""
             raise CoraError(f"{len(wrong)} of {len(self.shards)} shards could not be asked: {wrong[0]}{others}")
         return join_shards(self.folder)
 
     def _begin(self, begun: _Begun) -> Any:
-        "Hand a shard to a worker, with what is known of it."
-        known = {} if self.store is None else self.store.get(begun.part.asked[1])
-        topic = None if self.store is None else self.topic
-        return self.client.submit(_ask_here, self.make, begun.part, known, topic, pure=False)
+        "Hand a shard to a worker, with what is known of it now."
+        known = None if self.store is None else self.store.get(begun.part.asked[1])
+        return self.client.submit(_ask_here, self.make, begun.part, begun.place.name, known, self.topic, pure=False)
 
     @property
     def topic(self) -> str:
-        "The name under which the workers hand over replies."
+        "The name under which the workers hand over what they have."
         return f"cora-{id(self)}"
 
     @contextlib.contextmanager
     def _heard(self) -> Iterator[None]:
         "Listen to what the workers hand over."
-        if self.store is not None:
-            self.client.subscribe_topic(self.topic, lambda event: self.inbox.put(event[1]))
+        self.client.subscribe_topic(self.topic, lambda event: self.inbox.put(pickle.loads(event[1])))
         try:
             yield
         finally:
-            if self.store is not None and self.client.status == "running":
+            if self.client.status == "running":
                 self.client.unsubscribe_topic(self.topic)
 
-    def _next(self, waiting: Mapping) -> Any:
-        "A reply, or a shard that has ended; None if what was handed over does not arrive."
-        patience = 60  # seconds, once no shard is waited for
-        while waiting or patience:
-            try:
+    def _next(self) -> Any:
+        "What comes next: a reply, a shard that has ended, or its task."
+        while True:
+            with contextlib.suppress(queue.Empty):
                 return self.inbox.get(timeout=1)
-            except queue.Empty:
-                if self.client.status != "running":
-                    said = "the scheduler of the workers is gone; the same command goes on from what is kept"
-                    raise CoraError(said) from None
-                patience -= not waiting
-        return None
+            if self.client.status != "running":
+                raise CoraError("the scheduler of the workers is gone; the same command goes on from what is kept")
 
 
 def divide(
@@ -434,10 +433,15 @@ def _worker_died(future: Any) -> bool:
 # what runs on a worker
 
 
-@lru_cache(maxsize=1)
+_MADE: dict[bytes, Respondent] = {}
+
+
 def _made(make: bytes) -> Respondent:
-    "The respondent of this worker: its model is loaded once."
-    return pickle.loads(make)()
+    "The respondent of this worker: its model is loaded once, and goes before another one is made."
+    if make not in _MADE:
+        _MADE.clear()
+        _MADE[make] = pickle.loads(make)()
+    return _MADE[make]
 
 
 def _number_here(make: bytes, prepared: PreparedRun, keys: bool) -> tuple | str:
@@ -451,37 +455,52 @@ def _number_here(make: bytes, prepared: PreparedRun, keys: bool) -> tuple | str:
 
 
 @dataclass
-class _Handed:
-    "The store of a worker: what was known when its shard began, and new replies handed to the one that writes."
+class _Answer:
+    "A reply that a worker has got."
 
-    known: dict[str, Reply]
-    topic: str
-    new: int = 0
-    path = "the store of the run"
-
-    def get(self, keys: Sequence[str]) -> dict[str, Reply]:
-        return {key: self.known[key] for key in keys if key in self.known}
-
-    def put(self, key: str, reply: Reply) -> Reply:
-        dask_distributed().get_worker().log_event(self.topic, pickle.dumps((key, reply)))
-        self.new += 1
-        return reply
+    key: str
+    reply: Reply
 
 
 @dataclass
 class _Ended:
     "What came of a shard on a worker."
 
+    shard: str  # the name of its folder
     run: Responses | None  # None: it could not be asked
-    new: int  # replies handed over
     wrong: str  # what a person can correct
 
 
-def _ask_here(make: bytes, part: PreparedRun, known: dict[str, Reply], topic: str | None) -> _Ended:
-    "A shard, on a worker. An error is a value, since dask would try again what it takes for an accident."
-    store = None if topic is None else _Handed(known, topic)
+def _hand_over(topic: str, what: _Answer | _Ended) -> None:
+    "Send something to the process that writes. It arrives in the order in which it was sent."
+    dask_distributed().get_worker().log_event(topic, pickle.dumps(what))
+
+
+@dataclass
+class _Handed:
+    "The store of a worker: what was known when its shard began, and new replies handed to the one that writes."
+
+    known: dict[str, Reply]
+    topic: str
+    path = "the store of the run"
+
+    def get(self, keys: Sequence[str]) -> dict[str, Reply]:
+        return {key: self.known[key] for key in keys if key in self.known}
+
+    def put(self, key: str, reply: Reply) -> Reply:
+        _hand_over(self.topic, _Answer(key, reply))
+        return reply
+
+
+def _ask_here(make: bytes, part: PreparedRun, shard: str, known: dict[str, Reply] | None, topic: str) -> None:
+    """Ask a shard, on a worker, and hand it over.
+
+    An error is handed over, too: dask would try again what it takes for an accident. Nothing is left with the worker,
+    since dask computes again what a dead worker held.
+    """
+    store = None if known is None else _Handed(known, topic)
     try:
-        run, wrong = part.ask(_made(make), Running(store, progress=False, strict=None)), ""
+        ended = _Ended(shard, part.ask(_made(make), Running(store, progress=False, strict=None)), "")
     except CoraError as e:
-        run, wrong = None, escaped(str(e))
-    return _Ended(run, 0 if store is None else store.new, wrong)
+        ended = _Ended(shard, None, escaped(str(e)))
+    _hand_over(topic, ended)

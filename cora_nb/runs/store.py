@@ -157,7 +157,8 @@ class Store:
         "Leave a file of another program alone, refuse a damaged one, and mark a new one."
         with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as db:
             tables = db.exec_driver_sql("select count(*) from sqlite_master").scalar()
-            if tables and db.exec_driver_sql("pragma application_id").scalar() != _ID:
+            mark = db.exec_driver_sql("pragma application_id").scalar()
+            if mark != _ID and (tables or mark):
                 raise ValueError("a database of another program; it is left alone")
             if db.exec_driver_sql("pragma integrity_check(1)").scalar() != "ok":
                 if (found := db.exec_driver_sql("pragma quick_check(1)").scalar()) != "ok":
@@ -226,7 +227,7 @@ def _as_text(reply: Reply) -> str:
 
 
 def _as_reply(key: str, text: str, crc: int) -> Reply | None:
-    "A reply from its row; None if it has changed since it was stored, or is not one of ours."
+    "A reply from its row; None if it has changed since it was stored, is not one of ours, or is no answer."
     if _crc(key, text) != crc:
         return None
     try:
@@ -235,7 +236,8 @@ def _as_reply(key: str, text: str, crc: int) -> Reply | None:
     except (ValueError, TypeError, RecursionError):
         return None
     fits = isinstance(text, str | None) and isinstance(confidence, float | None) and isinstance(meta, dict | None)
-    return Reply(text, scores, confidence, None, meta) if fits else None
+    reply = Reply(text, scores, confidence, None, meta) if fits else None
+    return None if reply is None or is_refusal(reply) else reply
 
 
 @patch
@@ -257,7 +259,8 @@ def get(
         found |= good
     if damaged and not self._told_damage:
         self._told_damage = True
-        self._warn(f"damaged replies: {damaged:,}; they count as missing, and are replaced when they are asked again")
+        said = "they count as missing, and are replaced when they are asked again"
+        self._warn(f"replies that are damaged or no answers: {damaged:,}; {said}")
     return found
 
 # %% ../../nbs/runs/store.ipynb #c45f9b09

@@ -244,6 +244,17 @@ def test_the_questions_of_another_run_are_refused(tmp_path, theirs):
         read_responses(tmp_path / "a")
 
 
+def test_writing_does_not_make_the_questions_of_another_run_ours(tmp_path):
+    "A hash is added to facts that have none, and never exchanged."
+    one, other = (
+        evaluate(SimulatedRespondent(), make_variants([Question("q", text, ("x", "y"), 0)]), progress=False)
+        for text in ("What?", "Who?")
+    )
+    write_responses(Responses(one.table, other.questions, one.facts, one.name), tmp_path / "a")
+    with pytest.raises(CoraError, match="questions of another run"):
+        read_responses(tmp_path / "a")
+
+
 def _with_questions_of(folder, other):
     "Exchange the questions of a written run, by those with the same ids."
     shutil.copy(other / "questions.parquet", folder)

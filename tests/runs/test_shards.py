@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 
@@ -18,7 +19,7 @@ from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.scoring import score
-from cora_nb.respondents.protocol import Reply
+from cora_nb.respondents.protocol import REFUSED_REPLY, Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import in_state
 from cora_nb.responses.files import read_facts, read_responses, write_responses
@@ -204,6 +205,38 @@ def test_what_a_budget_left_out_is_asked_again(tmp_path):
         ask_shard(prepared, WHO, Shard(1, 2), tmp_path / "run", Running(store, Budget(calls=30), False, None))
         run = ask_shard(prepared, WHO, Shard(1, 2), tmp_path / "run", quiet(store))
     assert not in_state(run.table, "over_budget").any() and run.facts.calls["in_store"] == 30
+
+
+class Refusing(Respondent):
+    "Refuses every fifth prompt."
+
+    async def answer(self, prompts):
+        async for i, reply in super().answer(prompts):
+            yield i, REFUSED_REPLY if i % 5 == 0 else reply
+
+
+def test_refusals_are_asked_again_as_in_one_process(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        run = ask_shard(whole(), Refusing(), Shard(1, 2), tmp_path / "run", quiet(store))
+        refused = in_state(run.table, "refused").sum()
+        again = Respondent()
+        run = ask_shard(whole(), again, Shard(1, 2), tmp_path / "run", quiet(store))
+    assert 0 < len(again.asked) <= refused and in_state(run.table, "answered").all()
+
+
+def test_what_another_process_has_finished_meanwhile_stays(tmp_path):
+    "A job that its queue has started twice: the one that fails does not overwrite the other's shard."
+
+    class Late(Respondent):
+        async def answer(self, prompts):
+            other = threading.Thread(target=ask_shard, args=(whole(), Respondent(), Shard(1, 2), tmp_path, QUIET))
+            other.start()
+            other.join()
+            async for found in super().answer(prompts):
+                yield found
+
+    run = ask_shard(whole(), Late(fails=lambda p, n: True), Shard(1, 2), tmp_path, QUIET)
+    assert not in_state(run.table, "failed").any() and read_responses(Shard(1, 2).folder(tmp_path)).equals(run)
 
 
 def test_a_store_is_shared_by_shards(tmp_path):
@@ -468,8 +501,11 @@ class Counting:
 
     name = "counting"
 
-    def __init__(self, temperature: float = 0.0, wait: float = 0.0, dies: int = 0, breaks: str = "", log: str = "log"):
+    def __init__(
+        self, temperature: float = 0, wait: float = 0, dies: int = 0, breaks: str = "", holds: int = 0, log: str = "log"
+    ):
         self.temperature, self.wait, self.dies, self.breaks, self.log = temperature, wait, dies, breaks, log
+        self.holds = holds
 
     def describe(self):
         return {"respondent": "counting"}
@@ -489,8 +525,12 @@ class Counting:
                 raise CoraError("no such \\x1b[31mmodel")
             if p.variant.question_id == BAD and self.breaks == "other":
                 raise RuntimeError("out of \\x1b[31mmemory\\nhere")
-            await asyncio.sleep(self.wait)
+            await asyncio.sleep(600 if self.holds and i == self.holds else self.wait)
             yield i, Reply("ABCDE"[(sum(p.text.encode()) + 7 * p.trial) % p.variant.n_choices])
+
+
+class Other(Counting):
+    name = "other"
 """
 
 
@@ -565,8 +605,6 @@ def test_a_shard_that_fails_does_not_stop_the_others(client, tmp_path, who, brea
 
 @pytest.mark.slow
 def test_what_is_wrong_is_said_before_anything_is_asked(client, tmp_path, who):
-    import threading
-
     make = partial(make_respondent, who)
     write_responses(whole(seed=1).ask(make_respondent(f"{who},log=other"), QUIET), tmp_path / "a")
     ask_shard(whole(seed=1), make_respondent(f"{who},log=other"), Shard(1, 8), tmp_path / "b", QUIET)
@@ -687,14 +725,15 @@ def test_the_command_divides_a_run(tmp_path):
 @pytest.mark.parametrize("how", [("--workers", 2), ("--shard", "1/2")])
 def test_a_command_that_is_killed_goes_on_from_what_it_had(tmp_path, who, how):
     spec = f"{who},wait=0.01"
+    held = f"{spec},holds=15" if how[0] == "--workers" else f"{spec},holds=50"  # then it answers no more
     store = tmp_path / ("r.sqlite" if how[0] == "--workers" else "out/math/counting/shards/00001-of-00002.sqlite")
     more = ("--store", store) if how[0] == "--workers" else ()
-    words = ["cora_run", spec, "--limit", 11, "--out", "out", *map(str, how), *map(str, more)]
+    words = ["--limit", 11, "--out", "out", *map(str, how), *map(str, more)]
     env = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    first = subprocess.Popen(command(*words), cwd=tmp_path, env=env, start_new_session=True, **pipes)
+    first = subprocess.Popen(command("cora_run", held, *words), cwd=tmp_path, env=env, start_new_session=True, **pipes)
     try:
-        while stored_replies(store) < 40:
+        while stored_replies(store) < 25:
             assert first.poll() is None
             time.sleep(0.01)
     finally:
@@ -702,12 +741,12 @@ def test_a_command_that_is_killed_goes_on_from_what_it_had(tmp_path, who, how):
         first.wait()
     time.sleep(1)  # what the workers have under way ends with them
     kept, before = stored_replies(store), len(requests(tmp_path))
-    code, out, err = run_command(*words, cwd=tmp_path)
+    code, out, err = run_command("cora_run", spec, *words, cwd=tmp_path)
     assert code == 0, err
     n = stored_replies(store)
     assert len(requests(tmp_path)) - before == n - kept and n > kept
     if how[0] == "--shard":
-        code, out, err = run_command(*words[:-1], "2/2", cwd=tmp_path)
+        code, out, err = run_command("cora_run", spec, *words[:-1], "2/2", cwd=tmp_path)
         assert code == 0 and run_command("cora_join", "out/math/counting", cwd=tmp_path)[0] == 0
     joined = read_responses(tmp_path / "out/math/counting")
     check_equal(joined, whole(facts=joined.facts.run.plain()).ask(make_respondent(f"{who},log=alone"), QUIET))
@@ -716,18 +755,18 @@ def test_a_command_that_is_killed_goes_on_from_what_it_had(tmp_path, who, how):
 @pytest.mark.slow
 def test_ctrl_c_keeps_what_the_workers_handed_over(tmp_path, who):
     store = tmp_path / "r.sqlite"
-    words = ["cora_run", f"{who},wait=0.02", "--limit", "11", "--workers", "2", "--store", str(store)]
+    words = ["cora_run", f"{who},wait=0.02,holds=15", "--limit", "11", "--workers", "2", "--store", str(store)]
     usual = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
     run = subprocess.Popen(
         command(*words), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=usual
     )
-    while stored_replies(store) < 40:
+    while stored_replies(store) < 25:
         assert run.poll() is None
         time.sleep(0.01)
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=600)
-    assert run.returncode == 1 and b"Traceback" not in err and b"interrupted; " in err.splitlines()[-1]
-    assert stored_replies(store) >= 40
+    assert run.returncode == 1 and b"Traceback" not in err and b"interrupted; " in err
+    assert stored_replies(store) >= 25
 
 
 @pytest.mark.slow
@@ -747,6 +786,23 @@ def test_what_is_free_is_kept_in_no_store(tmp_path, monkeypatch, capsys):
         cora_run(["simulated:name=ann"], limit=4, shard=shard)
     cora_run(["simulated:name=ann"], limit=4, shard="1/2", dry=True, out="other")
     assert not list(tmp_path.rglob("*.sqlite*")) and not (tmp_path / "other").exists()
+
+
+def test_a_respondent_that_fails_does_not_stop_the_other(tmp_path, monkeypatch, capsys, who):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as e:
+        cora_run([f"{who},breaks=cora", who.replace("Counting", "Other")], limit=11, shard="2/2")
+    assert e.value.code == 3 and "no such" in capsys.readouterr().err
+    assert len(read_responses("responses/math/other/shards/00002-of-00002")) == 100
+
+
+def test_a_dry_run_of_a_shard_tells_of_the_shard(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    cora_run(["simulated:name=ann"], limit=5, shard="1/2", dry=True)
+    assert " 60 " in (out := capsys.readouterr().out) and " 100 " not in out
+    with pytest.raises(SystemExit) as e:
+        cora_run(["simulated:name=ann"], limit=5, shard="6/6", dry=True)
+    assert "more than there are questions" in str(e.value)
 
 
 def test_a_command_refuses_another_run_before_it_asks(tmp_path, monkeypatch, capsys):

@@ -679,6 +679,18 @@ def test_refusals_are_asked_again(tmp_path):
         assert 0 < len(again.calls) < len(store)
 
 
+def test_a_refusal_that_was_kept_is_no_answer(tmp_path):
+    "A try once kept refusals, and the run after it took them for replies."
+    from cora_nb.runs.store import _as_text, _crc
+
+    with Store(tmp_path / "r.sqlite") as store, Store(tmp_path / "copy.sqlite") as copy:
+        text = _as_text(REFUSED_REPLY)
+        store._add([("k", text, _crc("k", text))])
+        with pytest.warns(StoreWarning):
+            assert store.get(["k"]) == {} and store.copy_to(copy) == 0
+        assert store.put("k", Reply("A")) == Reply("A") == store.get(["k"])["k"]
+
+
 def test_a_run_looks_into_the_store_again(tmp_path, monkeypatch):
     "What another run has stored in the meantime is not asked once more."
     monkeypatch.setattr("cora_nb.runs.evaluate._PORTION", 10)
