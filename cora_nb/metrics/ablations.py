@@ -93,17 +93,16 @@ def subset_scores(
 
 
 def _scores_of(counts: pd.DataFrame, whole: Responses, thresholds: Sequence[float] = THRESHOLDS) -> pd.DataFrame:
-    "The scores with their bounds; remarks have the number of variants of incomplete sets, and the failures."
+    "The scores with their bounds; remarks have what the run lacks: variants, replies, the other shards."
     found, why = judged_scores(counts, thresholds), why_not_known(whole)
     sets = remarks_on_sets(found.index, coverage_remarks(whole.members()))
     rows = zip(sets, found["remarks"], found["value"].isna())
-    return found.assign(remarks=[some + own + why * unknown for some, own, unknown in rows])
+    return found.assign(remarks=[some + own + why * unknown + whole.shard_remarks for some, own, unknown in rows])
 
 
 def _about(run: Responses) -> dict[str, object]:
-    "`about_run` without its remarks on failed prompts, which the scores have, unless these count as wrong."
-    about = about_run(run)
-    return about if run.failed_wrong else about | {"remarks": None}
+    "`about_run` without its remarks, which the scores have; but those on failed prompts if these count as wrong."
+    return about_run(run) | {"remarks": run.failed_remarks if run.failed_wrong else None}
 
 # %% ../../nbs/metrics/ablations.ipynb #caba1228
 PRINTED_SCORES = ("MCQA+", "MV", "CoRA")  # of Tables 5 and 6
@@ -132,15 +131,15 @@ def _ablated(run: Responses, methods: str | Sequence[str] | Callable, scores: Se
     rows = [{"method": chosen, "score": name, **part.loc[name, columns]} for name in scores]
     rows += [{"method": "all", "score": name, **whole.loc[name]} for name in scores]
     rows += [
-        {"method": chosen, "score": name + FROM_ALL, "value": difference[name], "remarks": said + _failed(run)}
+        {"method": chosen, "score": name + FROM_ALL, "value": difference[name], "remarks": said + _lacking(run)}
         for name, said in zip(scores, coverage)
     ]
     return make_result(rows, **about_run(run) | {"remarks": None}, n=found["n"].iloc[0])
 
 
-def _failed(run: Responses) -> tuple[Remark, ...]:
-    "The remark on the failed prompts of a run."
-    return run.first_trial().failed_remarks
+def _lacking(run: Responses) -> tuple[Remark, ...]:
+    "The remarks on failed prompts, and on the other shards."
+    return run.first_trial().failed_remarks + run.shard_remarks
 
 # %% ../../nbs/metrics/ablations.ipynb #c879aace
 def right_matrix(
@@ -350,5 +349,5 @@ def _bootstrapped(run: Responses, scores: Sequence[str], options: Mapping[str, o
     found = bootstrap_summary(samples[list(scores)], full)
     each = np.repeat(list(scores), len(found) // len(scores))
     sets = remarks_on_sets(each, coverage_remarks(run.members()))
-    found["remarks"] = [some + own + _failed(run) for some, own in zip(sets, found["remarks"])]
+    found["remarks"] = [some + own + _lacking(run) for some, own in zip(sets, found["remarks"])]
     return make_result(found.drop(columns="status"), **about_run(run) | {"remarks": None}, n=len(counts))

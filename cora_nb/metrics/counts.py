@@ -108,9 +108,9 @@ def left_out_remarks(
     responses: Responses,  # a run
 ) -> tuple[Remark, ...]:  # empty if all rows of its file were read, and if it is no shard
     "What a run lacks beside its rows: rows left out when it was imported, and the other shards of a divided run."
-    left_out, shard = responses.facts.imported.get("left_out"), responses.facts.shard
-    found = () if shard is None else (Remark("shard", shard.number, of=shard.of),)
-    return (Remark("rows_left_out", left_out), *found) if isinstance(left_out, int) and left_out > 0 else found
+    left_out = responses.facts.imported.get("left_out")
+    lost = (Remark("rows_left_out", left_out),) if isinstance(left_out, int) and left_out > 0 else ()
+    return lost + responses.shard_remarks
 
 
 def coverage_remarks(

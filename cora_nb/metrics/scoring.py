@@ -119,7 +119,7 @@ def _score_run(responses: Responses | pd.DataFrame, how: _How, few: dict) -> pd.
         remarks = [some + said.get(s, ()) + own for s, some, own in zip(table.index, sets, table["remarks"])]
         columns = {"n": len(counts), "remarks": remarks} | ({by: name} if by else {})
         parts.append(table.rename_axis("score").reset_index().assign(**columns))
-    table = make_result(pd.concat(parts), **about | {"remarks": about["remarks"] if found.failed_wrong else None})
+    table = make_result(pd.concat(parts), **about | {"remarks": found.failed_remarks if found.failed_wrong else None})
     if not how.also:
         return table
     more = run_scores(given, how.also, ci)

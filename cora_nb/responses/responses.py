@@ -251,6 +251,13 @@ def failed_remarks(
     failed = int(in_state(self.table, "failed").sum())
     return failed_remark(failed, int((~in_state(self.table, *UNSENT)).sum()), self.failed_wrong) if failed else ()
 
+
+@patch(as_prop=True)
+def shard_remarks(self: Responses) -> tuple[Remark, ...]:  # such as `Remark("shard", 2, of=3)`; empty for a whole run
+    "Which shard of a divided run this is."
+    shard = self.facts.shard
+    return () if shard is None else (Remark("shard", shard.number, of=shard.of),)
+
 # %% ../../nbs/responses/responses.ipynb #abae86ad
 @patch(as_prop=True)
 def family(self: Responses) -> str | None:  # None for a table without the column

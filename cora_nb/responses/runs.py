@@ -239,12 +239,10 @@ def about_run(
     responses: Responses,  # a run
 ) -> dict[str, str | tuple[Remark, ...] | None]:  # `respondent`, `benchmark`, `remarks` on failed prompts
     "The columns of a result that describe its run."
-    shard = responses.facts.shard
-    part = () if shard is None else (Remark("shard", shard.number, of=shard.of),)
     return {
         "respondent": responses.name,
         "benchmark": responses.facts.run.benchmark,
-        "remarks": responses.failed_remarks + part,
+        "remarks": responses.failed_remarks + responses.shard_remarks,
     }
 
 # %% ../../nbs/responses/runs.ipynb #adc5483e
@@ -322,7 +320,7 @@ def _check_shard(shard: Responses, other: Responses) -> None:
     if whole.variants.count is None or whole.asked.trials is None:
         raise CoraError(f"{name} does not say of which run it is")
     texts = shard.questions[["text", "choices", "answer"]].notna().all(axis=None)
-    if not texts or len(shard) != (len(shard) if shard.facts.rows.kept is None else shard.facts.rows.kept):
+    if not texts or shard.facts.rows.kept not in (None, len(shard)):
         raise CoraError(f"{name} has lost rows or questions; delete it and ask it again")
 
 

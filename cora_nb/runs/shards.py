@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['Shard', 'as_shard', 'shard_of', 'ask_shard', 'missing_shards', 'join_shards', 'dask_distributed', 'local_workers',
-           'DividedRun', 'divide', 'ask_on']
+           'DividedRun', 'divide']
 
 # %% ../../nbs/runs/shards.ipynb #b4742be8
 import contextlib
@@ -405,19 +405,6 @@ def divide(
     n = count or (int(there[0].name[-5:]) if there else min(questions, 4 * workers))
     shards = [_begin(prepared, whole, Shard(k, n), folder) for k in range(1, n + 1)]
     return DividedRun(client, sent, name, folder, shards, store)
-
-
-def ask_on(
-    client: Any,  # a dask client
-    make: Callable[[], Respondent],  # makes the respondent on a worker
-    prepared: PreparedRun,  # the whole run
-    folder: str | Path,  # of the whole run
-    store: Store | None = None,  # of the run; None: nothing is kept between shards
-    count: int | None = None,  # how many shards; None: those that are there, or four for each worker
-    progress: bool = True,  # show a progress bar
-) -> Responses:  # the whole run
-    "Divide a run over workers, ask it, and join it. Raises `CoraError` as `divide` does, and for shards that failed."
-    return divide(client, make, prepared, folder, store, count).ask(progress)
 
 
 def _said(error: BaseException) -> str:

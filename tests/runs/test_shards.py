@@ -18,8 +18,9 @@ from cora_nb.cli.respondents import make_respondent
 from cora_nb.cli.run import cora_run
 from cora_nb.cli.table import cora_table
 from cora_nb.core import CoraError, Question
+from cora_nb.metrics.ablations import ablation_table, bootstrap_table, subset_scores
 from cora_nb.metrics.scoring import score
-from cora_nb.respondents.protocol import REFUSED_REPLY, Reply
+from cora_nb.respondents.protocol import REFUSED_REPLY
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import in_state
 from cora_nb.responses.files import read_facts, read_responses, write_responses
@@ -28,9 +29,11 @@ from cora_nb.results import values_of
 from cora_nb.runs import shards
 from cora_nb.runs.asking import Asking, Budget, Precise, Settled
 from cora_nb.runs.evaluate import Running, prepare
-from cora_nb.runs.shards import Shard, ask_on, ask_shard, divide, join_shards, local_workers, missing_shards, shard_of
+from cora_nb.runs.shards import Shard, ask_shard, divide, join_shards, local_workers, missing_shards, shard_of
 from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
+import counting
+from counting import BAD, Counting
 from helpers import command, run as run_command, slow_after, stored_replies
 
 pytestmark = pytest.mark.guard
@@ -57,33 +60,6 @@ def ask_all(prepared, who, count, folder, running=QUIET, order=None):
     for number in order or range(1, count + 1):
         ask_shard(prepared, who, Shard(number, count), folder, running)
     return join_shards(folder)
-
-
-class Respondent:
-    "Answers by the text of a prompt and its trial; fails where `fails` says so; remembers what it was asked."
-
-    name = "counting"
-
-    def __init__(self, temperature=0.0, fails=lambda prompt, n: False):
-        self.temperature, self.fails, self.asked = temperature, fails, []
-
-    def describe(self):
-        return {"respondent": "counting"}
-
-    def request(self, prompt):
-        return {"text": prompt.text, "temperature": self.temperature}
-
-    async def answer(self, prompts):
-        for i, p in enumerate(prompts):
-            self.asked.append((p.text, p.trial))
-            if self.fails(p, len(self.asked)):
-                yield i, Reply(error="timeout")
-            else:
-                yield i, Reply("ABCDE"[hash_of(p.text, p.trial) % p.variant.n_choices])
-
-
-def hash_of(text, trial):
-    return sum(text.encode()) + 7 * trial
 
 
 class NeverAsked(SimulatedRespondent):
@@ -135,8 +111,8 @@ def test_equal_prompts_of_two_shards_are_draws_of_their_own(tmp_path, trials, ke
     "Two questions that show one prompt: a shard that numbered its own prompts asked both as the same draw."
     prepared = prepare(make_variants(pairs(20), family="cyclic"), Asking(trials=trials))
     with Store(tmp_path / "r.sqlite") as store:
-        joined = ask_all(prepared, Respondent(0.7), 2, tmp_path / "run", quiet(store if kept else None))
-    alone = prepared.ask(Respondent(0.7), QUIET)
+        joined = ask_all(prepared, Counting(0.7), 2, tmp_path / "run", quiet(store if kept else None))
+    alone = prepared.ask(Counting(0.7), QUIET)
     assert joined.table.equals(alone.table)
     by_twin = [alone.table[alone.table["question_id"].str.endswith(twin)]["reply"].tolist() for twin in "ab"]
     assert by_twin[0] != by_twin[1]  # else the draws of the two would say nothing
@@ -144,7 +120,7 @@ def test_equal_prompts_of_two_shards_are_draws_of_their_own(tmp_path, trials, ke
 
 def test_replies_that_are_not_drawn_are_shared(tmp_path):
     prepared = prepare(make_variants(pairs(6), family="cyclic"))
-    joined, alone = ask_all(prepared, Respondent(), 2, tmp_path), prepared.ask(Respondent(), QUIET)
+    joined, alone = ask_all(prepared, Counting(), 2, tmp_path), prepared.ask(Counting(), QUIET)
     assert joined.table.equals(alone.table)
 
 
@@ -173,7 +149,7 @@ def test_a_shard_that_is_there_is_not_asked_again(tmp_path):
 @pytest.mark.parametrize("stop", [None, Settled()])
 def test_only_failed_prompts_are_asked_again(tmp_path, stop):
     prepared = whole(stop=stop)
-    first, again = Respondent(fails=lambda p, n: n == 7), Respondent()
+    first, again = Counting(fails={7}), Counting()
     with Store(tmp_path / "r.sqlite") as store:
         run = ask_shard(prepared, first, Shard(1, 2), tmp_path / "run", quiet(store))
         assert in_state(run.table, "failed").any()
@@ -181,8 +157,8 @@ def test_only_failed_prompts_are_asked_again(tmp_path, stop):
         assert not in_state(run.table, "failed").any()
         assert not set(again.asked) & set(first.asked[:6] + first.asked[7:])
         assert first.asked[6] in again.asked and (stop or len(again.asked) == 1)
-        joined = ask_all(prepared, Respondent(), 2, tmp_path / "run", quiet(store))
-    alone = prepared.ask(Respondent(), QUIET)
+        joined = ask_all(prepared, Counting(), 2, tmp_path / "run", quiet(store))
+    alone = prepared.ask(Counting(), QUIET)
     if stop is None:
         check_equal(joined, alone)
     scores = [values_of(score(run))[["CoRA", "BMCA(1.0)", "MCQA"]] for run in (joined, alone)]
@@ -191,11 +167,11 @@ def test_only_failed_prompts_are_asked_again(tmp_path, stop):
 
 def test_a_server_that_is_away_costs_nothing_that_was_there(tmp_path):
     "Without a store, the shard is asked anew; with more failures than before it is not written."
-    ask_shard(whole(), Respondent(fails=lambda p, n: n == 7), Shard(1, 2), tmp_path, QUIET)
-    worse = ask_shard(whole(), Respondent(fails=lambda p, n: n > 5), Shard(1, 2), tmp_path, QUIET)
+    ask_shard(whole(), Counting(fails={7}), Shard(1, 2), tmp_path, QUIET)
+    worse = ask_shard(whole(), Counting(fails=range(6, 999)), Shard(1, 2), tmp_path, QUIET)
     on_disk = read_responses(Shard(1, 2).folder(tmp_path))
     assert worse.equals(on_disk) and in_state(on_disk.table, "failed").sum() <= 2
-    better = ask_shard(whole(), Respondent(), Shard(1, 2), tmp_path, QUIET)
+    better = ask_shard(whole(), Counting(), Shard(1, 2), tmp_path, QUIET)
     assert not in_state(better.table, "failed").any() and read_responses(Shard(1, 2).folder(tmp_path)).equals(better)
 
 
@@ -207,7 +183,7 @@ def test_what_a_budget_left_out_is_asked_again(tmp_path):
     assert not in_state(run.table, "over_budget").any() and run.facts.calls["in_store"] == 30
 
 
-class Refusing(Respondent):
+class Refusing(Counting):
     "Refuses every fifth prompt."
 
     async def answer(self, prompts):
@@ -219,7 +195,7 @@ def test_refusals_are_asked_again_as_in_one_process(tmp_path):
     with Store(tmp_path / "r.sqlite") as store:
         run = ask_shard(whole(), Refusing(), Shard(1, 2), tmp_path / "run", quiet(store))
         refused = in_state(run.table, "refused").sum()
-        again = Respondent()
+        again = Counting()
         run = ask_shard(whole(), again, Shard(1, 2), tmp_path / "run", quiet(store))
     assert 0 < len(again.asked) <= refused and in_state(run.table, "answered").all()
 
@@ -227,15 +203,15 @@ def test_refusals_are_asked_again_as_in_one_process(tmp_path):
 def test_what_another_process_has_finished_meanwhile_stays(tmp_path):
     "A job that its queue has started twice: the one that fails does not overwrite the other's shard."
 
-    class Late(Respondent):
+    class Late(Counting):
         async def answer(self, prompts):
-            other = threading.Thread(target=ask_shard, args=(whole(), Respondent(), Shard(1, 2), tmp_path, QUIET))
+            other = threading.Thread(target=ask_shard, args=(whole(), Counting(), Shard(1, 2), tmp_path, QUIET))
             other.start()
             other.join()
             async for found in super().answer(prompts):
                 yield found
 
-    run = ask_shard(whole(), Late(fails=lambda p, n: True), Shard(1, 2), tmp_path, QUIET)
+    run = ask_shard(whole(), Late(fails=range(1, 999)), Shard(1, 2), tmp_path, QUIET)
     assert not in_state(run.table, "failed").any() and read_responses(Shard(1, 2).folder(tmp_path)).equals(run)
 
 
@@ -284,7 +260,7 @@ def test_another_count_is_refused_before_anything_is_asked(tmp_path):
 def test_other_versions_of_packages_are_no_other_run(tmp_path):
     "As in one process: a machine of a cluster may have another torch."
     ask_shard(whole(), WHO, Shard(1, 2), tmp_path, QUIET)
-    ask_shard(whole(), Respondent(fails=lambda p, n: n == 1), Shard(1, 2), tmp_path / "b", QUIET)
+    ask_shard(whole(), Counting(fails={1}), Shard(1, 2), tmp_path / "b", QUIET)
     for place in (Shard(1, 2).folder(tmp_path), Shard(1, 2).folder(tmp_path / "b")):
         facts = json.loads((place / "facts.json").read_text())
         facts["versions"]["torch"] = facts["shard"]["whole"]["versions"]["torch"] = "0.1"
@@ -293,7 +269,7 @@ def test_other_versions_of_packages_are_no_other_run(tmp_path):
     joined = join_shards(tmp_path)
     check_equal(joined, whole().ask(WHO, QUIET))
     assert "torch" not in joined.facts.versions and "python" in joined.facts.versions
-    ask_shard(whole(), Respondent(), Shard(1, 2), tmp_path / "b", QUIET)  # written over
+    ask_shard(whole(), Counting(), Shard(1, 2), tmp_path / "b", QUIET)  # written over
 
 
 # ---------------------------------------------------------------- a join
@@ -473,6 +449,20 @@ def test_a_shard_has_no_scores_of_the_run(three, by):
     assert all(any(r.kind == "shard" and (r.n, r.of) == (2, 3) for r in remarks) for remarks in found["remarks"])
 
 
+@pytest.mark.parametrize("name", ["score", "score, failed wrong", "subset_scores", "ablation_table", "bootstrap_table"])
+def test_the_remark_on_a_shard_is_made_once(three, name):
+    shard = read_responses(three / "shards/00002-of-00003")
+    made = {
+        "score": score,
+        "score, failed wrong": partial(score, failed="wrong"),
+        "subset_scores": subset_scores,
+        "ablation_table": ablation_table,
+        "bootstrap_table": partial(bootstrap_table, draws=5, resamples=3),
+    }
+    for remarks in made[name](shard)["remarks"]:
+        assert [(r.n, r.of) for r in remarks if r.kind == "shard"] == [(2, 3)]
+
+
 def test_table_and_gate_say_that_it_is_a_shard(three, capsys):
     shard = str(three / "shards/00002-of-00003")
     cora_table([shard], interval=0.95)
@@ -486,60 +476,11 @@ def test_table_and_gate_say_that_it_is_a_shard(three, capsys):
 # ---------------------------------------------------------------- workers
 
 
-WHO_PY = """
-import asyncio, os, signal, time
-from pathlib import Path
-
-from cora_nb.core import CoraError
-from cora_nb.respondents.protocol import Reply
-
-HERE = Path(__file__).parent
-
-
-class Counting:
-    "Writes down each request; dies or fails where it is told to."
-
-    name = "counting"
-
-    def __init__(
-        self, temperature: float = 0, wait: float = 0, dies: int = 0, breaks: str = "", holds: int = 0, log: str = "log"
-    ):
-        self.temperature, self.wait, self.dies, self.breaks, self.log = temperature, wait, dies, breaks, log
-        self.holds = holds
-
-    def describe(self):
-        return {"respondent": "counting"}
-
-    def request(self, prompt):
-        return {"text": prompt.text, "temperature": self.temperature}
-
-    async def answer(self, prompts):
-        for i, p in enumerate(prompts):
-            with open(HERE / self.log, "a") as log:
-                log.write(f"{os.getpid()} {p.variant.question_id}\\n")
-            if self.dies and (HERE / self.log).read_text().count("\\n") > 40:
-                if len(list(HERE.glob("died*"))) < self.dies:
-                    (HERE / f"died{time.time_ns()}").touch()
-                    os.kill(os.getpid(), signal.SIGKILL)
-            if p.variant.question_id == BAD and self.breaks == "cora":
-                raise CoraError("no such \\x1b[31mmodel")
-            if p.variant.question_id == BAD and self.breaks == "other":
-                raise RuntimeError("out of \\x1b[31mmemory\\nhere")
-            await asyncio.sleep(600 if self.holds and i == self.holds else self.wait)
-            yield i, Reply("ABCDE"[(sum(p.text.encode()) + 7 * p.trial) % p.variant.n_choices])
-
-
-class Other(Counting):
-    name = "other"
-"""
-
-
 @pytest.fixture
 def who(tmp_path):
     "The address of a respondent in a file, for workers and commands; its requests are the lines of `log`."
-    bad = math_benchmark(11)[3].id
-    (tmp_path / "who.py").write_text(f"BAD = {bad!r}\n{WHO_PY}")
-    return f"{tmp_path}/who.py:Counting"
+    shutil.copy(counting.__file__, tmp_path / "who.py")
+    return f"{tmp_path}/who.py:Logged"
 
 
 @pytest.fixture(scope="module")
@@ -558,10 +499,10 @@ def test_workers_share_the_store_of_the_run(client, tmp_path, who, trials):
     "Each prompt is asked once, and what is in the store not at all."
     prepared, make = whole(asking=Asking(trials=trials)), partial(make_respondent, who)
     with Store(tmp_path / "r.sqlite") as store:
-        first = ask_on(client, make, prepared, tmp_path / "a", store, progress=False)
+        first = divide(client, make, prepared, tmp_path / "a", store).ask(progress=False)
         n = len(requests(tmp_path))
         assert n == len(store) == first.facts.calls["asked"]
-        again = ask_on(client, make, prepared, tmp_path / "b", store, progress=False)
+        again = divide(client, make, prepared, tmp_path / "b", store).ask(progress=False)
         assert again.facts.calls["asked"] == 0 and len(requests(tmp_path)) == n
     alone = prepared.ask(make_respondent(f"{who},log=alone"), QUIET)
     check_equal(first, alone), check_equal(again, alone)
@@ -573,14 +514,14 @@ def test_draws_on_workers(client, tmp_path, who):
     make = partial(make_respondent, f"{who},temperature=0.7")
     alone = prepared.ask(make(), QUIET)
     for name, store in (("a", None), ("b", Store(tmp_path / "r.sqlite"))):
-        assert ask_on(client, make, prepared, tmp_path / name, store, progress=False).table.equals(alone.table)
+        assert divide(client, make, prepared, tmp_path / name, store).ask(progress=False).table.equals(alone.table)
 
 
 @pytest.mark.slow
 def test_a_worker_that_is_killed_costs_what_was_under_way(tmp_path, who):
     prepared, make = whole(), partial(make_respondent, f"{who},dies=2,wait=0.02")
     with local_workers(2) as client, Store(tmp_path / "r.sqlite") as store:
-        run = ask_on(client, make, prepared, tmp_path / "a", store, progress=False)
+        run = divide(client, make, prepared, tmp_path / "a", store).ask(progress=False)
         assert len(list(tmp_path.glob("died*"))) == 2
         assert len(store) <= len(requests(tmp_path)) <= len(store) + 2 * 10  # replies that had not arrived
     check_equal(run, prepared.ask(make_respondent(f"{who},log=alone"), QUIET))
@@ -593,13 +534,12 @@ def test_a_shard_that_fails_does_not_stop_the_others(client, tmp_path, who, brea
     make = partial(make_respondent, f"{who},breaks={breaks}")
     with Store(tmp_path / "r.sqlite") as store:
         with pytest.raises(CoraError) as e:
-            ask_on(client, make, whole(), tmp_path / "a", store, count=11, progress=False)
+            divide(client, make, whole(), tmp_path / "a", store, count=11).ask(progress=False)
         said = str(e.value)
         assert "\n" not in said and "\x1b" not in said and said.count("model") + said.count("memory") == 1
         assert len(missing_shards(tmp_path / "a")) == 1 and len(store) > 150
-        bad = math_benchmark(11)[3].id
-        assert sum(line.endswith(f" {bad}") for line in requests(tmp_path)) == 1
-        fixed = ask_on(client, partial(make_respondent, who), whole(), tmp_path / "a", store, progress=False)
+        assert sum(line.endswith(f" {BAD}") for line in requests(tmp_path)) == 1
+        fixed = divide(client, partial(make_respondent, who), whole(), tmp_path / "a", store).ask(progress=False)
     assert fixed.complete
 
 
@@ -625,7 +565,7 @@ def test_another_number_of_workers_goes_on_with_the_shards_that_are_there(client
     make = partial(make_respondent, who)
     ask_shard(whole(), make(), Shard(2, 3), tmp_path / "a", QUIET)
     n = len(requests(tmp_path))
-    run = ask_on(client, make, whole(), tmp_path / "a", progress=False)
+    run = divide(client, make, whole(), tmp_path / "a").ask(progress=False)
     assert len(requests(tmp_path)) - n < len(run) - n + 1 and run.complete
     assert len(list((tmp_path / "a/shards").iterdir())) == 3
 
@@ -640,7 +580,7 @@ def test_a_disk_that_refuses_ends_the_run_in_one_line(client, tmp_path, who):
             full = "create trigger full before insert on cora_replies begin select raise(abort, 'disk is full'); end"
             db.execute(full)
         with pytest.raises(CoraError, match="could not be kept") as e:
-            ask_on(client, partial(make_respondent, who), whole(), tmp_path / "a", store, progress=False)
+            divide(client, partial(make_respondent, who), whole(), tmp_path / "a", store).ask(progress=False)
         assert "\n" not in str(e.value)
 
 
@@ -774,7 +714,7 @@ def test_failed_prompts_end_with_status_3(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "responses/math/counting"
     for number in (1, 2):
-        ask_shard(whole(), Respondent(fails=lambda p, n: n == 5), Shard(number, 2), out, QUIET)
+        ask_shard(whole(), Counting(fails={5}), Shard(number, 2), out, QUIET)
     code, printed, err = run_command("cora_join", out, cwd=tmp_path)
     assert code == 3 and "failed" in err
 
@@ -791,7 +731,7 @@ def test_what_is_free_is_kept_in_no_store(tmp_path, monkeypatch, capsys):
 def test_a_respondent_that_fails_does_not_stop_the_other(tmp_path, monkeypatch, capsys, who):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as e:
-        cora_run([f"{who},breaks=cora", who.replace("Counting", "Other")], limit=11, shard="2/2")
+        cora_run([f"{who},breaks=cora", who.replace("Logged", "Other")], limit=11, shard="2/2")
     assert e.value.code == 3 and "no such" in capsys.readouterr().err
     assert len(read_responses("responses/math/other/shards/00002-of-00002")) == 100
 
