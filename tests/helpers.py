@@ -2,6 +2,8 @@
 what every variant with lettered choices is, and runs to compare."""
 
 import asyncio
+import functools
+import multiprocessing
 import os
 import re
 import signal
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from multiprocessing import forkserver
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +55,22 @@ def slow_after(n: int, cases):
     cases = list(cases)
     marked = [pytest.param(*(c if isinstance(c, tuple) else (c,)), marks=pytest.mark.slow) for c in cases[n:]]
     return cases[:n] + marked
+
+
+@functools.cache
+def apart():
+    """A way to begin processes that are forked from a server, which has imported `store_children` once.
+
+    The process that pytest runs in has threads, and what a fork of it inherits of their locks nobody gives back. A
+    server that could not import it is told by nobody, and each of its children then takes seconds to begin: Python 3.11
+    looks only where PYTHONPATH says.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["store_children"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        forkserver.ensure_running()
+    return context
 
 
 def kill_at_reply(pid: int, store: Path | str, n: int, alive, pause: float = 0.0) -> int:

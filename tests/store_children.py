@@ -1,12 +1,20 @@
-"""What the processes do that share a store in `runs/test_store.py`; it lies here because a child must import it."""
+"""What other processes do with a store in `runs/test_store.py` and `robustness/stores.py`.
 
+It lies here because a child must import it.
+"""
+
+import contextlib
 import os
+import resource
+import signal
+import sqlite3
 import threading
 import time
 
 from tqdm.auto import tqdm
 
 from cora_nb.benchmarks.load import load_benchmark
+from cora_nb.core import CoraError
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store, reply_key
@@ -47,3 +55,77 @@ def open_together(place, together):
     together.wait()
     with Store(place) as store:
         os._exit(len(store))
+
+
+# ---------------------------------------------------------------- what happens around a store while a run goes on
+
+FEW = make_variants(load_benchmark("math")[:10])
+
+
+def tell(pipe, work, *args):
+    "Send what a piece of work says in the end: nothing, the line of an error, or that it had no such line."
+    said = ""
+    try:
+        work(*args)
+    except CoraError as e:
+        said = str(e)
+    except BaseException as e:
+        said = f"TRACEBACK {type(e).__name__}: {e}"
+    pipe.send(said.encode("utf-8", "backslashreplace"))
+    os._exit(0)
+
+
+def ask_few(path, who=SimulatedRespondent()):
+    with Store(path) as store:
+        return evaluate(who, FEW, store=store, progress=False)
+
+
+def ask_few_limited(path, size):
+    "No file may grow beyond so many bytes."
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    ask_few(path)
+
+
+def ask_few_as_nobody(path):
+    if os.getuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+    ask_few(path)
+
+
+class Harmful(SimulatedRespondent):
+    "Does something to a file after its fiftieth reply."
+
+    def __init__(self, path, harm):
+        super().__init__()
+        self.path, self.harm = path, harm
+
+    async def answer(self, prompts):
+        n = 0
+        async for position, reply in super().answer(prompts):
+            if (n := n + 1) == 50:
+                self.harm(self.path)
+            yield position, reply
+
+
+def ask_few_harmed(path, harm):
+    ask_few(path, Harmful(path, harm))
+
+
+def delete_replies(path):
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("delete from cora_replies")
+
+
+def remove(path, name):
+    path.with_name(name).unlink(missing_ok=True)
+
+
+def hold(path, how, seconds, held):
+    "Lock a store for a while, and say when."
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute(f"begin {how}")
+        held.set()
+        time.sleep(seconds)
+        db.execute("rollback")

@@ -220,6 +220,12 @@ def test_digits_that_could_count_from_0_or_from_1_are_refused(tmp_path, answers,
         assert load(tmp_path, named + rows).table["answer"].tolist() == [*map(int, answers)]
 
 
+def test_one_column_of_ours_does_not_make_numbers_ours(tmp_path):
+    "A table of ours has `form` and `sources`, and its numbers count from 0; a `form` that others have proves nothing."
+    with pytest.raises(CoraError, match="nothing says whether they count from 0 or from 1"):
+        load(tmp_path, HEAD.replace("\n", ",form\n") + "q0,original,0,3,1,2,mcq\nq1,original,0,3,2,1,mcq\n")
+
+
 # malformed rows and tables
 
 BAD = [

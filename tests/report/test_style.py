@@ -203,7 +203,7 @@ def check_figure(drawn):
 
 
 @pytest.mark.parametrize("n", slow_after(1, [8, 2, 5]))
-@pytest.mark.parametrize("draw", slow_after(7, FIGURES), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("draw", slow_after(4, FIGURES), ids=lambda f: f.__name__)
 def test_any_name_is_printed_and_nothing_is_cut_off(draw, n):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -78,7 +78,7 @@ def test_the_same_numbers_in_every_format(simulated, digits):
             ]
 
 
-@pytest.mark.parametrize("name", slow_after(16, NASTY))
+@pytest.mark.parametrize("name", slow_after(8, NASTY))
 def test_a_nasty_name_is_the_same_in_every_format(name):
     "As a run, a score, a caption and a sentence below."
     note = f"\n{name} and Ann"

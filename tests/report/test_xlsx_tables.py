@@ -93,7 +93,7 @@ def parts_of(data):
         return {name: packed.read(name).decode("utf-8") for name in packed.namelist()}
 
 
-@pytest.mark.parametrize("name", slow_after(16, NASTY))
+@pytest.mark.parametrize("name", slow_after(8, NASTY))
 def test_a_nasty_text_is_a_text(name):
     "As a run, a score, a note, a caption, a sentence and a fact: never a formula, an error or a link."
     result = score_table({name: {**SCORES, name: 0.5}, "Ann": SCORES}, beyond=True)

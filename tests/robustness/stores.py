@@ -6,24 +6,20 @@ The damages of the bytes are those of `tests/runs/test_store.py`. Each is met by
 
 import contextlib
 import os
-import resource
-import signal
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
+import store_children as children
+from helpers import apart
 from robustness.cases import Case
 from runs.test_store import DAMAGES, EMPTY, REFUSED, REST, ROWS, SAME
 
-from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.runs.store import Store
-from cora_nb.variants.families import make_variants
-
-VARIANTS = make_variants(load_benchmark("math")[:10])
 
 
 def byte_cases() -> Iterator[Case]:
@@ -51,34 +47,20 @@ def byte_cases() -> Iterator[Case]:
 # ---------------------------------------------------------------- what happens around a store while a run goes on
 
 
-def _run(path: Path) -> object:
-    with Store(path) as store:
-        return evaluate(SimulatedRespondent(), VARIANTS, store=store, progress=False)
-
-
 def kept(path: Path) -> dict[str, str]:
     with contextlib.closing(sqlite3.connect(path)) as db:
         begun = db.execute("select 1 from sqlite_master where name = 'cora_replies'").fetchone()
         return dict(db.execute("select key, reply from cora_replies")) if begun else {}
 
 
-def in_a_child(work: Callable[[], None]) -> str:
+def in_a_child(work: Callable, *args: object) -> str:
     "What a child process says in the end: limits and users are its own."
-    reader, writer = os.pipe()
-    if (child := os.fork()) == 0:
-        said = ""
-        try:
-            work()
-        except CoraError as e:
-            said = str(e)
-        except BaseException as e:
-            said = f"TRACEBACK {type(e).__name__}: {e}"
-        os.write(writer, said.encode("utf-8", "backslashreplace")[:60_000])
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        said = pipe.read().decode()
-    os.waitpid(child, 0)
+    reader, writer = apart().Pipe(duplex=False)
+    child = apart().Process(target=children.tell, args=(writer, work, *args))
+    child.start()
+    writer.close()
+    said = reader.recv().decode()
+    child.join()
     return said
 
 
@@ -88,8 +70,8 @@ def stopped_and_resumed(path: Path, said: str, heal: Callable[[], object] = lamb
         raise RuntimeError(said)
     heal()
     before = kept(path) if path.exists() and path.stat().st_size else {}
-    run = _run(path)
-    whole = evaluate(SimulatedRespondent(), VARIANTS, progress=False)
+    run = children.ask_few(path)
+    whole = evaluate(SimulatedRespondent(), children.FEW, progress=False)
     calls = run.facts.calls
     good = run.table.equals(whole.table) and calls["in_store"] == len(before) and before.items() <= kept(path).items()
     if not good:
@@ -103,12 +85,8 @@ def limited(size: int) -> Callable[[Path], object]:
     "No file may grow beyond so many bytes: as a disk that is full."
 
     def read(folder):
-        def work():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-            _run(folder / "r.sqlite")
-
-        return stopped_and_resumed(folder / "r.sqlite", in_a_child(work))
+        said = in_a_child(children.ask_few_limited, folder / "r.sqlite", size)
+        return stopped_and_resumed(folder / "r.sqlite", said)
 
     return read
 
@@ -120,25 +98,19 @@ def as_nobody(prepare: Callable[[Path], object]) -> Callable[[Path], object]:
         path = folder / "r.sqlite"
         prepare(path)
 
-        def work():
-            if os.getuid() == 0:
-                os.setgid(65534)
-                os.setuid(65534)
-            _run(path)
-
         def heal():
             for p in (folder, *folder.iterdir()):
                 p.chmod(0o755 if p.is_dir() else 0o644)
 
         folder.chmod(folder.stat().st_mode | 0o055)
-        return stopped_and_resumed(path, in_a_child(work), heal)
+        return stopped_and_resumed(path, in_a_child(children.ask_few_as_nobody, path), heal)
 
     return read
 
 
 def half_a_run(path: Path) -> None:
     with Store(path) as store:
-        evaluate(SimulatedRespondent(), VARIANTS[:60], store=store, progress=False)
+        evaluate(SimulatedRespondent(), children.FEW[:60], store=store, progress=False)
 
 
 def read_only(path: Path) -> None:
@@ -163,19 +135,14 @@ def locked(seconds: float, how: str) -> Callable[[Path], object]:
     def read(folder):
         path = folder / "r.sqlite"
         half_a_run(path)
-        held, writer = os.pipe()
-        if (holder := os.fork()) == 0:
-            with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-                db.execute(f"begin {how}")
-                os.write(writer, b"held")
-                time.sleep(seconds)
-                db.execute("rollback")
-            os._exit(0)
-        os.read(held, 4)
+        held = apart().Event()
+        holder = apart().Process(target=children.hold, args=(path, how, seconds, held))
+        holder.start()
+        held.wait()
         try:
-            return stopped_and_resumed(path, in_a_child(lambda: _run(path)))
+            return stopped_and_resumed(path, in_a_child(children.ask_few, path))
         finally:
-            os.waitpid(holder, 0)
+            holder.join()
 
     return read
 
@@ -186,26 +153,9 @@ def in_the_middle(harm: Callable[[Path], object]) -> Callable[[Path], object]:
     def read(folder):
         path = folder / "r.sqlite"
 
-        class Harmful(SimulatedRespondent):
-            async def answer(self, prompts):
-                n = 0
-                async for position, reply in super().answer(prompts):
-                    if (n := n + 1) == 50:
-                        harm(path)
-                    yield position, reply
-
-        def work():
-            with Store(path) as store:
-                evaluate(Harmful(), VARIANTS, store=store, progress=False)
-
-        return stopped_and_resumed(path, in_a_child(work))
+        return stopped_and_resumed(path, in_a_child(children.ask_few_harmed, path, harm))
 
     return read
-
-
-def drop_table(path: Path) -> None:
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("delete from cora_replies")
 
 
 def tmpfs(size: int) -> Callable[[Path], object]:
@@ -216,7 +166,7 @@ def tmpfs(size: int) -> Callable[[Path], object]:
         if os.system(f"mount -t tmpfs -o size={size} tmpfs {disk} 2>/dev/null"):
             raise CoraError("r.sqlite: no file system can be mounted here: left out")
         try:
-            said = in_a_child(lambda: _run(disk / "r.sqlite"))
+            said = in_a_child(children.ask_few, disk / "r.sqlite")
             return stopped_and_resumed(
                 disk / "r.sqlite", said, lambda: os.system(f"mount -o remount,size=50m tmpfs {disk}")
             )
@@ -240,12 +190,9 @@ def around_cases() -> Iterator[Case]:
         yield Case("store, another's", name, as_nobody(prepare), ("r.sqlite",), through)
     for how in ("immediate", "exclusive"):
         yield Case("store, locked", f"{how}, 2 s", locked(2, how), (), through)
-    yield Case("store, in the middle", "replies deleted", in_the_middle(drop_table), (), through)
+    yield Case("store, in the middle", "replies deleted", in_the_middle(children.delete_replies), (), through)
     for name in ("r.sqlite", "r.sqlite-wal", "r.sqlite-shm"):
-
-        def remove(path, name=name):
-            path.with_name(name).unlink(missing_ok=True)
-
+        remove = partial(children.remove, name=name)
         yield Case("store, in the middle", f"{name} removed", in_the_middle(remove), (), through)
 
 

@@ -88,7 +88,7 @@ def test_never_more_requests_than_calls(at_once, calls):
     assert found.facts.calls["requests"] == calls
 
 
-@pytest.mark.parametrize("trouble", [*AGAIN, *LIMITS, "max_completion_tokens"])
+@pytest.mark.parametrize("trouble", slow_after(12, ["max_completion_tokens", *LIMITS, *AGAIN]))
 def test_retries_are_calls(trouble):
     "Every second request fails in some way; each counts."
     rng = random.Random(1)

@@ -40,7 +40,7 @@ SPOILED = {
 
 @pytest.mark.parametrize("how", SPOILED)
 def test_spoiled_sentences_are_refused(mmlu, how):
-    for q, i in places(mmlu[::4]):
+    for q, i in places(mmlu[::16]):
         said = SPOILED[how](q, i)
         if (
             said is not None

@@ -2,15 +2,12 @@
 
 import contextlib
 import math
-import multiprocessing
 import os
 import random
 import re
 import signal
 import sqlite3
-import sys
 import warnings
-from multiprocessing import forkserver
 from pathlib import Path
 from urllib.parse import quote
 
@@ -28,27 +25,11 @@ from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.store import Store, StoreWarning, reply_key, store_name, store_url
-from helpers import kill_at_reply, slow_after
+from helpers import apart, kill_at_reply, slow_after
 from postgres_server import PASSWORD
 from store_children import VARIANTS, Logged
 
 pytestmark = pytest.mark.guard
-
-
-@pytest.fixture(scope="module")
-def apart():
-    """A way to begin processes that are forked from a server, which has imported once what they need.
-
-    The process that pytest runs in has threads, and what a fork of it inherits of their locks nobody gives back. A
-    server that could not import it is told by nobody, and each of its children then takes seconds to begin: Python 3.11
-    looks only where PYTHONPATH says.
-    """
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["store_children"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        forkserver.ensure_running()
-    return context
 
 
 @pytest.fixture(params=slow_after(1, ["SQLite", "PostgreSQL"]))
@@ -180,7 +161,7 @@ def test_a_wrong_address_is_one_line_without_the_password(tmp_path, monkeypatch,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop,kills", [(None, 70), (Settled(), 30)])
-def test_a_run_killed_at_any_moment_resumes(apart, place, tmp_path, stop, kills):
+def test_a_run_killed_at_any_moment_resumes(place, tmp_path, stop, kills):
     """SIGKILL after the n-th reply, for n from 0 on: nothing that was stored is asked again, and the end is that of an
     undisturbed run. A run that is to be killed stops answering soon after, however late the kill comes."""
     rng, known = random.Random(0), set()
@@ -188,7 +169,7 @@ def test_a_run_killed_at_any_moment_resumes(apart, place, tmp_path, stop, kills)
     in_a_file = isinstance(place, Path)
     for kill in range(kills if in_a_file else kills // 4):
         new = 0 if kill % 10 == 0 else rng.randint(1, 20)  # 0: while it starts
-        child = apart.Process(target=store_children.run, args=(place, tmp_path, f"log{kill}", 0.0005, stop, new + 5))
+        child = apart().Process(target=store_children.run, args=(place, tmp_path, f"log{kill}", 0.0005, stop, new + 5))
         child.start()
         kill_at_reply(child.pid, place, len(known) + new, child.is_alive, rng.uniform(0, 0.002 if new else 0.02))
         child.join()
@@ -212,13 +193,13 @@ def test_a_run_killed_at_any_moment_resumes(apart, place, tmp_path, stop, kills)
 
 
 @pytest.mark.slow
-def test_a_new_store_is_opened_by_several_at_once(apart, place, tmp_path, request):
+def test_a_new_store_is_opened_by_several_at_once(place, tmp_path, request):
     "Whoever comes while another one makes the tables waits, and does not call the file locked or somebody else's."
     in_a_file = isinstance(place, Path)
     for i in range(40 if in_a_file else 10):
         new = tmp_path / f"{i}.sqlite" if in_a_file else request.getfixturevalue("postgres").empty_store()
-        together = apart.Barrier(6)
-        children = [apart.Process(target=store_children.open_together, args=(new, together)) for _ in range(6)]
+        together = apart().Barrier(6)
+        children = [apart().Process(target=store_children.open_together, args=(new, together)) for _ in range(6)]
         for c in children:
             c.start()
         for c in children:
@@ -227,10 +208,10 @@ def test_a_new_store_is_opened_by_several_at_once(apart, place, tmp_path, reques
 
 
 @pytest.mark.slow
-def test_two_runs_share_a_store(apart, place, tmp_path):
+def test_two_runs_share_a_store(place, tmp_path):
     "At the same time, in two processes: both end with the same responses, and nothing is broken."
     children = [
-        apart.Process(target=store_children.run, args=(place, tmp_path, f"log{i}", 0.0001, None)) for i in range(3)
+        apart().Process(target=store_children.run, args=(place, tmp_path, f"log{i}", 0.0001, None)) for i in range(3)
     ]
     for c in children:
         c.start()
