@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 export PIP_CACHE_DIR=${PIP_CACHE_DIR:-$HOME/.cache/pip}
 mkdir "$work/home"
 export HOME=$work/home
-unset PYTHONDONTWRITEBYTECODE "${!XDG_@}" "${!HF_@}" "${!OPENAI_@}" # set on some machines, and on no newcomer's
+unset "${!PYTHON@}" PYTEST_ADDOPTS "${!CORA_@}" "${!XDG_@}" "${!HF_@}" "${!OPENAI_@}" # set by some, not by newcomers
 python3 -m venv "$work/venv"
 # shellcheck disable=SC1091
 . "$work/venv/bin/activate"

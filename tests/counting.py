@@ -39,9 +39,16 @@ class Logged(Counting):
     "Writes each request to a file beside this one; waits, holds, dies or breaks where it is told to."
 
     def __init__(
-        self, temperature: float = 0, wait: float = 0, dies: int = 0, breaks: str = "", holds: int = 0, log: str = "log"
+        self,
+        temperature: float = 0,
+        wait: float = 0,
+        dies: int = 0,
+        breaks: str = "",
+        holds: int = 0,
+        fails: int = 0,
+        log: str = "log",
     ):
-        super().__init__(temperature)
+        super().__init__(temperature, {fails})
         self.wait, self.dies, self.breaks, self.holds, self.log = wait, dies, breaks, holds, HERE / log
 
     async def answer(self, prompts):

@@ -22,7 +22,7 @@ from cora_nb.cli.options import (
 )
 from .shared import expected_lines
 from .table import page_lines
-from .sharding import ask_own_shard, divide_spread, read_spread, shard_variants, spread_client
+from .sharding import ask_own_shard, divide_spread, plan_shard, read_spread, spread_client
 from cora_nb.cli.failures import (
     ask_each,
     check_spent,
@@ -50,6 +50,7 @@ from ..report.tables import score_table
 from ..responses.files import check_folder, write_responses
 from ..runs.asking import as_spending
 from ..runs.evaluate import plan, prepare, Running, try_respondent
+from ..runs.shards import shard_of
 from ..variants.families import make_variants
 
 # %% ../../nbs/cli/run.ipynb #7a43a51d
@@ -72,10 +73,13 @@ def cora_run(given: RunOptions):
     shared = given.store if shard is None else given.store or "none"  # a shard's store is opened with it
     with open_store(shared, who) as replies, spread_client(given) as client:
         if given.dry:
-            if shard is not None:
-                variants = shard_variants(shard, prepare(variants, asking, stop))
             prices = read_prices(given.price)
-            plans = [plan(w, variants, asking, store_for(w, replies), prices) for w in who]
+            if shard is None:
+                plans = [plan(w, variants, asking, store_for(w, replies), prices) for w in who]
+            else:
+                whole = prepare(variants, asking, stop)
+                plans = [plan_shard(shard, w, whole, f, given.store, prices) for w, f in zip(who, folders)]
+                variants = list({id(p.variant): p.variant for p in shard_of(whole, shard).prompts}.values())
             if chosen:
                 print(f"{benchmark}: {len(questions)} questions{chosen}")
             return print(plan_table(plans, given.stop) + expected_lines(variants, plans, stop))
@@ -83,7 +87,7 @@ def cora_run(given: RunOptions):
         prepared, from_store, stops = prepare(variants, asking, stop, told), {}, {}
         specs, stores = list(given.respondents or ORGANISMS), [store_for(w, replies) for w in who]
         for w, folder in zip(who, folders):
-            check_folder(folder, None if client else prepared.facts(w))
+            check_folder(folder, None if client else prepared.facts(w), w.name)
         if shard is not None:
             options = {name: value for name, value in options.items() if name not in ("shard", "store")}  # of the whole
 

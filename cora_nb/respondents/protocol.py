@@ -47,8 +47,8 @@ REFUSALS = ("refusal", "content_filter")  # why a reply ended, if the server or 
 def is_refusal(
     reply: Reply,  # new, or from a store
 ) -> bool:
-    "Whether a server refused the prompt for good, so that no model has answered it."
-    return reply.text == "" and (reply.meta or {}).get("finish_reason") == "refusal"
+    "Whether a server or its filter refused the prompt, so that no model has answered it."
+    return reply.text == "" and (reply.meta or {}).get("finish_reason") in REFUSALS
 
 # %% ../../nbs/respondents/protocol.ipynb #bd76bde7
 @runtime_checkable

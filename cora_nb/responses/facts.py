@@ -179,6 +179,7 @@ class ShardFacts(FactGroup):
     number: int = None  # which shard, from 1
     of: int = None  # how many shards
     whole: dict = {}  # the facts of the whole run, but for its calls
+    rows: list[int] | None = None  # where its rows stand in the whole, from 0; None: question by question
 
 
 class RowFacts(FactGroup):

@@ -20,7 +20,7 @@ from fastcore.basics import patch
 from ..core import CoraError
 from .columns import KEY
 from .facts import Recipe, as_facts, join_facts, summed_calls
-from .files import hash_of_questions
+from .files import may_have_hash
 from .responses import Responses, as_responses
 from ..results import Remark
 from ..variants.families import known_family
@@ -257,6 +257,8 @@ def concat(
     if not parts:
         raise CoraError("there are no responses to put together")
     first = parts[0]
+    if len({part.failed_wrong for part in parts}) > 1:
+        raise CoraError(f"some parts of {first.name} count failed prompts as wrong, and others do not")
     if any(part.facts.shard is not None for part in parts):
         return _of_shards(parts)
     for part in parts[1:]:
@@ -288,13 +290,16 @@ def _of_shards(shards: Sequence[Responses]) -> Responses:
     numbers, count = [shard.facts.shard.number for shard in shards], shards[0].facts.shard.of
     if numbers != list(range(1, count + 1)):
         raise CoraError(f"the {count} shards of {shards[0].name} are needed once each, got {numbers}")
-    place = {}
-    for n, shard in enumerate(shards):
-        place |= {q: (i, n) for i, q in enumerate(dict.fromkeys(shard.table["question_id"]))}
-    pasted = (pd.concat(parts, ignore_index=True) for parts in zip(*((s.table, s.questions) for s in shards)))
+    place = {q: (i, n) for n, s in enumerate(shards) for i, q in enumerate(dict.fromkeys(s.table["question_id"]))}
+    rows = [at for s in shards for at in s.facts.shard.rows or [place[q] for q in s.table["question_id"]]]
+    if shards[0].facts.shard.rows is not None and sorted(rows) != [*range(len(rows))]:
+        raise CoraError(f"the shards of {shards[0].name} do not say where each row of the run stands")
     table, questions = (
-        t.iloc[sorted(range(len(t)), key=[place[q] for q in t["question_id"]].__getitem__)].reset_index(drop=True)
-        for t in pasted
+        pd.concat(parts).iloc[sorted(range(len(at)), key=at.__getitem__)].reset_index(drop=True)
+        for parts, at in (
+            ([s.table for s in shards], rows),
+            ([s.questions for s in shards], [place[q] for s in shards for q in s.questions["question_id"]]),
+        )
     )
     told = join_facts([as_facts(shard.facts.shard.whole) for shard in shards])
     facts = told.changed(calls=summed_calls([shard.facts.calls for shard in shards]))
@@ -302,7 +307,7 @@ def _of_shards(shards: Sequence[Responses]) -> Responses:
     found, rows = Responses(table, questions, facts, shards[0].name, **how), told.variants.count * told.asked.trials
     if len(found) != rows:
         raise CoraError(f"the shards of {found.name} have {len(found)} rows, and the run has {rows}")
-    if told.benchmark.hash not in (None, hash_of_questions(questions) or told.benchmark.hash):
+    if not may_have_hash(questions, told.benchmark.hash):
         raise CoraError(f"the questions of the shards of {found.name} are not those of the run: their hash differs")
     return found
 
@@ -313,14 +318,15 @@ def _check_shard(shard: Responses, other: Responses) -> None:
     if told is None or first is None:
         raise CoraError(f"some parts of {shard.name} are shards, and others are not")
     name, whole = f"shard {told.number}/{told.of} of {shard.name}", as_facts(told.whole)
-    if shard.name != other.name or told.of != first.of or whole.differences(as_facts(first.whole)):
+    alike = shard.name == other.name and told.of == first.of and (told.rows is None) == (first.rows is None)
+    if not alike or whole.differences(as_facts(first.whole)):
         raise CoraError(
             f"{name} is not of the same run as shard {first.number}/{first.of} of {other.name}; move it away"
         )
     if whole.variants.count is None or whole.asked.trials is None:
         raise CoraError(f"{name} does not say of which run it is")
     texts = shard.questions[["text", "choices", "answer"]].notna().all(axis=None)
-    if not texts or shard.facts.rows.kept not in (None, len(shard)):
+    if not texts or shard.facts.rows.kept not in (None, len(shard)) or len(told.rows or shard) != len(shard):
         raise CoraError(f"{name} has lost rows or questions; delete it and ask it again")
 
 

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['variants_hash', 'asked_facts', 'variant_facts', 'rule_name', 'template_hash', 'Running', 'PreparedRun', 'prepare',
-           'evaluate', 'plan', 'Tryout', 'try_respondent']
+           'evaluate', 'plan', 'plan_prompts', 'Tryout', 'try_respondent']
 
 # %% ../../nbs/runs/evaluate.ipynb #6f9c7ac7
 import contextlib
@@ -554,7 +554,18 @@ def plan(
 ) -> pd.Series:  # counts by name; also `cost` if there are prices
     "The calls and tokens of a full run. Early stopping takes fewer; how many depends on the replies."
     prompts = check_asking(asking).prompts(variants)
-    asked_as, keys = asked_prompts(respondent, prompts)
+    return plan_prompts(respondent, prompts, asked_prompts(respondent, prompts), store, prices)
+
+
+def plan_prompts(
+    respondent: Respondent,  # the respondent to ask
+    prompts: Sequence[Prompt],  # of a run, or of a part of it
+    asked: tuple[Sequence[Prompt], Sequence[str]],  # as in `PreparedRun.asked`
+    store: Store | None = None,  # as in `plan`
+    prices: tuple[float, float] | None = None,  # as in `plan`
+) -> pd.Series:  # as from `plan`
+    "The calls and tokens of prompts whose keys are known."
+    asked_as, keys = asked
     keys = dict(zip(keys, asked_as))
     known = {} if store is None else store.get(keys)
     todo = [p for key, p in keys.items() if key not in known]

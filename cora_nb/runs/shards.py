@@ -25,8 +25,9 @@ from ..checks import check_count, escaped
 from ..core import CoraError
 from ..respondents.protocol import Reply, Respondent
 from ..responses.columns import in_state
-from ..responses.facts import Facts, as_facts
+from ..responses.facts import Facts, ShardFacts, as_facts
 from cora_nb.responses.files import (
+    RESPONSES_FILE,
     SHARDS_FOLDER,
     check_folder,
     check_same_run,
@@ -49,7 +50,7 @@ class Shard:
     count: int  # of how many
 
     def __post_init__(self):
-        check_count("the count of shards", self.count, 1)
+        check_count("the count of shards", self.count, 1, 99_999)
         if self.number == 0:
             raise CoraError(
                 f"shards are counted from 1, got {self}; in a SLURM array that begins at 0, write "
@@ -119,21 +120,34 @@ class _Begun:
 
         Another process may have asked the same shard in the meantime, such as a job that a queue has started again.
         """
-        self.there = _read_shard(self.place) if self.place.exists() else None
-        if self.there is None or _lacking(run) <= _lacking(self.there):
-            facts = self.facts.changed(calls=run.facts.calls)
-            try:
-                write_responses(Responses(run.table, run.questions, facts, run.name), self.place)
-            except CoraError:
-                if self.there is not None or not self.place.exists():
-                    raise  # else another process was faster by a moment
-            self.there = _read_shard(self.place)
+        facts = self.facts.changed(calls=run.facts.calls)
+        self.there = _keep_better(Responses(run.table, run.questions, facts, run.name), self.place, _read_shard)
         return self.there
 
 
+def _keep_better(run: Responses, place: Path, read: Callable[[Path], Responses]) -> Responses:
+    """Write a run, unless fewer replies are lacking in the same run on disk. Returns what is there.
+
+    Raises `CoraError` for another run in its place.
+    """
+    while True:
+        check_folder(place, run.facts, run.name)
+        there = read(place) if (place / RESPONSES_FILE).exists() else None
+        try:
+            if there is None or _lacking(run) <= _lacking(there):
+                write_responses(run, place)
+            return read(place)
+        except CoraError:
+            if there is not None or not (place / RESPONSES_FILE).exists():
+                raise  # else another process was faster by a moment: what it wrote is looked at
+
+
 def _lacking(run: Responses) -> int:
-    "How many prompts of a run are asked again: only answers stay."
-    return int(in_state(run.table, "failed", "refused", "over_budget").sum())
+    "How many prompts of a run are asked again: only answers stay, and a refusal in the model's own words is one."
+    lacking = in_state(run.table, "failed", "over_budget")
+    if "reply" in run.table:
+        lacking |= in_state(run.table, "refused") & ~run.table["reply"].fillna("").astype(bool).to_numpy(dtype=bool)
+    return int(lacking.sum())
 
 
 def ask_shard(
@@ -148,34 +162,53 @@ def ask_shard(
     Raises `CoraError` for a folder with another run or a shard of another run, before anything is asked.
     """
     whole = prepared.numbered(respondent) if _draws(respondent, prepared) else prepared
-    begun = _begin(whole, prepared.facts(respondent), shard, folder)
+    begun = _begin(whole, prepared.facts(respondent), respondent.name, shard, folder)
     return begun.there if begun.complete else begun.keep(begun.part.ask(respondent, running))
 
 
 def _draws(respondent: Respondent, prepared: PreparedRun) -> bool:
     "Whether the same prompt may get another reply."
-    one_of_each = {p.variant.form: p for p in prepared.prompts}.values()
+    one_of_each = {(p.variant.question_id, p.variant.form): p for p in prepared.prompts}.values()
     return any(is_drawn(respondent.request(p)) for p in one_of_each)
 
 
-def _begin(prepared: PreparedRun, whole: Facts, shard: Shard, folder: str | Path) -> _Begun:
-    "A shard of a run, once its place is known to be free, or to hold this shard."
+def _begin(prepared: PreparedRun, whole: Facts, name: str, shard: Shard, folder: str | Path) -> _Begun:
+    "A shard of a respondent's run, once its place is known to be free, or to hold this shard."
     part, place = shard_of(prepared, shard), shard.folder(folder)
-    check_folder(folder, whole)
-    check_folder(place)
-    others = [p for p in _places(folder) if p != place][:1]  # it stands for all: each was compared when it was begun
-    for there in [*others, *([place] if place.exists() else [])]:
-        if (told := read_facts(there).shard) is not None:
-            check_same_run(there, as_facts(told.whole), whole, "this is a shard of another run")
-            if told.of != shard.count:
-                raise CoraError(
-                    f"{there}: this run was divided by {told.of}, not by {shard.count}; move its shards away"
-                )
+    check_folder(folder, whole, name)
+    check_folder(place, name=name)
+    for there, told in _told_shards(folder, place):
+        check_same_run(there, as_facts(told.whole), whole, "this is a shard of another run")
+        if told.of != shard.count:
+            raise CoraError(f"{there}: this run was divided by {told.of}, not by {shard.count}; move its shards away")
     sizes = {"questions": len({p.variant.question_id for p in part.prompts}), "rows": len(part.prompts)}
     sizes["count"] = len({id(p.variant) for p in part.prompts})
     facts = whole.of_part(sizes, len(prepared.prompts))
-    facts = facts.changed(shard={"number": shard.number, "of": shard.count, "whole": whole.plain()})
+    rows = _rows_in(prepared, part)
+    facts = facts.changed(shard={"number": shard.number, "of": shard.count, "whole": whole.plain(), "rows": rows})
     return _Begun(part, facts, place, _read_shard(place) if place.exists() else None)
+
+
+def _told_shards(folder: str | Path, place: Path) -> Iterator[tuple[Path, ShardFacts]]:
+    """The shard in a place, and one that stands for all others, since each was compared when it was begun.
+
+    One that is damaged says nothing here: it is named when it is asked, or joined.
+    """
+    for some in ([place], [other for other in _places(folder) if other != place]):
+        for there in some:
+            with contextlib.suppress(CoraError):
+                if (told := read_facts(there).shard) is not None:
+                    yield there, told
+                    break
+
+
+def _rows_in(prepared: PreparedRun, part: PreparedRun) -> list[int] | None:
+    "Where the prompts of a part stand in the whole, unless the whole is in the order of its questions."
+    ids = [p.variant.question_id for p in prepared.prompts]
+    if 1 + sum(one != other for one, other in zip(ids, ids[1:])) == len(set(ids)):
+        return None
+    mine = {p.variant.question_id for p in part.prompts}
+    return [i for i, id in enumerate(ids) if id in mine]
 
 
 def _places(folder: str | Path) -> list[Path]:
@@ -214,8 +247,8 @@ def join_shards(
 ) -> Responses:  # as one process would have asked it
     """Put the shards of a run together, and write the run.
 
-    Raises `CoraError`, and writes nothing, for missing, damaged or exchanged shards, for shards of different runs, and
-    for a folder with another run.
+    The run on disk stays if it lacks fewer replies. Raises `CoraError`, and writes nothing, for missing, damaged or
+    exchanged shards, for shards of different runs, and for a folder with another run.
     """
     if missing := missing_shards(folder):
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -228,8 +261,7 @@ def join_shards(
         whole = concat(parts)
     except CoraError as e:
         raise CoraError(f"{folder}: {e}") from None
-    write_responses(whole, folder)
-    return whole
+    return _keep_better(whole, Path(folder), read_responses)
 
 # %% ../../nbs/runs/shards.ipynb #e16930da
 def dask_distributed() -> Any:  # the module
@@ -310,7 +342,7 @@ class DividedRun:
         progress: bool = True,  # show a progress bar
     ) -> Responses:  # the whole run
         "Ask what is missing, keep each reply and each shard as soon as it is there, and join them."
-        waiting, tries, wrong = {}, Counter(), []
+        waiting, tries, wrong, others = {}, Counter(), [], set()
 
         def begin(begun: _Begun) -> None:
             tries[begun.place.name] += 1
@@ -327,10 +359,16 @@ class DividedRun:
             while waiting:
                 got = self._next()
                 if isinstance(got, _Answer):
-                    self.store.put(got.key, got.reply)
+                    kept = self.store.kept
+                    if self.store.put(got.key, got.reply) != got.reply and self.store.kept == kept:
+                        others.add(got.shard)  # another run has stored a reply first
                 elif isinstance(got, _Ended) and got.shard in waiting:
                     begun, task = waiting.pop(got.shard)
                     task.cancel()  # else dask would ask it again if its worker died now
+                    if got.shard in others and got.run is not None:
+                        others.discard(got.shard)
+                        begin(begun)  # with what the store has, and nothing is asked that is answered
+                        continue
                     bar.update(0 if got.run is None else len(begun.keep(got.run)))
                     wrong += [got.wrong] if got.wrong else []
                 elif lost := [name for name, (_, task) in waiting.items() if task is got and task.status == "error"]:
@@ -340,8 +378,8 @@ class DividedRun:
                     else:
                         wrong.append(_said(got.exception()))
         if wrong:
-            others = f" (and {n} other reasons)" if (n := len(set(wrong)) - 1) else ""
-            raise CoraError(f"{len(wrong)} of {len(self.shards)} shards could not be asked: {wrong[0]}{others}")
+            more = f" (and {n} other reasons)" if (n := len(set(wrong)) - 1) else ""
+            raise CoraError(f"{len(wrong)} of {len(self.shards)} shards could not be asked: {wrong[0]}{more}")
         return join_shards(self.folder)
 
     def _begin(self, begun: _Begun) -> Any:
@@ -403,7 +441,7 @@ def divide(
     there, workers = _places(folder), max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
     questions = len({p.variant.question_id for p in prepared.prompts})
     n = count or (int(there[0].name[-5:]) if there else min(questions, 4 * workers))
-    shards = [_begin(prepared, whole, Shard(k, n), folder) for k in range(1, n + 1)]
+    shards = [_begin(prepared, whole, name, Shard(k, n), folder) for k in range(1, n + 1)]
     return DividedRun(client, sent, name, folder, shards, store)
 
 
@@ -445,6 +483,7 @@ def _number_here(make: bytes, prepared: PreparedRun, keys: bool) -> tuple | str:
 class _Answer:
     "A reply that a worker has got."
 
+    shard: str  # the name of its folder
     key: str
     reply: Reply
 
@@ -469,13 +508,14 @@ class _Handed:
 
     known: dict[str, Reply]
     topic: str
+    shard: str
     path = "the store of the run"
 
     def get(self, keys: Sequence[str]) -> dict[str, Reply]:
         return {key: self.known[key] for key in keys if key in self.known}
 
     def put(self, key: str, reply: Reply) -> Reply:
-        _hand_over(self.topic, _Answer(key, reply))
+        _hand_over(self.topic, _Answer(self.shard, key, reply))
         return reply
 
 
@@ -485,7 +525,7 @@ def _ask_here(make: bytes, part: PreparedRun, shard: str, known: dict[str, Reply
     An error is handed over, too: dask would try again what it takes for an accident. Nothing is left with the worker,
     since dask computes again what a dead worker held.
     """
-    store = None if known is None else _Handed(known, topic)
+    store = None if known is None else _Handed(known, topic, shard)
     try:
         ended = _Ended(shard, part.ask(_made(make), Running(store, progress=False, strict=None)), "")
     except CoraError as e:

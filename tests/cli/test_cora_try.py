@@ -2,11 +2,13 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.cli.run import cora_try
+from cora_nb.runs.evaluate import try_respondent
 from faulty_server import Answer, FaultyServer, completion, refusal
 
 RIGHT = {q.text: q.choices[q.answer] for q in math_benchmark()}
@@ -64,6 +66,23 @@ def test_nothing_of_a_server_reaches_the_terminal(try_it):
     with FaultyServer(lambda asked: Answer(body=completion(f"{letter(asked)}.\n{evil}"))) as server:
         _, out, err = try_it(f"chat:m,base_url={server.url}", questions=1)
     assert all(c == "\n" or c.isprintable() for c in out + err) and "\\x1b]0;owned" in out
+
+
+def test_the_minutes_are_those_of_the_calls_at_the_rate_seen(try_it, monkeypatch):
+    slow = lambda *given: replace(try_respondent(*given), seconds=60.0)  # noqa: E731
+    monkeypatch.setattr("cora_nb.cli.run.try_respondent", slow)
+    with FaultyServer(lambda asked: Answer(body=completion(letter(asked)))) as server:
+        _, out, _ = try_it(f"chat:m,base_url={server.url}", limit=20, questions=1)
+    calls = int(out.splitlines()[-1].split()[4])
+    assert calls > 100 and "8 replies: " in out and f"about {calls / 8:,.1f} minutes" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", ["causal:organism/steady", "likelihood:organism/skewed,adaptation=separate"])
+def test_models_on_this_machine(try_it, spec):
+    pytest.importorskip("torch", reason="torch is not installed")
+    said, out, err = try_it(spec, questions=1)
+    assert (said, err) == (None, "") and re.search("\n[78] replies: ", out) and "the full run, about" in out
 
 
 @pytest.mark.parametrize(

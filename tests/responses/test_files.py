@@ -244,6 +244,38 @@ def test_the_questions_of_another_run_are_refused(tmp_path, theirs):
         read_responses(tmp_path / "a")
 
 
+@pytest.mark.parametrize("column, value", [("text", None), ("answer", None), ("text", r"\udeg"), ("text", r"\ud83d")])
+def test_one_question_that_is_not_known_does_not_hide_the_others(tmp_path, column, value):
+    asked = [Question(f"q{i}", f"What is {i}?", ("x", "y", "z"), i % 3) for i in range(4)]
+    write_responses(evaluate(SimulatedRespondent(), make_variants(asked), progress=False), tmp_path / "a")
+    questions = pd.read_parquet(tmp_path / "a/questions.parquet")
+    questions.loc[0, column] = value
+    questions.loc[2, "text"] = "Who?"
+    questions.to_parquet(tmp_path / "a/questions.parquet")
+    with pytest.raises(CoraError, match="questions of another run"):
+        read_responses(tmp_path / "a")
+
+
+def test_questions_with_half_a_character_are_checked_too(tmp_path):
+    "A file holds it escaped; what is written so by the user stays so."
+    texts = ["What is \ud83d?", "What is \\udeg?"]
+    asked = [Question(f"q{i}", text, ("x \udc00", "y"), 0) for i, text in enumerate(texts)]
+    write_responses(evaluate(SimulatedRespondent(), make_variants(asked), progress=False), tmp_path / "a")
+    assert len(read_responses(tmp_path / "a").questions) == 2
+    questions = pd.read_parquet(tmp_path / "a/questions.parquet")
+    questions.loc[1, "text"] = "Who?"
+    questions.to_parquet(tmp_path / "a/questions.parquet")
+    with pytest.raises(CoraError, match="questions of another run"):
+        read_responses(tmp_path / "a")
+
+
+def test_questions_whose_texts_are_left_out_are_read(tmp_path):
+    write_responses(run(), tmp_path / "a")
+    questions = pd.read_parquet(tmp_path / "a/questions.parquet").assign(text=None)
+    questions.to_parquet(tmp_path / "a/questions.parquet")
+    assert read_responses(tmp_path / "a").questions["text"].isna().all()
+
+
 def test_writing_does_not_make_the_questions_of_another_run_ours(tmp_path):
     "A hash is added to facts that have none, and never exchanged."
     one, other = (

@@ -2,6 +2,8 @@
 
 import json
 import os
+import random
+import re
 import shutil
 import signal
 import subprocess
@@ -13,6 +15,7 @@ from functools import partial
 import pytest
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
+from cora_nb.benchmarks.load import write_benchmark
 from cora_nb.cli.gate import cora_gate
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.cli.run import cora_run
@@ -20,7 +23,7 @@ from cora_nb.cli.table import cora_table
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.ablations import ablation_table, bootstrap_table, subset_scores
 from cora_nb.metrics.scoring import score
-from cora_nb.respondents.protocol import REFUSED_REPLY
+from cora_nb.respondents.protocol import REFUSED_REPLY, Reply
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import in_state
 from cora_nb.responses.files import read_facts, read_responses, write_responses
@@ -83,6 +86,15 @@ def test_shards_joined_are_the_run_of_one_process(tmp_path, count, options):
     check_equal(joined, alone := prepared.ask(WHO, QUIET))
     assert joined.facts.calls == alone.facts.calls
     assert read_responses(tmp_path).equals(joined) and join_shards(tmp_path).equals(joined)
+
+
+@pytest.mark.parametrize("order", ["by method", "at random"])
+def test_rows_keep_the_order_of_the_variants(tmp_path, order):
+    variants, rng = make_variants(math_benchmark(8)), random.Random(1)
+    variants.sort(key=lambda v: (v.method, v.index, v.question_id) if order == "by method" else rng.random())
+    prepared = prepare(variants)
+    check_equal(ask_all(prepared, WHO, 3, tmp_path, order=(2, 3, 1)), prepared.ask(WHO, QUIET))
+    assert read_responses(tmp_path).table["question_id"].tolist() == [v.question_id for v in variants]
 
 
 def test_every_prompt_is_in_one_shard_and_questions_stay_whole():
@@ -213,6 +225,41 @@ def test_what_another_process_has_finished_meanwhile_stays(tmp_path):
 
     run = ask_shard(whole(), Late(fails=range(1, 999)), Shard(1, 2), tmp_path, QUIET)
     assert not in_state(run.table, "failed").any() and read_responses(Shard(1, 2).folder(tmp_path)).equals(run)
+
+
+def test_another_run_that_comes_meanwhile_is_refused(tmp_path):
+    "Also where this one has failures, so that it would not be written."
+
+    class Late(Counting):
+        async def answer(self, prompts):
+            theirs = (whole(seed=1), Counting(), Shard(1, 2), tmp_path, QUIET)
+            (other := threading.Thread(target=ask_shard, args=theirs)).start()
+            other.join()
+            async for found in super().answer(prompts):
+                yield found
+
+    with pytest.raises(CoraError, match="another run here already, with other seed"):
+        ask_shard(whole(), Late(fails={7}), Shard(1, 2), tmp_path, QUIET)
+    assert read_responses(Shard(1, 2).folder(tmp_path)).facts.variants.recipe.seed == 1
+
+
+def test_a_join_does_not_replace_a_better_run(tmp_path):
+    for number in (1, 2):
+        ask_shard(whole(), Counting(fails={5}), Shard(number, 2), tmp_path, QUIET)
+    assert in_state(join_shards(tmp_path).table, "failed").any()
+    better = whole().ask(Counting(), QUIET)
+    write_responses(better, tmp_path)
+    assert join_shards(tmp_path).equals(better) and read_responses(tmp_path).equals(better)
+
+
+def test_a_respondent_that_draws_for_some_questions_only(tmp_path):
+    class Router(Counting):
+        def request(self, prompt):
+            drawn = prompt.variant.question_id < "math-0-3"
+            return {"text": prompt.text, "temperature": 0.7 if drawn else 0.0}
+
+    prepared = prepare(make_variants(pairs(6), family="cyclic"))
+    assert ask_all(prepared, Router(), 2, tmp_path).table.equals(prepared.ask(Router(), QUIET).table)
 
 
 def test_a_store_is_shared_by_shards(tmp_path):
@@ -403,6 +450,39 @@ def test_missing_shards_are_named(tmp_path):
         join_shards(tmp_path)
 
 
+class Bob(Counting):
+    name = "bob"
+
+
+def test_another_respondents_run_is_refused_though_it_says_the_same_of_itself(tmp_path):
+    ask_shard(whole(), Counting(), Shard(1, 2), tmp_path / "a", QUIET)
+    write_responses(whole().ask(Counting(), QUIET), tmp_path / "b")
+    for folder in ("a", "b"):
+        for number in (1, 2):
+            with pytest.raises(CoraError, match="a run of 'counting' here, and this is one of 'bob'"):
+                ask_shard(whole(), bob := Bob(), Shard(number, 2), tmp_path / folder, QUIET)
+            assert not bob.asked
+
+
+@pytest.mark.parametrize("harm", [lambda facts: facts.write_text("{"), lambda facts: facts.unlink()])
+def test_a_damaged_shard_neither_stops_nor_blinds_the_others(three, tmp_path, harm):
+    run = shutil.copytree(three, tmp_path / "run")
+    shutil.rmtree(Shard(3, 3).folder(run))
+    harm(Shard(1, 3).folder(run) / "facts.json")
+    with pytest.raises(CoraError, match="a shard of another run"):
+        ask_shard(whole(seed=1), WHO, Shard(3, 3), run, QUIET)
+    ask_shard(whole(), WHO, Shard(3, 3), run, QUIET)
+    with pytest.raises(CoraError, match="00001-of-00003"):
+        join_shards(run)
+
+
+def test_parts_that_count_failures_in_two_ways_are_not_joined(three):
+    one, *others = [read_responses(place) for place in sorted((three / "shards").iterdir())]
+    for parts in ([one.count_failed_as_wrong(), *others], [*others, one.count_failed_as_wrong()]):
+        with pytest.raises(CoraError, match="count failed prompts as wrong, and others do not"):
+            concat(parts)
+
+
 def test_concat_joins_shards_in_any_order_and_nothing_less(three):
     parts = [read_responses(place) for place in sorted((three / "shards").iterdir())]
     check_equal(concat(reversed(parts)), whole().ask(WHO, QUIET))
@@ -525,6 +605,22 @@ def test_a_worker_that_is_killed_costs_what_was_under_way(tmp_path, who):
         assert len(list(tmp_path.glob("died*"))) == 2
         assert len(store) <= len(requests(tmp_path)) <= len(store) + 2 * 10  # replies that had not arrived
     check_equal(run, prepared.ask(make_respondent(f"{who},log=alone"), QUIET))
+
+
+class Beaten(Store):
+    "A store in which another run stores each reply first."
+
+    def put(self, key, reply):
+        with Store(self.path) as other:
+            other.put(key, Reply("E"))
+        return super().put(key, reply)
+
+
+@pytest.mark.slow
+def test_the_reply_that_was_stored_first_counts_on_workers(client, tmp_path, who):
+    with Beaten(tmp_path / "r.sqlite") as store:
+        run = divide(client, partial(make_respondent, who), whole(), tmp_path / "a", store).ask(progress=False)
+        assert set(run.table["reply"]) == {"E"} and len(requests(tmp_path)) == len(store)
 
 
 @pytest.mark.slow
@@ -710,6 +806,22 @@ def test_ctrl_c_keeps_what_the_workers_handed_over(tmp_path, who):
 
 
 @pytest.mark.slow
+def test_workers_replies_that_cannot_be_read_are_told(tmp_path, who):
+    (tmp_path / "rule.py").write_text("def nothing(reply, choices):\n    return -1\n")
+    words = "--limit", 4, "--workers", 1, "--parse", "rule.py:nothing"
+    code, out, err = run_command("cora_run", who, *words, cwd=tmp_path)
+    assert code == 0 and "80 of 80 replies cannot be read" in out, err
+
+
+def test_failed_prompts_of_a_shard_end_with_status_3(tmp_path, monkeypatch, capsys, who):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with pytest.raises(SystemExit) as e:
+        cora_run([f"{who},fails=5"], limit=4, shard="1/2")
+    assert e.value.code == 3 and "1 failed" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_failed_prompts_end_with_status_3(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "responses/math/counting"
@@ -739,10 +851,26 @@ def test_a_respondent_that_fails_does_not_stop_the_other(tmp_path, monkeypatch, 
 def test_a_dry_run_of_a_shard_tells_of_the_shard(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     cora_run(["simulated:name=ann"], limit=5, shard="1/2", dry=True)
-    assert " 60 " in (out := capsys.readouterr().out) and " 100 " not in out
+    assert " 60 " in (out := capsys.readouterr().out) and " 100 " not in out and not os.path.exists("responses")
     with pytest.raises(SystemExit) as e:
         cora_run(["simulated:name=ann"], limit=5, shard="6/6", dry=True)
     assert "more than there are questions" in str(e.value)
+
+
+@pytest.mark.parametrize("store", [None, "r.sqlite"])
+def test_a_dry_run_of_a_shard_knows_what_its_store_has(tmp_path, monkeypatch, capsys, who, store):
+    "By the keys of the whole run: equal prompts of two shards are draws of their own."
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    write_benchmark(pairs(6), tmp_path / "pairs.jsonl")
+    named = {"benchmark": "pairs", "path": "pairs.jsonl", "family": "cyclic", "store": store, "shard": "2/2"}
+    spec, told = f"{who},temperature=0.7", []
+    for dry in (True, False, True):
+        cora_run([spec], dry=dry, **named)
+        told.append(capsys.readouterr().out)
+    n = len(requests(tmp_path))
+    numbers = [re.search(r"^counting +(.*)$", told[i], re.MULTILINE)[1].split() for i in (0, 2)]
+    assert [line[:4] for line in numbers] == [[str(n), str(n), "0", str(n)], [str(n), str(n), str(n), "0"]]
 
 
 def test_a_command_refuses_another_run_before_it_asks(tmp_path, monkeypatch, capsys):

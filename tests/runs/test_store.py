@@ -642,13 +642,26 @@ def test_a_disk_that_refuses_stops_the_run(tmp_path):
             evaluate(SimulatedRespondent(), VARIANTS[:20], store=store, progress=False)
 
 
-def test_refusals_are_asked_again(tmp_path):
+def test_a_run_goes_on_with_the_reply_that_was_stored_first(tmp_path):
+    class Beaten(Store):
+        def put(self, key, reply):
+            with Store(self.path) as other:
+                other.put(key, Reply("E"))
+            return super().put(key, reply)
+
+    with Beaten(tmp_path / "r.sqlite") as store:
+        run = evaluate(Parrot(), VARIANTS[:20], store=store, progress=False, strict=None)
+    assert set(run.table["reply"]) == {"E"}
+
+
+@pytest.mark.parametrize("refusal", [REFUSED_REPLY, Reply("", meta={"finish_reason": "content_filter"})])
+def test_refusals_are_asked_again(tmp_path, refusal):
     "Only answers are kept."
 
     class Refusing(Parrot):
         async def answer(self, prompts):
             async for i, reply in super().answer(prompts):
-                yield i, REFUSED_REPLY if i % 2 else reply
+                yield i, refusal if i % 2 else reply
 
     with Store(tmp_path / "r.sqlite") as store:
         first = evaluate(Refusing(), VARIANTS[:20], store=store, progress=False, strict=None)
