@@ -141,9 +141,10 @@ def test_what_a_server_refuses_for_good_is_unparsed(fault, tmp_path):
             first, again = (
                 evaluate(who, asked, Asking("bare"), store=store, progress=False, strict=None) for _ in range(2)
             )
+            assert len(store) == first.facts.calls["asked"] - 1
         total = first.summary().loc["all"]
         assert (total["failed"], total["unparsed"]) == (0, 1) and first.failed_remarks == ()
-        assert again.facts.calls["asked"] == 1 and again.table.equals(first.table) and len(store) == 8
+        assert again.facts.calls["asked"] == 1 and again.table.equals(first.table)
         (refused,) = np.flatnonzero(first.table["reply"] == "")
         assert first.table["finish"][refused] in ("refusal", "content_filter")
 
