@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from helpers import at_random, put_in_state, table
+from helpers import at_random, put_in_state, slow_after, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -281,7 +281,7 @@ def _first_of(kind, tmp_path):
     return run.first_trial() if kind == "chosen" else run
 
 
-@pytest.mark.parametrize("kind", ["run", "chosen", "plain table", "joined", "file"])
+@pytest.mark.parametrize("kind", slow_after(3, ["chosen", "joined", "file", "run", "plain table"]))
 @pytest.mark.parametrize("by", [None, "method"])
 def test_a_question_without_a_row_in_the_first_trial_is_not_dropped(kind, by, tmp_path):
     found = score(_first_of(kind, tmp_path), by=by)

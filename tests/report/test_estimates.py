@@ -28,6 +28,7 @@ from cora_nb.results import lookup, make_result, Remark
 from cora_nb.runs.asking import Budget, Precise, Settled
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.variants.families import make_variants
+from helpers import slow_after
 
 EXACT = {"float_precision": "round_trip"}  # of CSV; pandas before 3 reads other last digits
 MARKS = {"text": "≈", "markdown": "≈", "latex": r"$\approx$", "html": "&#8776;", "styler": "≈"}
@@ -45,7 +46,7 @@ def runs():
     return Runs({"ann": evaluate(ann, variants, progress=False), "bob": part})
 
 
-@pytest.mark.parametrize("interval", [True, False])
+@pytest.mark.parametrize("interval", slow_after(1, [False, True]))
 @pytest.mark.parametrize("format", [f for f in FORMATS if f not in ("csv", "xlsx")])
 def test_every_estimate_is_printed_with_mark_and_interval(runs, format, interval):
     "Also where no intervals were asked for; and a number that is known exactly has no mark."

@@ -17,6 +17,7 @@ from cora_nb.report.grid import number_text
 from cora_nb.report.render import _width, printed_table, render
 from cora_nb.report.tables import score_table
 from cora_nb.results import RESULT, make_result
+from helpers import slow_after
 
 
 def test_text_has_the_layout_of_table_2():
@@ -221,7 +222,7 @@ def test_csv_keeps_every_bit(values):
     assert float(rows[0][3]) == 1 / 3
 
 
-@pytest.mark.parametrize("ci", [None, 0.9])
+@pytest.mark.parametrize("ci", slow_after(1, [None, 0.9]))
 @pytest.mark.parametrize("format", ["text", "markdown", "latex", "styler"])
 def test_unlike_runs_are_not_ranked(simulated, format, ci):
     "Every format has the coverage at the number, no ranks, and one line for each difference; columns keep theirs."

@@ -292,7 +292,7 @@ class Sampler(Parrot):
             yield i, Reply(f"{'AB'[p.trial % 2]}, draw {p.trial}")
 
 
-@pytest.mark.parametrize("temperature", [0, 0.0, 0.001, 0.7, 1, 2.0])
+@pytest.mark.parametrize("temperature", slow_after(3, [0, 0.001, 0.7, 0.0, 1, 2.0]))
 @pytest.mark.parametrize("trials", [1, 3])
 def test_above_temperature_0_each_variant_is_a_draw_of_its_own(tmp_path, temperature, trials):
     "At 0, equal prompts share one reply and are asked once; above it none shares, and nothing is asked again."
