@@ -7,6 +7,7 @@ import ast
 import json
 import sys
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,11 +47,13 @@ def module_name(file: Path) -> str:
     return ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
 
 
-MODULES = {
-    module_name(file): ast.parse(file.read_text(encoding="utf-8"))
-    for file in sorted(PACKAGE.rglob("*.py"))
-    if file.name not in ("__init__.py", "_modidx.py")
-}
+@cache
+def modules() -> dict[str, ast.Module]:
+    return {
+        module_name(file): ast.parse(file.read_text(encoding="utf-8"))
+        for file in sorted(PACKAGE.rglob("*.py"))
+        if file.name not in ("__init__.py", "_modidx.py")
+    }
 
 
 def room(module: str) -> str:
@@ -70,7 +73,7 @@ def imported(module: str, tree: ast.Module) -> set[str]:
         else:
             continue
         found |= {name.removeprefix("cora_nb.") for name in names if name.startswith("cora_nb.")}
-    return found & MODULES.keys()
+    return found & modules().keys()
 
 
 def public_names(tree: ast.Module) -> list[str]:
@@ -88,7 +91,7 @@ def compare_with_list(found: set, listed: set, wrong: str) -> None:
 
 
 def test_every_module_is_in_a_room():
-    assert {room(m) for m in MODULES} <= set(ROOMS)
+    assert {room(m) for m in modules()} <= set(ROOMS)
 
 
 def test_imports_go_up_the_list_of_rooms():
@@ -97,13 +100,13 @@ def test_imports_go_up_the_list_of_rooms():
         earlier = ROOMS.index(theirs) <= ROOMS.index(mine)
         return mine == theirs or (earlier and theirs in NARROWER.get(mine, ROOMS))
 
-    edges = {(module, other) for module, tree in MODULES.items() for other in imported(module, tree)}
+    edges = {(module, other) for module, tree in modules().items() for other in imported(module, tree)}
     assert len(edges) > 100, "the import graph was not read"
     compare_with_list({e for e in edges if not allowed(*e)}, IMPORTS_TO_REMOVE, "imports from a later room")
 
 
 def test_imports_make_no_circle():
-    graph, done = {module: imported(module, tree) - {module} for module, tree in MODULES.items()}, set()
+    graph, done = {module: imported(module, tree) - {module} for module, tree in modules().items()}, set()
 
     def visit(module: str, path: tuple[str, ...]) -> None:
         assert module not in path, f"modules import each other: {' -> '.join([*path, module])}"
@@ -119,13 +122,15 @@ def test_imports_make_no_circle():
 @pytest.mark.parametrize("kind", ["module", "folder"])
 def test_no_name_of_the_standard_library(kind):
     "`import inspect` must never find a module of ours, in whatever folder Python was started."
-    names = {m.split(".")[-1] for m in MODULES} if kind == "module" else {p for m in MODULES for p in m.split(".")[:-1]}
+    names = (
+        {m.split(".")[-1] for m in modules()} if kind == "module" else {p for m in modules() for p in m.split(".")[:-1]}
+    )
     assert not names & set(sys.stdlib_module_names)
 
 
 def test_a_public_name_means_one_thing():
     homes = defaultdict(set)
-    for module, tree in MODULES.items():
+    for module, tree in modules().items():
         for name in public_names(tree):
             homes[name].add(module)
     assert len(homes) > 300, "the public names were not read"
@@ -134,7 +139,9 @@ def test_a_public_name_means_one_thing():
 
 
 def test_modules_are_short():
-    lines = {m: len((PACKAGE / f"{m.replace('.', '/')}.py").read_text(encoding="utf-8").splitlines()) for m in MODULES}
+    lines = {
+        m: len((PACKAGE / f"{m.replace('.', '/')}.py").read_text(encoding="utf-8").splitlines()) for m in modules()
+    }
     assert not (long := {module: n for module, n in lines.items() if n > MOST_LINES}), long
 
 
@@ -208,7 +215,7 @@ def reads_words(tree: ast.Module) -> list[int]:
 
 
 def test_no_code_reads_words():
-    found = {name: lines for name, tree in MODULES.items() if (lines := reads_words(tree))}
+    found = {name: lines for name, tree in modules().items() if (lines := reads_words(tree))}
     assert set(found) == TEXTS_OF_OTHERS, found
 
 
