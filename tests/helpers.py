@@ -26,6 +26,7 @@ from cora_nb.metrics.estimates import score_counts
 from cora_nb.respondents.protocol import Reply
 from cora_nb.responses.columns import with_states
 from cora_nb.responses.responses import Responses, make_responses
+from cora_nb.runs.store import Store
 from cora_nb.stats.shares import random_order
 from cora_nb.stats.paired import exchange_p
 from cora_nb.variants.families import make_variants
@@ -103,6 +104,15 @@ def stored_replies(store: Path | str) -> int:
             return db.execute("select count(*) from cora_replies").fetchone()[0]
     except sqlite3.OperationalError:  # not yet a store, or the other process is at work on its log, whatever the words
         return 0
+
+
+class Beaten(Store):
+    "A store in which another run stores each reply first."
+
+    def put(self, key, reply):
+        with Store(self.path) as other:
+            other.put(key, Reply("E"))
+        return super().put(key, reply)
 
 
 class Forgetful:

@@ -22,7 +22,7 @@ from cora_nb.cli.options import (
 )
 from .shared import expected_lines
 from .table import page_lines
-from .sharding import ask_own_shard, divide_spread, plan_shard, read_spread, spread_client
+from .sharding import ask_own_shard, divide_spread, plan_shard, read_spread, spread_client, store_of_shard
 from cora_nb.cli.failures import (
     ask_each,
     check_spent,
@@ -70,7 +70,7 @@ def cora_run(given: RunOptions):
     questions, told, chosen = asked_questions(given)
     variants = make_variants(questions, family=given.family, seed=given.seed)
     asking = read_asking(given, shot_pool(given), given.trials)
-    shared = given.store if shard is None else given.store or "none"  # a shard's store is opened with it
+    shared = given.store if shard is None else given.store or "none"  # one beside a shard is opened with it
     with open_store(shared, who) as replies, spread_client(given) as client:
         if given.dry:
             prices = read_prices(given.price)
@@ -78,7 +78,10 @@ def cora_run(given: RunOptions):
                 plans = [plan(w, variants, asking, store_for(w, replies), prices) for w in who]
             else:
                 whole = prepare(variants, asking, stop)
-                plans = [plan_shard(shard, w, whole, f, given.store, prices) for w, f in zip(who, folders)]
+                plans = []
+                for w, folder in zip(who, folders):
+                    with store_of_shard(shard, w, folder, given, replies) as kept:
+                        plans.append(plan_shard(shard, w, whole, kept, prices))
                 variants = list({id(p.variant): p.variant for p in shard_of(whole, shard).prompts}.values())
             if chosen:
                 print(f"{benchmark}: {len(questions)} questions{chosen}")
@@ -92,8 +95,10 @@ def cora_run(given: RunOptions):
             options = {name: value for name, value in options.items() if name not in ("shard", "store")}  # of the whole
 
             def ask_part(w, own):
-                known = prepared.known.with_command(options | {"respondents": [own[0]]})
-                return ask_own_shard(shard, w, replace(prepared, known=known), own[1], given.store)
+                spec, folder = own
+                known = prepared.known.with_command(options | {"respondents": [spec]})
+                with store_of_shard(shard, w, folder, given, replies) as kept:
+                    return ask_own_shard(shard, w, replace(prepared, known=known), folder, kept)
 
             lost, stopped = ask_each(who, ask_part, list(zip(specs, folders)), "cora_run")
             return end_incomplete(any(lost.values()), stopped, "cora_run")

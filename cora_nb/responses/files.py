@@ -14,7 +14,6 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -185,8 +184,8 @@ def run_name(
     path: str | Path,  # a folder; it need not exist
 ) -> str | None:  # None if there is no run, or no name in it
     "The respondent's name of the run in a folder, of the runs in its subfolders, or of its shards."
-    below = (sorted(Path(path).glob(f"{where}/{_PARTS[0]}")) for where in ("*", f"{SHARDS_FOLDER}/*"))
-    for file in (Path(path) / _PARTS[0], *chain.from_iterable(below)):
+    below = [file for where in ("*", f"{SHARDS_FOLDER}/*") for file in sorted(Path(path).glob(f"{where}/{_PARTS[0]}"))]
+    for file in (Path(path) / _PARTS[0], *below):
         if file.is_file() and "respondent" in _column_names(file):
             names = _read_parquet([file], ["respondent"])["respondent"].dropna().unique()
             return names[0] if len(names) else None
@@ -268,7 +267,7 @@ def may_have_hash(
     "Whether these can be the questions with this hash. Where all texts, choices or answers are left out, they can."
     if hash is None or questions[_TOLD].isna().all(axis=0).any():
         return True
-    return hash in (hash_of_questions(questions), _hash(questions, _as_asked))
+    return hash == hash_of_questions(questions) or hash == _hash(questions, _as_asked)
 
 
 _HALF = re.compile(r"\\(ud[89a-f][0-9a-f]{2})", re.I)  # half a character, as files hold it

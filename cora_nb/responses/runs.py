@@ -304,9 +304,9 @@ def _of_shards(shards: Sequence[Responses]) -> Responses:
     told = join_facts([as_facts(shard.facts.shard.whole) for shard in shards])
     facts = told.changed(calls=summed_calls([shard.facts.calls for shard in shards]))
     how = {"pooled": shards[0].pooled, "failed_wrong": shards[0].failed_wrong}
-    found, rows = Responses(table, questions, facts, shards[0].name, **how), told.variants.count * told.asked.trials
-    if len(found) != rows:
-        raise CoraError(f"the shards of {found.name} have {len(found)} rows, and the run has {rows}")
+    found, whole = Responses(table, questions, facts, shards[0].name, **how), told.variants.count * told.asked.trials
+    if len(found) != whole:
+        raise CoraError(f"the shards of {found.name} have {len(found)} rows, and the run has {whole}")
     if not may_have_hash(questions, told.benchmark.hash):
         raise CoraError(f"the questions of the shards of {found.name} are not those of the run: their hash differs")
     return found

@@ -14,7 +14,7 @@ import pickle
 import queue
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -95,10 +95,14 @@ def shard_of(
     ids = list(dict.fromkeys(p.variant.question_id for p in prepared.prompts))
     if shard.count > len(ids):
         raise CoraError(f"{shard.count} shards are more than there are questions, {len(ids)}")
-    mine = set(ids[shard.number - 1 :: shard.count])
-    places = [i for i, p in enumerate(prepared.prompts) if p.variant.question_id in mine]
-    asked = None if prepared.asked is None else tuple([each[i] for i in places] for each in prepared.asked)
-    return replace(prepared, prompts=[prepared.prompts[i] for i in places], asked=asked)
+    rows = _rows_of(prepared, set(ids[shard.number - 1 :: shard.count]))
+    asked = None if prepared.asked is None else tuple([each[i] for i in rows] for each in prepared.asked)
+    return replace(prepared, prompts=[prepared.prompts[i] for i in rows], asked=asked)
+
+
+def _rows_of(prepared: PreparedRun, ids: Set[str]) -> list[int]:
+    "Where the prompts of some questions stand in a run."
+    return [i for i, p in enumerate(prepared.prompts) if p.variant.question_id in ids]
 
 # %% ../../nbs/runs/shards.ipynb #189b570c
 @dataclass
@@ -121,22 +125,24 @@ class _Begun:
         Another process may have asked the same shard in the meantime, such as a job that a queue has started again.
         """
         facts = self.facts.changed(calls=run.facts.calls)
-        self.there = _keep_better(Responses(run.table, run.questions, facts, run.name), self.place, _read_shard)
+        better = _keep_better(Responses(run.table, run.questions, facts, run.name), self.place, _read_shard)
+        self.there = better or _read_shard(self.place)
         return self.there
 
 
-def _keep_better(run: Responses, place: Path, read: Callable[[Path], Responses]) -> Responses:
-    """Write a run, unless fewer replies are lacking in the same run on disk. Returns what is there.
+def _keep_better(run: Responses, place: Path, read: Callable[[Path], Responses]) -> Responses | None:
+    """Write a run, unless fewer replies are lacking in the same run on disk, which is returned then.
 
     Raises `CoraError` for another run in its place.
     """
     while True:
         check_folder(place, run.facts, run.name)
         there = read(place) if (place / RESPONSES_FILE).exists() else None
+        if there is not None and _lacking(there) < _lacking(run):
+            return there
         try:
-            if there is None or _lacking(run) <= _lacking(there):
-                write_responses(run, place)
-            return read(place)
+            write_responses(run, place)
+            return None
         except CoraError:
             if there is not None or not (place / RESPONSES_FILE).exists():
                 raise  # else another process was faster by a moment: what it wrote is looked at
@@ -207,8 +213,7 @@ def _rows_in(prepared: PreparedRun, part: PreparedRun) -> list[int] | None:
     ids = [p.variant.question_id for p in prepared.prompts]
     if 1 + sum(one != other for one, other in zip(ids, ids[1:])) == len(set(ids)):
         return None
-    mine = {p.variant.question_id for p in part.prompts}
-    return [i for i, id in enumerate(ids) if id in mine]
+    return _rows_of(prepared, {p.variant.question_id for p in part.prompts})
 
 
 def _places(folder: str | Path) -> list[Path]:
@@ -261,7 +266,7 @@ def join_shards(
         whole = concat(parts)
     except CoraError as e:
         raise CoraError(f"{folder}: {e}") from None
-    return _keep_better(whole, Path(folder), read_responses)
+    return _keep_better(whole, Path(folder), read_responses) or whole
 
 # %% ../../nbs/runs/shards.ipynb #e16930da
 def dask_distributed() -> Any:  # the module

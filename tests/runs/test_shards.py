@@ -23,7 +23,7 @@ from cora_nb.cli.table import cora_table
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.ablations import ablation_table, bootstrap_table, subset_scores
 from cora_nb.metrics.scoring import score
-from cora_nb.respondents.protocol import REFUSED_REPLY, Reply
+from cora_nb.respondents.protocol import REFUSED_REPLY
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.columns import in_state
 from cora_nb.responses.files import read_facts, read_responses, write_responses
@@ -37,7 +37,7 @@ from cora_nb.runs.store import Store
 from cora_nb.variants.families import make_variants
 import counting
 from counting import BAD, Counting
-from helpers import command, run as run_command, slow_after, stored_replies
+from helpers import Beaten, command, run as run_command, slow_after, stored_replies
 
 pytestmark = pytest.mark.guard
 QUIET = Running(progress=False, strict=None)
@@ -212,34 +212,31 @@ def test_refusals_are_asked_again_as_in_one_process(tmp_path):
     assert 0 < len(again.asked) <= refused and in_state(run.table, "answered").all()
 
 
+class Late(Counting):
+    "Before it answers, another process asks shard 1/2 of a run in the same folder."
+
+    def __init__(self, fails, theirs, folder):
+        super().__init__(fails=fails)
+        self.theirs = (theirs, Counting(), Shard(1, 2), folder, QUIET)
+
+    async def answer(self, prompts):
+        other = threading.Thread(target=ask_shard, args=self.theirs)
+        other.start()
+        other.join()
+        async for found in super().answer(prompts):
+            yield found
+
+
 def test_what_another_process_has_finished_meanwhile_stays(tmp_path):
     "A job that its queue has started twice: the one that fails does not overwrite the other's shard."
-
-    class Late(Counting):
-        async def answer(self, prompts):
-            other = threading.Thread(target=ask_shard, args=(whole(), Counting(), Shard(1, 2), tmp_path, QUIET))
-            other.start()
-            other.join()
-            async for found in super().answer(prompts):
-                yield found
-
-    run = ask_shard(whole(), Late(fails=range(1, 999)), Shard(1, 2), tmp_path, QUIET)
+    run = ask_shard(whole(), Late(range(1, 999), whole(), tmp_path), Shard(1, 2), tmp_path, QUIET)
     assert not in_state(run.table, "failed").any() and read_responses(Shard(1, 2).folder(tmp_path)).equals(run)
 
 
 def test_another_run_that_comes_meanwhile_is_refused(tmp_path):
     "Also where this one has failures, so that it would not be written."
-
-    class Late(Counting):
-        async def answer(self, prompts):
-            theirs = (whole(seed=1), Counting(), Shard(1, 2), tmp_path, QUIET)
-            (other := threading.Thread(target=ask_shard, args=theirs)).start()
-            other.join()
-            async for found in super().answer(prompts):
-                yield found
-
     with pytest.raises(CoraError, match="another run here already, with other seed"):
-        ask_shard(whole(), Late(fails={7}), Shard(1, 2), tmp_path, QUIET)
+        ask_shard(whole(), Late({7}, whole(seed=1), tmp_path), Shard(1, 2), tmp_path, QUIET)
     assert read_responses(Shard(1, 2).folder(tmp_path)).facts.variants.recipe.seed == 1
 
 
@@ -607,15 +604,6 @@ def test_a_worker_that_is_killed_costs_what_was_under_way(tmp_path, who):
     check_equal(run, prepared.ask(make_respondent(f"{who},log=alone"), QUIET))
 
 
-class Beaten(Store):
-    "A store in which another run stores each reply first."
-
-    def put(self, key, reply):
-        with Store(self.path) as other:
-            other.put(key, Reply("E"))
-        return super().put(key, reply)
-
-
 @pytest.mark.slow
 def test_the_reply_that_was_stored_first_counts_on_workers(client, tmp_path, who):
     with Beaten(tmp_path / "r.sqlite") as store:
@@ -829,6 +817,21 @@ def test_failed_prompts_end_with_status_3(tmp_path, monkeypatch, capsys):
         ask_shard(whole(), Counting(fails={5}), Shard(number, 2), out, QUIET)
     code, printed, err = run_command("cora_join", out, cwd=tmp_path)
     assert code == 3 and "failed" in err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store", [(), ("--store", "r.sqlite")])
+def test_ctrl_c_in_a_shard_says_what_its_store_keeps(tmp_path, who, store):
+    words = ["cora_run", f"{who},holds=30", "--limit", 11, "--shard", "1/2", *store]
+    kept = tmp_path / (store[1] if store else "responses/math/counting/shards/00001-of-00002.sqlite")
+    usual = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    run = subprocess.Popen(command(*words), cwd=tmp_path, stderr=subprocess.PIPE, preexec_fn=usual)
+    while stored_replies(kept) < 30:
+        assert run.poll() is None
+        time.sleep(0.01)
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=600)
+    assert run.returncode == 1 and b"30 new replies are kept in" in err and b"Traceback" not in err
 
 
 def test_what_is_free_is_kept_in_no_store(tmp_path, monkeypatch, capsys):

@@ -25,7 +25,7 @@ from cora_nb.responses.columns import REPLIED, in_state
 from cora_nb.runs.asking import Asking, Settled
 from cora_nb.runs.evaluate import evaluate, plan
 from cora_nb.runs.store import Store, StoreWarning, reply_key, store_name, store_url
-from helpers import apart, kill_at_reply, slow_after
+from helpers import Beaten, apart, kill_at_reply, slow_after
 from postgres_server import PASSWORD
 from store_children import VARIANTS, Logged
 
@@ -643,12 +643,6 @@ def test_a_disk_that_refuses_stops_the_run(tmp_path):
 
 
 def test_a_run_goes_on_with_the_reply_that_was_stored_first(tmp_path):
-    class Beaten(Store):
-        def put(self, key, reply):
-            with Store(self.path) as other:
-                other.put(key, Reply("E"))
-            return super().put(key, reply)
-
     with Beaten(tmp_path / "r.sqlite") as store:
         run = evaluate(Parrot(), VARIANTS[:20], store=store, progress=False, strict=None)
     assert set(run.table["reply"]) == {"E"}
