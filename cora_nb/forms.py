@@ -49,7 +49,7 @@ class Form:
 FORMS = {
     form.name: form
     for form in (
-        Form("mcq", "lenient", "instruction", "pre_mcq", "post_mcq"),
+        Form("mcq", "careful", "instruction", "pre_mcq", "post_mcq"),
         Form("several", "selected", "several", several=True, tokens_a_choice=3),
         Form("tfq", "yes_no", "true_false", after="post_tfq", shows_choices=False, compares_sums=True),
         Form("lfgq", "in_words", "long_form", after="post_lfgq", shows_choices=False, guessable=False),

@@ -19,7 +19,7 @@ from ..core import CoraError
 from ..interop.formats import import_responses, recognise_tool
 from ..interop.lm_eval_tasks import export_lm_eval
 from ..interop.publish import publish
-from ..prompts.letters import register_thought
+from ..prompts.replies import register_thought
 from ..report.tables import plain_line
 from ..responses.files import check_folder, read_responses, write_responses
 from ..variants.families import make_variants
@@ -73,7 +73,7 @@ class ExportOptions(AskingOptions, QuestionOptions):
     run: str = None  # folders of runs, with commas between, for hub
     name: str = "cora"  # of the tasks: NAME_mc and NAME_gen
     family: str = "cora"  # the family of variants, or FILE.py:NAME for one of your own
-    parse: str = "lenient"  # the rule that will read the replies: it says how long they may be
+    parse: str = "careful"  # the rule that will read the replies: it says how long they may be
     adaptation: str = "joint-label"  # what is scored: joint-label, joint-desc or separate
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from ..core import CoraError, Question, threshold, THRESHOLDS
-from ..prompts.letters import register_thought
+from ..prompts.replies import register_thought
 from ..runs.asking import Asking, Budget, Precise, Settled, Stop
 
 # %% ../../nbs/cli/options.ipynb #affc6f30
@@ -46,7 +46,7 @@ class AskingOptions:
     shots: int = 0  # how many solved questions to show first
     pool: str = None  # a file or hub folder to take them from; without it, the benchmark's own pool
     shots_as: str = "plain"  # how they look: plain, or like_variant, their choices altered like the question's
-    parse: str = "lenient"  # the rule from reply to choice, or FILE.py:NAME
+    parse: str = "careful"  # the rule from reply to choice, or FILE.py:NAME
     think_end: str = None  # what stands after a model's thoughts, where it is none of the usual marks
 
 

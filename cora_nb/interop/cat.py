@@ -191,7 +191,7 @@ def import_cat(
     return make_responses(
         [r.variant for r in records],
         [r.reply for r in records],
-        parse or "lenient",
+        parse or "careful",
         [r.trial for r in records],
         Path(path).stem,
         facts,

@@ -415,7 +415,7 @@ def _named_rule(path: Path, known: Facts) -> dict[str, str]:
     "The rule for each form that a log of our task names. Raises `CoraError` if it is not one of ours."
     named = known.asked.parse
     if not named:
-        raise CoraError(f"{path}: the log does not say by which rule its replies were read; name one, such as lenient")
+        raise CoraError(f"{path}: the log does not say by which rule its replies were read; name one, such as careful")
     for rule in named.values():
         if rule not in RULES:
             raise CoraError(f"{path}: the parsing rule {rule!r} in the log is not one of ours; name the rule yourself")
@@ -572,4 +572,4 @@ def import_inspect(
         facts["asked"] = facts.get("asked", {}) | {"parse": {form: rule_name(r) for form, r in rules.items()}}
     facts["imported"] = told["imported"] | {"scorer": scorer, "parse": said, "notes": notes}
     replies, trials = [r.reply for r in records], [r.trial for r in records]
-    return make_responses(variants, replies, "lenient", trials, header.eval.model, facts, verdicts)
+    return make_responses(variants, replies, "careful", trials, header.eval.model, facts, verdicts)

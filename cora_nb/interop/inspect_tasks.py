@@ -109,7 +109,7 @@ _cora_scores = metric(name="cora_scores", scores="unreduced")(_table_scores)  # 
 # %% ../../nbs/interop/inspect_tasks.ipynb #f381066e
 @scorer(name="cora", metrics=[_cora_scores()])
 def variant_scorer(
-    parse: str = "lenient",  # the rule from reply to choice
+    parse: str = "careful",  # the rule from reply to choice
 ) -> Scorer:
     "Whether a reply names the right choice, as read by one of the parsing rules of this package."
     rules: dict[str, Callable] = {}  # by form; loaded with the first reply
@@ -186,7 +186,7 @@ def _check_style(style: str, template: str | None, shots: int, parse: str) -> No
     if style == "inspect" and shots:
         raise CoraError(f"{why}, which shows no examples: got shots={shots}; leave them out, or use style=cora")
     if style == "inspect" and rule_room(get_rule(parse)) == LETTER:
-        raise CoraError(f"{why}, which wants 'ANSWER: B', and parse={parse} reads one token; use parse=lenient")
+        raise CoraError(f"{why}, which wants 'ANSWER: B', and parse={parse} reads one token; use parse=careful")
 
 
 def _check_asked(variants: Sequence, family: str) -> None:
@@ -291,7 +291,7 @@ def cora_task(
     pool: str | None = None,  # a file or hub folder to take them from; None: the benchmark's own pool
     shots_as: str = "plain",  # their choices: plain, or like_variant, altered like the question's
     seed: int = 0,  # for the variants and the sample
-    parse: str = "lenient",  # the rule from reply to choice, or FILE.py:NAME
+    parse: str = "careful",  # the rule from reply to choice, or FILE.py:NAME
     style: str = "cora",  # the prompts: cora, or inspect for those of inspect's multiple_choice()
     **kwargs: Any,  # unknown options, which raise an error
 ) -> Task:

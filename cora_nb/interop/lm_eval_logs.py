@@ -548,7 +548,7 @@ def _graded(
 ) -> tuple[Responses, str | dict[str, str] | None]:
     "The responses, and what read the replies: a rule, perhaps of what the filter made; None if choices were scored."
     rows = [(s, v, trial) for s, v in asked for trial in range(len(s.scores or s.replies))]
-    rule, verdicts = parse or own_rule or "lenient", None
+    rule, verdicts = parse or own_rule or "careful", None
     read = rule_name(rule) if callable(rule) else rule
     if asked[0][0].scores:
         read = None
@@ -708,7 +708,7 @@ def _fitting(asked: list[tuple[_Sample, Variant]], path: Path, bad: BadRows) -> 
 def _own_rule(exported: Facts) -> str | dict[str, str]:
     "The rule that the export was made for, for each form."
     rules = exported.asked.parse.items()
-    return {form: rule for form, rule in rules if form in FORMS and rule in RULES} or "lenient"
+    return {form: rule for form, rule in rules if form in FORMS and rule in RULES} or "careful"
 
 
 @dataclass(frozen=True)

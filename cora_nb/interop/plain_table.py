@@ -605,7 +605,7 @@ def import_table(
     variants, replies = [variants[at] for at in kept], _replies(rows, data)
     verdicts = None if rule else _verdicts(data, kept)
     trials, name = [data["trial"][at] for at in kept], name or Path(path).stem
-    graded = graded_table(variants, [replies[at] for at in kept], rule or "lenient", trials, name, verdicts)
+    graded = graded_table(variants, [replies[at] for at in kept], rule or "careful", trials, name, verdicts)
     if "state" not in rows.columns:  # perhaps written before that column
         graded = with_states(graded.drop(columns="state"))
     for column in ("n_choices", "sources"):
@@ -642,7 +642,7 @@ def _rule(rows: _TableRows, data: dict[str, list], predicted: bool, parse: str |
     if not any(n is not None for n in data["n_choices"]):
         why = "to read replies, the number of choices shown is needed"
         raise CoraError(f"{rows.file}: {why}; add the column n_choices or choices")
-    return parse or "lenient"
+    return parse or "careful"
 
 
 def _rule_notes(data: dict[str, list], kept: list[int], table: pd.DataFrame, rule: str | None) -> list[str]:

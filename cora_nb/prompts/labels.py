@@ -7,10 +7,12 @@ __all__ = ['ORDERS', 'apply_rule', 'label_room', 'said_label', 'letter_probabili
            'divide_by_prior', 'highest_place', 'choice_orders', 'average_by_content', 'prior_over_orders']
 
 # %% ../../nbs/prompts/labels.ipynb #db596f1d
+import inspect
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import permutations as all_orders
 from typing import Any
 
@@ -19,7 +21,7 @@ import numpy as np
 from ..checks import check_count, check_option
 from ..core import ALPHABETS, LETTERS, CoraError, Variant
 from ..forms import get_form
-from .letters import answer_span, choice_text, own_words
+from .replies import answer_span, choice_text, own_words
 
 # %% ../../nbs/prompts/labels.ipynb #4b635fdd
 _ALONE = r"0-9A-Za-z\u00c0-\u024f\u0370-\u052f"  # letters that continue a word; scripts without spaces do not
@@ -173,15 +175,32 @@ def _in_letters(
     return before + _WORD.sub(renamed, text)
 
 # %% ../../nbs/prompts/labels.ipynb #7b2bacb2
+@lru_cache(maxsize=256)
+def _takes(
+    rule: Callable,  # a parsing rule
+) -> frozenset[str]:  # some of "labels" and "finish"
+    "What a rule wants to be told beside the reply and the choices."
+    try:
+        return frozenset({"labels", "finish"}.intersection(inspect.signature(rule).parameters))
+    except (TypeError, ValueError):  # a function without a signature
+        return frozenset()
+
+
 def apply_rule(
-    rule: Callable,  # a parsing rule: a function of reply and choices
+    rule: Callable,  # a parsing rule: a function of reply and choices, and perhaps of `labels` and `finish`
     reply: str | None,  # what the model wrote
     variant: Variant,  # what was asked
+    finish: str | None = None,  # why the reply ended, if known
 ) -> object:  # the rule's result: an index, several of them, -1 or None
     "Apply a rule to a reply to a variant, whose labels need not be capital letters."
-    if variant.wording is None or reply is None or not get_form(variant).shows_choices:
-        return rule(reply, variant.choices)
-    return rule(_in_letters(reply, variant.labels, variant.choices), variant.choices)
+    takes = _takes(rule)
+    told = {"finish": finish} if "finish" in takes else {}
+    if variant.wording is not None and reply is not None and get_form(variant).shows_choices:
+        if "labels" not in takes:
+            reply = _in_letters(reply, variant.labels, variant.choices)
+        elif variant.labels[0] != LETTERS[0]:
+            told["labels"] = variant.labels
+    return rule(reply, variant.choices, **told)
 
 # %% ../../nbs/prompts/labels.ipynb #cad22741
 _ROOM = 6  # tokens of a label with its brackets

@@ -396,7 +396,7 @@ def make_prompts(
     k: int = 0,  # how many examples; with 0 the pool is not used
     shots_as: str = "plain",  # one of `SHOTS_AS`: unchanged, or altered like the variant that follows
     trials: int = 1,  # how often each variant is asked, at least 1
-    parse: str | Callable | Mapping = "lenient",  # the parsing rule, which decides how long replies may be
+    parse: str | Callable | Mapping = "careful",  # the parsing rule, which decides how long replies may be
 ) -> list[Prompt]:  # len(variants) * trials prompts, trials of a variant together
     """One prompt for each variant and trial.
 

@@ -11,7 +11,8 @@ import unicodedata
 from collections.abc import Sequence
 from fractions import Fraction
 
-from .letters import EXPLANATION, choice_text, own_words, undecorated, with_room
+from .letters import EXPLANATION, with_room
+from .replies import choice_text, own_words, undecorated
 
 # %% ../../nbs/prompts/words.ipynb #b5006719
 _DIGITS = (

@@ -25,7 +25,7 @@ from fastcore.basics import patch
 from ..checks import check_count, check_option
 from ..core import CoraError
 from ..forms import get_form
-from ..prompts.letters import answer_part
+from ..prompts.replies import answer_part
 from ..prompts.templates import Prompt
 from cora_nb.respondents.chat_replies import (
     clean_text,

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..prompts.labels import said_label
-from ..prompts.letters import answer_part
+from ..prompts.replies import answer_part
 from ..checks import escaped
 from .protocol import Reply
 

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core import LETTERS, MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant, threshold
+from ..core import MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant, threshold
 from ..forms import FORMS, Verdict, get_form
 from ..prompts.labels import apply_rule
-from ..prompts.letters import lenient, rules_by_form
+from ..prompts.letters import rules_by_form
+from ..prompts.reading import NOT_SHOWN, careful
 from ..respondents.protocol import REFUSALS, Reply
 from .facts import Facts, Recipe
 from ..results import Remark
@@ -383,11 +384,9 @@ def _highest(scores: Sequence[float]) -> int:
     return scores.index(max(scores))
 
 
-_EVERY_LETTER = tuple(f"({letter})" for letter in LETTERS)
-
-
-def _cut_off(reply: Reply) -> bool:
-    return (reply.meta or {}).get("finish_reason") == "length"
+def _finish(reply: Reply) -> str | None:
+    "Why a reply ended, if known."
+    return (reply.meta or {}).get("finish_reason")
 
 
 def _with_unshown(variant: Variant, reply: Reply, verdict: Verdict) -> Verdict:
@@ -395,8 +394,7 @@ def _with_unshown(variant: Variant, reply: Reply, verdict: Verdict) -> Verdict:
     lettered = variant.form == "mcq" and variant.wording is None
     if verdict.parsed or not lettered or reply.error is not None or not reply.text:
         return verdict
-    read = lenient.cut if _cut_off(reply) else lenient
-    return verdict._replace(unshown=read(reply.text, _EVERY_LETTER) >= variant.n_choices)
+    return verdict._replace(unshown=careful(reply.text, variant.choices, finish=_finish(reply)) == NOT_SHOWN)
 
 
 def grade_reply(
@@ -408,8 +406,7 @@ def grade_reply(
     form, found = get_form(variant), None
     text = reply.text if reply.error is None else None
     if text is not None:
-        rule = rules[form.name]
-        found = apply_rule(getattr(rule, "cut", rule) if _cut_off(reply) else rule, text, variant)
+        found = apply_rule(rules[form.name], text, variant, _finish(reply))
     elif reply.error is None and reply.scores:
         found = _highest(reply.scores)
     verdict = form.judge(found, variant.answer, len(variant.choices))
@@ -437,7 +434,7 @@ def _noted(replies: Sequence[Reply], what: str, kinds: type | tuple[type, ...]) 
 def graded_table(
     variants: Sequence[Variant],  # what was asked, one for each row
     replies: Sequence[Reply | str | None],  # the replies in the same order: `Reply`, or a plain text
-    parse: str | Callable | Mapping = "lenient",  # the rule for questions with one letter, or one for each form
+    parse: str | Callable | Mapping = "careful",  # the rule for questions with one letter, or one for each form
     trials: Sequence[int] | None = None,  # the repetition of each reply; None: all 0
     respondent: str = "respondent",  # the respondent's name
     verdicts: Sequence[Verdict] | None = None,  # the grades of the replies, if known already

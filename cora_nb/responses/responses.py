@@ -133,7 +133,7 @@ def _with_name(table: pd.DataFrame, name: str) -> tuple[pd.DataFrame, str]:
 def make_responses(
     variants: Sequence[Variant],  # what was asked, one for each reply
     replies: Sequence,  # the replies in the same order: `Reply`, or a plain text
-    parse: str | Callable | Mapping = "lenient",  # the rule for questions with one letter, or one for each form
+    parse: str | Callable | Mapping = "careful",  # the rule for questions with one letter, or one for each form
     trials: Sequence[int] | None = None,  # the repetition of each reply; None: all 0
     name: str = "respondent",  # the respondent's name
     facts: Facts | Mapping[str, Any] | None = None,  # what is needed to repeat the run

@@ -38,7 +38,7 @@ class Asking:
     k: int = 0  # how many of them
     shots_as: str = "plain"  # how they look, one of `SHOTS_AS`: "like_variant" alters their choices like the variant's
     trials: int = 1  # how often each prompt is asked
-    parse: str | Callable | Mapping = "lenient"  # from reply to choice; a mapping names a rule for each form
+    parse: str | Callable | Mapping = "careful"  # from reply to choice; a mapping names a rule for each form
 
     def __post_init__(self):
         get_template(self.template)

@@ -19,7 +19,8 @@ from ..benchmarks.files import read_table, write_whole
 from ..checks import check_option
 from ..core import LETTERS, BadRow, CoraError, Question, Variant
 from ..forms import get_form
-from ..prompts.letters import choice_text, rules_by_form
+from ..prompts.letters import rules_by_form
+from ..prompts.replies import choice_text
 from ..prompts.templates import Template
 from ..respondents.protocol import Reply, Respondent
 from ..responses.columns import KEY, REPLIED, grade_reply, in_state, read_again
@@ -144,7 +145,7 @@ def _read_label(
         return False, -1
     letter = LETTERS.find(said.upper().strip("().")) if len(said.strip("().")) == 1 else -1
     named = letter if 0 <= letter < len(v.choices) else choice_text(label.strip(), v.choices)
-    return None if named is None else (named == v.answer, named)
+    return None if named is None or named < 0 else (named == v.answer, named)
 
 
 def read_labels(

@@ -20,7 +20,8 @@ from ..benchmarks.files import read_table, write_whole
 from ..benchmarks.load import benchmark_hash
 from ..benchmarks.pitfalls import says_none
 from ..core import BadRow, CoraError, Question, Variant
-from ..prompts.letters import own_words, with_room
+from ..prompts.letters import with_room
+from ..prompts.replies import own_words
 from ..prompts.templates import Template
 from ..respondents.protocol import Respondent
 from ..responses.columns import in_state

@@ -248,7 +248,7 @@ def test_a_package_adds_a_command_and_names(monkeypatch, capsys):
     ]
     monkeypatch.setattr("cora_nb.registry.entry_points", lambda group: added)
     cora_main(["collect", "recipes"])
-    assert "lenient" in capsys.readouterr().out
+    assert "careful" in capsys.readouterr().out
     cora_main([])
     assert re.search(r"^  collect +List the", capsys.readouterr().out, re.MULTILINE)
     rows = dict(list_families())

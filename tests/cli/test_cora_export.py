@@ -50,7 +50,7 @@ def test_what_it_says(place, capsys):
     assert len(row_variants(rows, "rows")) == 40
     cora_export("lm-eval", "tasks/mine", limit=2, name="mine", parse="first_token")  # the same again
     said = refusal("lm-eval", "tasks/mine", limit=3, name="mine")
-    assert "another export here already, with other parse (first_token there, lenient now), limit (2 there, 3" in said
+    assert "another export here already, with other parse (first_token there, careful now), limit (2 there, 3" in said
 
 
 @pytest.mark.parametrize(("words", "options", "why"), [

@@ -106,7 +106,7 @@ def test_another_run_is_refused_before_anything_is_asked(tmp_path, monkeypatch, 
         (["simulated:name=a"], {"template": "words.py:bare"}, "asked.template_hash"),
         (["simulated:name=a"], {"shots": 1}, "other shots (0 there, 1 now)"),
         (["simulated:name=a"], {"trials": 2}, "other trials (1 there, 2 now);"),
-        (["simulated:name=a"], {"parse": "last_line"}, "other parse (lenient there, last_line now)"),
+        (["simulated:name=a"], {"parse": "last_line"}, "other parse (careful there, last_line now)"),
         (["simulated:name=a"], {"stop": "cora"}, "other stop (none there, cora now), batch (none there, 256 now);"),
         (["simulated:name=a"], {"family": "permutations"}, "other family (cora there, permutations now), "),
     ]:

@@ -58,7 +58,7 @@ def test_what_is_printed(try_it, tmp_path):
 def test_replies_that_cannot_be_read_come_with_what_would_read_them(try_it):
     with FaultyServer(lambda asked: Answer(body=completion(f"The answer is {letter(asked)}."))) as server:
         _, out, _ = try_it(f"chat:m,base_url={server.url}", parse="first_token", questions=2)
-    assert "10 of 10 replies cannot be read" in out and "read by last_line, lenient: --parse last_line" in out
+    assert "10 of 10 replies cannot be read" in out and "read by careful, last_line: --parse careful" in out
 
 
 def test_nothing_of_a_server_reaches_the_terminal(try_it):
@@ -95,9 +95,9 @@ def test_a_server_that_cannot_be_tried_gets_one_line(try_it, answer, says):
 
 
 def test_a_mark_after_a_thought_can_be_named(try_it, monkeypatch):
-    from cora_nb.prompts import letters
+    from cora_nb.prompts import replies
 
-    monkeypatch.setattr(letters, "THOUGHTS", dict(letters.THOUGHTS))
+    monkeypatch.setattr(replies, "THOUGHTS", dict(replies.THOUGHTS))
     with FaultyServer(lambda asked: Answer(body=completion(f"The answer is Z? {{done}} {letter(asked)}"))) as server:
         _, out, _ = try_it(f"chat:m,base_url={server.url}", think_end="{done}", questions=1)
     assert "8 replies: 8 right" in out

@@ -27,7 +27,8 @@ from cora_nb.metrics.scoring import score
 from cora_nb.papers.cora_items import paper_layout
 from cora_nb.papers.mcqa_plus import mcqa_plus_results, mcqa_plus_steps, prepare_steps
 from cora_nb.papers.published import PAPERS, load_published, load_recorded
-from cora_nb.prompts.letters import explain, parse, selected
+from cora_nb.prompts.letters import parse, selected
+from cora_nb.prompts.reading import explain
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.report.plots import curve_table
 from cora_nb.respondents.simulated import RecordedRespondent, SimulatedRespondent
@@ -236,7 +237,7 @@ def keys(t):
 
 
 NUMBERS = ("12", "-12", "1,200", "1/2", "0.5 km")
-LETTER_RULES = ("first_token", "first_alphanumeric", "first_character", "lenient")
+LETTER_RULES = ("first_token", "first_alphanumeric", "first_character", "careful")
 RULES = {rule: rule for rule in LETTER_RULES} | {"yes_no": "yes_no", "only_one": "selected"}  # as it was: as it is
 RULES |= {rule: rule for rule in ("in_words", "exact_number", "same_words")}
 

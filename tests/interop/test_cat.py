@@ -143,7 +143,7 @@ def test_nothing_is_evaluated(tmp_path):
 def test_outputs_can_be_parsed_again(tmp_path):
     path = write(tmp_path, [{"standard_MC": [entry(said="A", output="The answer is (B).")]}])
     assert import_cat(path).table["prediction"].tolist() == [0]
-    assert import_cat(path, parse="lenient").table["prediction"].tolist() == [1]
+    assert import_cat(path, parse="careful").table["prediction"].tolist() == [1]
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def test_style_of_inspect():
     "Our rule reads more than inspect's, which wants ANSWER: B; both are compared, and either can be had."
     (log,) = OURS.glob("inspect_style_cyclic_*.eval")
     ours, theirs = import_inspect(log), import_inspect(log, select="choice")
-    assert ours.facts.imported["parse"] == "lenient"
+    assert ours.facts.imported["parse"] == "careful"
     assert theirs.facts.imported["parse"] == "as recorded by choice"
     unread = [r for r, p in columns(theirs, "reply", "prediction") if p < 0]
     assert unread and all("ANSWER" not in r for r in unread)
@@ -125,7 +125,7 @@ def test_rule_with_code_is_not_taken_from_a_log(tmp_path):
     path = edited(tmp_path, change, OURS / "cora_style_order_swap_1_epoch.json")
     with pytest.raises(CoraError, match="in the log is not one of ours; name the rule yourself"):
         import_inspect(path)
-    assert len(import_inspect(path, parse="lenient")) == 6
+    assert len(import_inspect(path, parse="careful")) == 6
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_choices_shuffled_when_the_question_was_put():
         letter = r.reply.text.removeprefix("ANSWER: ")
         assert reading.answer == letter if reading.named else "ABCD".index(letter) >= v.n_choices
     assert len({r.variant.sources for r in records}) > 4
-    by_scorer, by_rule = import_inspect(FOREIGN / "shuffled.eval"), import_inspect(FOREIGN / "shuffled.eval", "lenient")
+    by_scorer, by_rule = import_inspect(FOREIGN / "shuffled.eval"), import_inspect(FOREIGN / "shuffled.eval", "careful")
     assert by_scorer.table.equals(by_rule.table)
     assert notes(by_rule) == [
         "the task shuffled the choices of every sample: all rows are shuffled variants, none is original",
@@ -216,7 +216,7 @@ def test_shuffled_without_its_order_is_refused(tmp_path):
 
     path = rezipped(tmp_path, FOREIGN / "shuffled.eval", change)
     with pytest.raises(BadRow, match="id 'q1', scores: the choices were shuffled .* only the scorer choice"):
-        import_inspect(path, parse="lenient")
+        import_inspect(path, parse="careful")
 
 
 def test_choices_shuffled_when_the_data_were_read():

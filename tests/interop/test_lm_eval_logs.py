@@ -77,7 +77,7 @@ def test_real_filters_and_repetitions():
     raw = import_lm_eval(path, parse="first_token")
     assert raw.table["prediction"].equals(capital.table["prediction"])
     assert raw.facts.imported["parse"] == "first_token"
-    assert capital.facts.imported["parse"] == "lenient, of what the filter made"
+    assert capital.facts.imported["parse"] == "careful, of what the filter made"
     draws = import_lm_eval(recorded("arith_draws"))
     assert draws.trials == (0, 1, 2) and len(draws) == 36
     assert draws.table["reply"].tolist() == [said for r in rows_of(recorded("arith_draws")) for said in r["resps"][0]]
@@ -392,7 +392,7 @@ def test_what_is_no_log(tmp_path):
     with pytest.raises(CoraError, match="on_bad must be one of raise, skip, got 'ignore'"):
         import_lm_eval(tmp_path, on_bad="ignore")
     with pytest.raises(CoraError, match="parse is a rule for written replies, and here the choices were scored"):
-        import_lm_eval(recorded("arith_cloze"), parse="lenient")
+        import_lm_eval(recorded("arith_cloze"), parse="careful")
     with pytest.raises(CoraError, match="no_such_rule"):
         import_lm_eval(recorded("arith_draws"), parse="no_such_rule")
 

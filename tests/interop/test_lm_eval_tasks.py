@@ -136,7 +136,7 @@ def test_the_task_files(tmp_path):
 
 @pytest.mark.parametrize(("parse", "family", "room"), [
     ("first_token", "cora", 1),
-    ("lenient", "cora", 512),
+    ("careful", "cora", 512),
     ("last_line", "cora", 4096),
     ("first_token", "wording", 6),  # some labels are longer than a letter
 ])  # fmt: skip
@@ -189,7 +189,7 @@ def test_an_export_is_replaced_only_by_the_same(tmp_path):
         ({"asking": Asking("bare")}, r"template \("),
         ({"asking": Asking(shots=load_shots("math"), k=1)}, r"shots \("),
         ({"adaptation": "separate"}, "export.adaptation"),
-        ({"asking": Asking(parse="first_token")}, r"parse \(lenient there, first_token now\)"),
+        ({"asking": Asking(parse="first_token")}, r"parse \(careful there, first_token now\)"),
     ):
         with pytest.raises(CoraError, match=f"another export here already, with other .*{what}"):
             export_lm_eval(**{"variants": variants, "folder": folder} | put)

@@ -109,7 +109,7 @@ def test_every_kind_of_file_gives_the_same(tmp_path):
     assert [*found[0].table["sources"]] == [(0, 1, 2), (1, 0, 2), (0, 1), (0, -1)]
     assert found[0].table["prediction"].tolist() == [1, -1, 1, 0]
     assert found[0].questions["choices"].tolist() == [("a", "b", "c"), ("x", "ä\n,")]
-    assert "read by the rule lenient" in notes(found[0])
+    assert "read by the rule careful" in notes(found[0])
     for f in ("t.csv", "t.jsonl", "t.json", "t.parquet", "t.xlsx"):
         assert recognise_tool(tmp_path / f) == "table"
 

@@ -226,7 +226,7 @@ def drawn_run(variants, rng, trials=5):
             favourite, loyal = rng.integers(len(words)), rng.choice([0, 0.6, 1])
         text = words[favourite if rng.random() < loyal else rng.integers(len(words))]
         replies.append(Reply(text, meta={"mean_logprob": -float(rng.exponential())}))
-    rules = {"mcq": "lenient", "tfq": "yes_no", "lfgq": "in_words"}
+    rules = {"mcq": "careful", "tfq": "yes_no", "lfgq": "in_words"}
     return make_responses(asked, replies, rules, trials=[*range(trials)] * len(variants))
 
 

@@ -16,7 +16,7 @@ from cora_nb.metrics.scoring import score
 from cora_nb.metrics.debiasing import debias, estimate_prior, estimation_questions, _pride_variants
 from cora_nb.prompts.labels import apply_rule
 from cora_nb.prompts.labels import LetterPrior
-from cora_nb.prompts.letters import lenient
+from cora_nb.prompts.reading import careful
 from cora_nb.prompts.templates import make_prompts
 from cora_nb.respondents.protocol import NOT_ASKED, Reply, ask
 from cora_nb.respondents.simulated import SimulatedRespondent
@@ -288,5 +288,5 @@ def test_a_worded_variant_is_answered_with_its_own_label():
     run = evaluate(SimulatedRespondent(position=(3, 1), with_scores=True), variants, progress=False)
     found = debias(run, "batch")
     assert {"1", "i", "a", "A"} <= set(found.table["reply"])
-    read = [apply_rule(lenient, r, v) if isinstance(r, str) else -1 for r, v in zip(found.table["reply"], variants)]
+    read = [apply_rule(careful, r, v) if isinstance(r, str) else -1 for r, v in zip(found.table["reply"], variants)]
     assert read == found.table["prediction"].tolist()

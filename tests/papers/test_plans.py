@@ -269,7 +269,7 @@ WRONG = {  # what is written in place of what, in a plan -> what is said
     "no items": ("cora/table_1", "[items.table_1]", "[other.table_1]", "there is no key 'other'"),
     "no such family": ("li2024/figure_2", '"formats"', '"format"', "format"),
     "no such template": ("li2024/figure_2", 'template = "li2024"', 'template = "li"', "li2024"),
-    "no such rule": ("li2024/figure_2", '"lenient"', '"lenent"', "lenient"),
+    "no such rule": ("li2024/figure_2", '"careful"', '"lenent"', "careful"),
     "no such option": ("li2024/figure_3", "only = [", "onli = [", "onli"),
     "no such measure": ("cora/table_1", '"scores"', '"score"', "score"),
     "no such step": (
@@ -324,14 +324,14 @@ def test_an_address_that_leads_nowhere_is_one_clear_line(address, said):
 
 
 def test_a_changed_plan_is_run_by_its_path(tmp_path):
-    text = plan_text(load_plan("cora/table_2")).replace("shots = 5", 'shots = 1\nparse = "lenient"')
+    text = plan_text(load_plan("cora/table_2")).replace("shots = 5", 'shots = 1\nparse = "careful"')
     file = tmp_path / "mine.toml"
     file.write_text(text, encoding="utf-8")
     plan = load_plan(str(file))
-    assert plan.runs["mmlu"].shots == 1 and plan.runs["mmlu"].parse == "lenient"
+    assert plan.runs["mmlu"].shots == 1 and plan.runs["mmlu"].parse == "careful"
     asked = ask_plan(plan, people()[:1], TINY, Running(progress=False))
     assert asked["mmlu"]["ann"][""].facts.asked.k == 1
-    assert asked["mmlu"]["ann"][""].facts.run.plan["parse"] == "lenient"
+    assert asked["mmlu"]["ann"][""].facts.run.plan["parse"] == "careful"
 
 
 def test_questions_with_too_many_choices_are_left_out_before_any_is_drawn():

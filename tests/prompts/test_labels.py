@@ -9,7 +9,8 @@ from hypothesis import given, settings, strategies as st
 
 from cora_nb.core import ALPHABETS, LETTERS, CoraError, Question, Variant, Wording
 from cora_nb.prompts.labels import apply_rule, _in_letters, label_room, said_label
-from cora_nb.prompts.letters import first_alphanumeric, first_character, first_token, last_line, lenient
+from cora_nb.prompts.letters import first_alphanumeric, first_character, first_token, last_line
+from cora_nb.prompts.reading import careful
 from cora_nb.variants.mcqa_plus import formats
 from cora_nb.variants.families import AXES
 
@@ -41,9 +42,9 @@ def test_every_label_is_read_back_however_it_is_said(alphabet, said):
     v = shown(alphabet)
     for place, label in enumerate(v.labels):
         reply = said.format(label, text=CITIES[place])
-        assert apply_rule(lenient, reply, v) == place, (reply, label)
+        assert apply_rule(careful, reply, v) == place, (reply, label)
         if alphabet != "digits":
-            assert apply_rule(lenient, said.format(label.upper(), text=CITIES[place]), v) == place, reply
+            assert apply_rule(careful, said.format(label.upper(), text=CITIES[place]), v) == place, reply
 
 
 @pytest.mark.parametrize("alphabet", OTHERS)
@@ -74,11 +75,11 @@ NOT_SAID = {
 @pytest.mark.parametrize("alphabet, reply", [(a, r) for a, replies in NOT_SAID.items() for r in replies])
 def test_what_only_looks_like_a_label_is_not_read(alphabet, reply):
     v = shown(alphabet, CITIES[:5])
-    assert apply_rule(lenient, reply, v) == -1, _in_letters(reply, v.labels, v.choices)
+    assert apply_rule(careful, reply, v) == -1, _in_letters(reply, v.labels, v.choices)
 
 
 def test_a_pronoun_alone_is_a_numeral_where_one_is_asked_for():
-    assert [apply_rule(lenient, said, shown("roman")) for said in ("I", "I.", "(I)", "I think")] == [0, 0, 0, -1]
+    assert [apply_rule(careful, said, shown("roman")) for said in ("I", "I.", "(I)", "I think")] == [0, 0, 0, -1]
 
 
 LISTS = {
@@ -91,15 +92,15 @@ LISTS = {
 
 def test_numbered_lines_are_no_answer():
     v = shown("digits", CITIES[:4])
-    assert {reply: apply_rule(lenient, reply, v) for reply in LISTS} == LISTS
+    assert {reply: apply_rule(careful, reply, v) for reply in LISTS} == LISTS
 
 
 def test_texts_of_choices_are_read_and_never_taken_apart():
     v = shown("digits", ("Type 1", "Type 2", "Vitamin C", "A level"))
     said = {"Type 1": 0, "Type 2": 1, "2) Type 2": 1, "1": 0, "Vitamin C": 2, "A level": 3, "The answer is Type 2.": 1}
-    assert {reply: apply_rule(lenient, reply, v) for reply in said} == said
+    assert {reply: apply_rule(careful, reply, v) for reply in said} == said
     elements = shown("roman", ("C", "N", "I", "V"))
-    assert [apply_rule(lenient, r, elements) for r in ("C", "N", "ii", "iv", "(i)")] == [0, 1, 1, 3, 0]
+    assert [apply_rule(careful, r, elements) for r in ("C", "N", "ii", "iv", "(i)")] == [0, 1, 1, 3, 0]
 
 
 def test_a_number_that_is_two_things_is_read_where_a_label_was_asked_for_and_else_not():
@@ -114,7 +115,7 @@ def test_a_number_that_is_two_things_is_read_where_a_label_was_asked_for_and_els
         "So 2 + 2 is 4, and the answer is 4.": -1,
         "22": 3,
     }
-    assert {reply: apply_rule(lenient, reply, v) for reply in said} == said
+    assert {reply: apply_rule(careful, reply, v) for reply in said} == said
 
 
 @pytest.mark.slow
@@ -134,8 +135,8 @@ def test_long_replies_take_no_longer_than_short_ones(alphabet):
 @settings(max_examples=60)
 def test_any_text_is_taken(reply, alphabet, choices):
     v = shown(alphabet, choices, 0)
-    for rule in (lenient, first_token, last_line):
-        assert -1 <= apply_rule(rule, reply, v) < len(choices)
+    for rule in (careful, first_token, last_line):
+        assert -2 <= apply_rule(rule, reply, v) < len(choices)
 
 
 @given(st.text(alphabet="ABCDabcdxiv1234 .,:()\n", max_size=40))
@@ -151,7 +152,7 @@ def test_letters_and_other_forms_are_left_alone(reply):
 def test_no_label_among_26_is_mistaken_for_another(place, alphabet, rng: random.Random):
     v = shown(alphabet, [f"text {LETTERS[i]}{LETTERS[i]}" for i in range(26)])
     reply = rng.choice(["{}", "({})", "{}.", "The answer is {}.", "Answer: {}"]).format(v.labels[place])
-    assert apply_rule(lenient, reply, v) == place
+    assert apply_rule(careful, reply, v) == place
     assert said_label(reply, v.labels) == (place if re.fullmatch(r"\W*\w+\W*", reply) else -1)
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from cora_nb.core import LETTERS
-from cora_nb.prompts import letters
+from cora_nb.prompts import replies as own
+from cora_nb.prompts.languages import LANGUAGES, add_language, vocabulary
 from cora_nb.prompts.letters import (
-    answer_part,
     first_token,
     last_answer,
     last_line,
@@ -15,8 +15,15 @@ from cora_nb.prompts.letters import (
     parse,
     rules_by_form,
     selected,
-    lenient,
 )
+from cora_nb.prompts.reading import careful
+from cora_nb.prompts.replies import answer_part
+
+
+def read(reply, choices=("Sydney", "Canberra", "Melbourne", "Perth"), **known):
+    "What the default rule reads, with a letter that was not shown as none."
+    return max(careful(reply, choices, **known), -1)
+
 
 CITIES = ("Sydney", "Canberra", "Melbourne", "Perth")
 SAID = [
@@ -46,13 +53,13 @@ ENDS = ("The answer is C.", "The correct option is (C).", "So the answer would b
                                      "A is tempting.", "B was my first thought."])  # fmt: skip
 @pytest.mark.parametrize("end", ENDS)
 def test_an_article_a_pronoun_or_a_sentence_about_a_letter_is_no_answer(opening, end):
-    assert lenient(f"{opening} {end}", TEN) == lenient(f"<think>B</think>{opening}\n{end}", TEN) == 2
+    assert read(f"{opening} {end}", TEN) == read(f"<think>B</think>{opening}\n{end}", TEN) == 2
 
 
 @pytest.mark.parametrize("said", ["I cannot answer", "I don't know.", "I, for one, have no idea", "A difficult one",
                                   "I was not told", "I CANNOT ANSWER"])  # fmt: skip
 def test_without_an_answer_nothing_is_read(said):
-    assert lenient(said, TEN) == -1 and selected(said, TEN) == ()
+    assert read(said, TEN) == -1 and selected(said, TEN) == ()
 
 
 @given(
@@ -61,31 +68,31 @@ def test_without_an_answer_nothing_is_read(said):
                      "{} is right", "{}\npatients know", "{} (the answer)"]),
 )  # fmt: skip
 def test_a_letter_is_a_letter_in_every_dress(letter, dress):
-    assert lenient(dress.format(letter), TEN) == LETTERS.index(letter) == first_token(dress.format(letter), TEN)
+    assert read(dress.format(letter), TEN) == LETTERS.index(letter) == first_token(dress.format(letter), TEN)
 
 
 def test_a_letter_before_the_text_of_its_choice_is_no_article():
     cells = ("red blood cell", "white blood cell", "platelet")
-    assert lenient("A red blood cell", cells) == 0 == lenient("A red blood cell, since it is round", cells)
-    assert lenient("A white blood cell", cells) == -1, "an article, or the letter of another choice"
-    assert lenient("I choice 8", TEN) == 8
+    assert read("A red blood cell", cells) == 0 == read("A red blood cell, since it is round", cells)
+    assert read("A white blood cell", cells) == -1, "an article, or the letter of another choice"
+    assert read("I choice 8", TEN) == 8
 
 
 @given(st.sampled_from("ABCD"), st.sampled_from([s for s in SAID if not s.startswith("<")]))
 def test_a_perfect_respondent_in_words_is_always_read(letter, before):
     text = f"A man saw {before.strip()} there. The answer is {letter}."
-    assert lenient(text, CITIES) == LETTERS.index(letter)
+    assert read(text, CITIES) == LETTERS.index(letter)
 
 
 def test_the_first_word_after_a_thought_decides():
-    assert first_token("<think>A?</think>B", CITIES) == -1 and lenient("<think>A?</think>B", CITIES) == 1
+    assert first_token("<think>A?</think>B", CITIES) == -1 and read("<think>A?</think>B", CITIES) == 1
 
 
 @given(replies, replies)
 def test_no_rule_reads_what_was_thought(thought, said):
     thought = thought.replace("<think>", "").replace("</think>", "")
     said = said.replace("<think>", "").replace("</think>", "")
-    for rule in ("lenient", "last_line", "yes_no", "in_words"):
+    for rule in ("careful", "last_line", "yes_no", "in_words"):
         assert parse(f"<think>{thought}</think>{said}", CITIES, rule) == parse(said, CITIES, rule), rule
         assert parse(f"<think>{thought}", CITIES, rule) == -1, rule
     for rule in ("first_token", "first_alphanumeric", "first_character"):  # they look at the beginning alone
@@ -114,24 +121,22 @@ def test_thoughts_between_known_marks(opens, closes):
 )
 def test_thoughts_that_a_word_opens(opens, closes):
     for thought in ("The answer is A.", "A is tempting. Wait: the answer is C?", "\nC\n"):
-        assert lenient(f"{opens}{thought}{closes}B", CITIES) == 1
-        assert lenient(f"{opens}{thought}", CITIES) == -1
-    assert lenient("Analysis shows that the answer is B", CITIES) == lenient("My thoughts: B is correct", CITIES) == 1
+        assert read(f"{opens}{thought}{closes}B", CITIES) == 1
+        assert read(f"{opens}{thought}", CITIES) == -1
+    assert read("Analysis shows that the answer is B", CITIES) == read("My thoughts: B is correct", CITIES) == 1
 
 
 def test_a_mark_that_only_ends_a_thought(monkeypatch):
-    monkeypatch.setattr(letters, "THOUGHTS", dict(letters.THOUGHTS))
-    letters.register_thought(None, "[:end of musing:]")
-    assert lenient("The answer is A. No.[:end of musing:]B", CITIES) == 1 == lenient("The answer is B.", CITIES)
+    monkeypatch.setattr(own, "THOUGHTS", dict(own.THOUGHTS))
+    own.register_thought(None, "[:end of musing:]")
+    assert read("The answer is A. No.[:end of musing:]B", CITIES) == 1 == read("The answer is B.", CITIES)
 
 
 def test_a_mark_of_ones_own(monkeypatch):
-    monkeypatch.setattr(letters, "THOUGHTS", dict(letters.THOUGHTS))
-    assert lenient("{musing}The answer is A.", CITIES) == 0
-    letters.register_thought("{musing}", "{done}")
-    assert (
-        lenient("{musing}The answer is A.{done}\nB", CITIES) == 1 and lenient("{musing}The answer is A.", CITIES) == -1
-    )
+    monkeypatch.setattr(own, "THOUGHTS", dict(own.THOUGHTS))
+    assert read("{musing}The answer is A.", CITIES) == 0
+    own.register_thought("{musing}", "{done}")
+    assert read("{musing}The answer is A.{done}\nB", CITIES) == 1 and read("{musing}The answer is A.", CITIES) == -1
 
 
 LEFT = ["<|tool_call|>{}", "<|python_tag|>{}", "[THINK]{}", "{}<|channel|>analysis", "<unused7>{}"]
@@ -139,7 +144,7 @@ LEFT = ["<|tool_call|>{}", "<|python_tag|>{}", "[THINK]{}", "{}<|channel|>analys
 
 @pytest.mark.parametrize("left", LEFT)
 def test_a_token_of_the_chat_format_that_is_left_means_unread(left):
-    assert lenient(left.format("The answer is B."), CITIES) == -1
+    assert read(left.format("The answer is B."), CITIES) == -1
 
 
 AROUND = ["{}<|eot_id|>", "{}<|im_end|>\n<|im_start|>user\nThe answer is A", "<|im_start|>assistant\n{}", "{}</s>"]
@@ -147,7 +152,7 @@ AROUND = ["{}<|eot_id|>", "{}<|im_end|>\n<|im_start|>user\nThe answer is A", "<|
 
 @pytest.mark.parametrize("around", [*AROUND, "assistant\n\n{}"])
 def test_roles_and_ends_of_turns_are_no_part_of_the_reply(around):
-    assert lenient(around.format("B"), CITIES) == lenient(around.format("The answer is B."), CITIES) == 1
+    assert read(around.format("B"), CITIES) == read(around.format("The answer is B."), CITIES) == 1
 
 
 FURTHER = ["Question: What is 2 + 2?\nA. 3\nAnswer: A", "Q: Which?\nA: A", "Human: The answer is A.", "User: A"]
@@ -156,7 +161,7 @@ FURTHER = ["Question: What is 2 + 2?\nA. 3\nAnswer: A", "Q: Which?\nA: A", "Huma
 @pytest.mark.parametrize("further", [*FURTHER, "### Question 2\nThe answer is A."])
 def test_what_a_model_writes_on_after_its_answer_is_cut_away(further):
     for said in ("B", "The answer is B.", "Answer: B. Canberra"):
-        assert lenient(f"{said}\n\n{further}", CITIES) == lenient.cut(f"{said}\n\n{further}", CITIES) == 1
+        assert read(f"{said}\n\n{further}", CITIES) == read(f"{said}\n\n{further}", CITIES, finish="length") == 1
 
 
 CUT = {  # as far as the reply came -> what may be read
@@ -170,7 +175,7 @@ CUT = {  # as far as the reply came -> what may be read
 
 @pytest.mark.parametrize("reply", CUT)
 def test_of_a_reply_that_was_cut_the_beginning_is_read(reply):
-    assert lenient.cut(reply, CITIES) == CUT[reply] and last_line.cut(reply, CITIES) is None
+    assert read(reply, CITIES, finish="length") == CUT[reply] and last_line(reply, CITIES, finish="length") == -1
 
 
 OBJECTS = [
@@ -185,14 +190,17 @@ OBJECTS = [
 
 @pytest.mark.parametrize("reply", OBJECTS)
 def test_the_field_of_a_json_object(reply):
-    assert lenient(reply, CITIES) == 1
+    assert read(reply, CITIES) == 1
 
 
-def test_words_for_an_answer_can_be_added(monkeypatch):
-    monkeypatch.setattr(letters, "ANSWER_WORDS", dict(letters.ANSWER_WORDS))
-    assert lenient("Rätt svar: B, tror jag", CITIES) == -1
-    letters.register_answer_words("sv", "svar")
-    assert lenient("Rätt svar: B, tror jag", CITIES) == 1
+def test_a_language_can_be_added():
+    assert read("Rätt svar: B, tror jag", CITIES) == read("Rätt svar är B.", CITIES) == -1
+    add_language("sv", answer="svar", right="rätt", be="är")
+    try:
+        assert read("Rätt svar: B, tror jag", CITIES) == read("Rätt svar är B.", CITIES) == 1
+    finally:
+        del LANGUAGES["sv"]
+        vocabulary.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -220,7 +228,7 @@ def test_words_for_an_answer_can_be_added(monkeypatch):
     ],
 )
 def test_the_last_line(reply, index):
-    assert last_line(reply, CITIES) == index
+    assert max(last_line(reply, CITIES), -1) == index
 
 
 def test_the_last_line_of_the_other_forms():

@@ -218,7 +218,7 @@ def nasty_run():
         for i in range(len(variants))
     ]
     facts = {"run": {"benchmark": NASTY[0], "command": {"command": "cora_run", "respondents": [NASTY[1]]}}}
-    return make_responses(variants, replies, "lenient", name=NASTY[1], facts=facts)
+    return make_responses(variants, replies, "careful", name=NASTY[1], facts=facts)
 
 
 def test_nothing_of_a_model_runs(opened, tmp_path):

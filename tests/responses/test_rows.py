@@ -15,7 +15,7 @@ from cora_nb.variants.families import make_variants
 from helpers import replies_for
 
 VARIANTS = make_variants([Question("q", "?", ("a", "b", "c", "d"), 2, "s"), Question("r", "!", ("yes", "no"), 1)])
-RULES = rules_by_form("lenient")
+RULES = rules_by_form("careful")
 
 
 @given(replies_for(VARIANTS))

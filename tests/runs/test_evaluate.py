@@ -38,7 +38,7 @@ def test_the_road_and_back(tmp_path):
         "shots": [],
         "prompts": facts.asked.prompts,
         "trials": 2,
-        "parse": {"mcq": "lenient", "several": "selected", "tfq": "yes_no", "lfgq": "in_words"},
+        "parse": {"mcq": "careful", "several": "selected", "tfq": "yes_no", "lfgq": "in_words"},
         "stop": None,
         "thresholds": None,
         "batch": None,

@@ -174,7 +174,7 @@ print(rules_by_form({'lfgq': 'exact_number'})['lfgq']('It is 9.', ('8', '9')))
     )
     with pytest.raises(
         CoraError,
-        match=r"parsing rule must be one of exact_number, .*in_words, .*yes_no, or module:name, got 'exact'\Z",
+        match=r"parsing rule must be one of careful, exact_number, .*in_words, .*yes_no, or module:name, got 'exact'\Z",
     ):
         get_rule("exact")
 

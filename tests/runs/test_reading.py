@@ -101,7 +101,7 @@ def shouted(reply, choices):
     "rule,limit,room",
     [
         ("first_token", None, 1),
-        ("lenient", None, rule_room(get_rule("lenient"))),
+        ("careful", None, rule_room(get_rule("careful"))),
         ("last_line", None, 4096),
         (shouted, None, SENTENCE),
         ("first_token", 7, 7),

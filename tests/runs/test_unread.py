@@ -95,7 +95,7 @@ def test_what_is_read_or_failed_is_not_unread():
 # ---- a letter that was not shown
 
 
-@pytest.mark.parametrize("rule", ["lenient", "first_token", "last_line"])
+@pytest.mark.parametrize("rule", ["careful", "first_token", "last_line"])
 @pytest.mark.parametrize("said", ["Z", "(Z)", "The answer is Z.", "**Z**"])
 def test_a_letter_that_was_not_shown_is_a_wrong_answer(said, rule, tmp_path):
     run = make_responses(VARIANTS, [said] * len(VARIANTS), rule)
@@ -177,8 +177,7 @@ def test_three_replies_and_the_rules_that_read_them():
         "says: 32 of 32 replies cannot be read, and count as wrong (32 unparsed); 2 of 2 questions have one"
     )
     assert (
-        shown == [f'    math-0-1, original 0: "{SENTENCE}"']
-        and last == "  read by last_line, lenient: --parse last_line"
+        shown == [f'    math-0-1, original 0: "{SENTENCE}"'] and last == "  read by careful, last_line: --parse careful"
     )
     (text,) = quietly(lambda i: ["The second.", "The third.", "Both.", "None."][i % 4], 40)[1]
     assert len(text.splitlines()) == 5 and text.splitlines()[-1] == f"  {ADVICE['unparsed']}"
@@ -218,7 +217,7 @@ def test_every_form_has_its_rules_and_a_broken_one_does_no_harm():
         asked = {v.form: v for v in make_variants([capital], "formats")}
         assert rules_that_read([(asked["lfgq"], "It is Canberra.")]) == ["same_words"]
         assert rules_that_read([(asked["tfq"], "Yes")]) == ["yes_no"]
-        assert rules_that_read([(VARIANTS[0], SENTENCE)] * 9 + [(VARIANTS[1], "Hm.")]) == ["last_line", "lenient"]
+        assert rules_that_read([(VARIANTS[0], SENTENCE)] * 9 + [(VARIANTS[1], "Hm.")]) == ["careful", "last_line"]
         assert rules_that_read([(VARIANTS[0], None)]) == rules_that_read([]) == []
     finally:
         del RULES.registered["broken"]
@@ -242,7 +241,7 @@ def test_a_bare_table_has_it_too():
     bare = bare.assign(family="cora", index=range(len(bare)))
     lines = unread_report(Responses(bare))
     assert (
-        "30 of 30 replies cannot be read" in lines[0] and lines[-1] == "  read by last_line, lenient: --parse last_line"
+        "30 of 30 replies cannot be read" in lines[0] and lines[-1] == "  read by careful, last_line: --parse careful"
     )
     assert unread_report(Responses(bare.drop(columns="n_choices"))) == []
 
@@ -251,7 +250,7 @@ def test_a_bare_table_has_it_too():
 def test_rules_are_tried_with_the_choices_that_were_shown():
     for v in VARIANTS:
         lines = unread_report(make_responses([v], [Reply(v.choices[v.answer])], "first_token"))
-        assert "lenient" in lines[-1], (v.method, v.sources)
+        assert "careful" in lines[-1], (v.method, v.sources)
 
 
 def test_failures_and_prompts_not_asked_are_no_unread_replies():

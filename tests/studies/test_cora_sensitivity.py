@@ -25,7 +25,7 @@ SCORES = ["CoRA", "MCQA", "MCQA+", "MV"]
 ORGANISMS = {  # option -> how the organism is asked
     "base": {},
     "sampled": {"temperature": 1.0},
-    "16 tokens, lenient": {"max_new_tokens": 16, "rule": "lenient"},
+    "16 tokens, lenient": {"max_new_tokens": 16, "rule": "careful"},
     "own order": {"variants": {"answer_first": False}},
     "as the published code": {
         "template": "cat",
@@ -91,8 +91,8 @@ def test_rules_hardly_move_the_recorded_replies(recorded_at):
         return values_of(score(make_responses([r.variant for r in records], replies, parse=rule)))
 
     base = scores("first_token")
-    rules = ["first_alphanumeric", "first_character", "lenient"]
-    found = {rule: scores(rule) for rule in rules} | {"cut": scores("lenient", 16)}
+    rules = ["first_alphanumeric", "first_character", "careful"]
+    found = {rule: scores(rule) for rule in rules} | {"cut": scores("careful", 16)}
     for rule, values in found.items():
         assert 0 <= values["CoRA"] - base["CoRA"] <= 0.002 and values["MCQA"] == base["MCQA"], rule
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings, strategies as st
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question, Variant, Wording
 from cora_nb.prompts.labels import apply_rule
-from cora_nb.prompts.letters import first_token, last_line, lenient
+from cora_nb.prompts.letters import first_token, last_line
+from cora_nb.prompts.reading import careful
 from cora_nb.prompts.templates import TEMPLATES, Prompt, make_prompts
 from cora_nb.respondents.chat_replies import letter_scores
 from cora_nb.respondents.likelihood import ADAPTATIONS, context_and_continuations
@@ -123,7 +124,7 @@ def test_labels_and_last_lines_are_read_back(method, index):
     for place, label in enumerate(v.labels):
         shown = (v.wording or Wording()).choice.format(label, v.choices[place])
         for reply in (label, shown, f"({label})", f"The answer is {label}."):
-            assert apply_rule(lenient, reply, v) == place, reply
+            assert apply_rule(careful, reply, v) == place, reply
         assert apply_rule(first_token, label, v) == place
         assert apply_rule(last_line, f"It is none of the others.\n\n{line} {label}", v) == place
 

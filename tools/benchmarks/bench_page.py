@@ -57,7 +57,7 @@ def troubled(n: int):
     replies = [
         [Reply(said(i)), Reply("I cannot say."), Reply(error="the server is gone")][k] for i, k in enumerate(kinds)
     ]
-    return make_responses(variants, replies, "lenient", name="troubled")
+    return make_responses(variants, replies, "careful", name="troubled")
 
 
 def cases():
