@@ -369,7 +369,7 @@ def _all_pairs(runs: Runs, correction: str | None, clusters: str | None, **optio
             open_, bounds = _open_pair(name, pair, counts, judged)
             said = () if name in unknown else tables[pair].loc[name, "remarks"]
             few[name] = few.get(name) or few_remarks(said)
-            told = unlike[pair] + said + open_ + _other_family(name, runs)
+            told = unlike[pair] + said + open_ + _about_all(name, runs)
             about["remarks"] = (unknown.get(name) or adjusted * (p == p)) + told
             about["status"] = "estimated" if any(r.kind == "estimate_of_both" for r in said) else None
             rows.append(about | {"value": difference, "low": low, "high": high, "p": p, **bounds})
@@ -404,10 +404,11 @@ def _unlike(kind: str, differ: tuple[PromptDifference, ...]) -> tuple[Remark, ..
     return (Remark(kind, what=differ),) if differ else ()
 
 
-def _other_family(name: str, runs: Runs) -> tuple[Remark, ...]:
-    "A remark on a score that is the paper's on another family alone."
+def _about_all(name: str, runs: Runs) -> tuple[Remark, ...]:
+    "Remarks on all numbers of a score: that it is the paper's on another family alone, or about the first repetition."
     family = next(iter(runs.values())).family
-    return () if score_label(name, family) == name else (Remark("family", what=family),)
+    other = () if score_label(name, family) == name else (Remark("family", what=family),)
+    return other + tuple(dict.fromkeys(remark for run in runs.values() for remark in run.trial_remarks))
 
 
 def _benchmark(runs: Runs) -> str | None:
@@ -479,7 +480,7 @@ def rank_table(
     for name in names:
         ranked = _ranks(values.loc[name] * (np.nan if unlike else 1), drawn[name]).assign(value=values.loc[name])
         for who, value, rank, expected, *shares in ranked.itertuples(name=None):
-            remarks = unknown.get(name, ()) + judged[who].loc[name, "remarks"] + _other_family(name, matched)
+            remarks = unknown.get(name, ()) + judged[who].loc[name, "remarks"] + _about_all(name, matched)
             bounds = judged[who].loc[name, ["least", "most"]].to_dict() if name not in unknown else {}
             own = {"value": value, "remarks": remarks, **bounds}
             own = estimated[who].loc[name].to_dict() if who in estimated else own

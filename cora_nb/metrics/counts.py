@@ -233,7 +233,7 @@ def _groups(responses: Responses, by: str | None) -> Iterator[tuple[str | None, 
     "The counts of each subject, or of each method with the original as a divergence set of its own."
     if by == "method":
         method = responses.table["method"]
-        coverage = left_out_remarks(responses) + coverage_remarks(responses.members())
+        coverage = responses.trial_remarks + left_out_remarks(responses) + coverage_remarks(responses.members())
         for name in method.unique():
             part = responses.rows(method.isin(["original", name]).to_numpy(dtype=bool), chosen=f"original and {name}")
             yield name, count_hits(part), coverage
@@ -248,7 +248,7 @@ def _groups(responses: Responses, by: str | None) -> Iterator[tuple[str | None, 
 
 def _coverage_of(responses: Responses, counts: pd.DataFrame) -> tuple[Remark, ...]:
     "The coverage of the questions counted; computed only if variants are missing, since it can be slow."
-    lost = left_out_remarks(responses)
+    lost = responses.trial_remarks + left_out_remarks(responses)
     if not counts["missing"].any() and not responses.facts.chosen:
         return lost
     return lost + coverage_remarks(responses.members().loc[counts.index])

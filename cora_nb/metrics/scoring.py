@@ -37,7 +37,7 @@ def remarks_on_sets(
     coverage: tuple[Remark, ...],  # the part of the divergence sets that was asked, from `coverage_remarks`
 ) -> list[tuple[Remark, ...]]:  # for each score: the coverage, or nothing for a score of the originals alone
     "What the scores of an incomplete run say of it."
-    lost = tuple(r for r in coverage if r.kind in ("rows_left_out", "shard"))
+    lost = tuple(r for r in coverage if r.kind in ("rows_left_out", "shard", "first_of"))
     return [lost if get_score(name).originals_only else coverage for name in names]
 
 # %% ../../nbs/metrics/scoring.ipynb #93e54632
@@ -115,7 +115,7 @@ def _score_run(responses: Responses | pd.DataFrame, how: _How, few: dict) -> pd.
         if found.facts.shard is not None:  # a part of a run has no score of the whole
             table.loc[:, [c for c in ("value", "low", "high", "least", "most") if c in table]] = np.nan
         lost = dict.fromkeys(table.index[table["value"].isna()], coverage)  # also of the originals
-        sets = [some or lost.get(s, ()) for s, some in zip(table.index, remarks_on_sets(table.index, coverage))]
+        sets = [lost.get(s, some) for s, some in zip(table.index, remarks_on_sets(table.index, coverage))]
         remarks = [some + said.get(s, ()) + own for s, some, own in zip(table.index, sets, table["remarks"])]
         columns = {"n": len(counts), "remarks": remarks} | ({by: name} if by else {})
         parts.append(table.rename_axis("score").reset_index().assign(**columns))

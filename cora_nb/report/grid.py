@@ -174,8 +174,8 @@ def _of_paper(table: pd.DataFrame, groups: dict[str, str], percent: bool) -> boo
 def sentences_below(
     grid: Grid,  # a result
 ) -> list[str]:  # no marks of any format in them
-    "The lines below the table, each once: why the runs are not ranked, failed prompts, and uncertain scores."
-    return _reservations(grid) + _failures(grid) + _estimates(grid) + _few(grid)
+    "The lines below the table, each once: why there are no ranks, which repetitions count, failed prompts, doubts."
+    return _reservations(grid) + _counted(grid) + _failures(grid) + _estimates(grid) + _few(grid)
 
 
 def lines_below(
@@ -193,6 +193,12 @@ def _cells(grid: Grid) -> list[tuple[str, dict]]:
 def _is_named(cell: dict) -> bool:
     "Whether a number is of a respondent with a name."
     return not pd.isna(cell["respondent"])
+
+
+def _counted(grid: Grid) -> list[str]:
+    "Which repetitions count, for each respondent whose prompts were repeated."
+    told = [(name, r) for name, cell in _cells(grid) for r in cell["remarks"] if remark_place(r) == "counted"]
+    return list(dict.fromkeys(name + remark_words(remark) for name, remark in told))
 
 
 def _failures(grid: Grid) -> list[str]:

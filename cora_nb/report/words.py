@@ -21,7 +21,7 @@ from ..results import Remark
 from ..runs.stopping import SMALL
 
 # %% ../../nbs/report/words.ipynb #f00666e1
-PLACES = ("beside", "below", "estimate", "few", "failed")
+PLACES = ("beside", "below", "estimate", "few", "failed", "counted")
 ESTIMATE = "≈"  # before an estimated number
 NOT_ESTIMATED = {  # why a number of a run that asked a sample is not known
     "failed": "more than one prompt in a hundred failed; run the same command again to ask for them, "
@@ -108,6 +108,7 @@ SENTENCES: dict[str, tuple[str, str | Callable[[Remark], str]]] = {  # kind -> i
     "failed": ("failed", lambda r: f"{r.n:,} of {r.of:,} failed"),
     "rows_left_out": ("beside", lambda r: f"{_things(r.n, 'row')} left out at import"),
     "shard": ("beside", lambda r: f"shard {r.n} of {r.of}, to be joined with cora_join"),
+    "first_of": ("counted", lambda r: f"the first of {r.n} repetitions; --trials all, or pool_trials(), counts all"),
     "unread": ("failed", lambda r: f"{r.n:,} of {r.of:,} unread"),
     "failed_wrong": ("failed", lambda r: f"{r.n:,} of {r.of:,} failed, counted as wrong"),
     "unasked": ("failed", lambda r: f"{r.n:,} of {r.of:,} not asked"),
@@ -241,7 +242,7 @@ def note_lines(
     "The remarks of a row, and its bounds, in lines: what stands beside the number, then what stands below the table."
     said = placed_words(row)
     lost = ": ".join(filter(None, ["; ".join(said["failed"]), bounds_words(row)]))
-    lines = ["; ".join(said["beside"]), *said["below"], *said["estimate"], *said["few"], lost]
+    lines = ["; ".join(said["beside"]), *said["below"], *said["counted"], *said["estimate"], *said["few"], lost]
     return list(filter(None, lines))
 
 

@@ -58,7 +58,7 @@ class Responses:
             questions = ordered_questions(questions, table, file)
         facts = as_facts(facts, f"{file}: the facts" if file else "the facts")
         _set(self, table=table, facts=facts, name=name, file=file, pooled=pooled, _questions=questions)
-        _set(self, failed_wrong=failed_wrong, absent=table[:0])
+        _set(self, failed_wrong=failed_wrong, absent=table[:0], repetitions=1)
 
     def __setattr__(self, name: str, value: Any):
         raise AttributeError(f"responses are never changed, so {name} cannot be set: make new ones")
@@ -180,7 +180,7 @@ def _sizes(whole: Responses, part: pd.DataFrame) -> tuple[int, int, int]:
 
 def _part(whole: Responses, table: pd.DataFrame, facts: Facts, **other: Any) -> Responses:
     "Some rows of checked responses; all else stays, unless given in `other`."
-    same = {what: getattr(whole, what) for what in ("name", "file", "pooled", "failed_wrong", "absent")}
+    same = {what: getattr(whole, what) for what in ("name", "file", "pooled", "failed_wrong", "absent", "repetitions")}
     return _set(object.__new__(Responses), table=table, facts=facts, _questions=whole._questions, **same | other)
 
 # %% ../../nbs/responses/responses.ipynb #b3df1a68
@@ -218,8 +218,18 @@ def trial(
 
 @patch
 def first_trial(self: Responses) -> Responses:
-    "The first repetition of each prompt; all of them if repetitions are pooled."
-    return self if self.pooled or not len(self) else self.trial(self.trials[0])
+    "The first repetition of each prompt, which knows of how many it is the first; all of them if they are pooled."
+    if self.pooled or len(self.trials) < 2:
+        return self
+    first = self.trial(self.trials[0])
+    return _part(first, first.table, first.facts, repetitions=len(self.trials))
+
+
+@patch(as_prop=True)
+def trial_remarks(self: Responses) -> tuple[Remark, ...]:  # such as `Remark("first_of", 5)`; empty if all rows count
+    "Of how many repetitions a score uses only the first."
+    n = 1 if self.pooled else max(self.repetitions, len(self.trials))
+    return (Remark("first_of", n),) if n > 1 else ()
 
 
 @patch

@@ -113,7 +113,8 @@ def unread_lines(
     return [*lines, f"  read by {', '.join(rules)}: --parse {rules[0]}" if rules else f"  {ADVICE[kinds[0]]}"]
 
 # %% ../../nbs/runs/unread.ipynb #60b58752
-_ENOUGH, _TOLERATED, _EXAMINED = 32, 0.1, 200  # replies to judge by; the share that is not reported; replies tried
+_ENOUGH, _EXAMINED = 32, 200  # replies to judge by; replies tried
+_TOLERATED, _TOUCHED = 0.1, 0.02  # the shares of the replies, and of the questions, that are not reported
 
 
 class UnreadRepliesWarning(UserWarning):
@@ -146,14 +147,17 @@ class UnreadReplies:
             self.touched.add(prompt.variant.question_id)
             self.seen.append((prompt.variant, reply.text))
         if self.replies >= _ENOUGH and sum(self.counts.values()) > _TOLERATED * self.replies:
-            self._report()
+            self._report(self.strict)
 
     def end(self) -> None:
         "Judge the whole run. Raises `CoraError` like `take`."
-        if len(self.touched) > _TOLERATED * len(self.questions):
-            self._report()
+        if len(self.touched) > _TOUCHED * len(self.questions):
+            self._report(self.strict and len(self.touched) > _TOLERATED * len(self.questions))
 
-    def _report(self) -> None:
+    def _report(
+        self,
+        stop: bool,  # whether this is the end of the run
+    ) -> None:
         "Say it, once."
         if self.spoken:
             return
@@ -162,9 +166,9 @@ class UnreadReplies:
         lines = unread_lines(self.name, self.counts, of, list(self.seen))
         if self.say is not None:
             self.say("\n".join(lines))
-        elif not self.strict:
+        elif not stop:
             warnings.warn("\n".join(lines), UnreadRepliesWarning, stacklevel=2)
-        if self.strict:
+        if stop:
             kept = self.kept and f", with the replies so far in {self.kept}"
             raise CoraError(f"{lines[0]}: stopped, as strict asks for{kept};{lines[-1][1:]}")
 
@@ -190,7 +194,7 @@ def unread_report(
     if "n_choices" not in table or not lost.any():
         return []
     questions, touched = table["question_id"][asked].nunique(), table["question_id"][lost].nunique()
-    if touched <= _TOLERATED * questions:
+    if touched <= _TOUCHED * questions:
         return []
     told = table[lost].reindex(columns=["reply", "scores", "finish"]).astype(object)
     replies = [

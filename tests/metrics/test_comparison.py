@@ -384,7 +384,9 @@ def test_parts_of_the_divergence_set_have_no_cora():
 def test_the_first_repetition_counts_unless_they_are_pooled():
     a, b = (pd.concat([at_random(i), at_random(i + 24).assign(trial=1)]) for i in (1, 2))
     once = compare(at_random(1), at_random(2), resamples=100)
-    pd.testing.assert_frame_equal(compare(a, b, resamples=100), once)
+    first = compare(a, b, resamples=100)
+    assert all(said[-1:] == (Remark("first_of", 2),) for said in first["remarks"])
+    pd.testing.assert_frame_equal(first.assign(remarks=once["remarks"]), once)
     pooled = [Responses(t).pool_trials() for t in (a, b)]
     both = lookup(compare(*pooled, resamples=100), "MCQA+").value
     means = [np.mean([at_random(i)["correct"].mean() for i in seeds]) for seeds in ((1, 25), (2, 26))]

@@ -11,16 +11,20 @@ from hypothesis import strategies as st
 
 from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import THRESHOLDS, CoraError, Question
+from cora_nb.metrics.gate import gate
 from cora_nb.metrics.cora import Counts, bmca, car_curve, core_index, robustness, weighted_scores
 from cora_nb.metrics.scoring import score
 from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.estimates import score_intervals
 from cora_nb.metrics.counts import count_hits
 from cora_nb.metrics.scores import SCORES, get_score, register_score
+from cora_nb.report.render import render
+from cora_nb.report.tables import score_table
+from cora_nb.report.words import gate_lines
 from cora_nb.respondents.simulated import SimulatedRespondent
 from cora_nb.responses.responses import Responses, make_responses
 from cora_nb.responses.runs import Runs
-from cora_nb.results import lookup, make_result, side_by_side, values_of, RESULT
+from cora_nb.results import RESULT, Remark, lookup, make_result, side_by_side, values_of
 from cora_nb.runs.asking import Asking
 from cora_nb.runs.evaluate import evaluate
 from cora_nb.stats.resampling import FewWarning, draw_questions, interval, kinds, left_out
@@ -255,6 +259,7 @@ def test_an_incomplete_divergence_set_has_no_cora(run):
 
 
 def test_a_chosen_part_is_a_set_of_its_own(run):
+    run = run.trial(0)
     part = run.rows(lambda t: t["method"].isin(["original", "shuffled"]), chosen="without replaced choices")
     assert unknown(score(part)) == [] and (count_hits(part)["missing"] == 0).all()
     assert set(score(part).query("score != 'MCQA'")["note"]) == {"2 of 26 variants"}  # what was chosen, all the same
@@ -263,13 +268,25 @@ def test_a_chosen_part_is_a_set_of_its_own(run):
 
 def test_by_subject_only_the_incomplete_one_is_not_known(run):
     ids = run.questions["question_id"]
-    frame = run.table.assign(subject=np.where(run.table["question_id"].isin(ids[:5]), "x", "y"))
+    frame = run.trial(0).table
+    frame = frame.assign(subject=np.where(frame["question_id"].isin(ids[:5]), "x", "y"))
     frame = frame[(frame["subject"] == "x") | (frame["method"] != "nota")]
     found = score(frame, by="subject")
     values = values_of(found).unstack()
     assert values["CoRA"].notna().to_dict() == {"x": True, "y": False} and values["MV"].notna().all()
     notes = values_of(found, "note").unstack()
     assert set(notes.loc["x"]) == {""} and set(notes.loc["y"].drop("MCQA")) == {"22 of 26 variants"}
+
+
+def test_where_only_the_first_of_several_repetitions_counts_every_score_says_so(run):
+    first = (Remark("first_of", 2),)
+    for found in (score(run), score(run.first_trial()), score(run, by="method")):
+        assert all(set(first) <= set(said) for said in found["remarks"])
+    for found in (score(run.trial(0)), score(run.trial(1)), score(run.pool_trials())):
+        assert not any(remark.kind == "first_of" for said in found["remarks"] for remark in said)
+    assert render(score_table(run)).count("the first of 2 repetitions") == 1
+    line = gate_lines(gate(run, at_least={"MCQA": 0.01}))[0]
+    assert "the first of 2 repetitions" in line
 
 
 def test_one_trial_of_a_recorded_file(medalpaca):

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 
 import pytest
 
@@ -123,7 +124,7 @@ FAILED = Reply(error="no reply within 60 s")
         (lambda i: REFUSAL if 28 <= i < 32 else "B", 100, [("4", "32")]),
         (lambda i: REFUSAL if i >= 50 else "B", 100, [("6", "56")]),  # well at first
         (lambda i: REFUSAL if i % 20 == 7 else "B", 200, [("10", "200")]),  # few replies, and every question
-        (lambda i: REFUSAL if i == 7 else "B", 200, []),  # one question of ten
+        (lambda i: REFUSAL if i == 7 else "B", 200, [("1", "200")]),  # one question of ten
         (lambda i: REFUSAL if i in (7, 27) else "B", 200, [("2", "200")]),
         (lambda i: REFUSAL if i < 1 else "B", 9, [("1", "9")]),
         (REFUSAL, 1, [("1", "1")]),
@@ -136,8 +137,17 @@ FAILED = Reply(error="no reply within 60 s")
         ("Z", 200, []),
     ],
 )
-def test_more_than_a_tenth_of_the_replies_or_of_the_questions(what, n, expected):
+def test_more_than_a_tenth_of_the_replies_or_one_in_fifty_questions(what, n, expected):
     assert head(quietly(what, n)[1]) == expected
+
+
+@pytest.mark.parametrize("n_unread, expected", [(1, []), (2, [("2", "50")])])
+def test_one_question_in_fifty_is_not_reported_and_two_are(n_unread, expected):
+    originals = [replace(VARIANTS[0], question=replace(QUESTIONS[0], id=f"q{i}")) for i in range(50)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UnreadRepliesWarning)
+        evaluate(Says(lambda i: REFUSAL if i < n_unread else "B"), originals, progress=False)
+    assert head([str(w.message) for w in caught if w.category is UnreadRepliesWarning]) == expected
 
 
 def test_a_perfect_respondent_of_whose_replies_few_cannot_be_read_is_told_of():
@@ -198,6 +208,13 @@ def test_replies_and_names_are_escaped_and_long_ones_cropped():
     with pytest.warns(UnreadRepliesWarning) as caught:
         evaluate(nasty, VARIANTS[:5], progress=False)
     assert str(caught[0].message).startswith(r"\x1b]0;owned\x07: 5 of 5")
+
+
+def test_strict_tells_of_a_few_and_stops_at_a_tenth():
+    with pytest.warns(UnreadRepliesWarning, match="1 of 200 replies cannot be read"):
+        evaluate(Says(lambda i: REFUSAL if i == 7 else "B"), VARIANTS[:200], strict=True, progress=False)
+    with pytest.raises(CoraError, match="stopped, as strict asks for"):
+        evaluate(Says(lambda i: REFUSAL if i in (7, 27) else "B"), VARIANTS[:200], strict=True, progress=False)
 
 
 def test_strict_stops_with_one_line(tmp_path):
