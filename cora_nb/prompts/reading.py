@@ -318,7 +318,8 @@ def _weak(
         k = m.start(m.lastindex)
         sentence = re.split(r"Z,?D[,:]|[.|?Z]", signs[: m.end(m.lastindex)].rstrip(".|"))[-1]
         article = k == len(signs) - 1 and re.fullmatch("[a-z]", said.name(k))
-        if said.label(k) >= 0 and not article and not said.is_initial(k) and not _SPOILED.search(sentence):
+        amount = said.name(k).isdigit() and "x" in sentence  # "There are 2."
+        if said.label(k) >= 0 and not (article or amount or said.is_initial(k) or _SPOILED.search(sentence)):
             found.append((k, said.label(k)))
     return found
 
