@@ -1730,6 +1730,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                                                                  'cora_nb/prompts/reading.py'),
                                          'cora_nb.prompts.reading.Said.is_initial': ( 'prompts/reading.html#said.is_initial',
                                                                                       'cora_nb/prompts/reading.py'),
+                                         'cora_nb.prompts.reading.Said.is_list': ( 'prompts/reading.html#said.is_list',
+                                                                                   'cora_nb/prompts/reading.py'),
                                          'cora_nb.prompts.reading.Said.label': ( 'prompts/reading.html#said.label',
                                                                                  'cora_nb/prompts/reading.py'),
                                          'cora_nb.prompts.reading.Said.name': ( 'prompts/reading.html#said.name',

@@ -105,6 +105,11 @@ class Said:
                 found = text_index(line.partition(stop)[0], self.choices, folds)
         return found
 
+    def is_list(self, k: int, i: int) -> bool:
+        "Whether the line below a choice's text is another text."
+        _, _, below = self.text[self.spans[k][1] :].lstrip(" \n").partition("\n")
+        return text_index(below.partition("\n")[0].strip(" -*•"), self.choices) not in (None, i)
+
     def owns(self, k: int) -> bool:
         "Whether a label is followed by the text of its choice, or by its beginning where the reply ends."
         i, rest = self.label(k), bare(self.after(k))
@@ -135,6 +140,7 @@ _CUE = re.compile(
     re.VERBOSE,
 )
 _ENDS = re.compile(r"[.|,:CS?]|$")
+_VOID = re.compile(r"[^.|?]{0,15},[CP]{0,2}IA?[DW]")  # "..., which is not right"
 _ASKED = re.compile(r"[^.|?]{0,25}\?")
 _TWO = re.compile(  # two labels that are stated together
     r"""
@@ -211,7 +217,11 @@ def _statements(said: Said) -> list[tuple[int, int]]:  # place and choice; `UNRE
             continue
         joined, here = re.search("[I:BV]", words), "" if words[0] in "HP" else signs[k : k + 1]
         i = said.text_at(k) if joined else None
-        if i is not None and said.choices[i] == said.name(k) and said.label(k) not in (i, NOT_SHOWN):
+        if i is not None and (_VOID.match(signs, k) or "|" in words and said.is_list(k - 1, i)):
+            i = UNREAD
+        if i is None and joined and re.match("DT", signs[k : k + 2]):  # none of these
+            i = UNREAD
+        if i is not None and i >= 0 and said.choices[i] == said.name(k) and said.label(k) not in (i, NOT_SHOWN):
             i = None if cue.start() == 0 or signs[cue.start() - 1] == "|" else UNREAD  # label of one, text of another
         if i is None and here and here in "LKl" and (joined or _ENDS.match(signs, k + 1) or signs[k + 1] in "IOA"):
             is_title = re.search(r"\|[AONR]*$", words) and len(_listed(said)) > 1  # "Answer:", and a list below it
