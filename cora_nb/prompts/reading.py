@@ -372,7 +372,7 @@ def _leading(said: Said) -> int | None:
     ):  # judged; or the first of several
         return None
     marked = _MARKED.match(said.text[end : end + 200]) or re.match(
-        r",?\|?A?C(?![AON]*[LK](?![IDW]))|O?[.|]|I[IA]*[.|,C]|,[TA]{1,4}(?:[.|]|$)", said.signs[k + 1 :]
+        r",?\|?A?C(?![AON]*[LK](?![IDW]))|O?(?:[.|]|:$)|I[IA]*[.|,C]|,[TA]{1,4}(?:[.|]|$)", said.signs[k + 1 :]
     )
     return said.label(k) if marked or said.owns(k) else None
 
@@ -509,11 +509,9 @@ def _read_cut(
     if found:
         return "beginning", found[0][1]
     lead = _leading(said) if said.signs else None
-    if lead is not None:
-        k = _LEAD.match(said.signs).end()
-        if said.owns(k) or re.match("[.,]?A?C", said.signs[k + 1 :]):  # "A, because"
-            return "beginning", lead
-    return "", UNREAD
+    bracketed = {name.upper() for name in re.findall(r"\b([^\W_]{1,4})\)", said.text)}  # (A) ... (B) ...
+    bracketed &= {name.upper() for name in said.index}
+    return ("", UNREAD) if lead is None or len(bracketed) > 1 else ("beginning", lead)
 
 
 _BACK = re.compile(r"Z|(?<=[.|])D(?=[,.:])(?!,[LK][^.|]*[DW])")  # "Wait"; "No, ..."; but "No, A is not"
@@ -614,7 +612,8 @@ def explain(
     if stated:
         return _read_stated(said, stated)
     how, found = _read_unstated(said)
-    return how, UNREAD if found >= 0 and _ends_otherwise(said, found) else found
+    whole = how == "beginning" and said.owns(_LEAD.match(said.signs).end())  # "B. C", where B is "Cells"
+    return how, UNREAD if found >= 0 and not whole and _ends_otherwise(said, found) else found
 
 
 def careful(

@@ -235,7 +235,14 @@ def test_a_label_that_was_not_shown_is_a_wrong_answer_and_not_unread(finish):
         assert (verdict.prediction, verdict.correct, verdict.parsed) == (-1, False, True), rule
 
 
-CUT = ["Let me think. Option A", "The answer is B", "A. zum", "Well, the answer is B. But", "B is", "(A) zumba (B) vor"]
+CUT = [
+    "Let me think. Option A",
+    "The answer is B",
+    "A. coli",
+    "Well, the answer is B. But",
+    "B is",
+    "(A) rivers (B) vor",
+]
 
 
 @pytest.mark.parametrize("reply", CUT)
