@@ -113,7 +113,8 @@ perhaps: if whether might could may tempting suppose assume assuming unless when
     unsure uncertain probably_not
 filler: the a an my final most very probably definitely clearly indeed simply actually here then
     both either our your only obviously certainly undoubtedly surely evidently still just also
-    do does absolutely really quite much clear obvious evident course sure
+    do does absolutely really quite much clear obvious evident course sure confident certain
+    convinced positive
 yes: yes true
 back: wait scratch correction oops sorry hold misread reconsider reconsidering
 question: question q problem exercise user human instruction

@@ -335,7 +335,7 @@ def _weak(
 
 
 _LINE = re.compile(r"(?: (?<=\|) | ^ ) [:ARNO]* (?: I? [ARO]* (?=[LK]) )? ([LKl]) [.?]? (?= \| | $ )", re.VERBOSE)
-_LEAD = re.compile(r"[:|.]*(?:[AR]*[NO][AR]*:?)?(?=[LK])")
+_LEAD = re.compile(r"[:|.Y]*(?:[AR]*[NO][AR]*[:.]?)?(?=[LK])")
 _MARKED = re.compile(
     r"['\"]?[)\]}]|\*|[.:]\s|[.:]$|\s*$|\s*\n| [-|] ?| \([^()\n]*\)\s*(?:[.\n]|$)| [.:)] "  # the last: small models
 )
@@ -372,7 +372,7 @@ def _leading(said: Said) -> int | None:
     ):  # judged; or the first of several
         return None
     marked = _MARKED.match(said.text[end : end + 200]) or re.match(
-        r",?\|?A?C(?![AON]*[LK](?![IDW]))|O?(?:[.|]|:$)|I[IA]*[.|,C]|,[TA]{1,4}(?:[.|]|$)", said.signs[k + 1 :]
+        r",?\|?A?C(?![AON]*[LK](?![IDW]))|O?(?:[.|]|[:Y]$)|I[IA]*[.|,C]|,[TA]{1,4}(?:[.|]|$)", said.signs[k + 1 :]
     )
     return said.label(k) if marked or said.owns(k) else None
 
@@ -463,6 +463,7 @@ def _text_in_last_sentence(said: Said) -> int | None:
 _TAGGED = re.compile(r"<([^<>/\s\d][^<>/]{0,24})>([^<>]*)</\1>")
 _PRINT_TAGS = re.compile(r"</?(?:b|i|u|p|em|strong|br|span)>")
 _BOLD_INITIAL = re.compile(r"(?<=[A-Z])\*\*(?=[a-z])")
+_NUMBER = re.compile(r"\A\(?\d{1,3}[.):] +(?=\(?[A-Z]\b)(?!(?:.|\n)*\n\(?\d{1,3}[.):])")  # of the question: "1. B"
 _FIELD = re.compile(r'"([^"]{1,40})" ?: ?("(?:[^"\\]|\\.)*"|\d+)')
 
 
@@ -590,7 +591,7 @@ def explain(
     if labels is None and len(label) == 1 and label in LETTERS:
         i = LETTERS.index(label)
         return "label", i if i < len(choices) else NOT_SHOWN
-    text = _BOLD_INITIAL.sub("", _PRINT_TAGS.sub("", _answer_field(own_words(reply))))
+    text = _NUMBER.sub("", _BOLD_INITIAL.sub("", _PRINT_TAGS.sub("", _answer_field(own_words(reply)))))
     choices, labels = tuple(map(plain, choices)), labels and tuple(map(plain, labels))
     if not text:
         return "", UNREAD
