@@ -21,7 +21,7 @@ from ..benchmarks.files import read_json
 from ..core import LETTERS, MAX_CHOICES, BadRow, CoraError, Question, Variant
 from ..forms import FORMS
 from .formats import BadRows, without_secrets
-from ..prompts.letters import RULES, rules_by_form
+from ..prompts.letters import RULES, get_rule, rules_by_form
 from ..prompts.templates import TEMPLATES
 from ..respondents.protocol import Reply
 from ..responses.facts import Facts, as_facts
@@ -708,7 +708,7 @@ def _fitting(asked: list[tuple[_Sample, Variant]], path: Path, bad: BadRows) -> 
 def _own_rule(exported: Facts) -> str | dict[str, str]:
     "The rule that the export was made for, for each form."
     rules = exported.asked.parse.items()
-    return {form: rule for form, rule in rules if form in FORMS and rule in RULES} or "careful"
+    return {form: rule_name(get_rule(rule)) for form, rule in rules if form in FORMS and rule in RULES} or "careful"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from ..checks import escaped
 from ..core import CoraError, Question, Variant
 from ..forms import Verdict, get_form, named_choices
 from ..prompts.labels import apply_rule
-from ..prompts.letters import RULES, get_rule
+from ..prompts.letters import OLD_NAMES, RULES, get_rule
 from ..prompts.replies import answer_part
 from ..prompts.templates import Prompt
 from ..respondents.protocol import Reply
@@ -76,7 +76,7 @@ def rules_that_read(
     seen: Sequence[tuple[Variant, str | None]],  # what was asked, and the reply
 ) -> list[str]:  # names; empty without replies
     "The registered rules that read nearly all of some replies."
-    elsewhere = {rule for rules in _OTHER_FORMS.values() for rule in rules}
+    elsewhere = {*OLD_NAMES, *(rule for rules in _OTHER_FORMS.values() for rule in rules)}
     forms = Counter(get_form(variant).name for variant, _ in seen)
     form = forms.most_common(1)[0][0] if forms else "mcq"
     rules = _OTHER_FORMS.get(form) or [rule for rule in RULES.names() if rule not in elsewhere]
