@@ -175,15 +175,25 @@ def _in_letters(
     return before + _WORD.sub(renamed, text)
 
 # %% ../../nbs/prompts/labels.ipynb #7b2bacb2
-@lru_cache(maxsize=256)
 def _takes(
     rule: Callable,  # a parsing rule
 ) -> frozenset[str]:  # some of "labels" and "finish"
-    "What a rule wants to be told beside the reply and the choices."
+    "What a rule wants to be told beside the reply and the choices, by the names of its own parameters."
     try:
-        return frozenset({"labels", "finish"}.intersection(inspect.signature(rule).parameters))
+        return _named_parameters(rule)
+    except TypeError:  # it cannot be hashed, as an instance of a dataclass
+        return _named_parameters.__wrapped__(rule)
+
+
+@lru_cache(maxsize=256)
+def _named_parameters(rule: Callable) -> frozenset[str]:
+    "The parameters of a rule that can be given by name, among those it may be told."
+    try:
+        own = inspect.signature(rule, follow_wrapped=False).parameters.values()
     except (TypeError, ValueError):  # a function without a signature
         return frozenset()
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return frozenset(p.name for p in own if p.kind in named) & {"labels", "finish"}
 
 
 def apply_rule(

@@ -88,15 +88,16 @@ box: boxed fbox <answer> ####
 answer: answer ans answers solution
 option: option choice letter alternative one statement
 right: correct right best accurate closest appropriate likely valid
-wrong: wrong incorrect fails false untrue invalid ruled decoy
+wrong: wrong incorrect fails false untrue invalid ruled decoy second least worst rejected
 be: is be s seems appears are
 fits: fits fit corresponds correspond matches remains remain leaves left arrive points leads
     satisfies applies works leaving leave suits
 no: not no unlike isn wasn aren don doesn wouldn cannot never t neither nor none except rather
-    instead eliminate exclude reject rule
-choose: choose chose pick select say think believe guess go going opt conclude find see opted
-    choosing selecting settle settled concluded lean leaning answering picking went
-who: i we would will d ll m must should has have d've
+    instead eliminate exclude reject rule than excludes excluded rules discard discarded
+    eliminates eliminated
+choose: choose chose pick select say think believe guess go going opt conclude opted choosing
+    selecting settle settled concluded lean leaning answering picking went
+who: i we would will d ll m must should has have d've am
 so: so therefore thus hence conclusion finally overall accordingly namely means mean making
     makes version short
 because: because since given due but which where however based whereas while as although though
@@ -107,7 +108,7 @@ that: that
 it: it this nothing
 others: some many people students others beginners mistake misconception trap guessers nobody
     anyone someone everyone mentions mention mentioned confuse confused confuses key textbook
-    website classmate friend colleague teacher forum
+    website classmate friend colleague teacher forum mistaken
 perhaps: if whether might could may tempting suppose assume assuming unless when wrongly
     mistakenly distractor maybe perhaps possibly unlikely doubt doubtful was had were imagine
     unsure uncertain probably_not
@@ -116,10 +117,10 @@ filler: the a an my final most very probably definitely clearly indeed simply ac
     do does absolutely really quite much clear obvious evident course sure confident certain
     convinced positive
 yes: yes true
-back: wait scratch correction oops sorry hold misread reconsider reconsidering
+back: wait scratch correction oops sorry
 question: question q problem exercise user human instruction
 other: want car per falls man past error moment van die son serve item non
-shows: implies imply shows show indicates indicate suggests
+shows: implies imply shows show indicates indicate suggests confirms confirm recall
 
 [es]
 answer: respuesta solución solucion

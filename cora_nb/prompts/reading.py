@@ -34,7 +34,7 @@ def _tokens(
         own = f"(?:{'|'.join(map(re.escape, sorted(forms, key=len, reverse=True)))})"
         single, small = r"(?<![€£])(?:(?<![-$])|(?=[^$\s]+\$))", "(?!)"  # -3 and $3 are numbers, $3$ may be a label
         thai = _THAI if "\u0e00" < labels[0] < "\u0e7f" else ""  # a letter within a word is no label
-    before = rf"(?<!\d )(?<![{_WORD}{thai}\d°])(?<![{_WORD}\d]['._-])(?<![{_LATIN}]\()"
+    before = rf"(?<!\d )(?<![\w)] [<>≤≥] )(?<![{_WORD}{thai}\d°])(?<![{_WORD}\d]['._-])(?<![{_LATIN}]\()"
     after = (
         rf"(?![{_WORD}{thai}\d]|_+[{_WORD}\d]"  # the word goes on
         rf"|['-](?!d[iıuü]r|t[iıuü]r)[{_LATIN}\u0370-\u052f]|' [{_LATIN}]"  # B-cell, E' vero; but Turkish B'dir
@@ -55,8 +55,11 @@ def _tokens(
     return re.compile("|".join(first + [sign] if ascii_only else [*first, other, sign]))
 
 
+_TO_TEXT = re.compile(r"[()\]}.:,*_\s\\\"'`-]{0,8}")  # between a label and its choice's text
+
+
 class Said:
-    "A reply as a string of signs, and the labels in it."
+    "A reply as a string of signs, and the labels in it. The text of a choice behind its own label is left out."
 
     def __init__(
         self,
@@ -67,10 +70,20 @@ class Said:
         self.text, self.choices = text, choices
         shown = [*enumerate((labels or LETTERS)[: len(choices)])]
         self.index = {form: i for i, name in shown for form in ((name, name.upper()) if labels else (name,))}
-        known, words, labelled = vocabulary(), [], {}
+        known, words, labelled, left_out = vocabulary(), [], {}, 0
         self.spans: list[tuple[int, int]] = []
+        self.named: set[int] = set()  # the places of labels that are followed by their choice's text
+        own = [choice.casefold() for choice in choices]
         for m in _tokens(labels, text.isascii(), known).finditer(text):
+            if m.start() < left_out:
+                continue
             if m.lastindex:
+                i = self.index.get(m[0], -1)
+                begins = _TO_TEXT.match(text, m.end()).end()
+                here = text[begins : begins + len(own[i]) + 1].casefold() if i >= 0 else ""
+                if i >= 0 and here.startswith(own[i]) and not here[len(own[i]) :].isalnum():
+                    left_out = begins + len(own[i])  # the text of the choice says nothing about it
+                    self.named.add(len(words))
                 labelled[len(words)] = "M" if m[0] == "I" and m[2] and "I" not in self.index else "LKl"[m.lastindex - 1]
             words.append("" if m.lastindex else m[0])
             self.spans.append(m.span())
@@ -144,7 +157,7 @@ _VOID = re.compile(r"[^.|?]{0,15},[CP]{0,2}IA?[DW]")  # "..., which is not right
 _ASKED = re.compile(r"[^.|?]{0,25}\?")
 _TWO = re.compile(  # two labels that are stated together
     r"""
-    [LK] (?: ,? J [,AON]* [LK] (?! :? I? A? [DWR] )                       # A and B
+    [LK] (?: ,? J [,AON]* (?: L (?! :? I? A? [DWR] ) | K (?! I ) )        # A and B
     | (?: [,J]* [AON]* [LK] | \|+ [AON]* L | [,J]+ x [AON]* [LK] | ,I [AON]* [LK] (?= [,.|] ) )
       (?! :? [ID] | [:.]* [WR] ) )                                        # A, B; but not: A, B is
     """,
@@ -153,12 +166,18 @@ _TWO = re.compile(  # two labels that are stated together
 _LISTED = re.compile(r"(?: (?<=\|) | ^ ) :? [NO]? (?=L)", re.VERBOSE)
 
 
+def _are_two(said: Said, k: int) -> bool:
+    "Whether two different labels are stated together at a place."
+    two = _TWO.match(said.signs, k)
+    return bool(two) and len({said.label(j) for j in range(k, two.end()) if said.signs[j] in "LK"}) > 1
+
+
 def _listed(said: Said) -> set[int]:
     "The labels that begin lines."
     found = set()
     for m in _LISTED.finditer(said.signs):
         k = m.end()
-        if said.signs[k + 1 : k + 2] in (".", ":") or said.text[said.spans[k][1] :][:1] == ")":
+        if said.signs[k + 1 : k + 2] in (".", ":") or re.match(r"[).:]| \||\*", said.text[said.spans[k][1] :][:2]):
             found.add(said.label(k))
     return found
 
@@ -167,20 +186,17 @@ def _is_stated(
     said: Said,
     k: int,  # the place of a label after a cue
     colon: bool,  # whether the cue ends with a colon or a box
-    chosen: bool = False,  # whether the cue is a verb such as "choose"
 ) -> bool:
     "Whether a label after a cue is what the sentence says."
     sign, rest = said.signs[k], said.signs[k + 1 : k + 8]
-    if _ASKED.match(said.signs, k + 1):
+    if _ASKED.match(said.signs, k + 1) and not re.match(r"[.,]?[RYA]\?", rest):  # "..., right?"
         return False
-    if re.match(r"[IAJ]*[FQ]|[IA]*D(?![AONT]*[LK])|[,:]?[IAPM]*W", rest):  # B could; B is not; B, which is wrong
-        return False
+    if re.match(r"[IAJ]*[FQ]|[IA]*D(?![AONT]*[LK])|[,:]?[IAPM]*W(?![NO])|,CP?IA?[DW]", rest):
+        return False  # B could; B is not; B, which is wrong
     if said.text[said.spans[k][1] :].startswith("的"):  # 选A的, those who choose A
         return False
     if sign == "l":
         return said.label(k) >= 0 and (colon or rest.startswith(".") or said.text.islower())
-    if sign == "K" and chosen and re.match(r"T(?![AONT]*[LK])", rest):  # I would go for B on this
-        return True
     if sign == "K" and not re.match(r"T?C|J?D[AONT]*[LK]|I[A]*(?:[.|,C]|$)|O[I.,|C]|A[.|]", rest):
         return said.owns(k)
     return not re.match(r"I(?![IA]*(?:[.|,COLK]|$))", rest) and not said.is_initial(k, stated=True)
@@ -199,8 +215,8 @@ def _is_doubted(
     before = signs[max(start - 25, 0) : start]
     if would and re.search(r"F[^.|?]*$", before):  # had it been cold, the answer would be
         return True
-    if re.search(r"(?:^|[.|?])[AJC]?F[^.|?]*,[AIM]*$", before):  # if it is cold, the answer is
-        return True
+    if re.search(r"(?:^|[.|?])[AJC]?F[^.|?]*,[AIM]*$", before) and signs[start : start + 1] != "S":
+        return True  # if it is cold, the answer is; but not: if x > 0 it grows, so the answer is
     clause = re.split(r"[.?|,:;CSJ]", signs[max(start - 12, 0) : start])[-1]
     if re.search("[FW]|D(?![AONTI]*L)", clause):
         return True
@@ -209,14 +225,19 @@ def _is_doubted(
 
 
 def _statements(said: Said) -> list[tuple[int, int]]:  # place and choice; `UNREAD` for two labels at once
-    "What a reply states, in its order."
-    found, signs = [], said.signs
+    'What a reply states, in its order. Where the answer is named, "Option: C" and "we choose C" state nothing.'
+    found, lesser, signs = [], [], said.signs
     for cue in _CUE.finditer(signs):
         words, k = cue[0], cue.end()
-        if "W" in words or not words.strip("A") or _is_doubted(signs, cue.start(), "M" in words):
+        if "V" in words and re.match("[LK],F", signs[k : k + 3]):  # I would have chosen B, if
             continue
-        joined, here = re.search("[I:BV]", words), "" if words[0] in "HP" else signs[k : k + 1]
-        i = said.text_at(k) if joined else None
+        own = "V" in words and "M" in words  # if I had to guess, I would say
+        if "W" in words or not words.strip("A") or not own and _is_doubted(signs, cue.start(), "M" in words):
+            continue
+        joined, here = re.search("[I:BV](?!.*[I:BV])", words), "" if words[0] in "HP" else signs[k : k + 1]
+        i = None
+        for at in range(cue.start() + joined.end(), k + 1) if joined else ():  # "both A and B" may be a text
+            i = said.text_at(at) if i is None else i
         if i is not None and (_VOID.match(signs, k) or "|" in words and said.is_list(k - 1, i)):
             i = UNREAD
         if i is None and joined and re.match("DT", signs[k : k + 2]):  # none of these
@@ -225,17 +246,27 @@ def _statements(said: Said) -> list[tuple[int, int]]:  # place and choice; `UNRE
             i = None if cue.start() == 0 or signs[cue.start() - 1] == "|" else UNREAD  # label of one, text of another
         if i is None and here and here in "LKl" and (joined or _ENDS.match(signs, k + 1) or signs[k + 1] in "IOA"):
             is_title = re.search(r"\|[AONR]*$", words) and len(_listed(said)) > 1  # "Answer:", and a list below it
-            if not is_title and _TWO.match(signs, k) and not _ASKED.match(signs, k + 1):
+            if not is_title and _are_two(said, k) and not _ASKED.match(signs, k + 1):
                 i = UNREAD
-            elif not is_title and _is_stated(said, k, ":" in words or words[0] == "B", "V" in words):
+            elif not is_title and _is_stated(said, k, ":" in words or words[0] == "B"):
                 i = said.label(k)
         if i is not None:
-            found.append((k, i))
+            (found if re.search("[NRB]", words) or words[0] in "HP" else lesser).append((k, i))
+    for m in _VERDICT.finditer(signs if not found else ""):  # "B is the answer"
+        k = m.start()
+        called = m[4] == "N" and "M" not in m[3] and _is_right(*m.groups())
+        void = signs[k - 1 : k] in ("x", "Q") or _ASKED.match(signs, k + 1) or _is_doubted(signs, k)
+        if called and not void and said.label(k) >= 0:
+            found.append((k, said.label(k)))
+    if not found:
+        return lesser
+    if any(k > found[-1][0] and i != found[-1][1] and "V" in signs[max(k - 4, 0) : k] for k, i in lesser):
+        found.append((lesser[-1][0], UNREAD))
     return found
 
 # %% ../../nbs/prompts/reading.ipynb #2c50e545
 _VERDICT = re.compile(
-    r"(?<![LKl][,J])(?<![LKl],J)(?<![LKl]J[AT])(?<![LKl]AJ)"  # joined labels have no verdict of their own
+    r"(?<![LKl][,J])(?<![LKl],J)(?<![LKl]J[ATO])(?<![LKl]AJ)"  # joined labels have no verdict of their own
     r"([LK])O?([,:.]{0,2})([IAPMSDTOH]*)([RNWV]|E(?=[AxTNOJ,]{0,8}(?:[.|]|$))|)(?=(.?))"
 )
 _DENIED = re.compile(r"D[AONTI]*(?=[LK])")
@@ -257,6 +288,8 @@ def _is_right(
     ends = then in (".|," if "." in mark else ".|,:CSJNIO?TY")
     if "I" not in between and verdict != "E" and (verdict == "N" or not ends):
         return None
+    if label == "K" and "I" not in between and verdict in "RW" and then == "I":  # "A right is a claim"
+        return None
     if verdict == "E" and mark or verdict in "RE" and "M" in between or then and then in "FQ":  # "would be right for"
         return None
     if denied and verdict == "W" or "." in mark and between:
@@ -275,7 +308,7 @@ def _verdicts(
         k = m.start()
         chosen = signs[k - 1 : k] == "M" and m[4] == "V" and not m[3]
         right = True if chosen else _is_right(*m.groups())
-        named = m[5] == "T" and signs[k - 1 : k] == "x"  # "Vitamin A is good for"
+        named = signs[k - 1 : k] == "x" and m[4] in ("R", "N")  # "Hepatitis B is the most likely diagnosis"
         if right is None or named or said.label(k) < 0 or _ASKED.match(signs, k + 1):
             continue
         if not (right and _is_doubted(signs, k, m[4] == "E")):
@@ -285,10 +318,11 @@ def _verdicts(
 # %% ../../nbs/prompts/reading.ipynb #0f2c0072
 _WEAK = re.compile(
     r"""
-    (?: (?<=[.,|:?SCJ]) | ^ ) [AS,]{0,4} (?: P [MAST]{0,4} | I ) I{1,2} ,? [AST]{0,4} [ONRA]{0,4} (?=[LK])  # It is
+    (?: (?<=[.,|:?SCJ]) | (?<=[AVSGM]H) | ^ )                         # It is
+      [AS,]{0,4} (?: [PH] [MAST]{0,4} | I ) I{1,2} ,? [AST]{0,4} [ONRA]{0,4} (?=[LK])
     | (?: (?<=[.,|:?SCJ]) | ^ ) S [,:]? [ASM]{0,4} [ONRA]{0,4} (?=[LK])  # So
     | (?: (?<=[.|:SC]) | ^ ) [AS,PMT]{0,4} I [ASONR]{0,4} (?=[LK])    # È la
-    | S [AST]{0,3} (?= [LK] (?: [.|,C] | $ ) )                        # ... d'où la
+    | S [ASTP]{0,3} (?= [LK] (?: [.|,C] | $ ) )                        # ... d'où la
     | D [AONTI]* [LK] ,? [CAx]{1,2} (?= [LK] I? (?: [.|:] | $ ) )     # not A but
     | [LK] I? D (?: , (?= L I? (?: [.|] | $ ) ) | (?= L I (?: [.|] | $ ) ) )  # A değil, B
     | E [xTAONRIPH:,]{0,6}? (?=[LK])                                  # what remains is; corresponds to
@@ -297,7 +331,7 @@ _WEAK = re.compile(
 )
 _LAST = re.compile(  # the end of a reply: "... is B."  "...: B"  "... B'dir."
     r"""
-    (?: I [AONRT]{0,3} | (?<![LK]) [:,] [AO]{0,2} | Z ,? (?: D [,:] )? [PTAOI]{0,4} ) ([LK]) [.|]* $
+    (?: I [AONRT]{0,3} | (?<![LKx]) [:,] [AO]{0,2} | Z ,? (?: D [,:] )? [PTAOI]{0,4} ) ([LK]) [.|]* $
     | (?<![LK]) \. ([LK]) [.|]+ $
     | ([LK]) (?: O I? | P? I [AI]{0,3} ) [.|]* $
     """,
@@ -317,11 +351,10 @@ def _weak(
         ends = re.match(r"[IA]{0,3}(?:[.|,:CS?]|$)|J?D[AONT]*[LK]", signs[k + 1 : k + 8]) or (
             not fits and signs[k] == "K" and re.match("A?H[^.|DFWQ?LK]*(?:[.|]|$)", signs[k + 1 :])  # it is B that
         )
-        doubted = _is_doubted(signs, cue.start(), True) and (
-            fits or "F" in signs[max(cue.start() - 25, 0) : cue.start()]
-        )
+        supposed = "F" in signs[max(cue.start() - 25, 0) : cue.start()]
+        doubted = (fits or supposed) and _is_doubted(signs, cue.start(), True)
         article = k == len(signs) - 1 and re.fullmatch("[a-z]", said.name(k))  # "it is a": cut, or a small label
-        if said.label(k) >= 0 and ends and not doubted and not article and not _TWO.match(signs, k):
+        if said.label(k) >= 0 and ends and not doubted and not article and not _are_two(said, k):
             if said.signs[k] == "K" or _is_stated(said, k, False):
                 found.append((k, said.label(k)))
     if m := _LAST.search(signs, max(len(signs) - 12, 0)):
@@ -341,6 +374,19 @@ _MARKED = re.compile(
 )
 
 
+_AFTER_LEAD = re.compile(
+    r"""
+    ,? \|? A? C (?! [AON]* [LK] (?! [IDW] ) )  # B, because; but not: A or B
+    | O? (?: [.|] | [:Y] $ )                   # B.
+    | I [IA]* [.|,C]                           # B है।
+    | , [TA]{1,4} (?: [.|] | $ )               # B, of course
+    | , M{1,2} V (?: [.|] | $ )                # B, I think
+    | ,? D [AONT]* [LK]                        # B, not C
+    """,
+    re.VERBOSE,
+)
+
+
 def _line_before(said: Said, k: int) -> str:
     "The signs before a place in its line."
     return said.signs[said.signs.rfind("|", 0, k) + 1 : k]
@@ -349,9 +395,8 @@ def _line_before(said: Said, k: int) -> str:
 def _lines(said: Said) -> list[tuple[int, int]]:  # place and choice
     "The lines that are a label and nothing else."
     found = (m.start(1) for m in _LINE.finditer(said.signs))
-    lines = [
-        (k, said.label(k)) for k in found if said.name(k) in said.index or set(_line_before(said, k)) <= set("RNO:")
-    ]
+    whole = (k for k in found if said.name(k) in said.index or set(_line_before(said, k)) <= set("RNO:"))
+    lines = [(k, said.label(k)) for k in whole]
     if (place := said.signs.rfind("|") + 1) and said.signs[place : place + 1] == "L":  # B. Canberra
         i = said.label(place)
         if i >= 0 and bare(said.after(place)) == bare(said.choices[i]):
@@ -365,22 +410,24 @@ def _leading(said: Said) -> int | None:
     if not lead or said.is_initial(k := lead.end()):
         return None
     end, rest = said.spans[k][1], said.signs[k + 1 : k + 4]
-    if _TWO.match(said.signs, k) and not (said.text[end : end + 1] in (")", ".", ":") and said.owns(k)):
+    if k in said.named:
+        listed = {k + 1, k + 2} & said.named  # A. Sydney B. Canberra
+        return UNREAD if listed else None if re.match("I?A?[DW]", rest) else said.label(k)
+    if len({name for name in re.findall(r"\b([^\W_]{1,4})\)", said.text) if name in said.index}) > 1:
+        return None  # A) True. B) False.
+    if _are_two(said, k) and not (said.text[end : end + 1] in (")", ".", ":") and said.owns(k)):
         return None if re.match(r"[^.|]*[DW]", said.signs[k:]) else UNREAD
-    if re.match("I(?![IA]*(?:[.|]|,C|C))|[DW]", rest) or re.search(
-        r"(?<=[.|])L:", said.signs[k:]
-    ):  # judged; or the first of several
-        return None
-    marked = _MARKED.match(said.text[end : end + 200]) or re.match(
-        r",?\|?A?C(?![AON]*[LK](?![IDW]))|O?(?:[.|]|[:Y]$)|I[IA]*[.|,C]|,[TA]{1,4}(?:[.|]|$)", said.signs[k + 1 :]
-    )
+    if re.match("I(?![IA]*(?:[.|]|,C|C))|[DW]", rest) or re.search(r"(?<=[.|])L:", said.signs[k:]):
+        return None  # it is judged, or the first of several
+    marked = _MARKED.match(said.text[end : end + 200]) or _AFTER_LEAD.match(said.signs, k + 1)
     return said.label(k) if marked or said.owns(k) else None
 
 # %% ../../nbs/prompts/reading.ipynb #9f3ee571
 _TICKS = re.compile(  # A: yes.  (B) wrong.  ✓ C
     r"""
     (?: (?<=[|,.]) | ^ )
-    (?: [:x]{0,4} [LK] (?: [.:]{0,2} | [.:]? [^|.:LKWDRYFQZ]{1,12} : ) [RYWDZ] | [RYWDZ] [LK] (?= [.:|] | $ ) )
+    (?: (?: [:x]{0,4} | [OA]{1,3} (?= [LK]: ) ) [LK] (?: [.:]{0,2} | [.:]? [^|.:LKWDRYFQZ]{1,12} : ) [RYWDZ]
+    | [RYWDZ] [LK] (?= [.:|] | $ ) )
     """,
     re.VERBOSE,
 )
@@ -390,9 +437,7 @@ _RUN = re.compile(  # A, B and C are wrong
 _SENTENCE_ENDS = re.compile(r"(?<=[^\s.][^\s.][.!?])\s+|(?<=[.?])(?=[\u3040-\u9fff])|\n+")
 
 
-_TICKED_LATE = re.compile(
-    r"(?: (?<=[|.]) | ^ ) ([LK]) : [^.|?]* [,S] S? ([RW]) (?= [.|] )", re.VERBOSE
-)  # A: ..., so wrong.
+_TICKED_LATE = re.compile(r"(?:(?<=[|.])|^)([LK]):[^.|?]*[,S]S?([RW])(?=[.|])")  # A: ..., so wrong.
 
 
 def _ticked(said: Said) -> dict[int, bool]:
@@ -441,7 +486,7 @@ def _text_in_last_sentence(said: Said) -> int | None:
     found = {}
     for loose in (False, True):
         for i, choice in enumerate(map(bare, said.choices)):
-            if places := _places(choice, sentence, edge, loose):
+            if vocabulary().sign.get(choice, "x") not in "DYRW" and (places := _places(choice, sentence, edge, loose)):
                 found[i] = places[-1]
         if found:
             break
@@ -453,7 +498,7 @@ def _text_in_last_sentence(said: Said) -> int | None:
     signs = [(s, c - start) for s, (c, _) in zip(said.signs, said.spans) if c >= start]
     before = "".join(s for s, place in signs if place < a)
     after = "".join(s for s, place in signs if place >= b)
-    if re.search("[LDFWQ?Z]|K$", before) or re.search("[LDFWQ?Z]", after):
+    if re.search("[LDFWQ?Z]|K$|OK", before) or re.search("[LDFWQ?Z]|OK", after):
         return None
     at_end = re.fullmatch(r"[IAPOER]*[.|]*", after)
     only = not start and "M" not in before + after  # one sentence: an answer, if it is not about the speaker
@@ -462,27 +507,35 @@ def _text_in_last_sentence(said: Said) -> int | None:
 # %% ../../nbs/prompts/reading.ipynb #bf72ddd7
 _TAGGED = re.compile(r"<([^<>/\s\d][^<>/]{0,24})>([^<>]*)</\1>")
 _PRINT_TAGS = re.compile(r"</?(?:b|i|u|p|em|strong|br|span)>")
+_FONT = re.compile(r"\\(?:text|math)[a-z]{0,4} ?\{")
 _BOLD_INITIAL = re.compile(r"(?<=[A-Z])\*\*(?=[a-z])")
 _NUMBER = re.compile(r"\A\(?\d{1,3}[.):] +(?=\(?[A-Z]\b)(?!(?:.|\n)*\n\(?\d{1,3}[.):])")  # of the question: "1. B"
 _FIELD = re.compile(r'"([^"]{1,40})" ?: ?("(?:[^"\\]|\\.)*"|\d+)')
 
 
-def _names_answer(name: str) -> bool:
-    "Whether the name of a field is a word for the answer in any language."
-    words = [name.replace("_", " "), *re.split("[_ -]", name)]
-    return not {vocabulary().sign.get(word) for word in words}.isdisjoint("NO")
+def _rank(name: str) -> int:
+    'How sure the name of a field is one for the answer: 3 "answer", 2 "choice", 1 "model_answer", 0 none.'
+    phrase, sign = name.replace("_", " "), vocabulary().sign
+    signs = {sign[phrase]} if phrase in sign else {sign.get(word, "x") for word in re.split("[_ -]", name)}
+    if signs & set("WDJ") or not signs & set("NO"):
+        return 0
+    return 1 if "x" in signs else 3 if "N" in signs else 2
+
+
+def _best_field(fields: list[tuple[str, str]]) -> str | None:
+    "What the last of the fields says whose name is surest; None if no name is one for the answer, or two differ."
+    ranked = [(_rank(name), value) for name, value in fields]
+    best = max((rank for rank, _ in ranked), default=0)
+    values = [value for rank, value in ranked if rank == best]
+    return values[-1] if best > 1 or best and len(set(values)) == 1 else None
 
 
 def _answer_field(text: str) -> str:
     "The field for the answer of a reply in XML or JSON; other replies as they are."
-    if "</" in text:
-        fields = [m[2] for m in _TAGGED.finditer(text) if _names_answer(m[1])]
-        if fields:
-            return fields[-1].strip()
-    if text.startswith(("{", "```json")):
-        fields = [m[2] for m in _FIELD.finditer(text) if _names_answer(m[1])]
-        if fields:
-            return fields[-1].strip('"')
+    if "</" in text and (found := _best_field(_TAGGED.findall(text))) is not None:
+        return found.strip()
+    if text.startswith(("{", "```json")) and (found := _best_field(_FIELD.findall(text))) is not None:
+        return found.strip('"')
     return text
 
 
@@ -497,30 +550,43 @@ def _bare_label(text: str, choices: tuple[str, ...], labels: tuple[str, ...]) ->
 
 def _read_cut(
     said: Said,  # the first line
-    more: bool,  # whether another line follows, so that this one is whole
+    whole: Said,  # all of the reply
 ) -> tuple[str, int]:
     "How a reply is read that was cut off: by its beginning."
+    more = whole.text != said.text  # another line follows, so that this one is whole
+    listed = set(re.findall(r"(?m)^\W{0,4}(?:\w+ )?([^\W_]{1,4})(?:[).:,]|\s|$)", whole.text)) & whole.index.keys()
+    if len(listed) > 1:  # a list of the options
+        return "", UNREAD
+    k = lead.end() if (lead := _LEAD.match(whole.signs)) else 0
+    if re.search("[DWZ]", whole.signs[k : k + 16]):
+        return "", UNREAD
     found = _lines(said) if more or re.fullmatch("[:.]*[LKl][:.]*", said.signs) else []
     stated = _statements(said)
     if len({i for _, i in stated}) == 1:
         for k, i in stated:
             begins = re.fullmatch(r"[^.|?]*", said.signs[:k])
-            if begins and re.match(r"I?\.(?![CDZ])|,C|C(?=.)", said.signs[k + 1 :]):
+            if begins and re.match(r"I?\.(?![CDZ])|,C|C(?=..)", said.signs[k + 1 :]):
                 found.append((k, i))
     if found:
         return "beginning", found[0][1]
     lead = _leading(said) if said.signs else None
     bracketed = {name.upper() for name in re.findall(r"\b([^\W_]{1,4})\)", said.text)}  # (A) ... (B) ...
     bracketed &= {name.upper() for name in said.index}
-    return ("", UNREAD) if lead is None or len(bracketed) > 1 else ("beginning", lead)
+    if lead is None or len(bracketed) > 1 or re.match(",?C$", whole.signs[k + 1 :]):
+        return "", UNREAD
+    return "beginning", lead
 
 
-_BACK = re.compile(r"Z|(?<=[.|])D(?=[,.:])(?!,[LK][^.|]*[DW])")  # "Wait"; "No, ..."; but "No, A is not"
+_BACK = re.compile(r"(?:(?<=[.|?,:Z])|^)[AJS]{0,2}Z(?=[,.:|?DHPZ]|$)")  # "Wait, ..."
+_NO = re.compile(r"(?<=[.|])D(?=[,:])(?!,[LK][^.|]*[DW])")  # "No, ..."; but not "No, A is not"
+
+
+_TAKEN = re.compile(r"I?[.|]+[CA]{0,2}[HP][IAM]{0,3}[DW]")
 
 
 def _taken_back(said: Said) -> int:
     "The last place where something is taken back; 0 if nothing is."
-    return max((m.start() for m in _BACK.finditer(said.signs)), default=0)
+    return max((m.end() - 1 for m in _BACK.finditer(said.signs)), default=0)
 
 
 def _read_stated(
@@ -530,25 +596,31 @@ def _read_stated(
     "How a reply is read that states something: by the last statement, unless it is taken back."
     k, i = stated[-1]
     verdicts = _verdicts(said, k)
-    claims = sorted(_weak(said, k) + [verdict[:2] for verdict in verdicts if verdict[2]])
-    later = [j for place, j in claims if place > k and j != i]
-    if k < _taken_back(said):  # another one, or none
-        return "taken back", later[-1] if later and (later[-1], False) not in {v[1:] for v in verdicts} else UNREAD
+    claims = sorted(claim for claim in _weak(said, k) + [v[:2] for v in verdicts if v[2]] if claim[0] > k)
+    if k < (back := _taken_back(said)):  # another one, the same once more, or none
+        again = [j for place, j in claims if place > back]
+        return "taken back", again[-1] if again and (again[-1], False) not in {v[1:] for v in verdicts} else UNREAD
+    later = [j for _, j in claims if j != i]
+    if later and (no := _NO.search(said.signs, k)) and claims[-1][0] > no.start():
+        return "taken back", claims[-1][1]
+    denied = _TAKEN.match(said.signs, k + 1)  # "That is not correct."
     against = any(place > k and (j != i if right else j == i) for place, j, right in verdicts)
-    return "statement", UNREAD if against or later else i
+    return "statement", UNREAD if against or later or denied else i
 
 
 def _read_unstated(said: Said) -> tuple[str, int]:
     "How a reply is read that states nothing: by what it calls right, says weakly and begins with, if they agree."
     verdicts, ticks, lead = _verdicts(said, 0), _ticked(said), _leading(said)
     verdicts += [(len(said.signs), i, right) for i, right in ticks.items()]
-    back = _taken_back(said)
+    back, weak = _taken_back(said), _weak(said, 0)
+    if (no := _NO.search(said.signs)) and any(claim[0] > no.start() for claim in [*weak, *verdicts]):
+        back = max(back, no.start())
     wrong = {i for _, i, right in verdicts if not right}
     found = {i for k, i, right in verdicts if right and k >= back} - wrong
     how = "verdict" if found else ""
-    if weak := [claim for claim in _weak(said, 0) if claim[0] > back]:
+    if weak := [claim for claim in weak if claim[0] > back]:
         found, how = found | {weak[-1][1]}, how or "weaker words"
-    if lead is not None and not ticks and lead not in wrong and not _BACK.search(said.signs, 0, 8):
+    if lead is not None and not ticks and lead not in wrong and not back and not _NO.search(said.signs, 0, 8):
         if len(_listed(said) | {lead}) == 1:
             found, how = found | {lead}, how or "beginning"
     if found:
@@ -588,11 +660,13 @@ def explain(
     if not isinstance(reply, str):
         return "", UNREAD
     label = reply.strip(" \n.()*'\",`")
-    if labels is None and len(label) == 1 and label in LETTERS:
+    if not labels and len(label) == 1 and label in LETTERS:
         i = LETTERS.index(label)
         return "label", i if i < len(choices) else NOT_SHOWN
-    text = _NUMBER.sub("", _BOLD_INITIAL.sub("", _PRINT_TAGS.sub("", _answer_field(own_words(reply)))))
-    choices, labels = tuple(map(plain, choices)), labels and tuple(map(plain, labels))
+    text = _answer_field(own_words(reply))
+    for pattern in (_PRINT_TAGS, _FONT, _BOLD_INITIAL, _NUMBER):
+        text = pattern.sub("", text)
+    choices, labels = tuple(map(plain, choices)), tuple(map(plain, labels)) if labels else None
     if not text:
         return "", UNREAD
     if labels is not None and (i := _bare_label(text, choices, labels)) is not None:
@@ -600,11 +674,9 @@ def explain(
     if (i := text_index(text, choices)) is not None:
         return "text", i
     first = text.partition("\n")[0]
-    if cut := was_cut(reply, finish):
-        text, more = first, "\n" in text
     said = Said(text, choices, labels)
-    if cut:
-        return _read_cut(said, more)
+    if was_cut(reply, finish):
+        return _read_cut(Said(first, choices, labels), said)
     stated, lines = _statements(said), _lines(said)
     if lines and len({i for _, i in lines} | _listed(said)) == 1:
         stated = sorted(stated + lines)

@@ -79,7 +79,8 @@ def answer_part(
     return reply[start:end]
 
 # %% ../../nbs/prompts/replies.ipynb #e2e6fba3
-_LONGEST = 20_000  # characters
+_LONGEST = 12_000  # characters
+_EMPTY_LINES = re.compile(r"\n{3,}")
 
 
 @lru_cache(maxsize=1)
@@ -92,7 +93,9 @@ def _next_question(
     return re.compile(
         rf"\n(?:[^\w\n]{{0,4}}(?:{words})(?: ?\d{{1,3}}[.)]| ?\d{{0,3}}[^\w\n]{{0,2}}:)"
         rf"|### (?:{words}|Input)(?: \d{{1,3}})?\n)"
+        rf"|\n[^\w\n]{{0,4}}(?:{words}) ?\d{{1,3}}\s*\n"
         r"|\n\s*\d{1,3}[.)] [^\n]{1,300}\?(?=\s*\n)"
+        r"|\n[^\n]{5,300}\?\s*\n\(?A[.)] (?=[^\n]*\n\(?B[.)] )"  # another question with its choices
     )
 
 
@@ -105,14 +108,14 @@ def _divided(
         text = f"{text[: _LONGEST // 2]}\n...\n{text[-_LONGEST // 2 :]}"
     if "_of_box|>" in text:
         text = _BOX.sub(lambda mark: r"\boxed{" if mark[1] == "begin" else "}", text)
-    text = plain(text)
+    text = _EMPTY_LINES.sub("\n\n", plain(text))
     further = _next_question(vocabulary()).search(text)
     return (text[: further.start()].rstrip(), True) if further else (text, False)
 
 
 def own_words(
     reply: str,  # what the model wrote
-) -> str:  # at most some 20,000 characters, in the form of `plain`
+) -> str:  # at most some 12,000 characters, in the form of `plain`
     "The part of a reply that can contain its answer."
     return _divided(reply)[0]
 
@@ -176,7 +179,7 @@ def text_index(
     "The one choice with this text, compared as strictly as possible."
     if len(said) > 2 * max(map(len, choices), default=0) + 20 or not (said := plain(said)):
         return None
-    letter = said.strip(_EDGES)
+    letter = bare(said).strip(_EDGES)
     if len(letter) == 1 and letter.isalpha():
         return None
     forms = [said, said.rstrip(".")]

@@ -64,16 +64,18 @@ _OTHER_FORMS = {"several": ["selected"], "tfq": ["yes_no"], "lfgq": ["in_words",
 _NEARLY_ALL = 0.9
 
 
-def _reads(rule: str, variant: Variant, text: str | None) -> bool:
+def _reads(rule: str, variant: Variant, reply: Reply) -> bool:
     "Whether a rule finds a choice in a reply."
+    finish = (reply.meta or {}).get("finish_reason")
     try:
-        return bool(text and named_choices(apply_rule(get_rule(rule), text, variant), variant.n_choices))
+        found = reply.text and apply_rule(get_rule(rule), reply.text, variant, finish)
+        return bool(reply.text and named_choices(found, variant.n_choices))
     except Exception:  # it was not chosen for this run, so its errors do not matter
         return False
 
 
 def rules_that_read(
-    seen: Sequence[tuple[Variant, str | None]],  # what was asked, and the reply
+    seen: Sequence[tuple[Variant, Reply]],  # what was asked, and the reply
 ) -> list[str]:  # names; empty without replies
     "The registered rules that read nearly all of some replies."
     elsewhere = {*OLD_NAMES, *(rule for rules in _OTHER_FORMS.values() for rule in rules)}
@@ -99,16 +101,16 @@ def unread_lines(
     name: str,  # the respondent's name
     counts: Mapping[str, int],  # how many there are of each kind
     of: Mapping[str, int],  # "replies" and "questions" so far, and the questions that are "touched"
-    seen: Sequence[tuple[Variant, str | None]],  # some of them, and what was asked
+    seen: Sequence[tuple[Variant, Reply]],  # some of them, and what was asked
 ) -> list[str]:  # safe to print; the last says what helps
     "The message for too many unread replies."
     kinds = sorted(counts, key=counts.get, reverse=True)
     said = ", ".join(f"{counts[kind]} {kind}" for kind in kinds)
     head = f"{escaped(name)}: {sum(counts.values())} of {of['replies']} replies cannot be read, and count as wrong"
     lines = [f"{head} ({said}); {of['touched']} of {of['questions']} questions have one"]
-    different = list({(text or "").strip(): (v, text) for v, text in reversed(seen)}.values())[::-1]
-    for v, text in different[:_SHOWN]:
-        lines.append(f"    {escaped(v.question_id)}, {escaped(v.method)} {v.index}: {_as_it_came(text)}")
+    different = list({(reply.text or "").strip(): (v, reply) for v, reply in reversed(seen)}.values())[::-1]
+    for v, reply in different[:_SHOWN]:
+        lines.append(f"    {escaped(v.question_id)}, {escaped(v.method)} {v.index}: {_as_it_came(reply.text)}")
     rules = rules_that_read(seen)
     return [*lines, f"  read by {', '.join(rules)}: --parse {rules[0]}" if rules else f"  {ADVICE[kinds[0]]}"]
 
@@ -133,7 +135,7 @@ class UnreadReplies:
     ):
         self.name, self.say, self.strict, self.kept, self.spoken = name, say, strict, kept, False
         self.replies, self.counts, self.questions, self.touched = 0, Counter(), set(), set()
-        self.seen: deque[tuple[Variant, str | None]] = deque(maxlen=_EXAMINED)
+        self.seen: deque[tuple[Variant, Reply]] = deque(maxlen=_EXAMINED)
 
     def take(self, prompt: Prompt, reply: Reply, verdict: Verdict) -> None:
         "Count a reply. Raises `CoraError` if there are too many unread ones and `strict` is set."
@@ -145,7 +147,7 @@ class UnreadReplies:
         if kind:
             self.counts[kind] += 1
             self.touched.add(prompt.variant.question_id)
-            self.seen.append((prompt.variant, reply.text))
+            self.seen.append((prompt.variant, reply))
         if self.replies >= _ENOUGH and sum(self.counts.values()) > _TOLERATED * self.replies:
             self._report(self.strict)
 
@@ -212,4 +214,4 @@ def unread_report(
     rows = [_asked_in(row, known) for row in part.table.to_dict("records")]
     of = {"replies": int(asked.sum()), "questions": questions, "touched": touched}
     counts = Counter(unread_kind(reply, False) for reply in replies)
-    return unread_lines(name or run.name, counts, of, [(v, r.text) for v, r in zip(rows, replies[some])])
+    return unread_lines(name or run.name, counts, of, list(zip(rows, replies[some])))

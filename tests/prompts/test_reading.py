@@ -322,3 +322,102 @@ def test_one_reading_everywhere():
         found = careful(row["reply"], CITIES)
         assert parse(row["reply"], CITIES) == max(found, -1)
         assert grade_reply(v, Reply(row["reply"]), rules_by_form("careful")).prediction == max(found, -1)
+
+
+# ---- found by a stranger: choices whose texts are words of the table, explanations, lists that were cut, fields
+
+TEXTS = [
+    ("None of the above", "Canberra", "Neither of these", "All of the above"),
+    ("No", "Yes", "Not known", "Only if it rains"),
+    ("False, False", "True, False", "Wrong, Wrong", "Not wrong, Not wrong"),
+    ("Wait and see", "Hold the medication", "Correction of the dose", "If needed, surgery"),
+    ("Both A and B", "A", "C", "D or B"),
+    ("E. coli", "B. F. Skinner", "A. Sydney", "C++"),
+]
+FORMS = ["({L}) {T}", "{L}) {T}", "{L}. {T}", "The answer is ({L}) {T}.", "The answer is {L}. {T}", "Answer: {L}) {T}",
+         "**{L}. {T}**", "The correct answer is:\n\n**{L}. {T}**", "The answer is {L} ({T})."]  # fmt: skip
+
+
+@pytest.mark.parametrize("choices", TEXTS)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_label_before_its_own_text_is_read_whatever_the_text(form, choices):
+    read = [careful(form.format(L=letter, T=text), choices) for letter, text in zip("ABCD", choices)]
+    assert read == [0, 1, 2, 3]
+
+
+AFTER = [
+    "By conservation of angular momentum the law must hold.", "The patient should wait two weeks.",
+    "Use a Bonferroni correction.", "Sorry for the confusion.", "Sydney is not the capital.", "He felt sorry for her.",
+    "El momento angular se conserva.", "Das Moment der Kraft ist null.", "Attendez deux semaines.",
+    "Solving, we find $C(5)=0.6$.", "I hope this helps!", "(A) is larger, and (D) is in the west.", "A is wrong.",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("after", AFTER)
+def test_an_explanation_after_a_statement_does_not_take_it_back(after):
+    assert careful(f"The correct answer is B. {after}", CITIES) == careful(f"Answer: B\n\n{after}", CITIES) == 1
+
+
+@pytest.mark.parametrize("after", ["That is not correct.", "Wait, no.", "This is wrong."])
+def test_what_is_taken_back_is_unread(after):
+    assert careful(f"The answer is B. {after}", CITIES) == UNREAD
+    assert careful(f"The answer is B. {after} The answer is C.", CITIES) == 2
+
+
+LISTS = [
+    "A. Sydney: large city, not the capital.\n\nB. Canberra: this is", "A) Sydney - wrong\nB) Canberra",
+    "A. Sydney\nB. Canberra\n", "A\nB\n", "Option A: Sydney is big.\nOption B: Canberra", "The answer is A, but wait",
+    "A. Sydney is wrong because it", "### A. Sydney\nThis is incorrect be", "(A) Sydney (B) Canberra (C) Melb",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reply", LISTS)
+def test_of_a_list_that_was_cut_the_first_item_is_no_answer(reply):
+    assert careful(reply, CITIES, finish="length") == UNREAD
+
+
+@pytest.mark.parametrize("reply", ["A. Sydney B. Canberra C. Melbourne D. Perth", "A\nB\nC\nD"])
+def test_a_list_is_no_answer(reply):
+    assert careful(reply, CITIES) == UNREAD
+
+
+def test_the_field_for_the_answer_is_told_from_others():
+    for other in ("wrong_answer", "second_answer", "alternative", "worst_option"):
+        assert careful(json.dumps({"answer": "B", other: "A"}), CITIES) == 1, other
+        assert careful(json.dumps({other: "A", "correct_answer": "B"}), CITIES) == 1, other
+
+
+@pytest.mark.parametrize(
+    "reply", ["Hepatitis B is the most likely diagnosis.", "Drug B is the correct treatment.", "Vitamin C ist richtig.",
+              "Choose A at random.", "We find C(5) = 3.", "Option A and option C are both correct.",
+              "There is no way to know."],
+)  # fmt: skip
+def test_a_letter_that_belongs_to_a_name_or_a_formula_is_no_answer(reply):
+    assert careful(reply, ("acyclovir", "ribavirin", "interferon", "lamivudine")) == UNREAD
+
+
+def test_a_letter_in_a_box_is_a_label_whatever_the_choices_say():
+    assert careful("C", tuple("HCNO")) == careful(r"\boxed{C}", tuple("HCNO")) == careful("**C**", tuple("HCNO")) == 2
+
+
+def test_any_callable_is_a_rule():
+    from dataclasses import dataclass
+    from functools import partial, wraps
+
+    @dataclass
+    class Fixed:
+        i: int
+
+        def __call__(self, reply, choices):
+            return self.i
+
+    def wrapped(rule):
+        @wraps(rule)
+        def inner(reply, choices):
+            return rule(reply, choices)
+
+        return inner
+
+    v = Variant(Question("q", "?", CITIES, 0), "cora", "original", 0, CITIES, 0, (0, 1, 2, 3))
+    for rule, found in ((Fixed(2), 2), (wrapped(careful), 1), (partial(careful), 1), (lambda *given: 3, 3)):
+        assert apply_rule(rule, "B", v, "length") == found

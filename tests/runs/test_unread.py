@@ -232,10 +232,13 @@ def test_every_form_has_its_rules_and_a_broken_one_does_no_harm():
     try:
         capital = Question("capital", "What is the capital of Australia?", ("Sydney", "Canberra", "Perth"), 1)
         asked = {v.form: v for v in make_variants([capital], "formats")}
-        assert rules_that_read([(asked["lfgq"], "It is Canberra.")]) == ["same_words"]
-        assert rules_that_read([(asked["tfq"], "Yes")]) == ["yes_no"]
-        assert rules_that_read([(VARIANTS[0], SENTENCE)] * 9 + [(VARIANTS[1], "Hm.")]) == ["careful", "last_line"]
-        assert rules_that_read([(VARIANTS[0], None)]) == rules_that_read([]) == []
+        assert rules_that_read([(asked["lfgq"], Reply("It is Canberra."))]) == ["same_words"]
+        assert rules_that_read([(asked["tfq"], Reply("Yes"))]) == ["yes_no"]
+        assert rules_that_read([(VARIANTS[0], Reply(SENTENCE))] * 9 + [(VARIANTS[1], Reply("Hm."))]) == [
+            "careful",
+            "last_line",
+        ]
+        assert rules_that_read([(VARIANTS[0], Reply(None))]) == rules_that_read([]) == []
     finally:
         del RULES.registered["broken"]
 
@@ -270,6 +273,12 @@ def test_rules_are_tried_with_the_choices_that_were_shown():
         assert "careful" in lines[-1], (v.method, v.sources)
 
 
+def test_a_rule_that_would_read_the_whole_reply_is_not_advised_where_it_was_cut():
+    cut = Reply("So first we look at it: Answer: B", meta={"finish_reason": "length"})
+    assert rules_that_read([(VARIANTS[0], cut)]) == []
+    assert unread_report(make_responses(VARIANTS[:20], [cut] * 20))[-1] == f"  {ADVICE['cut off']}"
+
+
 def test_failures_and_prompts_not_asked_are_no_unread_replies():
     assert unread_report(make_responses(VARIANTS[:4], ["B", *[Reply(error="500")] * 3])) == []
     lines = unread_report(make_responses(VARIANTS[:2], ["B", Reply("", meta={"finish_reason": "content_filter"})]))
@@ -279,8 +288,8 @@ def test_failures_and_prompts_not_asked_are_no_unread_replies():
 def test_recorded_grades_without_words(medalpaca):
     first, shown, last = unread_report(medalpaca.first_trial())
     assert first == (
-        "medalpaca-7b: 3568 of 33098 replies cannot be read, and count as wrong (3568 no text); "
-        "600 of 1273 questions have one"
+        "medalpaca-7b: 3570 of 33098 replies cannot be read, and count as wrong (3570 no text); "
+        "601 of 1273 questions have one"
     )
     assert shown.endswith(": (no text)") and last == f"  {ADVICE['no text']}"
 
