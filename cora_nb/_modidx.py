@@ -1750,6 +1750,7 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                                                                   'cora_nb/prompts/reading.py'),
                                          'cora_nb.prompts.reading._best_field': ( 'prompts/reading.html#_best_field',
                                                                                   'cora_nb/prompts/reading.py'),
+                                         'cora_nb.prompts.reading._called': ('prompts/reading.html#_called', 'cora_nb/prompts/reading.py'),
                                          'cora_nb.prompts.reading._ends_otherwise': ( 'prompts/reading.html#_ends_otherwise',
                                                                                       'cora_nb/prompts/reading.py'),
                                          'cora_nb.prompts.reading._is_doubted': ( 'prompts/reading.html#_is_doubted',

@@ -252,12 +252,6 @@ def _statements(said: Said) -> list[tuple[int, int]]:  # place and choice; `UNRE
                 i = said.label(k)
         if i is not None:
             (found if re.search("[NRB]", words) or words[0] in "HP" else lesser).append((k, i))
-    for m in _VERDICT.finditer(signs if not found else ""):  # "B is the answer"
-        k = m.start()
-        called = m[4] == "N" and "M" not in m[3] and _is_right(*m.groups())
-        void = signs[k - 1 : k] in ("x", "Q") or _ASKED.match(signs, k + 1) or _is_doubted(signs, k)
-        if called and not void and said.label(k) >= 0:
-            found.append((k, said.label(k)))
     if not found:
         return lesser
     if any(k > found[-1][0] and i != found[-1][1] and "V" in signs[max(k - 4, 0) : k] for k, i in lesser):
@@ -313,6 +307,18 @@ def _verdicts(
             continue
         if not (right and _is_doubted(signs, k, m[4] == "E")):
             found.append((k, said.label(k), right))
+    return found
+
+
+def _called(said: Said) -> list[tuple[int, int]]:  # place and choice
+    'What a reply calls the answer behind its label: "B is the answer". It states that.'
+    found, signs = [], said.signs
+    for m in _VERDICT.finditer(signs):
+        k = m.start()
+        right = m[4] == "N" and "M" not in m[3] and _is_right(*m.groups())
+        void = signs[k - 1 : k] in ("x", "Q") or _ASKED.match(signs, k + 1) or _is_doubted(signs, k)
+        if right and not void and said.label(k) >= 0:
+            found.append((k, said.label(k)))
     return found
 
 # %% ../../nbs/prompts/reading.ipynb #0f2c0072
@@ -677,7 +683,7 @@ def explain(
     said = Said(text, choices, labels)
     if was_cut(reply, finish):
         return _read_cut(Said(first, choices, labels), said)
-    stated, lines = _statements(said), _lines(said)
+    stated, lines = _statements(said) or _called(said), _lines(said)
     if lines and len({i for _, i in lines} | _listed(said)) == 1:
         stated = sorted(stated + lines)
     if (i := text_index(first, choices)) is not None:
