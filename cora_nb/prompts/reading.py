@@ -225,7 +225,7 @@ def _is_doubted(
 
 
 def _statements(said: Said) -> list[tuple[int, int]]:  # place and choice; `UNREAD` for two labels at once
-    'What a reply states, in its order. Where the answer is named, "Option: C" and "we choose C" state nothing.'
+    "What a reply states, in its order. Where the answer is named, \"Option: C\" and \"we choose C\" state nothing."
     found, lesser, signs = [], [], said.signs
     for cue in _CUE.finditer(signs):
         words, k = cue[0], cue.end()
@@ -309,9 +309,8 @@ def _verdicts(
             found.append((k, said.label(k), right))
     return found
 
-
 def _called(said: Said) -> list[tuple[int, int]]:  # place and choice
-    'What a reply calls the answer behind its label: "B is the answer". It states that.'
+    "What a reply calls the answer behind its label: \"B is the answer\". It states that."
     found, signs = [], said.signs
     for m in _VERDICT.finditer(signs):
         k = m.start()
@@ -520,7 +519,7 @@ _FIELD = re.compile(r'"([^"]{1,40})" ?: ?("(?:[^"\\]|\\.)*"|\d+)')
 
 
 def _rank(name: str) -> int:
-    'How sure the name of a field is one for the answer: 3 "answer", 2 "choice", 1 "model_answer", 0 none.'
+    "How sure the name of a field is one for the answer: 3 \"answer\", 2 \"choice\", 1 \"model_answer\", 0 none."
     phrase, sign = name.replace("_", " "), vocabulary().sign
     signs = {sign[phrase]} if phrase in sign else {sign.get(word, "x") for word in re.split("[_ -]", name)}
     if signs & set("WDJ") or not signs & set("NO"):
