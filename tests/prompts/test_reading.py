@@ -310,8 +310,9 @@ LONG = [  # written to hang
 @pytest.mark.parametrize("reply", slow_after(3, LONG), ids=range(len(LONG)))
 def test_long_replies_do_not_hang(reply):
     began = time.process_time()
-    for said in (reply, f"{reply} The answer is B.", f"B\n\n{reply}"):
-        assert -2 <= careful(said, ODD) < 5
+    for said in (reply, f"{reply} The answer is B.", f"B\n\n{reply}", f"The answer is B. {reply}"):
+        for known in ({}, {"finish": "length"}, {"labels": "12345"}):
+            assert -2 <= careful(said, ODD, **known) < 5
     assert time.process_time() - began < 30  # tenths of a second; a pattern that looks back takes hours
 
 
