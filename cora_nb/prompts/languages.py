@@ -24,9 +24,15 @@ _VARIANTS = (*range(0xFE00, 0xFE10), 0xFEFF)  # of an emoji; the mark at the beg
 _HYPHENS = (*range(0x2010, 0x2016), 0x2212, 0xFE58, 0xFE63)
 _ALIKE = {c: unicodedata.normalize("NFKC", chr(c)) for block in _WIDE for c in block}
 _ALIKE |= dict.fromkeys(_SPACES, " ") | dict.fromkeys((*_UNSEEN, *_VARIANTS), "") | dict.fromkeys(_HYPHENS, "-")
-_ALIKE |= str.maketrans("．।॥۔、،؛؟“”‘’‛「」『』【】〔〕《》", "....,,;?\"\"'''[][][][][]") | {0x3002: ". ", 0xFF61: ". "}
+_ALIKE |= str.maketrans("．।॥۔、،؛؟“”‘’‛「」『』【】〔〕《》", "....,,;?\"\"'''[][][][][]") | {
+    0x3002: ". ",
+    0xFF61: ". ",
+}
 _MARK = "".join(
-    ("[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f", "\u06d6-\u06dc\u1ab0-\u1abd\u1dc0-\u1dff\u20d0-\u20f0]")
+    (
+        "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f",
+        "\u06d6-\u06dc\u1ab0-\u1abd\u1dc0-\u1dff\u20d0-\u20f0]",
+    )
 )
 _PILE = re.compile(f"({_MARK}{{8}}){_MARK}+")  # NFC takes quadratic time for accents without end
 
@@ -81,7 +87,7 @@ box: boxed fbox <answer> ####
 [en]
 answer: answer ans answers solution
 option: option choice letter alternative one statement
-right: correct right best accurate closest appropriate likely valid
+right: correct right best accurate closest appropriate likely valid better
 wrong: wrong incorrect fails false untrue invalid ruled decoy second least worst rejected
 be: is be s seems appears are
 fits: fits fit corresponds correspond matches remains remain leaves left arrive points leads
@@ -628,13 +634,17 @@ no: kì_í kò
 question: ìbéèrè
 """
 
+
 def _rows(
     table: str,  # rows in the form above
 ) -> dict[str, dict[str, str]]:  # language -> role -> words
     "The table as a mapping."
     parser = ConfigParser(delimiters=(":",), interpolation=None, strict=True)
     parser.read_string(table)
-    return {language: {role: " ".join(words.split()) for role, words in parser[language].items()} for language in parser.sections()}
+    return {
+        language: {role: " ".join(words.split()) for role, words in parser[language].items()}
+        for language in parser.sections()
+    }
 
 
 LANGUAGES = _rows(_TABLE)

@@ -225,7 +225,7 @@ def _is_doubted(
 
 
 def _statements(said: Said) -> list[tuple[int, int]]:  # place and choice; `UNREAD` for two labels at once
-    "What a reply states, in its order. Where the answer is named, \"Option: C\" and \"we choose C\" state nothing."
+    'What a reply states, in its order. Where the answer is named, "Option: C" and "we choose C" state nothing.'
     found, lesser, signs = [], [], said.signs
     for cue in _CUE.finditer(signs):
         words, k = cue[0], cue.end()
@@ -303,14 +303,17 @@ def _verdicts(
         chosen = signs[k - 1 : k] == "M" and m[4] == "V" and not m[3]
         right = True if chosen else _is_right(*m.groups())
         named = signs[k - 1 : k] == "x" and m[4] in ("R", "N")  # "Hepatitis B is the most likely diagnosis"
+        if right and re.match(r"[^.|?LK]{0,6},?C[^.|?LK]{0,8}[DWQ]", signs[m.end() :]):  # right, but not the answer
+            continue
         if right is None or named or said.label(k) < 0 or _ASKED.match(signs, k + 1):
             continue
         if not (right and _is_doubted(signs, k, m[4] == "E")):
             found.append((k, said.label(k), right))
     return found
 
+
 def _called(said: Said) -> list[tuple[int, int]]:  # place and choice
-    "What a reply calls the answer behind its label: \"B is the answer\". It states that."
+    'What a reply calls the answer behind its label: "B is the answer". It states that.'
     found, signs = [], said.signs
     for m in _VERDICT.finditer(signs):
         k = m.start()
@@ -336,7 +339,8 @@ _WEAK = re.compile(
 )
 _LAST = re.compile(  # the end of a reply: "... is B."  "...: B"  "... B'dir."
     r"""
-    (?: I [AONRT]{0,3} | (?<![LKx]) [:,] [AO]{0,2} | Z ,? (?: D [,:] )? [PTAOI]{0,4} ) ([LK]) [.|]* $
+    (?: I [AONRT]{0,3} | (?<![LKx]) : [AO]{0,2} | (?<=[IS]) , [AO]{0,2} | Z ,? (?: D [,:] )? [PTAOI]{0,4} )
+      ([LK]) [.|]* $
     | (?<![LK]) \. ([LK]) [.|]+ $
     | ([LK]) (?: O I? | P? I [AI]{0,3} ) [.|]* $
     """,
@@ -505,9 +509,9 @@ def _text_in_last_sentence(said: Said) -> int | None:
     after = "".join(s for s, place in signs if place >= b)
     if re.search("[LDFWQ?Z]|K$|OK", before) or re.search("[LDFWQ?Z]|OK", after):
         return None
-    at_end = re.fullmatch(r"[IAPOER]*[.|]*", after)
-    only = not start and "M" not in before + after  # one sentence: an answer, if it is not about the speaker
-    return i if at_end or only else None  # in a last sentence it may be what a remark is about: "Sydney is large."
+    ends = re.fullmatch(r"[IAPOER]*[.|]*", after)  # else it may be what a remark is about: "Sydney is large."
+    joined = re.search("[I:SE][AONR,]{0,2}$", before) or re.match("A?I", after)  # "... is Canberra."
+    return i if joined and ends else None
 
 # %% ../../nbs/prompts/reading.ipynb #bf72ddd7
 _TAGGED = re.compile(r"<([^<>/\s\d][^<>/]{0,24})>([^<>]*)</\1>")
@@ -519,7 +523,7 @@ _FIELD = re.compile(r'"([^"]{1,40})" ?: ?("(?:[^"\\]|\\.)*"|\d+)')
 
 
 def _rank(name: str) -> int:
-    "How sure the name of a field is one for the answer: 3 \"answer\", 2 \"choice\", 1 \"model_answer\", 0 none."
+    'How sure the name of a field is one for the answer: 3 "answer", 2 "choice", 1 "model_answer", 0 none.'
     phrase, sign = name.replace("_", " "), vocabulary().sign
     signs = {sign[phrase]} if phrase in sign else {sign.get(word, "x") for word in re.split("[_ -]", name)}
     if signs & set("WDJ") or not signs & set("NO"):
@@ -563,7 +567,7 @@ def _read_cut(
     if len(listed) > 1:  # a list of the options
         return "", UNREAD
     k = lead.end() if (lead := _LEAD.match(whole.signs)) else 0
-    if re.search("[DWZ]", whole.signs[k : k + 16]):
+    if re.search("[WZ]|[I:,]A?D", whole.signs[k : k + 16]):
         return "", UNREAD
     found = _lines(said) if more or re.fullmatch("[:.]*[LKl][:.]*", said.signs) else []
     stated = _statements(said)

@@ -183,7 +183,9 @@ def text_index(
     if len(letter) == 1 and letter.isalpha():
         return None
     forms = [said, said.rstrip(".")]
-    forms += [form[len(w) : -len(w)].rstrip(".") for form in forms for w in _WRAPS if form.startswith(w) and form.endswith(w)]
+    forms += [
+        form[len(w) : -len(w)].rstrip(".") for form in forms for w in _WRAPS if form.startswith(w) and form.endswith(w)
+    ]
     choices = [plain(choice) for choice in choices]
     for fold in folds:
         texts = [fold(choice) for choice in choices]
