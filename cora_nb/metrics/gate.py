@@ -44,6 +44,8 @@ class GateCondition:
     alpha: float = 0.05  # probability to pass at the limit, at most
     n: int = 0  # questions
     family: str | None = None  # of the variants; None: unknown
+    least: float = math.nan  # what the score or the difference could be at least, if all prompts had a reply
+    most: float = math.nan  # and at most, if all replies had been read, too
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,8 @@ def _decided(row: pd.Series, name: str, unknown: tuple[Remark, ...], limit: floa
         unknown or tuple(said),
         alpha,
         int(row["n"]),
+        least=float(row["least"]),
+        most=float(row["most"]),
     )
 
 # %% ../../nbs/metrics/gate.ipynb #a81c7867

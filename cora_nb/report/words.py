@@ -274,7 +274,9 @@ def condition_words(
     condition: GateCondition,  # of a gate, decided
 ) -> str:  # such as "passed: new: MCQA at least 0.6: 0.8600, lower end 0.8237 (95%, one-sided), ..."
     "A condition in words, for the log of a build."
-    c, why = condition, "; ".join(map(remark_words, condition.remarks))
+    c = condition
+    bounds = {"status": "bounded" if c.least < c.most else "", "value": c.value, "least": c.least, "most": c.most}
+    why = "; ".join(filter(None, [*map(remark_words, c.remarks), bounds_words(bounds)]))
     said = f"{VERDICTS[c.passed]}: {c.respondent}: {score_label(c.score, c.family)} {_limit_words(c.limit)}"
     if c.passed is None:
         return f"{said}: {why}"

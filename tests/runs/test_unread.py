@@ -10,7 +10,9 @@ from cora_nb.benchmarks.arithmetic import math_benchmark
 from cora_nb.core import CoraError, Question
 from cora_nb.metrics.estimates import score_counts
 from cora_nb.metrics.counts import count_hits
+from cora_nb.metrics.gate import gate
 from cora_nb.prompts.letters import RULES, register_rule
+from cora_nb.report.words import gate_lines
 from cora_nb.respondents import chat_server
 from cora_nb.respondents.chat import ChatRespondent
 from cora_nb.respondents.protocol import Reply
@@ -358,3 +360,14 @@ def test_wrong_arguments():
             try_respondent(Says("B"), QUESTIONS, **wrong)
     with pytest.raises(CoraError, match="no questions"):
         try_respondent(Says("B"), [])
+
+
+# ---- at a gate
+
+
+def test_a_gate_says_how_many_are_unread_and_what_the_score_could_be():
+    run, _ = quietly(lambda i: REFUSAL if i % 40 == 3 else "ABCD"[VARIANTS[i].answer], 200)
+    (line,) = gate_lines(gate(run, at_least={"CoRA": 0.1}))
+    assert "5 of 200 unread" in line and "1.000" in line
+    (line,) = gate_lines(gate(make_responses(VARIANTS, ["B"] * len(VARIANTS)), at_least={"MCQA": 0.1}))
+    assert "unread" not in line and "at most" not in line
