@@ -133,7 +133,7 @@ def _begins_with_word(
     choices: Sequence[str],  # the texts shown
 ) -> bool:
     'Whether a line begins with a word of one letter, as "A patient" does, and not with a label.'
-    said = Said(plain(line), choices)
+    said = Said(plain(line), [plain(str(choice)) for choice in choices])
     word = re.match(
         "K(?![JKL]|I[AR]*[RN])|M|L,[TAP]", said.signs
     )  # "A patient"; but "A and C", "A is right"; "I, for one"
