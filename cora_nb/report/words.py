@@ -274,15 +274,15 @@ def condition_words(
     condition: GateCondition,  # of a gate, decided
 ) -> str:  # such as "passed: new: MCQA at least 0.6: 0.8600, lower end 0.8237 (95%, one-sided), ..."
     "A condition in words, for the log of a build."
-    c = condition
-    bounds = {"status": "bounded" if c.least < c.most else "", "value": c.value, "least": c.least, "most": c.most}
-    why = "; ".join(filter(None, [*map(remark_words, c.remarks), bounds_words(bounds)]))
+    c, why = condition, "; ".join(map(remark_words, condition.remarks))
     said = f"{VERDICTS[c.passed]}: {c.respondent}: {score_label(c.score, c.family)} {_limit_words(c.limit)}"
     if c.passed is None:
         return f"{said}: {why}"
     signed = "+.4f" if c.limit <= 0 else ".4f"  # a difference
     sure = f"{c.value:{signed}}, lower end {c.low:{signed}} ({100 * (1 - c.alpha):g}%, one-sided)"
-    return "; ".join(filter(None, [f"{said}: {sure}, limit {c.limit:{signed}}; {c.n} questions", why]))
+    bounds = {"status": "bounded" if c.least < c.most else "", "value": c.value, "least": c.least, "most": c.most}
+    known = f"{said}: {sure}, limit {c.limit:{signed}}; {c.n} questions"
+    return "; ".join(filter(None, [known, why, bounds_words(bounds)]))
 
 
 def gate_lines(
