@@ -73,16 +73,16 @@ class Said:
         known, words, labelled, left_out = vocabulary(), [], {}, 0
         self.spans: list[tuple[int, int]] = []
         self.named: set[int] = set()  # the places of labels that are followed by their choice's text
-        own = [choice.casefold() for choice in choices]
         for m in _tokens(labels, text.isascii(), known).finditer(text):
             if m.start() < left_out:
                 continue
             if m.lastindex:
                 i = self.index.get(m[0], -1)
                 begins = _TO_TEXT.match(text, m.end()).end()
-                here = text[begins : begins + len(own[i]) + 1].casefold() if i >= 0 else ""
-                if i >= 0 and here.startswith(own[i]) and not here[len(own[i]) :].isalnum():
-                    left_out = begins + len(own[i])  # the text of the choice says nothing about it
+                own = choices[i] if i >= 0 else ""
+                end = begins + len(own)
+                if i >= 0 and text[begins:end].casefold() == own.casefold() and not text[end : end + 1].isalnum():
+                    left_out = end  # the text of the choice says nothing about it
                     self.named.add(len(words))
                 labelled[len(words)] = "M" if m[0] == "I" and m[2] and "I" not in self.index else "LKl"[m.lastindex - 1]
             words.append("" if m.lastindex else m[0])

@@ -346,6 +346,13 @@ def test_a_label_before_its_own_text_is_read_whatever_the_text(form, choices):
     assert read == [0, 1, 2, 3]
 
 
+def test_a_text_ends_where_it_ends_however_long_it_is_without_case():
+    for choices in (("Straße", "Fluß", "Maß", "Fuß"), ("İzmir", "İznik", "Van", "Iğdır")):
+        for i, text in enumerate(choices):
+            other = "ABCD"[(i + 1) % 4]
+            assert careful(f"{'ABCD'[i]}. {text}. Nicht {other}.", choices) == i, text
+
+
 AFTER = [
     "By conservation of angular momentum the law must hold.", "The patient should wait two weeks.",
     "Use a Bonferroni correction.", "Sorry for the confusion.", "Sydney is not the capital.", "He felt sorry for her.",
