@@ -16,7 +16,6 @@ from operator import attrgetter
 import numpy as np
 import pandas as pd
 
-from ..benchmarks.pitfalls import NOTA_TEXT
 from ..checks import check_count, check_number, check_numbers
 from ..core import MAX_CHOICES, MIN_CHOICES, THRESHOLDS, CoraError, Variant
 from ..forms import get_form
@@ -28,7 +27,7 @@ from .scoring import remarks_on_sets
 from ..responses.facts import Facts, as_facts
 from ..responses.responses import Responses, need
 from ..responses.runs import about_run
-from ..responses.shown import made_again, questions_of_run
+from ..responses.shown import made_again, nota_of_run, questions_of_run
 from ..results import Remark, make_result
 from ..stats.shares import poisson_binomial_pmf, trials_and_rate
 
@@ -43,8 +42,7 @@ def _unclear_variants(responses: Responses) -> dict[tuple, Variant]:
     recipe = responses.facts.variants.recipe
     if recipe is None:
         return {}
-    nota = recipe.options.get("nota")
-    nota, sources_tell = nota if isinstance(nota, str) else NOTA_TEXT, recipe.family in _CHOICES_ALONE
+    nota, sources_tell = nota_of_run(responses), recipe.family in _CHOICES_ALONE
     unclear = [
         q
         for q in questions_of_run(responses)

@@ -18,11 +18,20 @@ from dataclasses import replace
 from functools import lru_cache
 from numbers import Integral, Real
 
-from ..benchmarks.pitfalls import NOTA_TEXT
+from ..benchmarks.phrases import NOTA_TEXT
 from ..checks import check_count, escaped
 from ..core import CoraError, Question, Variant, Wording
 from ..registry import AddressWarning, Registry
-from .operators import NEW, decouple, make_variant, read_recipe, replace_by_nota, resize, shuffle
+from cora_nb.variants.operators import (
+    NEW,
+    check_nota,
+    decouple,
+    make_variant,
+    read_recipe,
+    replace_by_nota,
+    resize,
+    shuffle,
+)
 
 # %% ../../nbs/variants/families.ipynb #db6ddff8
 def _cora_sources(
@@ -66,6 +75,7 @@ def cora(
 
     Raises `CoraError` for an invalid option.
     """
+    check_nota(nota)
     _check_cora_options(shuffles, subsets)
     for method, shown in _cora_sources(question, answer_first, subsets).items():
         shuffled = method.endswith("shuffled")

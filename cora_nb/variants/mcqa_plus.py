@@ -15,7 +15,7 @@ from ..checks import check_count
 from ..core import CoraError, Question, Variant, permutation, uniforms
 from .families import LeftOut, count_members, register_family
 from .operators import NEW, check_nota, fillers, make_variant, nota_for_answer, resize
-from ..benchmarks.pitfalls import NOTA_TEXT
+from ..benchmarks.phrases import NOTA_TEXT
 from .orders import reorder
 
 # %% ../../nbs/variants/mcqa_plus.ipynb #1120adb3

@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..benchmarks.pitfalls import NOTA_TEXT, says_none
+from ..benchmarks.phrases import NOTA_TEXT, says_none
 from ..checks import check_option
 from ..core import CoraError, Question, Variant, permutation, uniforms
 

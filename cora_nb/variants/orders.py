@@ -15,7 +15,7 @@ from ..checks import check_count, check_option
 from ..core import CoraError, MAX_CHOICES, MIN_CHOICES, Question, Variant, uniforms
 from .families import LeftOut, register_family
 from .operators import NOTA_PLACES, check_nota, make_variant, nota_for_answer, resize
-from ..benchmarks.pitfalls import NOTA_TEXT
+from ..benchmarks.phrases import NOTA_TEXT
 
 # %% ../../nbs/variants/orders.ipynb #19323020
 def _order_of_rank(

@@ -132,6 +132,37 @@ EXPECTED = {
 EXPECTED_UNIFORMS = [0.8507197097189936, 0.8175711756246383]
 
 
+CHINESE = Question("q", "下列哪一项是金属？", ("氖", "铁", "氩"), 1)
+
+
+@pytest.mark.parametrize(
+    "family, n", [("cora", 8), ("mcqa_plus", 1), ("reorderings", 4)]
+)  # variants that show None of the above
+def test_none_of_the_above_in_the_language_of_the_benchmark(family, n):
+    made = make_variants([CHINESE], family, nota="以上都不对")
+    assert sum("以上都不对" in v.choices for v in made) == n
+    assert not any("None of the above" in v.choices for v in made)
+    assert {json.loads(v.recipe)["options"]["nota"] for v in made} == {"以上都不对"}
+    english = make_variants([CHINESE], family, nota=True if family == "reorderings" else "None of the above")
+    put = {"以上都不对": "None of the above"}
+    assert [tuple(put.get(c, c) for c in v.choices) for v in made] == [v.choices for v in english]
+    assert [v.sources for v in made] == [v.sources for v in english]
+
+
+@pytest.mark.parametrize("own", ["以上皆非", "None of these.", "Alles falsch, finde ich"])
+def test_a_nota_of_its_own_is_found_in_any_language(own):
+    q = replace(CHINESE, choices=("氖", "铁", own))
+    nota = "alles falsch - finde ich!" if own.startswith("Alles") else "以上都不对"
+    (v,) = [v for v in make_variants([q], "mcqa_plus", nota=nota) if v.method == "nota_answer"]
+    assert v.choices[v.answer] == own and v.sources[v.answer] == 2 and nota not in v.choices
+
+
+@pytest.mark.parametrize("nota", ["", "  ", None, 3])
+def test_words_for_none_of_the_above_are_a_text(nota):
+    with pytest.raises(CoraError, match="nota must be a non-empty text, got"):
+        make_variants([CHINESE], nota=nota)
+
+
 def test_other_wordings_and_unknown_names():
     q = Question("q", "?", ("a", "b", "c"), 0)
     assert "Keine davon" in make_variants([q], nota="Keine davon")[2].choices

@@ -14,7 +14,7 @@ from cora_nb.prompts.templates import make_prompts
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.files import read_variants, write_variants
 from cora_nb.variants.mcqa_plus import SIZES
-from cora_nb.benchmarks.pitfalls import says_none
+from cora_nb.benchmarks.phrases import says_none
 
 
 def check_set(q, variants):
@@ -89,7 +89,7 @@ def test_other_benchmarks(shared, name):
     from cora_nb.benchmarks.load import load_benchmark
 
     try:
-        asked = load_benchmark(name, path=shared / "hub", limit=300, on_bad="skip")
+        asked = load_benchmark(name, path=shared / "hub", on_bad="skip")[:300]
     except (CoraError, OSError) as e:
         pytest.skip(f"{name} cannot be read: {e}")
     for q in asked:
