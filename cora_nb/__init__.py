@@ -36,6 +36,7 @@ CHANGELOG.md what has changed.
 
 _PLACES = {
     "benchmarks.load": ("load_benchmark", "load_shots"),
+    "benchmarks.samples": ("Part",),
     "core": ("CoraError", "Question", "Variant"),
     "interop.cat": ("import_cat",),
     "metrics.comparison": ("compare",),

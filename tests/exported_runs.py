@@ -11,7 +11,7 @@ from cora_nb.runs.evaluate import prepare
 from cora_nb.variants.families import make_variants
 from helpers import put_in_state
 
-VARIANTS = make_variants(load_benchmark("math", limit=10), family="cora")
+VARIANTS = make_variants(load_benchmark("math")[:10], family="cora")
 
 NASTY = [
     "a|b",

@@ -31,7 +31,7 @@ from cora_nb.stats.shares import random_order
 from cora_nb.stats.paired import exchange_p
 from cora_nb.variants.families import make_variants
 from cora_nb.variants.operators import filler
-from cora_nb.benchmarks.pitfalls import says_none
+from cora_nb.benchmarks.phrases import says_none
 
 
 # Limits on other processes, in seconds. They are there to end a hang: a busy machine must not look like one.

@@ -1,4 +1,4 @@
-"""The how-to pages: eight tasks, a page each, and a list of them. scripts/run_notebooks.py tests that each runs."""
+"""The how-to pages: nine tasks, a page each, and a list of them. scripts/run_notebooks.py tests that each runs."""
 
 import json
 import re
@@ -19,8 +19,8 @@ def lines(page: Path) -> int:
     return sum(len(text.splitlines()) for text in sources(page))
 
 
-def test_there_are_eight():
-    assert len(PAGES) == 8
+def test_there_are_nine():
+    assert len(PAGES) == 9
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)

@@ -249,7 +249,7 @@ def code(*texts: str) -> list[dict]:
         ("if not os.environ.get('CORA_FULL'):\n    cora_run('chat:gpt-4o')", "cora_run asks chat:gpt-4o"),
         ("CausalRespondent('meta-llama/Llama-2-7b-hf')", "CausalRespondent downloads"),
         ("AutoModel.from_pretrained('gpt2-org/gpt2')", "from_pretrained downloads"),
-        ("load_benchmark('medqa', limit=5)", "load_benchmark downloads medqa"),
+        ("load_benchmark('medqa')[:5]", "load_benchmark downloads medqa"),
         ("datasets.load_dataset('cais/mmlu', 'all')", "load_dataset downloads"),
         ("urlopen('https://lab.example/a.csv')", "urlopen downloads"),
         ("load_recorded('cat/medqa/medalpaca-7b', texts=True)", "load_recorded downloads cat/medqa/medalpaca-7b"),

@@ -89,7 +89,7 @@ def test_the_script_draws_the_committed_picture(organism_run, tmp_path):
 def saved(tmp_path_factory):
     "Two small runs as `cora_run` writes them, by the names of the organisms."
     folder = tmp_path_factory.mktemp("runs")
-    variants = cn.make_variants(cn.load_benchmark("math", limit=30))
+    variants = cn.make_variants(cn.load_benchmark("math")[:30])
     for name, seed in (("steady", 1), ("skewed", 2)):
         who = cn.SimulatedRespondent(name=name, knows=0.7, position=(3, 1), seed=seed)
         write_responses(cn.evaluate(who, variants, progress=False), folder / name)

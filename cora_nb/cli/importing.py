@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ..checks import check_option
 from .commands import command, options_in_force
-from .options import AskingOptions, QuestionOptions, read_asking
+from .options import AskingOptions, FamilyOptions, QuestionOptions, read_asking, read_family
 from .shared import asked_questions, replies_line, shot_pool
 from .table import column_names
 from ..core import CoraError
@@ -64,7 +64,7 @@ def cora_import(given: ImportOptions):
 
 # %% ../../nbs/cli/importing.ipynb #72bc76f8
 @dataclass(frozen=True)
-class ExportOptions(AskingOptions, QuestionOptions):
+class ExportOptions(FamilyOptions, AskingOptions, QuestionOptions):
     "The options of `cora_export`."
 
     kind: str  # what to write: lm-eval (tasks to run) or hub (a data set of runs)
@@ -72,7 +72,6 @@ class ExportOptions(AskingOptions, QuestionOptions):
     _: KW_ONLY
     run: str = None  # folders of runs, with commas between, for hub
     name: str = "cora"  # of the tasks: NAME_mc and NAME_gen
-    family: str = "cora"  # the family of variants, or FILE.py:NAME for one of your own
     parse: str = "careful"  # the rule that will read the replies: it says how long they may be
     adaptation: str = "joint-label"  # what is scored: joint-label, joint-desc or separate
 
@@ -111,12 +110,10 @@ def cora_export(given: ExportOptions):
         print(f"hub: {given.folder}\n  {card}: fill in the licence and the source of the questions before publishing")
         return
     questions, told, chosen = asked_questions(given)
-    variants = make_variants(questions, family=given.family, seed=given.seed)
+    variants = make_variants(questions, family=given.family, seed=given.seed, **read_family(given))
     facts = told | {"family": given.family, "seed": given.seed, "pool": given.pool}
     facts["command"] = options_in_force("cora_export", given)
     asking = read_asking(given, shot_pool(given))
     folder = export_lm_eval(variants, given.folder, given.name, asking, given.adaptation, facts)
-    print(
-        f"{given.benchmark}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {given.family}"
-    )
+    print(f"{given.called}: {len(questions)} questions{chosen}, {len(variants)} variants of the family {given.family}")
     print(f"lm-eval: {folder}\n\n{_next_lines(folder)}")

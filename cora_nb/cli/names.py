@@ -65,7 +65,7 @@ def list_benchmarks() -> list[tuple[str, str]]:  # (name, one line)
     def line(name: str, layout: object) -> str:
         place = "/".join(filter(None, [layout.hub, layout.config]))
         shots = f"; examples from {' '.join(layout.shots)}" if layout.shots else ""
-        return f"{place}, split {layout.split}{shots}. {first_sentence(layout.read)}"
+        return f"{place}, split {layout.split}{shots}. {layout.about}"
 
     return bundled + _described(LAYOUTS, line)
 

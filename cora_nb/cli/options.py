@@ -4,14 +4,20 @@
 
 # %% auto #0
 __all__ = ['BenchmarkOptions', 'QuestionOptions', 'AskingOptions', 'read_asking', 'StopOptions', 'read_stop', 'CostOptions',
-           'read_prices', 'read_budget', 'SpreadOptions', 'ShowOptions', 'KeepOptions', 'RunOptions']
+           'read_prices', 'read_budget', 'SpreadOptions', 'ShowOptions', 'KeepOptions', 'FamilyOptions', 'read_family',
+           'RunOptions']
 
 # %% ../../nbs/cli/options.ipynb #b7818596
+import inspect
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
 
+from ..benchmarks.load import benchmark_name, is_file_name
 from ..core import CoraError, Question, threshold, THRESHOLDS
 from ..prompts.replies import register_thought
+from ..variants.families import get_family
+from ..variants.operators import check_nota
 from ..runs.asking import Asking, Budget, Precise, Settled, Stop
 
 # %% ../../nbs/cli/options.ipynb #affc6f30
@@ -19,14 +25,32 @@ from ..runs.asking import Asking, Budget, Precise, Settled, Stop
 class BenchmarkOptions:
     "Which questions of a benchmark."
 
-    benchmark: str = "math"  # a benchmark's name; `math` is bundled
+    benchmark: str = "math"  # a benchmark's name, or a file; `math` is bundled
     path: str = None  # a file, or a folder laid out like the hub; without it, the Hugging Face hub
+    columns: str = None  # which columns of a file hold what, as '{"question": "prompt", "choices": "option_*"}'
+    answer_as: str = None  # how answers count: letter, text, label, from 0, from 1, true, first or one-hot
     split: str = None  # the benchmark's split; without it, the one it is usually scored on
     limit: int = None  # only the first so many questions; of MMLU, 400 are 4 of 57 subjects, from a on: see --sample
     sample: int = None  # draw so many questions at random from all, the same for the same --seed
     subjects: str = None  # only these subjects, with commas between
     malformed: str = "raise"  # malformed rows of the benchmark: raise or skip
     seed: int = 0  # for everything random
+
+    @property
+    def source(self) -> dict:
+        "Where the questions are, as `load_benchmark` takes it; a file that is given alone names its benchmark."
+        alone = self.path is not None and self.benchmark == "math" and not Path(self.path).expanduser().is_dir()
+        return {"source": self.path} if alone else {"source": self.benchmark, "path": self.path}
+
+    @property
+    def called(self) -> str:
+        "The benchmark's name."
+        return benchmark_name(self.source["source"])
+
+    @property
+    def place(self) -> str | None:
+        "The file or the folder that holds the questions; None: the package or the hub."
+        return self.path or (self.benchmark if is_file_name(self.benchmark) else None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,13 +198,35 @@ class KeepOptions:
     strict: bool = False  # stop where more than a tenth of the replies cannot be read
     dry: bool = False  # only say what it would take
 
+# %% ../../nbs/cli/options.ipynb #be1bbe6c
+@dataclass(frozen=True, kw_only=True)
+class FamilyOptions:
+    "Which variants are made of each question."
+
+    family: str = "cora"  # the family of variants, or FILE.py:NAME for one of your own
+    nota: str = None  # how the variants word None of the above, such as "以上都不对" for questions in Chinese
+
+
+def read_family(
+    given: FamilyOptions,  # as typed
+) -> dict[str, str]:  # the family's own options, for `make_variants`
+    "The options of a family. Raises `CoraError` for an unknown family, and for a `nota` that it does not take."
+    if given.nota is None:
+        return {}
+    takes = inspect.signature(get_family(given.family)).parameters.values()
+    if not any(p.name == "nota" or p.kind is p.VAR_KEYWORD for p in takes):
+        raise CoraError(f"--nota: the family {given.family!r} has no None of the above to word")
+    check_nota(given.nota)
+    return {"nota": given.nota}
+
 # %% ../../nbs/cli/options.ipynb #53e61cd4
 @dataclass(frozen=True)
-class RunOptions(ShowOptions, CostOptions, SpreadOptions, KeepOptions, StopOptions, AskingOptions, QuestionOptions):
+class RunOptions(
+    FamilyOptions, ShowOptions, CostOptions, SpreadOptions, KeepOptions, StopOptions, AskingOptions, QuestionOptions
+):
     "The options of `cora_run`."
 
     respondents: list[str] = ()  # who answers, such as chat:MODEL; without any, the two models of the package
     _: KW_ONLY
-    family: str = "cora"  # the family of variants, or FILE.py:NAME for one of your own
     trials: int = 1  # how often each prompt is asked
     out: str = "responses"  # the folder for all runs; each goes to BENCHMARK/NAME inside

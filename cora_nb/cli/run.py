@@ -13,10 +13,12 @@ from .commands import command, options_in_force
 from .respondents import ORGANISMS, make_respondent, make_respondents
 from cora_nb.cli.options import (
     AskingOptions,
+    FamilyOptions,
     QuestionOptions,
     RunOptions,
     read_asking,
     read_budget,
+    read_family,
     read_prices,
     read_stop,
 )
@@ -61,14 +63,18 @@ from ..variants.families import make_variants
 )
 def cora_run(given: RunOptions):
     "Ask respondents all variants of a benchmark, write the responses, and print the scores."
-    options, benchmark, strict = options_in_force("cora_run", given), given.benchmark, given.strict
+    options, benchmark, strict = options_in_force("cora_run", given), given.called, given.strict
     check_count("digits", given.digits, 0, 15)
     check_option("failed", given.failed, ("unknown", "wrong"))
     stop, spending = read_stop(given, given.seed, given.trials), as_spending(read_budget(given))
-    beyond, who = own_scores(given.score), make_respondents(given.respondents, benchmark, given.path)
+    beyond, worded, who = (
+        own_scores(given.score),
+        read_family(given),
+        make_respondents(given.respondents, benchmark, given.place),
+    )
     folders, shard = run_folders(given.out, benchmark, who), read_spread(given, who, spending)
     questions, told, chosen = asked_questions(given)
-    variants = make_variants(questions, family=given.family, seed=given.seed)
+    variants = make_variants(questions, family=given.family, seed=given.seed, **worded)
     asking = read_asking(given, shot_pool(given), given.trials)
     shared = given.store if shard is None else given.store or "none"  # one beside a shard is opened with it
     with open_store(shared, who) as replies, spread_client(given) as client:
@@ -133,12 +139,11 @@ def cora_run(given: RunOptions):
 
 # %% ../../nbs/cli/run.ipynb #f558fe23
 @dataclass(frozen=True)
-class TryOptions(AskingOptions, QuestionOptions):
+class TryOptions(FamilyOptions, AskingOptions, QuestionOptions):
     "The options of `cora_try`."
 
     respondent: str  # who answers, such as chat:MODEL
     _: KW_ONLY
-    family: str = "cora"  # the family of variants, or FILE.py:NAME for one of your own
     price: str = None  # money for a million tokens read and written, as 2.5/10
     questions: int = 5  # how many questions to try
 
@@ -147,11 +152,11 @@ class TryOptions(AskingOptions, QuestionOptions):
 def cora_try(given: TryOptions):
     "Ask a few questions, and print what is sent, what comes back, what is read, and what the full run would take."
     check_count("questions", given.questions, 1)
-    prices, who = read_prices(given.price), make_respondent(given.respondent)
+    prices, worded, who = read_prices(given.price), read_family(given), make_respondent(given.respondent)
     (found, _, _), asking = asked_questions(given), read_asking(given, shot_pool(given))
-    tried = try_respondent(who, found, asking, given.family, given.seed, given.questions)
+    tried = try_respondent(who, found, asking, given.family, given.seed, given.questions, **worded)
     print(tried)
     refuse_lost(tried.run)
-    planned = plan(who, make_variants(found, family=given.family, seed=given.seed), asking, prices=prices)
+    planned = plan(who, make_variants(found, family=given.family, seed=given.seed, **worded), asking, prices=prices)
     minutes = planned["calls"] * tried.seconds / len(tried.run) / 60
     print(f"\nthe full run, about {minutes:,.1f} minutes at the rate seen here\n{plan_table([planned], None)}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core import BadRow, CoraError, LETTERS, MAX_CHOICES, MIN_CHOICES, Question, Variant
-from ..benchmarks.files import one_of_each, read_csv, read_table, read_xlsx
+from ..benchmarks.files import Expected, one_of_each, read_table
 from .formats import BadRows
 from ..respondents.protocol import Reply
 from ..forms import get_form
@@ -154,7 +154,7 @@ def read_cat(
     from tqdm import tqdm
 
     bad = BadRows(path, on_bad)
-    table = read_table(path, {".xlsx": read_xlsx, ".csv": read_csv})
+    table = read_table(path, Expected(bad_cells=True))
     if missing := [c for c in ("question", "expanded_evaluation") if c not in table.columns]:
         raise CoraError(f"{path}: the column {', '.join(missing)} is missing; there are {', '.join(table.columns)}")
     records = []

@@ -204,7 +204,8 @@ def prepare_task(
     **options: Any,  # those of `cora_task`; the others have their defaults
 ) -> object:  # a `PreparedRun`
     "The prompts of an evaluation, and the facts about them. Raises `CoraError` for options that cannot be used."
-    from cora_nb.benchmarks.load import load_benchmark
+    from cora_nb.benchmarks.load import read_benchmark
+    from cora_nb.benchmarks.samples import Part
     from cora_nb.checks import check_count
     from cora_nb.runs.asking import Asking
     from cora_nb.runs.evaluate import prepare
@@ -214,7 +215,9 @@ def prepare_task(
     check_count("shots", o["shots"], 0)
     _check_style(o["style"], o["template"], o["shots"], o["parse"])
     part = {name: o[name] for name in ("path", "split", "limit", "sample", "subjects", "seed")}
-    questions = load_benchmark(o["benchmark"], **part)
+    loaded = read_benchmark(o["benchmark"], o["path"], split=o["split"])
+    questions = Part(**{name: o[name] for name in ("limit", "sample", "subjects", "seed")}).of(loaded.questions)
+    loaded.say(questions)
     variants = make_variants(questions, family=o["family"], seed=o["seed"])
     if o["style"] == "inspect":
         _check_asked(variants, o["family"])

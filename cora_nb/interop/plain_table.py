@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas as pd
 
-from ..benchmarks.files import READERS, Table, read_json_list, read_table
+from ..benchmarks.files import Table, read_table
 from ..checks import check_option
 from ..core import LETTERS, MAX_CHOICES, MIN_CHOICES, BadRow, CoraError, Question, Variant
 from ..forms import Verdict, get_form
@@ -89,14 +89,8 @@ class _TableRows:
         return found
 
 # %% ../../nbs/interop/plain_table.ipynb #2e5de536
-_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-
-
 def _plain_names(table: Table) -> dict[str, str]:
     "The name of each column as in the file, and in small letters with underscores."
-    if len(table.columns) == 1 and (found := [m for m in _SEPARATORS if m in table.columns[0]]):
-        why = f"the cells are separated by {_SEPARATORS[found[0]]}, and must be by commas"
-        raise CoraError(f"{table.file}: {why}; save the sheet as 'CSV UTF-8 (comma delimited)' or as xlsx")
     names = {c: c.strip() if c.strip() in [*LETTERS] else re.sub(r"\W+", "_", c.strip()).lower() for c in table.columns}
     plain = list(names.values())
     if twice := next((c for c in plain if plain.count(c) > 1), None):
@@ -572,7 +566,7 @@ _ASIDE = {f"{what}{how}" for what in ("answer", "prediction") for how in ("", "_
 
 
 def import_table(
-    path: str | Path,  # CSV, JSONL, JSON (a list), Parquet or xlsx, one reply a row
+    path: str | Path,  # CSV, TSV, JSONL, JSON (a list), Parquet or xlsx, one reply a row
     parse: str | None = None,  # a rule to read the replies with; None: the column `prediction`, if there is one
     select: str | None = None,  # the respondent, if the table has several
     on_bad: str = "raise",  # rows that cannot be read: "raise", or "skip" to leave them out with a warning
@@ -583,8 +577,9 @@ def import_table(
     `CoraError` for a table as a whole, and `BadRow` with file, row, id, column and value for a row.
     """
     check_option("on_bad", on_bad, ("raise", "skip"))
-    table, name = _of_one(read_table(path, READERS | {".json": read_json_list}), select)
-    rows, notes = _TableRows(table, skip=on_bad == "skip"), []
+    read = read_table(path)
+    table, name = _of_one(read, select)
+    rows, notes = _TableRows(table, skip=on_bad == "skip"), list(read.notes)
     if "question_id" not in rows.columns:
         raise CoraError(f"{rows.file}: the column question_id is missing; there are {', '.join(rows.columns)}")
     data = {c: rows.read(c, _CELLS[c]) for c in _CELLS if c not in ("choices", "n_choices")}

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..benchmarks.load import load_benchmark
+from ..benchmarks.load import read_benchmark
 from ..checks import check_count, check_option
 from ..core import CoraError, Question, cache_folder, data_path
 from ..interop.cat import import_cat
@@ -367,7 +367,7 @@ def load_recorded(
         run = _facts_run(pq.read_table(path), known) if path.suffix == ".parquet" else _published_run(path, known)
         return run if texts or path.suffix == ".parquet" else _facts_run(recorded_facts(run), known)
     if name == "li2024/math_300":
-        return load_benchmark("math_300", path=path)
+        return read_benchmark("math_300", path).questions
     return _read_columns(path, known, dtype=str if name == "li2024/order_predictions" else None)
 
 # %% ../../nbs/papers/published.ipynb #0e976a7c

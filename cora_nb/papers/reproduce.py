@@ -22,7 +22,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pandas as pd
 
 from ..benchmarks.files import read_text
-from ..benchmarks.load import BUNDLED, load_benchmark, load_shots, sample_questions
+from ..benchmarks.load import BUNDLED, load_shots, read_benchmark
+from ..benchmarks.samples import of_subjects, sample_questions
 from ..checks import check_count, check_names, check_option
 from ..core import CoraError, Question, Variant, data_path
 from .mcqa_plus import Steps, mcqa_plus_steps, prepare_steps
@@ -273,10 +274,11 @@ def _run_questions(
     run: RunPlan,  # of a plan
     size: Size = Size(),  # how it is carried out
 ) -> list[Question]:
-    "The questions of a run. Raises `CoraError` for a benchmark that `load_benchmark` cannot read."
+    "The questions of a run. Raises `CoraError` for a benchmark that `read_benchmark` cannot read."
     (name, path), own = size.source(run), size.benchmark is None
-    chosen = {"subjects": list(run.subjects) or None, "split": run.split} if own else {}
-    found = load_benchmark(name, path=path, existing_nota="keep", **chosen)
+    found = read_benchmark(name, path, split=run.split if own else None).questions
+    if own and run.subjects:
+        found = of_subjects(found, list(run.subjects))
     if run.most_choices is not None:
         found = [q for q in found if q.n_choices <= run.most_choices]
     sample = min(filter(None, (run.sample, size.sample)), default=None)

@@ -25,7 +25,7 @@ from typing import Any
 from fastcore.basics import patch
 
 from ..benchmarks.files import write_whole
-from ..benchmarks.load import asking_hub, hub_words
+from ..benchmarks.hub import asking_hub, hub_words
 from ..checks import check_option, escaped
 from ..core import CoraError, cache_folder, data_path
 

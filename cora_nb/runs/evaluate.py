@@ -636,6 +636,7 @@ def try_respondent(
     family: str = "cora",  # the family of variants
     seed: int = 0,  # for the variants
     n: int = 5,  # how many questions are asked, at least 1
+    **options: object,  # the family's own options
 ) -> Tryout:
     """Ask a few variants of a few questions. Nothing is stored.
 
@@ -646,7 +647,7 @@ def try_respondent(
         raise CoraError("there are no questions to try")
     n = min(n, len(questions))
     some = [questions[i * len(questions) // n] for i in range(n)]
-    few = _few_variants(make_variants(some, family=family, seed=seed))
+    few = _few_variants(make_variants(some, family=family, seed=seed, **options))
     prepared = prepare(few, dataclasses.replace(check_asking(asking), trials=1))
     if isinstance(getattr(respondent, "retries", None), int):  # a try is not patient
         respondent = copy.copy(respondent)

@@ -18,7 +18,7 @@ import pandas as pd
 
 from ..benchmarks.files import read_table, write_whole
 from ..benchmarks.load import benchmark_hash
-from ..benchmarks.pitfalls import says_none
+from ..benchmarks.phrases import names_others, says_all, says_none
 from ..core import BadRow, CoraError, Question, Variant
 from ..prompts.letters import with_room
 from ..prompts.replies import own_words
@@ -56,19 +56,11 @@ _POINTS = re.compile(
     rf"(?:(?:of )?{_LIST}|of (?:these|those|them))\b.*|both|either|neither|.*\b(?:of|all) (?:the )?above\b.*",
     re.S,
 )
-_LETTERS = re.compile(
-    r"(?:(?i:both|either|neither|only|answers?|choices?|options?) )*\(?[A-H]\)?"
-    r"(?:(?:, ?| | ?& ?)(?:(?i:and|or|nor) )?\(?[A-H]\)?)+(?: only| are (?:correct|true|right))?"
-)
 
 
 def _others(said, question, choice):
     text = " ".join(question.choices[choice].split()).rstrip(" .")
-    return bool(
-        says_none(text)
-        or _POINTS.fullmatch(text.casefold())
-        or _LETTERS.fullmatch(re.sub(r"\b[a-h]\b", lambda m: m[0].upper(), text))
-    )
+    return bool(says_none(text) or says_all(text) or names_others(text) or _POINTS.fullmatch(text.casefold()))
 
 # %% ../../nbs/runs/statements.ipynb #e08516d8
 _LEAD = "is it true that "

@@ -9,6 +9,7 @@ import pytest
 
 from cora_nb.benchmarks.layouts import LAYOUTS, _PICTURES, read_exam
 from cora_nb.benchmarks.load import load_benchmark, load_shots
+from cora_nb.benchmarks.samples import Part
 from cora_nb.core import BadRow, CoraError, Question
 
 OPTIONS = dict(A="None", B="x", C="y")
@@ -43,7 +44,7 @@ def test_usmle_from_a_folder_and_from_a_file(tmp_path):
     more = [Question(f"step{n}-1", "What is 1?", choices, 2, f"step{n}") for n in (2, 3)]
     assert load_benchmark("usmle", path=tmp_path) == load_benchmark("usmle", path=home) == want + more
     assert load_benchmark("usmle", path=home / "step1.json") == want
-    assert load_benchmark("usmle", path=tmp_path, subjects="step3") == more[1:]
+    assert Part(subjects="step3").of(load_benchmark("usmle", path=tmp_path)) == more[1:]
 
 
 def test_usmle_from_the_hub(tmp_path, monkeypatch):
@@ -71,10 +72,20 @@ def test_usmle_from_the_hub(tmp_path, monkeypatch):
 
 BAD = {
     "no solution": (asked(8), {"1": "A"}, "solution", "there is no solution to question 8"),
-    "a letter that is no option": (asked(8), {"1": "A", "8": "D"}, "solution", "labels A, B, C, and is none of them"),
-    "a solution that is no text": (asked(8), {"1": "A", "8": 2}, "solution", "labels A, B, C, and is none of them"),
-    "options twice": (asked(8, options=dict(A="x", a="y")), {"1": "A", "8": "A"}, "solution", "two or more of them"),
-    "a list of options": (asked(8, options=["x", "y"]), {"1": "A", "8": "A"}, "options", "an object, letter to text"),
+    "a letter that is no option": (asked(8), {"1": "A", "8": "D"}, "solution", "one of labels of the choices"),
+    "a solution that is no text": (asked(8), {"1": "A", "8": 2}, "solution", "one of labels of the choices"),
+    "options twice": (
+        asked(8, options=dict(A="x", a="y")),
+        {"1": "A", "8": "A"},
+        "solution",
+        "two or more of the choices",
+    ),
+    "a list of options": (
+        asked(8, options=["x", "y"]),
+        {"1": "A", "8": "A"},
+        "solution",
+        "one of labels of the choices",
+    ),
     "one option": (asked(8, options=dict(A="x")), {"1": "A", "8": "A"}, "options", "has 1"),
     "an empty option": (asked(8, options=dict(A="x", B="")), {"1": "A", "8": "A"}, "options", "choice B must be"),
     "no options": ({"no": 8, "question": "?"}, {"1": "A", "8": "A"}, "options", "the field is missing"),
@@ -126,27 +137,38 @@ def test_broken_file_is_refused_by_name(file, text, words, tmp_path):
 def test_exam_has_one_split_and_no_examples(tmp_path):
     lay_out(tmp_path, [asked(1)])
     with pytest.raises(CoraError, match="no split 'train'; the files are not split, and their questions are 'test'"):
-        load_benchmark("usmle", "train", tmp_path)
+        load_benchmark("usmle", tmp_path, split="train")
     for name in ("usmle", "m3ke", "arc_all"):
         with pytest.raises(CoraError, match=f"{name} has one split only"):
             load_shots(name, path=tmp_path)
 
 
-def test_options_in_a_column_of_objects_end_where_the_texts_end():
+def test_options_in_a_column_of_objects_end_where_the_texts_end(tmp_path):
     "Parquet has every letter in every row."
-    row = dict(no=1, question="?", options=dict(A="x", B="y", C=None, D=None), solution="B")
-    assert LAYOUTS["usmle"].read(row) == dict(id="1", text="?", choices=("x", "y"), answer=1, subject=None)
-    with pytest.raises(BadRow, match="labels A, B, and is none of them"):
-        LAYOUTS["usmle"].read(row | {"solution": "C"})
+    options = [dict(A="x", B="y", C=None, D=None), dict(A="x", B="y", C="z", D="w")]
+    rows = [dict(question=f"{i}?", options=options[i % 2], answer="BD"[i % 2]) for i in range(20)]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "f.parquet")
+    found = load_benchmark("mine", path=tmp_path / "f.parquet")
+    assert found[0] == Question("mine-1", "0?", ("x", "y"), 1)
+    assert [(q.n_choices, q.answer) for q in found] == [(2, 1), (4, 3)] * 10
+    rows[2]["answer"] = "C"
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "f.parquet")
+    with pytest.raises(BadRow, match="row 3, id 'mine-3', answer: .*labels of the choices.*has 2 choices, got 'C'"):
+        load_benchmark("mine", path=tmp_path / "f.parquet")
+    for hole in (None, ""):
+        rows[2].update(options=dict(A="x", B=hole, C="z", D=None), answer="A")
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / "f.parquet")
+        with pytest.raises(BadRow, match="row 3, id 'mine-3', options: choice B must be a non-empty text"):
+            load_benchmark("mine", path=tmp_path / "f.parquet")
 
 
 def test_row_knows_its_exam(tmp_path):
-    home = lay_out(tmp_path, [asked(1), asked(2)])
+    home = lay_out(tmp_path, [asked(1), asked(2), asked(3)])
     table = read_exam(home / "step1.json")
-    assert table.columns == ("no", "question", "options", "solution", "picture", "subject")
-    assert [(n, row["picture"], row["solution"], row["subject"]) for n, row in table.rows] == [
-        (1, False, "c", "step1"),
-        (2, True, "c", "step1"),
+    assert table.columns == ("no", "question", "options", "solution", "subject", "id")
+    assert [(n, row["id"], row["solution"], row["subject"]) for n, row in table.rows] == [
+        (1, "step1-1", "c", "step1"),
+        (3, "step1-3", "c", "step1"),  # the second has a picture
     ]
 
 
@@ -188,10 +210,10 @@ def test_several_splits_of_any_benchmark(tmp_path):
     row = dict(question="a?", subject="s", choices=["x", "y"], answer=1)
     for split in ("dev", "test"):
         put(tmp_path, "mmlu", "all", split, [row])
-    assert [q.id for q in load_benchmark("mmlu", "dev+test", tmp_path)] == ["mmlu-dev-1", "mmlu-test-1"]
+    assert [q.id for q in load_benchmark("mmlu", tmp_path, split="dev+test")] == ["mmlu-dev-1", "mmlu-test-1"]
     for wrong in ("dev+train", "dev+"):
         with pytest.raises(CoraError, match=f"no split '{wrong.split('+')[1]}'; there are dev, test"):
-            load_benchmark("mmlu", wrong, tmp_path)
+            load_benchmark("mmlu", tmp_path, split=wrong)
 
 
 def test_m3ke_has_subjects_and_no_answers_in_its_test_split(tmp_path):
@@ -201,5 +223,5 @@ def test_m3ke_has_subjects_and_no_answers_in_its_test_split(tmp_path):
         put(tmp_path, "m3ke", subject, "test", [row | {"answer": ""}])
     found = load_benchmark("m3ke", path=tmp_path)
     assert [q.id for q in found] == ["Dance-0", "Dance-1", "Music-0", "Music-1"]
-    with pytest.raises(BadRow, match="answer.*letters A to D, got ''"):
-        load_benchmark("m3ke", "test", tmp_path)
+    with pytest.raises(BadRow, match="Dance/test.parquet, row 1, id 'Dance-0', answer: .*got ''"):
+        load_benchmark("m3ke", tmp_path, split="test")

@@ -8,7 +8,7 @@ import pytest
 from huggingface_hub import constants
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from cora_nb.benchmarks.load import asking_hub, _hub_reachable, hub_words
+from cora_nb.benchmarks.hub import asking_hub, _hub_reachable, hub_words
 from cora_nb.benchmarks.load import load_benchmark
 from cora_nb.core import CoraError
 

@@ -9,8 +9,9 @@ from conftest import SHARED
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cora_nb.benchmarks.load import load_benchmark
-from cora_nb.benchmarks.load import of_subjects, sample_questions, shuffle_choices
+from cora_nb.benchmarks.load import load_benchmark, read_benchmark
+from cora_nb.benchmarks.pitfalls import BenchmarkWarning
+from cora_nb.benchmarks.samples import Part, of_subjects, sample_questions, shuffle_choices
 from cora_nb.core import CoraError, Question
 
 HUB = SHARED / "data" / "hub"
@@ -92,7 +93,7 @@ def test_places_after_shuffling():
     assert shuffle_choices(POOL) == shuffle_choices(POOL) != shuffle_choices(POOL, 1)
 
 
-# ---------------------------------------------------------------- as parameters of load_benchmark
+# ---------------------------------------------------------------- together, as a command takes them
 
 
 @pytest.fixture
@@ -104,20 +105,40 @@ def file(tmp_path):
     return tmp_path / "mine.jsonl"
 
 
-def test_parameters_of_load_benchmark(file):
+def test_part_of_a_file(file):
     whole = load_benchmark("mine", path=file)
-    assert load_benchmark("mine", path=file, sample=20, seed=2) == sample_questions(whole, 20, 2)
-    assert load_benchmark("mine", path=file, subjects="low", limit=7) == whole[:7]
-    assert load_benchmark("mine", path=file, subjects=["high, higher"], limit=7) == whole[100:107]
-    assert load_benchmark("mine", path=file, shuffle_original=True, seed=3) == shuffle_choices(whole, 3)
-    both = load_benchmark("mine", path=file, subjects=["high, higher"], sample=10, shuffle_original=True)
+    assert Part().of(whole) == whole and Part().of(whole) is not whole
+    assert Part(sample=20, seed=2).of(whole) == sample_questions(whole, 20, 2)
+    assert Part(limit=7).of(whole) == whole[:7] and Part(limit=1000).of(whole) == whole
+    assert Part(subjects="low", limit=7).of(whole) == whole[:7]
+    assert Part(subjects=["high, higher"], limit=7).of(whole) == whole[100:107]
+    assert Part(shuffle_original=True, seed=3).of(whole) == shuffle_choices(whole, 3)
+    both = Part(subjects=["high, higher"], sample=10, shuffle_original=True).of(whole)
     assert both == shuffle_choices(sample_questions(whole[100:], 10))
+
+
+def test_part_skips_questions_with_their_own_nota_before_it_counts():
+    own = [replace(q, id=f"n{q.id}", choices=(*q.choices[:2], "None of these")) for q in POOL[:5]]
+    with pytest.warns(
+        BenchmarkWarning, match="^mine: left out 5 of 205 questions with a choice like 'None of the"
+    ) as w:
+        assert Part(existing_nota="skip", limit=20).of([*own, *POOL], "mine") == POOL[:20]
+    assert len(w) == 1
+    for nota in ("keep", "warn"):
+        assert Part(existing_nota=nota, limit=20).of([*own, *POOL], "mine") == [*own, *POOL[:15]]
+    assert Part(existing_nota="skip").of(POOL) == POOL
+    with pytest.raises(CoraError, match="mine: every question has a choice like 'None of the above' of its own, so"):
+        Part(existing_nota="skip").of(own, "mine")
 
 
 @pytest.mark.parametrize(
     "options, words",
     [
         (dict(limit=3, sample=3), "limit=3 and sample=3 exclude each other"),
+        (dict(limit=0), "limit must be a whole number of 1 or more, got 0"),
+        (dict(limit=-3), "got -3"),
+        (dict(limit=2.0), "got 2.0"),
+        (dict(limit=True), "got True"),
         (dict(sample=0), "sample must be a whole number of 1 or more, got 0"),
         (dict(sample=201), "got 201"),
         (dict(subjects="low", sample=101), "the number of questions, 100, got 101"),
@@ -129,19 +150,26 @@ def test_parameters_of_load_benchmark(file):
 )
 def test_parameter_is_refused(options, words, file):
     with pytest.raises(CoraError) as caught:
-        load_benchmark("mine", path=file, **options)
+        Part(**options).of(load_benchmark("mine", path=file))
     assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["limit", "sample", "seed"])
+def test_a_part_checks_its_fields_before_there_are_questions(field):
+    for wrong in (-1, 1.5, "5", True):
+        with pytest.raises(CoraError, match=f"{field} must be a whole number"):
+            Part(**{field: wrong})
 
 
 @pytest.mark.slow
 @needs_hub
 def test_mmlu_is_sorted_by_subject_and_a_sample_is_not():
-    quiet = {"path": HUB, "existing_nota": "keep"}
-    assert len({q.subject for q in load_benchmark("mmlu", limit=400, **quiet)}) == 4
-    sample = load_benchmark("mmlu", sample=400, **quiet)
+    whole = read_benchmark("mmlu", path=HUB).questions
+    assert len({q.subject for q in Part(limit=400).of(whole)}) == 4
+    sample = Part(sample=400).of(whole)
     assert len({q.subject for q in sample}) == 57
-    assert len(set(sample) & set(load_benchmark("mmlu", sample=400, seed=1, **quiet))) < 40
-    few = load_benchmark("mmlu", subjects="astronomy,virology", sample=100, **quiet)
+    assert len(set(sample) & set(Part(sample=400, seed=1).of(whole))) < 40
+    few = Part(subjects="astronomy,virology", sample=100).of(whole)
     assert Counter(q.subject for q in few).keys() == {"astronomy", "virology"}
 
 
@@ -151,5 +179,5 @@ def test_the_sample_is_the_same_from_a_file_of_ones_own(tmp_path):
 
     whole = load_benchmark("csqa", path=HUB)
     mine = write_benchmark([replace(q, id=f"x{i}") for i, q in enumerate(whole[::-1])], tmp_path / "mine.jsonl")
-    a, b = load_benchmark("csqa", path=HUB, sample=50), load_benchmark("mine", path=mine, sample=50)
-    assert {q.text for q in a} == {q.text for q in b}
+    a, b = Part(sample=50).of(whole), Part(sample=50).of(load_benchmark("mine", path=mine))
+    assert {q.text for q in a} == {q.text for q in b} and len(a) == len(b) == 50

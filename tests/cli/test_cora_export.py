@@ -8,6 +8,7 @@ from datasets import load_dataset
 from cora_nb.cli.importing import cora_export
 from cora_nb.cli.run import cora_run
 from cora_nb.responses.files import read_facts, read_responses
+from cora_nb.responses.shown import shown_variants
 from cora_nb.variants.files import row_variants
 
 
@@ -25,6 +26,25 @@ def place(tmp_path, monkeypatch):
 
 
 OPTIONS = {"limit": 3, "family": "cyclic", "template": "bare", "shots": 2, "shots_as": "like_variant", "seed": 4}
+
+
+def test_none_of_the_above_in_other_words(place, capsys):
+    cora_export("lm-eval", "task", limit=2, nota="以上都不对")
+    cora_run(["simulated:name=guesser"], limit=2, nota="以上都不对", store="none")
+    exported = json.loads((place / "task" / "facts.json").read_text())
+    run = read_responses(next(place.glob("responses/math/*")))
+    assert run.facts.variants.recipe.options == {"nota": "以上都不对"}
+    assert exported["variants"] == run.facts.plain()["variants"]
+    shown = {c for v in shown_variants(run).values() for c in v.choices}
+    assert "以上都不对" in shown and "None of the above" not in shown
+    says = "--nota: the family 'cyclic' has no None of the above to word"
+    assert says in refusal("lm-eval", "other", family="cyclic", nota="以上都不对")
+    assert "nota must be a non-empty text, got ' '" in refusal("lm-eval", "other", nota=" ")
+    with pytest.raises(SystemExit, match=says):
+        cora_run(["simulated"], family="cyclic", nota="以上都不对", limit=1)
+    with pytest.raises(SystemExit, match="family must be one of"):
+        cora_run(["simulated"], family="cycle", nota="以上都不对", limit=1)
+    assert not (place / "other").exists()
 
 
 def test_the_prompts_are_those_of_a_run(place, capsys):

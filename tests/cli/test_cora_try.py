@@ -55,6 +55,13 @@ def test_what_is_printed(try_it, tmp_path):
     assert not list(tmp_path.iterdir()), "nothing is stored"
 
 
+def test_none_of_the_above_in_other_words(try_it):
+    with FaultyServer(lambda asked: Answer(body=completion("A"))) as server:
+        said, _, _ = try_it(f"chat:m,base_url={server.url}", questions=2, nota="以上都不对")
+    sent = " ".join(asked.body["messages"][-1]["content"] for asked in server.asked)
+    assert said is None and "以上都不对" in sent and "None of the above" not in sent
+
+
 def test_replies_that_cannot_be_read_come_with_what_would_read_them(try_it):
     with FaultyServer(lambda asked: Answer(body=completion(f"The answer is {letter(asked)}."))) as server:
         _, out, _ = try_it(f"chat:m,base_url={server.url}", parse="first_token", questions=2)

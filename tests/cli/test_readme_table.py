@@ -53,7 +53,7 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("desk")
     shutil.copytree(data_path("models", "steady"), made / "path" / "to" / "model")
     (made / "mine.csv").write_text(*blocks("text"), encoding="utf-8")
-    variants = cn.make_variants(cn.load_benchmark("math", limit=30))
+    variants = cn.make_variants(cn.load_benchmark("math")[:30])
     for name, knows in (("steady", 0.95), ("skewed", 0.6)):
         who = cn.SimulatedRespondent(name=name, knows=knows, seed=1)
         cn.write_responses(cn.evaluate(who, variants, progress=False), made / "responses" / "math" / name)

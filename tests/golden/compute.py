@@ -16,7 +16,7 @@ import pandas as pd
 
 from cora_nb.benchmarks.arithmetic import math_benchmark, _math_capacity
 from cora_nb.benchmarks.load import benchmark_hash, load_benchmark, load_shots
-from cora_nb.benchmarks.pitfalls import says_none
+from cora_nb.benchmarks.phrases import says_none
 from cora_nb.cli.respondents import make_respondent
 from cora_nb.core import THRESHOLDS, permutation, uniforms
 from cora_nb.metrics import ablations, calibration, comparison, consistency, guessing, order, planning

@@ -204,7 +204,7 @@ def test_the_template_of_inspect_is_that_of_its_solver():
     from inspect_ai.solver._multiple_choice import prompt
     from inspect_ai.solver._task_state import Choices
 
-    (v,) = make_variants(load_benchmark("math", limit=1), "cora")[:1]
+    (v,) = make_variants(load_benchmark("math")[:1], "cora")[:1]
     (ours,) = make_prompts([v], inspect_template())
     words = inspect_template().instruction
     assert ours.text == prompt(question=v.asked, choices=Choices(list(v.choices)), template=words)
@@ -271,7 +271,7 @@ def graded(variants, predictions, trial=0):
 def test_an_empty_list_and_half_a_run():
     metric = _table_scores()
     assert list(metric([])) == [*_SHOWN_SCORES, *_SHOWN_SPREADS] and all(map(math.isnan, metric([]).values()))
-    variants = make_variants(load_benchmark("math", limit=2), "cora")
+    variants = make_variants(load_benchmark("math")[:2], "cora")
     scores = graded(variants, [v.answer for v in variants])
     whole, half = metric(scores), metric(scores[:30])
     assert whole | {"position range": 1.0, "position sd": 1.0} == dict.fromkeys(whole, 1.0)
@@ -296,7 +296,7 @@ def test_samples_of_another_task_are_refused():
     "options, why",
     [
         ({"family": "nix"}, "family must be one of answer_swap, cora, "),
-        ({"benchmark": "nope"}, "no benchmark 'nope'; known are arc, "),
+        ({"benchmark": "nope"}, "no benchmark 'nope'; known are arabicmmlu, arc, "),
         ({"path": "none.csv"}, "none.csv: there is no such file"),
         ({"limit": 2, "sample": 3}, "exclude each other"),
         ({"template": "nix"}, "template must be one of bare, cat, "),

@@ -138,7 +138,7 @@ def own_rows(variants, replies, scores, trials=1) -> list[dict]:
 @pytest.mark.parametrize("scored", [False, True])
 @pytest.mark.parametrize("family", ["cora", "mcqa_plus", "permutations"])
 def test_our_own_task_comes_back_equal(tmp_path, family, scored, trials):
-    variants = [v for v in make_variants(load_benchmark("math", limit=4), family) if v.form in ("mcq", "tfq")]
+    variants = [v for v in make_variants(load_benchmark("math")[:4], family) if v.form in ("mcq", "tfq")]
     run = evaluate(SimulatedRespondent(knows=0.5, with_scores=True), variants, Asking(trials=trials), progress=False)
     t = run.table
     path = write_log(tmp_path, own_rows(variants, t["reply"], t["scores"].tolist() if scored else None, trials))
@@ -171,7 +171,7 @@ def exported_results(**facts) -> dict:
 
 
 def test_what_an_export_says_of_itself(tmp_path):
-    variants = make_variants(load_benchmark("math", limit=2))
+    variants = make_variants(load_benchmark("math")[:2])
     run = prepare(variants, Asking(parse="first_token"), facts={"benchmark": "math", "limit": 9}).ask(
         SimulatedRespondent(), Running(progress=False)
     )
@@ -193,7 +193,7 @@ def test_what_an_export_says_of_itself(tmp_path):
 def test_nothing_of_a_strangers_is_run(tmp_path):
     (tmp_path / "owned.py").write_text("from pathlib import Path\nPath(__file__).with_suffix('.done').touch()\nf = 1\n")
     theirs = f"{tmp_path}/owned.py:f"
-    variants = make_variants(load_benchmark("math", limit=1))
+    variants = make_variants(load_benchmark("math")[:1])
     rows = own_rows(variants, ["A"] * len(variants), None)
     for row in rows:
         row["doc"]["recipe"] = json.dumps({"family": theirs, "seed": 0, "options": {}})
@@ -335,7 +335,7 @@ def test_joined_and_mixed_logs(tmp_path):
         import_lm_eval(write_log(tmp_path, [scored_row(0), scored_row(1), scored_row(0, doc={"question": "other"})]))
     with pytest.raises(CoraError, match="row 2: this document is of another task than that of row 1"):
         import_lm_eval(write_log(tmp_path, [scored_row(0), written_row(1)]))
-    variants = make_variants(load_benchmark("math", limit=1))
+    variants = make_variants(load_benchmark("math")[:1])
     own = own_rows(variants, ["A"] * len(variants), None)
     with pytest.raises(CoraError, match="row 21: this document is of another task"):
         import_lm_eval(write_log(tmp_path, [*own, written_row(20)]))
@@ -398,7 +398,7 @@ def test_what_is_no_log(tmp_path):
 
 
 def test_a_bad_row_of_our_own_task(tmp_path):
-    variants = make_variants(load_benchmark("math", limit=1))
+    variants = make_variants(load_benchmark("math")[:1])
     rows = own_rows(variants, None, [tuple(-float(i + 1) for i in range(v.n_choices)) for v in variants])
     rows[3]["doc"]["answer"] = 9
     rows[5]["resps"] = rows[5]["resps"][:1] * 2
@@ -433,7 +433,7 @@ def places(value, path=()):
 @pytest.mark.slow
 @given(data=st.data(), kind=st.sampled_from(["scored", "written", "own", "results"]), value=JSON_VALUES)
 def test_whatever_a_log_holds_nothing_but_our_own_errors(tmp_path_factory, data, kind, value):
-    own = own_rows(make_variants(load_benchmark("math", limit=1))[:2], ["A", "B"], None)
+    own = own_rows(make_variants(load_benchmark("math")[:1])[:2], ["A", "B"], None)
     rows = {"scored": [scored_row(0), scored_row(1)], "written": [written_row(0), written_row(1)], "own": own}
     rows = rows.get(kind, own)
     results = exported_results(asked={"parse": {"mcq": "first_token"}, "template": "cora"}, run={"benchmark": "b"})

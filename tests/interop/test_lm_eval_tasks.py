@@ -26,7 +26,7 @@ from cora_nb.variants.families import make_variants
 from cora_nb.variants.files import row_variants
 
 RECORDED = Path(__file__).parents[1] / "recorded" / "lm_eval_ours"
-QUESTIONS = load_benchmark("math", limit=2)
+QUESTIONS = load_benchmark("math")[:2]
 ODD = [  # what templates, YAML and guessed types would change
     Question("dates", "{{ question }} {% raw %} When?\t", ("1969-07-20", "1970-01-01", "2000-02-29"), 0),
     Question("numbers", "12", ("1", "2.0", "1e5", "null"), 2, "[a, b]"),

@@ -307,7 +307,6 @@ def test_rows_that_contradict_each_other(tmp_path):
 
 
 WHOLE = [
-    ("question_id;answer;prediction\nq1;A;B\n", "the cells are separated by semicolons, and must be by commas; save"),
     ("id,answer,prediction\nq1,A,A\n", "the column question_id is missing; there are id, answer, prediction"),
     ("question_id,prediction\nq1,A\n", "the column answer is missing; there are question_id, prediction"),
     ("question_id,answer\nq1,A\n", "there is no column prediction, reply or scores"),
@@ -336,17 +335,17 @@ def test_tables_that_are_wrong_as_a_whole(tmp_path, text, why):
 def test_other_files_and_options_that_are_wrong(tmp_path):
     with pytest.raises(CoraError, match="there is no such file"):
         import_table(tmp_path / "none.csv")
-    with pytest.raises(CoraError, match="must end in one of .csv, .jsonl, .parquet, .xlsx, .json"):
-        load(tmp_path, "x", "t.txt")
+    with pytest.raises(CoraError, match="must end in one of .csv, .tsv, .txt, .json, .jsonl, .ndjson, .parquet, .xlsx"):
+        load(tmp_path, "x", "t.docx")
     with pytest.raises(CoraError, match="not a readable Parquet file"):
         load(tmp_path, "x", "t.parquet")
     with pytest.raises(CoraError, match="not a readable xlsx file"):
         load(tmp_path, "x", "t.xlsx")
-    with pytest.raises(CoraError, match="must hold a JSON list"):
-        load(tmp_path, "{}", "t.json")
+    with pytest.raises(CoraError, match="holds no list of rows; it has 'a', 'b'"):
+        load(tmp_path, '{"a": 1,\n"b": 2}', "t.json")
     with pytest.raises(BadRow, match="row 2: the line is not JSON"):
         load(tmp_path, '{"question_id": 1, "answer": "A", "prediction": "A"}\n{"question_id": 2, "ans', "t.jsonl")
-    with pytest.raises(BadRow, match="the line must be a JSON object"):
+    with pytest.raises(BadRow, match="row 1: must be a JSON object"):
         load(tmp_path, "[1]\n", "t.jsonl")
     with pytest.raises(CoraError, match="on_bad must be one of raise, skip, got 'ignore'"):
         load(tmp_path, HEAD, on_bad="ignore")
@@ -386,10 +385,20 @@ def test_byte_order_marks_and_ends_of_lines(tmp_path, encoding, end):
     assert load(tmp_path, lines, "t.jsonl", encoding).table["question_id"].tolist() == ["ü"]
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "cp1252"])
-def test_other_encodings_are_refused(tmp_path, encoding):
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_one_odd_byte_is_damage(tmp_path, encoding):
     with pytest.raises(CoraError, match=r"t.csv: line \d is not UTF-8 \(byte 0x..\); save the file as UTF-8"):
         load(tmp_path, "question_id,answer,prediction\nzürich,A,B\n", encoding=encoding)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
+@pytest.mark.parametrize("separator", ";\t")
+def test_other_encodings_and_separators_are_read_and_said(tmp_path, encoding, separator):
+    text = "question_id,answer,prediction\nzürich,A,B\nköln,A,A\nmünchen,B,B\n"
+    found = load(tmp_path, text.replace(",", separator), encoding=encoding)
+    assert found.table["question_id"].tolist() == ["zürich", "köln", "münchen"]
+    said = " ".join(found.facts.imported["notes"])
+    assert "cells are separated by" in said and ("cp1252" in said) == (encoding == "cp1252")
 
 
 # several respondents

@@ -8,6 +8,7 @@ import pytest
 
 import cora_nb as cn
 from cora_nb.benchmarks.load import load_benchmark
+from cora_nb.benchmarks.samples import Part
 from cora_nb.core import CoraError
 from cora_nb.papers.reproduce import PLANS, load_plan, only, parse_plan, plan_list, plan_text
 from cora_nb.papers.mcqa_plus_items import published_mcqa_plus
@@ -78,7 +79,7 @@ def test_sizes_are_those_of_the_benchmarks(paper):
 def test_all_of_mmlu_counts_as_the_plan_says():
     if not HUB.exists():
         pytest.skip("no folder shared/data/hub beside the project")
-    questions = load_benchmark("mmlu", path=HUB, existing_nota="keep")
+    questions = load_benchmark("mmlu", path=HUB)
     run = load_plan("cora").runs["mmlu"]
     assert run.questions == len(questions)
     assert run.prompts == sum(2 + 6 * (q.n_choices - 1) for q in questions)
@@ -239,7 +240,7 @@ def test_recorded_replies_give_the_reference_numbers():
 
 def test_several_recorded_runs_and_somebody_who_is_asked():
     "Recorded runs of other sizes stand beside a respondent; with a sample, each gives as many questions."
-    plan, family = load_plan("cora/table_4"), cn.make_variants(cn.load_benchmark("math", sample=8), "cora")
+    plan, family = load_plan("cora/table_4"), cn.make_variants(Part(sample=8).of(load_benchmark("math")), "cora")
     before = [cn.evaluate(who, family, progress=False) for who in people()]
     new = SimulatedRespondent(knows=0.5, seed=3, name="new")
     asked = ask_plan(plan, [*before, new], Size(5, "math"), Running(progress=False))["truthfulqa"]
@@ -251,7 +252,9 @@ def test_several_recorded_runs_and_somebody_who_is_asked():
 
 
 def test_recorded_replies_cannot_stand_for_runs_that_need_more():
-    taken = cn.evaluate(people()[0], cn.make_variants(cn.load_benchmark("math", sample=3), "mcqa_plus"), progress=False)
+    taken = cn.evaluate(
+        people()[0], cn.make_variants(Part(sample=3).of(load_benchmark("math")), "mcqa_plus"), progress=False
+    )
     for address in ("mcqa_plus/table_3", "li2024/table_3", "li2024/table_6", "quadruple_slit/figure_3"):
         with pytest.raises(CoraError, match="these are replies to mcqa_plus") as e:
             ask_plan(load_plan(address), [taken])
@@ -304,7 +307,9 @@ def test_a_plan_that_was_changed_wrongly_is_one_clear_line(wrong, tmp_path):
 
 
 def test_replies_to_other_variants_are_refused():
-    taken = cn.evaluate(people()[0], cn.make_variants(cn.load_benchmark("math", sample=3), "cyclic"), progress=False)
+    taken = cn.evaluate(
+        people()[0], cn.make_variants(Part(sample=3).of(load_benchmark("math")), "cyclic"), progress=False
+    )
     with pytest.raises(CoraError, match="run medqa asks the family cora, and these are replies to cyclic"):
         ask_plan(load_plan("cora/table_1"), [taken])
 
@@ -338,7 +343,7 @@ def test_questions_with_too_many_choices_are_left_out_before_any_is_drawn():
     math = load_benchmark("math")
     assert {q.n_choices for q in math} == {4}
     run = dataclasses.replace(load_plan("quadruple_slit/figure_2").runs["usmle"], benchmark="math", sample=7)
-    assert run.most_choices == 6 and _run_questions(run) == load_benchmark("math", sample=7, seed=run.seed)
+    assert run.most_choices == 6 and _run_questions(run) == Part(sample=7, seed=run.seed).of(math)
     assert not _run_questions(dataclasses.replace(run, most_choices=3, sample=None))
     with pytest.raises(CoraError, match="sample must be at most the number of questions, 0, got 7"):
         _run_questions(dataclasses.replace(run, most_choices=3))

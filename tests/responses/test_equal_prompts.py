@@ -133,7 +133,7 @@ def test_examples_altered_like_the_variant_make_other_prompts():
 @pytest.mark.skipif(not (HUB / "cais__mmlu").exists(), reason="MMLU is not beside the project (../shared/data/hub)")
 def test_the_odd_questions_of_mmlu_against_the_words():
     "Nine questions of MMLU repeat a choice, four of them the right one, and many have None of the above."
-    questions = load_benchmark("mmlu", path=HUB, existing_nota="keep")
+    questions = load_benchmark("mmlu", path=HUB)
     repeated = [q for q in questions if len(set(q.choices)) < 4]
     own = [q for q in questions if "None of the above" in q.choices]
     assert len(repeated) == 9 and sum(q.choices.count(q.choices[q.answer]) > 1 for q in repeated) == 4 and own

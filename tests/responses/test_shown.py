@@ -21,6 +21,16 @@ def test_variants_come_back_for_every_family(family):
     assert list(again.values()) == variants and [v.recipe for v in again.values()] == [v.recipe for v in variants]
 
 
+def test_the_words_of_the_recipe_count_for_a_family_that_is_not_known():
+    variants = make_variants(math_benchmark(2), nota="以上都不对")
+    run = evaluate(SimulatedRespondent(), variants, progress=False)
+    plain = run.facts.plain()
+    plain["variants"]["recipe"]["family"] = "unheard"
+    again = shown_variants(Responses(run.table, run.questions, plain, run.name))
+    assert [v.choices for v in again.values()] == [v.choices for v in variants]
+    assert {v.recipe for v in again.values()} == {""}
+
+
 def test_another_tools_log_is_put_together_from_sources():
     run = evaluate(SimulatedRespondent(), make_variants(math_benchmark(2)), progress=False)
     again = shown_variants(Responses(run.table, run.questions, {}, run.name))

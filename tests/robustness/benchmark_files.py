@@ -5,6 +5,7 @@ import io
 import json
 import os
 import tempfile
+import unicodedata
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -274,12 +275,12 @@ LAYOUTS: dict[str, tuple[dict, dict[str, dict]]] = {
 NAMES = {"plain, index": "mine", "plain, letters": "mine", "plain, text": "mine", "plain, answer_index": "mine"}
 NAMES |= {"CoRA's authors": "mine", "Li et al.": "mine"}
 SHOWN = {  # what a message calls a column, where it is not the column's name
-    ("plain, letters", "A"): "A to C",
-    ("plain, letters", "B"): "A to C",
-    ("plain, answer_index", "C"): "A to C",
-    ("medmcqa", "opa"): "opa to opd",
-    ("medmcqa", "opd"): "opa to opd",
-    ("Li et al.", "A"): "A to ",
+    ("plain, letters", "A"): "A to C|, A:",
+    ("plain, letters", "B"): "A to C|, B:",
+    ("plain, answer_index", "C"): "A to C|, C:",
+    ("medmcqa", "opa"): "opa",
+    ("medmcqa", "opd"): "opd",
+    ("Li et al.", "A"): "A to |, A:",
     ("medqa", "options"): "options|answer_idx",  # where the keys are damaged, the answer is none of them
     ("arc", "choices"): "choices|answerKey",
     ("csqa", "choices"): "choices|answerKey",
@@ -301,6 +302,156 @@ def sound(row: dict, n: int) -> dict:
     "The n-th sound row."
     row = deepcopy(row)
     return row | {"id": f"q{n}"} if "id" in row else row
+
+
+ROWS = 20  # of a file: enough to see how answers count
+
+
+def varied(layout: str, n: int) -> dict:
+    "The n-th sound row, with a question and a right choice of its own."
+    row, i = sound(LAYOUTS[layout][0], n), n % 3
+    asked = "ctx" if "ctx" in row else "Question" if "Question" in row else "question"
+    row[asked] = f"{row[asked]} {n}"
+    if "mc1_targets" in row:
+        row["mc1_targets"]["labels"] = [int(i == k) for k in range(3)]
+    for column in ("answer", "answer_text", "answer_index", "answer_idx", "answerKey", "label", "cop", "True_Option"):
+        if column in row:
+            old = row[column]
+            row[column] = MARS[i] if old == "Jupiter" else i if old == 1 else str(i) if old == "1" else "ABC"[i]
+    return row | ({"True Answer": MARS[i]} if "True Answer" in row else {})
+
+
+# ---------------------------------------------------------------- what a row says by itself, by the simplest rules
+
+
+def choices_said(layout: str, row: dict) -> tuple[list, list | None] | None:
+    "The choices of a row and their labels; None: it has none that can be asked."
+    names, labels = {"plain, letters": "ABC", "plain, answer_index": "ABC", "Li et al.": "ABC"}, None
+    if columns := ("opa", "opb", "opc", "opd") if layout == "medmcqa" else names.get(layout):
+        texts = [row.get(c) for c in columns]
+        while layout != "medmcqa" and texts and texts[-1] in (None, ""):  # MedMCQA always has four
+            texts.pop()
+    else:
+        column = next(c for c in ("choices", "options", "endings", "mc1_targets") if c in LAYOUTS[layout][0])
+        cell = row.get(column)
+        if isinstance(cell, str):
+            try:
+                cell = json.loads(cell)
+            except (ValueError, RecursionError):
+                return None
+        if isinstance(cell, dict) and isinstance(cell.get("text", cell.get("choices")), list):
+            texts, labels = cell.get("text", cell.get("choices")), cell.get("label", cell.get("labels"))
+            if not isinstance(labels, list) or len(labels) != len(texts):
+                return None
+        elif isinstance(cell, dict):
+            texts, labels = list(cell.values()), list(cell)
+        elif isinstance(cell, list) and cell and all(isinstance(c, dict) and {*c} == {"key", "value"} for c in cell):
+            texts, labels = [c["value"] for c in cell], [c["key"] for c in cell]
+        else:
+            texts = cell
+    fine = isinstance(texts, list) and 2 <= len(texts) <= 26
+    if not fine or not all(isinstance(t, str) and t.strip() and "\ud800" not in t for t in texts):
+        return None
+    return texts, labels
+
+
+def bare(value: object) -> str:
+    "A value without the list, the spaces and the signs around it, in small letters."
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return ""
+    return unicodedata.normalize("NFKC", str(value)).strip(" \t\n()[].:'\"").lower()
+
+
+def answer_said(kind: str, value: object, texts: list, labels: list | None) -> int | None:
+    "Which choice a value names, as a value of this kind."
+    said = bare(value)
+    if kind == "text":
+        found = [i for i, t in enumerate(texts) if t.strip().lower() == said]
+    elif kind == "label" and labels is not None:
+        found = [i for i, label in enumerate(labels) if said and bare(label) == said]
+    elif kind in ("letter", "label"):
+        found = ["abcdefghijklmnopqrstuvwxyz".index(said)] if len(said) == 1 and "a" <= said <= "z" else []
+    elif kind == "one-hot":
+        whole = labels is not None and all(type(label) is int for label in labels)
+        found = [labels.index(1)] if whole and sorted(labels) == [0] * (len(labels) - 1) + [1] else []
+    else:
+        digits = said.removesuffix(".0")
+        found = [int(digits)] if digits.isascii() and digits.isdigit() else []
+    return found[0] if len(found) == 1 and 0 <= found[0] < len(texts) else None
+
+
+KINDS = {  # layout -> {column of an answer: what it holds}
+    "plain, index": {"answer": "index"},
+    "plain, letters": {"answer": "letter"},
+    "plain, text": {"answer_text": "text"},
+    "plain, answer_index": {"answer_index": "index"},
+    "mmlu": {"answer": "index"},
+    "mmlu_redux": {"answer": "index"},
+    "medqa": {"answer_idx": "label", "answer": "text"},
+    "arc": {"answerKey": "label"},
+    "csqa": {"answerKey": "label"},
+    "truthfulqa": {"mc1_targets": "one-hot"},
+    "hellaswag": {"label": "index"},
+    "medmcqa": {"cop": "index"},
+    "CoRA's authors": {"answer": "text"},
+    "Li et al.": {"True_Option": "letter", "True Answer": "text"},
+}
+
+
+def is_nothing(value: object) -> bool:
+    return value is None or isinstance(value, str) and not value.strip()
+
+
+def question_said(layout: str, row: dict, alike: bool) -> tuple | None:
+    """The question that a row is: text, choices, index, id, subject. None: it must be refused.
+
+    Where all rows are damaged alike, an answer may be of any kind but a number, which then may count from 0 or 1, and
+    a column that names no choice may be left aside if another one does.
+    """
+    text = next((row[c] for c in ("question", "Question", "ctx") if c in row), None)
+    subject = row.get("subject", row.get("activity_label"))
+    found, id = choices_said(layout, row), row.get("id")
+    if not isinstance(text, str) or not text.strip() or "\ud800" in text or found is None:
+        return None
+    if "id" in LAYOUTS[layout][0] and (isinstance(id, bool) or not isinstance(id, str | int) or "\ud800" in str(id)):
+        return None
+    if not (subject is None or isinstance(subject, str) and "\ud800" not in subject):
+        return None
+    if layout == "mmlu_redux" and row.get("error_type") != "ok":
+        return None
+    texts, labels = found
+    said = []
+    for column, kind in KINDS[layout].items():
+        value = row.get(column)
+        i = answer_said(kind, value, texts, labels)
+        if i is None and alike:
+            others = (answer_said(k, value, texts, labels) for k in ("label", "letter", "text"))
+            i = next((i for i in others if i is not None), None)
+        if i is None and not is_nothing(value) and not (alike and isinstance(value, bool | float | dict | int)):
+            return None
+        said += [i] * (i is not None)
+    if len(set(said)) != 1:
+        return None
+    return text, tuple(texts), said[0], None if id is None else str(id), subject or None
+
+
+def as_said(layout: str, kind: str, rows: list[dict], place: int) -> Callable[[object], bool | str]:
+    "Whether questions are what each row says."
+    subject = {"subject": "anatomy"} if (layout, kind) == ("mmlu_redux", "hub") else {}  # the folder says it
+
+    def accept(found) -> bool | str:
+        want = [question_said(layout, row | subject, alike=place == 1) for row in rows]
+        if None in want or len(found) != len(want):
+            return False
+        same = all(
+            (q.text, q.choices, q.answer) == w[:3] and w[3] in (None, q.id) and w[4] == q.subject
+            for q, w in zip(found, want)
+        )
+        return same and "read as the row says"
+
+    return accept
 
 
 def damaged(row: dict, path: str, value: Any) -> dict:
@@ -403,26 +554,28 @@ def one_field(layout: str, kind: str, path: str, name: str, value: Any) -> Case 
     if not fits(kind, value, row, path):
         return None
     bad = damaged(row, path, value)
-    rows, place = [sound(row, 1), bad | ({"id": "q2"} if "id" in row and path != "id" else {}), sound(row, 3)], 2
+    own_id = {"id": "q2"} if "id" in row and path != "id" else {}
+    rows, place = [varied(layout, n) for n in range(1, ROWS + 1)], 2
+    rows[1] = bad | own_id
     if kind in ("parquet", "hub"):
         if not parquet_holds(rows):  # a column of a Parquet file has one type: else all rows are damaged alike
-            rows, place = [bad | ({"id": f"q{i}"} if "id" in row and path != "id" else {}) for i in (1, 2, 3)], 1
-            if (
-                not parquet_holds(rows)
-                or (layout, value) == ("plain, index", "B")
-                or isinstance(value, int)
-                and layout == "plain, letters"
-            ):
-                return None  # no Parquet file is like that; a column of whole numbers holds indices, not letters
+            own_ids = [{"id": f"q{n}"} if "id" in row and path != "id" else {} for n in range(1, ROWS + 1)]
+            rows, place = [damaged(varied(layout, n), path, value) | own_ids[n - 1] for n in range(1, ROWS + 1)], 1
+            if not parquet_holds(rows):
+                return None  # no Parquet file is like that
     column = path.split(".")[0]
     shown = SHOWN.get((layout, column), column)
     words = (f"row {place}", shown) if value is not GONE or "." in path else (column,)
+    if place == 1:  # any row that is no question may be named
+        bad_rows = [n for n, r in enumerate(rows, 1) if question_said(layout, r, alike=True) is None]
+        bad_rows = bad_rows or range(1, ROWS + 1)
+        words = ("|".join(f"row {n}{sign}" for n in bad_rows for sign in ",:"), *words[1:])
+        if path == "question" and isinstance(value, dict):
+            words = ("cannot tell which column holds the question", "question.a")  # an object in every row has members
     if kind == "csv" and value is GONE and "." not in path:
         words = ("row 2", "cells")
     if kind in ("parquet", "hub") and value is GONE and "." not in path and place == 1:
         words = (column,)
-
-    options = {"answer_as": "index"} if layout == "plain, index" and kind in ("csv", "xlsx") else {}
 
     def read(folder: Path) -> object:
         if kind == "hub":
@@ -430,9 +583,9 @@ def one_field(layout: str, kind: str, path: str, name: str, value: Any) -> Case 
             place.parent.mkdir(parents=True)
             write_parquet(rows, place)
             return load_benchmark(layout, path=folder)
-        return load_benchmark(NAMES.get(layout, layout), path=WRITERS[kind](rows, folder / "file"), **options)
+        return load_benchmark(NAMES.get(layout, layout), path=WRITERS[kind](rows, folder / "file"))
 
-    return Case(f"benchmark, {layout}, {kind}", f"{path}: {name}", read, words)
+    return Case(f"benchmark, {layout}, {kind}", f"{path}: {name}", read, words, as_said(layout, kind, rows, place))
 
 
 def field_cases() -> Iterator[Case]:
@@ -483,10 +636,15 @@ def by_place(kind: str, make: Callable[[Path, str], None]) -> Callable[[Path], o
     return read
 
 
-def equal(found: object) -> bool:
-    "The sound questions, all of them."
+def equal(found: object, n_rows: int = 12) -> bool:
+    "The sound questions, all of them, or the first."
     said = [(q.id, q.text, q.choices, q.answer) for q in found]
-    return said == [(f"q{n}", "Which is largest?", tuple(MARS), 1) for n in range(1, 13)]
+    return said == [(f"q{n}", "Which is largest?", tuple(MARS), 1) for n in range(1, n_rows + 1)]
+
+
+def equal_umlaut(found: object) -> bool:
+    "The sound questions, with a letter of Latin-1 in a choice."
+    return all(q.choices == ("Mars", "J\xfcpiter", "Venus") and q.answer == 1 for q in found) and len(found) == 12
 
 
 def file_cases() -> Iterator[Case]:
@@ -514,7 +672,7 @@ def file_cases() -> Iterator[Case]:
             yield case(
                 f"cut at {share:.0%}",
                 on_bytes(kind, lambda d, s=share: d[: int(len(d) * s)]),
-                (lambda found: 0 < len(found) < 12) if kind == "csv" else None,
+                (lambda found: 0 < len(found) < 12 and equal(found, len(found))) if kind == "csv" else None,
             )
         for sign, other in signs.items():
             if sign != kind:
@@ -523,11 +681,12 @@ def file_cases() -> Iterator[Case]:
                     lambda folder, a=sign, k=kind: load_benchmark(
                         "mine", path=WRITERS[a](whole(a), folder / "file").rename(folder / f"file.{k}")
                     ),
+                    equal,  # the bytes of Parquet and xlsx say what they are
                 )
         if kind in ("csv", "jsonl"):
-            yield case("UTF-16", on_bytes(kind, lambda d: d.decode().encode("utf-16")))
-            yield case("UTF-32", on_bytes(kind, lambda d: d.decode().encode("utf-32")))
-            yield case("Latin-1", on_bytes(kind, lambda d: d.replace(b"Jupiter", b"J\xfcpiter")))
+            yield case("UTF-16", on_bytes(kind, lambda d: d.decode().encode("utf-16")), equal)
+            yield case("UTF-32", on_bytes(kind, lambda d: d.decode().encode("utf-32")), equal)
+            yield case("Latin-1", on_bytes(kind, lambda d: d.replace(b"Jupiter", b"J\xfcpiter")), equal_umlaut)
             yield case("a stray byte", on_bytes(kind, lambda d: d[:100] + b"\xff" + d[100:]))
             yield case("half a letter", on_bytes(kind, lambda d: d.replace(b"Mars", b"M\xc3rs", 1)))
             yield case("with a byte order mark", on_bytes(kind, lambda d: b"\xef\xbb\xbf" + d), equal)
@@ -537,10 +696,10 @@ def file_cases() -> Iterator[Case]:
                 equal,
             )
             yield case("empty lines between", on_bytes(kind, lambda d: d.replace(b"\n", b"\n\n")), equal)
-            yield case("zipped", on_bytes(kind, lambda d: __import__("gzip").compress(d)))
+            yield case("zipped", on_bytes(kind, lambda d: __import__("gzip").compress(d)), equal)
         if kind == "csv":
-            yield case("semicolons", on_bytes(kind, lambda d: d.replace(b",", b";")))
-            yield case("tabs", on_bytes(kind, lambda d: d.replace(b",", b"\t")))
+            yield case("semicolons", on_bytes(kind, lambda d: d.replace(b",", b";")), equal)
+            yield case("tabs", on_bytes(kind, lambda d: d.replace(b",", b"\t")), equal)
             yield case("a quote not closed", on_bytes(kind, lambda d: d.replace(b'"Mars"', b'"Mars', 1)))
             yield case("a quote too many", on_bytes(kind, lambda d: d.replace(b'"Mars"', b'"Ma"rs"', 1)))
             yield case("a cell too many", on_bytes(kind, lambda d: d.replace(b'"Mars"', b'"Mars","Io"', 1)))
@@ -559,7 +718,7 @@ def file_cases() -> Iterator[Case]:
                     f"without {column}", on_bytes(kind, lambda d, c=column: d.replace(f'"{c}"'.encode(), b'"x"', 1))
                 )
         if kind == "jsonl":
-            yield case("an array", on_bytes(kind, lambda d: b"[" + d.replace(b"}\n{", b"},\n{") + b"]"))
+            yield case("an array", on_bytes(kind, lambda d: b"[" + d.replace(b"}\n{", b"},\n{") + b"]"), equal)
             yield case("over several lines", on_bytes(kind, lambda d: d.replace(b", ", b",\n")))
             yield case("single quotes", on_bytes(kind, lambda d: d.replace(b'"', b"'")))
             yield case("a comma behind", on_bytes(kind, lambda d: d.replace(b'"B"}', b'"B",}', 1)))
@@ -582,7 +741,8 @@ def file_cases() -> Iterator[Case]:
                     equal,
                 )
     for name in ("file", "file.xls", "file.txt", "file.json", "file.csv.gz", "file.tsv", "file.ods", "file.pkl"):
-        yield Case("benchmark file", f"called {name}", lambda folder, n=name: _named(folder, n), (name, "must end in"))
+        words = (name, "the line is not JSON") if name == "file.json" else (name, "must end in")
+        yield Case("benchmark file", f"called {name}", lambda folder, n=name: _named(folder, n), words, equal)
 
 
 def _named(folder: Path, name: str) -> object:
@@ -593,12 +753,12 @@ def _named(folder: Path, name: str) -> object:
 def hub_cases() -> Iterator[Case]:
     "Folders that are laid out like the hub, and are not."
 
-    def case(name, make, words):
+    def case(name, make, words, accept=None):
         def read(folder):
             make(folder)
             return load_benchmark("arc", path=folder)
 
-        return Case("hub folder", name, read, words)
+        return Case("hub folder", name, read, words, accept)
 
     def put(folder, place, data=b"x"):
         (folder / place).parent.mkdir(parents=True, exist_ok=True)
@@ -620,7 +780,8 @@ def hub_cases() -> Iterator[Case]:
             (f / good).parent.mkdir(parents=True),
             write_parquet([sound(LAYOUTS["medqa"][0], n) for n in (1, 2)], f / good),
         ),
-        ("test.parquet", "no column"),
+        ("test.parquet", "cannot tell"),
+        lambda found: [(q.choices, q.answer) for q in found] == [(tuple(MARS), 1)] * 2,  # as its own columns say
     )
 
 

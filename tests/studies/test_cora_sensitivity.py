@@ -6,7 +6,7 @@ import pytest
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots
 from cora_nb.core import CoraError
-from cora_nb.benchmarks.load import shuffle_choices
+from cora_nb.benchmarks.samples import shuffle_choices
 from cora_nb.interop.cat import read_cat
 from cora_nb.metrics.comparison import compare, compare_counts
 from cora_nb.metrics.scoring import score
