@@ -167,6 +167,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                           'cora_nb.benchmarks.files._encodings': ( 'benchmarks/files.html#_encodings',
                                                                                    'cora_nb/benchmarks/files.py'),
                                           'cora_nb.benchmarks.files._fits': ('benchmarks/files.html#_fits', 'cora_nb/benchmarks/files.py'),
+                                          'cora_nb.benchmarks.files._found': ( 'benchmarks/files.html#_found',
+                                                                               'cora_nb/benchmarks/files.py'),
                                           'cora_nb.benchmarks.files._header': ( 'benchmarks/files.html#_header',
                                                                                 'cora_nb/benchmarks/files.py'),
                                           'cora_nb.benchmarks.files._header_at': ( 'benchmarks/files.html#_header_at',

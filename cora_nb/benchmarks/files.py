@@ -49,6 +49,14 @@ class Expected:
 
 ANY_TABLE = Expected()
 
+
+def _found(find: Callable[[object], object], value: object, file: str) -> object:
+    "What a reader's function finds; its errors get the name of the file."
+    try:
+        return find(value)
+    except CoraError as e:
+        raise CoraError(f"{file}: {e}") from None
+
 # %% ../../nbs/benchmarks/files.ipynb #8a3d425e
 _MARKS = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # the first bytes of a file
 _LATIN_2 = "áäéíóôöúüýąćčďęěĺľłńňőŕřśšťůűźżž"
@@ -221,7 +229,7 @@ def _is_blank(cells: Sequence[object]) -> bool:
 
 def _table(lines: list[list], file: str, expected: Expected, notes: list[str]) -> Table:
     "Lines of cells under their header."
-    columns, above = (expected.header(lines), 0) if lines else ([], 0)
+    columns, above = (_found(expected.header, lines, file), 0) if lines else ([], 0)
     if columns:
         notes.append("no header: read as question, choices, letter")
     elif lines:
@@ -274,7 +282,7 @@ def read_json(
 def _json_table(text: str, file: str, expected: Expected, notes: list[str]) -> Table:
     "The rows of a JSON file, or of a file with a JSON object in each line."
     whole = _json_value(text, "file", file)
-    found = None if isinstance(whole, BadRow) else expected.objects(whole)
+    found = None if isinstance(whole, BadRow) else _found(expected.objects, whole, file)
     if found is not None:
         return of_objects(list(enumerate(found, 1)), file, notes)
     several = "\n" in text.strip()
@@ -284,7 +292,7 @@ def _json_table(text: str, file: str, expected: Expected, notes: list[str]) -> T
         raise CoraError(f"{file}: {whole.why}")
     lines = enumerate(text.split("\n"), 1)
     values = [(n, _json_value(line, "line", file, n)) for n, line in lines if line.strip()]
-    inside = [expected.objects(v) if isinstance(v, dict) else None for _, v in values]
+    inside = [_found(expected.objects, v, file) if isinstance(v, dict) else None for _, v in values]
     if any(found is not None and len(found) != 1 for found in inside):  # lines that hold several rows each
         flat = [row for (_, value), found in zip(values, inside) for row in (found or [value])]
         return of_objects(list(enumerate(flat, 1)), file, notes)
@@ -326,7 +334,7 @@ def _of_rows(rows: list[dict], labels: dict[str, list[str]], file: str, expected
             i = row[column]
             row[column] = names[i] if isinstance(i, int) and 0 <= i < len(names) else None
         notes.append(f"`{column}` is a class label: {', '.join(f'{i} is {n}' for i, n in enumerate(names[:4]))}")
-    return of_objects(list(enumerate(expected.objects(rows) or rows, 1)), file, notes)
+    return of_objects(list(enumerate(_found(expected.objects, rows, file) or rows, 1)), file, notes)
 
 
 def _of_arrow(table: object, file: str, expected: Expected) -> Table:
@@ -427,12 +435,7 @@ def read_table(
     if not isinstance(source, str | Path):
         return read_frame(source, expected)
     path = Path(source).expanduser()
-    try:
-        table = _read_file(path, expected)
-    except CoraError as e:
-        if str(path) in str(e):
-            raise
-        raise CoraError(f"{path}: {e}") from None
+    table = _read_file(path, expected)
     if not table.rows:
         raise CoraError(f"{path}: the file has no rows")
     if not table.columns:
