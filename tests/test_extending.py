@@ -44,10 +44,10 @@ PARTS = {
     "layout": """
         from cora_nb.benchmarks.layouts import Layout
 
-        def read(row):
-            return dict(text=row["ask"], choices=row["say"].split("/"), answer=int(row["right"]) - 1)
+        def divided(row):
+            return row | {"say": row["say"].split("/")}
 
-        quiz = Layout(read, text=("ask", "say"), data=("right",))
+        quiz = Layout(question="ask", choices="say", answer="right", counts="from 1", change=divided)
         """,
 }
 QUIZ = "ask,say,right\nHow many?,one/two/three,1\nWhich color?,red/green/blue,2\nWho?,you/me/her,1\n"

@@ -91,16 +91,25 @@ MUTANTS = {
             ("(values >= observed - 1e-12)", "(values > observed + 1e-12)"),
         ],
     ),
-    "benchmarks/layouts": (
-        ("benchmarks/test_load.py", "benchmarks/test_exams.py"),
+    "benchmarks/answers": (
+        ("benchmarks/test_load.py", "benchmarks/test_dialects.py", "benchmarks/test_left_out.py"),
         [
-            ("if not 0 <= value < len(choices):", "if not value < len(choices):"),
-            ("if labels.count(value) == 1:", "if labels.count(value) >= 1:"),
-            ("and len(value) == 1 and value in letters", "and value and value in letters"),
-            ('if row["answer"] != choices[answer]:', "if False:"),
-            ("(labels, (list, tuple)) or len(labels) != len(choices):", "(labels, (list, tuple)):"),
-            ("sorted(labels) != [0] * (len(choices) - 1) + [1]", "1 not in labels"),
-            ('(cells[-1] is None or cells[-1] == "")', 'cells[-1] == ""'),
+            ("return i if 0 <= i < len(texts) else None", "return i if i < len(texts) else None"),
+            ("if 0 <= int(digits) - first < len(texts) else None", "if int(digits) - first < len(texts) else None"),
+            ("_CERTAIN, _FILE = 2, 10", "_CERTAIN, _FILE = 1, 10"),
+            ("_CERTAIN, _FILE = 2, 10", "_CERTAIN, _FILE = 2, 2"),
+            ("if b is not None and a != b:", "if False:"),
+            ("sorted(labels) == [0] * (len(texts) - 1) + [1]", "1 in labels"),
+            ("if more <= 0:", "if True:"),
+        ],
+    ),
+    "benchmarks/choices": (
+        ("benchmarks/test_load.py", "benchmarks/test_exams.py", "benchmarks/test_published.py"),
+        [
+            ('(texts[-1] is None or texts[-1] == "")', 'texts[-1] == ""'),
+            ("labels is None or len(labels) != len(texts)", "labels is None"),
+            ("while not roles.layout and texts", "while texts"),
+            ("label and label[1] == letter", "label"),
         ],
     ),
     "interop/plain_table": (

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .answers import READINGS, Draft, answer_cell, find_answers, ticked_cell
+from .answers import READINGS, Draft, answer_cell, find_answers, reading_words, ticked_cell
 from .arithmetic import math_benchmark
 from .choices import row_choices, without_labels
 from .column_words import short_name
@@ -119,7 +119,8 @@ class _Read:
     questions: list[Question] = field(default_factory=list)
     refused: list[BadRow] = field(default_factory=list)
     n: int = 0  # rows that count
-    answers: str = ""  # how they count, in words
+    kind: str = ""  # the reading of the answers
+    layout: str = ""  # the published layout of the columns
     labelled: int = 0  # questions whose choices begin with their own labels
     in_columns: bool = False  # whether each choice has a column, in which an empty cell may be a lost text
     notes: list[str] = field(default_factory=list)
@@ -216,7 +217,7 @@ def _read_questions(
     _take_labels_off(drafts, read)
     if drafts and not (strict and read.refused):
         read.n = len(drafts) + len(read.refused)
-        indices, read.answers, roles.answer = find_answers(drafts, roles, answer_as, table.file)
+        indices, read.kind, roles.answer = find_answers(drafts, roles, answer_as, table.file)
         _to_questions(drafts, indices, roles, seen, read)
     read.refused.sort(key=lambda e: e.row)
     if strict and read.refused:
@@ -224,8 +225,7 @@ def _read_questions(
         more = f" ({n} of {len(table.rows)} rows are refused)" if n > 1 else ""
         raise BadRow(first.why + more, first.file, first.row, first.id, first.field, first.value)
     read.notes = table.notes + read.notes
-    read.answers += f" (in the columns of {roles.layout})" if roles.layout else ""
-    read.context, read.aside = roles.context, left_aside(table, roles)
+    read.layout, read.context, read.aside = roles.layout, roles.context, left_aside(table, roles)
     return read
 
 # %% ../../nbs/benchmarks/load.ipynb #662b03da
@@ -247,14 +247,19 @@ class Loaded:
         "Print what was read and the first question, and warn of what affects scores unnoticed."
         asked = self.questions if asked is None else asked
         if self.line:
-            print(self.line)
-            print(_first(asked[0]))
+            print(_printable(self.line))
+            print(_printable(_first(asked[0])))
         for remark in self.remarks:
             warnings.warn(f"{self.name}: {remark}", BenchmarkWarning, stacklevel=3)
         warn_of_pitfalls(self.name, asked, existing_nota, self.published, stacklevel=3)
 
 
 _SHOWN = 150  # characters of a text that is shown as an example
+
+
+def _printable(text: str) -> str:
+    "A line without characters that a terminal would obey."
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def _first(q: Question) -> str:
@@ -275,8 +280,9 @@ def _line(name: str, parts: Sequence[_Read]) -> str:
     sizes = {q.n_choices for part in parts for q in part.questions}
     n, rows = sum(len(part.questions) for part in parts), sum(part.n for part in parts)
     each = f"{min(sizes)}" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)}"
-    answers = " or ".join(dict.fromkeys(part.answers for part in parts if part.answers))
-    told = [f"{name}: {n} question{'s' * (n > 1)}, {each} choices each", f"answers: {answers}, {n} of {rows}"]
+    answers = " or ".join(reading_words(kind, max(sizes)) for kind in dict.fromkeys(p.kind for p in parts if p.kind))
+    layouts = "".join(f" (in the columns of {layout})" for layout in dict.fromkeys(p.layout for p in parts if p.layout))
+    told = [f"{name}: {n} question{'s' * (n > 1)}, {each} choices each", f"answers: {answers}{layouts}, {n} of {rows}"]
     if context := _columns_in_words(c for part in parts for c in part.context):
         told.append(f"shown before the question: {context}")
     told += dict.fromkeys(note for part in parts for note in part.notes)
@@ -292,7 +298,7 @@ _SOME = 0.01  # share of questions from which on labels in their choices are sai
 
 def _remarks(parts: Sequence[_Read]) -> tuple[str, ...]:
     "What of the reading may be surprising."
-    from_1 = sum(len(part.questions) for part in parts if "from 1" in part.answers)
+    from_1 = sum(len(part.questions) for part in parts if part.kind == "from 1")
     found = [f"the answers count from 1 in {from_1} questions"] * bool(from_1)
     if refused := [e for part in parts for e in part.refused]:
         which = "; ".join(map(str, refused[:3])) + "; ..." * (len(refused) > 3)
