@@ -115,7 +115,7 @@ def test_a_score_of_ones_own_is_everywhere(desk):
             ["cora_run", "simulated", "--parse", "my_score.py:never", "--limit", "2", "--score", "lucky"],
             "score must be",
         ),
-        (["cora_run", "simulated", "--benchmark", "my_layout.py:read", "--path", "quiz.csv"], "must be a Layout"),
+        (["cora_run", "simulated", "--benchmark", "my_layout.py:divided", "--path", "quiz.csv"], "must be a Layout"),
     ],
 )
 def test_a_mistake_gets_one_clear_line(desk, words, says):

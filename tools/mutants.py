@@ -94,7 +94,7 @@ MUTANTS = {
     "benchmarks/answers": (
         ("benchmarks/test_load.py", "benchmarks/test_dialects.py", "benchmarks/test_left_out.py"),
         [
-            ("return i if 0 <= i < len(texts) else None", "return i if i < len(texts) else None"),
+            ("return i if i < len(texts) else None", "return i if i <= len(texts) else None"),
             ("if 0 <= int(digits) - first < len(texts) else None", "if int(digits) - first < len(texts) else None"),
             ("_CERTAIN, _FILE = 2, 10", "_CERTAIN, _FILE = 1, 10"),
             ("_CERTAIN, _FILE = 2, 10", "_CERTAIN, _FILE = 2, 2"),

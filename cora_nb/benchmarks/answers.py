@@ -48,7 +48,7 @@ def _letter(cell: object, texts: Sequence[str], labels: Sequence | None) -> int 
     if labels and any(bare_label(own).isalpha() for own in labels):  # they may be in another order
         return _label(cell, texts, labels)
     i = ord(label) - ord("a")
-    return i if 0 <= i < len(texts) else None
+    return i if i < len(texts) else None
 
 
 def _number(first: int) -> Reading:

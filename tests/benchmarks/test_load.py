@@ -1067,6 +1067,25 @@ def test_a_first_line_that_is_no_question_is_a_bad_row(line, tmp_path):
         assert len(load_benchmark("mine", path=path, on_bad="skip")) == 18
 
 
+def test_a_published_layout_with_columns_has_all_choices(tmp_path):
+    "MedMCQA has four choices in every row: an empty cell is a lost text."
+    rows = [dict(question=f"{i}?", opa="w", opb="x", opc="y", opd="z", cop=i % 4) for i in range(20)]
+    rows[6]["opd"] = ""
+    with pytest.raises(BadRow, match="row 7, .*opa to opd: choice D must be a non-empty text, got ''"):
+        load_benchmark("medmcqa", path=put(tmp_path, "f.jsonl", jsonl(*rows)))
+
+
+def test_names_with_initials_are_no_labels(tmp_path):
+    "Labels are taken off choices that begin with their own, in order, in half of the questions."
+    names, labels = ["A. Smith", "J. Miller", "C. Brown"], ["A. Vienna", "B. Graz", "C. Linz"]
+    rows = [dict(question=f"{i}?", choices=names, answer_letter="B") for i in range(20)]
+    assert load_benchmark("mine", path=put(tmp_path, "f.jsonl", jsonl(*rows)))[0].choices == tuple(names)
+    rows[::2] = [row | {"choices": labels} for row in rows[::2]]
+    with pytest.warns(UserWarning, match="own labels, such as .A., in 10 of 20 questions; taken off"):
+        found = load_benchmark("mine", path=put(tmp_path, "f.jsonl", jsonl(*rows)))
+    assert [q.choices for q in found[:2]] == [("Vienna", "Graz", "Linz"), tuple(names)]
+
+
 @pytest.mark.parametrize("nothing", ["", None])
 def test_empty_cells_after_the_last_choice_are_no_choices(nothing, tmp_path):
     rows = [dict(question="a?", A="x", B="y", C=nothing, D=nothing, answer="B")]
