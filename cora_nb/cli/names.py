@@ -63,6 +63,8 @@ def list_benchmarks() -> list[tuple[str, str]]:  # (name, one line)
     bundled = [(name, "bundled with this package, no download; see --path for a file of your own") for name in BUNDLED]
 
     def line(name: str, layout: object) -> str:
+        if not layout.hub:
+            return f"a file in its columns, given with --path. {layout.about}"
         place = "/".join(filter(None, [layout.hub, layout.config]))
         shots = f"; examples from {' '.join(layout.shots)}" if layout.shots else ""
         return f"{place}, split {layout.split}{shots}. {layout.about}"
