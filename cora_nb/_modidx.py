@@ -173,8 +173,6 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                                                                'cora_nb/benchmarks/files.py'),
                                           'cora_nb.benchmarks.files._header': ( 'benchmarks/files.html#_header',
                                                                                 'cora_nb/benchmarks/files.py'),
-                                          'cora_nb.benchmarks.files._header_at': ( 'benchmarks/files.html#_header_at',
-                                                                                   'cora_nb/benchmarks/files.py'),
                                           'cora_nb.benchmarks.files._is_blank': ( 'benchmarks/files.html#_is_blank',
                                                                                   'cora_nb/benchmarks/files.py'),
                                           'cora_nb.benchmarks.files._is_kind': ( 'benchmarks/files.html#_is_kind',

@@ -15,6 +15,7 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from .sheets import sheet_lines
@@ -172,7 +173,7 @@ def _csv_lines(text: str, file: str, expected: Expected, notes: list[str]) -> li
         records, why = _records(text, delimiter)
         failed = failed or why
         if not why:
-            header = records[_header_at(records, expected)]
+            header, _ = _header(records, expected)
             alike = sum(len(record) == len(header) for record in records) / len(records)
             score = (alike + expected.score(header)) * (len(header) > 1)
             tried.append((score, len(header), delimiter, records))
@@ -192,23 +193,17 @@ def _texts(line: Sequence[object]) -> list[str]:
     return ["" if isinstance(cell, BadRow) else cell for cell in line]
 
 
-def _header_at(lines: list[list], expected: Expected) -> int:
-    "Which line is the header."
-    scores = [expected.score(_texts(line)) for line in lines[:_TOP]]
-    return scores.index(max(scores)) if max(scores) >= _SURE else 0
-
-
 def _header(lines: list[list], expected: Expected) -> tuple[list[str], int]:
     "The columns of some lines, and the number of lines above the first row."
-    at = _header_at(lines, expected)
-    header = _texts(lines[at])
-    for upper, lower in ((at - 1, at), (at, at + 1)):  # a header of two lines
-        if upper < 0 or lower >= len(lines) or len(lines[upper]) != len(lines[lower]):
-            continue
-        both = [low or high for high, low in zip(_texts(lines[upper]), _texts(lines[lower]))]
-        if expected.score(both) > max(expected.score(header), _SURE - 1):
-            return both, lower + 1
-    return header, at + 1
+    top = [_texts(line) for line in lines[:_TOP]]
+    found = [(expected.score(line), at, line) for at, line in enumerate(top, 1)]
+    for at, (high, low) in enumerate(pairwise(top), 2):  # a header of two lines
+        if len(high) == len(low):
+            both = [below or above for above, below in zip(high, low)]
+            found.append((expected.score(both), at, both))
+    best = max(found, key=lambda each: each[0])
+    _, above, header = best if best[0] >= _SURE else found[0]
+    return header, above
 
 
 def refuse_twice(
