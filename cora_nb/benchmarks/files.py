@@ -57,6 +57,8 @@ def _found(find: Callable[[object], object], value: object, file: str) -> object
         return find(value)
     except CoraError as e:
         raise CoraError(f"{file}: {e}") from None
+    except RecursionError:
+        raise CoraError(f"{file}: its values are nested too deeply") from None
 
 # %% ../../nbs/benchmarks/files.ipynb #8a3d425e
 _MARKS = {b"\xff\xfe\0\0": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # the first bytes of a file
@@ -74,7 +76,8 @@ _LATIN = {  # name -> (a class of characters, least share, pattern): encodings o
 _OTHER = {
     "euc_kr": ("가-힣", 0.8, ""),
     "shift_jis": ("぀-ヿ", 0.2, ""),
-    "cp1251": (_CYRILLIC, 0.7, r"\A(?!.*[а-я][ЬЭЮЯ][а-я])"),
+    "cp1251": (_CYRILLIC, 0.7, r"\A(?!.*[а-я][ЬЭЮЯ][а-я]).*[ыьэюяіїєўђћј]"),  # Hebrew bytes are none of these
+    "cp1255": ("א-ת", 0.9, "[םןץףך]"),
     "koi8-r": (_CYRILLIC, 0.7, _NO_CAPITAL_INSIDE),
     "cp866": (_CYRILLIC, 0.7, _NO_CAPITAL_INSIDE),
     "cp1253": ("Ά-ώ", 0.9, "[α-ω]{3}"),
@@ -166,6 +169,13 @@ def _records(text: str, delimiter: str) -> tuple[list[list[str]], str]:
     return records, ""
 
 
+def _refuse_swallowed(records: list[list[str]], file: str) -> None:
+    "Raise `CoraError` for a cell between tabs that holds further lines with tabs: its quote belongs to the text."
+    for n, record in enumerate(records):
+        if any("\n" in cell and "\t" in cell for cell in record):
+            raise CoraError(f"{file}: row {n} holds several lines; look for a quote that is not closed or not doubled")
+
+
 def _csv_lines(text: str, file: str, expected: Expected, notes: list[str]) -> list[list[str]]:
     "The records of a CSV file, with the delimiter that its rows are evidence for."
     tried, failed = [], ""
@@ -182,6 +192,8 @@ def _csv_lines(text: str, file: str, expected: Expected, notes: list[str]) -> li
         raise CoraError(f"{file}: {failed}")
     if best[2] != ",":
         notes.append(f"cells are separated by {_DELIMITERS[best[2]]}")
+    if best[2] == "\t":
+        _refuse_swallowed(best[3], file)
     return best[3]
 
 # %% ../../nbs/benchmarks/files.ipynb #9462b79b
@@ -217,6 +229,15 @@ def refuse_twice(
         raise CoraError(f"{file}: the header names {' and '.join(dict.fromkeys(map(repr, twice)))} twice")
 
 
+def _with_names(columns: list[str], rows: list[list]) -> list[str]:
+    "Columns of which several have no name: those that hold something are named by their place."
+    nameless = [i for i, column in enumerate(columns) if not column]
+    if len(nameless) < 2:
+        return columns
+    filled = {i for i in nameless if any(len(row) > i and not _is_blank(row[i : i + 1]) for row in rows)}
+    return [f"(column {i + 1})" if i in filled else column for i, column in enumerate(columns)]
+
+
 def _is_blank(cells: Sequence[object]) -> bool:
     "Whether a line holds nothing but spaces."
     return not any(isinstance(cell, BadRow) or cell.strip() for cell in cells)
@@ -232,6 +253,7 @@ def _table(lines: list[list], file: str, expected: Expected, notes: list[str]) -
     if above > 1:
         notes.append(f"{above - 1} line{'s' * (above > 2)} above the header left out")
     refuse_twice(file, columns)
+    columns = _with_names(columns, lines[above:])
 
     def row(n, cells):
         if len(cells) != len(columns):
@@ -311,32 +333,58 @@ def of_objects(
     return Table(file, tuple(columns), rows, typed=True, notes=notes)
 
 # %% ../../nbs/benchmarks/files.ipynb #921059be
-def _label_names(metadata: dict | None) -> dict[str, list[str]]:
-    "Column -> the names of its class labels, as `datasets` writes them into a schema."
+def _features(metadata: dict | None) -> dict[str, dict]:
+    "Column -> what `datasets` writes of it into a schema."
     try:
         features = json.loads((metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
     except (ValueError, KeyError, TypeError):
         return {}
-    labels = {c: f for c, f in features.items() if isinstance(f, dict) and f.get("_type") == "ClassLabel"}
-    return {c: f["names"] for c, f in labels.items() if isinstance(f.get("names"), list)}
+    return features if isinstance(features, dict) else {}
 
 
-def _of_rows(rows: list[dict], labels: dict[str, list[str]], file: str, expected: Expected) -> Table:
+def _label_names(feature: object) -> list[str] | None:
+    "The names of the class labels in a column, in its lists or in its objects; None if it has none."
+    if isinstance(feature, list):  # an older form of a list
+        feature = {"feature": feature[0]} if feature else None
+    if not isinstance(feature, dict):
+        return None
+    if feature.get("_type") == "ClassLabel":
+        return feature.get("names") if isinstance(feature.get("names"), list) else None
+    inside = (_label_names(f) for f in feature.values() if isinstance(f, dict | list))
+    return next((names for names in inside if names), None)
+
+
+def _named(value: object, feature: object) -> object:
+    "A value with the names of class labels in place of their numbers."
+    if isinstance(feature, list):
+        feature = {"feature": feature[0]} if feature else {}
+    if isinstance(value, list):
+        return [_named(v, feature.get("feature", feature)) for v in value]
+    if isinstance(value, dict):
+        own = feature.get("feature", feature)
+        return {k: _named(v, own[k]) if isinstance(own.get(k), dict | list) else v for k, v in value.items()}
+    if feature.get("_type") != "ClassLabel":
+        return value
+    names = feature["names"]
+    return names[value] if isinstance(value, int) and 0 <= value < len(names) else None
+
+
+def _of_rows(rows: list[dict], features: dict[str, dict], file: str, expected: Expected) -> Table:
     "A table of rows with types, with the names of class labels in place of their numbers."
     notes = []
-    for column, names in labels.items():
-        for row in rows:
-            i = row[column]
-            row[column] = names[i] if isinstance(i, int) and 0 <= i < len(names) else None
-        notes.append(f"`{column}` is a class label: {', '.join(f'{i} is {n}' for i, n in enumerate(names[:4]))}")
+    for column, feature in features.items():
+        if names := _label_names(feature):
+            for row in rows:
+                row[column] = _named(row[column], feature)
+            notes.append(f"`{column}` is a class label: {', '.join(f'{i} is {n}' for i, n in enumerate(names[:4]))}")
     return of_objects(list(enumerate(_found(expected.objects, rows, file) or rows, 1)), file, notes)
 
 
 def _of_arrow(table: object, file: str, expected: Expected) -> Table:
     "The rows of an Arrow table."
     refuse_twice(file, table.column_names)
-    labels = _label_names(table.schema.metadata)
-    return _of_rows(table.to_pylist(), {c: labels[c] for c in labels if c in table.column_names}, file, expected)
+    known = _features(table.schema.metadata)
+    return _of_rows(table.to_pylist(), {c: known[c] for c in known if c in table.column_names}, file, expected)
 
 
 def _of_parquet(data: bytes, file: str, expected: Expected) -> Table:
@@ -359,14 +407,16 @@ def read_frame(
     import pyarrow as pa
 
     if hasattr(frame, "features") and hasattr(frame, "to_list"):  # of `datasets`
-        labels = {c: f.names for c, f in frame.features.items() if type(f).__name__ == "ClassLabel"}
-        return _of_rows(frame.to_list(), labels, "the frame", expected)
+        return _of_rows(frame.to_list(), frame.features.to_dict(), "the frame", expected)
+    if not hasattr(frame, "columns"):
+        raise CoraError(f"a benchmark is a name, a file or a data frame, got {type(frame).__name__}")
     try:
         table = frame.to_arrow() if hasattr(frame, "to_arrow") else frame
         table = table if isinstance(table, pa.Table) else pa.Table.from_pandas(table)
     except (AttributeError, TypeError, ValueError, pa.ArrowException) as e:
         words = " ".join(str(e).split())[:150]
-        raise CoraError(f"a benchmark is a file or a data frame, got {type(frame).__name__} ({words})") from None
+        why = f"the frame: cannot be read ({words}); each column must have a name of its own and values of one type"
+        raise CoraError(why) from None
     return _of_arrow(table, "the frame", expected)
 
 # %% ../../nbs/benchmarks/files.ipynb #5c1e7a03

@@ -6,7 +6,7 @@
 __all__ = ['ASKS', 'BENCHMARK', 'TRUE', 'FALSE', 'question_objects', 'truth', 'one_row_each']
 
 # %% ../../nbs/benchmarks/rows.ipynb #ced58897
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache, partial
 
 from .column_words import CHOICE_HEADS, WORDS, by_short_name, header_score, is_one_choice
@@ -37,7 +37,7 @@ def _flat(row: dict) -> dict:
     return {k: v for k, v in row.items() if k != "question"} | {f"question.{k}": v for k, v in asked.items()}
 
 
-def _texts_beside(value: dict, inside: Sequence[str]) -> dict:
+def _texts_beside(value: dict, inside: Iterable[str]) -> dict:
     "The members of an object that belong to each question below it; lists and objects with texts become a text."
     beside = {}
     for name, v in value.items():
@@ -67,27 +67,26 @@ def _by_columns(value: dict) -> list[dict]:
 
 def question_objects(
     value: object,  # of JSON
-    beside: dict | None = None,  # what belongs to each of its questions
 ) -> list | None:  # the rows; None: no question is in it
     "The questions in a value of JSON, wherever they are. Raises `CoraError` if an object has several lists of them."
-    beside = beside or {}
     if isinstance(value, list):
-        found = [question_objects(v, beside) if isinstance(v, dict) else None for v in value]
+        found = [question_objects(v) if isinstance(v, dict) else None for v in value]
         if not any(found):
             return None
         return [row for v, rows in zip(value, found) for row in (rows or [v])]
     if not isinstance(value, dict):
         return None
     if _is_question(value) and not isinstance(value.get("question"), list):
-        return [_flat(beside | value)]
+        return [_flat(value)]
     if rows := _by_columns(value):
-        return [beside | row for row in rows]
-    inside = [name for name, v in value.items() if isinstance(v, list | dict) and question_objects(v)]
+        return rows
+    inside = {name: question_objects(v) for name, v in value.items() if isinstance(v, list | dict)}
+    inside = {name: rows for name, rows in inside.items() if rows}
     lists = [name for name in inside if isinstance(value[name], list)]
     if len(lists) > 1:
         raise CoraError(f"there are several lists of questions, {', '.join(lists)}; save one of them as a file")
-    below = beside | _texts_beside(value, inside)
-    return [row for name in inside for row in question_objects(value[name], below)] or None
+    beside = _texts_beside(value, inside)
+    return [beside | row if isinstance(row, dict) else row for rows in inside.values() for row in rows] or None
 
 # %% ../../nbs/benchmarks/rows.ipynb #44a7254b
 _SENTENCES = 0.8  # least share of rows whose first cell has a space
@@ -130,11 +129,15 @@ def truth(
     return 1 if said in TRUE else 0 if said in FALSE else None
 
 
+_QUESTION_IDS = ("questionid", "qid")
+
+
 def _groups(rows: list[dict], asked: str) -> list[list[dict]]:
-    "Rows by question: a group begins where the question differs from the one above, and is not empty."
+    "Rows by question: a group begins where the question, or its id, differs from the one above, and is not empty."
+    told = [asked, *(c for c in rows[0] if fold(c) in _QUESTION_IDS)]
     groups = []
     for row in rows:
-        same = groups and row.get(asked) in (None, "", groups[-1][0].get(asked))
+        same = groups and all(row.get(c) in (None, "", groups[-1][0].get(c)) for c in told)
         groups[-1].append(row) if same else groups.append([row])
     return groups
 
