@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .choices import parsed
 from .column_words import CHOICE_HEADS, short_name
 from .columns import Roles
 from .phrases import fold
-from .rows import truth
+from .rows import parsed, truth
 from ..core import LETTERS, BadRow
 
 # %% ../../nbs/benchmarks/answers.ipynb #37118ddf

@@ -16,7 +16,7 @@ from .column_words import LABEL_ALPHABETS, WORDS, by_short_name, short_name
 from .files import Table, refuse_twice
 from .layouts import LAYOUTS, Layout
 from .phrases import fold
-from .rows import truth
+from .rows import parsed, truth
 from ..core import CoraError
 
 # %% ../../nbs/benchmarks/columns.ipynb #d9c5108b
@@ -27,7 +27,7 @@ COLUMN_ROLES = ("question", "choices", "answer", "context", "subject", "id", "im
 class Roles:
     "Which columns of a table hold what."
 
-    question: list[str] = field(default_factory=list)  # one; several where `template` joins them
+    question: list[str] = field(default_factory=list)  # one; several, of which each is a part
     choices: list[str] = field(default_factory=list)  # one with all choices, or one for each choice
     answer: list[str] = field(default_factory=list)  # every column that names the right choice, the likeliest first
     context: list[str] = field(default_factory=list)  # shown before the question
@@ -36,10 +36,11 @@ class Roles:
     image: list[str] = field(default_factory=list)  # pictures that belong to the question
     ticks: list[str] = field(default_factory=list)  # for each choice: is it right?
     fixed: tuple[str, ...] = ()  # choices that the file does not hold
-    template: str = ""  # joins the columns of `question`
+    template: str = ""  # joins the columns of `question`; without it they stand below each other
     counts: str = ""  # how answers count, where columns or a layout say so
     keep: str = ""  # "column=value" of the rows that count
     layout: str = ""  # the name of the published layout
+    sure: bool = False  # whether no other file has these columns
     mark: str = ""  # between the choices in a cell
     look: bool = True  # whether questions with pictures are refused
 
@@ -47,7 +48,8 @@ class Roles:
     def used(self) -> set[str]:
         "All columns with a role."
         named = (self.question, self.choices, self.answer, self.context, self.subject, self.id, self.image, self.ticks)
-        return {column for columns in named for column in columns} | {self.keep.partition("=")[0]}
+        used = {column for columns in named for column in columns}
+        return used | {self.keep.partition("=")[0]} if self.keep else used
 
 # %% ../../nbs/benchmarks/columns.ipynb #e502b742
 _FAR = 3  # a column with one letter for a name, so far behind the others, is no choice
@@ -77,6 +79,8 @@ def _pattern(columns: Sequence[str], name: str) -> list[str]:
     if "#" in name:
         return family(columns, name)
     if name.endswith("*"):
+        if labelled := family(columns, name[:-1] + "#"):  # in the order of their labels, without `option_count`
+            return labelled
         return [c for short, c in named.items() if short.startswith(fold(name)) and short != fold(name)]
     same = ([c for c in columns if c == name], [c for short, c in named.items() if short == fold(name)])
     return same[0] or same[1] or [c for c in columns if fold(c) == fold(name)]
@@ -89,7 +93,7 @@ def named_columns(
     "The columns that an entry of a layout or of `columns=` names. Raises `CoraError` for a family with a gap."
     if isinstance(spec, str) and spec in columns:
         return [spec]
-    in_braces = re.findall(r"{(\w+)}", spec) if isinstance(spec, str) else []
+    in_braces = re.findall(r"{([^{}]+)}", spec) if isinstance(spec, str) else []
     parts = in_braces or (spec.split(",") if isinstance(spec, str) else list(spec))
     found = [_pattern(columns, str(part).strip()) for part in parts]
     return [c for each in found for c in each] if all(found) else []
@@ -100,15 +104,19 @@ def _rows_of(table: Table) -> list[dict]:
     return [row for _, row in table.rows if isinstance(row, dict)]
 
 
+_NUMBERED = re.compile(r"\D{0,12}\s?\d+\.?")
+
+
 def _by_words(table: Table) -> Roles:
-    "The roles of columns whose names say them, but for the choices."
+    "The roles of columns whose names say them, but for the choices; of `question`, all that may be it."
     named, rows = by_short_name(table.columns), _rows_of(table)
     found = {role: [named[w] for w in WORDS[role] if w in named] for role in ("question", "subject", "id")}
     asked = found["question"]
-    if len(asked) > 1:  # a column of numbers asks nothing
-        asked = [c for c in asked if not all(str(row.get(c)).isdigit() for row in rows)]
-    several = {role: [named[w] for w in WORDS[role] if w in named] for role in ("answer", "context")}
-    return Roles(asked[:1], subject=found["subject"][:1], id=found["id"][:1], **several)
+    if len(asked) > 1:  # `12` and `Question 12` ask nothing
+        asked = [c for c in asked if not all(_NUMBERED.fullmatch(str(row.get(c))) for row in rows)]
+    answer = [named[w] for w in WORDS["answer"] if w in named]
+    context = [c for short, c in named.items() if short in WORDS["context"]]  # in the order of the file
+    return Roles(asked, answer=answer, context=context, subject=found["subject"][:1], id=found["id"][:1])
 
 
 def _choice_groups(columns: Sequence[str]) -> list[list[str]]:
@@ -135,6 +143,8 @@ def has_layout(
     "Whether a table has all columns of a layout, with the values that tell it from others."
     if not layout.needs or not all(named_columns(table.columns, name) for name in layout.needs):
         return False
+    if layout.n_choices and len(named_columns(table.columns, layout.choices)) != layout.n_choices:
+        return False
     column, _, values = layout.only.partition("=")
     if not values:
         return True
@@ -142,12 +152,13 @@ def has_layout(
     return all(row.get(column) in values.split("/") for row in _rows_of(table))
 
 
-def _with_layout(roles: Roles, name: str, layout: Layout, columns: Sequence[str]) -> list[list[str]]:
-    "Put the columns of a layout into roles, and return its choices."
+def _with_layout(roles: Roles, name: str, layout: Layout, columns: Sequence[str], sure: bool) -> list[list[str]]:
+    "Put the columns of a layout into roles, and return its choices. What only it says counts only if it is sure."
     for role in ("question", "answer"):
         if spec := getattr(layout, role):
             setattr(roles, role, named_columns(columns, spec))
-    roles.layout, roles.counts, roles.keep = name, layout.counts, layout.keep
+    roles.layout, roles.sure, roles.keep = name, sure, layout.keep
+    roles.counts = layout.counts if sure else ""
     roles.template = layout.question if "{" in layout.question else ""
     if layout.choices.startswith("="):
         roles.fixed = tuple(layout.choices[1:].split("/"))
@@ -225,7 +236,15 @@ def _as_typed(roles: Roles, typed: dict, table: Table) -> None:
         if spec is not None and not found:
             there = ", ".join(map(repr, table.columns))
             raise CoraError(f"{table.file}: there is no column {spec!r}; the file has {there}")
+        if role in ("subject", "id") and len(found) > 1:
+            raise CoraError(f"columns: {role} must be one column, got {spec!r}")
+        if role in ("subject", "id") and len(found) > 1:
+            raise CoraError(f"columns: {role} must be one column, got {spec!r}")
         setattr(roles, role, found)
+        if role == "question":
+            roles.template = spec if isinstance(spec, str) and "{" in spec and spec not in table.columns else ""
+        if role == "question":
+            roles.template = spec if isinstance(spec, str) and "{" in spec and spec not in table.columns else ""
 
 # %% ../../nbs/benchmarks/columns.ipynb #1c7eefcc
 _STEM = re.compile(r"(.*?)[\W_]*(?:\d+|[a-zA-Z])\W*")
@@ -308,18 +327,31 @@ def _fill_down(column: str, rows: list[dict], table: Table, as_it_stands: bool) 
         table.notes.append(f"`{column}` is empty in {filled.count(False)} of {len(filled)} rows")
 
 
-def _mark_between(roles: Roles, rows: list[dict]) -> str:
-    "What stands between the choices of a cell, if it is the same in all cells."
+def _mark_between(roles: Roles, rows: list[dict], table: Table) -> str:
+    "What stands between the choices of a cell, if it is the same in all cells. Raises `CoraError` if it may be two."
     cells = [row.get(roles.choices[0]) for row in rows] if len(roles.choices) == 1 else []
     if not cells or not all(isinstance(cell, str) and cell.strip()[:1] not in ("[", "{") for cell in cells):
         return ""
-    return next((mark for mark in _MARKS if all(mark in cell for cell in cells)), "")
+    marks = [mark for mark in _MARKS if all(mark in cell for cell in cells)]
+    even = [mark for mark in marks if len({cell.count(mark) for cell in cells}) == 1]
+    if len({cells[0].count(mark) for mark in even if mark != "||" and (mark != "|" or "||" not in even)}) > 1:
+        raise CoraError(
+            f"{table.file}: the choices in {roles.choices[0]!r} may be separated by {' or by '.join(map(repr, even))}; "
+            'write them as lists, such as ["yes", "no"]'
+        )
+    mark = (even or marks or [""])[0]
+    if mark:
+        table.notes.append(f"choices in `{roles.choices[0]}` are separated by {mark!r}")
+    return mark
 
 
 def _by_what_rows_hold(roles: Roles, table: Table, typed: dict) -> None:
     "Complete the roles by what the rows hold, and refuse a column that may belong to the question."
     _leave_out_the_end(roles, table)
     rows = _rows_of(table)
+    for column in roles.choices if len(roles.choices) > 1 and roles.counts != "first" else []:
+        if empty := sum(_is_empty(row.get(column)) for row in rows):
+            table.notes.append(f"`{column}` is empty in {empty} of {len(rows)} rows")
     for column in roles.context:
         _fill_down(column, rows, table, as_it_stands="context" in typed)
     roles.look = "image" not in typed or bool(roles.image)
@@ -328,8 +360,8 @@ def _by_what_rows_hold(roles: Roles, table: Table, typed: dict) -> None:
     if roles.id and "id" not in typed and fold(roles.id[0]) != "id":
         if len({str(row.get(roles.id[0])) for row in rows}) < _IDS * len(rows):
             roles.id = []
-    roles.mark = _mark_between(roles, rows)
-    if not roles.layout and "context" not in typed:
+    roles.mark = _mark_between(roles, rows, table)
+    if not roles.sure and "context" not in typed:
         _refuse_long_texts(roles, table, rows)
 
 # %% ../../nbs/benchmarks/columns.ipynb #18818b38
@@ -345,7 +377,9 @@ def _size(cell: object) -> int:
     "How long a text in a cell is; a list of texts is one; JSON is none."
     if isinstance(cell, list) and all(isinstance(part, str) for part in cell):
         cell = " ".join(cell)
-    return len(cell) if isinstance(cell, str) and cell.strip()[:1] not in ("{", "[") else 0
+    if not isinstance(cell, str):
+        return 0
+    return 0 if cell.strip()[:1] in ("{", "[") and not isinstance(parsed(cell), str) else len(cell)
 
 
 def _refuse_long_texts(roles: Roles, table: Table, rows: list[dict]) -> None:
@@ -376,7 +410,8 @@ def find_roles(
         groups = _choice_groups(table.columns) if "choices" not in typed else []
         fits = given if given and has_layout(table, given[1]) else _layout_of(table, groups)
         if fits and "choices" not in typed:
-            groups = _with_layout(roles, *fits, table.columns)
+            sure = fits == given or not fits[1].plain
+            groups = _with_layout(roles, *fits, table.columns, sure)
         if "choices" not in typed and not roles.layout:
             groups = _by_rows(roles, groups, table)
     except CoraError as e:
@@ -391,10 +426,27 @@ def find_roles(
         roles.counts = "first"
     if roles.counts in ("first", "one-hot") and "answer" not in typed:
         roles.answer = roles.choices[:1]
-    _check_complete(roles, table)
+    if "question" not in typed and not roles.layout:
+        _refuse_two_questions(roles, table)
     _one_role_each(roles, typed)
+    _check_complete(roles, table)
     _by_what_rows_hold(roles, table, typed)
     return roles
+
+
+def _refuse_two_questions(roles: Roles, table: Table) -> None:
+    "Keep the first column that may be the question. Raise `CoraError` if another one holds sentences, too."
+    first, *others = roles.question or [""]
+    for other in others:
+        pairs = [(row.get(first), row.get(other)) for row in _rows_of(table)]
+        sentences = sum(isinstance(b, str) and " " in b.strip() and a != b for a, b in pairs)
+        if 2 * sentences >= len(pairs) and other not in roles.used - {*roles.question}:
+            both = json.dumps([first, other], ensure_ascii=False)
+            raise CoraError(
+                f"{table.file}: the question may be in {first!r} or in {other!r}; type "
+                f'columns={{"question": {both}}} to show both, or the name of one'
+            )
+    roles.question = roles.question[:1]
 
 
 def _one_role_each(roles: Roles, typed: dict) -> None:

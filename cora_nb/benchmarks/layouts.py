@@ -23,6 +23,8 @@ class Layout:
     choices: str = ""  # columns with commas between, `#` for labels (`op#`), or `=no/yes` for choices not in the file
     answer: str = ""  # a column
     counts: str = ""  # how answers count, as for `answer_as`; empty: the file shows it
+    n_choices: int = 0  # how many columns of choices there are; 0: any number
+    plain: bool = False  # its columns are those of many files: what it says counts where it is asked for by name
     only: str = ""  # a column that other layouts lack, or `column=value/value` with all its values
     keep: str = ""  # `column=value`: the rows that count
     hub: str = ""  # "owner/name" on the hub
@@ -81,15 +83,20 @@ boolq       | question                           | =no/yes                      
 super_glue  | question                           | =no/yes                            | label              | true
 """
 _CONDITIONS = """
-name       | only                  | keep
-mmlu_redux | error_type            | error_type=ok
-mmlu       | subject               |
-kmmlu      | human accuracy        |
-include    | regional_feature      |
-siqa       | context               |
-copa       | question=cause/effect |
-boolq      | passage               |
-super_glue | passage               |
+name       | n_choices | plain | only                  | keep
+mmlu_redux |           |       | error_type            | error_type=ok
+mmlu       |           | yes   | subject               |
+kmmlu      | 4         |       | human accuracy        |
+include    | 4         |       | regional_feature      |
+siqa       | 3         |       | context               |
+copa       | 2         |       | question=cause/effect |
+boolq      |           |       | passage               |
+super_glue |           |       | passage               |
+winogrande | 2         |       |                       |
+piqa       | 2         |       |                       |
+belebele   | 4         |       |                       |
+medmcqa    | 4         |       |                       |
+medqa_hf   | 4         |       |                       |
 """
 
 # %% ../../nbs/benchmarks/layouts.ipynb #b1793854
@@ -132,7 +139,9 @@ def _register_tables() -> None:
     "Register the layouts of both tables, those with columns first."
     conditions = {row.pop("name"): row for row in _table_rows(_CONDITIONS)}
     found = {row.pop("name"): row for row in _table_rows(_COLUMNS)}
-    found = {name: row | conditions.get(name, {}) for name, row in found.items()}
+    for name, row in conditions.items():
+        told = row | {"n_choices": int(row["n_choices"] or 0), "plain": row["plain"] == "yes"}
+        found[name] |= told
     alike = {"belebele_en": "belebele", "head_qa_en": "head_qa"}  # a language of a benchmark with columns of its own
     for row in _table_rows(_PLACES):
         name = row.pop("name")

@@ -71,10 +71,11 @@ def _refuse_halves(parts: Iterable[tuple[str, str]]) -> None:
 def _asked(row: dict, roles: Roles) -> str:
     "What is asked: the question, its passage before it. Raises `BadRow` if one of them is no text."
     texts = [row[column] for column in roles.question]
-    text = texts[0]
-    if roles.template and all(isinstance(part, str) for part in texts):
+    text = ""
+    if all(isinstance(part, str) for part in texts):
         named = {fold(column): part for column, part in zip(roles.question, texts)}
-        text = re.sub(r"{(\w+)}", lambda found: named[fold(found[1])], roles.template).strip()
+        joined = texts[0] if len(texts) == 1 else "\n\n".join(part.strip() for part in texts if part.strip())
+        text = re.sub(r"{([^{}]+)}", lambda found: named[fold(found[1])], roles.template).strip() or joined
     for column, part in zip(roles.question, texts):
         if not isinstance(part, str) or not text.strip():
             raise BadRow("the question must be a non-empty text", field=column, value=part)

@@ -21,8 +21,8 @@ from typing import Any
 
 import pandas as pd
 
-from ..benchmarks.choices import parsed
 from ..benchmarks.load import load_shots, read_benchmark
+from ..benchmarks.rows import parsed
 from ..benchmarks.samples import Part
 from ..benchmarks.pitfalls import BenchmarkWarning
 from .options import QuestionOptions
