@@ -17,15 +17,15 @@ from .column_words import CHOICE_HEADS, short_name
 from .columns import Roles
 from .phrases import fold
 from .rows import parsed, truth
-from ..core import LETTERS, BadRow
+from ..core import LETTERS, BadRow, CoraError
 
 # %% ../../nbs/benchmarks/answers.ipynb #37118ddf
-_AROUND = re.compile(r"^[\s(\[\"']+|[\s)\].:\"']+$")
+_BEFORE, _BEHIND_IT = " \t\n([\"'", " \t\n)].:\"'"
 
 
 @lru_cache(9999)
 def _bare_text(text: str) -> str:
-    said = _AROUND.sub("", unicodedata.normalize("NFKC", text)).casefold()
+    said = unicodedata.normalize("NFKC", text).lstrip(_BEFORE).rstrip(_BEHIND_IT).casefold()
     head, _, label = said.rpartition(" ")
     return label.lstrip("(") if head and len(label) < 3 and fold(head) in CHOICE_HEADS else said
 
@@ -34,7 +34,12 @@ def bare_label(
     cell: object,  # of an answer, or the label of a choice
 ) -> str:  # empty if the cell is no text and no number
     "A label without the signs around it, in small letters."
-    return _bare_text(str(cell)) if type(cell) in (str, int, float) else ""
+    return _bare_text(str(cell)) if _is_plain(cell) else ""
+
+
+def _is_plain(cell: object) -> bool:
+    "Whether a cell is a text or a number."
+    return isinstance(cell, str | int | float) and not isinstance(cell, bool)
 
 # %% ../../nbs/benchmarks/answers.ipynb #6b42e6e6
 Reading = Callable[[object, Sequence[str], Sequence | None], int | None]
@@ -67,7 +72,7 @@ _WITH_LABEL = re.compile(r"(?:(\w+)\s)?[\s(\[]*([A-Za-z]|\d\d?)(?:[)\].:]+|\s+[-
 
 def _text(cell: object, texts: Sequence[str], labels: Sequence | None) -> int | None:
     "The only choice with this text, exactly or but for case and spaces; or `B. Vienna`, where B is its label."
-    if type(cell) not in (str, int, float):
+    if not isinstance(cell, str | int | float):
         return None
     said = str(cell)
     if (count := texts.count(said)) == 1:
@@ -244,6 +249,8 @@ def readings(
     Raises `BadRow` if the rows contradict the layout or the column's name.
     """
     stated = "" if answer_as else _stated(column, counts)
+    if stated and stated not in READINGS:
+        raise CoraError(f"the answers of a layout count as one of {', '.join(READINGS)}, got {stated!r}")
     numbers = ("from 0", "from 1")
     if answer_as:
         kinds = [answer_as]
@@ -252,8 +259,7 @@ def readings(
     else:
         labelled = [draft.labels for draft in drafts if draft.labels]
         kinds = ["label" if 2 * len(labelled) >= len(drafts) else "letter", "text"]
-        if not any(bare_label(label).isdigit() for labels in labelled for label in labels):
-            kinds += numbers  # beside labels 1, 2, ... a number is a label
+        kinds += numbers
     found = _tried(kinds, cells, drafts)
     most = max(map(_fits, found.values()), default=0)
     best = {kind: found[kind] for kind in kinds if kind in found and _fits(found[kind]) == most > 0}
@@ -262,9 +268,21 @@ def readings(
         if stated in numbers:
             _contradicted(stated, both, drafts, column, cells, file)
             best = {kind: way for kind, way in best.items() if kind not in numbers} | {stated: both[stated]}
+        elif kinds[0] == "label":
+            best = _beside_labels(best, _all_read("label", cells, drafts), numbers)
         elif "from 1" in best and not _is_certain(both, len(cells)):
             best["from 0"] = both["from 0"]
     return {kind: way for i, (kind, way) in enumerate(best.items()) if way not in [*best.values()][:i]}
+
+
+def _beside_labels(best: dict, own: list[int | None], numbers: Sequence[str]) -> dict[str, list[int | None]]:
+    "The readings of a column of numbers beside choices with labels: as labels, where half of them are labels."
+    if 2 * _fits(own) < len(own):
+        return best
+    others = {kind: way for kind, way in best.items() if kind not in numbers}
+    ways = [way for kind, way in best.items() if kind in numbers]
+    agree = any(all(a is None or a == b for a, b in zip(own, way)) for way in ways)
+    return others | {"label": own} if "label" in best or agree else best | {"label": own}
 
 
 def _is_certain(both: dict, n: int) -> bool:
@@ -287,10 +305,14 @@ def _ways_by_column(
         ways = readings(cells, drafts, column, roles.counts, answer_as, file)
         if ways and 2 * _fits(next(iter(ways.values()))) >= len(drafts):
             found[column] = ways, cells
+        elif not found and 2 * sum(cell not in (None, "") for cell in cells) >= len(drafts):
+            break  # a likelier column than those behind it, which is filled and cannot be read
     if found:
         return found
     at = next((i for i, _ in enumerate(roles.answer) if any(d.cells[i] not in (None, "") for d in drafts)), 0)
-    why = "most answers are neither a letter, a number nor the text of one choice"
+    others = [c for c in roles.answer if c != roles.answer[at]]
+    advice = f'; if they are in another column, type columns={{"answer": "{others[0]}"}}' if others else ""
+    why = f"most answers are neither a letter, a number nor the text of one choice{advice}"
     raise BadRow(why, file, drafts[0].n, drafts[0].id, roles.answer[at], drafts[0].cells[at])
 
 

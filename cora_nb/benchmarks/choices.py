@@ -20,12 +20,15 @@ _TEXT = ("text", "choices", "atext", "value", "content")  # names of a choice's 
 _LABEL = ("label", "labels", "aid", "key", "id")  # of its label
 _ANY_TEXT = (*_TEXT, "choice", "option", "answer", "answertext", "title", "name")  # beside a mark
 _LABELLED = re.compile(r"(?:^|[\s,;|/]+)\(?([A-Z])[).:]\s*")  # A) yes B) no
+_FIRST_LABEL = re.compile(r"\s{0,9}\(?A[).:]")
 _SHORT = 3  # longest label
 
 
 def _labelled_text(cell: str) -> list[str] | None:
     "The choices of a text such as `A) yes B) no`, if their labels are A, B, ... in order."
-    lead, *parts = _LABELLED.split(cell)
+    if not _FIRST_LABEL.match(cell):
+        return None
+    lead, *parts = _LABELLED.split(cell.strip())
     labels = "".join(parts[::2])
     return parts[1::2] if lead == "" and len(parts) > 2 and labels == LETTERS[: len(labels)] else None
 
@@ -119,10 +122,12 @@ def row_choices(
     if len(roles.choices) == 1:
         cell = row[roles.choices[0]]
         texts, labels = choices_in(cell, where, roles.mark)
-        if not isinstance(cell, str) and all(type(text) in (int, float, bool) for text in texts):
+        if not isinstance(cell, str) and all(isinstance(text, int | float) for text in texts):
             texts = list(map(str, texts))
     else:
         texts, labels = _in_columns(row, roles, where), _own_labels(roles.choices)
+        if all(type(text) is int for text in texts):  # of a data frame
+            texts = list(map(str, texts))
     if not MIN_CHOICES <= len(texts) <= MAX_CHOICES:
         why = f"a question needs {MIN_CHOICES} to {MAX_CHOICES} choices and has {len(texts)}"
         raise BadRow(why, field=where, value=texts)
@@ -132,7 +137,7 @@ def row_choices(
     return texts, labels
 
 # %% ../../nbs/benchmarks/choices.ipynb #bd8a2cbd
-_IN_TEXT = re.compile(r"\s*\(?([A-Z])[).:、．]\s*(?=\S)")
+_IN_TEXT = re.compile(r"\s*(?:\(?([A-Z])[).:、．]\s*|\(?([a-z])\)\s*|([a-z])\.\s+|\(?(\d\d?)[).]\s+)(?=\S)")
 
 
 def without_labels(
@@ -142,6 +147,8 @@ def without_labels(
     if not _IN_TEXT.match(texts[0]):
         return None
     found = [_IN_TEXT.match(text) for text in texts]
-    if not all(label and label[1] == letter for label, letter in zip(found, LETTERS)):
+    labels = [next(filter(None, label.groups())) if label else "" for label in found]
+    n = len(texts)
+    if labels not in (list(LETTERS[:n]), list(LETTERS[:n].lower()), list(map(str, range(1, n + 1)))):
         return None
     return [text[label.end() :] for text, label in zip(texts, found)]

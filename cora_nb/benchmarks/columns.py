@@ -104,7 +104,7 @@ def _rows_of(table: Table) -> list[dict]:
     return [row for _, row in table.rows if isinstance(row, dict)]
 
 
-_NUMBERED = re.compile(r"\D{0,12}\s?\d+\.?")
+_NUMBERED = re.compile(r"(?:[^\W\d]+\s?)?#?\d+\.?")
 
 
 def _by_words(table: Table) -> Roles:
@@ -238,11 +238,7 @@ def _as_typed(roles: Roles, typed: dict, table: Table) -> None:
             raise CoraError(f"{table.file}: there is no column {spec!r}; the file has {there}")
         if role in ("subject", "id") and len(found) > 1:
             raise CoraError(f"columns: {role} must be one column, got {spec!r}")
-        if role in ("subject", "id") and len(found) > 1:
-            raise CoraError(f"columns: {role} must be one column, got {spec!r}")
         setattr(roles, role, found)
-        if role == "question":
-            roles.template = spec if isinstance(spec, str) and "{" in spec and spec not in table.columns else ""
         if role == "question":
             roles.template = spec if isinstance(spec, str) and "{" in spec and spec not in table.columns else ""
 
@@ -288,7 +284,26 @@ def likeliest(
 # %% ../../nbs/benchmarks/columns.ipynb #7d0d6c1b
 _LONG = 80  # characters of a text that is probably read before a question
 _MARKS = ("||", "|", "\n", ";", " / ")
+_PICTURE_WORDS = {*WORDS["picture"], "media", "diagram", "graph", "chart", "attachment"}
 _IDS = 0.9  # least share of different values in a column of ids
+
+
+_PICTURE_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?)(?:[?#]\S*)?", re.I)
+_ADDRESS = re.compile(r"(?:https?://|data:image/)\S+|\S+\.(?:pdf|mp[34]|wav|ogg|webm)", re.I)
+
+
+def _holds_pictures(column: str, cells: list[object]) -> bool:
+    "Whether a column holds pictures: by its name, by the names of files, or by both together."
+    if fold(column).rstrip("0123456789") in WORDS["picture"]:
+        return True
+    texts = [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
+    if texts and all(map(_PICTURE_FILE.fullmatch, texts)):
+        return True
+    words = {fold(word) for word in re.findall(r"[^\W_\d]+?(?=[A-Z_\W\d]|$)", column)}
+    is_named = not words.isdisjoint(_PICTURE_WORDS)
+    return (
+        is_named and any(map(_ADDRESS.fullmatch, texts)) or is_named and any(isinstance(c, bytes | dict) for c in cells)
+    )
 
 
 def _is_empty(value: object) -> bool:
@@ -356,7 +371,8 @@ def _by_what_rows_hold(roles: Roles, table: Table, typed: dict) -> None:
         _fill_down(column, rows, table, as_it_stands="context" in typed)
     roles.look = "image" not in typed or bool(roles.image)
     if "image" not in typed:
-        roles.image = [c for c in table.columns if fold(c).rstrip("0123456789") in WORDS["picture"]]
+        others = [c for c in table.columns if c not in roles.used]
+        roles.image = [c for c in others if _holds_pictures(c, [row.get(c) for row in rows])]
     if roles.id and "id" not in typed and fold(roles.id[0]) != "id":
         if len({str(row.get(roles.id[0])) for row in rows}) < _IDS * len(rows):
             roles.id = []

@@ -278,10 +278,22 @@ def one_of_each(
     raise ValueError(f"{next(n for n in names if names.count(n) > 1)!r} is named twice")
 
 
+class _AsWritten(float):
+    "A number of JSON that is shown as it was written, such as 1.50."
+
+    def __new__(cls, text: str):
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    def __str__(self):
+        return self.text
+
+
 def _json_value(text: str, what: str, file: str, n: int | None = None) -> object:
     "The value in a text, or a `BadRow` that says why there is none."
     try:
-        return json.loads(text, object_pairs_hook=one_of_each)
+        return json.loads(text, object_pairs_hook=one_of_each, parse_float=_AsWritten)
     except (ValueError, RecursionError) as e:
         return BadRow(f"the {what} is not JSON ({e})", file, n, value=text[:200])
 

@@ -10,10 +10,11 @@ __all__ = ['BUNDLED', 'Loaded', 'benchmark_name', 'is_file_name', 'read_benchmar
 import hashlib
 import json
 import re
+import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from .answers import READINGS, Draft, answer_cell, find_answers, reading_words, ticked_cell
@@ -25,7 +26,7 @@ from .files import Table, read_table, write_whole
 from .hub import published_tables
 from .layouts import LAYOUTS, Layout
 from .phrases import fold
-from .pitfalls import BenchmarkWarning, warn_of_pitfalls
+from .pitfalls import BenchmarkWarning, printable, warn_of_pitfalls
 from .rows import BENCHMARK, one_row_each
 from ..checks import check_option
 from ..core import LETTERS, BadRow, CoraError, Question, data_path
@@ -33,9 +34,11 @@ from ..registry import is_address
 
 # %% ../../nbs/benchmarks/load.ipynb #4bd9d36e
 _IMAGE = re.compile(
-    r"<image[ _]?\d*>|<img\b|!\[[^\]]*\]\(|\[(?:image|img|figure)[ _:]?\d*\]|\\includegraphics|data:image/", re.I
+    r"<image[ _]?\d*>|<(?:img|svg)\b|!\[[^\]]*\][(\[]|\[(?:image|img|figure)[ _:]?\d*\]|\[asy\]|\\includegraphics"
+    r"|\\begin\{tikzpicture\}|data:image/|https?://\S+\.(?:png|jpe?g|gif|svg|webp)\b",
+    re.I,
 )
-_PICTURE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp)", re.I)  # where all choices are names of such files
+_PICTURE = re.compile(r"\S+\.(?:png|jpe?g|gif|svg|webp)(?:[?#]\S*)?", re.I)  # where all choices are names of such files
 _NO_PICTURE = ("", None, "[]", [], {}, False, "False", "false", "0", 0, "None", "nan", "No", "no")
 _SKIP = 'on_bad="skip" leaves such questions out, columns={"image": None} asks them without it'
 
@@ -49,7 +52,7 @@ def _refuse_pictures(row: dict, text: str, texts: Sequence[str], roles: Roles) -
     if not roles.look:
         return
     shown = "\n".join((text, *texts))
-    if "<" in shown or "[" in shown or "\\" in shown or "data:" in shown:  # one of them is in each of the patterns
+    if "<" in shown or "[" in shown or "\\" in shown or ":" in shown:  # one of them is in each of the patterns
         if found := _IMAGE.search(shown):
             why = f"the question refers to a picture, which would not be shown; {_SKIP}"
             raise BadRow(why, field=roles.question[0], value=found[0])
@@ -136,7 +139,7 @@ def _refuse_cells(row: dict, used: Iterable[str]) -> None:
             raise BadRow(cell.why, field=f"{column}, {cell.field}", value=cell.value)
 
 
-def _read_drafts(table: Table, roles: Roles, layout: Layout | None, tag: str, read: _Read) -> list[Draft]:
+def _read_drafts(table: Table, roles: Roles, tag: str, read: _Read) -> list[Draft]:
     "The drafts of a table's rows; rows that are refused go to `read`, and those that do not count are noted."
     from tqdm import tqdm
 
@@ -150,11 +153,9 @@ def _read_drafts(table: Table, roles: Roles, layout: Layout | None, tag: str, re
             if isinstance(row, BadRow):
                 raise row
             _refuse_cells(row, used)
-            if layout and layout.change:
-                row = layout.change(row)
-            if row is not None and column and not (isinstance(row.get(column), str) and row[column].strip()):
+            if column and not (isinstance(row.get(column), str) and row[column].strip()):
                 raise BadRow(f"must be a text such as {wanted!r}", field=column, value=row.get(column))
-            if row is None or (column and row[column] != wanted):
+            if column and row[column] != wanted:
                 left_out += 1
                 continue
             id = row.get(roles.id[0]) if roles.id else id
@@ -162,7 +163,7 @@ def _read_drafts(table: Table, roles: Roles, layout: Layout | None, tag: str, re
         except BadRow as e:
             known = e.id or (str(id) if type(id) in (str, int) and id != "" else f"{tag}-{n}")
             read.refused.append(BadRow(e.why, table.file, n, known, e.field, e.value))
-    if left_out and column:
+    if left_out:
         read.notes.append(f"{left_out} left out where {column} is not {wanted}")
     return drafts
 
@@ -196,6 +197,15 @@ def _to_questions(
         seen[draft.id] = f"row {draft.n} of {read.file}"
 
 
+def _changed(table: Table, change: Callable[[dict], dict | None]) -> Table:
+    "A table whose rows a layout has changed; those of which it makes nothing are left out."
+    rows = [(n, change(row) if isinstance(row, dict) else row) for n, row in table.rows]
+    kept = [(n, row) for n, row in rows if row is not None]
+    columns = dict.fromkeys(column for _, row in kept if isinstance(row, dict) for column in row)
+    left_out = [f"{len(rows) - len(kept)} rows left out by the layout"] * (len(kept) < len(rows))
+    return replace(table, columns=tuple(columns), rows=kept, notes=table.notes + left_out)
+
+
 def _read_questions(
     table: Table,
     tag: str,  # beginning of the ids
@@ -206,15 +216,15 @@ def _read_questions(
     strict: bool,  # stop where a row is refused
 ) -> _Read:
     "The questions of a table. Raises `BadRow` for a row that is refused, if `strict`."
-    table = one_row_each(table)
     layout = given[1] if given else None
+    table = one_row_each(_changed(table, layout.change) if layout and layout.change else table)
     if layout and layout.needs and not has_layout(table, layout) and ":" in given[0]:
         missing = ", ".join(map(repr, layout.needs))
         there = ", ".join(map(repr, table.columns))
         raise CoraError(f"{table.file}: the layout {given[0]} needs {missing}; the file has {there}")
     roles = find_roles(table, columns, given, answer_as)
     read = _Read(table.file, in_columns=len(roles.choices) > 1)
-    drafts = _read_drafts(table, roles, layout, tag, read)
+    drafts = _read_drafts(table, roles, tag, read)
     _take_labels_off(drafts, read)
     if drafts and not (strict and read.refused):
         read.n = len(drafts) + len(read.refused)
@@ -251,7 +261,7 @@ class Loaded:
             print(_printable(self.line))
             print(_printable(_first(asked[0])))
         for remark in self.remarks:
-            warnings.warn(f"{self.name}: {remark}", BenchmarkWarning, stacklevel=3)
+            warnings.warn(printable(f"{self.name}: {remark}"), BenchmarkWarning, stacklevel=3)
         warn_of_pitfalls(self.name, asked, existing_nota, self.published, stacklevel=3)
 
 
@@ -259,8 +269,9 @@ _SHOWN = 150  # characters of a text that is shown as an example
 
 
 def _printable(text: str) -> str:
-    "A line without characters that a terminal would obey."
-    return "".join(c if c.isprintable() else "?" for c in text)
+    "A line without characters that a terminal would obey, or that it cannot show."
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    return printable(text).encode(encoding, "replace").decode(encoding)
 
 
 def _first(q: Question) -> str:
@@ -319,12 +330,10 @@ def benchmark_name(
     source: object,  # as for `load_benchmark`
 ) -> str:  # such as "mine" of "data/mine.csv.gz"
     "What a benchmark is called: its name, the name of its file without the ending, or `frame`."
-    if isinstance(source, str) and is_address(source):
-        return source.rpartition(":")[2]
     if not isinstance(source, str | Path):
         return "frame"
     if isinstance(source, str) and not is_file_name(source):
-        return source
+        return source.rpartition(":")[2] if is_address(source) else source
     name = Path(source).name.removesuffix(".gz")
     return name.removesuffix(Path(name).suffix) if Path(name).suffix.lower() in _FILES else name
 
@@ -333,14 +342,14 @@ def is_file_name(
     source: str,  # as for `load_benchmark`
 ) -> bool:
     "Whether a text is the path of a file, and not the name of a benchmark or of a layout."
-    if source in LAYOUTS or source in BUNDLED or is_address(source):
-        return False
-    return Path(source).suffix.lower() in _FILES or Path(source).expanduser().is_file()
+    if Path(source).expanduser().is_file():
+        return True
+    return not (source in LAYOUTS or source in BUNDLED or is_address(source)) and Path(source).suffix != ""
 
 
 def _layout(name: object) -> tuple[str, Layout] | None:
     "The layout of a benchmark that is asked for by name; `module:name` is your own."
-    if not isinstance(name, str):
+    if not isinstance(name, str) or is_file_name(name):
         return None
     if not is_address(name):
         return (name, LAYOUTS[name]) if name in LAYOUTS else None
@@ -363,6 +372,8 @@ def _find_tables(
         path = data_path(*BUNDLED[name])
     if path is None and isinstance(source, str) and layout is None and not is_file_name(source):
         raise CoraError(f"no benchmark {name!r}; {known}; any other name needs path= with a file")
+    if source is None:
+        raise CoraError("a benchmark is a name, a file or a data frame, got None")
     place = path if path is not None else None if layout else source
     place = Path(place).expanduser() if isinstance(place, str) else place
     split = split or (layout.split if layout else None)

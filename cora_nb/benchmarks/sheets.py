@@ -19,6 +19,7 @@ _LITERAL = r'(?:"([^"]*)"|\[\$([^\]-]*)[^\]]*\]|\\(.)|([$€£¥ -]))?'
 _FORMAT = re.compile(rf"{_LITERAL}(#,##)?(0+)(?:\.(0+))?(%?){_LITERAL}")
 _PLAIN = ("general", "@", "")
 _EXACT = 10**15  # whole numbers from here on are not kept
+_WIDE = 11  # characters from which on a number without a format is shortened
 
 
 def shown_number(
@@ -29,7 +30,8 @@ def shown_number(
     if abs(value) >= _EXACT:
         return None
     if shape.lower() in _PLAIN:
-        return str(value) if isinstance(value, int) else f"{value:.15g}"
+        text = format(Decimal(f"{value:.15g}").normalize(), "f")
+        return text if len(text.lstrip("-")) <= _WIDE else None
     found = _FORMAT.fullmatch(shape.split(";")[0])
     if not found or (";" in shape and value <= 0):  # a format of its own for 0 and below
         return None

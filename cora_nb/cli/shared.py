@@ -9,6 +9,7 @@ __all__ = ['one_line_errors', 'read_columns', 'asked_questions', 'file_name', 'r
 # %% ../../nbs/cli/shared.ipynb #aa686b15
 import contextlib
 import functools
+import json
 import os
 import re
 import sys
@@ -127,6 +128,8 @@ def asked_questions(
     chosen = {what: value for what, value in options.items() if value != getattr(usual, what)}
     part = Part(seed=given.seed, **{what: getattr(given, what) for what in _PART})
     columns = read_columns(given.columns)
+    if columns:
+        chosen["columns"] = json.dumps(columns, sort_keys=True, ensure_ascii=False)
     loaded = read_benchmark(
         **given.source, columns=columns, answer_as=given.answer_as, split=given.split, on_bad=given.malformed
     )
@@ -143,7 +146,7 @@ def asked_questions(
     said = "; ".join(text for what, text in words.items() if what in chosen and text)
     if given.existing_nota == "keep":  # the same questions as with the warning: the same run
         del chosen["existing_nota"]
-    return questions, {"benchmark": loaded.name, **told, **chosen}, f" ({said})" if said else ""
+    return questions, {"benchmark": loaded.name, **told, "path": given.place, **chosen}, f" ({said})" if said else ""
 
 # %% ../../nbs/cli/shared.ipynb #c125721e
 def file_name(
