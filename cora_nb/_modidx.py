@@ -441,6 +441,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                                                                      'cora_nb/benchmarks/sheets.py'),
                                            'cora_nb.benchmarks.sheets._open': ( 'benchmarks/sheets.html#_open',
                                                                                 'cora_nb/benchmarks/sheets.py'),
+                                           'cora_nb.benchmarks.sheets._pictures': ( 'benchmarks/sheets.html#_pictures',
+                                                                                    'cora_nb/benchmarks/sheets.py'),
                                            'cora_nb.benchmarks.sheets._question_sheet': ( 'benchmarks/sheets.html#_question_sheet',
                                                                                           'cora_nb/benchmarks/sheets.py'),
                                            'cora_nb.benchmarks.sheets._read_cell': ( 'benchmarks/sheets.html#_read_cell',

@@ -605,5 +605,5 @@ def language_of(
     texts: Iterable[str],  # such as the texts of questions; the first 2,000 are read
 ) -> str | None:  # the code of a language; None if it is not certain
     "The language of texts, guessed cautiously by script and frequent words."
-    text = "\n".join(text for _, text in zip(range(2000), texts))
+    text = "\n".join(text for _, text in zip(range(2000), texts))[:200_000]
     return _by_script(text) or _by_words(text)

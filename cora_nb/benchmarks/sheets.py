@@ -93,6 +93,12 @@ def _open(data: bytes, file: str, **options: bool) -> object:
         raise CoraError(f"{file}: not a readable xlsx file ({words[:200]})") from None
 
 
+def _pictures(data: bytes) -> int:
+    "How many pictures lie in a workbook."
+    with zipfile.ZipFile(io.BytesIO(data)) as parts:
+        return sum(name.startswith("xl/media/") for name in parts.namelist())
+
+
 def _formulas(data: bytes, sheet: str, file: str) -> set[str]:
     "The cells of a sheet that hold formulas."
     with zipfile.ZipFile(io.BytesIO(data)) as parts:
@@ -139,6 +145,8 @@ def sheet_lines(
     sheet, others = _question_sheet(book, score)
     if others:
         notes.append(f"only one sheet is read, {sheet.title!r}, not {', '.join(map(repr, others))}")
+    if pictures := _pictures(data):
+        notes.append(f"THE WORKBOOK HOLDS {pictures} PICTURE{'S' * (pictures > 1)}, WHICH NOBODY IS SHOWN")
     formulas = _formulas(data, sheet.title, file)
     _fill_merged(sheet)
     rows = tqdm(sheet.iter_rows(), total=sheet.max_row, desc=name, unit="row", delay=1, leave=False)
