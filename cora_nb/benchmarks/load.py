@@ -67,7 +67,7 @@ _HALF = re.compile("[\ud800-\udfff]")  # the two ranges of half characters, side
 def _refuse_halves(parts: Iterable[tuple[str, str]]) -> None:
     "Raise `BadRow` for the first of some (field, text) that holds half a character."
     for name, text in parts:
-        if not text.isascii() and _HALF.search(text):
+        if _HALF.search(text):
             raise BadRow("the text holds half a character (a lone surrogate)", field=name, value=text)
 
 
@@ -105,9 +105,10 @@ def _draft(n: int, row: dict, roles: Roles, names: Sequence[str], id: object) ->
     text = _asked(row, roles)
     texts, labels = row_choices(row, roles)
     subject = row.get(roles.subject[0]) if roles.subject else None
-    columns = roles.choices if len(roles.choices) > 1 else roles.choices * len(texts)
-    told = [(roles.subject[0], subject)] if isinstance(subject, str) else []
-    _refuse_halves([(roles.question[0], text), *zip(columns, texts), ("id", str(id)), *told])
+    if not text.isascii() or not all(map(str.isascii, texts)) or not str(id).isascii() or not str(subject).isascii():
+        columns = roles.choices if len(roles.choices) > 1 else roles.choices * len(texts)
+        told = [(roles.subject[0], subject)] if isinstance(subject, str) else []
+        _refuse_halves([(roles.question[0], text), *zip(columns, texts), ("id", str(id)), *told])
     _refuse_pictures(row, text, texts, roles)
     cells = [answer_cell(row.get(column), texts, names) for column in roles.answer]
     if roles.ticks:
@@ -145,7 +146,7 @@ def _read_drafts(table: Table, roles: Roles, tag: str, read: _Read) -> list[Draf
 
     drafts, left_out = [], 0
     names = [short_name(c) for c in roles.choices] if len(roles.choices) > 1 else []
-    used = roles.used
+    used = () if table.typed else roles.used  # only a spreadsheet has cells that cannot be read
     column, _, wanted = roles.keep.partition("=")
     for n, row in tqdm(table.rows, desc=tag, unit="row", delay=1, leave=False):
         id = f"{tag}-{n}"

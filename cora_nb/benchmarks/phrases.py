@@ -459,7 +459,7 @@ def _beginnings(
 def _may_say(text: str, which: str) -> bool:
     "Whether a text may be one of the phrases: a quick look at its beginning, since most choices are none."
     start = text[:3]
-    return not (start.isascii() and start.isalnum()) or start.casefold() in _beginnings(which)
+    return start.casefold() in _beginnings(which) or not (start.isascii() and start.isalnum())
 
 
 def says_none(
@@ -527,6 +527,7 @@ _SOME = re.compile(
 )
 
 
+_LONGEST = 70  # characters of a choice that only names others
 _TWO_LABELS = re.compile(r"\b[A-Ha-h]\b.*\b[A-Ha-h]\b")
 _SOME_BEGIN = {"bot", "eit", "nei", "any", "som", "two", "one", "mor"}  # the beginnings of `_SOME`
 
@@ -535,6 +536,8 @@ def names_others(
     text: str,  # a choice
 ) -> bool:
     "Whether a choice is about some other choices, such as Both A and C, or Neither of these."
+    if len(text) > _LONGEST:
+        return False
     if text.isascii() and text.lstrip()[:3].casefold() not in _SOME_BEGIN and not _TWO_LABELS.search(text):
         return False
     text = " ".join(text.split()).rstrip(" .。")
