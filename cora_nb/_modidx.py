@@ -149,6 +149,8 @@ d = { 'settings': {'branch': 'main', 'doc_baseurl': '', 'doc_host': '', 'git_url
                                                                                      'cora_nb/benchmarks/columns.py'),
                                             'cora_nb.benchmarks.columns._size': ( 'benchmarks/columns.html#_size',
                                                                                   'cora_nb/benchmarks/columns.py'),
+                                            'cora_nb.benchmarks.columns._sizes': ( 'benchmarks/columns.html#_sizes',
+                                                                                   'cora_nb/benchmarks/columns.py'),
                                             'cora_nb.benchmarks.columns._with_layout': ( 'benchmarks/columns.html#_with_layout',
                                                                                          'cora_nb/benchmarks/columns.py'),
                                             'cora_nb.benchmarks.columns.family': ( 'benchmarks/columns.html#family',

@@ -10,7 +10,7 @@ import json
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .column_words import LABEL_ALPHABETS, WORDS, by_short_name, short_name
 from .files import Table, refuse_twice
@@ -52,6 +52,7 @@ class Roles:
         return used | {self.keep.partition("=")[0]} if self.keep else used
 
 # %% ../../nbs/benchmarks/columns.ipynb #e502b742
+_LOOKED_AT = 500  # rows
 _FAR = 3  # a column with one letter for a name, so far behind the others, is no choice
 
 
@@ -136,6 +137,14 @@ def _first_named(columns: Sequence[str], role: str) -> list[str]:
     return []
 
 # %% ../../nbs/benchmarks/columns.ipynb #2d39d75e
+def _sizes(table: Table, choices: list[str]) -> set[int]:
+    "How many choices the questions have, as far as it is known before they are read."
+    if len(choices) > 1:
+        return {len(choices)}
+    cells = [parsed(row.get(choices[0])) for row in _rows_of(table)[:_LOOKED_AT]]
+    return {len(cell) for cell in cells if isinstance(cell, list | dict)}
+
+
 def has_layout(
     table: Table,  # one row for each question
     layout: Layout,  # of a published benchmark
@@ -143,7 +152,7 @@ def has_layout(
     "Whether a table has all columns of a layout, with the values that tell it from others."
     if not layout.needs or not all(named_columns(table.columns, name) for name in layout.needs):
         return False
-    if layout.n_choices and len(named_columns(table.columns, layout.choices)) != layout.n_choices:
+    if layout.n_choices and _sizes(table, named_columns(table.columns, layout.choices)) != {layout.n_choices}:
         return False
     column, _, values = layout.only.partition("=")
     if not values:
@@ -153,12 +162,12 @@ def has_layout(
 
 
 def _with_layout(roles: Roles, name: str, layout: Layout, columns: Sequence[str], sure: bool) -> list[list[str]]:
-    "Put the columns of a layout into roles, and return its choices. What only it says counts only if it is sure."
+    "Put the columns of a layout into roles, and return its choices."
     for role in ("question", "answer"):
         if spec := getattr(layout, role):
             setattr(roles, role, named_columns(columns, spec))
     roles.layout, roles.sure, roles.keep = name, sure, layout.keep
-    roles.counts = layout.counts if sure else ""
+    roles.counts = layout.counts
     roles.template = layout.question if "{" in layout.question else ""
     if layout.choices.startswith("="):
         roles.fixed = tuple(layout.choices[1:].split("/"))
@@ -245,7 +254,6 @@ def _as_typed(roles: Roles, typed: dict, table: Table) -> None:
 # %% ../../nbs/benchmarks/columns.ipynb #1c7eefcc
 _STEM = re.compile(r"(.*?)[\W_]*(?:\d+|[a-zA-Z])\W*")
 _ONE_SIGN = re.compile(r"\W?[A-Za-z1-9]\W?")
-_LOOKED_AT = 500  # rows
 
 
 def _likeliest_choices(columns: Sequence[str]) -> list[str]:
@@ -424,7 +432,8 @@ def find_roles(
     typed, roles = _check_typed(columns), _by_words(table)
     try:
         groups = _choice_groups(table.columns) if "choices" not in typed else []
-        fits = given if given and has_layout(table, given[1]) else _layout_of(table, groups)
+        named = given and has_layout(table, replace(given[1], n_choices=0))
+        fits = given if named else _layout_of(table, groups)
         if fits and "choices" not in typed:
             sure = fits == given or not fits[1].plain
             groups = _with_layout(roles, *fits, table.columns, sure)

@@ -23,8 +23,8 @@ class Layout:
     choices: str = ""  # columns with commas between, `#` for labels (`op#`), or `=no/yes` for choices not in the file
     answer: str = ""  # a column
     counts: str = ""  # how answers count, as for `answer_as`; empty: the file shows it
-    n_choices: int = 0  # how many columns of choices there are; 0: any number
-    plain: bool = False  # its columns are those of many files: what it says counts where it is asked for by name
+    n_choices: int = 0  # how many choices each question has; 0: any number
+    plain: bool = False  # its columns are those of many files
     only: str = ""  # a column that other layouts lack, or `column=value/value` with all its values
     keep: str = ""  # `column=value`: the rows that count
     hub: str = ""  # "owner/name" on the hub
@@ -85,7 +85,7 @@ super_glue  | question                           | =no/yes                      
 _CONDITIONS = """
 name       | n_choices | plain | only                  | keep
 mmlu_redux |           |       | error_type            | error_type=ok
-mmlu       |           | yes   | subject               |
+mmlu       | 4         | yes   | subject               |
 kmmlu      | 4         |       | human accuracy        |
 include    | 4         |       | regional_feature      |
 siqa       | 3         |       | context               |

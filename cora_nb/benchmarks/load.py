@@ -126,6 +126,7 @@ class _Read:
     n: int = 0  # rows that count
     kind: str = ""  # the reading of the answers
     layout: str = ""  # the published layout of the columns
+    unproved: bool = False  # whether only a layout with the columns of many files says how answers count
     labelled: int = 0  # questions whose choices begin with their own labels
     in_columns: bool = False  # whether each choice has a column, in which an empty cell may be a lost text
     notes: list[str] = field(default_factory=list)
@@ -230,6 +231,7 @@ def _read_questions(
     if drafts and not (strict and read.refused):
         read.n = len(drafts) + len(read.refused)
         indices, read.kind, roles.answer = find_answers(drafts, roles, answer_as, table.file)
+        read.unproved = not roles.sure and read.kind == roles.counts == "from 0" and 0 not in indices
         _to_questions(drafts, indices, roles, seen, read)
     read.refused.sort(key=lambda e: e.row)
     if strict and read.refused:
@@ -313,6 +315,11 @@ def _remarks(parts: Sequence[_Read]) -> tuple[str, ...]:
     "What of the reading may be surprising."
     from_1 = sum(len(part.questions) for part in parts if part.kind == "from 1")
     found = [f"the answers count from 1 in {from_1} questions"] * bool(from_1)
+    if layouts := {part.layout for part in parts if part.unproved}:
+        found.append(
+            f"the columns are those of {' or '.join(layouts)}, so answers were read as counting from 0; no row shows "
+            'it, and answer_as="from 1" (--answer_as "from 1") reads them otherwise'
+        )
     if refused := [e for part in parts for e in part.refused]:
         which = "; ".join(map(str, refused[:3])) + "; ..." * (len(refused) > 3)
         found.append(f"dropped {len(refused)} malformed row{'s' * (len(refused) > 1)}: {which}")

@@ -171,6 +171,11 @@ def test_plain_columns_are_no_proof_of_a_layout(tmp_path):
     said = str(refusal(jsonl(tmp_path, rows)))
     assert 'answer_as="from 0"' in said and 'answer_as="from 1"' in said
     assert load_benchmark("mmlu", path=jsonl(tmp_path, rows))[0].answer == 1
+    four = [row | {"choices": list("wxyz"), "answer": i % 3 + 1} for i, row in enumerate(rows)]
+    with pytest.warns(UserWarning, match="columns are those of mmlu.*answer_as=.from 1."):
+        assert load_benchmark(jsonl(tmp_path, four))[0].answer == 1
+    zero = [*four, four[0] | {"answer": 0}]
+    assert not any("those of mmlu" in remark for remark in read_benchmark(jsonl(tmp_path, zero)).remarks)
     rows = [
         {"sentence": f"{i} _?", **{f"option{k}": str(k) for k in range(1, 5)}, "answer": i % 3 + 1} for i in range(20)
     ]
