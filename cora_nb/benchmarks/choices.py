@@ -86,9 +86,6 @@ def choices_in(
     return _of_object(cell, column)
 
 # %% ../../nbs/benchmarks/choices.ipynb #d29e94f4
-_OWN_LABEL = re.compile(r"\(?[A-Z]\)")
-
-
 def _place(columns: Sequence[str]) -> str:
     "Columns in words: `A to D`."
     return " to ".join(dict.fromkeys([*columns[:1], *columns[-1:]]))
@@ -132,7 +129,7 @@ def row_choices(
         why = f"a question needs {MIN_CHOICES} to {MAX_CHOICES} choices and has {len(texts)}"
         raise BadRow(why, field=where, value=texts)
     for letter, text in zip(LETTERS, texts):
-        if not isinstance(text, str) or not text.strip() or len(text) < 9 and _OWN_LABEL.fullmatch(text.strip()):
+        if not isinstance(text, str) or not text.strip() or text.strip() in (f"({letter})", f"{letter})"):
             raise BadRow(f"choice {letter} must be a non-empty text", field=where, value=text)
     return texts, labels
 

@@ -92,14 +92,16 @@ def test_a_pattern_of_choices_follows_their_labels(tmp_path):
 
 @pytest.mark.parametrize("column", ["Image Link", "img_url", "question_image", "diagram"])
 def test_columns_of_pictures_with_other_names(column, tmp_path):
-    rows = rows_of(6, answer="B", **{column: lambda i: "https://example.org/a?id=1" if i == 2 else ""})
+    rows = rows_of(6, answer="B", **{column: lambda i: "https://pictures.example/a?id=1" if i == 2 else ""})
     assert refusal(jsonl(tmp_path, rows)).row == 3
     assert len(load_benchmark(jsonl(tmp_path, rows), columns={"image": None})) == 6
     named = rows_of(6, answer="B", what=lambda i: f"lamp{i}.png")
     assert refusal(jsonl(tmp_path, named)).field == "what"
 
 
-@pytest.mark.parametrize("mark", ["<svg>", "![lamp][1]", "[asy]", "\\begin{tikzpicture}", "https://example.org/a.png"])
+@pytest.mark.parametrize(
+    "mark", ["<svg>", "![lamp][1]", "[asy]", "\\begin{tikzpicture}", "https://pictures.example/a.png"]
+)
 def test_other_marks_of_pictures(mark, tmp_path):
     rows = rows_of(4, answer="B")
     rows[1]["question"] += f" {mark} "

@@ -197,7 +197,7 @@ def arabicmmlu(i, q):
 
 
 def belebele(i, q):
-    return dict(link=f"https://en.wikibooks.org/wiki/{i}", question_number=1 + i % 2, flores_passage=passage(i),
+    return dict(link=f"https://wikibooks.example/wiki/{i}", question_number=1 + i % 2, flores_passage=passage(i),
                 question=q[0], **columns(q, ["mc_answer1", "mc_answer2", "mc_answer3", "mc_answer4"]),
                 correct_answer_num=str(q[2] + 1), dialect="eng_Latn", ds="2023-05-03")  # fmt: skip
 

@@ -19,6 +19,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model  # noqa: E402
 from inspect_ai.scorer import SampleScore, Score  # noqa: E402
 
 from cora_nb.benchmarks.load import load_benchmark, load_shots  # noqa: E402
+from cora_nb.benchmarks.samples import Part  # noqa: E402
 from cora_nb.core import CoraError  # noqa: E402
 from cora_nb.interop.inspect_logs import import_inspect  # noqa: E402
 from cora_nb.interop.inspect_tasks import (  # noqa: E402
@@ -135,7 +136,7 @@ def test_as_our_own_run(tmp_path, options):
     log = run_task(tmp_path, **options)
     o = _task_options(**options)
     part = {name: o[name] for name in ("limit", "sample", "subjects", "seed")}
-    variants = make_variants(load_benchmark("math", **part), family=o["family"], seed=o["seed"])
+    variants = make_variants(Part(**part).of(load_benchmark("math")), family=o["family"], seed=o["seed"])
     template = o["template"] or "cora"
     asking = Asking(template, load_shots("math"), o["shots"], o["shots_as"], parse=o["parse"])
     ours = evaluate(Biased(), variants, asking, progress=False, strict=None)
